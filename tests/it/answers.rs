@@ -45,9 +45,9 @@ fn a_reply_finds_its_session_among_several() {
     base.write(&format!("inbox/{ID}.txt"), reply(OTHER, "third"));
     daemon.wait_for(&format!("{ID}.txt was moved to inbox/rejected: "));
     daemon.stop();
-    assert!(base.read("inbox/rejected/s.txt.why.txt").contains("there is none of that name"));
+    base.fails(&["apply", "inbox/rejected/s.txt"], "no-session");
     let why = base.read(&format!("inbox/rejected/{ID}.txt.why.txt"));
-    assert!(why.contains(&format!("its name that it is for {ID}")), "{why}");
+    assert!(why.contains(ID) && why.contains(OTHER), "{why}");
     assert_eq!(base.read("workspace/log"), "first\nsecond\n");
     // Without the line nobody knows.
     base.run_with(&["apply"], append("x")).with_code(2);
@@ -59,17 +59,18 @@ fn a_reply_to_an_older_outbox_is_held_until_it_is_forced() {
     let old = format!("{}{}", line(&base, ID), append("old"));
     base.run_with(&["apply"], &old).ok();
     // The same again names an outbox that is not the newest any more.
-    let run = base.run_with(&["apply"], &old).with_code(1);
-    assert!(run.stderr.contains("it answers message 1 of session"), "{run:?}");
-    assert!(run.stderr.contains("again with --force"), "{run:?}");
+    let run = base.fails_with(&["apply"], &old, "outdated-reply").with_code(1);
+    assert!(run.message().contains("--force"), "{run:?}");
     base.run_with(&["apply", "--again"], &old).with_code(1);
 
     let daemon = base.serve(&["resume"]);
     base.write("inbox/r.txt", &old);
-    daemon.wait_for("r.txt was moved to inbox/held: it answers message 1");
+    daemon.wait_for("r.txt was moved to inbox/held: ");
     base.write("inbox/s.txt", old.replace("sequence=\"1\"", "sequence=\"9\""));
-    daemon.wait_for("s.txt was moved to inbox/held: it says that it answers message 9");
+    daemon.wait_for("s.txt was moved to inbox/held: ");
     daemon.stop();
+    base.fails(&["apply", "inbox/held/r.txt"], "outdated-reply");
+    base.fails(&["apply", "inbox/held/s.txt"], "unknown-outbox");
     assert_eq!(base.read("workspace/log"), "old\n");
     base.run(&["apply", "--force", "inbox/held/r.txt"]).ok();
     assert_eq!(base.read("workspace/log"), "old\nold\n");
@@ -84,8 +85,7 @@ fn a_key_is_of_one_outbox_and_need_not_be_given() {
     let second = line(&base, ID);
     assert_ne!(key(&first), key(&second));
     let wrong = second.replace(&key(&second), &key(&first));
-    let run = base.run_with(&["apply"], format!("{wrong}{}", append("b"))).with_code(1);
-    assert!(run.stderr.contains("its key is not that of message 2"), "{run:?}");
+    base.fails_with(&["apply"], format!("{wrong}{}", append("b")), "wrong-key").with_code(1);
     let without = format!("[REPLY session=\"{ID}\" sequence=\"2\"]\n");
     base.run_with(&["apply"], format!("{without}{}", append("c"))).ok();
     assert_eq!(base.read("workspace/log"), "a\nc\n");
@@ -102,8 +102,7 @@ fn a_message_of_operations_says_it_too() {
     let ls = r#"{"protocolVersion": "1.0", "operations": [{"type": "shell", "command": "echo a >> log"}]}"#;
     let reply = format!("````\n{}{ls}\n````\n", line(&base, ID));
     base.run_with(&["apply"], &reply).ok();
-    let run = base.run_with(&["apply"], &reply).with_code(1);
-    assert!(run.stderr.contains("it answers message 1"), "{run:?}");
+    base.fails_with(&["apply"], &reply, "outdated-reply").with_code(1);
     assert_eq!(base.read("workspace/log"), "a\n");
 }
 
@@ -118,18 +117,17 @@ fn an_end_on_condition_counts_only_where_all_succeeded() {
         "[CREATE_FILE path=\"../x\"]\nx\n[/CREATE_FILE]\n".to_owned(),
     ] {
         let base = Base::with_session();
-        let outbox = base.apply(&format!("{before}{END}"));
-        assert!(
-            outbox.contains("[FAILED] DONE: not counted: 1 operation before it failed ("),
-            "{outbox}"
-        );
-        assert!(outbox.contains(" on line 1 of the reply), so the session goes on\n"), "{outbox}");
+        let turn = base.turn(&format!("{before}{END}"));
+        assert_eq!(turn.codes().last().unwrap(), "ineffective-done", "{turn:?}");
+        assert_eq!(turn.json["isComplete"], false);
+        let told = turn.json["results"][1]["summary"].as_str().unwrap();
+        assert!(told.contains(" on line 1 "), "{told}");
     }
     let base = Base::with_session();
     let reply = format!("{}[READ_FILE path=\"a\"]\n{END}", run("echo x > a"));
-    let done = base.run_with(&["apply"], reply).ok();
-    assert!(done.stdout.is_empty() && done.stderr.contains("is complete"), "{done:?}");
-    assert!(!done.stderr.contains("FAILED") && !done.stderr.contains("failed"), "{done:?}");
+    let done = base.turn(&reply);
+    assert_eq!((&done.json["isComplete"], &*done.outbox), (&true.into(), ""));
+    assert_eq!(done.codes(), ["ok", "ok", "ok"]);
 }
 
 #[test]
@@ -142,25 +140,21 @@ fn an_end_on_condition_counts_as_the_last_of_its_reply_only() {
         ("[RUN_COMM", "RUN_COMMAND on line 4", false),
     ] {
         let base = Base::with_session();
-        let outbox = base.apply(&format!("{END}{behind}"));
-        let told = format!(
-            "[FAILED] DONE: not counted: 1 operation comes after it ({named} of the reply), so the session goes on"
-        );
-        assert!(outbox.contains(&told), "{outbox}");
-        assert_eq!(outbox.contains("send again from block 2"), !made, "{outbox}");
+        let turn = base.turn(&format!("{END}{behind}"));
+        assert_eq!(turn.codes(), ["ineffective-done", if made { "ok" } else { "cut-off" }]);
+        let told = turn.json["results"][0]["summary"].as_str().unwrap();
+        assert!(told.contains(named), "{told}");
+        assert_eq!(turn.outbox.contains("block 2"), !made, "{turn:?}");
         assert_eq!(base.at("workspace/a").exists(), made);
-        let done = base.run_with(&["apply"], END).ok();
-        assert!(done.stderr.contains("is complete"), "{done:?}");
+        assert_eq!(base.turn(END).json["isComplete"], true);
     }
     // The last of them counts, and without a condition it ends the session at once.
     let base = Base::with_session();
-    let done = base.run_with(&["apply"], format!("{END}{run}{END}")).ok();
-    assert!(done.stderr.contains("is complete"), "{done:?}");
+    assert_eq!(base.turn(&format!("{END}{run}{END}")).json["isComplete"], true);
     assert!(base.at("workspace/a").exists());
     let base = Base::with_session();
     let end = END.replace(" if=\"ok\"", "");
-    let done = base.run_with(&["apply"], format!("{end}{run}")).ok();
-    assert!(done.stderr.contains("is complete"), "{done:?}");
+    assert_eq!(base.turn(&format!("{end}{run}")).json["isComplete"], true);
     assert!(!base.at("workspace/a").exists());
 }
 
@@ -199,6 +193,5 @@ fn an_end_that_does_not_count_is_the_same_in_outbox_session_file_and_log() {
     let numbers = ["commands", "operations", "failed"].map(|name| entry[name].as_u64().unwrap());
     assert_eq!((numbers, &entry["isComplete"]), ([2, 1, 2], &false.into()));
     // The same text once more is a duplicate.
-    let again = base.run_with(&["apply"], reply).with_code(1);
-    assert!(again.stderr.contains("same text"), "{again:?}");
+    base.fails_with(&["apply"], reply, "duplicate-reply").with_code(1);
 }

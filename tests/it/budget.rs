@@ -168,7 +168,7 @@ fn a_long_task_is_whole_in_the_first_prompt_and_shortened_in_headers() {
     assert!(header.contains("; PROMPT has all of it):\n  Requirement 0: do it well\n"), "{header}");
     assert!(rest.contains(&format!("=== PROMPT ===\n{task}")));
 
-    session.advance(vec![ran("make", "", 0)], session.updated_at);
+    session.advance(vec![ran("make", &"word ".repeat(20_000), 0)], session.updated_at);
     let later = rendered(&session, &Files::default(), 24_000);
     assert!(later.tokens <= 24_000 && later.text.contains("; the first message had it all):\n"));
     assert!(later.text.contains("  Requirement 1000: do it well\n"));

@@ -74,7 +74,7 @@ fn a_folder_of_replies_gives_a_table() {
         (&json!({"cut-off": 1}), &json!(true))
     );
     assert_eq!(told[6]["blocks"], json!({}));
-    assert!(run.stderr.contains("7 files, 6 with errors"), "{run:?}");
+    assert!(run.stderr.contains("7 files, 6 "), "{run:?}");
 }
 
 #[test]
@@ -86,8 +86,8 @@ fn every_reply_is_looked_at_as_if_it_were_the_only_one() {
     let (first, rest) = run.stdout.split_once("\n2:\n").unwrap();
     assert!(first.starts_with("1:\n") && first.contains("--- /dev/null\n+++ b/a\n"), "{run:?}");
     // What the first would make is not there for the second.
-    assert!(rest.contains("FAILED  READ_FILE    File 'a' not found"), "{run:?}");
-    assert!(rest.contains("\n\n1:\n") && run.stderr.contains("3 files, 1 with errors"), "{run:?}");
+    assert!(rest.contains("FAILED  READ_FILE "), "{run:?}");
+    assert!(rest.contains("\n\n1:\n") && run.stderr.contains("3 files, 1 "), "{run:?}");
     base.run(&["check", "1", "1"]).ok();
     assert_eq!(base.run(&["check", "1"]).ok().stdout, first[3..].trim_end().to_owned() + "\n");
 
@@ -117,23 +117,18 @@ fn what_would_be_held_is_told_and_is_no_error() {
     }
     let run = base.run(&["check", "--json", "same", "old", "new", "ahead"]).ok();
     let told = lines(&run.stdout);
-    for (n, why) in [
-        (
-            0,
-            Some("the same text as the reply before it, most likely pasted twice; `apply --again`"),
-        ),
-        (1, Some("it answers message 1 of session")),
-        (2, None),
-        (3, Some("it says that it answers message 3 of session")),
+    for (n, code, flag) in [
+        (0, json!("duplicate-reply"), "`apply --again`"),
+        (1, json!("outdated-reply"), "`apply --force`"),
+        (2, Value::Null, ""),
+        (3, json!("unknown-outbox"), "`apply --force`"),
     ] {
-        let held = told[n]["held"].as_str();
-        let is_it = held.zip(why).is_some_and(|(held, why)| held.contains(why));
-        assert!(is_it || held.is_none() && why.is_none(), "{:?}", told[n]);
+        assert_eq!(told[n]["heldCode"], code, "{:?}", told[n]);
+        assert!(told[n]["held"].as_str().unwrap_or_default().contains(flag), "{:?}", told[n]);
         assert_eq!((&told[n]["errors"], &told[n]["session"]), (&json!(0), &json!(ID)));
     }
     let run = base.run(&["check", "old"]).ok();
-    assert!(run.stdout.starts_with("Would be held: it answers message 1 of"), "{run:?}");
-    assert!(run.stdout.contains("`apply --force` carries it out\n"), "{run:?}");
+    assert!(run.stdout.contains(told[1]["held"].as_str().unwrap()), "{run:?}");
     assert!(!base.run(&["check", "new"]).ok().stdout.contains("held"));
 }
 
@@ -152,10 +147,12 @@ fn a_reply_is_looked_at_for_the_session_that_it_answers() {
     assert_eq!(told[1]["session"], OTHER);
     assert_eq!(told[1]["errorsByKind"], json!({ "denied": 2 }), "{:?}", told[1]);
     assert_eq!(told[2]["session"], Value::Null);
-    assert!(told[2]["held"].as_str().unwrap().contains("no session '11111111'"), "{:?}", told[2]);
+    assert_eq!(told[2]["heldCode"], "no-session");
+    assert!(told[2]["held"].as_str().unwrap().contains("'11111111'"), "{:?}", told[2]);
     // The session that is named is meant, whatever the reply says.
     let told = lines(&base.run(&["check", "--json", "--session", ID, "2"]).ok().stdout);
     assert_eq!(told[0]["session"], ID);
+    assert_eq!(told[0]["heldCode"], "other-session");
     assert!(told[0]["held"].as_str().unwrap().contains(OTHER), "{:?}", told[0]);
     // Without the line nobody knows which is meant.
     base.run_with(&["check"], GOOD).with_code(2);
@@ -193,4 +190,24 @@ fn a_body_in_a_tag_that_nothing_closes_is_a_mistake_of_form_and_no_cut_off_reply
         assert_eq!(told["errorsByKind"], json!({"body-as-attribute": 1}), "{reply}: {told}");
         assert_eq!(told["commands"].as_array().unwrap().len(), 1, "{reply}: {told}");
     }
+}
+
+#[test]
+fn check_looks_at_large_files_only_as_far_as_it_must() {
+    let base = Base::with_session();
+    base.sh("truncate -s 8T workspace/big; truncate -s 100M workspace/large");
+    let told = base.check("[READ_FILE path=\"big\"]\n", 1);
+    let why = told["commands"][0]["summary"].as_str().unwrap();
+    assert!(why.contains("'big'") && why.contains("(8796093022208 bytes)"), "{why}");
+    let create = "[CREATE_FILE path=\"big\"]\n1\n[/CREATE_FILE]\n";
+    let reply = format!("{create}[DELETE_FILE path=\"large\"]\n");
+    let run = base.run_with(&["check"], reply).ok();
+    assert!(run.stdout.contains("--- a/big\n+++ b/big\n(too large to show)\n"), "{run:?}");
+    assert!(run.stderr.contains(" 2 files "), "{run:?}");
+
+    let reply = "[EDIT_FILE path=\"large\" start_line=\"1\" end_line=\"1\"]\n[/EDIT_FILE]\n";
+    let told = base.check(reply, 1);
+    let why = told["commands"][0]["summary"].as_str().unwrap();
+    assert!(["'large'", "104857600", "67108864"].iter().all(|told| why.contains(told)), "{why}");
+    assert_eq!(base.turn(reply).json["results"][0]["code"], told["commands"][0]["code"]);
 }

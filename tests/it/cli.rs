@@ -28,7 +28,7 @@ fn new_makes_its_folders_a_session_and_an_outbox() {
     let id = outbox.trim_start_matches("outbox/").trim_end_matches("_seq0001.txt");
     assert!(id.len() == 8 && id.bytes().all(|b| b.is_ascii_hexdigit()), "{id}");
     assert!(base.exists(&format!("sessions/{id}.json")));
-    assert!(run.stderr.contains("save the reply as a .txt file in inbox/"), "{}", run.stderr);
+    assert!(run.stderr.contains("inbox/"), "{}", run.stderr);
     assert_eq!(prompt(&base), "Write a calculator");
 }
 
@@ -58,8 +58,8 @@ fn new_needs_a_task() {
         assert!(run.stdout.is_empty() && !run.stderr.is_empty(), "{run:?}");
     }
     assert_eq!(base.names("."), ["empty"], "nothing is made for a task that is none");
-    let run = base.run(&["new", "--task-file", "missing"]).with_code(1);
-    assert!(run.stderr.contains("missing"), "{run:?}");
+    let run = base.fails(&["new", "--task-file", "missing"], "io").with_code(1);
+    assert!(run.message().contains("missing"), "{run:?}");
 }
 
 #[test]
@@ -101,14 +101,12 @@ fn a_completed_session_is_taken_up_again_with_reopen_only() {
     assert!(run.stderr.contains("All well"), "{run:?}");
 
     for command in [&["resume"][..], &["apply", "-"]] {
-        let run = base.run(command).with_code(5);
-        let told = format!(
-            "go on with {ID}, the newest, which is complete: `deaddrop resume {ID} --reopen TEXT`"
-        );
-        assert!(run.stderr.contains(&told), "{run:?}");
+        let run = base.fails(command, "no-open-session").with_code(5);
+        let told = format!("`deaddrop resume {ID} --reopen TEXT`");
+        assert!(run.message().contains(&told), "{run:?}");
     }
-    let run = base.run(&["resume", ID]).with_code(2);
-    assert!(run.stderr.contains("--reopen"), "{run:?}");
+    let run = base.fails(&["resume", ID], "session-complete").with_code(2);
+    assert!(run.message().contains("--reopen"), "{run:?}");
     base.run(&["resume", "--reopen", "More"]).with_code(2);
     let run = base.run(&["resume", ID, "--no-watch", "--reopen", "Now add division"]).ok();
     assert_eq!(run.stdout.trim(), format!("outbox/{ID}_seq0002.txt"));
@@ -139,15 +137,10 @@ fn quiet_leaves_results_and_what_went_wrong() {
     assert_eq!(run.stderr, "");
     let reply = "[RUN_COMMAND]\nfalse\n[/RUN_COMMAND]\n";
     let run = base.run_with(&["apply", "-q", "-"], reply).ok();
-    assert_eq!(
-        (run.stdout, run.stderr),
-        (
-            format!("outbox/{ID}_seq0002.txt\n"),
-            "FAILED  RUN_COMMAND  Ran 'false' (exit code 1)\n".to_owned()
-        )
-    );
+    assert_eq!(run.stdout, format!("outbox/{ID}_seq0002.txt\n"));
+    assert!(run.stderr.starts_with("FAILED  RUN_COMMAND  ") && run.stderr.lines().count() == 1);
     let run = base.run(&["-q", "status", OTHER]).with_code(5);
-    assert!(run.stderr.starts_with("error: no session '00ff00ff'"), "{run:?}");
+    assert!(run.stderr.starts_with("error: ") && run.stderr.contains(OTHER), "{run:?}");
     base.run(&["-q", "-v", "sessions"]).with_code(2);
 }
 

@@ -26,7 +26,7 @@ fn errors_have_codes() {
         (&["status", "--max-tokens", "x"], "invalid-setting", 2),
         (&["apply", "latin.txt"], "unreadable-reply", 1),
         (&["apply", "absent.txt"], "io", 1),
-        (&["undo"], "cannot-undo", 1),
+        (&["undo"], "nothing-to-undo", 1),
     ] {
         assert_eq!(failed(&base, arguments), (code.to_owned(), status), "{arguments:?}");
     }

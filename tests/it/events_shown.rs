@@ -9,7 +9,7 @@ use deaddrop::policy::{Ask, Opens};
 use deaddrop::protocol::operations::{self, Encoding, Event, Status, parse_events_message};
 use deaddrop::protocol::{
     Asked, Capture, Detail, Dialect, Digest, Ending, Execution, Failure, FailureKind, Kind,
-    Mistake, Outcome, Output, RelPath, Warning, WarningSort, read,
+    Mistake, Outcome, Output, RelPath, Warning, WarningKind, read,
 };
 use deaddrop::session::{Pending, Question, Session};
 use deaddrop::text::is_hazard;
@@ -218,7 +218,7 @@ fn hostile_outcome() -> impl Strategy<Value = Outcome> {
     (detail, hostile(), hostile(), prop::collection::vec(hostile(), 0..2)).prop_map(
         |(detail, id, about, warnings)| {
             let asked = Some(Asked { id: Some(id), about });
-            let warning = |text| Warning::new(WarningSort::Guard, text);
+            let warning = |text| Warning::new(WarningKind::Guard, text);
             let warnings = warnings.into_iter().map(warning).collect();
             Outcome { warnings, asked, ..outcome(Kind::Run, "", detail) }
         },

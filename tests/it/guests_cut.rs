@@ -204,9 +204,9 @@ fn a_broken_connection_is_mended_and_a_step_is_not_done_again() {
     wait_until("it is asked for again", || scene.relay.heard("step") == asked + 1);
     go(scene.guest.path());
     let outbox = scene.host.wait_for_outbox(2);
-    assert_eq!(outbox.matches("[OK]").count(), 4, "{outbox}");
+    assert_eq!(scene.host.last_codes(), ["ok"; 4]);
     assert!(outbox.contains("said"), "{outbox}");
-    assert!(outbox.contains("the guest went away"), "{outbox}");
+    assert!(outbox.contains("  Warning: "), "{outbox}");
     assert_eq!(scene.traced(), "1\n2\n3\n4\n");
     daemon.stop();
 }
@@ -224,8 +224,7 @@ fn an_interrupt_that_is_lost_is_said_again() {
     });
     daemon.signal("INT");
     assert_eq!(daemon.wait().code(), Some(130), "{}", daemon.said());
-    let outbox = scene.host.outbox(2);
-    assert!(outbox.contains("interrupted by the user"), "{outbox}");
+    assert!(scene.host.last_codes().contains(&"interrupted".to_owned()));
     assert!(scene.relay.heard("interrupt") > 1);
 }
 
@@ -278,8 +277,8 @@ fn a_guest_that_was_made_anew_runs_nothing_twice() {
     let daemon = scene.begun();
     scene.make_anew();
     go(scene.guest.path());
-    let outbox = scene.host.wait_for_outbox(2);
-    assert!(outbox.contains("is not run again; look at what it did"), "{outbox}");
+    scene.host.wait_for_outbox(2);
+    assert_eq!(scene.host.last_codes(), ["ok", "ok", "lost", "ok"]);
     assert_eq!(scene.traced(), "1\n2\n4\n");
     // Between turns it may be made anew as it likes.
     scene.make_anew();
@@ -299,7 +298,6 @@ fn a_host_that_was_stopped_too_runs_nothing_twice() {
     scene.make_anew();
     go(scene.guest.path());
     scene.host.run(&["resume", "--no-watch"]).ok();
-    let outbox = scene.host.outbox(2);
-    assert!(outbox.contains("is not run again; look at what it did"), "{outbox}");
+    assert_eq!(scene.host.last_codes(), ["ok", "ok", "lost", "ok"]);
     assert_eq!(scene.traced(), "1\n2\n4\n");
 }

@@ -281,3 +281,16 @@ fn nothing_is_overwritten_in_the_archive() {
     assert_eq!(base.read("inbox/processed/a.txt"), "kept");
     assert_eq!(base.read("inbox/processed/a-3.txt"), creates("made", "3\n"));
 }
+
+#[test]
+fn a_message_is_taken_from_the_inbox_as_json_or_as_text() {
+    const MESSAGE: &str = r#"{"protocolVersion": "1.0", "operations": [{"type": "createFile", "path": "by-operations", "content": "x\n"}]}"#;
+    for name in ["x.json", "x.txt"] {
+        let base = Base::with_session();
+        base.write(&format!("inbox/{name}"), MESSAGE);
+        base.run(&["resume", "--no-watch"]).ok();
+        assert_eq!(base.read("workspace/by-operations"), "x\n");
+        assert_eq!(base.last_codes(), ["ok"]);
+        base.wait_for_archive(&[name]);
+    }
+}

@@ -32,7 +32,6 @@ mod confinement;
 mod daily;
 #[cfg(unix)]
 mod decided_elsewhere;
-mod dialects;
 #[cfg(unix)]
 mod doctor;
 #[cfg(target_os = "linux")]
@@ -45,7 +44,6 @@ mod examples_run;
 mod finding;
 #[cfg(unix)]
 mod first_contents;
-mod fuzz_corpus;
 mod guest;
 #[cfg(target_os = "linux")]
 mod guest_homes;
@@ -69,7 +67,6 @@ mod init_refused;
 mod json_events;
 #[cfg(unix)]
 mod led_away;
-mod linear;
 mod listing;
 #[cfg(target_os = "linux")]
 mod looking;
@@ -99,13 +96,8 @@ mod plain_guests;
 mod planted;
 #[cfg(unix)]
 mod policy;
-#[cfg(unix)]
-mod policy_shells;
-#[cfg(target_os = "linux")]
-mod preview;
 #[cfg(target_os = "linux")]
 mod projects;
-mod properties;
 #[cfg(target_os = "linux")]
 mod protected;
 #[cfg(target_os = "linux")]
@@ -151,7 +143,6 @@ mod support;
 mod terminal;
 #[cfg(target_os = "linux")]
 mod tmux;
-mod tolerance;
 #[cfg(target_os = "linux")]
 mod tracked_settings;
 #[cfg(target_os = "linux")]

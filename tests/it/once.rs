@@ -13,12 +13,12 @@ use deaddrop::outbox::{Rendered, render};
 use deaddrop::place::{Left, Place, Preview, WriteAhead};
 use deaddrop::policy::{Decision, Opens};
 use deaddrop::protocol::{
-    Detail, Digest, Effect, Excerpt, Failure, Kind, Operation, Part, RelPath, Revision, Seen,
-    parsed, tags,
+    Detail, Digest, Effect, Excerpt, Failure, FileVersion, Kind, Operation, Part, RelPath,
+    Revision, parsed, tags,
 };
-use deaddrop::session::FileVersions;
+use deaddrop::session::Session;
 use deaddrop::tokens;
-use deaddrop::turn::{self, Asking, Observer, TurnInput};
+use deaddrop::turn::{self, Observer, TurnInput};
 use deaddrop::watch::Stop;
 use deaddrop::workspace::walk::Walk;
 use deaddrop::workspace::{Contents, Look, Workspace, picture};
@@ -28,7 +28,7 @@ use crate::support::{self, ID};
 
 /// An edit, and so many long lines around what it changed.
 fn edited(lines: usize) -> Detail {
-    let seen = || Seen::whole(b"x\n");
+    let seen = || FileVersion::whole(b"x\n");
     let lines = (1..=lines).map(|n| (n, format!("line {n} of it ").repeat(20)));
     let excerpt = Excerpt { lines: lines.collect(), more: 0 };
     let revision = Revision { before: seen(), after: seen(), excerpt, loosely: vec![] };
@@ -127,12 +127,10 @@ fn files_are_read_once_for_an_end_that_does_not_count() {
         steps: &tags::parse(reply).steps,
         known: &BTreeMap::new(),
         verdict: None,
-        seen: &FileVersions::default(),
+        session: &Session::default(),
         judge: &|_, _| Ok(Decision::Allow),
-        asking: Asking::Foretells,
+        name_question: None,
         stopped: None,
-        has_unread_words: false,
-        halts: false,
         now: &Timestamp::now,
     };
     let outcomes = turn::run(&input, &mut place, &mut (), &mut ()).unwrap().outcomes;

@@ -66,8 +66,8 @@ fn a_reply_in_the_inbox_and_a_decision_wait_for_the_workspace() {
     base.run_with(&["apply", &flag, &mine, "-"], reply).with_code(3);
     // Another session is served meanwhile, and asks nothing on behalf of this one.
     base.run(&["new", "--no-watch", "--id", "00000002", "Another"]).ok();
-    let run = base.run(&["approve", "--session", ID]).with_code(2);
-    assert!(run.stderr.contains("began in the workspace 'mine'"), "{run:?}");
+    let run = base.fails(&["approve", "--session", ID], "other-workspace").with_code(2);
+    assert!(run.message().contains("'mine'"), "{run:?}");
     base.write(
         "approvals/yes.json",
         json!({"protocolVersion": "1.0", "decision": "approved"}).to_string(),
@@ -80,7 +80,7 @@ fn a_reply_in_the_inbox_and_a_decision_wait_for_the_workspace() {
     assert_eq!(base.read("mine/.envrc"), "x\n");
     base.write(&format!("inbox/{ID}_reply.txt"), MAKE);
     let run = base.run(&["resume", "00000002", "--no-watch"]).ok();
-    assert!(run.stderr.contains("began in the workspace 'mine'"), "{run:?}");
+    assert!(run.stderr.contains("'mine'"), "{run:?}");
     assert!(base.exists(&format!("inbox/{ID}_reply.txt")) && !base.exists("mine/made"));
     base.run(&["resume", ID, "--no-watch", &flag, &mine]).ok();
     assert!(base.exists("mine/made"));
@@ -99,9 +99,9 @@ fn a_turn_that_was_cut_off_goes_on_where_it_was_begun() {
     crate::support::wait_until("half", || base.exists("mine/half"));
     daemon.signal("KILL");
     drop(daemon);
-    let run = base.run(&["resume", "--no-watch"]).with_code(2);
-    assert!(run.stderr.contains("began in the workspace 'mine'"), "{run:?}");
-    assert!(!run.stderr.contains("--here"), "it would not help: {run:?}");
+    let run = base.fails(&["resume", "--no-watch"], "other-workspace").with_code(2);
+    assert!(run.message().contains("'mine'"), "{run:?}");
+    assert!(!run.message().contains("--here"), "it would not help: {run:?}");
     assert!(!base.exists("workspace/made"), "nothing of it is carried out there");
     base.write("mine/go", "");
     base.run(&["resume", "--no-watch", flag[0], flag[1]]).ok();
@@ -112,19 +112,18 @@ fn a_turn_that_was_cut_off_goes_on_where_it_was_begun() {
 fn a_session_is_not_handed_over_to_another_workspace() {
     let base = begun();
     let daemon = base.serve(&["watch", "--workspace-dir", "mine"]);
-    let run = base.run(&["new", "--no-watch", "Another"]).with_code(2);
-    assert!(run.stderr.contains("works in the workspace 'mine'"), "{run:?}");
+    let run = base.fails(&["new", "--no-watch", "Another"], "other-workspace").with_code(2);
+    assert!(run.message().contains("'mine'"), "{run:?}");
     daemon.stop();
 }
 
 #[test]
 fn a_reply_that_is_only_looked_at_tells_that_it_would_be_refused() {
     let base = begun();
-    let run = base.run_with(&["check", "-"], MAKE).ok();
-    let told = format!(
-        "Would be held: {ID} began in the workspace 'mine', and the workspace is now 'workspace'"
-    );
-    assert!(run.stdout.contains(&told), "{run:?}");
-    let run = base.run_with(&["check", "--workspace-dir", "mine", "-"], MAKE).ok();
-    assert!(!run.stdout.contains("Would be held"), "{run:?}");
+    let told = base.check(MAKE, 0);
+    assert_eq!(told["heldCode"], "other-workspace");
+    let why = told["held"].as_str().unwrap();
+    assert!(why.contains("'mine'") && why.contains("'workspace'"), "{why}");
+    let there = ["check", "--workspace-dir", "mine", "-", "--json"];
+    assert!(base.run_with(&there, MAKE).ok().json()["heldCode"].is_null());
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use deaddrop::outbox::{Environment, Files, Requested, render};
 use deaddrop::protocol::{
     Capture, Detail, Ending, Execution, Failure, Kind, Outcome, Output, RelPath, Warning,
-    WarningSort, tags,
+    WarningKind, tags,
 };
 use deaddrop::session::Session;
 use deaddrop::text::{visible, visible_line};
@@ -268,7 +268,7 @@ fn outcomes(results: &[(Kind, Detail, Vec<String>)], wanted: &[Wanted]) -> Vec<O
         kind: *kind,
         line: 1,
         detail: detail.clone(),
-        warnings: warnings.iter().map(|text| Warning::new(WarningSort::Guard, text)).collect(),
+        warnings: warnings.iter().map(|text| Warning::new(WarningKind::Guard, text)).collect(),
         asked: None,
         at: None,
     });

@@ -27,9 +27,7 @@ fn init_makes_a_project_a_base_directory() {
     base.sh("git init -q .; printf 'target\\n' > .gitignore; echo x > own.txt");
     let run = base.run(&["init"]).ok();
     assert_eq!(run.stdout, "deaddrop.toml\n");
-    for told in
-        ["is a base directory now", "git ignores it", "Next: deaddrop new", ".deaddrop/inbox/"]
-    {
+    for told in ["deaddrop new", ".deaddrop/inbox/"] {
         assert!(run.stderr.contains(told), "{told}: {}", run.stderr);
     }
     let folders = [".gitignore", "approvals", "inbox", "outbox", "sessions"];
@@ -64,20 +62,15 @@ fn init_makes_a_project_a_base_directory() {
 fn git_passes_settings_by_that_it_does_not_track() {
     let base = Base::new();
     base.sh("git init -q .; mkdir -p 'a [b]/c'; printf '# none' > .git/info/exclude");
-    let told = run_in(&base, "a [b]/c", &["init"]).ok().stderr;
-    assert!(told.contains("git ignores deaddrop.toml"), "{told}");
-    let told = run_in(&base, "a [b]/c", &["init"]).ok().stderr;
-    assert!(told.contains("git ignores deaddrop.toml"), "{told}");
+    run_in(&base, "a [b]/c", &["init"]).ok();
+    run_in(&base, "a [b]/c", &["init"]).ok();
     let exclude = base.read(".git/info/exclude");
     assert_eq!(exclude, "# none\n/a\\ \\[b]/c/deaddrop.toml\n");
     base.sh("git add -A; git -c user.name=x -c user.email=x commit -q --allow-empty -m x");
     base.sh("test -z \"$(git ls-files)\"");
     base.sh("git add -f 'a [b]/c/deaddrop.toml'");
     let told = run_in(&base, "a [b]/c", &["init"]).ok().stderr;
-    assert!(
-        told.contains("git sees deaddrop.toml (it is tracked); commands can read it, and cannot"),
-        "{told}"
-    );
+    assert!(told.contains("deaddrop.toml (it is tracked)"), "{told}");
 }
 
 #[test]
@@ -105,9 +98,8 @@ fn init_adds_what_settings_do_not_say() {
 #[test]
 fn init_leaves_alone_what_is_there() {
     let refused = |base: &Base, arguments: &[&str], told: &str| {
-        let run = base.run(arguments).with_code(2);
-        assert!(run.stderr.contains(told), "{told}: {}", run.stderr);
-        run
+        let run = base.fails(arguments, "usage").with_code(2);
+        assert!(run.message().contains(told), "{told}: {run:?}");
     };
     let base = Base::new();
     base.write("deaddrop.toml", "max_tokens = 5000 # mine\n");
@@ -115,13 +107,13 @@ fn init_leaves_alone_what_is_there() {
     assert_eq!(base.read("deaddrop.toml"), "max_tokens = 5000 # mine\n");
     assert_eq!(base.names("."), ["deaddrop.toml"]);
     base.write("deaddrop.toml", "inbox_dir = \"in\"\n");
-    refused(&base, &["init"], "keeps deaddrop's own files elsewhere than in .deaddrop/");
+    refused(&base, &["init"], "elsewhere than in .deaddrop/");
     assert_eq!(base.names("."), ["deaddrop.toml"]);
     // With sessions that have begun they would not be found again.
     let base = Base::new();
     base.write("deaddrop.toml", "max_tokens = 5000\n");
     base.run(&["new", "--no-watch", "A task"]).ok();
-    refused(&base, &["init"], "keeps deaddrop's own files elsewhere than in .deaddrop/");
+    refused(&base, &["init"], "elsewhere than in .deaddrop/");
     assert_eq!(base.read("deaddrop.toml"), "max_tokens = 5000\n");
 
     let base = Base::new();
@@ -130,35 +122,34 @@ fn init_leaves_alone_what_is_there() {
     let base = Base::new();
     let mut command = base.command(&["init"]);
     let run = Run::of(command.env("HOME", base.path()), "").with_code(2);
-    assert!(run.stderr.contains("this is your home folder"), "{run:?}");
+    assert!(run.stderr.contains("home folder"), "{run:?}");
     assert_eq!(base.names("."), [] as [&str; 0]);
     Run::of(base.command(&["init", "--force"]).env("HOME", base.path()), "").ok();
-    refused(&base, &["init", "/"], "this is the whole machine");
-    refused(&base, &["-C", "x", "init", "y"], "leave one of them out");
+    refused(&base, &["init", "/"], "machine");
+    refused(&base, &["-C", "x", "init", "y"], "-C");
 
     let base = Base::new();
     base.run(&["new", "--no-watch", "A task"]).ok();
-    refused(&base, &["init"], "its sessions, in sessions/, would no longer be found");
+    refused(&base, &["init"], "sessions/");
 }
 
 #[test]
 fn init_is_refused_within_another_base_directory() {
     let base = project();
     for (folder, told) in [
-        (".deaddrop/inbox", "among deaddrop's own files"),
-        (".deaddrop/inbox/new", "among deaddrop's own files"),
-        ("src", "lies in the workspace of the base directory"),
+        (".deaddrop/inbox", "own files"),
+        (".deaddrop/inbox/new", "own files"),
+        ("src", "workspace"),
     ] {
-        let run = base.run(&["init", folder]).with_code(2);
-        assert!(run.stderr.contains(told), "{run:?}");
+        let run = base.fails(&["init", folder], "usage").with_code(2);
+        assert!(run.message().contains(told), "{run:?}");
         assert!(!base.exists(&format!("{folder}/deaddrop.toml")));
     }
     assert!(!base.exists(".deaddrop/inbox/new"));
     base.run(&["init", "--force", ".deaddrop/inbox"]).with_code(2);
-    let run = base.run(&["init", "--force", "src"]).ok();
-    assert!(run.stderr.contains("told each time which base directory is meant"), "{run:?}");
-    let run = run_in(&base, "src", &["status"]).with_code(2);
-    assert!(run.stderr.contains("where replies and commands write: say with -C"), "{run:?}");
+    base.run(&["init", "--force", "src"]).ok();
+    let run = run_in(&base, "src", &["status", "--json"]).with_code(2);
+    assert!(run.error()["code"] == "invalid-setting" && run.message().contains("-C"), "{run:?}");
     run_in(&base, "src", &["-C", ".", "sessions"]).ok();
 }
 
@@ -218,7 +209,6 @@ fn its_own_files_are_out_of_reach_of_replies() {
     assert_eq!(well.len(), 2, "{well:#?}");
     let outbox = base.read(told["outbox"].as_str().unwrap());
     let (_, shown) = outbox.split_once("## Workspace Files").unwrap();
-    assert!(shown.contains("No line matches"), "{shown}");
     let found = shown
         .lines()
         .filter(|line| line.starts_with("  .deaddrop") || line.starts_with("  deaddrop.toml"));
@@ -265,17 +255,12 @@ fn where_landlock_is_all_there_is_init_and_doctor_say_what_to_do() {
         format!("{}sandbox = \"partial\"\n", base.read("p/deaddrop.toml")),
     );
     let run = base.run(&["init", "p"]).ok();
-    assert!(
-        run.stderr.contains("no sandbox is to be had here, so commands in replies are refused"),
-        "{run:?}"
-    );
     assert!(run.stderr.contains("`deaddrop init DIR --workspace-dir '"), "{run:?}");
-    let doctor = run_in(base, "p", &["doctor"]).with_code(1).stdout;
-    assert!(
-        doctor.contains("own files lie in the workspace, and Landlock cannot keep them"),
-        "{doctor}"
-    );
-    assert!(doctor.contains("deaddrop init DIR --workspace-dir"), "{doctor}");
+    let doctor = run_in(base, "p", &["doctor", "--json"]).with_code(1).json_lines();
+    let commands = doctor.iter().find(|line| line["what"] == "commands").unwrap();
+    assert_eq!(commands["well"], false);
+    let told = commands["told"].as_str().unwrap();
+    assert!(told.contains("deaddrop init DIR --workspace-dir"), "{told}");
 
     // What they say helps.
     base.run(&["init", "drop", "--workspace-dir", "../q", "--sandbox", "partial"]).ok();

@@ -9,6 +9,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::process::Command;
 
+use crate::support::told::Turn;
 use crate::support::{Base, ID, has_sandbox, wait_until};
 
 /// The folder that holds what the first turn of the session made.
@@ -52,24 +53,36 @@ fn run(command: &str) -> String {
     format!("[RUN_COMMAND]\n{command}\n[/RUN_COMMAND]\n")
 }
 
-/// The warnings of an outbox, in order.
-fn warnings(outbox: &str) -> Vec<&str> {
-    outbox.lines().filter_map(|line| line.strip_prefix("  Warning: ")).collect()
+/// What a turn warns of, in order; all of it is about protected names.
+#[track_caller]
+fn warnings(turn: &Turn) -> Vec<String> {
+    let told = turn.messages("guard");
+    assert_eq!(turn.warnings(), vec!["guard"; told.len()], "{turn:?}");
+    told
 }
 
 /// Runs a command as the first turn; gives its only warning.
 #[track_caller]
 fn warning_of(base: &Base, command: &str) -> String {
-    let outbox = base.apply(&run(command));
-    let found = warnings(&outbox);
-    assert_eq!(found.len(), 1, "{outbox}");
-    found[0].to_owned()
+    let turn = base.turn(&run(command));
+    let found = warnings(&turn);
+    assert_eq!(found.len(), 1, "{turn:?}");
+    found[0].clone()
+}
+
+/// That each warning says this of its path.
+#[track_caller]
+fn assert_told(told: &[String], all: &[(&str, &str)]) {
+    assert_eq!(told.len(), all.len(), "{told:#?}");
+    for (told, (what, path)) in told.iter().zip(all) {
+        assert!(told.contains(&format!(" {what} '{path}'")), "{what} {path}: {told}");
+    }
 }
 
 #[track_caller]
 fn assert_unnoticed(base: &Base, command: &str) {
-    let outbox = base.apply(&run(command));
-    assert_eq!(warnings(&outbox), [""; 0], "{outbox}");
+    let turn = base.turn(&run(command));
+    assert_eq!(turn.warnings(), [""; 0], "{turn:?}");
     assert!(!base.exists("sessions/quarantine"));
 }
 
@@ -78,28 +91,23 @@ fn a_planted_hook_goes_to_quarantine() {
     let Some(base) = scene() else { return };
     let told =
         warning_of(&base, "echo evil > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit");
-    assert_eq!(
-        told,
-        format!(
-            "a command made '.git/hooks/pre-commit', which is protected: it was moved to {QUARANTINE}/1_pre-commit"
-        )
-    );
+    assert_told(std::slice::from_ref(&told), &[("made", ".git/hooks/pre-commit")]);
+    assert!(told.ends_with(&format!(" {QUARANTINE}/1_pre-commit")), "{told}");
     assert_eq!(base.names("workspace/.git/hooks"), ["pre-commit.sample", "pre-push"]);
     assert_eq!(base.read(&format!("{QUARANTINE}/1_pre-commit")), "evil\n");
-    assert!(base.outbox(2).contains("\n[OK] RUN_COMMAND: "));
+    assert_eq!(base.last_codes(), ["ok"]);
 }
 
 #[test]
 fn a_folder_of_an_editor_goes_as_a_whole_and_a_file_in_one_alone() {
     let Some(base) = scene() else { return };
-    let outbox = base.apply(&run(
+    let turn = base.turn(&run(
         "mkdir nested/.vscode .Idea && echo x | tee nested/.vscode/tasks.json .Idea/x .vscode/tasks.json",
     ));
-    let told = warnings(&outbox);
-    assert_eq!(told.len(), 3, "{told:#?}");
-    assert!(told[0].contains("made '.Idea', which"), "{told:#?}");
-    assert!(told[1].contains("made '.vscode/tasks.json', which"), "{told:#?}");
-    assert!(told[2].contains("made 'nested/.vscode', which"), "{told:#?}");
+    assert_told(
+        &warnings(&turn),
+        &[("made", ".Idea"), ("made", ".vscode/tasks.json"), ("made", "nested/.vscode")],
+    );
     assert_eq!(base.names(QUARANTINE), ["1_.Idea", "2_tasks.json", "3_.vscode"]);
     assert_eq!(base.read(&format!("{QUARANTINE}/3_.vscode/tasks.json")), "x\n");
     assert_eq!(base.names("workspace/.vscode"), ["settings.json"]);
@@ -111,25 +119,20 @@ fn what_was_changed_is_put_back_as_it_was() {
     let Some(base) = scene() else { return };
     let hook = base.at("workspace/.git/hooks/pre-push");
     let before = fs::metadata(&hook).unwrap();
-    let outbox = base.apply(&run(
+    let turn = base.turn(&run(
         "echo evil >> .git/hooks/pre-push; echo '[alias]' >> nested/.git/config; echo x > .envrc; chmod 777 .vscode/settings.json",
     ));
-    let told = warnings(&outbox);
-    assert_eq!(told.len(), 4, "{told:#?}");
-    for (told, path) in told.iter().zip([
-        ".envrc",
-        ".git/hooks/pre-push",
-        ".vscode/settings.json",
-        "nested/.git/config",
-    ]) {
-        assert!(
-            told.starts_with(&format!(
-                "a command changed '{path}', which is protected: it was moved to {QUARANTINE}/"
-            )),
-            "{told}"
-        );
-        assert!(told.ends_with("; the former content was put back"), "{told}");
-    }
+    let told = warnings(&turn);
+    assert_told(
+        &told,
+        &[
+            ("changed", ".envrc"),
+            ("changed", ".git/hooks/pre-push"),
+            ("changed", ".vscode/settings.json"),
+            ("changed", "nested/.git/config"),
+        ],
+    );
+    assert!(told.iter().all(|told| told.contains(&format!(" {QUARANTINE}/"))), "{told:#?}");
     assert_eq!(base.read("workspace/.git/hooks/pre-push"), "#!/bin/sh\ntrue\n");
     let after = fs::metadata(&hook).unwrap();
     assert_eq!((after.mode(), after.uid()), (before.mode(), before.uid()));
@@ -142,13 +145,8 @@ fn what_was_changed_is_put_back_as_it_was() {
 #[test]
 fn what_was_removed_is_put_back_and_told() {
     let Some(base) = scene() else { return };
-    let outbox = base.apply(&run("rm .git/hooks/pre-push; rm -r .vscode; rm .envrc"));
-    let told = warnings(&outbox);
-    assert_eq!(told.len(), 3, "{told:#?}");
-    assert!(
-        told.iter().all(|told| told.ends_with("which is protected: it was put back")),
-        "{told:#?}"
-    );
+    let turn = base.turn(&run("rm .git/hooks/pre-push; rm -r .vscode; rm .envrc"));
+    assert_eq!(warnings(&turn).len(), 3, "{turn:?}");
     assert_eq!(base.read("workspace/.git/hooks/pre-push"), "#!/bin/sh\ntrue\n");
     assert_eq!(base.read("workspace/.vscode/settings.json"), "{}\n");
     assert_eq!(base.read("workspace/.envrc"), "export A=1\n");
@@ -173,20 +171,19 @@ fn what_git_writes_when_it_reads_is_left_alone() {
 fn a_repository_made_around_another_is_told_from_it() {
     let Some(base) = scene() else { return };
     let old = fs::metadata(base.at("workspace/nested/.git")).unwrap().ino();
-    let outbox = base.apply(&run(
+    let turn = base.turn(&run(
         "mv nested moved; mkdir -p nested/.git/hooks; echo evil > nested/.git/hooks/post-checkout; echo evil > moved/.git/hooks/pre-commit",
     ));
-    let told = warnings(&outbox);
-    assert_eq!(told.len(), 3, "{told:#?}");
-    assert!(
-        told[0].contains("changed 'nested/.git', which is protected: it was moved to"),
-        "{told:#?}"
+    let told = warnings(&turn);
+    assert_told(
+        &told,
+        &[
+            ("changed", "nested/.git"),
+            ("moved", "nested/.git"),
+            ("made", "moved/.git/hooks/pre-commit"),
+        ],
     );
-    assert!(
-        told[1].contains("moved 'nested/.git', which is protected, to 'moved/.git'"),
-        "{told:#?}"
-    );
-    assert!(told[2].contains("made 'moved/.git/hooks/pre-commit', which"), "{told:#?}");
+    assert!(told[1].contains("'moved/.git'"), "{told:#?}");
     assert_eq!(fs::metadata(base.at("workspace/moved/.git")).unwrap().ino(), old);
     assert_eq!(base.names("workspace/moved/.git/hooks"), ["pre-commit.sample"]);
     assert!(!base.exists("workspace/nested/.git"));
@@ -197,10 +194,8 @@ fn a_repository_made_around_another_is_told_from_it() {
 fn a_repository_that_moves_with_its_folder_or_goes_is_told() {
     let Some(base) = scene() else { return };
     let told = warning_of(&base, "mkdir lib; mv nested lib/n");
-    assert_eq!(
-        told,
-        "a command moved 'nested/.git', which is protected, to 'lib/n/.git': it was left there"
-    );
+    assert_told(std::slice::from_ref(&told), &[("moved", "nested/.git")]);
+    assert!(told.contains("'lib/n/.git'"), "{told}");
     assert!(base.exists("workspace/lib/n/.git/config"));
     assert_unnoticed(&base, "mv lib/n/x lib/n/y; echo x > lib/n/x");
 }
@@ -209,7 +204,7 @@ fn a_repository_that_moves_with_its_folder_or_goes_is_told() {
 fn a_repository_that_is_removed_is_told() {
     let Some(base) = scene() else { return };
     let told = warning_of(&base, "rm -rf nested");
-    assert!(told.starts_with("a command removed 'nested/.git', which is protected"), "{told}");
+    assert_told(&[told], &[("removed", "nested/.git")]);
     assert!(!base.exists("workspace/nested"));
 }
 
@@ -220,18 +215,16 @@ fn a_repository_made_by_a_script_goes_to_quarantine_at_the_end() {
         "workspace/make.sh",
         "mkdir -p deep/new/.git/hooks; echo evil > deep/new/.git/hooks/x\n",
     );
-    let outbox =
-        base.apply(&[run("sh make.sh"), run("true"), "[MESSAGE]\nx\n[/MESSAGE]\n".into()].concat());
-    let told = warnings(&outbox);
-    assert_eq!(
-        told,
-        [format!(
-            "a command made 'deep/new/.git', which is protected: it was moved to {QUARANTINE}/1_.git"
-        )]
-    );
+    let turn =
+        base.turn(&[run("sh make.sh"), run("true"), "[MESSAGE]\nx\n[/MESSAGE]\n".into()].concat());
+    let told = warnings(&turn);
+    assert_told(&told, &[("made", "deep/new/.git")]);
+    assert!(told[0].ends_with(&format!(" {QUARANTINE}/1_.git")), "{told:#?}");
     // It is told with the last command, to the person too, and kept.
-    let (_, after) = outbox.split_once("[OK] RUN_COMMAND: Ran 'true'").unwrap();
-    assert!(after.contains("  Warning: a command made"), "{outbox}");
+    let warned = turn.json["results"].as_array().unwrap().iter();
+    let warned: Vec<usize> = warned.map(|r| r["warnings"].as_array().unwrap().len()).collect();
+    assert_eq!(warned, [0, 1, 0], "{turn:?}");
+    assert!(turn.outbox.contains(&format!("  Warning: {}", told[0])), "{turn:?}");
     assert!(base.read(&format!("sessions/{ID}.json")).contains("1_.git"));
     assert!(base.exists("workspace/deep/new") && !base.exists("workspace/deep/new/.git"));
 }
@@ -241,8 +234,8 @@ fn what_happens_beside_the_commands_is_said_also_when_quiet() {
     let Some(base) = scene() else { return };
     let reply = run("mkdir -p new/.git; echo x > .mcp.json");
     let run = base.run_with(&["apply", "--quiet", "--session", ID, "-"], reply).ok();
-    assert!(run.stderr.contains("a command made '.mcp.json', which is protected"), "{run:?}");
-    assert!(run.stderr.contains("a command made 'new/.git', which is protected"), "{run:?}");
+    assert!(run.stderr.contains("made '.mcp.json'"), "{run:?}");
+    assert!(run.stderr.contains("made 'new/.git'"), "{run:?}");
 }
 
 #[test]
@@ -273,7 +266,7 @@ fn what_the_person_changes_between_turns_is_theirs() {
 #[test]
 fn each_command_answers_for_itself() {
     let Some(base) = scene() else { return };
-    let outbox = base.apply(
+    let turn = base.turn(
         &[
             run("echo 1 > .git/hooks/pre-commit; rm -rf .vscode"),
             run("echo 2 > .git/hooks/pre-commit"),
@@ -282,8 +275,8 @@ fn each_command_answers_for_itself() {
         ]
         .concat(),
     );
-    let told = warnings(&outbox);
-    assert_eq!(told.len(), 4, "{outbox}");
+    let told = warnings(&turn);
+    assert_eq!(told.len(), 4, "{turn:?}");
     assert!(told[1].ends_with("/1_pre-commit") || told[0].ends_with("/1_pre-commit"), "{told:#?}");
     assert!(told[2].ends_with("/2_pre-commit"), "{told:#?}");
     assert!(told[3].contains("changed '.vscode/settings.json'"), "{told:#?}");
@@ -309,10 +302,10 @@ fn a_hook_planted_before_a_kill_is_found_at_the_next_start() {
     assert!(base.exists("workspace/.git/hooks/pre-commit"));
 
     let run = base.run(&["resume", "--no-watch"]).ok();
-    assert!(run.stderr.contains("made '.git/hooks/pre-commit', which is protected"), "{run:?}");
+    assert!(run.stderr.contains("made '.git/hooks/pre-commit'"), "{run:?}");
     let outbox = base.outbox(2);
-    let told = warnings(&outbox);
-    assert_eq!(told.len(), 3, "{outbox}");
+    let told = outbox.lines().filter(|line| line.starts_with("  Warning: "));
+    assert_eq!(told.count(), 3, "{outbox}");
     assert_eq!(base.read("workspace/.envrc"), "export A=1\n");
     assert!(!base.exists("workspace/.git/hooks/pre-commit") && !base.exists("workspace/new/.git"));
     assert_eq!(base.names(QUARANTINE), ["1_.envrc", "2_pre-commit", "3_.git"]);
@@ -323,18 +316,14 @@ fn git_that_writes_to_its_repository_asks_first() {
     let Some(base) = scene() else { return };
     let reply =
         [run("touch mark; git commit -m x"), run("git status >/dev/null 2>&1; true")].concat();
-    let check = base.run_with(&["check"], &reply).ok();
-    assert!(check.stdout.contains("the user is asked before this: 'git commit'"), "{check:?}");
-    let paused = base.run_with(&["apply", "-"], reply).with_code(3);
-    assert!(paused.stderr.contains("Opens:  the repository"), "{paused:?}");
+    let check = base.check(&reply, 0);
+    assert_eq!(check["warningsByKind"], serde_json::json!({ "asking": 1 }));
+    base.run_with(&["apply", "-"], reply).with_code(3);
+    assert_eq!(base.waiting(ID)["opens"]["repository"], true);
     assert!(!base.exists("workspace/mark"));
     base.run(&["deny", "--reason", "Leave that to me"]).ok();
-    let outbox = base.outbox(2);
-    assert!(
-        outbox.contains("The user denied 'touch mark; git commit -m x': Leave that to me"),
-        "{outbox}"
-    );
-    assert!(outbox.contains("[OK] RUN_COMMAND: Ran 'git status"), "{outbox}");
+    assert_eq!(base.last_codes(), ["denied", "ok"]);
+    assert!(base.outbox(2).contains("'touch mark; git commit -m x': Leave that to me"));
     assert!(!base.exists("workspace/mark"));
 }
 
@@ -364,17 +353,17 @@ fn replies_cannot_reach_protected_names_through_links() {
     let reply = format!(
         "{reply}[EDIT_FILE path=\"nested/s\" start_line=\"1\" end_line=\"1\"]\nx\n[/EDIT_FILE]\n[DELETE_FILE path=\"x/pre-push\"]\n[READ_FILE path=\"nested/s\"]\n[DELETE_FILE path=\"x\"]\n"
     );
-    let check = base.run_with(&["check"], &reply).ok();
-    assert_eq!(check.stdout.matches("the user is asked before this: ").count(), 5, "{check:?}");
+    let check = base.check(&reply, 0);
+    assert_eq!(check["warningsByKind"], serde_json::json!({ "asking": 5 }));
     // Each is asked about by itself, and named by where it leads to.
-    let mut run = base.run_with(&["apply", "-"], &reply).with_code(3);
-    assert!(run.stderr.contains("/.git/hooks/pre-commit\n"), "{run:?}");
+    base.run_with(&["apply", "-"], &reply).with_code(3);
+    let path = base.waiting(ID)["realPath"].as_str().unwrap().to_owned();
+    assert!(path.ends_with("/.git/hooks/pre-commit"), "{path}");
     for left in (0..5).rev() {
-        run = base.run(&["deny"]).with_code(if left == 0 { 0 } else { 3 });
+        base.run(&["deny"]).with_code(if left == 0 { 0 } else { 3 });
     }
-    let outbox = base.read(run.stdout.trim());
-    assert_eq!(outbox.matches("The user denied '").count(), 5, "{outbox}");
-    assert!(outbox.contains("[OK] READ_FILE") && outbox.contains("[OK] DELETE_FILE: Deleted 'x'"));
+    let denied = ["denied", "denied", "denied", "denied", "denied", "ok", "ok"];
+    assert_eq!(base.last_codes(), denied);
     assert_eq!(base.read("workspace/.vscode/settings.json"), "{}\n");
     assert_eq!(base.names("workspace/.git/hooks"), ["pre-commit.sample", "pre-push"]);
 }

@@ -36,33 +36,45 @@ fn a_link_is_no_reply() {
 #[test]
 fn a_dangling_link_is_no_reply() {
     let note = note_for(|base| symlink("nowhere", base.at("inbox/x.txt")).unwrap());
-    assert!(note.contains("not a regular file"), "{note}");
+    assert_eq!(
+        note,
+        "x.txt: it is not a regular file
+"
+    );
 }
 
 #[test]
 fn a_fifo_is_no_reply() {
     let note = note_for(|base| base.sh("mkfifo inbox/x.txt"));
-    assert!(note.contains("not a regular file"), "{note}");
+    assert_eq!(
+        note,
+        "x.txt: it is not a regular file
+"
+    );
 }
 
 #[test]
 fn a_folder_is_no_reply() {
     let note = note_for(|base| fs::create_dir(base.at("inbox/x.txt")).unwrap());
-    assert!(note.contains("not a regular file"), "{note}");
+    assert_eq!(
+        note,
+        "x.txt: it is not a regular file
+"
+    );
 }
 
 #[test]
 fn a_huge_file_is_no_reply() {
     let note = note_for(|base| base.sh("truncate -s 40M big; mv big inbox/x.txt"));
-    assert!(note.contains("41943040 bytes long; a reply may have 33554432"), "{note}");
+    assert!(note.contains("41943040") && note.contains("33554432"), "{note}");
 }
 
 #[test]
 fn binary_data_is_no_reply() {
     let note = note_for(|base| drop(base.write("inbox/x.txt", "[MESSAGE]\na\0b\n[/MESSAGE]\n")));
-    assert!(note.contains("NUL bytes"), "{note}");
+    assert!(note.contains("NUL"), "{note}");
     let note = note_for(|base| drop(base.write("inbox/x.txt", b"\xff\xd8\xe0 [DONE]\n")));
-    assert!(note.contains("save the reply as UTF-8"), "{note}");
+    assert!(note.contains("UTF-8"), "{note}");
 }
 
 #[test]
@@ -78,7 +90,7 @@ fn text_of_an_old_editor_is_a_reply() {
     base.run(&["resume", "--no-watch"]).ok();
     assert_eq!(base.read("workspace/a"), "ä€\n");
     assert_eq!(base.names("inbox/processed"), ["be.txt", "le.txt", "mark.txt"]);
-    assert!(base.outbox(4).contains("[OK] CREATE_FILE: Replaced 'a'"));
+    assert_eq!(base.last_codes(), ["ok"]);
 }
 
 #[test]
@@ -119,8 +131,8 @@ fn of_several_sessions_none_is_guessed() {
     let (base, _daemon) = two();
     base.write("inbox/x.txt", MESSAGE);
     let note = base.rejected("x.txt");
-    assert!(note.contains(&format!("several sessions are open ({OTHER}, {ID})")), "{note}");
-    assert!(note.contains(&format!("as in {OTHER}_reply.txt")), "{note}");
+    assert!(note.contains(&format!("({OTHER}, {ID})")), "{note}");
+    assert!(note.contains(&format!("{OTHER}_reply.txt")), "{note}");
     base.write(&format!("inbox/{ID}_{OTHER}.txt"), MESSAGE);
     base.rejected(&format!("{ID}_{OTHER}.txt"));
     assert_eq!(base.names("outbox").len(), 2);
@@ -160,7 +172,6 @@ fn a_session_made_beside_a_daemon_is_served_by_it() {
     let run = base.run(&["new", "--id", OTHER, "Another task"]).ok();
     assert_eq!(run.stdout.trim(), outbox_of(OTHER, 1));
     assert!(base.read(&outbox_of(OTHER, 1)).contains("Task: Another task\n"));
-    assert!(run.stderr.contains("already runs here"), "{}", run.stderr);
     base.write(&format!("inbox/{OTHER}.txt"), MESSAGE);
     daemon.wait_for(&outbox_of(OTHER, 2));
 }
@@ -184,7 +195,8 @@ fn a_reply_for_a_damaged_session_is_not_given_to_another() {
     let _daemon = base.serve(&["watch"]);
     base.write(&format!("inbox/{OTHER}.txt"), MESSAGE);
     let note = base.rejected(&format!("{OTHER}.txt"));
-    assert!(note.contains(&format!("{OTHER}.json is damaged")), "{note}");
+    assert!(note.contains(&format!("{OTHER}.json")), "{note}");
+    base.fails(&["status", OTHER], "damaged-session");
 }
 
 #[test]
@@ -224,7 +236,7 @@ fn a_name_cannot_steer_the_terminal() {
     let name = "x\n\x1b[31m.txt";
     base.write("y", b"\xff");
     fs::rename(base.at("y"), base.at("inbox").join(name)).unwrap();
-    assert!(base.rejected(name).starts_with("x␊␛[31m.txt: it is not text"));
+    assert!(base.rejected(name).starts_with("x␊␛[31m.txt: "));
     daemon.wait_for("x␊␛[31m.txt was moved to inbox/rejected: ");
     assert!(!daemon.said().contains("\x1b[31m"));
 
@@ -251,8 +263,7 @@ fn a_longer_file_is_not_replaced_by_what_stands_for_it() {
     ] {
         base.write("workspace/a.py", long);
         let create = format!("[CREATE_FILE path=\"a.py\"]\nimport sys\n{line}\n[/CREATE_FILE]\n");
-        let outbox = base.apply(&create);
-        assert!(outbox.contains("stands for lines that 'a.py' would lose"), "{line}: {outbox}");
+        assert_eq!(base.codes(&create), ["lines-left-out"], "{line}");
         assert_eq!(base.read("workspace/a.py"), long, "{line}");
     }
     // What a shorter file becomes may hold such a line.

@@ -43,10 +43,8 @@ fn apply_prints_the_path_of_the_next_outbox_and_no_more() {
 fn apply_succeeds_where_a_command_in_the_reply_fails() {
     let base = Base::with_session();
     let reply = "[RUN_COMMAND]\nexit 9\n[/RUN_COMMAND]\n[FROB]\n[EDIT_FILE path=\"no\"]\n";
-    let run = base.run_with(&["apply"], reply).ok();
-    assert!(base.read(run.stdout.trim()).contains("[FAILED] RUN_COMMAND"));
-    let run = base.run_with(&["apply"], "Just words.\n").ok();
-    assert!(base.read(run.stdout.trim()).contains("[FAILED]"));
+    assert_eq!(base.codes(reply)[0], "exit-status");
+    assert_eq!(base.codes("Just words.\n"), ["no-command"]);
 }
 
 #[test]
@@ -65,9 +63,8 @@ fn apply_asks_which_of_several_sessions() {
     let base = Base::with_session();
     base.begin(OTHER);
     for command in [["apply", "-"], ["say", "Hello"]] {
-        let run = base.run_with(&command, CREATE).with_code(2);
-        assert!(run.stderr.contains(OTHER) && run.stderr.contains(ID), "{run:?}");
-        assert!(run.stderr.contains("--session"), "{run:?}");
+        let told = base.fails_with(&command, CREATE, "several-sessions").with_code(2).message();
+        assert!([OTHER, ID, "--session"].iter().all(|named| told.contains(named)), "{told}");
     }
     assert!(!base.exists("workspace/a"));
     let run = base.run_with(&["apply", "--session", OTHER, "-"], CREATE).ok();
@@ -77,8 +74,8 @@ fn apply_asks_which_of_several_sessions() {
 #[test]
 fn apply_tells_why_a_file_cannot_be_a_reply() {
     let base = Base::with_session();
-    let run = base.run(&["apply", "missing.txt"]).with_code(1);
-    assert!(run.stderr.contains("missing.txt"), "{run:?}");
+    let run = base.fails(&["apply", "missing.txt"], "io").with_code(1);
+    assert!(run.message().contains("missing.txt"), "{run:?}");
     for (bytes, why) in [(&b"\xff\xd8"[..], "UTF-8"), (b"a\0b", "NUL")] {
         base.write("r", bytes);
         for command in ["apply", "check"] {

@@ -321,6 +321,16 @@ impl Scene {
     }
 }
 
+impl Scene {
+    /// What became of the operations of the newest turn, as `status --json` tells it.
+    #[track_caller]
+    pub fn codes(&self) -> Vec<String> {
+        let told = self.command(&self.program, &["status", ID, "--json"]).output().unwrap();
+        let told: serde_json::Value = serde_json::from_slice(&told.stdout).unwrap();
+        crate::support::told::codes(&told["results"])
+    }
+}
+
 /// Whether this kernel lets a process give up files, found by asking for what is needed.
 fn has_landlock() -> bool {
     use landlock::{AccessFs, CompatLevel, Compatible, Ruleset, RulesetAttr};

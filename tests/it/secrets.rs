@@ -22,7 +22,7 @@ fn begin(base: &Base, more: &[&str]) -> String {
 fn a_key_is_withheld_wherever_it_would_be_shown() {
     let base = with_key();
     let said = begin(&base, &[]);
-    assert!(said.contains("withheld from the outbox: AWS key in conf.toml line 2"), "{said}");
+    assert!(said.contains("AWS key in conf.toml line 2"), "{said}");
     assert!(said.contains("secrets_allow = [\"conf.toml\"]"), "{said}");
     let first = base.outbox(1);
     assert!(first.contains("key = \"[withheld: AWS key]\"\nport = 80\n"), "{first}");
@@ -46,7 +46,7 @@ fn a_key_is_withheld_wherever_it_would_be_shown() {
     assert!(second.matches("[withheld: AWS key]").count() >= 7, "{second}");
     assert!(second.contains("2| key = \"[withheld: AWS key]\""), "{second}");
     let told: serde_json::Value = serde_json::from_str(run.stdout.trim()).unwrap();
-    assert!(told["withheld"].to_string().contains("AWS key in conf.toml line 2"), "{told}");
+    assert!(told["withheld"][0].as_str().unwrap().contains("conf.toml line 2"), "{told}");
     assert!(base.read("workspace/conf.toml").contains(&secret));
 }
 
@@ -55,17 +55,13 @@ fn what_stands_for_a_secret_never_takes_its_place() {
     let base = with_key();
     begin(&base, &[]);
     let line = "key = \"[withheld: AWS key]\"";
-    let outbox = base.apply(&format!(
+    let codes = base.codes(&format!(
         "[CREATE_FILE path=\"conf.toml\"]\n{line}\nport = 81\n[/CREATE_FILE]\n\
          [EDIT_FILE path=\"conf.toml\" start_line=\"1\" end_line=\"2\"]\n{line}\n[/EDIT_FILE]\n\
          [EDIT_FILE path=\"conf.toml\"]\n<<<<<<< SEARCH\nname = \"x\"\n=======\n{line}\n>>>>>>> REPLACE\n[/EDIT_FILE]\n\
          [EDIT_FILE path=\"conf.toml\"]\n<<<<<<< SEARCH\nport = 80\n=======\nport = 81\n>>>>>>> REPLACE\n[/EDIT_FILE]\n"
     ));
-    assert_eq!(
-        outbox.matches("stands for a secret, which 'conf.toml' would lose").count(),
-        3,
-        "{outbox}"
-    );
+    assert_eq!(codes, ["lines-left-out", "lines-left-out", "lines-left-out", "ok"]);
     let expected = format!("name = \"x\"\nkey = \"{}\"\nport = 81\n", key());
     assert_eq!(base.read("workspace/conf.toml"), expected);
 }
@@ -81,10 +77,7 @@ fn the_person_releases_what_may_be_shown() {
     base.write("deaddrop.toml", "secrets = \"warn\"\n");
     let said = begin(&base, &[]);
     assert!(base.outbox(1).contains(&key()));
-    assert!(
-        said.contains("shown in the outbox (secrets = \"warn\"): AWS key in conf.toml"),
-        "{said}"
-    );
+    assert!(said.contains("(secrets = \"warn\"): AWS key in conf.toml"), "{said}");
 }
 
 #[test]
@@ -98,13 +91,9 @@ fn events_in_an_outbox_hold_no_secret_either() {
         {"type": "createFile", "path": "conf.toml", "overwrite": true, "content": "key = \"[withheld: AWS key]\"\n"},
         {"type": "editFile", "path": "conf.toml", "edits": [{"oldContent": "80", "newContent": "\n[withheld: AWS key]\n"}]}
     ]}"#;
-    let outbox = base.apply(message);
-    assert!(!outbox.contains(&key()), "{outbox}");
-    assert_eq!(
-        outbox.matches("stands for a secret, which 'conf.toml' would lose").count(),
-        2,
-        "{outbox}"
-    );
+    let turn = base.turn(message);
+    assert!(!turn.outbox.contains(&key()), "{turn:?}");
+    assert_eq!(turn.codes()[3..], ["lines-left-out"; 2], "{turn:?}");
     assert!(base.read("workspace/conf.toml").contains(&key()));
 }
 
@@ -164,7 +153,7 @@ fn lines_of_a_secret_are_withheld_wherever_they_stand_alone() {
     assert!(outbox.contains("  3| API=[withheld: .env value]\n"), "{outbox}");
     let leaked = |line: &&str| outbox.contains(*line);
     assert_eq!(body.iter().map(String::as_str).chain(hidden).find(leaked), None, "{outbox}");
-    assert!(told.contains("private key in server.pem lines 2, 3"), "{told}");
+    assert!(told.contains("server.pem lines 2, 3"), "{told}");
 }
 
 #[test]
@@ -311,13 +300,13 @@ fn a_new_file_with_what_stands_for_a_secret_is_told_of() {
     begin(&base, &[]);
     let reply =
         "[CREATE_FILE path=\"a.toml\"]\nport = 80\nkey = \"[withheld: AWS key]\"\n[/CREATE_FILE]\n";
-    base.write("reply.txt", reply);
-    let told = "line 2 of 'a.toml' holds what an outbox shows in the place of a secret";
-    let check = base.run(&["check", "reply.txt"]).ok();
-    assert!(check.stdout.contains(told), "{check:?}");
-    let apply = base.run(&["apply", "reply.txt"]).ok();
-    assert!(apply.stdout.contains(told) || apply.stderr.contains(told), "{apply:?}");
-    assert!(base.outbox(2).contains(&format!("  Warning: {told}")), "{}", base.outbox(2));
+    let check = base.check(reply, 0);
+    assert_eq!(check["warningsByKind"], serde_json::json!({ "stand-in": 1 }));
+    let turn = base.turn(reply);
+    assert_eq!(turn.warnings(), ["stand-in"]);
+    let told = &turn.messages("stand-in")[0];
+    assert!(told.contains("line 2 of 'a.toml'"), "{told}");
+    assert!(turn.outbox.contains(&format!("  Warning: {told}")), "{turn:?}");
     assert!(base.exists("workspace/a.toml"));
 }
 
@@ -329,14 +318,16 @@ fn a_reply_that_is_only_looked_at_tells_what_of_requested_files_would_be_withhel
         "[READ_FILE path=\"conf.toml\"]\n",
         "[READ_FILE path=\"conf.toml\" start_line=\"2\" end_line=\"2\"]\n",
     ] {
+        let told = base.check(reply, 0);
+        let withheld = told["withheld"].as_array().unwrap();
+        assert!(withheld.len() == 1, "{told}");
+        assert!(withheld[0].as_str().unwrap().contains("AWS key in conf.toml line 2"), "{told}");
         let run = base.run_with(&["check"], reply).ok();
-        let told = "Would be withheld from the outbox: AWS key in conf.toml line 2";
-        assert!(run.stdout.contains(told) && !run.stdout.contains(&key()), "{run:?}");
+        assert!(run.stdout.contains(withheld[0].as_str().unwrap()), "{run:?}");
+        assert!(!run.stdout.contains(&key()) && !told.to_string().contains(&key()), "{run:?}");
     }
-    let run = base.run_with(&["check", "--json"], "[READ_FILE path=\"conf.toml\"]\n").ok();
-    assert!(run.stdout.contains("\"withheld\":[\"withheld from the outbox: AWS key"), "{run:?}");
-    let none = base.run_with(&["check"], "[READ_FILE path=\"conf.toml\" end_line=\"1\"]\n").ok();
-    assert!(!none.stdout.contains("withheld"), "{none:?}");
+    let none = base.check("[READ_FILE path=\"conf.toml\" end_line=\"1\"]\n", 0);
+    assert_eq!(none["withheld"], serde_json::json!([]));
 }
 
 #[test]
@@ -353,8 +344,9 @@ fn what_a_file_held_stays_secret_when_the_same_reply_takes_it_away() {
         let base = Base::new();
         base.write("workspace/.env", format!("DB_PASS={value}\n"));
         begin(&base, &[]);
-        let outbox = base.apply(&format!("{show}{rest}"));
-        assert!(!outbox.contains("[FAILED]"), "{outbox}");
+        let turn = base.turn(&format!("{show}{rest}"));
+        assert_eq!(turn.codes(), ["ok", "ok"], "{rest}");
+        let outbox = turn.outbox;
         assert!(outbox.contains("[withheld: .env value]"), "{rest}: {outbox}");
         assert!(!outbox.contains(value), "{rest}: {outbox}");
         // Later turns show no more of it, and neither does the same outbox written anew.
@@ -375,9 +367,13 @@ fn a_session_keeps_only_what_is_no_longer_there() {
     begin(&base, &[]);
     base.apply("[RUN_COMMAND]\ncat .env\n[/RUN_COMMAND]\n");
     let session = format!("sessions/{ID}.json");
-    assert!(!base.read(&session).contains("\"held\""));
+    let held = || {
+        let session: serde_json::Value = serde_json::from_str(&base.read(&session)).unwrap();
+        session["held"].as_array().map_or(0, Vec::len)
+    };
+    assert_eq!(held(), 0);
     base.apply("[DELETE_FILE path=\".env\"]\n");
-    assert!(base.read(&session).contains("\"held\""));
+    assert!(held() > 0);
 }
 
 #[test]

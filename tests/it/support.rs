@@ -9,6 +9,8 @@ pub mod apart;
 mod events_checked;
 #[path = "lacking.rs"]
 pub mod lacking;
+#[path = "told.rs"]
+pub mod told;
 #[cfg(unix)]
 #[path = "tools.rs"]
 pub mod tools;

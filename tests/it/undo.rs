@@ -3,8 +3,9 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use crate::support::told::left;
 use crate::support::{Base, ID, has_full_sandbox, has_sandbox, wait_until};
 use crate::undo_left::moved_out_of_protected;
 
@@ -80,9 +81,10 @@ fn a_turn_is_told_shown_undone_and_redone() {
     let first: Value = serde_json::from_str(json.lines().next().unwrap()).unwrap();
     assert_eq!((first["path"].as_str(), first["sequence"].as_u64()), (Some("."), Some(1)));
 
-    let undo = base.run(&["undo"]).ok();
-    assert!(undo.stderr.contains("Turn 1 undone; 6 files changed"), "{}", undo.stderr);
-    assert_eq!(undo.stdout.trim(), format!("outbox/{ID}_seq0003.txt"));
+    let undo = base.json(&["undo"]);
+    assert_eq!(undo["changed"]["back"]["turns"], json!([1]));
+    assert_eq!(undo["changed"]["files"], 6);
+    assert_eq!(undo["outbox"], format!("outbox/{ID}_seq0003.txt"));
     assert_eq!(picture(&base), before);
     assert_eq!(base.read("workspace/build/out"), "x\n");
     let outbox = base.outbox(3);
@@ -91,23 +93,21 @@ fn a_turn_is_told_shown_undone_and_redone() {
     let turns = log(&base);
     assert_eq!((turns[0]["isUndone"].as_bool(), turns.len()), (Some(true), 2));
     assert!(base.run(&["log"]).ok().stdout.contains("undid 1"));
-    let none = base.run(&["undo"]).with_code(1);
-    assert!(none.stderr.contains("nothing to take back"), "{}", none.stderr);
+    base.fails(&["undo"], "nothing-to-undo").with_code(1);
 
-    let redo = base.run(&["redo"]).ok();
-    assert!(redo.stderr.contains("Turn 1 put back"), "{}", redo.stderr);
+    let redo = base.back(&["redo"]);
+    assert_eq!((&redo["turns"], &redo["redid"]), (&json!([1]), &json!(2)));
     assert_eq!(picture(&base), after);
-    assert!(base.outbox(4).contains("The user has put back what your reply to message 1 changed"));
+    assert!(base.outbox(4).contains("your reply to message 1 changed"));
     assert_eq!(log(&base)[0]["isUndone"], false);
-    assert!(base.run(&["redo"]).with_code(1).stderr.contains("nothing to redo"));
+    base.fails(&["redo"], "nothing-to-undo").with_code(1);
     base.run(&["undo"]).ok();
     assert_eq!(picture(&base), before);
     // A turn after it makes it final, and is undone by itself.
     base.apply("[CREATE_FILE path=\"x\"]\nx\n[/CREATE_FILE]\n[MESSAGE]\nhello\n[/MESSAGE]\n");
     base.apply("[MESSAGE]\nNothing to undo here\n[/MESSAGE]\n");
-    assert!(base.run(&["redo"]).with_code(1).stderr.contains("nothing to redo"));
-    let undo = base.run(&["undo", "2"]).with_code(1);
-    assert!(undo.stderr.contains("only 1 turn of session"), "{}", undo.stderr);
+    base.fails(&["redo"], "nothing-to-undo").with_code(1);
+    base.fails(&["undo", "2"], "no-turn").with_code(1);
     base.run(&["undo"]).ok();
     assert_eq!(picture(&base), before);
 }
@@ -120,18 +120,16 @@ fn several_turns_go_back_at_once_also_through_a_daemon_and_after_the_end() {
     let daemon = base.serve(&["watch"]);
     base.run_with(&["apply", "-"], "[RUN_COMMAND]\nsed -i s/one/uno/ src/a.py\n[/RUN_COMMAND]\n[MOVE_FILE path=\"src\" to=\"lib\"]\n[DONE]\nAll\n[/DONE]\n").ok();
     assert!(base.exists("workspace/lib/a.py"));
-    let undo = base.run(&["undo", "2"]).ok();
-    assert!(undo.stderr.contains("Turns 1, 2 undone"), "{}", undo.stderr);
+    assert_eq!(base.back(&["undo", "2"])["turns"], json!([1, 2]));
     daemon.wait_for("Turns 1, 2 undone");
     fs::remove_file(base.at("workspace/own.txt")).unwrap();
     assert_eq!(picture(&base), before);
     // It is open again.
     let outbox = base.wait_for_outbox(4);
-    assert!(outbox.contains("what your replies to messages 1, 2 changed"), "{outbox}");
+    assert!(outbox.contains("your replies to messages 1, 2 changed"), "{outbox}");
     base.run(&["redo"]).ok();
     assert_eq!(base.read("workspace/lib/a.py"), "uno\ntwo\nthree\nmore\n");
-    let status = base.run(&["status", "--json"]).ok().stdout;
-    assert!(status.contains("\"isComplete\":true"), "{status}");
+    assert_eq!(base.status()["isComplete"], true);
     daemon.stop();
 }
 
@@ -141,12 +139,8 @@ fn what_the_person_changed_since_is_named_and_only_overwritten_by_force() {
     base.apply(REPLY);
     base.write("workspace/old.txt", "mine\n");
     let changed = picture(&base);
-    let undo = base.run(&["undo"]).with_code(1);
-    assert!(
-        undo.stderr.contains("1 file was changed since, and nothing was touched: 'old.txt'"),
-        "{}",
-        undo.stderr
-    );
+    let undo = base.fails(&["undo"], "undo-conflict").with_code(1);
+    assert!(undo.message().contains("'old.txt'"), "{undo:?}");
     assert_eq!(picture(&base), changed);
     assert!(!base.exists(&format!("outbox/{ID}_seq0003.txt")));
     base.run(&["undo", "--force"]).ok();
@@ -160,21 +154,15 @@ fn what_cannot_be_put_back_is_named() {
     let (base, _) = scene();
     base.write("deaddrop.toml", "checkpoint_file_bytes = 1000\n");
     base.apply("[RUN_COMMAND]\nhead -c 2000 /dev/zero > big; echo x > small\n[/RUN_COMMAND]\n");
-    let undo = base.run(&["undo"]).ok();
-    assert!(
-        undo.stderr.contains(
-            "'big' is left as it is: what it is now is not kept: larger than checkpoint_file_bytes"
-        ),
-        "{}",
-        undo.stderr
-    );
+    let undo = base.back(&["undo"]);
+    assert_eq!(left(&undo), ["big"]);
+    assert!(undo["left"][0][1].as_str().unwrap().contains("checkpoint_file_bytes"), "{undo}");
     assert!(base.exists("workspace/big") && !base.exists("workspace/small"));
     assert!(base.outbox(3).contains("Left as they are: big\n"));
     base.write("deaddrop.toml", "checkpoints = false\n");
     base.apply("[CREATE_FILE path=\"x\"]\nx\n[/CREATE_FILE]\n");
     for command in ["undo", "diff"] {
-        let run = base.run(&[command]).with_code(1);
-        assert!(run.stderr.contains("nothing was kept of what"), "{}", run.stderr);
+        base.fails(&[command], "not-recorded").with_code(1);
     }
 }
 
@@ -199,9 +187,9 @@ fn checkpoints_are_listed_and_pruned_and_what_is_gone_is_said() {
         "{}",
         pruned.stderr
     );
-    let undo = base.run(&["undo"]).with_code(1);
-    assert!(undo.stderr.contains("the checkpoint of turn 3 is gone"), "{}", undo.stderr);
-    assert!(base.run(&["diff", "2"]).with_code(1).stderr.contains("is gone"));
+    let undo = base.fails(&["undo"], "checkpoint-gone").with_code(1);
+    assert!(undo.message().contains("turn 3"), "{undo:?}");
+    base.fails(&["diff", "2"], "checkpoint-gone").with_code(1);
     assert!(base.run(&["checkpoints"]).ok().stdout.contains("  gone\n"));
 }
 
@@ -217,8 +205,7 @@ fn a_turn_that_waited_is_one_and_what_the_person_did_meanwhile_is_theirs() {
     let before = picture(&base);
     let reply = "[RUN_COMMAND]\necho 2 > a; echo n > n\n[/RUN_COMMAND]\n[RUN_COMMAND]\nrm -r gone; echo 3 > a\n[/RUN_COMMAND]\n";
     base.run_with(&["apply", "--session", ID, "-"], reply).with_code(3);
-    let undo = base.run(&["undo"]).with_code(3);
-    assert!(undo.stderr.contains("waits for your decision"), "{}", undo.stderr);
+    base.fails(&["undo"], "decision-needed").with_code(3);
     assert!(base.run(&["diff"]).ok().stdout.contains("+++ b/n"));
     base.write("workspace/own", "mine\n");
     base.run(&["approve"]).ok();
@@ -241,12 +228,8 @@ fn where_nothing_can_be_kept_the_turn_goes_on_and_says_so() {
         run.stderr
     );
     assert!(base.exists("workspace/made.txt"));
-    let undo = base.run(&["undo"]).with_code(1);
-    assert!(
-        undo.stderr.contains("turn 1 cannot be taken back: nothing was kept"),
-        "{}",
-        undo.stderr
-    );
+    let undo = base.fails(&["undo"], "not-recorded").with_code(1);
+    assert!(undo.message().contains("turn 1"), "{undo:?}");
 }
 
 #[test]
@@ -254,8 +237,8 @@ fn a_guest_is_not_undone() {
     let base = Base::with_session();
     base.write("deaddrop.toml", "[guest]\ncommand = [\"false\"]\n");
     for command in ["undo", "redo", "diff"] {
-        let run = base.run(&[command]);
-        assert!(run.code != Some(0) && run.stderr.contains("in the guest 'false'"), "{run:?}");
+        let run = base.fails(&[command], "not-recorded");
+        assert!(run.message().contains("guest 'false'"), "{run:?}");
     }
 }
 

@@ -4,6 +4,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
+use crate::support::told::left;
 use crate::support::{Base, Run};
 
 /// A session whose turn changed files under protected names, as the person agreed.
@@ -50,8 +51,7 @@ fn tells(run: &Run, all: &[&str]) {
 #[test]
 fn what_was_agreed_to_goes_back_and_forth() {
     let base = scene();
-    let undo = base.run(&["undo"]).ok();
-    assert!(!undo.stderr.contains("left as it is"), "{undo:?}");
+    assert_eq!(left(&base.back(&["undo"])), [""; 0]);
     is_before(&base);
     base.run(&["redo"]).ok();
     assert_eq!(base.read("workspace/.git/hooks/pre-commit"), "theirs\n");
@@ -87,9 +87,9 @@ fn what_changed_there_while_a_command_ran_goes_back_by_force() {
         base.run_with(&["apply", "--sandbox", "off", "-"], reply).ok();
     };
     apply("echo a > a; echo theirs > .envrc");
-    let undo = base.run(&["undo"]).ok();
-    let by_force = "`--force` puts back what changed under protected names while commands ran, too";
-    tells(&undo, &["'.envrc' is left as it is: its name is protected", by_force]);
+    let undo = base.run(&["undo", "--json"]).ok();
+    assert_eq!(left(&undo.json()["changed"]["back"]), [".envrc"]);
+    tells(&undo, &["`--force`"]);
     assert_eq!(base.read("workspace/.envrc"), "theirs\n");
     base.run(&["redo"]).ok();
     base.run(&["undo", "--force"]).ok();
@@ -97,8 +97,8 @@ fn what_changed_there_while_a_command_ran_goes_back_by_force() {
     assert_eq!(base.read("workspace/.envrc"), "mine\n");
     // Where it is all that there is, nothing is touched, and it is told what can be done.
     apply("echo again > .envrc");
-    let undo = base.run(&["undo"]).with_code(1);
-    tells(&undo, &["nothing can be taken back", "its name is protected", by_force]);
+    let undo = base.fails(&["undo"], "nothing-to-undo").with_code(1);
+    tells(&undo, &["'.envrc'", "`--force`"]);
     base.run(&["undo", "--force"]).ok();
     assert_eq!(base.read("workspace/.envrc"), "mine\n");
 }

@@ -3,6 +3,7 @@
 
 use std::process::Command;
 
+use crate::support::told::left;
 use crate::support::{Base, has_git};
 
 fn git(base: &Base, folder: &str, script: &str) -> String {
@@ -127,14 +128,12 @@ fn a_repository_that_a_command_moved_goes_back_and_forth() {
         let folder = if script.contains("n 3") { "workspace/n 3" } else { "workspace/n2" };
         assert!(base.exists(&format!("{folder}/.git")));
         for _ in 0..2 {
-            let undo = base.run(&["undo"]).ok();
-            assert!(!undo.stderr.contains("left"), "{script}: {}", undo.stderr);
+            assert_eq!(left(&base.back(&["undo"])), [""; 0], "{script}");
             assert_eq!(git(&base, "workspace/sub/nest", "git status --short"), "", "{script}");
             assert_eq!(git(&base, "workspace/sub/nest", "git log --format=%H"), log);
             assert_eq!(base.names("workspace"), ["other", "sub"], "{script}");
             // Git has been at work in it meanwhile.
-            let redo = base.run(&["redo"]).ok();
-            assert!(!redo.stderr.contains("left"), "{script}: {}", redo.stderr);
+            assert_eq!(left(&base.back(&["redo"])), [""; 0], "{script}");
             assert_eq!(git(&base, folder, "git log --format=%H"), log);
             assert!(!base.exists("workspace/sub/nest"));
         }
@@ -157,13 +156,11 @@ fn a_repository_that_an_operation_moved_goes_back_and_forth() {
         base.run_with(&["apply", "-"], reply).with_code(3);
         base.run(&["approve"]).ok();
         for _ in 0..2 {
-            let undo = base.run(&["undo"]).ok();
-            assert!(!undo.stderr.contains("left"), "{more}: {}", undo.stderr);
+            assert_eq!(left(&base.back(&["undo"])), [""; 0], "{more}");
             let all = "git log --format=%H; git status --short";
             assert_eq!(git(&base, "workspace/sub/nest", all), log, "{more}");
             assert_eq!(base.names("workspace"), ["other", "sub"], "{more}");
-            let redo = base.run(&["redo"]).ok();
-            assert!(!redo.stderr.contains("left"), "{more}: {}", redo.stderr);
+            assert_eq!(left(&base.back(&["redo"])), [""; 0], "{more}");
             assert_eq!(git(&base, "workspace/n2", "git log --format=%H"), log);
         }
     }
@@ -192,13 +189,10 @@ fn a_repository_that_cannot_go_back_is_named_with_what_brings_it_back() {
     // Another stands in its place.
     base.write("workspace/sub/nest/mine", "mine\n");
     git(&base, "workspace/sub/nest", "git init -q");
-    let undo = base.run(&["undo"]).ok();
-    for told in [
-        "'sub/nest/.git' is left as it is: something else stands there; `mv n2/.git sub/nest/.git` brings it back, once nothing stands there",
-        "'n2' is left as it is: it holds what is left as it is",
-    ] {
-        assert!(undo.stderr.contains(told), "{told:?} is not in {}", undo.stderr);
-    }
+    let undo = base.back(&["undo"]);
+    assert_eq!(left(&undo), ["sub/nest/.git", "n2/.git", "n2"]);
+    let why = undo["left"][0][1].as_str().unwrap();
+    assert!(why.contains("`mv n2/.git sub/nest/.git`"), "{why}");
     assert_eq!(base.read("workspace/sub/nest/a"), "one\n");
     assert_eq!(git(&base, "workspace", "git --git-dir n2/.git log --format=%H"), log);
     git(&base, "workspace", "rm -r sub/nest/.git; mv n2/.git sub/nest/.git");
@@ -216,13 +210,8 @@ fn a_repository_that_cannot_go_back_is_named_with_what_brings_it_back() {
             command("mkdir kept-out; mv sub/nest kept-out/; echo two > other"),
         )
         .ok();
-    let gone = "cannot be undone: sub/nest/.git (what git keeps of a repository)";
+    let gone = "cannot be undone: sub/nest/.git (";
     assert!(applied.stderr.contains(gone), "{}", applied.stderr);
-    let undo = base.run(&["undo"]).ok();
-    assert!(
-        undo.stderr.contains("'sub/nest/.git' is left as it is: what it was is not kept"),
-        "{}",
-        undo.stderr
-    );
+    assert_eq!(left(&base.back(&["undo"])), ["sub/nest/.git"]);
     assert_eq!(base.read("workspace/sub/nest/a"), "one\n");
 }

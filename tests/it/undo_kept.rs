@@ -6,6 +6,7 @@ use std::os::unix::fs::{FileTypeExt, symlink};
 
 use serde_json::Value;
 
+use crate::support::told::left;
 use crate::support::{Base, Run, has_times_of_making};
 
 fn command(script: &str) -> String {
@@ -38,9 +39,8 @@ fn a_file_that_was_moved_stays_where_its_old_place_cannot_be_restored() {
         let base = Base::with_session();
         base.write("workspace/data.csv", "precious\n");
         base.apply(&format!("{first}{big}[CREATE_FILE path=\"n\"]\nn\n[/CREATE_FILE]\n"));
-        let undo = base.run(&["undo"]).ok();
-        tells(&undo, &["'data.csv' is left as it is: what it is now is not kept: larger"]);
-        tells(&undo, &["'data.old' is left as it is: ", "deleted n (−1)"]);
+        let undo = base.back(&["undo"]);
+        assert!(["data.csv", "data.old"].iter().all(|path| left(&undo).contains(path)), "{undo}");
         assert_eq!(base.read("workspace/data.old"), "precious\n");
         assert!(!base.exists("workspace/n"));
         // A turn after it makes the undo final.
@@ -54,12 +54,11 @@ fn what_lies_below_a_place_that_is_left_is_left_with_its_copy() {
     let base = Base::with_session();
     base.write("workspace/p/k", "precious\n");
     base.apply(&command("mv p/k k; rmdir p; mkfifo p; echo n > n"));
-    let undo = base.run(&["undo"]).ok();
-    assert_eq!(undo.stderr.matches("'p' is left").count(), 1, "{undo:?}");
-    tells(
-        &undo,
-        &["'p/k' is left as it is: 'p', on the way there, stays", "'k' is left as it is: "],
-    );
+    let mut undo = left(&base.back(&["undo"])).join(" ");
+    undo.push(' ');
+    for path in ["p ", "p/k ", " k "] {
+        assert_eq!(undo.matches(path).count(), 1, "{undo}");
+    }
     assert_eq!(base.read("workspace/k"), "precious\n");
     assert!(!base.exists("workspace/n"));
     let fifo = fs::symlink_metadata(base.at("workspace/p")).unwrap();
@@ -79,8 +78,8 @@ fn a_file_or_a_link_of_the_persons_in_place_of_a_folder_is_only_put_aside_by_for
         } else {
             base.write("workspace/src", "mine\n");
         }
-        let undo = base.run(&["undo"]).with_code(1);
-        tells(&undo, &["1 file was changed since, and nothing was touched: 'src'"]);
+        let undo = base.fails(&["undo"], "undo-conflict").with_code(1);
+        assert!(undo.message().contains("'src'"), "{undo:?}");
         assert_eq!(base.read("workspace/g"), "precious\n");
         tells(&base.run(&["undo", "--force"]).ok(), &["deleted src", "new src/f"]);
         assert_eq!(base.read("workspace/src/f"), "precious\n");
@@ -106,9 +105,9 @@ fn a_folder_that_the_person_has_replaced_by_a_link_is_named_by_its_files() {
     base.apply(&command("echo 2 > src/f; mkdir new; echo a > new/a"));
     fs::remove_dir_all(base.at("workspace/src")).unwrap();
     symlink("../outside", base.at("workspace/src")).unwrap();
-    tells(&base.run(&["undo"]).with_code(1), &["nothing was touched: 'src/f'. `--force`"]);
-    let undo = base.run(&["undo", "--force"]).ok();
-    assert!(!undo.stderr.contains("is left"), "{undo:?}");
+    let undo = base.fails(&["undo"], "undo-conflict").with_code(1);
+    assert!(undo.message().contains("'src/f'. `--force`"), "{undo:?}");
+    assert_eq!(left(&base.back(&["undo", "--force"])), [""; 0]);
     assert_eq!(base.read("workspace/src/f"), "1\n");
     assert_eq!(base.read("outside/f"), "theirs\n");
 }
@@ -119,8 +118,8 @@ fn a_file_of_the_persons_where_a_turn_put_one_for_a_folder_is_named_once() {
     base.write("workspace/d/x", "precious\n");
     base.apply(&command("rm -r d; echo file > d"));
     base.write("workspace/d", "file\nmine\n");
-    let undo = base.run(&["undo"]).with_code(1);
-    tells(&undo, &["1 file was changed since, and nothing was touched: 'd'. `--force`"]);
+    let undo = base.fails(&["undo"], "undo-conflict").with_code(1);
+    assert!(undo.message().contains("'d'. `--force`"), "{undo:?}");
     base.run(&["undo", "--force"]).ok();
     assert_eq!(base.read("workspace/d/x"), "precious\n");
     base.run(&["redo"]).ok();
@@ -139,9 +138,10 @@ fn what_is_ignored_and_renamed_by_a_command_stays() {
     // By their times they were there before the turn.
     base.next_tick();
     base.apply(&command("mv .envx env.bak; mv build out; echo n > n"));
-    let undo = base.run(&["undo"]).ok();
-    let why = "is left as it is: it was there before the turn, under a name that is not kept";
-    tells(&undo, &[&format!("'env.bak' {why}"), &format!("'out' {why}"), "deleted n (−1)"]);
+    let undo = base.back(&["undo"]);
+    let mut stays = left(&undo);
+    stays.sort_unstable();
+    assert_eq!(stays, ["env.bak", "out"]);
     assert!(!base.exists("workspace/n"));
     base.apply("[CREATE_FILE path=\"m\"]\nm\n[/CREATE_FILE]\n");
     assert_eq!(base.read("workspace/env.bak"), "secret\n");
@@ -152,7 +152,8 @@ fn what_is_ignored_and_renamed_by_a_command_stays() {
     base.write("workspace/.envx", "secret\n");
     base.next_tick();
     base.apply(&command("mv .envx env.bak"));
-    tells(&base.run(&["undo"]).with_code(1), &["of turn 1 nothing can be taken back", "'env.bak'"]);
+    let undo = base.fails(&["undo"], "nothing-to-undo").with_code(1);
+    assert!(undo.message().contains("turn 1 ") && undo.message().contains("'env.bak'"));
     assert_eq!(base.read("workspace/env.bak"), "secret\n");
 }
 
@@ -167,8 +168,7 @@ fn what_a_turn_made_or_changed_goes_back_whatever_became_of_ignored_files() {
     base.write("workspace/run.log", "12345678\n");
     base.write("workspace/m.c", "keep me1");
     base.apply(&command("echo more >> run.log; sed -i s/me/ME/ m.c; echo 87654321 > n.c"));
-    let undo = base.run(&["undo"]).ok();
-    assert!(!undo.stderr.contains("is left"), "{undo:?}");
+    assert_eq!(left(&base.back(&["undo"])), [""; 0]);
     assert_eq!(base.read("workspace/m.c"), "keep me1");
     assert!(!base.exists("workspace/n.c"));
     // With old times beside an ignored folder that is gone.
@@ -178,8 +178,7 @@ fn what_a_turn_made_or_changed_goes_back_whatever_became_of_ignored_files() {
     base.write("workspace/src/m.c", "int v2; // mine\n");
     base.apply(&command("rm -rf build; tar xf old.tar; cp -a src two"));
     assert_eq!(base.read("workspace/src/m.c"), "int v1;\n");
-    let undo = base.run(&["undo"]).ok();
-    assert!(!undo.stderr.contains("is left"), "{undo:?}");
+    assert_eq!(left(&base.back(&["undo"])), [""; 0]);
     assert_eq!(base.read("workspace/src/m.c"), "int v2; // mine\n");
     assert!(!base.exists("workspace/two"));
 }
@@ -195,8 +194,8 @@ fn what_was_renamed_from_an_ignored_name_goes_by_force_and_comes_back() {
     base.write("workspace/a", "a\n");
     base.next_tick();
     base.apply(&command("mv .envx a"));
-    let none = base.run(&["undo"]).with_code(1);
-    tells(&none, &["'a' (it was there before", "`--force` takes away what was there"]);
+    let none = base.fails(&["undo"], "nothing-to-undo").with_code(1);
+    assert!(none.message().contains("'a' (") && none.message().contains("`--force`"), "{none:?}");
     assert_eq!(base.read("workspace/a"), "secret\n");
     base.run(&["undo", "--force"]).ok();
     assert_eq!(base.read("workspace/a"), "a\n");
@@ -206,7 +205,7 @@ fn what_was_renamed_from_an_ignored_name_goes_by_force_and_comes_back() {
     base.write("workspace/.envx", "other\n");
     base.next_tick();
     base.apply(&command("mv .envx b; echo n > n"));
-    tells(&base.run(&["undo"]).ok(), &["'b' is left", "(after a `redo` of this)"]);
+    assert_eq!(left(&base.back(&["undo"])), ["b"]);
     base.run(&["redo"]).ok();
     base.run(&["undo", "--force"]).ok();
     assert!(!base.exists("workspace/b") && !base.exists("workspace/n"));
@@ -218,14 +217,12 @@ fn what_keeps_a_folder_is_named() {
     base.write("workspace/.gitignore", "*.log\n");
     base.apply(&command("mkdir new logs; echo a > new/a; echo x > logs/x.log"));
     base.write("workspace/new/mine", "mine\n");
-    let undo = base.run(&["undo"]).ok();
-    tells(
-        &undo,
-        &[
-            "'new' is left as it is: the folder holds 'new/mine', which is not of what is taken back",
-            "'logs' is left as it is: the folder holds 'logs/x.log', which rules such as .gitignore",
-        ],
-    );
+    let undo = base.back(&["undo"]);
+    for (folder, held) in [("new", "'new/mine'"), ("logs", "'logs/x.log'")] {
+        let mut all = undo["left"].as_array().unwrap().iter();
+        let why = all.find(|left| left[0] == folder).unwrap()[1].as_str().unwrap();
+        assert!(why.contains(held), "{why}");
+    }
     assert_eq!(base.names("workspace/new"), ["mine"]);
 }
 
@@ -238,17 +235,14 @@ fn a_prune_removes_nothing_that_frees_nothing_and_says_what_is_kept() {
     }
     let prune = |most: &str| base.run(&["checkpoints", "prune", "--max-bytes", most]).ok();
     let pruned = prune("700000");
-    tells(
-        &pruned,
-        &["0 checkpoints removed", "what the workspace is like now takes", "`--max-bytes 0`"],
-    );
+    tells(&pruned, &["0 checkpoints removed", "`--max-bytes 0`"]);
     base.run(&["undo"]).ok();
     base.run(&["redo"]).ok();
     // What takes room beside it goes, and the last stays.
     base.apply(&command("rm f0 f1"));
     base.apply(&command("echo 9 > same"));
     let pruned = prune("500000");
-    assert!(!pruned.stderr.contains("0 checkpoints removed"), "{pruned:?}");
+    assert!(!pruned.stderr.starts_with("0 "), "{pruned:?}");
     base.run(&["undo"]).ok();
     assert_eq!(base.read("workspace/same"), "3\n");
     let is_kept = kept(&base);
@@ -282,7 +276,8 @@ fn what_force_put_aside_comes_back_by_its_number_though_the_session_has_gone_on(
     let undo = number(&undo);
     create("b", "later");
     // The last undo is final; that one can still be named.
-    tells(&base.run(&["redo"]).with_code(1), &["`deaddrop redo N`"]);
+    let redo = base.fails(&["redo"], "nothing-to-undo").with_code(1);
+    assert!(redo.message().contains("`deaddrop redo N`"), "{redo:?}");
     assert!(base.run(&["diff", &undo]).ok().stdout.contains("-mine\n"));
     let redo = base.run(&["redo", &undo]).ok();
     assert!(!redo.stderr.contains("put aside"), "{redo:?}");
@@ -290,17 +285,17 @@ fn what_force_put_aside_comes_back_by_its_number_though_the_session_has_gone_on(
         (base.read("workspace/a"), base.read("workspace/b")),
         ("mine\n".into(), "later\n".into())
     );
-    tells(&base.run(&["redo", &undo]).with_code(1), &["taken back already", "`deaddrop redo 4`"]);
+    let again = base.fails(&["redo", &undo], "nothing-to-undo").with_code(1);
+    assert!(again.message().contains("`deaddrop redo 4`"), "{again:?}");
 
     // The turn stands again, so it can be undone again, and what a later turn changed is refused.
     base.run(&["undo", "2", "--force"]).ok();
     assert!(!base.exists("workspace/a") && !base.exists("workspace/b"));
-    tells(&base.run(&["redo", "4"]).with_code(1), &["undone again by 5: `deaddrop redo 5` first"]);
+    let undone = base.fails(&["redo", "4"], "nothing-to-undo").with_code(1);
+    assert!(undone.message().contains("`deaddrop redo 5`"), "{undone:?}");
     create("a", "other");
-    tells(
-        &base.run(&["redo", "5"]).with_code(1),
-        &["1 file was changed since", "'a'", "is kept, and `deaddrop redo 7` brings it back"],
-    );
+    let changed = base.fails(&["redo", "5"], "undo-conflict").with_code(1).message();
+    assert!(changed.contains("'a'") && changed.contains("`deaddrop redo 7`"), "{changed}");
     assert_eq!(base.read("workspace/a"), "other\n");
     let redo = base.run(&["redo", "5", "--force"]).ok();
     let redo = number(&redo);
@@ -308,9 +303,9 @@ fn what_force_put_aside_comes_back_by_its_number_though_the_session_has_gone_on(
     create("c", "more");
     base.run(&["redo", &redo]).ok();
     assert_eq!((base.read("workspace/a"), base.exists("workspace/b")), ("other\n".into(), false));
-    for (nothing, told) in [("3", "is neither an undo nor a redo"), ("99", "has no turn 99")] {
-        tells(&base.run(&["redo", nothing]).with_code(1), &[told]);
-    }
-    let log = base.run(&["log"]).ok().stdout;
-    assert!(log.contains("took undo 2 back") && log.contains("undid 1, 3"), "{log}");
+    base.fails(&["redo", "3"], "nothing-to-undo").with_code(1);
+    base.fails(&["redo", "99"], "no-turn").with_code(1);
+    let log = base.run(&["log", "--json"]).ok().json_lines();
+    assert!(log.iter().any(|entry| entry["redid"] == 2), "{log:?}");
+    assert!(log.iter().any(|entry| entry["undid"] == serde_json::json!([1, 3])), "{log:?}");
 }

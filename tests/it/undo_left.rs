@@ -1,6 +1,6 @@
 //! Turns of which nothing can be taken back, and what the person did between turns.
 
-use serde_json::Value;
+use serde_json::json;
 
 use crate::support::Base;
 
@@ -32,24 +32,22 @@ fn a_turn_that_changed_only_ignored_files_is_passed_over_and_named() {
     let only = "urn 2 changed only what rules such as .gitignore leave out, which is not kept: x.log, n.log";
     let diff = base.run(&["diff"]).ok();
     assert!(diff.stdout.is_empty() && diff.stderr.contains(only), "{diff:?}");
-    let undo = base.run(&["undo"]).ok();
-    for told in [only, "; passed over", "Turn 1 undone"] {
-        assert!(undo.stderr.contains(told), "{told:?} is not in {}", undo.stderr);
-    }
+    let undo = base.run(&["undo", "--json"]).ok();
+    assert!(undo.stderr.contains(only), "{undo:?}");
+    assert_eq!(undo.json()["changed"]["back"]["turns"], json!([1]));
     assert_eq!(base.read("workspace/a"), "one\n");
     assert_eq!(base.read("workspace/x.log"), "old\nmore\n");
-    let none = base.run(&["undo"]).with_code(1);
-    for told in ["nothing to take back", only] {
-        assert!(none.stderr.contains(told), "{told:?} is not in {}", none.stderr);
-    }
+    let none = base.fails(&["undo"], "nothing-to-undo").with_code(1);
+    assert!(none.message().contains(only), "{none:?}");
     base.run(&["redo"]).ok();
     assert_eq!(base.read("workspace/a"), "two\n");
     // What came after the turn that is taken back is told, and nothing before it.
     base.apply("[CREATE_FILE path=\"b\"]\nb\n[/CREATE_FILE]\n");
-    assert!(!base.run(&["undo"]).ok().stderr.contains("passed over"));
+    assert!(!base.run(&["undo"]).ok().stderr.contains("x.log"));
     base.run(&["redo"]).ok();
-    let both = base.run(&["undo", "2"]).ok();
-    assert!(both.stderr.contains("passed over") && both.stderr.contains("Turns 1, 5 undone"));
+    let both = base.run(&["undo", "2", "--json"]).ok();
+    assert!(both.stderr.contains(only), "{both:?}");
+    assert_eq!(both.json()["changed"]["back"]["turns"], json!([1, 5]));
 }
 
 #[test]
@@ -60,12 +58,11 @@ fn an_undo_names_the_ignored_files_that_it_leaves() {
     let lost = "cannot be undone: deleted x.log (ignored)";
     assert!(applied.stderr.contains(&format!("a (+1 −1); {lost}\n")), "{}", applied.stderr);
     let undo = base.run(&["undo", "--json"]).ok();
-    let told = "stays as the turn left it: x.log, o.log";
-    assert!(undo.stderr.contains(told), "{}", undo.stderr);
-    let value: Value = serde_json::from_str(undo.stdout.lines().next().unwrap()).unwrap();
+    assert!(undo.stderr.contains(": x.log, o.log"), "{}", undo.stderr);
+    let value = undo.json();
     let ignored = &value["changed"]["back"]["ignored"];
-    assert_eq!(ignored["named"], serde_json::json!(["x.log", "o.log"]), "{value}");
-    assert_eq!(ignored["lost"]["named"], serde_json::json!(["deleted x.log"]));
+    assert_eq!(ignored["named"], json!(["x.log", "o.log"]), "{value}");
+    assert_eq!(ignored["lost"]["named"], json!(["deleted x.log"]));
     let log = base.run(&["log", "-v"]).ok().stdout;
     for line in [lost, "not taken back (ignored): x.log, o.log"] {
         assert_eq!(log.matches(&format!("        {line}\n")).count(), 1, "{log}");
@@ -98,23 +95,20 @@ fn turns_that_read_or_build_are_passed_over_and_what_a_file_operation_did_is_kep
     base.apply("[CREATE_FILE path=\"a\"]\nthree\n[/CREATE_FILE]\n");
     base.apply("[RUN_COMMAND]\nmkdir __pycache__; echo x > __pycache__/x\n[/RUN_COMMAND]\n");
     let diff = base.run(&["diff"]).ok();
-    assert!(diff.stderr.contains("which is not kept: __pycache__/"), "{diff:?}");
+    assert!(diff.stderr.contains(": __pycache__/"), "{diff:?}");
     base.apply("[RUN_COMMAND]\ncat a\n[/RUN_COMMAND]\n");
     assert!(base.run(&["diff"]).ok().stderr.contains("Turn 6 changed no file."));
-    let undo = base.run(&["undo"]).ok();
-    assert!(undo.stderr.contains("Turn 4 undone"), "{}", undo.stderr);
+    assert_eq!(base.back(&["undo"])["turns"], json!([4]));
     assert_eq!(base.read("workspace/a"), "one\n");
     // An operation's own file is recorded whatever the rules say, also beside what a command did.
     base.apply("[CREATE_FILE path=\"x.log\"]\nnew\n[/CREATE_FILE]\n[RUN_COMMAND]\necho m > m.log\n[/RUN_COMMAND]\n");
     let diff = base.run(&["diff"]).ok();
     assert!(diff.stdout.contains("+++ b/x.log\n"), "{diff:?}");
-    let told = "What rules such as .gitignore leave out changed too, and is not kept: m.log";
-    assert!(diff.stderr.contains(told), "{diff:?}");
+    assert!(diff.stderr.contains(": m.log"), "{diff:?}");
     base.run(&["undo"]).ok();
     assert_eq!(base.read("workspace/x.log"), "old\nmore\n");
-    let log = base.run(&["log", "--json"]).ok().stdout;
-    let entries: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!(entries[1]["ignored"]["named"], serde_json::json!(["x.log", "n.log"]));
+    let entries = base.run(&["log", "--json"]).ok().json_lines();
+    assert_eq!(entries[1]["ignored"]["named"], json!(["x.log", "n.log"]));
 }
 
 #[test]
@@ -123,13 +117,9 @@ fn a_turn_of_which_nothing_is_restorable_is_refused_with_the_reason() {
     base.write("deaddrop.toml", "checkpoint_file_bytes = 1000\n");
     base.apply("[CREATE_FILE path=\"a\"]\none\n[/CREATE_FILE]\n");
     base.apply("[RUN_COMMAND]\nhead -c 2000 /dev/zero > big\n[/RUN_COMMAND]\n");
-    let undo = base.run(&["undo"]).with_code(1);
-    for told in [
-        "of turn 2 nothing can be taken back",
-        "'big' (what it is now is not kept: larger than checkpoint_file_bytes)",
-        "`deaddrop undo 2` goes on to turn 1",
-    ] {
-        assert!(undo.stderr.contains(told), "{told:?} is not in {}", undo.stderr);
+    let undo = base.fails(&["undo"], "nothing-to-undo").with_code(1).message();
+    for told in ["turn 2", "'big'", "checkpoint_file_bytes", "`deaddrop undo 2`"] {
+        assert!(undo.contains(told), "{told:?} is not in {undo}");
     }
     assert!(base.exists("workspace/a") && base.exists("workspace/big"));
     base.run(&["undo", "2"]).ok();
@@ -137,9 +127,8 @@ fn a_turn_of_which_nothing_is_restorable_is_refused_with_the_reason() {
     let base = Base::with_session();
     base.write("workspace/.ignore", "x\n");
     base.apply("[RUN_COMMAND]\necho x > x\n[/RUN_COMMAND]\n");
-    let undo = base.run(&["undo"]).with_code(1);
-    assert!(undo.stderr.contains("no turn of session"), "{undo:?}");
-    assert!(undo.stderr.contains("which is not kept: x\n"), "{undo:?}");
+    let undo = base.fails(&["undo"], "nothing-to-undo").with_code(1);
+    assert!(undo.message().ends_with(": x"), "{undo:?}");
 }
 
 #[test]
@@ -149,18 +138,12 @@ fn what_the_person_made_of_a_moved_file_is_only_lost_by_force() {
     base.write("workspace/a", "one\n");
     base.apply(&moved("a", "b"));
     base.write("workspace/b", "mine\n");
-    let undo = base.run(&["undo"]).with_code(1);
-    assert!(
-        undo.stderr.contains("1 file was changed since, and nothing was touched: 'b'"),
-        "{undo:?}"
-    );
+    let undo = base.fails(&["undo"], "undo-conflict").with_code(1);
+    assert!(undo.message().contains("'b'"), "{undo:?}");
     // The next turn moves it on: it is theirs all the same.
     base.apply(&moved("b", "c"));
-    let undo = base.run(&["undo", "2"]).with_code(1);
-    assert!(
-        undo.stderr.contains("1 file was changed since, and nothing was touched: 'b'"),
-        "{undo:?}"
-    );
+    let undo = base.fails(&["undo", "2"], "undo-conflict").with_code(1);
+    assert!(undo.message().contains("'b'"), "{undo:?}");
     assert_eq!(base.read("workspace/c"), "mine\n");
     // Of the last turn alone nothing is theirs.
     base.run(&["undo"]).ok();
@@ -178,7 +161,7 @@ fn what_was_moved_from_a_protected_name_and_edited_since_goes_back_by_force() {
     let base = moved_out_of_protected("[CREATE_FILE path=\"n\"]\nn\n[/CREATE_FILE]\n");
     assert!(base.exists("workspace/n"));
     base.write("workspace/s.json", "{ \"mine\": 1 }\n");
-    assert!(base.run(&["undo"]).with_code(1).stderr.contains("changed since"));
+    base.fails(&["undo"], "undo-conflict").with_code(1);
     base.run(&["undo", "--force"]).ok();
     assert_eq!(base.read("workspace/.vscode/s.json"), "{}\n");
     assert!(!base.exists("workspace/s.json") && !base.exists("workspace/n"));

@@ -3,7 +3,10 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use crate::support::{Base, ID};
+use serde_json::json;
+
+use crate::support::Base;
+use crate::support::told::left;
 
 #[test]
 fn the_outbox_tells_what_was_undone_what_stands_and_why() {
@@ -49,8 +52,7 @@ fn a_line_edit_after_an_undo_meets_no_lines_that_the_model_has_not_seen() {
         format!("[EDIT_FILE path=\"{path}\" start_line=\"3\" end_line=\"3\"]\nX\n[/EDIT_FILE]\n")
     });
     let edits = edits.concat();
-    base.apply(&edits);
-    assert_eq!(base.outbox(5).matches("has changed since you last saw it").count(), 2);
+    assert_eq!(base.codes(&edits), ["stale-lines", "stale-lines"]);
     assert_eq!(base.read("workspace/a"), "1\n2\n3\n");
     assert_eq!(base.read("workspace/b"), "1\n2\n3\n");
     // Now it has seen them.
@@ -68,23 +70,22 @@ fn a_redo_goes_past_turns_that_changed_nothing_and_completes_again() {
     base.run(&["redo"]).ok();
     assert_eq!(base.read("workspace/a"), "one\n");
     // It can be undone as the last turn that changed something.
-    let undo = base.run(&["undo"]).ok();
-    assert!(undo.stderr.contains("Turn 1 undone"), "{}", undo.stderr);
+    assert_eq!(base.back(&["undo"])["turns"], json!([1]));
     base.run(&["redo"]).ok();
 
     let reply = "[CREATE_FILE path=\"b\"]\ntwo\n[/CREATE_FILE]\n[DONE]\nAll of it\n[/DONE]\n";
     base.run_with(&["apply", "-"], reply).ok();
-    let status = || base.run(&["status", ID, "--json"]).ok().stdout;
     let is_complete = || {
-        let status = status();
-        assert_eq!(status.contains("All of it"), status.contains("\"isComplete\":true"));
-        status.contains("\"isComplete\":true")
+        let status = base.status();
+        let is_complete = status["isComplete"] == true;
+        assert_eq!(status["summary"] == "All of it", is_complete, "{status}");
+        is_complete
     };
     assert!(is_complete());
     base.run(&["undo"]).ok();
     assert!(!is_complete() && !base.exists("workspace/b"));
-    let redo = base.run(&["redo"]).ok();
-    assert!(redo.stderr.contains("put back") && redo.stdout.is_empty(), "{redo:?}");
+    let redo = base.json(&["redo"]);
+    assert!(redo["changed"]["back"]["redid"].is_u64() && redo["outbox"].is_null(), "{redo}");
     assert!(is_complete() && base.exists("workspace/b"));
     // Back and forth once more; where it has gone on, or somebody has something to say, it is open.
     base.run(&["undo"]).ok();
@@ -93,8 +94,7 @@ fn a_redo_goes_past_turns_that_changed_nothing_and_completes_again() {
     base.run(&["undo"]).ok();
     base.run(&["redo", "--reason", "One thing more"]).ok();
     assert!(!is_complete());
-    let sequence: serde_json::Value = serde_json::from_str(&status()).unwrap();
-    let sequence = sequence["sequence"].as_u64().unwrap();
+    let sequence = base.status()["sequence"].as_u64().unwrap();
     let outbox = base.outbox(u32::try_from(sequence).unwrap());
     assert!(outbox.contains("  One thing more\n"), "{outbox}");
     base.run(&["undo"]).ok();
@@ -114,17 +114,11 @@ fn what_is_kept_and_cannot_be_read_is_an_error_before_anything_is_touched() {
     let blob = base.at(&format!("sessions/checkpoints/blobs/{}/{}", &digest[..2], &digest[2..]));
     fs::remove_file(&blob).unwrap();
     fs::create_dir(&blob).unwrap();
-    let undo = base.run(&["undo"]).with_code(1);
-    assert!(
-        undo.stderr.contains("cannot read") && undo.stderr.contains("nothing was touched"),
-        "{}",
-        undo.stderr
-    );
+    base.fails(&["undo"], "cannot-undo").with_code(1);
     assert_eq!((base.read("workspace/a"), base.read("workspace/z")), ("A\n".into(), "Z\n".into()));
     // It is only gone where it is known to be.
     fs::remove_dir(&blob).unwrap();
-    let undo = base.run(&["undo"]).ok();
-    assert!(undo.stderr.contains("'z' is left as it is: what it was is not kept"), "{undo:?}");
+    assert_eq!(left(&base.back(&["undo"])), ["z"]);
     assert_eq!(base.read("workspace/a"), "one\n");
 }
 
@@ -136,11 +130,11 @@ fn an_edit_after_a_command_is_not_told_as_the_commands() {
         "[RUN_COMMAND]\necho x > made\n[/RUN_COMMAND]\n[EDIT_FILE path=\"a\" start_line=\"1\" end_line=\"1\"]\nuno\n[/EDIT_FILE]\n",
     );
     let outbox = base.outbox(2);
-    assert!(outbox.contains("Commands changed 1 file: new made\n"), "{outbox}");
-    let diff = base.run(&["diff", "--json"]).ok().stdout;
+    assert!(outbox.contains(" 1 file: new made\n"), "{outbox}");
+    let diff = base.run(&["diff", "--json"]).ok().json_lines();
     let by_command = |path: &str| {
-        let line = diff.lines().find(|line| line.contains(&format!("\"path\":\"{path}\"")));
-        line.unwrap().contains("\"byCommand\":true")
+        let line = diff.iter().find(|line| line["path"] == path);
+        line.unwrap()["byCommand"] == true
     };
-    assert!(by_command("made") && !by_command("a"), "{diff}");
+    assert!(by_command("made") && !by_command("a"), "{diff:?}");
 }

@@ -16,25 +16,23 @@ fn the_nearest_base_directory_upwards_is_meant() {
         run.stdout.trim(),
         folder.join(format!(".deaddrop/outbox/{ID}_seq0001.txt")).to_str().unwrap()
     );
-    assert!(
-        run.stderr.starts_with(&format!("In the base directory {}:\n", folder.display())),
-        "{run:?}"
-    );
+    let first = run.stderr.lines().next().unwrap();
+    assert!(first.contains(folder.to_str().unwrap()), "{run:?}");
     // What the person types is relative to where they are.
     base.write("src/reply.txt", "[CREATE_FILE path=\"made\"]\nx\n[/CREATE_FILE]\n");
     let run = run_in(&base, "src/deep", &["apply", "../reply.txt"]).ok();
-    assert!(!run.stderr.contains("In the base directory"), "{run:?}");
+    assert!(!run.stderr.contains(first), "{run:?}");
     assert_eq!(base.read("made"), "x\n");
     run_in(&base, "src", &["-C", "deep/../..", "status", ID]).ok();
-    let run = run_in(&base, "src", &["-C", ".", "status", ID]).with_code(5);
-    assert!(run.stderr.contains("no session"), "{run:?}");
+    let run = run_in(&base, "src", &["-C", ".", "status", ID, "--json"]).with_code(5);
+    assert_eq!(run.error()["code"], "no-session");
     assert!(!base.exists("src/sessions") && !base.exists("src/inbox"));
 
     // One that a session made, without settings.
     let base = Base::new();
     base.run(&["new", "--no-watch", "--id", ID, "A task"]).ok();
     let run = run_in(&base, "workspace", &["status", "--json"]).ok();
-    assert_eq!(serde_json::from_str::<serde_json::Value>(&run.stdout).unwrap()["session"], ID);
+    assert_eq!(run.json()["session"], ID);
     base.write("reply.txt", "[RUN_COMMAND]\nmkdir -p w/inbox w/outbox w/sessions; touch w/sessions/journal w/deaddrop.toml\n[/RUN_COMMAND]\n");
     base.run(&["apply", "reply.txt"]).ok();
     assert!(
@@ -42,8 +40,8 @@ fn the_nearest_base_directory_upwards_is_meant() {
     );
     base.sh("mkdir -p workspace/f/inbox workspace/f/outbox workspace/f/sessions; touch workspace/f/sessions/.lock");
     for made in ["workspace/w", "workspace/f"] {
-        let run = run_in(&base, made, &["status"]).with_code(2);
-        assert!(run.stderr.contains("where replies and commands write"), "{run:?}");
+        let run = run_in(&base, made, &["status", "--json"]).with_code(2);
+        assert_eq!(run.error()["code"], "invalid-setting", "{run:?}");
     }
 }
 
@@ -64,12 +62,11 @@ fn where_there_is_none_commands_say_so() {
         &["config", "set", "max_tokens", "5000"],
         &["daemon", "status"],
     ] {
-        let run = base.run(command).with_code(5);
-        assert!(run.stderr.contains("there is no base directory here ("), "{command:?}: {run:?}");
-        assert!(run.stderr.contains("`deaddrop init`"), "{command:?}: {run:?}");
+        let run = base.fails(command, "no-project").with_code(5);
+        assert!(run.message().contains("`deaddrop init`"), "{command:?}: {run:?}");
     }
     let run = base.run(&["sessions"]).ok();
-    assert!(run.stderr.contains("There is no base directory here or above"), "{run:?}");
+    assert!(run.stdout.is_empty() && !run.stderr.is_empty(), "{run:?}");
     base.run(&["config", "show"]).ok();
     assert_eq!(base.names("."), [] as [&str; 0]);
 }
@@ -85,20 +82,17 @@ fn a_base_directory_of_somebody_else_is_refused() {
     let give = |path: &Path, user: u32| chown(path, Some(user), None).unwrap();
     give(&base.at("deaddrop.toml"), 60_123);
     for (folder, command) in [("src", "doctor"), (".", "doctor"), ("src/deep", "sessions")] {
-        let run = run_in(&base, folder, &[command]);
+        let run = run_in(&base, folder, &[command, "--json"]);
         // The doctor looks on.
-        let (code, told) = match command {
-            "doctor" => (1, &run.stdout),
-            _ => (2, &run.stderr),
-        };
-        assert!(
-            run.code == Some(code) && told.contains("belongs to another user (60123)"),
-            "{run:?}"
-        );
         if command == "doctor" {
-            assert!(told.starts_with("NO  base directory   "), "{told}");
-            assert!(told.contains("\nok  workspace "), "{told}");
-            assert!(told.contains(" was not asked: what is wrong above comes first\n"), "{told}");
+            let found = run.with_code(1).json_lines();
+            let well =
+                |what: &str| &found.iter().find(|line| line["what"] == what).unwrap()["well"];
+            assert_eq!(found[0]["what"], "base directory");
+            assert!(found[0]["told"].as_str().unwrap().contains("(60123)"), "{found:?}");
+            assert_eq!([well("workspace"), well("guest")], [true, false], "{found:?}");
+        } else {
+            assert!(run.with_code(2).message().contains("(60123)"));
         }
         assert!(!base.exists("ran") && !base.exists("src/ran"));
     }
@@ -141,7 +135,7 @@ fn a_search_ends_with_the_file_system() {
         }
     }
     let said = String::from_utf8(run(&["sessions"]).unwrap().stderr).unwrap();
-    assert!(said.contains("no base directory here or above"), "{said}");
+    assert!(said.contains("base directory"), "{said}");
     let run = run_in(&base, "src/deep", &["sessions"]).ok();
-    assert!(!run.stderr.contains("no base directory"), "{run:?}");
+    assert_ne!(run.stderr, said, "{run:?}");
 }

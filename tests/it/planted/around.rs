@@ -6,11 +6,20 @@ use std::os::unix::fs::{chown, symlink};
 
 use crate::approvals::ASKS;
 use crate::scene::{Scene, printed, reply};
+use crate::support::told::codes;
 use crate::support::{Base, ID, Run, has_git, has_sandbox};
 
 /// Runs the program in a folder of a base directory.
 fn run_in(base: &Base, folder: &str, arguments: &[&str]) -> Run {
     Run::of(base.command(arguments).current_dir(base.at(folder)), "")
+}
+
+/// That a base directory where replies write is not taken unless it is named.
+#[track_caller]
+fn is_not_found(run: Run) {
+    let run = run.with_code(2);
+    assert_eq!(run.error()["code"], "invalid-setting", "{run:?}");
+    assert!(run.message().contains("-C"), "{run:?}");
 }
 
 #[test]
@@ -30,8 +39,8 @@ fn replies_plant_no_settings_unless_the_person_agrees() {
         "[MOVE_FILE path=\"has/deaddrop.toml\" to=\"has/d.toml\"]\n".into(),
         "[MOVE_FILE path=\"has\" to=\"had\"]\n".into(),
     ] {
-        let run = base.run_with(&["apply", "--again", "--session", ID, "-"], &asks).with_code(3);
-        assert!(run.stderr.contains("waits for your decision"), "{asks}: {run:?}");
+        base.run_with(&["apply", "--again", "--session", ID, "-"], &asks).with_code(3);
+        assert_eq!(base.waiting(ID)["opens"]["protected"], true, "{asks}");
         base.run(&["deny"]).ok();
     }
     assert_eq!(base.names("workspace"), ["has"]);
@@ -82,25 +91,21 @@ fn what_replies_may_have_made_is_not_found_without_being_named() {
     for folder in ["project", "project/sub"] {
         // It opens nothing, and so nobody has to agree to it.
         let file = base.write(&format!("{folder}/deaddrop.toml"), "inbox_dir = \"here\"\n");
-        let run = run_in(&base, folder, &["new", "--no-watch", "A task"]).with_code(2);
-        assert!(run.stderr.contains("where replies and commands write: say with -C"), "{run:?}");
+        is_not_found(run_in(&base, folder, &["new", "--no-watch", "A task", "--json"]));
         fs::remove_file(file).unwrap();
     }
     // The replies of today write elsewhere; those of before have written there.
     let other = ["-C", "drop", "--workspace-dir", "../third", "new", "--no-watch", "A task"];
     base.run(&other).ok();
     let file = base.write("project/deaddrop.toml", "");
-    let run = run_in(&base, "project", &["status"]).with_code(2);
-    assert!(run.stderr.contains("say with -C"), "{run:?}");
+    is_not_found(run_in(&base, "project", &["status", "--json"]));
     fs::remove_file(file).unwrap();
     // And where commands write beside the workspace.
     base.run(&["-C", "drop", "config", "set", "sandbox.writable", "../more"]).ok();
     base.run(&["-C", "drop", "--workspace-dir", "../project", "resume", ID, "--no-watch"]).ok();
     base.write("more/sub/deaddrop.toml", "");
-    let run = run_in(&base, "more/sub", &["status"]).with_code(2);
-    assert!(run.stderr.contains("say with -C"), "{run:?}");
-    let run = base.run(&["init", "more/new"]).with_code(2);
-    assert!(run.stderr.contains("the replies of the base directory"), "{run:?}");
+    is_not_found(run_in(&base, "more/sub", &["status", "--json"]));
+    base.fails(&["init", "more/new"], "usage").with_code(2);
     // Once used it is known, and kept from those replies.
     run_in(&base, "more/sub", &["-C", ".", "new", "--no-watch", "A task"]).ok();
     run_in(&base, "more/sub", &["sessions"]).ok();
@@ -133,11 +138,11 @@ fn a_base_directory_within_is_kept_from_the_replies_of_the_one_around_it() {
     let file = base.write("reply.txt", reply);
     let apply = |file: &std::path::Path| {
         let arguments = ["apply", "--session", ID, file.to_str().unwrap()];
-        let run = base.run(&[&outer[..], &arguments].concat()).ok();
-        base.read(run.stdout.trim())
+        let turn = base.run(&[&outer[..], &arguments, &["--json"]].concat()).ok().json();
+        (codes(&turn["results"]), base.read(turn["outbox"].as_str().unwrap()))
     };
-    let outbox = apply(&file);
-    assert_eq!(outbox.matches("is part of deaddrop's own state").count(), 5, "{outbox}");
+    let (codes, outbox) = apply(&file);
+    assert_eq!(codes, ["own-state", "own-state", "own-state", "own-state", "own-state", "ok"]);
     assert!(outbox.contains("theirs"), "only what is its own is kept from them: {outbox}");
     assert_eq!(base.names("inner/approvals"), [".claimed", "processed"]);
 
@@ -146,7 +151,7 @@ fn a_base_directory_within_is_kept_from_the_replies_of_the_one_around_it() {
             "cat inner/sessions/*.json inner/outbox/* || echo unseen; echo '{forged}' > inner/approvals/x.json; \
              echo 'approvals_dir = \"mine\"' > inner/deaddrop.toml; mv inner i || echo pinned; cat inner/plain.txt"
         );
-        let outbox = apply(&base.write("commands.txt", crate::scene::reply(&[&commands])));
+        let (_, outbox) = apply(&base.write("commands.txt", crate::scene::reply(&[&commands])));
         for told in ["unseen", "pinned", "theirs"] {
             assert!(printed(&outbox, told), "{told}: {outbox}");
         }
@@ -168,17 +173,24 @@ fn init_around_one_says_so_and_one_that_is_gone_is_no_matter() {
     base.run(&["init", "p/inner"]).ok();
     run_in(&base, "p/inner", &["new", "--no-watch", "A task"]).ok();
     let told = base.run(&["init", "p"]).ok().stderr;
-    assert!(told.contains("/p/inner lies in it: replies here reach nothing"), "{told}");
+    assert!(told.contains("/p/inner lies in it"), "{told}");
     base.sh("mkdir p/other");
     base.run(&["init", "--force", "p/other"]).ok();
     base.run(&["-C", "p/other", "new", "--no-watch", "A task"]).ok();
     let told = base.run(&["init", "p"]).ok().stderr;
-    assert!(told.contains(" and 1 more lie in it: replies here reach"), "{told}");
+    assert!(told.contains(" and 1 more "), "{told}");
     base.sh("rm -r p/other");
     // As when its files are moved out of the project.
     base.sh("rm -r p/inner/.deaddrop p/inner/deaddrop.toml p/.deaddrop p/deaddrop.toml");
     let told = base.run(&["init", "p"]).ok().stderr;
     assert!(!told.contains("lies in it"), "{told}");
+}
+
+/// That a call is refused since this folder belongs to another user.
+#[track_caller]
+fn is_somebody_elses(run: Run, folder: &str) {
+    let told = run.with_code(2).message();
+    assert!(told.contains(folder) && told.contains("(60123)"), "{told}");
 }
 
 #[test]
@@ -188,8 +200,8 @@ fn its_folders_must_be_the_persons_and_lead_nowhere() {
         "mkdir p; cd p; mkdir inbox outbox approvals; mkdir ../theirs; touch ../theirs/journal",
     );
     symlink("../theirs", base.at("p/sessions")).unwrap();
-    let run = run_in(&base, "p", &["status"]).with_code(2);
-    assert!(run.stderr.contains("/p/sessions: it is a link that leads out of"), "{run:?}");
+    let run = run_in(&base, "p", &["status", "--json"]).with_code(2);
+    assert!(run.message().contains("/p/sessions: it is a link"), "{run:?}");
     fs::remove_file(base.at("p/sessions")).unwrap();
     fs::rename(base.at("theirs"), base.at("p/real")).unwrap();
     symlink("real", base.at("p/sessions")).unwrap();
@@ -201,24 +213,20 @@ fn its_folders_must_be_the_persons_and_lead_nowhere() {
     }
     for folder in ["inbox", "outbox", "approvals"] {
         chown(base.at("p").join(folder), Some(60_123), None).unwrap();
-        let run = run_in(&base, "p", &["status"]).with_code(2);
-        let told = format!("/p/{folder}: it belongs to another user (60123)");
-        assert!(run.stderr.contains(&told), "{run:?}");
+        is_somebody_elses(run_in(&base, "p", &["status", "--json"]), &format!("/p/{folder}"));
         chown(base.at("p").join(folder), Some(0), None).unwrap();
     }
     base.write("p/deaddrop.toml", "outbox_dir = \"deep/out\"\n");
     base.sh("mkdir -p p/deep/out");
     chown(base.at("p/deep/out"), Some(60_123), None).unwrap();
-    let run = run_in(&base, "p", &["status"]).with_code(2);
-    assert!(run.stderr.contains("/p/deep/out: it belongs to another user"), "{run:?}");
+    is_somebody_elses(run_in(&base, "p", &["status", "--json"]), "/p/deep/out");
 }
 
 #[test]
 fn a_link_that_leads_nowhere_is_not_replaced() {
     let base = Base::new();
     symlink("nowhere/d.toml", base.at("deaddrop.toml")).unwrap();
-    let run = base.run(&["config", "set", "max_tokens", "9000"]).with_code(2);
-    assert!(run.stderr.contains("it is a link that cannot be followed"), "{run:?}");
+    base.fails(&["config", "set", "max_tokens", "9000"], "invalid-setting").with_code(2);
     assert!(base.at("deaddrop.toml").is_symlink());
 }
 

@@ -3,7 +3,8 @@
 
 use std::fs;
 
-use super::{ALLOW, is_refused};
+use super::{ALLOW, as_json, is_refused};
+use crate::support::told::codes;
 use crate::support::{Base, ID, Run};
 use crate::terminal::AtTerminal;
 
@@ -51,12 +52,11 @@ fn what_was_brought_is_not_taken_up_unless_the_person_agrees() {
             &["run", "-"],
         ] {
             // Without sessions and settings none is found there by itself.
-            let there = [&["-C", "."], arguments].concat();
-            let told = is_refused(base.run_with(&there, "[DONE]\nx\n[/DONE]\n"), &["found here"]);
-            assert!(told.contains("came with"), "{told}");
+            let there = [&["-C", ".", "--json"], arguments].concat();
+            is_refused(base.run_with(&there, "[DONE]\nx\n[/DONE]\n"), &["found here"]);
             assert_eq!(tree(&base), before, "{arguments:?}");
         }
-        is_refused(base.run(&["new", "--no-watch", "A task"]), &["found here"]);
+        is_refused(base.run(&["--json", "new", "--no-watch", "A task"]), &["found here"]);
         assert_eq!(tree(&base), before);
         let show = base.run(&["-C", ".", "config", "show"]).ok();
         let row = show.stdout.lines().find(|row| row.starts_with("found here "));
@@ -87,7 +87,7 @@ fn what_keeps_a_folder_in_a_repository_is_nobodys_session() {
 fn another_folder_at_the_same_place_is_another() {
     let base = brought(&[]);
     base.run(&["init", "project"]).ok();
-    let there = |arguments: &[&str]| base.run(&[&["-C", "project"], arguments].concat());
+    let there = |arguments: &[&str]| base.run(&[&["-C", "project", "--json"], arguments].concat());
     there(&["new", "--no-watch", "A task"]).ok();
     there(&["sessions"]).ok();
     // What a clone that brings the same files would be.
@@ -95,7 +95,7 @@ fn another_folder_at_the_same_place_is_another() {
     is_refused(there(&["resume", "--no-watch"]), &["found here"]);
     // One that the person has moved is another, too, until they say that it is theirs.
     base.sh("mv kept moved");
-    is_refused(base.run(&["-C", "moved", "sessions"]), &["found here"]);
+    is_refused(base.run(&["--json", "-C", "moved", "sessions"]), &["found here"]);
     base.run(&["-C", "moved", "config", "allow"]).ok();
     base.run(&["-C", "moved", "sessions"]).ok();
     is_refused(there(&["sessions"]), &["found here"]);
@@ -106,11 +106,11 @@ fn folders_of_the_base_directory_that_a_flag_names_are_looked_at_too() {
     let base = brought(&[("mine/r.txt", "x"), ("elsewhere/.lock", "")]);
     let named = ["--inbox-dir", "mine", "--sessions-dir", "elsewhere"];
     let new = [&["new", "--no-watch", "A task"], &named[..]].concat();
-    let told = is_refused(base.run(&new), &["found here"]);
+    let told = is_refused(base.run(&as_json(&new)), &["found here"]);
     assert!(told.contains("found here = elsewhere (.lock), mine (r.txt): "), "{told}");
     base.run(&["new", "--no-watch", "A task"]).ok();
     // What it has made for these is none of those.
-    is_refused(base.run(&new), &["found here"]);
+    is_refused(base.run(&as_json(&new)), &["found here"]);
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn each_folder_is_known_by_itself() {
     base.run(&["new", "--no-watch", "A task"]).ok();
     // As `git clean -xdff` does it; the usual folders are others than those of `init`.
     base.sh("rm -r deaddrop.toml .deaddrop");
-    let told = is_refused(base.run(&["new", "--no-watch", "A task"]), &["found here"]);
+    let told = is_refused(base.run(&["--json", "new", "--no-watch", "A task"]), &["found here"]);
     assert!(told.contains("found here = inbox (reply.txt): "), "{told}");
     assert!(!base.exists("workspace/x") && !base.exists("x"));
 }
@@ -131,10 +131,10 @@ fn a_setting_goes_over_folders_that_were_used() {
     base.run(&["new", "--no-watch", "A task"]).ok();
     base.write("deaddrop.toml", "sessions_dir = \"brought\"\n");
     let own = base.write("config/deaddrop/config.toml", "sessions_dir = \"brought\"\n");
-    is_refused(base.run(&["sessions"]), &["found here"]);
+    is_refused(base.run(&["--json", "sessions"]), &["found here"]);
     // Nor is it theirs where the person's own file has a path that leads there.
     base.sh("rm deaddrop.toml");
-    let mut command = base.command(&["sessions"]);
+    let mut command = base.command(&["sessions", "--json"]);
     command.env("XDG_CONFIG_HOME", own.parent().unwrap().parent().unwrap());
     is_refused(Run::of(&mut command, ""), &["found here"]);
 }
@@ -146,11 +146,11 @@ fn what_was_used_is_another_where_it_is_moved_and_forgotten_on_request() {
     base.run(&["-C", "p", "new", "--no-watch", "A task"]).ok();
     // Replies of one around it could write at the new place.
     base.sh("mv p q");
-    is_refused(base.run(&["-C", "q", "sessions"]), &["found here"]);
+    is_refused(base.run(&["--json", "-C", "q", "sessions"]), &["found here"]);
     base.sh("mv q p");
     base.run(&["-C", "p", "sessions"]).ok();
     base.run(&["-C", "p", "config", "deny"]).ok();
-    is_refused(base.run(&["-C", "p", "sessions"]), &["found here"]);
+    is_refused(base.run(&["--json", "-C", "p", "sessions"]), &["found here"]);
     base.run(&["-C", "p", "config", "allow"]).ok();
     base.run(&["-C", "p", "sessions"]).ok();
 }
@@ -162,7 +162,7 @@ fn a_folder_is_known_for_what_it_was_used() {
     base.write("inbox/r.txt", "approved");
     // Replies that wait would be approvals.
     base.write("deaddrop.toml", "inbox_dir = \"approvals\"\napprovals_dir = \"inbox\"\n");
-    let told = is_refused(base.run(&["sessions"]), &["found here"]);
+    let told = is_refused(base.run(&["--json", "sessions"]), &["found here"]);
     assert!(told.contains("inbox (.claimed, processed, r.txt)"), "{told}");
 }
 
@@ -183,10 +183,9 @@ fn folders_that_were_its_own_stay_out_of_reach_of_its_replies() {
     };
     run(&["new", "--no-watch", "--id", ID, "A task"], "").ok();
     let reply = "[CREATE_FILE path=\"approvals/a.json\"]\nx\n[/CREATE_FILE]\n[CREATE_FILE path=\"inbox/r.txt\"]\nx\n[/CREATE_FILE]\n[RUN_COMMAND]\ncp deaddrop.toml sessions/journal; cp deaddrop.toml approvals/b.json\n[/RUN_COMMAND]\n";
-    run(&["apply", "-"], reply).ok();
-    let outbox = std::fs::read_to_string(place(&format!("o/{ID}_seq0002.txt"))).unwrap();
-    assert_eq!(outbox.matches("[FAILED] CREATE_FILE: REJECTED").count(), 2, "{outbox}");
-    assert!(outbox.contains("] RUN_COMMAND: Ran 'cp deaddrop.toml sessions/journal; "), "{outbox}");
+    let turn = run(&["apply", "--json", "-"], reply).ok().json();
+    assert_eq!(codes(&turn["results"])[..2], ["own-state", "own-state"]);
+    assert_ne!(codes(&turn["results"])[2], "not-started");
     assert!(base.read("sessions/journal").trim_matches('\0').is_empty());
     for name in ["approvals/a.json", "approvals/b.json", "inbox/r.txt"] {
         assert!(!base.exists(name), "{name}");
@@ -197,7 +196,7 @@ fn folders_that_were_its_own_stay_out_of_reach_of_its_replies() {
 fn init_agrees_to_nothing_that_is_found() {
     let base = brought(&[(".deaddrop/sessions/journal", "nonsense"), ("a", "x")]);
     base.run(&["init"]).ok();
-    is_refused(base.run(&["new", "--no-watch", "A task"]), &["found here"]);
+    is_refused(base.run(&["--json", "new", "--no-watch", "A task"]), &["found here"]);
 }
 
 #[test]
@@ -210,8 +209,8 @@ fn a_folder_that_was_a_base_directory_is_kept_from_the_replies_around_it() {
     base.write("deaddrop.toml", "workspace_dir = \"ws\"\n");
     base.run(&["-C", ".", "new", "--no-watch", "--id", ID, "A task"]).ok();
     let reply = "[CREATE_FILE path=\"sub/inbox/r.txt\"]\nx\n[/CREATE_FILE]\n";
-    base.run_with(&["-C", ".", "apply", "-"], reply).ok();
-    assert!(base.outbox(2).contains("[FAILED] CREATE_FILE: REJECTED"), "{}", base.outbox(2));
+    let turn = base.run_with(&["-C", ".", "apply", "--json", "-"], reply).ok().json();
+    assert_eq!(codes(&turn["results"]), ["own-state"]);
     assert!(!base.exists("ws/sub/inbox/r.txt"));
 }
 
@@ -220,12 +219,11 @@ fn a_server_of_operations_takes_nothing_up_either() {
     for link in ["a-file", "nothing-there"] {
         let base = brought(&[("a-file", "mine")]);
         base.sh(&format!("mkdir sessions; ln -s ../{link} sessions/.lock"));
-        is_refused(base.run_with(&["rpc"], ""), &["found here"]);
+        is_refused(base.run_with(&["--json", "rpc"], ""), &["found here"]);
         // Nor does anything follow the link of one who agreed.
         base.run(&["-C", ".", "config", "allow"]).ok();
         for arguments in [&["rpc"][..], &["new", "--no-watch", "A task"]] {
-            let run = base.run(arguments).with_code(1);
-            assert!(run.stderr.contains("it is not a regular file"), "{run:?}");
+            base.fails(arguments, "io").with_code(1);
         }
         assert_eq!(base.read("a-file"), "mine");
         assert!(!base.exists("nothing-there"));
@@ -241,21 +239,21 @@ fn files_and_folders_of_sessions_are_no_links() {
     let base = Base::with_session();
     base.sh(&format!("mkdir private; touch log; ln -s ../log sessions/{ID}.log"));
     let reply = "[CREATE_FILE path=\"x\"]\nx\n[/CREATE_FILE]\n";
-    let run = base.run_with(&["apply", "-"], reply).with_code(1);
-    assert!(run.stderr.contains("it is not a regular file"), "{run:?}");
+    base.fails_with(&["apply", "-"], reply, "io").with_code(1);
     assert_eq!(base.read("log"), "");
 
     let base = Base::with_session();
     base.sh(&format!("mkdir private; touch private/key; ln -s ../private sessions/{ID}"));
-    let is_a_link = "is a link, which deaddrop's own folders are not";
-    let told = base.apply("[RUN_COMMAND]\nls ~; touch ~/pwned\n[/RUN_COMMAND]\n");
-    assert!(told.contains(&format!("/sessions/{ID} {is_a_link}")), "{told}");
+    let turn = base.turn("[RUN_COMMAND]\nls ~; touch ~/pwned\n[/RUN_COMMAND]\n");
+    assert_eq!(turn.codes(), ["not-started"]);
+    assert!(turn.outbox.contains(&format!("/sessions/{ID} ")), "{turn:?}");
     assert_eq!(base.names("private"), ["key"]);
     base.sh(&format!(
         "rm sessions/{ID}; mkdir sessions/{ID}; ln -s ../../private sessions/{ID}/home"
     ));
-    let told = base.apply("[RUN_COMMAND]\nls ~; touch ~/pwned2\n[/RUN_COMMAND]\n");
-    assert!(told.contains(&format!("/sessions/{ID}/home {is_a_link}")), "{told}");
+    let turn = base.turn("[RUN_COMMAND]\nls ~; touch ~/pwned2\n[/RUN_COMMAND]\n");
+    assert_eq!(turn.codes(), ["not-started"]);
+    assert!(turn.outbox.contains(&format!("/sessions/{ID}/home ")), "{turn:?}");
     assert_eq!(base.names("private"), ["key"]);
 
     let base = brought(&[]);

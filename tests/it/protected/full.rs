@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::{run, scene, warnings};
+use super::{assert_told, run, scene, warnings};
 use crate::support::has_full_sandbox;
 
 #[test]
@@ -12,19 +12,19 @@ fn under_a_full_sandbox_what_is_there_cannot_be_changed_and_what_is_made_goes_to
     }
     let Some(base) = scene() else { return };
     fs::remove_file(base.at("deaddrop.toml")).unwrap();
-    let outbox = base.apply(&format!(
+    let turn = base.turn(&format!(
         "{}{}{}",
         run("echo evil > .git/hooks/pre-commit"),
         run("for f in .git/config nested/.git/config .envrc .vscode/settings.json; do echo evil >> $f; rm -f $f; mv $f x; done; echo tried"),
         run("mkdir .idea; mv nested moved; mkdir -p nested/.git/hooks; echo evil > nested/.git/hooks/x"),
     ));
-    assert_eq!(outbox.matches("Read-only file system").count(), 11, "{outbox}");
-    assert_eq!(outbox.matches("Device or resource busy").count(), 2, "{outbox}");
-    let told = warnings(&outbox);
-    assert_eq!(told.len(), 3, "{outbox}");
-    assert!(told[0].starts_with("a command made '.idea'"), "{told:?}");
-    assert!(told[1].starts_with("a command changed 'nested/.git'"), "{told:?}");
-    assert!(told[2].starts_with("a command moved 'nested/.git'"), "{told:?}");
+    // What the shell says of it.
+    assert_eq!(turn.outbox.matches("Read-only file system").count(), 11, "{turn:?}");
+    assert_eq!(turn.outbox.matches("Device or resource busy").count(), 2, "{turn:?}");
+    assert_told(
+        &warnings(&turn),
+        &[("made", ".idea"), ("changed", "nested/.git"), ("moved", "nested/.git")],
+    );
     assert_eq!(base.read("workspace/.envrc"), "export A=1\n");
     assert_eq!(base.read("workspace/.git/config"), "[core]\n\tbare = false\n");
     assert_eq!(base.read("workspace/moved/.git/config"), "[core]\n\tbare = false\n");

@@ -4,12 +4,10 @@
 use std::time::{Duration, Instant};
 
 use deaddrop::protocol::{
-    Asks, Dialect, Operation, Reading, Streams, Warning, WarningSort, ends_early, read, read_run,
+    Asks, Dialect, Operation, Reading, Streams, Warning, WarningKind, ends_early, read, read_run,
 };
 use proptest::prelude::*;
 use proptest::sample::select;
-
-use crate::support::Base;
 
 const MESSAGE: &str = r#"{"protocolVersion": "1.0", "operations": [{"type": "createFile", "path": "by-operations", "content": "x\n"}]}"#;
 
@@ -92,7 +90,7 @@ proptest! {
                 let reply = read(&reply, dialect);
                 prop_assert_eq!(reply.steps.len(), 1, "{:?}", reply);
                 // What may be a fence of the chat's is told, and kept.
-                let told = |warning: &&Warning| warning.sort != WarningSort::FenceKept;
+                let told = |warning: &&Warning| warning.sort != WarningKind::FenceKept;
                 prop_assert_eq!(reply.steps[0].warnings.iter().find(told), None);
             }
         }
@@ -114,18 +112,5 @@ fn mixed_replies_take_linear_time() {
             let took = started.elapsed();
             assert!(took < Duration::from_secs(20), "{took:?} for {begin}{piece}");
         }
-    }
-}
-
-#[test]
-fn a_message_is_taken_from_the_inbox_as_json_or_as_text() {
-    for name in ["x.json", "x.txt"] {
-        let base = Base::with_session();
-        base.write(&format!("inbox/{name}"), MESSAGE);
-        base.run(&["resume", "--no-watch"]).ok();
-        assert_eq!(base.read("workspace/by-operations"), "x\n");
-        let outbox = base.wait_for_outbox(2);
-        assert!(outbox.contains("[OK] CREATE_FILE: Created 'by-operations'"), "{outbox}");
-        base.wait_for_archive(&[name]);
     }
 }
