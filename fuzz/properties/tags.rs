@@ -1,7 +1,7 @@
 //! What holds of any text that is read as a reply in tags.
 
 use deaddrop::protocol::{
-    Asks, Dialect, Mistake, Operation, Reply, Step, WarningSort, ends_early, read, tags,
+    Asks, Dialect, Mistake, Operation, Reply, Step, WarningKind, ends_early, read, tags,
 };
 
 /// Panics where something of it does not hold.
@@ -60,7 +60,7 @@ fn operations(reply: Reply) -> Vec<Operation> {
 /// left may be such that something would be taken off again.
 fn is_printed(reply: &Reply) {
     let changed = |step: &Step| {
-        let changes = [WarningSort::FenceTakenOff, WarningSort::NumbersTakenOff];
+        let changes = [WarningKind::FenceTakenOff, WarningKind::NumbersTakenOff];
         step.warnings.iter().any(|warning| changes.contains(&warning.sort))
     };
     let mut kept = reply.clone();
