@@ -38,7 +38,8 @@ pub fn visible(text: &str) -> Cow<'_, str> {
 
 /// Like [`visible`], on one line: line feeds and tabs are shown too. For names and paths.
 pub fn visible_line(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(|c| c < ' ' || is_hazard(c)) {
+    let is_plain = text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
+    if is_plain || !text.chars().any(|c| c < ' ' || is_hazard(c)) {
         return Cow::Borrowed(text);
     }
     text.chars()

@@ -23,6 +23,9 @@ impl Problem {
 pub(in crate::protocol) fn brief(text: &str) -> String {
     const LIMIT: usize = 100;
     let text = text.trim_end();
+    if text.len() <= LIMIT {
+        return visible_line(text).into_owned();
+    }
     let cut = text.char_indices().nth(LIMIT).map(|(cut, _)| cut);
     let shown = visible_line(&text[..cut.unwrap_or(text.len())]);
     match cut {

@@ -85,6 +85,7 @@ fn first_missing<'a>(
     };
     let extension = path.name().rsplit_once('.').map_or("", |(_, end)| end).to_ascii_lowercase();
     texts.into_iter().enumerate().find_map(|(n, (new, replaced))| {
+        candidates(new).next()?;
         let (extension, loss) = (Some(extension.clone()), Loss::of(new, replaced));
         let detector = Detector::new(new, FileKind::of(path), extension, loss);
         let (start, line) = candidates(new)

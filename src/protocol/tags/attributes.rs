@@ -7,6 +7,7 @@
 
 use std::sync::LazyLock;
 
+use memchr::memchr;
 use regex::Regex;
 use serde::Deserialize;
 
@@ -240,7 +241,12 @@ impl<'a> Cursor<'a, '_> {
     }
 
     fn skip(&mut self, blanks: &Regex) {
-        let length = blanks.find(self.rest).map_or(0, |found| found.end());
+        let is_blank = |byte: &u8| b" \t".contains(byte);
+        let mut length = self.rest.bytes().take_while(is_blank).count();
+        let next = self.rest.as_bytes().get(length).copied().unwrap_or(b']');
+        if !next.is_ascii_graphic() || b"&,".contains(&next) {
+            length = blanks.find(self.rest).map_or(0, |found| found.end());
+        }
         let (blanks, rest) = self.rest.split_at(length);
         self.overlook(blanks);
         self.rest = rest;
@@ -262,6 +268,19 @@ impl<'a> Cursor<'a, '_> {
     /// The next `key="value"`.
     fn pair(&mut self) -> Option<Pair<'a>> {
         let text = self.rest;
+        // As nearly every attribute is written.
+        let is_of_key = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-".contains(byte);
+        let key = text.bytes().take_while(is_of_key).count();
+        if text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && let Some(rest) = text[key..].strip_prefix("=\"")
+            && let Some(value) = memchr(b'"', rest.as_bytes())
+            && key + value + 3 < LONGEST
+        {
+            self.rest = &rest[value + 1..];
+            let raw = &text[..key + value + 3];
+            let (key, value) = (text[..key].to_owned(), self.plain(&rest[..value]));
+            return Some(Pair { key, value, raw, is_bare: false });
+        }
         // Groups take long to find, so a value without end is not looked through for them.
         let whole = TABLES.attribute.find(text).filter(|whole| whole.len() < LONGEST)?;
         let found = TABLES.attribute.captures(whole.as_str())?;

@@ -3,7 +3,6 @@
 use super::body::{self, Body};
 use super::catalogue::Command;
 pub(super) use super::catalogue::DONE_IF_OK;
-use super::print::opening;
 use super::wrong::{Fault, Wrong, wrong};
 use super::{escapes, lints, paths};
 use crate::protocol::mistake::brief;
@@ -33,8 +32,7 @@ impl Block<'_> {
         let (command, number, tag) = (self.command, self.number, brief(self.tag.trim()));
         let mut step = match self.operation(workspace, &mut warnings) {
             Ok(operation) => {
-                let as_sent = Some(tag).filter(|tag| opening(&operation) != *tag);
-                Step { as_sent, ..Step::new(number, Asks::Operation(operation)) }
+                Step { as_sent: Some(tag), ..Step::new(number, Asks::Operation(operation)) }
             }
             Err(Fault::Outside { given, fault }) => {
                 let form = command.form;

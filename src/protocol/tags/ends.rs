@@ -52,17 +52,13 @@ impl Parser<'_> {
         let closing = token.command().closing?;
         let end = self.line_end(token.at);
         let rest = &self.text[token.name_end..end];
+        if rest.contains(closing) {
+            return None;
+        }
         let word = attributes::token(rest).filter(|word| attributes::is_word(word));
-        let next = match word {
-            _ if rest.contains(closing) => None,
-            None if token.is_plain() => index::next_plain(self.text, token, self.next_line(end)),
-            word => {
-                let word = word.unwrap_or_default();
-                let tags = self.index().tags(token, &word, end, token.is_plain());
-                tags.first().map(|tag| tag.token)
-            }
-        };
-        next.filter(Token::closes).map(|next| self.next_line(next.at))
+        let word = word.unwrap_or_default();
+        let next = self.index().tags(token, &word, end, token.is_plain()).first()?.token;
+        next.closes().then(|| self.next_line(next.at))
     }
 
     fn end_without_word(&mut self, found: &Found<'_>, body_at: usize) -> Option<End> {
@@ -367,16 +363,23 @@ fn is_in_a_fence(body: &str) -> bool {
 /// Where in a body a closing tag of that name, with that word, stands at the beginning of a line or right
 /// behind what it ends, and behind it nothing but an opening tag. In a code span they are of a sentence.
 fn joined(body: &str, name: &str, word: Option<&str>) -> Option<usize> {
+    // Each may cost the rest of its line.
+    const MOST: usize = 16;
     let slash = format!("[/{name}");
-    let (mut from, mut line) = (0, 0..0);
+    let (mut from, mut line, mut on_line) = (0, 0..0, 0);
     while let Some(at) = memmem::find(&body.as_bytes()[from..], slash.as_bytes()) {
         let at = from + at;
         if at >= line.end {
             let begin = memrchr(b'\n', &body.as_bytes()[line.end..at]);
             line = begin.map_or(line.end, |n| line.end + n + 1)..line_end(body, at);
+            on_line = 0;
         }
         let end = line.end;
         from = at + slash.len();
+        on_line += 1;
+        if on_line > MOST {
+            return Some(at);
+        }
         let before = &body[line.start..at];
         let stands = before.trim().is_empty() || !before.ends_with([' ', '\t']);
         let Some(after) = behind(&body[from..end], word).filter(|_| stands) else { continue };
@@ -386,10 +389,6 @@ fn joined(body: &str, name: &str, word: Option<&str>) -> Option<usize> {
         let opens = |token: Token| token.kind == TokenKind::Open && token.alone;
         if token.is_some_and(opens) && !is_in_code(before, opening) {
             return Some(at);
-        }
-        if tag.starts_with('[') && lexer::name(&tag[1..]).is_some_and(|name| !name.closes) {
-            // No line is looked at to its end more than once.
-            from = end;
         }
     }
     None

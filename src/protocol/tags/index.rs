@@ -14,6 +14,8 @@ use super::lexer::{self, Token, TokenKind, line_end};
 pub(super) struct Index {
     tags: HashMap<(u8, String, bool), Vec<Tag>>,
     named: HashMap<String, Vec<Token>>,
+    /// Those of them that close.
+    closing: HashMap<String, Vec<Token>>,
 }
 
 /// A tag among those of its command and word.
@@ -51,6 +53,9 @@ impl Index {
         // A closing tag with a word closes only what was opened with that.
         if token.opens() || token.closes() && token.kind != (TokenKind::Close { by_word: true }) {
             for name in [command_of(&token), name_in(text, &token)].into_iter().flatten() {
+                if token.closes() {
+                    self.closing.entry(name.clone()).or_default().push(token);
+                }
                 self.named.entry(name).or_default().push(token);
             }
         }
@@ -87,12 +92,21 @@ impl Index {
         self.tags(token, "", token.at + 1, false).first().is_some_and(|tag| tag.token.closes())
     }
 
-    /// The tags behind a lookalike that have its command, or else its name.
-    pub(super) fn after(&self, text: &str, token: &Token) -> &[Token] {
-        let name = command_of(token).or_else(|| name_in(text, token));
-        let tags = name.and_then(|name| self.named.get(&name)).map_or(&[][..], Vec::as_slice);
-        &tags[tags.partition_point(|tag| tag.at <= token.at)..]
+    /// The next tag behind a lookalike that has its command, or else its name.
+    pub(super) fn after(&self, text: &str, token: &Token) -> Option<Token> {
+        next_of(&self.named, text, token)
     }
+
+    /// The next one of these that closes.
+    pub(super) fn closing_after(&self, text: &str, token: &Token) -> Option<Token> {
+        next_of(&self.closing, text, token)
+    }
+}
+
+fn next_of(tags: &HashMap<String, Vec<Token>>, text: &str, token: &Token) -> Option<Token> {
+    let name = command_of(token).or_else(|| name_in(text, token))?;
+    let tags = tags.get(&name)?;
+    tags.get(tags.partition_point(|tag| tag.at <= token.at)).copied()
 }
 
 fn command_of(token: &Token) -> Option<String> {

@@ -4,7 +4,7 @@
 use std::sync::LazyLock;
 
 use memchr::{memchr, memchr_iter, memchr2, memchr3, memmem, memrchr};
-use regex::{Match, Regex};
+use regex::Regex;
 use serde::Deserialize;
 
 use super::body::Body;
@@ -26,8 +26,7 @@ struct Page {
     behind_tag: Regex,
     #[serde(deserialize_with = "pattern")]
     citation: Regex,
-    #[serde(deserialize_with = "pattern")]
-    strange: Regex,
+    strange: Vec<(char, char)>,
     #[serde(deserialize_with = "pattern")]
     dash: Regex,
 }
@@ -139,6 +138,9 @@ pub fn is_button(word: &str) -> bool {
 
 /// A line that begins or ends with the block's own closing tag, and has other text.
 fn own_closing_tag(body: &Body) -> Option<String> {
+    if body.has_end {
+        return None;
+    }
     let closing = COMMANDS.iter().find(|command| command.kind == body.kind)?.closing?;
     let text = &body.text;
     let is_at_edge = |at: &usize| {
@@ -148,7 +150,7 @@ fn own_closing_tag(body: &Body) -> Option<String> {
     };
     // Each may be beside many blanks, so only a few are looked at.
     let mut found = memmem::find_iter(text.as_bytes(), closing).take(16);
-    let at = found.find(|at| !body.has_end && is_at_edge(at))?;
+    let at = found.find(is_at_edge)?;
     Some(format!(
         "line {} `{}` begins or ends with {closing}, which closes a block only if it is alone on its line; it was kept as a part of the body",
         body.line_of(at),
@@ -172,14 +174,15 @@ fn strange_characters(body: &Body) -> Option<String> {
     if body.text.is_ascii() && memchr3(8, 11, 27, bytes).or(memchr(b'\r', bytes)).is_none() {
         return None;
     }
-    let dashes = (body.kind == Kind::Run).then(|| PAGE.dash.find_iter(&body.text));
-    let found = PAGE.strange.find_iter(&body.text).chain(dashes.into_iter().flatten());
-    let character = |found: Match<'_>| {
-        let text = found.as_str().trim_start_matches([' ', '\t']);
-        text.chars().next().map(|c| (found.start(), c))
-    };
+    let has_dash = body.kind == Kind::Run && memchr(0xe2, bytes).is_some();
+    let dashes = has_dash.then(|| PAGE.dash.find_iter(&body.text));
+    let dashes = dashes.into_iter().flatten().filter_map(|found| {
+        let c = found.as_str().trim_start_matches([' ', '\t']).chars().next()?;
+        Some((found.start(), c))
+    });
     let is_own = |c: char| body.is_prose() && PAGE.typography.contains(c);
-    let mut found = found.filter_map(character).filter(|(_, c)| !is_own(*c)).peekable();
+    let strange = strange(&body.text).filter(|(_, c)| !is_own(*c));
+    let mut found = strange.chain(dashes).peekable();
     let line = body.line_of(found.peek()?.0);
     let mut names: Vec<String> = Vec::new();
     for (_, c) in found {
@@ -192,6 +195,27 @@ fn strange_characters(body: &Body) -> Option<String> {
     Some(format!(
         "the body contains {names} (first on line {line}), which a chat window may have inserted; it was kept as it is"
     ))
+}
+
+/// The strange characters of a text, and where they are.
+fn strange(text: &str) -> impl Iterator<Item = (usize, char)> {
+    let (bytes, mut from) = (text.as_bytes(), 0);
+    std::iter::from_fn(move || {
+        loop {
+            let is_candidate = |byte: &u8| *byte >= 0x80 || matches!(byte, 8 | 11 | 13 | 27);
+            from += bytes.get(from..)?.iter().position(is_candidate)?;
+            let (at, c) = (from, text[from..].chars().next()?);
+            from += c.len_utf8();
+            // A carriage return counts where it ends no line.
+            let is_one = match c {
+                '\r' => bytes.get(from).is_some_and(|next| *next != b'\n'),
+                c => PAGE.strange.iter().any(|(first, last)| (*first..=*last).contains(&c)),
+            };
+            if is_one {
+                return Some((at, c));
+            }
+        }
+    })
 }
 
 /// The sign of a quotation before each line of code.

@@ -32,7 +32,7 @@ use crate::protocol::{
 pub(in crate::protocol) const NO_COMMAND: &str = "The reply holds no command, so nothing was done. A command begins a line with its tag; the shortest complete reply is three lines: [DONE], a summary, [/DONE]";
 
 /// A step has at most so many notes about what is between blocks; further ones are counted.
-pub(super) const NOTES: usize = 8;
+const NOTES: usize = 8;
 
 /// The blocks of a text.
 #[derive(Debug, Clone)]
@@ -77,10 +77,10 @@ pub(in crate::protocol) fn blocks(text: &str) -> Blocks {
 /// The same where the real path of the workspace is known: an absolute path may lie in it.
 pub(in crate::protocol) fn blocks_in(text: &str, workspace: Option<&str>) -> Blocks {
     let lines = returns::with_line_feeds(text);
-    let has_none = matches!(lines, Cow::Owned(_));
+    let had_returns_only = matches!(lines, Cow::Owned(_));
     let mut parser = Parser::new(&lines, workspace);
     parser.read();
-    if has_none && !parser.items.is_empty() {
+    if had_returns_only && !parser.items.is_empty() {
         let text =
             "the lines of the reply end in carriage returns (U+000D) alone, and were read as lines";
         parser.note(lines.len(), Warning::new(WarningKind::TagRepaired, text));
@@ -102,11 +102,21 @@ pub(super) enum ItemKind<'a> {
     /// What is refused.
     Step(Step),
     Note(Warning),
+    /// Further notes, of which only the number is kept.
+    More(usize),
+}
+
+impl Found<'_> {
+    /// Whether other text follows a tag that has no body.
+    fn has_text_behind(&self) -> bool {
+        let own = format!("[/{}]", self.token.command().name);
+        !self.after.is_empty() && inline_body(self.after, &own, &self.token) != Some("")
+    }
 }
 
 impl Item<'_> {
     pub(super) fn is_step(&self) -> bool {
-        !matches!(self.kind, ItemKind::Note(_))
+        !matches!(self.kind, ItemKind::Note(_) | ItemKind::More(_))
     }
 
     /// Whether it is more than the refusal of thoughts before it.
@@ -116,7 +126,7 @@ impl Item<'_> {
                 invalid.sort != Mistake::ThoughtsUnopened
             }
             ItemKind::Block(_) | ItemKind::Step(_) => true,
-            ItemKind::Note(_) => false,
+            ItemKind::Note(_) | ItemKind::More(_) => false,
         }
     }
 
@@ -156,16 +166,20 @@ pub(super) struct Parser<'a> {
     pub(super) end: usize,
     /// Its markers, where they were looked at.
     pub(super) line: Option<Line<'a>>,
+    /// Where reasoning ended last in a draft that was looked through for that.
+    pub(super) stray_at: usize,
     tags: u8,
     /// What is behind the end of a span that was not open.
     pub(super) doubtful_from: Option<(usize, Sort)>,
     /// Up to there nothing but the markers of reasoning counts.
-    quiet: usize,
+    quiet_to: usize,
     /// Up to there a block goes that is never closed.
     pub(super) unclosed_to: usize,
     /// Whether nothing after the last item can be read.
     pub(super) ended: bool,
     pub(super) items: Vec<Item<'a>>,
+    /// The commands that items had so far, as a set.
+    pub(super) seen: u16,
     /// The spans that are open, and where markers that end one are for the last time.
     pub(super) spans: Vec<Span>,
     pub(super) last_ends: Option<HashMap<String, usize>>,
@@ -174,12 +188,14 @@ pub(super) struct Parser<'a> {
     index: OnceCell<Index>,
     /// An offset, and the number of its line.
     counted: (usize, usize),
+    /// How many blocks are before an end of reasoning whose beginning is missing.
+    pub(super) lost_blocks: usize,
     /// Whether a span contains the end of other reasoning, or of a block.
     pub(super) has_other_end: bool,
     pub(super) unclosed: bool,
     pub(super) answers: Option<Address>,
     /// Whether a command was reported that may have been meant, so that `[DONE if="ok"]` does not count.
-    pub(super) held: bool,
+    pub(super) missed_command: bool,
     /// Whether an operations message may be outside of bodies and spans.
     pub(super) has_message: bool,
     /// Whether a command is in the reply that is not quoted.
@@ -195,21 +211,24 @@ impl<'a> Parser<'a> {
             begin: 0,
             end: 0,
             line: None,
+            stray_at: 0,
             tags: 0,
             doubtful_from: None,
-            quiet: 0,
+            quiet_to: 0,
             unclosed_to: 0,
             ended: false,
             items: Vec::new(),
+            seen: 0,
             spans: Vec::new(),
             last_ends: None,
             bodies: Vec::new(),
             index: OnceCell::new(),
             counted: (0, 1),
+            lost_blocks: 0,
             has_other_end: false,
             unclosed: false,
             answers: None,
-            held: false,
+            missed_command: false,
             has_message: false,
             has_unquoted: false,
         }
@@ -261,11 +280,18 @@ impl<'a> Parser<'a> {
     }
 
     pub(super) fn push(&mut self, origin: usize, command: Option<u8>, kind: ItemKind<'a>) {
+        self.seen |= command.map_or(0, |command| 1 << command);
         self.items.push(Item { origin, command, kind });
     }
 
     pub(super) fn note(&mut self, origin: usize, note: Warning) {
-        self.push(origin, None, ItemKind::Note(note));
+        if let Some(Item { kind: ItemKind::More(count), .. }) = self.items.last_mut() {
+            *count += 1;
+            return;
+        }
+        let last = self.items.iter().rev().take(NOTES).filter(|item| !item.is_step()).count();
+        let kind = if last == NOTES { ItemKind::More(1) } else { ItemKind::Note(note) };
+        self.push(origin, None, kind);
     }
 
     /// Remembers a body or a span.
@@ -284,13 +310,13 @@ impl<'a> Parser<'a> {
     /// same, and nothing else does.
     pub(super) fn skip(&mut self, range: Range<usize>) {
         self.add_body(range.clone());
-        self.quiet = self.quiet.max(range.end);
+        self.quiet_to = self.quiet_to.max(range.end);
         self.at = range.start;
     }
 
     /// Whether nothing but the markers of reasoning counts on the line that is read.
     pub(super) fn is_quiet(&self) -> bool {
-        self.ended || self.begin < self.quiet
+        self.ended || self.begin < self.quiet_to
     }
 
     /// Reports a line that looks like a tag and was read as words.
@@ -300,7 +326,7 @@ impl<'a> Parser<'a> {
     }
 
     fn as_words(&mut self, token: &Token, why: &str) -> Warning {
-        self.held |= token.may_be_missed();
+        self.missed_command |= token.may_be_missed();
         let (number, shown) = (self.number(token.line), self.shown(token.at));
         let text = format!("line {number} `{shown}` was read as words: {why}");
         Warning::new(WarningKind::LooksLikeTag, text)
@@ -481,8 +507,7 @@ impl<'a> Parser<'a> {
         let is_whole =
             found.tag.is_ok() || lexer::without_suffix(rest, token.decoration).ends_with(']');
         let Some(closing) = command.closing else {
-            let own = format!("[/{}]", command.name);
-            return !is_whole || !after.is_empty() && inline_body(after, &own, token) != Some("");
+            return !is_whole || found.has_text_behind();
         };
         let names_a_path = lower.match_indices("path").any(|(at, key)| {
             lower[at + key.len()..].trim_start().trim_start_matches('\\').starts_with('=')
@@ -509,6 +534,10 @@ impl<'a> Parser<'a> {
         for item in std::mem::take(&mut self.items) {
             let note = match item.kind {
                 ItemKind::Note(note) => note,
+                ItemKind::More(count) => {
+                    ignored += count;
+                    continue;
+                }
                 ItemKind::Block(found) if self.is_mentioned(&found.token) => {
                     let why = "what takes something away counts only outside quotations and lists of code spans";
                     self.as_words(&found.token, why)
@@ -556,7 +585,7 @@ impl<'a> Parser<'a> {
         }
         for step in &mut steps {
             let ends = matches!(step.asks, Asks::Operation(Operation::Done { if_ok: true, .. }));
-            step.passes_over = self.held && ends;
+            step.passes_over = self.missed_command && ends;
         }
         let (unclosed, answers) = (self.unclosed, self.answers);
         Blocks { steps, unclosed, bodies: self.bodies, notes, answers }
@@ -564,7 +593,7 @@ impl<'a> Parser<'a> {
 
     /// Refuses what is before the end of reasoning in a body that is refused.
     fn unopened(&mut self, stray: Range<usize>) -> Step {
-        self.held = true;
+        self.missed_command = true;
         self.add_body(0..stray.end);
         let (line, shown) = (self.number(stray.start), brief(&self.text[stray]));
         let text = format!(
@@ -587,6 +616,7 @@ impl<'a> Parser<'a> {
 
     /// What a block asks for.
     fn step(&mut self, found: Found<'a>) -> Step {
+        let has_text_behind = found.has_text_behind();
         let Found { token, tag, decoration, after, inline, word, end, .. } = found;
         let command = token.command();
         let number = self.number(token.line);
@@ -603,9 +633,7 @@ impl<'a> Parser<'a> {
         }
         warnings.extend(more);
         let Some(closing) = command.closing else {
-            if !after.is_empty()
-                && inline_body(after, &format!("[/{}]", command.name), &token) != Some("")
-            {
+            if has_text_behind {
                 let shown = brief(after);
                 // Perhaps a sentence that only begins with the tag.
                 if matches!(command.kind, Kind::Delete | Kind::Move) {

@@ -23,6 +23,14 @@ struct Tables {
 static TABLES: LazyLock<Tables> =
     LazyLock::new(|| toml::from_str(include_str!("data/paths.toml")).expect("a constant table"));
 
+/// What matches where any of the patterns does: hardly any path.
+static ANY: LazyLock<Regex> = LazyLock::new(|| {
+    let refused = TABLES.refused.iter().map(|refused| &refused.pattern);
+    let all = refused.chain([&TABLES.placeholder_name, &TABLES.may_be_placeholder]);
+    let all: Vec<String> = all.map(|pattern| format!("(?:{pattern})")).collect();
+    Regex::new(&all.join("|")).expect("patterns of a constant table")
+});
+
 /// Reads the value of an attribute `key` that is a path, for a command of that kind. None is the workspace itself.
 /// An absolute path is used if it lies in the workspace, whose real path is `workspace`. What was
 /// repaired is a warning.
@@ -62,16 +70,18 @@ pub(super) fn read(
     }
     let path = RelPath::parse(inside.as_deref().unwrap_or(text))
         .map_err(|fault| Fault::Outside { given: value.to_owned(), fault })?;
-    refuse(path.as_str(), text).map_err(unclear)?;
+    if path.as_str() != text {
+        refuse(path.as_str(), text).map_err(unclear)?;
+    }
     let letters = letters(path.as_str());
     // After `./`, a name is a name.
-    let is_guarded = text.starts_with("./");
-    if TABLES.placeholder_name.is_match(&letters) && !is_guarded {
+    let is_guarded = text.starts_with("./") || !ANY.is_match(&letters);
+    if !is_guarded && TABLES.placeholder_name.is_match(&letters) {
         let phrase =
             format!("is a placeholder and not a real path (a file of that very name is ./{path})");
         return Err(unclear((Mistake::PathPlaceholder, &phrase)));
     }
-    if TABLES.may_be_placeholder.is_match(&letters) && !is_guarded {
+    if !is_guarded && TABLES.may_be_placeholder.is_match(&letters) {
         let text = format!("the path '{path}' looks like a placeholder, and was used as written");
         warnings.push(Warning::new(WarningKind::PathPlaceholder, text));
     }
@@ -118,11 +128,13 @@ fn inside(workspace: &str, path: &str) -> Option<String> {
 /// Refuses a path that a row of the table matches, by what it is and how it was `sent`.
 fn refuse(path: &str, sent: &str) -> Result<(), (Mistake, &'static str)> {
     let letters = letters(path);
+    let letters = letters.trim_start_matches("./");
+    if !ANY.is_match(letters) {
+        return Ok(());
+    }
     let is_guarded = sent.starts_with("./");
-    let is_refused = |refused: &&Refused| {
-        (refused.always || !is_guarded)
-            && refused.pattern.is_match(letters.trim_start_matches("./"))
-    };
+    let is_refused =
+        |refused: &&Refused| (refused.always || !is_guarded) && refused.pattern.is_match(letters);
     let refused = TABLES.refused.iter().find(is_refused);
     refused.map_or(Ok(()), |refused| Err((refused.mistake, refused.phrase.as_str())))
 }

@@ -4,7 +4,7 @@
 //! form, in which one pattern finds them all. An opening marker begins its line. A closing one counts at the start
 //! and at the end of its line and before a tag, even if its beginning was lost; elsewhere only if that is known.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::Range;
 use std::sync::LazyLock;
 
@@ -76,6 +76,8 @@ pub(super) struct Marker {
     pub(super) at: usize,
     pub(super) end: usize,
     pub(super) sort: Sort,
+    /// Whether no element of its key begins before it on its line.
+    is_own: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,7 +91,7 @@ pub(super) enum Sort {
 }
 
 /// How much a closing marker says where it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Strength {
     /// It closes what is open.
     Closes,
@@ -105,6 +107,8 @@ pub(super) struct Line<'t> {
     /// What decorates the line, and where that ends.
     lead: Option<(usize, Decoration)>,
     pub(super) markers: Vec<Marker>,
+    /// Whether it may be of an operations message, in which markers are text.
+    is_json: bool,
     /// Where its first letter or digit is that is in no tag and no comment, and where the last one ends.
     first_word: usize,
     last_word: usize,
@@ -123,6 +127,7 @@ impl<'t> Line<'t> {
                 end,
                 lead: None,
                 markers,
+                is_json: false,
                 first_word: end,
                 last_word: begin,
             });
@@ -131,19 +136,18 @@ impl<'t> Line<'t> {
             return None;
         }
         let (canonical, offsets) = canonical(raw);
-        let at = |n: usize| begin + offsets.get(n).map_or(raw.len(), |sign| sign.start);
-        let after = |n: usize| begin + n.checked_sub(1).map_or(0, |n| offsets[n].end);
         let mut markers = Vec::new();
         let (mut first_word, mut last_word, mut word_from) = (end, begin, 0);
         let mut words = |from: usize, to: usize| {
             let Some(between) = canonical.get(from..to) else { return };
             if let Some(n) = between.find(char::is_alphanumeric) {
-                first_word = first_word.min(at(from + n));
+                first_word = first_word.min(begin + offsets.begin(from + n));
                 let last = between.char_indices().rfind(|(_, c)| c.is_alphanumeric());
-                last_word = last.map_or(last_word, |(n, c)| after(from + n + c.len_utf8()));
+                let end = |(n, c): (usize, char)| begin + offsets.end(from + n + c.len_utf8());
+                last_word = last.map_or(last_word, end);
             }
         };
-        let mut next = 0;
+        let (mut next, mut comment_end, mut opened) = (0, 0, HashSet::new());
         while let Some(found) = MARKER.find_at(&canonical, next) {
             let all = found.range();
             next = all.end;
@@ -155,10 +159,19 @@ impl<'t> Line<'t> {
             word_from = all.end;
             let Some((key, is_end, sort)) = marker else { continue };
             if key == COMMENT && !is_end {
-                word_from =
-                    canonical[all.end..].find("-->").map_or(canonical.len(), |n| all.end + n);
+                // No part of the line is looked through for that twice.
+                if comment_end < all.end {
+                    let length = canonical[all.end..].find("-->");
+                    comment_end = length.map_or(canonical.len(), |length| all.end + length);
+                }
+                word_from = comment_end;
             }
-            markers.push(Marker { key, is_end, at: at(all.start), end: after(all.end), sort });
+            let is_own = !opened.contains(&key);
+            if !is_end {
+                opened.insert(key.clone());
+            }
+            let (at, end) = (offsets.begin(all.start), offsets.end(all.end));
+            markers.push(Marker { key, is_end, is_own, at: begin + at, end: begin + end, sort });
         }
         words(word_from, canonical.len());
         (!markers.is_empty()).then_some(Self {
@@ -167,6 +180,7 @@ impl<'t> Line<'t> {
             end,
             lead: lexer::lead(raw).map(|lead| (begin + lead.length, lead.decoration)),
             markers,
+            is_json: is_json(raw),
             first_word,
             last_word,
         })
@@ -181,14 +195,6 @@ impl<'t> Line<'t> {
     /// What decorates a marker that begins the line.
     fn lead_of(&self, marker: &Marker) -> Option<Decoration> {
         self.lead.filter(|(end, _)| *end == marker.at).map(|(_, decoration)| decoration)
-    }
-
-    /// Whether it may be of an operations message, in which markers are text.
-    fn is_json(&self) -> bool {
-        let shown = self.text[self.begin..self.end].trim();
-        let begin = &shown[..shown.floor_char_boundary(64)];
-        let begins = begin.starts_with('"') || begin.contains('{');
-        begins && shown.ends_with(['{', '[', '}', ',', '"'])
     }
 
     /// Whether a marker is in quotation marks.
@@ -232,9 +238,8 @@ impl<'t> Line<'t> {
                     || is_last && !lead.exceeds(Decoration::EMPHASIS)
             });
         let is_unlike_words = marker.key == COMMENT || marker.key == CHANNEL;
-        let is_one = is_plain
-            || is_last && lead.is_some()
-            || is_unlike_words && !is_quoted && !self.is_json();
+        let is_one =
+            is_plain || is_last && lead.is_some() || is_unlike_words && !is_quoted && !self.is_json;
         is_one.then_some(is_plain)
     }
 
@@ -245,22 +250,20 @@ impl<'t> Line<'t> {
         }
         let (is_quoted, is_last) = (self.is_quoted(marker), self.is_last(marker));
         let before = &self.text[self.begin..marker.at];
-        let ends_message = || before.trim_end().ends_with('}') && !self.is_json();
+        let ends_message = || before.trim_end().ends_with('}') && !self.is_json;
         let is_first =
             self.lead_of(marker).is_some() || self.first_word >= marker.at || ends_message();
-        let is_before_a_tag = || !self.is_json() && is_before_a_tag(self.after(marker));
+        let is_before_a_tag = || !self.is_json && is_before_a_tag(self.after(marker));
         if is_quoted {
             return (is_last && is_first).then_some(Strength::Closes);
         }
         if marker.sort == Sort::Element {
-            // Not that of another element, which begins on its line.
-            let is_own = || !before.to_ascii_lowercase().contains(&marker.key);
             let is_one = is_first && (is_last || marker.key == DETAILS)
-                || is_last && is_own()
+                || is_last && marker.is_own
                 || is_before_a_tag();
             return is_one.then_some(Strength::Closes);
         }
-        let is_token = || marker.key == CHANNEL && !self.is_json();
+        let is_token = || marker.key == CHANNEL && !self.is_json;
         let is_strong = is_first || is_last || is_token() || is_before_a_tag();
         let is_reasoning = marker.sort == Sort::Reasoning;
         Some(if is_strong && is_reasoning { Strength::Alone } else { Strength::Closes })
@@ -286,6 +289,13 @@ impl Marker {
     pub(super) fn ends_all(&self) -> bool {
         self.key == CHANNEL && self.sort == Sort::Reasoning
     }
+}
+
+fn is_json(line: &str) -> bool {
+    let shown = line.trim();
+    let begin = &shown[..shown.floor_char_boundary(64)];
+    let begins = begin.starts_with('"') || begin.contains('{');
+    begins && shown.ends_with(['{', '[', '}', ',', '"'])
 }
 
 /// Whether a line may have a marker: most have none.
@@ -407,7 +417,7 @@ fn section(raw: &str, begin: usize) -> Option<Marker> {
     let end = begin + line.len();
     let found = |key: String, is_end| {
         // What is said of the line itself is not in the span.
-        Some(Marker { key, is_end, at: end, end, sort: Sort::Element })
+        Some(Marker { key, is_end, is_own: true, at: end, end, sort: Sort::Element })
     };
     if let Some(name) = line.strip_prefix("--- ").and_then(|line| line.strip_suffix(" ---")) {
         let closed = name.strip_prefix("end ");
@@ -420,11 +430,33 @@ fn section(raw: &str, begin: usize) -> Option<Marker> {
     None
 }
 
-/// A line as its signs are meant, in small letters, and what each byte of that is written as: an entity is what
+/// Where a canonical form goes on after a sign that is as long as it is written no more: there, where the line does,
+/// and whether nothing of that sign is in it.
+#[derive(Default)]
+struct Offsets(Vec<(usize, usize, bool)>);
+
+impl Offsets {
+    /// Where what begins at an offset of the canonical form begins in the line.
+    fn begin(&self, at: usize) -> usize {
+        self.before(at, |(canonical, ..)| *canonical <= at)
+    }
+
+    /// Where what ends at an offset of the canonical form ends in the line.
+    fn end(&self, at: usize) -> usize {
+        self.before(at, |(canonical, _, is_gap)| *canonical < at || *canonical == at && !is_gap)
+    }
+
+    fn before(&self, at: usize, is_before: impl Fn(&(usize, usize, bool)) -> bool) -> usize {
+        let last = self.0[..self.0.partition_point(is_before)].last();
+        last.map_or(at, |(canonical, line, _)| line + at - canonical)
+    }
+}
+
+/// A line as its signs are meant, in small letters, and where its parts are in the line: an entity is what
 /// it stands for, signs that are as wide as an ideograph are the usual ones, and what is invisible is left out.
-fn canonical(raw: &str) -> (String, Vec<Range<usize>>) {
+fn canonical(raw: &str) -> (String, Offsets) {
     const ENTITY: usize = 10;
-    let (mut text, mut offsets, mut at) = (String::new(), Vec::new(), 0);
+    let (mut text, mut offsets, mut at) = (String::new(), Offsets::default(), 0);
     while let Some(c) = raw[at..].chars().next() {
         let rest = &raw[at..];
         let mut length = c.len_utf8();
@@ -447,12 +479,14 @@ fn canonical(raw: &str) -> (String, Vec<Range<usize>>) {
             }
         }
         let is_escape = meant == '\\' && rest[length..].starts_with(|c: char| !c.is_alphanumeric());
+        let before = text.len();
         if !is_zero_width(meant) && !is_escape {
-            let before = text.len();
             text.extend(meant.to_lowercase());
-            offsets.resize(offsets.len() + text.len() - before, at..at + length);
         }
         at += length;
+        if text.len() - before != length {
+            offsets.0.push((text.len(), at, text.len() == before));
+        }
     }
     (text, offsets)
 }

@@ -6,7 +6,7 @@ use super::block::{DONE_IF_OK, refused};
 use super::catalogue::COMMANDS;
 use super::ends::close_it;
 use super::lexer::{self, Decoration, Token, TokenKind};
-use super::parser::{Item, ItemKind, NOTES, Parser};
+use super::parser::{Item, ItemKind, Parser};
 use super::spans::tags_were;
 use crate::protocol::{Address, Kind, Mistake, Step, Warning, WarningKind};
 
@@ -21,7 +21,7 @@ impl Parser<'_> {
         }
         let (line, shown) = (self.number(token.line), self.shown(token.line));
         // Any block of its kind may be the one that goes on up to it.
-        if let Some(first) = self.items.iter().position(|item| item.command == token.command) {
+        if let Some(first) = self.first_of(token) {
             let item = self.items.swap_remove(first);
             self.items.truncate(first);
             let (block, has_word) = match item.kind {
@@ -31,7 +31,6 @@ impl Parser<'_> {
             let why = format!("on line {line} a `{shown}` is left over");
             return self.end_unclear(&block, &why, has_word || by_word);
         }
-        let count = self.items.iter().filter(|item| item.is_step()).count();
         // Decorated it is words about the protocol; and before the end of a summary there are commands
         // that are meant.
         let is_words = if by_word {
@@ -39,14 +38,14 @@ impl Parser<'_> {
         } else {
             !token.is_plain() || command.kind == Kind::Done
         };
-        if count > 0 && is_words {
+        if is_words && self.items.iter().rev().any(Item::is_step) {
             let text = format!("the `{shown}` on line {line} closes nothing and was ignored");
             return self.note(token.line, Warning::new(WarningKind::StrayClosing, text));
         }
         // What is before it may be in its body.
-        self.held |= self.items.iter().any(Item::may_be_missed);
+        self.missed_command |= self.items.iter().any(Item::may_be_missed);
+        let count = self.items.iter().filter(|item| item.is_step()).count();
         self.items.retain(|item| !item.is_step());
-        self.items.truncate(NOTES);
         let before = match count {
             0 => "it was not carried out".to_owned(),
             1 => "neither it nor the block before it was carried out".to_owned(),
@@ -59,6 +58,16 @@ impl Parser<'_> {
             close_it(command, by_word)
         );
         self.end_reply(token, Mistake::OpeningMissing, text);
+    }
+
+    /// The first item of a tag's command. No command is sought twice in vain.
+    fn first_of(&mut self, token: &Token) -> Option<usize> {
+        let bit = 1 << token.command?;
+        let is_same = |item: &Item<'_>| item.command == token.command;
+        let has_one = self.seen & bit != 0;
+        let first = has_one.then(|| self.items.iter().position(is_same)).flatten();
+        self.seen &= if first.is_none() { !bit } else { u16::MAX };
+        first
     }
 
     /// A line that looks like a tag and is not one. What it encloses is not executed; where it would have a body
@@ -78,13 +87,12 @@ impl Parser<'_> {
                 None => self.text[end.at..end.name_end].ends_with(name),
             })
         });
-        let mut tags = self.index().after(self.text, token).iter();
+        let next = self.index().after(self.text, token);
         // A name that no command has may be the name of what it contains.
         let end = match token.command {
-            Some(_) => tags.next().filter(|tag| tag.closes()),
-            None => tags.find(|tag| tag.closes()),
+            Some(_) => next.filter(Token::closes),
+            None => self.index().closing_after(self.text, token),
         };
-        let end = end.copied();
         if if_closed && end.is_none() {
             return false;
         }
@@ -97,7 +105,7 @@ impl Parser<'_> {
             }
         } else if has_body && token.command.is_some() && !closes_itself {
             ends = true;
-            self.unclosed |= tags.next().is_none();
+            self.unclosed |= next.is_none();
         }
         let (number, shown) = (self.number(token.line), self.shown(token.at));
         let after = if ends { ", and neither was anything after it" } else { "" };
@@ -137,7 +145,7 @@ impl Parser<'_> {
             let tag = lexer::lex(self.text, at, end);
             if let Some(tag) = tag.filter(|tag| tag.kind == TokenKind::Open) {
                 tags += 1;
-                self.held |= tag.may_be_missed();
+                self.missed_command |= tag.may_be_missed();
             }
             at = end + 1;
         }
@@ -358,6 +366,7 @@ fn shown_below(text: &str, lead: &str) -> usize {
         let blanks = inner.chars().take_while(|c| c.is_whitespace());
         blanks.map(|c| if c == '\t' { 4 } else { 1 }).sum()
     };
+    let least = indent(lead) + 2;
     let (mut end, mut at, mut is_flat, mut shows) = (0, 0, true, false);
     for line in text.split_inclusive('\n') {
         at += line.len();
@@ -366,7 +375,7 @@ fn shown_below(text: &str, lead: &str) -> usize {
             is_flat = false;
             continue;
         }
-        let is_within = indent(line) >= indent(lead) + 2;
+        let is_within = indent(line) >= least;
         shows |= is_flat && !is_within && inner.starts_with("Output:");
         if !(is_within || is_flat && shows) {
             break;

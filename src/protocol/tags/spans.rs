@@ -14,21 +14,21 @@ use super::reasoning::{self, Line, Marker, PAIR, Sort, Strength, form_of_end};
 use super::recovery::is_of_outbox;
 use crate::protocol::{Mistake, Step, Warning, WarningKind};
 
-/// A reply in which more begins than this is not read.
+/// The most spans that may be open at once.
 const DEEPEST: usize = 64;
 
 /// A span that has not ended.
 pub(super) struct Span {
     key: String,
     sort: Sort,
-    /// Whether it is one even if it never ends.
+    /// Whether it counts even if nothing closes it.
     is_certain: bool,
     /// Where its line begins, and its marker.
     line: usize,
     marker: Range<usize>,
     /// The tags in it, and whether one may be missed.
     tags: usize,
-    holds: bool,
+    missed_command: bool,
     has_message: bool,
 }
 
@@ -36,11 +36,18 @@ impl Span {
     fn is_reasoning(&self) -> bool {
         self.is_certain && self.sort == Sort::Reasoning
     }
+
+    /// Adds what is in a span that ended in it.
+    fn absorb(&mut self, inner: &Span) {
+        self.tags += inner.tags;
+        self.missed_command |= inner.missed_command;
+        self.has_message |= inner.has_message;
+    }
 }
 
 impl Parser<'_> {
     /// Looks at the markers of a line from an offset on. Where one of them ends something, what follows it is read
-    /// next, as a line. Whether the line is read.
+    /// next, as a line. Returns whether the markers used up the line.
     pub(super) fn markers(&mut self, from: usize) -> bool {
         // A line with many markers is looked at once.
         let known = self.line.take().filter(|line| line.begin == self.begin);
@@ -96,7 +103,7 @@ impl Parser<'_> {
             let text = format!(
                 "line {number} `{shown}` was read as words: a pair is in a block, with [EDIT_FILE path=\"relative/path\"] alone on the line above it and [/EDIT_FILE] below"
             );
-            self.held = true;
+            self.missed_command = true;
             self.note(self.begin, Warning::new(WarningKind::LooksLikeTag, text));
         }
         if !is_certain && !self.ends_later(&marker.key, marker.at) {
@@ -117,7 +124,7 @@ impl Parser<'_> {
             line: self.begin,
             marker: marker.at..marker.end,
             tags: 0,
-            holds: false,
+            missed_command: false,
             has_message: false,
         });
         true
@@ -164,22 +171,20 @@ impl Parser<'_> {
             }
             return strength == Strength::Alone;
         };
-        let span = self.spans.remove(n);
+        let mut span = self.spans.remove(n);
         // What began in it may go on behind it.
         for inner in self.spans.split_off(n) {
             let goes_on = !is_certain && inner.is_certain
                 || inner.key != span.key && self.ends_later(&inner.key, marker.at);
             if goes_on {
                 self.spans.push(inner);
+            } else {
+                span.absorb(&inner);
             }
         }
         self.add_body(span.marker.start..marker.end);
         match self.spans.last_mut() {
-            Some(outer) => {
-                outer.tags += span.tags;
-                outer.holds |= span.holds;
-                outer.has_message |= span.has_message;
-            }
+            Some(outer) => outer.absorb(&span),
             None => self.report(&span, marker.end),
         }
         true
@@ -192,7 +197,7 @@ impl Parser<'_> {
             0 => "an operations message was".to_owned(),
             tags => tags_were(tags),
         };
-        self.held |= span.holds && span.sort == Sort::Element;
+        self.missed_command |= span.missed_command && span.sort == Sort::Element;
         let (line, last) = (self.number(span.line), self.number(end));
         let warning = if span.sort == Sort::Element {
             let shown = self.shown(span.line);
@@ -217,7 +222,7 @@ impl Parser<'_> {
         for span in &mut self.spans {
             count += std::mem::take(&mut span.tags);
             has_message |= std::mem::take(&mut span.has_message);
-            self.held |= span.holds;
+            self.missed_command |= span.missed_command;
         }
         if self.ended {
             self.add_body(0..self.text.len());
@@ -227,6 +232,9 @@ impl Parser<'_> {
             return self.note(marker.at, Warning::new(WarningKind::TagsInThoughts, text));
         }
         self.add_body(0..marker.end);
+        // Those before an earlier one are refused again.
+        self.lost_blocks += count;
+        let count = self.lost_blocks;
         if count > 0 {
             let text = format!(
                 "Line {line}: `{}` ends thoughts whose beginning is missing, so {} not carried out. Send again what was meant as a command",
@@ -249,22 +257,18 @@ impl Parser<'_> {
 
     /// Drops all blocks, but for the one that ends the reply; how many they were.
     pub(super) fn drop_items(&mut self) -> usize {
-        self.held |= self.items.iter().any(Item::may_be_missed);
-        let before = self.items.iter().filter(|item| item.is_step()).count();
-        self.items.retain(|item| matches!(&item.kind, ItemKind::Step(step) if step.ends));
-        before - self.items.len()
+        self.missed_command |= self.items.iter().any(Item::may_be_missed);
+        let ends = |item: &Item<'_>| matches!(&item.kind, ItemKind::Step(step) if step.ends);
+        let dropped = self.items.iter().filter(|item| item.is_command() && !ends(item)).count();
+        self.items.retain(ends);
+        dropped
     }
 
     /// Counts a tag that is in a span, and skips the body of a block that is drafted there.
     pub(super) fn count_tag(&mut self, token: &Token) {
         if token.kind == TokenKind::Open
             && let Some(end) = self.end_of_draft(token)
-            && self.spans.first().is_some_and(|span| match span.sort {
-                Sort::Reasoning => true,
-                // Reasoning that began before may end in that body.
-                Sort::Paired => reasoning::stray_end(self.text, self.end..end, &span.key).is_none(),
-                Sort::Element => false,
-            })
+            && self.is_draft(end)
         {
             self.at = end;
             self.has_other_end = true;
@@ -273,7 +277,24 @@ impl Parser<'_> {
         self.has_other_end |= closes;
         if let Some(span) = self.spans.last_mut() {
             span.tags += usize::from(token.opens());
-            span.holds |= closes || token.may_be_missed();
+            span.missed_command |= closes || token.may_be_missed();
+        }
+    }
+
+    /// Whether what ends there may be skipped: in an element, its end may be in that body, and unless all is
+    /// reasoning, so may be the end of reasoning that began before.
+    fn is_draft(&mut self, end: usize) -> bool {
+        let Some(span) = self.spans.first() else { return false };
+        match span.sort {
+            Sort::Reasoning => true,
+            Sort::Element => false,
+            // Drafts that overlap end in the same place.
+            Sort::Paired if (self.end..end).contains(&self.stray_at) => false,
+            Sort::Paired => {
+                let stray = reasoning::stray_end(self.text, self.end..end, &span.key);
+                self.stray_at = stray.as_ref().map_or(self.stray_at, |stray| stray.start);
+                stray.is_none()
+            }
         }
     }
 
@@ -289,7 +310,7 @@ impl Parser<'_> {
     pub(super) fn finish_spans(&mut self) {
         let open = std::mem::take(&mut self.spans);
         let Some(span) = open.first().filter(|_| !self.ended) else { return };
-        self.held = true;
+        self.missed_command = true;
         self.items.retain(|item| item.origin < span.marker.start);
         // What ends in it may have begun before it.
         let dropped = if self.has_other_end { self.drop_items() } else { 0 };
