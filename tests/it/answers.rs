@@ -46,8 +46,10 @@ fn a_reply_finds_its_session_among_several() {
     daemon.wait_for(&format!("{ID}.txt was moved to inbox/rejected: "));
     daemon.stop();
     base.fails(&["apply", "inbox/rejected/s.txt"], "no-session");
+    assert!(base.read("inbox/rejected/s.txt.why.txt").contains("there is none of that name"));
     let why = base.read(&format!("inbox/rejected/{ID}.txt.why.txt"));
-    assert!(why.contains(ID) && why.contains(OTHER), "{why}");
+    assert!(why.contains(&format!("its name that it is for {ID}")), "{why}");
+    assert!(why.contains(OTHER), "{why}");
     assert_eq!(base.read("workspace/log"), "first\nsecond\n");
     // Without the line nobody knows.
     base.run_with(&["apply"], append("x")).with_code(2);
@@ -60,14 +62,15 @@ fn a_reply_to_an_older_outbox_is_held_until_it_is_forced() {
     base.run_with(&["apply"], &old).ok();
     // The same again names an outbox that is not the newest any more.
     let run = base.fails_with(&["apply"], &old, "outdated-reply").with_code(1);
-    assert!(run.message().contains("--force"), "{run:?}");
+    assert!(run.message().contains("it answers message 1 of session"), "{run:?}");
+    assert!(run.message().contains("again with --force"), "{run:?}");
     base.run_with(&["apply", "--again"], &old).with_code(1);
 
     let daemon = base.serve(&["resume"]);
     base.write("inbox/r.txt", &old);
-    daemon.wait_for("r.txt was moved to inbox/held: ");
+    daemon.wait_for("r.txt was moved to inbox/held: it answers message 1");
     base.write("inbox/s.txt", old.replace("sequence=\"1\"", "sequence=\"9\""));
-    daemon.wait_for("s.txt was moved to inbox/held: ");
+    daemon.wait_for("s.txt was moved to inbox/held: it says that it answers message 9");
     daemon.stop();
     base.fails(&["apply", "inbox/held/r.txt"], "outdated-reply");
     base.fails(&["apply", "inbox/held/s.txt"], "unknown-outbox");
@@ -85,7 +88,9 @@ fn a_key_is_of_one_outbox_and_need_not_be_given() {
     let second = line(&base, ID);
     assert_ne!(key(&first), key(&second));
     let wrong = second.replace(&key(&second), &key(&first));
-    base.fails_with(&["apply"], format!("{wrong}{}", append("b")), "wrong-key").with_code(1);
+    let wrong = format!("{wrong}{}", append("b"));
+    let run = base.fails_with(&["apply"], wrong, "wrong-key").with_code(1);
+    assert!(run.message().contains("its key is not that of message 2"), "{run:?}");
     let without = format!("[REPLY session=\"{ID}\" sequence=\"2\"]\n");
     base.run_with(&["apply"], format!("{without}{}", append("c"))).ok();
     assert_eq!(base.read("workspace/log"), "a\nc\n");
@@ -102,7 +107,8 @@ fn a_message_of_operations_says_it_too() {
     let ls = r#"{"protocolVersion": "1.0", "operations": [{"type": "shell", "command": "echo a >> log"}]}"#;
     let reply = format!("````\n{}{ls}\n````\n", line(&base, ID));
     base.run_with(&["apply"], &reply).ok();
-    base.fails_with(&["apply"], &reply, "outdated-reply").with_code(1);
+    let run = base.fails_with(&["apply"], &reply, "outdated-reply").with_code(1);
+    assert!(run.message().contains("it answers message 1"), "{run:?}");
     assert_eq!(base.read("workspace/log"), "a\n");
 }
 
@@ -120,8 +126,10 @@ fn an_end_on_condition_counts_only_where_all_succeeded() {
         let turn = base.turn(&format!("{before}{END}"));
         assert_eq!(turn.codes().last().unwrap(), "ineffective-done", "{turn:?}");
         assert_eq!(turn.json["isComplete"], false);
-        let told = turn.json["results"][1]["summary"].as_str().unwrap();
-        assert!(told.contains(" on line 1 "), "{told}");
+        let told = "[FAILED] DONE: not counted: 1 operation before it failed (";
+        assert!(turn.outbox.contains(told), "{turn:?}");
+        let told = " on line 1 of the reply), so the session goes on\n";
+        assert!(turn.outbox.contains(told), "{turn:?}");
     }
     let base = Base::with_session();
     let reply = format!("{}[READ_FILE path=\"a\"]\n{END}", run("echo x > a"));
@@ -142,9 +150,11 @@ fn an_end_on_condition_counts_as_the_last_of_its_reply_only() {
         let base = Base::with_session();
         let turn = base.turn(&format!("{END}{behind}"));
         assert_eq!(turn.codes(), ["ineffective-done", if made { "ok" } else { "cut-off" }]);
-        let told = turn.json["results"][0]["summary"].as_str().unwrap();
-        assert!(told.contains(named), "{told}");
-        assert_eq!(turn.outbox.contains("block 2"), !made, "{turn:?}");
+        let told = format!(
+            "[FAILED] DONE: not counted: 1 operation comes after it ({named} of the reply), so the session goes on"
+        );
+        assert!(turn.outbox.contains(&told), "{turn:?}");
+        assert_eq!(turn.outbox.contains("send again from block 2"), !made, "{turn:?}");
         assert_eq!(base.at("workspace/a").exists(), made);
         assert_eq!(base.turn(END).json["isComplete"], true);
     }

@@ -35,17 +35,22 @@ fn a_turn_that_asks_stops_there_until_it_is_approved() {
     assert!(base.exists("workspace/temp/a") && !base.exists("outbox/a1b2c3d4_seq0002.txt"));
 
     let status = base.run(&["status"]).ok().stdout;
-    assert!(status.contains("rm -r temp") && status.contains("'before'"), "{status}");
+    assert!(status.contains("a1b2c3d4: waits for you\n"), "{status}");
+    assert!(status.contains("rm -r temp") && status.contains("Created 'before'"), "{status}");
+    assert!(base.run(&["sessions"]).ok().stdout.contains("a1b2c3d4  waits for you  "));
     assert_eq!(base.json(&["sessions"])["waiting"]["operation"], id.as_str());
     let doctor = base.finding("decisions");
-    assert!(doctor["told"].as_str().unwrap().contains("(a1b2c3d4)"), "{doctor}");
+    let told = "1 waits for your decision (a1b2c3d4); ";
+    assert!(doctor["told"].as_str().unwrap().contains(told), "{doctor}");
     let waiting = base.waiting(ID);
     assert_eq!(waiting["command"], "rm -r temp");
     assert_eq!(waiting["kind"], "RUN_COMMAND");
     assert_eq!(waiting["policy"], "shell.approvalRequired");
 
     // What comes meanwhile.
-    base.fails_with(&["apply", "-"], "[DONE]\nx\n[/DONE]\n", "decision-needed").with_code(3);
+    let done = "[DONE]\nx\n[/DONE]\n";
+    let run = base.fails_with(&["apply", "-"], done, "decision-needed").with_code(3);
+    assert!(run.message().contains("the reply was not carried out"), "{run:?}");
     base.run(&["say", "Go on"]).ok();
     base.run(&["deny", "other"]).with_code(5);
     base.run(&["approve", "--session", OTHER]).with_code(5);
@@ -56,7 +61,8 @@ fn a_turn_that_asks_stops_there_until_it_is_approved() {
     assert_eq!(base.last_codes(), ["ok", "ok", "ok"]);
     assert!(base.outbox(2).contains("Go on"));
     assert!(base.waiting(ID).is_null());
-    base.fails(&["approve", &id], "nothing-pending").with_code(5);
+    let run = base.fails(&["approve", &id], "nothing-pending").with_code(5);
+    assert!(run.message().contains("nothing waits for a decision about"), "{run:?}");
 }
 
 #[test]
@@ -66,7 +72,8 @@ fn what_is_denied_is_told_and_the_rest_follows() {
     let run = base.run(&["deny", "--reason", "It is\nneeded"]).ok();
     assert_eq!(run.stdout, "outbox/a1b2c3d4_seq0002.txt\n");
     assert_eq!(base.last_codes(), ["ok", "denied", "ok"]);
-    assert!(base.outbox(2).contains("'rm -r temp': It is"), "{}", base.outbox(2));
+    let outbox = base.outbox(2);
+    assert!(outbox.contains("DENIED: The user denied 'rm -r temp': It is"), "{outbox}");
     assert!(base.exists("workspace/temp/a") && base.exists("workspace/after"));
 }
 
@@ -132,6 +139,8 @@ fn a_file_is_shown_as_it_would_become_and_an_approval_is_for_that() {
     // Somebody changes it before the decision.
     base.write("workspace/.envrc", "one\nthree\n");
     let run = base.run(&["approve"]).with_code(3);
+    assert!(run.stderr.contains("It has changed since it was approved"), "{run:?}");
+    assert!(base.asked_why().starts_with("It has changed since it was approved: "));
     assert!(run.stderr.contains("-three\n"), "{run:?}");
     assert_eq!(base.read("workspace/.envrc"), "one\nthree\n");
     base.run(&["approve"]).ok();

@@ -21,21 +21,22 @@ fn a_git_directory_is_no_project_and_no_workspace() {
             assert!(!base.exists(&format!("{folder}/.deaddrop")), "{folder}");
         }
         let run = base.fails(&["rpc", "--root", folder], "usage").with_code(2);
-        assert!(run.message().contains("git directory"), "{run:?}");
+        assert!(run.message().contains("this is a git directory, or lies in one"), "{run:?}");
         base.sh("rm -rf settings; mkdir settings");
         base.write("settings/deaddrop.toml", "");
         let place = format!("../{folder}");
         let arguments = ["-C", "settings", "config", "set", "workspace_dir", &place];
         let run = base.fails(&arguments, "invalid-setting").with_code(2);
-        assert!(run.message().contains("git directory"), "{run:?}");
+        assert!(run.message().contains("is a git directory, and git runs"), "{run:?}");
         assert_eq!(base.read("settings/deaddrop.toml"), "");
         base.write("settings/deaddrop.toml", format!("workspace_dir = \"{place}\"\n"));
         // Nobody is asked about what cannot be.
         let new = ["-C", "settings", "new", "--no-watch", "A task"];
         let run = base.fails(&new, "invalid-setting").with_code(2);
-        assert!(run.message().contains("git directory"), "{run:?}");
+        let told = "cannot be the workspace: it is a git directory";
+        assert!(run.message().contains(told), "{run:?}");
         let doctor = base.run(&["-C", "settings", "doctor"]).with_code(1).stdout;
-        assert!(doctor.contains("git directory"), "{doctor}");
+        assert!(doctor.contains(told), "{doctor}");
         // What is wrong there can be put right.
         base.run(&["-C", "settings", "config", "set", "workspace_dir", "../home"]).ok();
     }
@@ -52,7 +53,8 @@ fn new_in_a_project_without_init_says_so_and_makes_no_fuss_elsewhere() {
     }
     let says = |base: &Base, folder: &str| {
         let run = base.run(&["-C", folder, "new", "--no-watch", "A task"]).ok();
-        run.stderr.contains(&format!("`deaddrop -C {folder} init`"))
+        let told = format!("`deaddrop -C {folder} init` has sessions work on the project itself");
+        run.stderr.contains(&told)
     };
     let base = Base::new();
     base.sh(
@@ -107,7 +109,12 @@ fn making_a_repository_is_refused_at_once_and_writing_to_one_is_asked_about() {
         let base = Base::with_session();
         let turn = base.turn(&reply(command));
         assert_eq!(turn.codes(), ["denied"]);
-        assert!(turn.outbox.contains("git init"), "{turn:?}");
+        for told in [
+            "[FAILED] RUN_COMMAND: DENIED: Making a repository in the workspace is for the user",
+            "Leave git init out, and ask the user to run it",
+        ] {
+            assert!(turn.outbox.contains(told), "{told}: {turn:?}");
+        }
         assert!(!base.exists("workspace/.git") && !base.exists("workspace/sub"));
     }
     // Where the name is not protected nothing is put away.
@@ -120,14 +127,18 @@ fn making_a_repository_is_refused_at_once_and_writing_to_one_is_asked_about() {
     assert!(base.exists("workspace/.git/HEAD"));
     // One that is there stays in its place, and what is made elsewhere is nobody's concern.
     for (command, why) in [
-        ("git init -q && git add -A", "git init"),
-        ("cd /tmp && git init -q x", "git init"),
-        ("git add -A", "'git add'"),
+        ("git init -q && git add -A", "a new one in the workspace is put away"),
+        ("cd /tmp && git init -q x", "a new one in the workspace is put away"),
+        ("git add -A", "'git add' writes to the repository"),
     ] {
         let base = Base::with_session();
         base.sh("git init -q workspace");
         let run = base.run_with(&["apply", "-"], reply(command)).with_code(3);
-        assert!(run.stderr.contains(why), "{run:?}");
+        let asked = base.asked_why();
+        assert!(asked.contains(why), "{asked}");
+        // The person reads it, too, in lines of some length.
+        let begins = why.strip_suffix(" away").unwrap_or(why);
+        assert!(run.stderr.contains(begins), "{run:?}");
         assert!(base.waiting(ID)["command"] == command);
     }
 }

@@ -206,7 +206,7 @@ fn a_broken_connection_is_mended_and_a_step_is_not_done_again() {
     let outbox = scene.host.wait_for_outbox(2);
     assert_eq!(scene.host.last_codes(), ["ok"; 4]);
     assert!(outbox.contains("said"), "{outbox}");
-    assert!(outbox.contains("  Warning: "), "{outbox}");
+    assert!(outbox.contains("  Warning: the guest went away"), "{outbox}");
     assert_eq!(scene.traced(), "1\n2\n3\n4\n");
     daemon.stop();
 }
@@ -225,6 +225,8 @@ fn an_interrupt_that_is_lost_is_said_again() {
     daemon.signal("INT");
     assert_eq!(daemon.wait().code(), Some(130), "{}", daemon.said());
     assert!(scene.host.last_codes().contains(&"interrupted".to_owned()));
+    let outbox = scene.host.outbox(2);
+    assert!(outbox.contains("interrupted by the user"), "{outbox}");
     assert!(scene.relay.heard("interrupt") > 1);
 }
 
@@ -277,8 +279,9 @@ fn a_guest_that_was_made_anew_runs_nothing_twice() {
     let daemon = scene.begun();
     scene.make_anew();
     go(scene.guest.path());
-    scene.host.wait_for_outbox(2);
+    let outbox = scene.host.wait_for_outbox(2);
     assert_eq!(scene.host.last_codes(), ["ok", "ok", "lost", "ok"]);
+    assert!(outbox.contains("is not run again; look at what it did"), "{outbox}");
     assert_eq!(scene.traced(), "1\n2\n4\n");
     // Between turns it may be made anew as it likes.
     scene.make_anew();
@@ -299,5 +302,7 @@ fn a_host_that_was_stopped_too_runs_nothing_twice() {
     go(scene.guest.path());
     scene.host.run(&["resume", "--no-watch"]).ok();
     assert_eq!(scene.host.last_codes(), ["ok", "ok", "lost", "ok"]);
+    let outbox = scene.host.outbox(2);
+    assert!(outbox.contains("is not run again; look at what it did"), "{outbox}");
     assert_eq!(scene.traced(), "1\n2\n4\n");
 }

@@ -108,7 +108,11 @@ fn more_output_than_is_kept_is_cut_whatever_is_said_of_it() {
     {
         let host = session(move |method, params| is_run(method, params).then(|| ran(&output)));
         let outbox = host.apply(REPLY);
-        assert!(outbox.contains("\n  [... ") && outbox.len() < 60_000, "{}", outbox.len());
+        assert!(
+            outbox.contains("characters left out ...]") && outbox.len() < 60_000,
+            "{}",
+            outbox.len()
+        );
         let kept = host.read(&format!("sessions/{ID}.json"));
         assert!(kept.len() < 60_000, "{}", kept.len());
     }
@@ -153,7 +157,8 @@ fn what_is_wrong_with_an_answer_is_told_in_one_short_line() {
         is_plain(&run.stderr);
         let error = run.message();
         is_plain(&error);
-        assert!(error.contains("unknown variant") && error.contains("[guest]"), "{error}");
+        let ends = error.ends_with("the rest of the turn is then not carried out)");
+        assert!(error.contains("unknown variant") && ends, "{error}");
         assert!(error.len() < 3_000, "{error}");
         assert!(!run.stderr.contains("\nerror: forged"), "{run:?}");
     }
@@ -193,7 +198,8 @@ fn a_step_that_is_carried_out_for_ever_can_be_left() {
         counted.fetch_add(usize::from(method == "result"), Ordering::SeqCst);
         matches!(method, "step" | "result").then(|| json!({"state": "running"}))
     });
-    host.fails_with(&["apply", "-"], REPLY, "guest-unavailable").with_code(1);
+    let run = host.fails_with(&["apply", "-"], REPLY, "guest-unavailable").with_code(1);
+    assert!(run.message().contains("a step that was asked for is not done"), "{run:?}");
     let mut waiting = host.start(&["resume", "--no-watch"]);
     wait_until("the step is asked about again", || asked.load(Ordering::SeqCst) > 1);
     // It asks again and again: what stops it is the person.
@@ -204,6 +210,9 @@ fn a_step_that_is_carried_out_for_ever_can_be_left() {
     let codes = host.last_codes();
     assert!(codes.len() > 1 && codes[1..].iter().all(|code| code == "not-run"), "{codes:?}");
     assert_ne!(codes[0], "ok");
+    let outbox = host.outbox(2);
+    assert!(outbox.contains("what became of 'x' is not known"), "{outbox}");
+    assert!(outbox.contains("'make' was not run: the turn was begun in the guest"), "{outbox}");
 }
 
 #[test]
@@ -228,5 +237,6 @@ fn what_a_guest_says_that_it_found_is_bounded_and_of_the_sort_that_was_asked_for
 fn a_guest_that_does_not_look_at_both_ends_of_a_move_is_not_asked_to_make_it() {
     let host = session(|_, _| None);
     let reply = "[MOVE_FILE path=\"a\" to=\"b\"]\n";
-    host.fails_with(&["apply", "-"], reply, "guest-unavailable").with_code(1);
+    let run = host.fails_with(&["apply", "-"], reply, "guest-unavailable").with_code(1);
+    assert!(run.message().contains("not both ends of a move were looked at"), "{run:?}");
 }

@@ -75,7 +75,8 @@ fn warning_of(base: &Base, command: &str) -> String {
 fn assert_told(told: &[String], all: &[(&str, &str)]) {
     assert_eq!(told.len(), all.len(), "{told:#?}");
     for (told, (what, path)) in told.iter().zip(all) {
-        assert!(told.contains(&format!(" {what} '{path}'")), "{what} {path}: {told}");
+        let begins = format!("a command {what} '{path}', which is protected");
+        assert!(told.starts_with(&begins), "{begins}: {told}");
     }
 }
 
@@ -92,7 +93,7 @@ fn a_planted_hook_goes_to_quarantine() {
     let told =
         warning_of(&base, "echo evil > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit");
     assert_told(std::slice::from_ref(&told), &[("made", ".git/hooks/pre-commit")]);
-    assert!(told.ends_with(&format!(" {QUARANTINE}/1_pre-commit")), "{told}");
+    assert!(told.ends_with(&format!(": it was moved to {QUARANTINE}/1_pre-commit")), "{told}");
     assert_eq!(base.names("workspace/.git/hooks"), ["pre-commit.sample", "pre-push"]);
     assert_eq!(base.read(&format!("{QUARANTINE}/1_pre-commit")), "evil\n");
     assert_eq!(base.last_codes(), ["ok"]);
@@ -132,7 +133,10 @@ fn what_was_changed_is_put_back_as_it_was() {
             ("changed", "nested/.git/config"),
         ],
     );
-    assert!(told.iter().all(|told| told.contains(&format!(" {QUARANTINE}/"))), "{told:#?}");
+    let went = format!(": it was moved to {QUARANTINE}/");
+    assert!(told.iter().all(|told| told.contains(&went)), "{told:#?}");
+    let back = "; the former content was put back";
+    assert!(told.iter().all(|told| told.ends_with(back)), "{told:#?}");
     assert_eq!(base.read("workspace/.git/hooks/pre-push"), "#!/bin/sh\ntrue\n");
     let after = fs::metadata(&hook).unwrap();
     assert_eq!((after.mode(), after.uid()), (before.mode(), before.uid()));
@@ -146,7 +150,13 @@ fn what_was_changed_is_put_back_as_it_was() {
 fn what_was_removed_is_put_back_and_told() {
     let Some(base) = scene() else { return };
     let turn = base.turn(&run("rm .git/hooks/pre-push; rm -r .vscode; rm .envrc"));
-    assert_eq!(warnings(&turn).len(), 3, "{turn:?}");
+    let told = warnings(&turn);
+    assert_told(
+        &told,
+        &[("removed", ".envrc"), ("removed", ".git/hooks/pre-push"), ("removed", ".vscode")],
+    );
+    let back = "which is protected: it was put back";
+    assert!(told.iter().all(|told| told.ends_with(back)), "{told:#?}");
     assert_eq!(base.read("workspace/.git/hooks/pre-push"), "#!/bin/sh\ntrue\n");
     assert_eq!(base.read("workspace/.vscode/settings.json"), "{}\n");
     assert_eq!(base.read("workspace/.envrc"), "export A=1\n");
@@ -183,7 +193,8 @@ fn a_repository_made_around_another_is_told_from_it() {
             ("made", "moved/.git/hooks/pre-commit"),
         ],
     );
-    assert!(told[1].contains("'moved/.git'"), "{told:#?}");
+    assert!(told[0].contains("which is protected: it was moved to "), "{told:#?}");
+    assert!(told[1].contains("which is protected, to 'moved/.git'"), "{told:#?}");
     assert_eq!(fs::metadata(base.at("workspace/moved/.git")).unwrap().ino(), old);
     assert_eq!(base.names("workspace/moved/.git/hooks"), ["pre-commit.sample"]);
     assert!(!base.exists("workspace/nested/.git"));
@@ -195,7 +206,7 @@ fn a_repository_that_moves_with_its_folder_or_goes_is_told() {
     let Some(base) = scene() else { return };
     let told = warning_of(&base, "mkdir lib; mv nested lib/n");
     assert_told(std::slice::from_ref(&told), &[("moved", "nested/.git")]);
-    assert!(told.contains("'lib/n/.git'"), "{told}");
+    assert!(told.ends_with("is protected, to 'lib/n/.git': it was left there"), "{told}");
     assert!(base.exists("workspace/lib/n/.git/config"));
     assert_unnoticed(&base, "mv lib/n/x lib/n/y; echo x > lib/n/x");
 }
@@ -219,7 +230,7 @@ fn a_repository_made_by_a_script_goes_to_quarantine_at_the_end() {
         base.turn(&[run("sh make.sh"), run("true"), "[MESSAGE]\nx\n[/MESSAGE]\n".into()].concat());
     let told = warnings(&turn);
     assert_told(&told, &[("made", "deep/new/.git")]);
-    assert!(told[0].ends_with(&format!(" {QUARANTINE}/1_.git")), "{told:#?}");
+    assert!(told[0].ends_with(&format!(": it was moved to {QUARANTINE}/1_.git")), "{told:#?}");
     // It is told with the last command, to the person too, and kept.
     let warned = turn.json["results"].as_array().unwrap().iter();
     let warned: Vec<usize> = warned.map(|r| r["warnings"].as_array().unwrap().len()).collect();
@@ -234,8 +245,8 @@ fn what_happens_beside_the_commands_is_said_also_when_quiet() {
     let Some(base) = scene() else { return };
     let reply = run("mkdir -p new/.git; echo x > .mcp.json");
     let run = base.run_with(&["apply", "--quiet", "--session", ID, "-"], reply).ok();
-    assert!(run.stderr.contains("made '.mcp.json'"), "{run:?}");
-    assert!(run.stderr.contains("made 'new/.git'"), "{run:?}");
+    assert!(run.stderr.contains("a command made '.mcp.json', which is protected"), "{run:?}");
+    assert!(run.stderr.contains("a command made 'new/.git', which is protected"), "{run:?}");
 }
 
 #[test]
@@ -302,7 +313,7 @@ fn a_hook_planted_before_a_kill_is_found_at_the_next_start() {
     assert!(base.exists("workspace/.git/hooks/pre-commit"));
 
     let run = base.run(&["resume", "--no-watch"]).ok();
-    assert!(run.stderr.contains("made '.git/hooks/pre-commit'"), "{run:?}");
+    assert!(run.stderr.contains("made '.git/hooks/pre-commit', which is protected"), "{run:?}");
     let outbox = base.outbox(2);
     let told = outbox.lines().filter(|line| line.starts_with("  Warning: "));
     assert_eq!(told.count(), 3, "{outbox}");
@@ -318,12 +329,16 @@ fn git_that_writes_to_its_repository_asks_first() {
         [run("touch mark; git commit -m x"), run("git status >/dev/null 2>&1; true")].concat();
     let check = base.check(&reply, 0);
     assert_eq!(check["warningsByKind"], serde_json::json!({ "asking": 1 }));
-    base.run_with(&["apply", "-"], reply).with_code(3);
+    let asks = check["commands"][0]["warnings"][0]["message"].as_str().unwrap();
+    assert!(asks.starts_with("the user is asked before this: 'git commit'"), "{asks}");
+    let paused = base.run_with(&["apply", "-"], reply).with_code(3);
+    assert!(paused.stderr.contains("Opens:  the repository"), "{paused:?}");
     assert_eq!(base.waiting(ID)["opens"]["repository"], true);
     assert!(!base.exists("workspace/mark"));
     base.run(&["deny", "--reason", "Leave that to me"]).ok();
     assert_eq!(base.last_codes(), ["denied", "ok"]);
-    assert!(base.outbox(2).contains("'touch mark; git commit -m x': Leave that to me"));
+    let told = "The user denied 'touch mark; git commit -m x': Leave that to me";
+    assert!(base.outbox(2).contains(told), "{}", base.outbox(2));
     assert!(!base.exists("workspace/mark"));
 }
 

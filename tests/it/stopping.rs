@@ -95,7 +95,8 @@ fn a_missing_outbox_is_written_again_as_it_was() {
         let written = base.outbox(sequence);
         fs::remove_file(base.at(&format!("outbox/{ID}_seq{sequence:04}.txt"))).unwrap();
         if n % 2 == 0 {
-            base.run(&["resume", "--no-watch"]).ok();
+            let run = base.run(&["resume", "--no-watch"]).ok();
+            assert!(run.stderr.contains("has been written again"), "{}", run.stderr);
         } else {
             stop(base.serve(&["watch"]), "INT");
         }
@@ -143,6 +144,16 @@ fn a_stop_ends_the_command_and_all_it_started_and_the_turn_is_told_whole() {
         stop(daemon, signal);
         wait_until("the end of the command's processes", || processes(&mark) == 0);
         assert_eq!(base.last_codes(), ["interrupted", "not-run", "not-run", "not-run"]);
+        let outbox = base.outbox(2);
+        for told in [
+            "[FAILED] RUN_COMMAND: Ran 'touch ",
+            "interrupted by the user; it may have partly run",
+            "[FAILED] CREATE_FILE: 'after' was not touched: the user stopped deaddrop\n",
+            "[FAILED] RUN_COMMAND: 'echo after' was not run: the user stopped deaddrop\n",
+            "[FAILED] DONE: Not carried out: the user stopped deaddrop\n",
+        ] {
+            assert!(outbox.contains(told), "{told} in {outbox}");
+        }
         assert!(!base.exists("workspace/after"));
         assert_eq!(base.names("inbox/processed"), ["r.txt"]);
         let run = base.run(&["resume", "--no-watch"]).ok();
@@ -158,6 +169,7 @@ fn a_stopped_apply_says_so() {
     wait_until("the command", || base.exists("workspace/begun"));
     stop(daemon, "INT");
     assert_eq!(base.last_codes(), ["interrupted"]);
+    assert!(base.outbox(2).contains("interrupted by the user"));
 }
 
 #[test]
@@ -180,17 +192,25 @@ fn a_command_dies_with_a_daemon_that_is_killed_and_is_not_run_again() {
     daemon.signal("KILL");
     daemon.wait();
     wait_until("the end of the command's processes", || processes(&mark) == 0);
-    let told = base.run(&["resume", "--no-watch", "--json"]).ok().json_lines();
+    let run = base.run(&["resume", "--no-watch", "--json"]).ok();
+    let told = run.json_lines();
     assert!(told.iter().any(|event| event["recovered"] == true), "{told:?}");
+    assert!(run.stderr.contains("stopped while it carried out r.txt"), "{}", run.stderr);
+    assert!(run.stderr.contains("1 interrupted"), "{}", run.stderr);
     // What came after it was carried out, and the reply is where it belongs, once.
     assert_eq!(base.read("workspace/after"), "x\n");
     assert_eq!(base.names("inbox/.claimed"), Vec::<String>::new());
     assert_eq!(base.names("inbox/processed"), ["r.txt"]);
     assert_eq!(base.last_codes(), ["lost", "ok", "ok", "ok"]);
+    let session = base.read("sessions/a1b2c3d4.json");
+    assert!(session.contains("it may have run in part or as a whole"), "{session}");
     assert_eq!(processes(&mark), 0);
     let log = base.json(&["log", ID]);
     assert_eq!((&log["failed"], &log["interrupted"]), (&1.into(), &1.into()));
     assert_eq!((&log["isComplete"], &log["recovered"]), (&true.into(), &true.into()));
+    let log = base.run(&["log", ID]).ok().stdout;
+    let told = "1 failed (1 interrupted, may have run in part), done, taken up again";
+    assert!(log.contains(told), "{log}");
 }
 
 #[test]

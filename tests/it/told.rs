@@ -165,6 +165,28 @@ impl Base {
     }
 }
 
+impl Base {
+    /// Why session [`ID`] asks the person.
+    #[track_caller]
+    pub fn asked_why(&self) -> String {
+        text(&self.waiting(ID)["reason"])
+    }
+}
+
+/// Why an undo left this path as it is.
+#[track_caller]
+pub fn why(back: &Value, path: &str) -> String {
+    let found = results(&back["left"]).iter().find(|left| left[0] == path);
+    text(&found.unwrap_or_else(|| panic!("{path}: {back}"))[1])
+}
+
+/// The paths that an undo left as they are, sorted.
+pub fn left_sorted(back: &Value) -> Vec<&str> {
+    let mut left = left(back);
+    left.sort_unstable();
+    left
+}
+
 /// The paths that an undo left as they are.
 pub fn left(back: &Value) -> Vec<&str> {
     results(&back["left"]).iter().filter_map(|left| left[0].as_str()).collect()

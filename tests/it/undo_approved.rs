@@ -4,7 +4,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use crate::support::told::left;
+use crate::support::told::{left, why};
 use crate::support::{Base, Run};
 
 /// A session whose turn changed files under protected names, as the person agreed.
@@ -88,8 +88,11 @@ fn what_changed_there_while_a_command_ran_goes_back_by_force() {
     };
     apply("echo a > a; echo theirs > .envrc");
     let undo = base.run(&["undo", "--json"]).ok();
-    assert_eq!(left(&undo.json()["changed"]["back"]), [".envrc"]);
-    tells(&undo, &["`--force`"]);
+    let back = &undo.json()["changed"]["back"];
+    assert_eq!(left(back), [".envrc"]);
+    assert!(why(back, ".envrc").starts_with("its name is protected"), "{back}");
+    let by_force = "`--force` puts back what changed under protected names while commands ran, too";
+    tells(&undo, &[by_force]);
     assert_eq!(base.read("workspace/.envrc"), "theirs\n");
     base.run(&["redo"]).ok();
     base.run(&["undo", "--force"]).ok();
@@ -97,8 +100,10 @@ fn what_changed_there_while_a_command_ran_goes_back_by_force() {
     assert_eq!(base.read("workspace/.envrc"), "mine\n");
     // Where it is all that there is, nothing is touched, and it is told what can be done.
     apply("echo again > .envrc");
-    let undo = base.fails(&["undo"], "nothing-to-undo").with_code(1);
-    tells(&undo, &["'.envrc'", "`--force`"]);
+    let undo = base.fails(&["undo"], "nothing-to-undo").with_code(1).message();
+    for told in ["nothing can be taken back", "'.envrc' (its name is protected", by_force] {
+        assert!(undo.contains(told), "{told}: {undo}");
+    }
     base.run(&["undo", "--force"]).ok();
     assert_eq!(base.read("workspace/.envrc"), "mine\n");
 }

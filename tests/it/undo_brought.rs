@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use crate::support::told::left;
+use crate::support::told::{left, left_sorted, why};
 use crate::support::{Base, Run};
 
 fn command(script: &str) -> String {
@@ -54,15 +54,20 @@ fn a_large_file_that_was_moved_to_where_something_had_been_brought_is_not_lost()
 fn what_was_brought_and_stays_is_no_conflict_however_it_was_changed() {
     let base = scene("mv .envx env.bak; echo two > a");
     base.write("workspace/env.bak", "mine\n");
-    assert_eq!(left(&base.back(&["undo"])), ["env.bak"]);
+    let undo = base.back(&["undo"]);
+    assert_eq!(left(&undo), ["env.bak"]);
+    assert!(why(&undo, "env.bak").starts_with("it was there before"), "{undo}");
     assert_eq!(base.read("workspace/a") + &base.read("workspace/env.bak"), "one\nmine\n");
     base.run(&["redo"]).ok();
     assert_eq!(base.read("workspace/a") + &base.read("workspace/env.bak"), "two\nmine\n");
     // Where force is needed, what it takes away besides is told, and once more when it does.
     base.write("workspace/a", "three\n");
     let refused = base.fails(&["undo"], "undo-conflict").with_code(1).message();
-    assert!(refused.contains("'a'") && refused.contains("'env.bak'"), "{refused}");
-    tells(&base.run(&["undo", "--force"]).ok(), &["'env.bak'"]);
+    for told in ["1 file was changed since", "nothing was touched: 'a'", "takes away 'env.bak'"] {
+        assert!(refused.contains(told), "{told}: {refused}");
+    }
+    let forced = base.run(&["undo", "--force"]).ok();
+    tells(&forced, &["'env.bak' was there before", "is taken away"]);
     assert_eq!(base.read("workspace/a"), "one\n");
     assert!(!base.exists("workspace/env.bak"));
     base.run(&["redo"]).ok();
@@ -84,17 +89,23 @@ fn the_time_that_a_rename_sets_is_no_change_of_a_large_file() {
     let one_by_one = scene(made);
     one_by_one.apply(&moved("big", "b2"));
     one_by_one.run(&["undo"]).ok();
-    assert_eq!(left(&one_by_one.back(&["undo"])), ["big"]);
+    let undo = one_by_one.back(&["undo"]);
+    assert_eq!(left(&undo), ["big"]);
+    assert!(why(&undo, "big").starts_with("what it is now is not kept"), "{undo}");
     let together = scene(made);
     together.apply(&moved("big", "b2"));
     together.run(&["undo"]).ok();
     together.run(&["redo"]).ok();
-    assert!(left(&together.back(&["undo", "2"])).contains(&"b2"));
+    let undo = together.back(&["undo", "2"]);
+    assert_eq!(left_sorted(&undo), ["b2"]);
+    assert!(why(&undo, "b2").starts_with("what it is now is not kept"), "{undo}");
     let with_another = scene(made);
     with_another.apply(&moved("big", "b2"));
     with_another.run(&["undo"]).ok();
     with_another.apply(&moved("big", "b3"));
-    assert!(left(&with_another.back(&["undo", "2"])).contains(&"b3"));
+    let undo = with_another.back(&["undo", "2"]);
+    assert_eq!(left_sorted(&undo), ["b3"]);
+    assert!(why(&undo, "b3").starts_with("what it is now is not kept"), "{undo}");
     for base in [one_by_one, together, with_another] {
         assert_eq!(base.read("workspace/a"), "one\n");
     }
@@ -111,7 +122,9 @@ fn what_an_operation_made_under_an_ignored_name_is_the_turns_wherever_it_goes() 
         moved("d/o.log", "out/o")
     ));
     // Only what the command brought had been there before.
-    assert_eq!(left(&base.back(&["undo"])), ["e"]);
+    let undo = base.back(&["undo"]);
+    assert_eq!(left(&undo), ["e"]);
+    assert!(why(&undo, "e").starts_with("it was there before"), "{undo}");
     assert_eq!(base.names("workspace"), [".gitignore", "a", "e", "z.bin"]);
     base.run(&["redo"]).ok();
     assert_eq!(base.read("workspace/n") + &base.read("workspace/out/o"), "n\no\n");

@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use crate::support::told::left;
+use crate::support::told::{left, why};
 use crate::support::{Base, has_git};
 
 fn git(base: &Base, folder: &str, script: &str) -> String {
@@ -191,8 +191,11 @@ fn a_repository_that_cannot_go_back_is_named_with_what_brings_it_back() {
     git(&base, "workspace/sub/nest", "git init -q");
     let undo = base.back(&["undo"]);
     assert_eq!(left(&undo), ["sub/nest/.git", "n2/.git", "n2"]);
-    let why = undo["left"][0][1].as_str().unwrap();
-    assert!(why.contains("`mv n2/.git sub/nest/.git`"), "{why}");
+    assert_eq!(
+        why(&undo, "sub/nest/.git"),
+        "something else stands there; `mv n2/.git sub/nest/.git` brings it back, once nothing stands there"
+    );
+    assert_eq!(why(&undo, "n2"), "it holds what is left as it is");
     assert_eq!(base.read("workspace/sub/nest/a"), "one\n");
     assert_eq!(git(&base, "workspace", "git --git-dir n2/.git log --format=%H"), log);
     git(&base, "workspace", "rm -r sub/nest/.git; mv n2/.git sub/nest/.git");
@@ -210,8 +213,10 @@ fn a_repository_that_cannot_go_back_is_named_with_what_brings_it_back() {
             command("mkdir kept-out; mv sub/nest kept-out/; echo two > other"),
         )
         .ok();
-    let gone = "cannot be undone: sub/nest/.git (";
+    let gone = "cannot be undone: sub/nest/.git (what git keeps of a repository)";
     assert!(applied.stderr.contains(gone), "{}", applied.stderr);
-    assert_eq!(left(&base.back(&["undo"])), ["sub/nest/.git"]);
+    let undo = base.back(&["undo"]);
+    assert_eq!(left(&undo), ["sub/nest/.git"]);
+    assert!(why(&undo, "sub/nest/.git").starts_with("what it was is not kept"), "{undo}");
     assert_eq!(base.read("workspace/sub/nest/a"), "one\n");
 }

@@ -4,9 +4,9 @@
 use std::fs::{self, Metadata};
 use std::os::unix::fs::{FileTypeExt, symlink};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::support::told::left;
+use crate::support::told::{left, left_sorted, why};
 use crate::support::{Base, Run, has_times_of_making};
 
 fn command(script: &str) -> String {
@@ -18,6 +18,14 @@ fn tells(run: &Run, all: &[&str]) {
     for told in all {
         assert!(run.stderr.contains(told), "{told:?} is not in {}", run.stderr);
     }
+}
+
+/// That this file of one line is told as deleted.
+#[track_caller]
+fn deletes(changed: &Value, path: &str) {
+    let mut named = changed["named"].as_array().unwrap().iter();
+    let file = named.find(|file| file["path"] == path).unwrap_or_else(|| panic!("{changed}"));
+    assert_eq!((&file["how"], &file["lines"]), (&"deleted".into(), &json!([0, 1])), "{changed}");
 }
 
 /// How many bytes lie there of checkpoints.
@@ -39,8 +47,12 @@ fn a_file_that_was_moved_stays_where_its_old_place_cannot_be_restored() {
         let base = Base::with_session();
         base.write("workspace/data.csv", "precious\n");
         base.apply(&format!("{first}{big}[CREATE_FILE path=\"n\"]\nn\n[/CREATE_FILE]\n"));
-        let undo = base.back(&["undo"]);
-        assert!(["data.csv", "data.old"].iter().all(|path| left(&undo).contains(path)), "{undo}");
+        let told = base.json(&["undo"])["changed"].clone();
+        let undo = &told["back"];
+        assert_eq!(left_sorted(undo), ["data.csv", "data.old"]);
+        let unkept = why(undo, "data.csv");
+        assert!(unkept.starts_with("what it is now is not kept: larger"), "{unkept}");
+        deletes(&told, "n");
         assert_eq!(base.read("workspace/data.old"), "precious\n");
         assert!(!base.exists("workspace/n"));
         // A turn after it makes the undo final.
@@ -54,11 +66,9 @@ fn what_lies_below_a_place_that_is_left_is_left_with_its_copy() {
     let base = Base::with_session();
     base.write("workspace/p/k", "precious\n");
     base.apply(&command("mv p/k k; rmdir p; mkfifo p; echo n > n"));
-    let mut undo = left(&base.back(&["undo"])).join(" ");
-    undo.push(' ');
-    for path in ["p ", "p/k ", " k "] {
-        assert_eq!(undo.matches(path).count(), 1, "{undo}");
-    }
+    let undo = base.back(&["undo"]);
+    assert_eq!(left_sorted(&undo), ["k", "p", "p/k"]);
+    assert_eq!(why(&undo, "p/k"), "'p', on the way there, stays");
     assert_eq!(base.read("workspace/k"), "precious\n");
     assert!(!base.exists("workspace/n"));
     let fifo = fs::symlink_metadata(base.at("workspace/p")).unwrap();
@@ -78,8 +88,9 @@ fn a_file_or_a_link_of_the_persons_in_place_of_a_folder_is_only_put_aside_by_for
         } else {
             base.write("workspace/src", "mine\n");
         }
-        let undo = base.fails(&["undo"], "undo-conflict").with_code(1);
-        assert!(undo.message().contains("'src'"), "{undo:?}");
+        let undo = base.fails(&["undo"], "undo-conflict").with_code(1).message();
+        let told = "1 file was changed since, and nothing was touched: 'src'";
+        assert!(undo.contains(told), "{undo}");
         assert_eq!(base.read("workspace/g"), "precious\n");
         tells(&base.run(&["undo", "--force"]).ok(), &["deleted src", "new src/f"]);
         assert_eq!(base.read("workspace/src/f"), "precious\n");
@@ -106,7 +117,8 @@ fn a_folder_that_the_person_has_replaced_by_a_link_is_named_by_its_files() {
     fs::remove_dir_all(base.at("workspace/src")).unwrap();
     symlink("../outside", base.at("workspace/src")).unwrap();
     let undo = base.fails(&["undo"], "undo-conflict").with_code(1);
-    assert!(undo.message().contains("'src/f'. `--force`"), "{undo:?}");
+    let told = "nothing was touched: 'src/f'. `--force`";
+    assert!(undo.message().contains(told), "{undo:?}");
     assert_eq!(left(&base.back(&["undo", "--force"])), [""; 0]);
     assert_eq!(base.read("workspace/src/f"), "1\n");
     assert_eq!(base.read("outside/f"), "theirs\n");
@@ -119,7 +131,8 @@ fn a_file_of_the_persons_where_a_turn_put_one_for_a_folder_is_named_once() {
     base.apply(&command("rm -r d; echo file > d"));
     base.write("workspace/d", "file\nmine\n");
     let undo = base.fails(&["undo"], "undo-conflict").with_code(1);
-    assert!(undo.message().contains("'d'. `--force`"), "{undo:?}");
+    let told = "1 file was changed since, and nothing was touched: 'd'. `--force`";
+    assert!(undo.message().contains(told), "{undo:?}");
     base.run(&["undo", "--force"]).ok();
     assert_eq!(base.read("workspace/d/x"), "precious\n");
     base.run(&["redo"]).ok();
@@ -138,10 +151,14 @@ fn what_is_ignored_and_renamed_by_a_command_stays() {
     // By their times they were there before the turn.
     base.next_tick();
     base.apply(&command("mv .envx env.bak; mv build out; echo n > n"));
-    let undo = base.back(&["undo"]);
-    let mut stays = left(&undo);
-    stays.sort_unstable();
-    assert_eq!(stays, ["env.bak", "out"]);
+    let told = base.json(&["undo"])["changed"].clone();
+    let undo = &told["back"];
+    assert_eq!(left_sorted(undo), ["env.bak", "out"]);
+    for path in ["env.bak", "out"] {
+        let brought = "it was there before the turn, under a name that is not kept";
+        assert_eq!(why(undo, path), brought, "{path}");
+    }
+    deletes(&told, "n");
     assert!(!base.exists("workspace/n"));
     base.apply("[CREATE_FILE path=\"m\"]\nm\n[/CREATE_FILE]\n");
     assert_eq!(base.read("workspace/env.bak"), "secret\n");
@@ -152,8 +169,9 @@ fn what_is_ignored_and_renamed_by_a_command_stays() {
     base.write("workspace/.envx", "secret\n");
     base.next_tick();
     base.apply(&command("mv .envx env.bak"));
-    let undo = base.fails(&["undo"], "nothing-to-undo").with_code(1);
-    assert!(undo.message().contains("turn 1 ") && undo.message().contains("'env.bak'"));
+    let undo = base.fails(&["undo"], "nothing-to-undo").with_code(1).message();
+    assert!(undo.contains("of turn 1 nothing can be taken back"), "{undo}");
+    assert!(undo.contains("'env.bak'"), "{undo}");
     assert_eq!(base.read("workspace/env.bak"), "secret\n");
 }
 
@@ -194,8 +212,9 @@ fn what_was_renamed_from_an_ignored_name_goes_by_force_and_comes_back() {
     base.write("workspace/a", "a\n");
     base.next_tick();
     base.apply(&command("mv .envx a"));
-    let none = base.fails(&["undo"], "nothing-to-undo").with_code(1);
-    assert!(none.message().contains("'a' (") && none.message().contains("`--force`"), "{none:?}");
+    let none = base.fails(&["undo"], "nothing-to-undo").with_code(1).message();
+    assert!(none.contains("'a' (it was there before"), "{none}");
+    assert!(none.contains("`--force` takes away what was there"), "{none}");
     assert_eq!(base.read("workspace/a"), "secret\n");
     base.run(&["undo", "--force"]).ok();
     assert_eq!(base.read("workspace/a"), "a\n");
@@ -205,7 +224,9 @@ fn what_was_renamed_from_an_ignored_name_goes_by_force_and_comes_back() {
     base.write("workspace/.envx", "other\n");
     base.next_tick();
     base.apply(&command("mv .envx b; echo n > n"));
-    assert_eq!(left(&base.back(&["undo"])), ["b"]);
+    let undo = base.run(&["undo", "--json"]).ok();
+    assert_eq!(left(&undo.json()["changed"]["back"]), ["b"]);
+    tells(&undo, &["`--force` takes away what was there", "(after a `redo` of this)"]);
     base.run(&["redo"]).ok();
     base.run(&["undo", "--force"]).ok();
     assert!(!base.exists("workspace/b") && !base.exists("workspace/n"));
@@ -218,10 +239,12 @@ fn what_keeps_a_folder_is_named() {
     base.apply(&command("mkdir new logs; echo a > new/a; echo x > logs/x.log"));
     base.write("workspace/new/mine", "mine\n");
     let undo = base.back(&["undo"]);
-    for (folder, held) in [("new", "'new/mine'"), ("logs", "'logs/x.log'")] {
-        let mut all = undo["left"].as_array().unwrap().iter();
-        let why = all.find(|left| left[0] == folder).unwrap()[1].as_str().unwrap();
-        assert!(why.contains(held), "{why}");
+    for (folder, held) in [
+        ("new", "the folder holds 'new/mine', which is not of what is taken back"),
+        ("logs", "the folder holds 'logs/x.log', which rules such as .gitignore"),
+    ] {
+        let why = why(&undo, folder);
+        assert!(why.starts_with(held), "{why}");
     }
     assert_eq!(base.names("workspace/new"), ["mine"]);
 }
@@ -235,14 +258,17 @@ fn a_prune_removes_nothing_that_frees_nothing_and_says_what_is_kept() {
     }
     let prune = |most: &str| base.run(&["checkpoints", "prune", "--max-bytes", most]).ok();
     let pruned = prune("700000");
-    tells(&pruned, &["0 checkpoints removed", "`--max-bytes 0`"]);
+    tells(
+        &pruned,
+        &["0 checkpoints removed", "what the workspace is like now takes", "`--max-bytes 0`"],
+    );
     base.run(&["undo"]).ok();
     base.run(&["redo"]).ok();
     // What takes room beside it goes, and the last stays.
     base.apply(&command("rm f0 f1"));
     base.apply(&command("echo 9 > same"));
     let pruned = prune("500000");
-    assert!(!pruned.stderr.starts_with("0 "), "{pruned:?}");
+    assert!(!pruned.stderr.contains("0 checkpoints removed"), "{pruned:?}");
     base.run(&["undo"]).ok();
     assert_eq!(base.read("workspace/same"), "3\n");
     let is_kept = kept(&base);
@@ -285,17 +311,21 @@ fn what_force_put_aside_comes_back_by_its_number_though_the_session_has_gone_on(
         (base.read("workspace/a"), base.read("workspace/b")),
         ("mine\n".into(), "later\n".into())
     );
-    let again = base.fails(&["redo", &undo], "nothing-to-undo").with_code(1);
-    assert!(again.message().contains("`deaddrop redo 4`"), "{again:?}");
+    let again = base.fails(&["redo", &undo], "nothing-to-undo").with_code(1).message();
+    assert!(again.contains("taken back already") && again.contains("`deaddrop redo 4`"), "{again}");
 
     // The turn stands again, so it can be undone again, and what a later turn changed is refused.
     base.run(&["undo", "2", "--force"]).ok();
     assert!(!base.exists("workspace/a") && !base.exists("workspace/b"));
     let undone = base.fails(&["redo", "4"], "nothing-to-undo").with_code(1);
-    assert!(undone.message().contains("`deaddrop redo 5`"), "{undone:?}");
+    let told = "undone again by 5: `deaddrop redo 5` first";
+    assert!(undone.message().contains(told), "{undone:?}");
     create("a", "other");
     let changed = base.fails(&["redo", "5"], "undo-conflict").with_code(1).message();
-    assert!(changed.contains("'a'") && changed.contains("`deaddrop redo 7`"), "{changed}");
+    for told in ["1 file was changed since", "'a'", "is kept, and `deaddrop redo 7` brings it back"]
+    {
+        assert!(changed.contains(told), "{told}: {changed}");
+    }
     assert_eq!(base.read("workspace/a"), "other\n");
     let redo = base.run(&["redo", "5", "--force"]).ok();
     let redo = number(&redo);
@@ -303,9 +333,16 @@ fn what_force_put_aside_comes_back_by_its_number_though_the_session_has_gone_on(
     create("c", "more");
     base.run(&["redo", &redo]).ok();
     assert_eq!((base.read("workspace/a"), base.exists("workspace/b")), ("other\n".into(), false));
-    base.fails(&["redo", "3"], "nothing-to-undo").with_code(1);
-    base.fails(&["redo", "99"], "no-turn").with_code(1);
+    for (nothing, code, told) in [
+        ("3", "nothing-to-undo", "is neither an undo nor a redo"),
+        ("99", "no-turn", "has no turn 99"),
+    ] {
+        let redo = base.fails(&["redo", nothing], code).with_code(1).message();
+        assert!(redo.contains(told), "{told}: {redo}");
+    }
     let log = base.run(&["log", "--json"]).ok().json_lines();
     assert!(log.iter().any(|entry| entry["redid"] == 2), "{log:?}");
-    assert!(log.iter().any(|entry| entry["undid"] == serde_json::json!([1, 3])), "{log:?}");
+    assert!(log.iter().any(|entry| entry["undid"] == json!([1, 3])), "{log:?}");
+    let log = base.run(&["log"]).ok().stdout;
+    assert!(log.contains("took undo 2 back") && log.contains("undid 1, 3"), "{log}");
 }

@@ -7,7 +7,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use serde_json::Value;
 
 use crate::scene::{Asked, Scene, Way};
-use crate::support::told::left;
+use crate::support::told::{left, left_sorted, why};
 use crate::support::{Base, Run};
 use crate::undo_kept::kept;
 
@@ -53,7 +53,8 @@ fn what_nobody_may_read_any_more_gets_its_permissions_back() {
     assert_eq!(code, Some(0), "{told}");
     assert_eq!((mode(base, "a"), base.read("workspace/a")), (0o640, "content\n".to_owned()));
     // What is another for all that its times say stays, and so does what was surely written to.
-    assert!(told.contains("'b' is left") && told.contains("'c' is left"), "{told}");
+    assert!(told.contains("'b' is left as it is: it was changed meanwhile"), "{told}");
+    assert!(told.contains("'c' is left as it is: what it is now is not kept: it could"), "{told}");
     assert_eq!((mode(base, "b"), base.read("workspace/b")), (0, "CONTENT\n".to_owned()));
     for (back, then) in [("redo", 0), ("undo", 0o640)] {
         let (code, told) = call(&[back, "--session", crate::support::ID]);
@@ -118,7 +119,9 @@ fn a_large_file_that_an_operation_moved_goes_back_by_a_rename() {
     let moved = "[MOVE_FILE path=\"d\" to=\"p/e\"]\n[CREATE_FILE path=\"d\"]\nd\n[/CREATE_FILE]\n";
     // Where a folder on the way becomes another thing, it stays; nothing is lost.
     base.apply(moved);
-    assert!(left(&base.back(&["undo"])).contains(&"p/e/big"));
+    let back = base.back(&["undo"]);
+    assert_eq!(left_sorted(&back), ["d/big", "p", "p/e", "p/e/big"]);
+    assert!(why(&back, "p/e/big").starts_with("it is not kept"), "{back}");
     assert_eq!(base.read("workspace/p/e/big"), big);
     base.run(&["redo"]).ok();
     base.apply("[DELETE_FILE path=\"d\"]\n[MOVE_FILE path=\"p/e/big\" to=\"d/big\"]\n");

@@ -53,15 +53,21 @@ fn what_another_session_changed_since_is_told_as_its_own() {
     let base = two_sessions();
     let refused = undo(&base, &["--json"]).with_code(1);
     assert_eq!(refused.error()["code"], "undo-conflict");
-    let by =
-        ["'a' (by session b1b2c3d4, turn 1)", "`deaddrop undo --session b1b2c3d4`", "`--force`"];
-    tells(&refused.message(), &by);
+    tells(
+        &refused.message(),
+        &[
+            "'a' (by session b1b2c3d4, turn 1). Undo that first (`deaddrop undo --session b1b2c3d4`), or `--force` puts it back",
+        ],
+    );
     // Of more turns all have to go.
     base.run_with(&["apply", "--session", OTHER, "-"], create("b", "b")).ok();
     let refused = undo(&base, &[]).with_code(1);
     tells(&refused.stderr, &["turn 1)", "(`deaddrop undo 2 --session b1b2c3d4`)"]);
     let forced = undo(&base, &["--force"]).ok();
-    tells(&forced.stderr, &["'a' (by session b1b2c3d4, turn 1)."]);
+    tells(
+        &forced.stderr,
+        &["what had changed since is put aside and kept: 'a' (by session b1b2c3d4, turn 1)."],
+    );
     base.run(&["redo", "--session", ID]).ok();
     assert_eq!(base.read("workspace/a"), "two\n");
     // As it says.
@@ -77,7 +83,8 @@ fn what_the_person_changed_after_another_session_is_theirs() {
     let refused = undo(&base, &[]).with_code(1);
     tells(&refused.stderr, &["'a'. `--force`"]);
     assert!(!refused.stderr.contains(OTHER), "{refused:?}");
-    tells(&undo(&base, &["--force"]).ok().stderr, &["'a'"]);
+    let forced = undo(&base, &["--force"]).ok();
+    tells(&forced.stderr, &["what you had changed is put aside and kept: 'a'."]);
 }
 
 #[test]
@@ -87,14 +94,16 @@ fn a_later_turn_of_the_same_session_is_named_as_well() {
     base.run(&["undo"]).ok();
     base.apply(&create("a", "three"));
     let refused = base.fails(&["redo", "2"], "undo-conflict").with_code(1);
-    tells(&refused.message(), &["'a' (by turn 3)", "`deaddrop undo`", "`--force`"]);
+    let first = "'a' (by turn 3). Undo that first (`deaddrop undo`), or `--force`";
+    tells(&refused.message(), &[first]);
 }
 
 #[test]
 fn who_looks_at_one_of_several_sessions_is_told_which() {
     let base = two_sessions();
     for call in [&["diff"][..], &["log"], &["status"], &["diff", "--json"]] {
-        tells(&base.run(call).ok().stderr, &["2 sessions are open", OTHER]);
+        let which = "2 sessions are open, and none was named: this is about the newest, b1b2c3d4";
+        tells(&base.run(call).ok().stderr, &[which]);
     }
     for call in [&["diff", "--session", ID][..], &["log", ID], &["diff", "-q"]] {
         let run = base.run(call).ok();
@@ -114,9 +123,17 @@ fn changed_since() -> Base {
 fn the_outbox_after_a_redo_tells_what_does_not_stand_again() {
     let base = changed_since();
     base.run(&["undo", "--force"]).ok();
-    let redo = base.back(&["redo"]);
+    let run = base.run(&["redo", "--json"]).ok();
+    let redo = &run.json()["changed"]["back"];
     assert_eq!(base.read("workspace/a"), "mine\n");
     assert_eq!((&redo["turns"], &redo["others"]["named"]), (&json!([1]), &json!(["a"])), "{redo}");
+    tells(
+        &run.stderr,
+        &[
+            "'a' is not as what was undone had left it",
+            "Turn 1 put back, but for 1 place (see above)",
+        ],
+    );
     tells(
         &base.outbox(4),
         &[
@@ -154,11 +171,14 @@ fn who_hands_an_undo_over_is_told_what_was_put_aside() {
     let undo = base.run(&["undo", "--force"]).ok();
     tells(
         &undo.stderr,
-        &["'a'. `deaddrop redo`", "Turn 1 was the reply a1b2c3d4_seq0001_reply.txt (2 operations)"],
+        &[
+            "what you had changed is put aside and kept: 'a'. `deaddrop redo` brings it back",
+            "Turn 1 was the reply a1b2c3d4_seq0001_reply.txt (2 operations)",
+        ],
     );
     base.write("workspace/b", "mine\n");
     let redo = base.run(&["redo", "--force", "--json"]).ok();
-    tells(&redo.stderr, &["'b'. `deaddrop redo 3`"]);
+    tells(&redo.stderr, &["what you had changed is put aside and kept: 'b'. `deaddrop redo 3`"]);
     daemon.stop();
 }
 
@@ -182,7 +202,13 @@ fn who_undoes_while_a_turn_runs_is_told_that_it_was_that_one() {
     base.write("workspace/go", "");
     let output = undo.wait_with_output().unwrap();
     let told = String::from_utf8(output.stderr).unwrap();
-    tells(&told, &["Turn 2 was the reply second.txt (1 operation (1 command)), ", "Turn 2 undone"]);
+    tells(
+        &told,
+        &[
+            "Turn 2 was the reply second.txt (1 operation (1 command)), which was being carried out when you asked",
+            "Turn 2 undone",
+        ],
+    );
     assert!(base.exists("workspace/a") && !base.exists("workspace/made"), "{told}");
     daemon.stop();
 }

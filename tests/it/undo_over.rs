@@ -36,14 +36,17 @@ fn several_turns_come_to_one_diff() {
     base.run(&["undo", "3"]).ok();
     let none = base.run(&["diff", "--all"]).ok();
     assert_eq!(none.stdout, "");
+    assert!(none.stderr.contains("Turns 1 to 5 come to no change."), "{none:?}");
     base.write("workspace/a", "mine\n");
     base.apply("[CREATE_FILE path=\"a\"]\ntheirs\n[/CREATE_FILE]\n");
     let mixed = base.run(&["diff", "--all"]).ok().stdout;
-    assert!(mixed.starts_with("# a "), "{mixed}");
-    for wrong in ["4..2", "x"] {
-        base.run(&["diff", wrong]).with_code(2);
+    assert!(mixed.starts_with("# a was changed by others in between, too\n"), "{mixed}");
+    for (wrong, told) in [("4..2", "the first turn comes first"), ("x", "'x' is no turn")] {
+        let run = base.run(&["diff", wrong]).with_code(2);
+        assert!(run.stderr.contains(told), "{}", run.stderr);
     }
-    base.fails(&["diff", "20.."], "no-turn").with_code(1);
+    let none = base.fails(&["diff", "20.."], "no-turn").with_code(1);
+    assert!(none.message().contains("has had none of these turns"), "{none:?}");
 }
 
 #[test]
@@ -95,7 +98,7 @@ fn of_several_turns_the_one_is_named_whose_content_is_gone() {
         let mut files = files.filter(|path| fs::read(path).is_ok_and(|b| b == content.as_bytes()));
         fs::remove_file(files.next().expect(content)).unwrap();
         let told = base.fails(&["diff", "1..3"], "checkpoint-gone").with_code(1).message();
-        assert!(told.contains(&format!("turn {turn}")), "{told}");
+        assert!(told.contains(&format!("the checkpoint of turn {turn} is gone")), "{told}");
     }
 }
 
@@ -127,8 +130,10 @@ fn a_run_is_neither_shown_nor_taken_back_and_says_so() {
     for call in [&["undo"][..], &["redo"], &["undo", "--session", run], &["diff", "--session", run]]
     {
         let told = base.fails(call, "not-recorded").with_code(1);
-        assert!(told.message().contains(run), "{call:?}: {told:?}");
+        let why = told.message();
+        assert!(why.contains(run) && why.contains("is a run: nothing is kept"), "{call:?}: {why}");
     }
     base.begin(ID);
-    base.fails(&["undo"], "nothing-to-undo").with_code(1);
+    let none = base.fails(&["undo"], "nothing-to-undo").with_code(1);
+    assert!(none.message().contains("nothing to take back"), "{none:?}");
 }

@@ -6,7 +6,9 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::Command;
 
-use crate::support::told::left;
+use serde_json::Value;
+
+use crate::support::told::{left, left_sorted, why};
 use crate::support::wrapped::wrap;
 use crate::support::{Base, ID, Run};
 
@@ -76,11 +78,10 @@ impl Scene {
         self.run_with(arguments, "")
     }
 
-    /// Takes the last turn back; the paths that are left as they are.
+    /// Takes the last turn back; what is told of it.
     #[track_caller]
-    fn left(&self) -> Vec<String> {
-        let told = self.run(&["undo", "--json"]).ok().json();
-        left(&told["changed"]["back"]).into_iter().map(str::to_owned).collect()
+    fn undo(&self) -> Value {
+        self.run(&["undo", "--json"]).ok().json()["changed"]["back"].clone()
     }
 
     /// It cannot be taken back, since this was changed meanwhile.
@@ -88,7 +89,8 @@ impl Scene {
     fn refuses_to_undo(&self, path: &str) {
         let error = self.run(&["undo", "--json"]).with_code(1).error();
         assert_eq!(error["code"], "undo-conflict");
-        assert!(error["message"].as_str().unwrap().contains(path), "{error}");
+        let told = format!("1 file was changed since, and nothing was touched: {path}");
+        assert!(error["message"].as_str().unwrap().contains(&told), "{error}");
     }
 }
 
@@ -104,9 +106,13 @@ fn what_lay_in_a_folder_that_could_not_be_read_is_never_deleted() {
         let scene = Scene::new(mode);
         scene.turn("echo y > z; chmod 755 d; sed -i s/secret/public/ d/x; echo new > d/new");
         // What the turn only let be seen is none of its changes.
-        let mut left = scene.left();
-        left.sort();
-        assert_eq!(left, ["d/new", "d/x"], "{mode:o}");
+        let undo = scene.undo();
+        assert_eq!(left_sorted(&undo), ["d/new", "d/x"], "{mode:o}");
+        for path in ["d/new", "d/x"] {
+            let why = why(&undo, path);
+            let told = "what it was is not kept: it could not be read";
+            assert!(why.starts_with(told), "{mode:o} {path}: {why}");
+        }
         assert_eq!((scene.is(), scene.base.read("workspace/z").as_str()), (mode, "z\n"));
         scene.mode(0o755);
         assert_eq!(scene.base.read("workspace/d/x"), "public\n", "{mode:o}");
@@ -120,7 +126,7 @@ fn what_a_turn_hides_is_not_told_as_deleted_and_is_there_after_an_undo() {
         let scene = Scene::new(0o755);
         let turn = scene.turn(&format!("echo y > z; chmod {mode:o} d"));
         assert!(!turn.stderr.contains("deleted"), "{mode:o}: {}", turn.stderr);
-        assert_eq!(scene.left(), [""; 0], "{mode:o}");
+        assert_eq!(left(&scene.undo()), [""; 0], "{mode:o}");
         assert_eq!((scene.is(), scene.base.read("workspace/z").as_str()), (0o755, "z\n"));
         assert_eq!(scene.base.read("workspace/d/x"), "secret\n", "{mode:o}");
     }
@@ -131,7 +137,9 @@ fn what_a_turn_hid_and_a_later_one_changed_is_looked_at_before_it_is_told() {
     let scene = Scene::new(0o755);
     scene.turn("chmod 000 d");
     scene.turn("chmod 755 d; sed -i s/secret/public/ d/x");
-    assert_eq!(scene.left(), ["d/x"]);
+    let undo = scene.undo();
+    assert_eq!(left(&undo), ["d/x"]);
+    assert!(why(&undo, "d/x").starts_with("what it was is not kept"), "{undo}");
     assert_eq!(scene.is(), 0);
     // What stands there now is neither what the first turn left, as far as that is known, nor what it was.
     scene.refuses_to_undo("'d/x'");
@@ -160,7 +168,7 @@ fn what_operations_do_after_a_command_where_nobody_can_list_goes_back() {
     let scene = Scene::new(0o311);
     let reply = "[RUN_COMMAND]\ntrue\n[/RUN_COMMAND]\n[CREATE_FILE path=\"d/new\"]\nn\n[/CREATE_FILE]\n[DELETE_FILE path=\"d/k\"]\n[CREATE_FILE path=\"d/x\"]\ny\n[/CREATE_FILE]\n";
     scene.run_with(&["apply", "--session", ID, "-"], reply).ok();
-    assert_eq!(scene.left(), [""; 0]);
+    assert_eq!(left(&scene.undo()), [""; 0]);
     assert_eq!(scene.is(), 0o311);
     scene.mode(0o755);
     assert_eq!(scene.base.names("workspace/d"), ["k", "x"]);

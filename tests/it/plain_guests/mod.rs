@@ -131,7 +131,9 @@ fn protected_names_in_the_guest_are_asked_about_here() {
     let reply = "[CREATE_FILE path=\".vscode/tasks.json\"]\n{}\n[/CREATE_FILE]\n";
     pair.host.run_with(&["apply", "-"], reply).with_code(3);
     pair.guest.write(".vscode/tasks.json", "mine\n");
-    pair.host.run(&["approve"]).with_code(3);
+    let run = pair.host.run(&["approve"]).with_code(3);
+    assert!(run.stderr.contains("It has changed since it was approved"), "{run:?}");
+    assert!(pair.host.asked_why().starts_with("It has changed since it was approved: "));
     pair.host.run(&["deny"]).ok();
     assert_eq!(pair.guest.read(".vscode/tasks.json"), "mine\n");
 }
@@ -223,7 +225,9 @@ fn a_guest_that_dies_in_a_command_runs_nothing_twice() {
     pair.guest.write("go", "");
     wait_until("the end of the command", || pair.guest.exists("gone"));
     pair.agent.is(Mood::Well);
-    pair.host.run(&["resume", "--no-watch"]).ok();
+    let run = pair.host.run(&["resume", "--no-watch"]).ok();
+    assert!(run.stderr.contains("interrupted (it may have run in part"), "{run:?}");
+    tells(&pair.host.outbox(4), &["is not run again; look at what it did"]);
     let codes = pair.host.last_codes();
     let how_often = |code: &str| codes.iter().filter(|found| *found == code).count();
     assert_eq!([how_often("ok"), how_often("lost")], [2, 1], "{codes:?}");
@@ -247,7 +251,7 @@ fn a_guest_that_dies_in_a_write_tells_by_the_file_what_became_of_it() {
         let reply = "[CREATE_FILE path=\"a\"]\nnew\n[/CREATE_FILE]\n[RUN_COMMAND]\necho 1 >> trace\n[/RUN_COMMAND]\n";
         pair.agent.is(mood);
         let run = pair.host.fails_with(&["apply", "-"], reply, "guest-unavailable").with_code(1);
-        assert!(run.message().contains("`deaddrop resume`"), "{run:?}");
+        assert!(run.message().contains("`deaddrop resume` goes on"), "{run:?}");
         pair.agent.is(Mood::Well);
         pair.host.run(&["resume", "--no-watch"]).ok();
         let outbox = pair.host.outbox(2);
@@ -265,7 +269,8 @@ fn what_an_agent_babbles_is_not_believed() {
     let pair = Pair::with_session();
     pair.agent.is(Mood::Babbles);
     let reply = "[EDIT_FILE path=\"a\" start_line=\"1\" end_line=\"1\"]\nx\n[/EDIT_FILE]\n";
-    pair.host.fails_with(&["apply", "-"], reply, "guest-unavailable").with_code(1);
+    let run = pair.host.fails_with(&["apply", "-"], reply, "guest-unavailable").with_code(1);
+    assert!(run.message().contains("its result is not as it should be"), "{run:?}");
     pair.guest.write("a", "1\n");
     pair.agent.is(Mood::Lies);
     pair.host.run(&["resume", "--no-watch"]).ok();

@@ -13,11 +13,11 @@ const LIMIT: usize = 1 << 20;
 fn only_a_regular_file_is_read_as_settings() {
     // First those that end.
     for (made, leads) in [
-        ("ln -s /dev/null deaddrop.toml", "/dev/null"),
-        ("mkdir deaddrop.toml", ""),
-        ("ln -s .. deaddrop.toml", "leads to /"),
-        ("ln -s /dev/zero deaddrop.toml", "/dev/zero"),
-        ("mkfifo deaddrop.toml", ""),
+        ("ln -s /dev/null deaddrop.toml", "it leads to /dev/null, which is no"),
+        ("mkdir deaddrop.toml", "it is no"),
+        ("ln -s .. deaddrop.toml", "it leads to /"),
+        ("ln -s /dev/zero deaddrop.toml", "it leads to /dev/zero, which is no"),
+        ("mkfifo deaddrop.toml", "it is no"),
     ] {
         let base = Base::that_nobody_agrees_to();
         base.sh(made);
@@ -25,17 +25,22 @@ fn only_a_regular_file_is_read_as_settings() {
             [&["status"][..], &["-C", ".", "new", "--no-watch", "x"], &["config", "show"]]
         {
             let told = base.fails(arguments, "invalid-setting").with_code(2).message();
-            assert!(told.contains("regular file") && told.contains(leads), "{made}: {told}");
+            let unread = "no regular file, so no settings are read from it";
+            assert!(told.contains(unread) && told.contains(leads), "{made}: {told}");
         }
-        base.fails(&["config", "set", "max_tokens", "9000"], "invalid-setting").with_code(2);
+        let set = base.fails(&["config", "set", "max_tokens", "9000"], "invalid-setting");
+        let told = set.with_code(2).message();
+        let why = ["no regular file", "a link that leads out"];
+        assert!(why.iter().any(|why| told.contains(why)), "{made}: {told}");
         assert!(!base.exists("sessions"));
     }
 }
 
 #[track_caller]
-fn is_too_large(run: Run) {
+fn is_too_large(run: Run) -> String {
     let told = run.with_code(2).message();
-    assert!(told.contains("/deaddrop.toml: ") && told.contains("larger than 1"), "{told}");
+    assert!(told.contains("/deaddrop.toml: it is larger than 1"), "{told}");
+    told
 }
 
 #[test]
@@ -44,7 +49,9 @@ fn a_settings_file_has_a_largest_size() {
     let longest = format!("#{}\n", "x".repeat(LIMIT - 2));
     base.write("deaddrop.toml", &longest);
     base.run(&["config", "show"]).ok();
-    is_too_large(base.fails(&["config", "set", "max_tokens", "9000"], "invalid-setting"));
+    let set = base.fails(&["config", "set", "max_tokens", "9000"], "invalid-setting");
+    let told = is_too_large(set);
+    assert!(told.contains("nothing was written"), "{told}");
     assert_eq!(base.read("deaddrop.toml"), longest);
     base.write("deaddrop.toml", longest + "\n");
     for arguments in [&["status"][..], &["config", "show"]] {
@@ -63,7 +70,9 @@ fn settings_are_not_written_through_a_link_that_leads_out() {
     let base = Base::that_nobody_agrees_to();
     symlink(&theirs, base.at("deaddrop.toml")).unwrap();
     for arguments in [&["set", "max_tokens", "9001"][..], &["unset", "max_tokens"]] {
-        base.fails(&[&["config"], arguments].concat(), "invalid-setting").with_code(2);
+        let run = base.fails(&[&["config"], arguments].concat(), "invalid-setting").with_code(2);
+        let told = "a link that leads out of the base directory, to /";
+        assert!(run.message().contains(told), "{run:?}");
     }
     assert_eq!(fs::read_to_string(&theirs).unwrap(), "max_tokens = 9000\n");
     // One within stays a link.

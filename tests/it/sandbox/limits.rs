@@ -91,7 +91,11 @@ fn no_command_begins_on_a_full_disk() {
     let Some(scene) = Scene::new(Way::AsItIs) else { return };
     scene.base.write("deaddrop.toml", "sandbox.min_free_bytes = 1_000_000_000_000_000\n");
     let results = scene.run(&["touch ran"], &[]);
-    assert!(results.contains("(sandbox.min_free_bytes)"), "{results}");
+    assert!(
+        results.starts_with("[FAILED] RUN_COMMAND: Could not run 'touch ran': the disk has only "),
+        "{results}"
+    );
+    assert!(results.contains("are kept free (sandbox.min_free_bytes)"), "{results}");
     assert_eq!(scene.codes(), ["not-started"]);
     assert!(!scene.base.exists("workspace/ran"));
 }
@@ -132,6 +136,7 @@ fn a_command_that_fills_the_disk_is_ended_and_what_happened_is_written_down() {
             continue;
         }
         assert!(outbox.contains("\"code\":\"stopped\""), "{asked}: {said}{outbox}");
+        assert!(outbox.contains("it filled the disk, "), "{asked}: {said}{outbox}");
         assert!(outbox.contains("Output: begun"), "{asked}: {outbox}");
         // Less than is kept free is left: what makes room runs all the same.
         assert!(outbox.contains("Output: room\n"), "{asked}: {outbox}");
@@ -154,6 +159,7 @@ fn a_command_that_makes_too_many_files_is_ended_and_what_happened_is_written_dow
     let options = "size=512m,nr_inodes=3000";
     let Some((outbox, said)) = on_a_small_disk(&scene, options, &script) else { return };
     assert!(outbox.contains("\"code\":\"stopped\""), "{said}{outbox}");
+    assert!(outbox.contains("it made too many files: the disk had room for "), "{said}{outbox}");
     assert!(outbox.contains("Output: room\n"), "{said}{outbox}");
 }
 
