@@ -31,7 +31,7 @@ const HALTED: &str = "the run was halted by a failure of the system";
 const INTERRUPTED: &str = "the user stopped deaddrop";
 const UNREAD_WORDS: &str =
     "the user has said more than this reply answers (see PROMPT), so the session goes on";
-const PASSED_OVER: &str = "a whole tag of the reply was read as words or ignored (see the warnings), so the session goes on";
+const PASSED_OVER: &str = "a complete tag of the reply was read as words or ignored (see the warnings), so the session goes on";
 
 /// Executes a reply in `place`. A turn that stops to ask is continued by running it again with its outcomes
 /// so far as known.

@@ -72,7 +72,7 @@ impl Parser<'_> {
         if let Some(next) = next.filter(|next| next.left_over > 1) {
             let inner = self.number(next.token.line);
             let why = format!(
-                "on line {inner} another {name} opens within it, and there are more closing tags than that one needs"
+                "on line {inner} another {name} opens within it, and more than one closing tag follows"
             );
             self.end_unclear(token, &why, false);
             return None;
@@ -123,7 +123,7 @@ impl Parser<'_> {
         let (token, command) = (&found.token, found.token.command());
         if !attributes::is_word(word) {
             let why = format!(
-                "end=\"{}\" is no word that closes it: that is 1 to 64 letters, digits, - and _",
+                "end=\"{}\" cannot close a block: use 1 to 64 letters, digits, - and _",
                 brief(word)
             );
             self.end_unclear(token, &why, false);

@@ -10,7 +10,7 @@ use super::attributes;
 use super::catalogue::{COMMANDS, Command};
 use crate::protocol::Kind;
 
-/// What had to be overlooked to read a tag, as a set. Nothing of it changes what the tag says.
+/// The repairs needed to read a tag, as a set. None changes its meaning.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Decoration(u16);
 
@@ -31,10 +31,10 @@ impl Decoration {
     pub(super) const STRUCK: Self = Self(1 << 12);
     pub(super) const FENCE: Self = Self(1 << 13);
     /// What marks an item of a list, or a heading.
-    pub(super) const ITEM: Self = Self(0b1110);
+    pub(super) const ITEM: Self = Self(Self::HEADING.0 | Self::BULLET.0 | Self::NUMBER.0);
     /// What stands around a tag, and behind it as well.
-    const ENCLOSING: Self = Self(1 | 1 << 12 | 1 << 13);
-    const OF_LINE: Self = Self(0b1_1111 | 1 << 12);
+    const ENCLOSING: Self = Self(Self::EMPHASIS.0 | Self::STRUCK.0 | Self::FENCE.0);
+    const OF_LINE: Self = Self(Self::ITEM.0 | Self::EMPHASIS.0 | Self::QUOTED.0 | Self::STRUCK.0);
 
     const PHRASES: [(Self, &str); 14] = [
         (Self::EMPHASIS, "bold or code formatting around it"),
@@ -162,7 +162,7 @@ impl Token {
     }
 }
 
-/// What stands before the first sign of a line that is no decoration.
+/// The decoration at the start of a line.
 pub(super) struct Lead {
     pub(super) length: usize,
     pub(super) quote: u8,
@@ -183,7 +183,7 @@ pub(super) fn line_end(text: &str, at: usize) -> usize {
     memchr(b'\n', &text.as_bytes()[at..]).map_or(text.len(), |n| at + n)
 }
 
-/// The token that a line is, which begins at an offset; None where it is prose.
+/// The token at the start of a line, if there is one.
 pub(super) fn lex(text: &str, line: usize, end: usize) -> Option<Token> {
     let shown = &text[line..end];
     // Most lines are prose.
@@ -424,8 +424,10 @@ fn command_named(is_it: impl Fn(&str) -> bool) -> Option<u8> {
 
 /// Whether two words have the same letters.
 fn same(name: &str, word: &str) -> bool {
-    let letters = |text: &str| text.bytes().filter(u8::is_ascii_alphabetic).collect::<Vec<u8>>();
-    letters(name) == letters(word)
+    fn letters(text: &str) -> impl Iterator<Item = u8> {
+        text.bytes().filter(u8::is_ascii_alphabetic)
+    }
+    letters(name).eq(letters(word))
 }
 
 fn ends_name(c: char) -> bool {
@@ -604,7 +606,7 @@ fn unquoted(text: &str) -> impl Iterator<Item = (usize, u8)> {
 }
 
 /// Whether a tag ends where its line does, with no closing tag in it but in a value.
-pub(super) fn is_one_tag(tail: &str) -> bool {
+fn is_one_tag(tail: &str) -> bool {
     match end_of_tag(tail) {
         Some(end) if end < tail.len() => false,
         Some(_) => !unquoted(tail).any(|(at, byte)| byte == b'/' && tail[..at].ends_with('[')),

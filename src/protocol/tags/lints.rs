@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use memchr::{memchr, memchr_iter, memchr2, memchr3, memmem, memrchr};
+use memchr::{memchr, memchr_iter, memchr2, memmem, memrchr};
 use regex::Regex;
 use serde::Deserialize;
 
@@ -42,8 +42,9 @@ const ALL: [Lint; 2] =
     [(WarningKind::OwnClosingInBody, own_closing_tag), (WarningKind::CitationMark, citation)];
 
 /// Lints of bodies that are written to a file or run.
-const OF_CODE: [Lint; 5] = [
+const OF_CODE: [Lint; 6] = [
     (WarningKind::StrangeCharacters, strange_characters),
+    (WarningKind::StrangeCharacters, dash),
     (WarningKind::SignsKept, quotation_signs),
     (WarningKind::NumbersKept, numbers_above),
     (WarningKind::PageFurniture, page_furniture),
@@ -170,19 +171,8 @@ fn citation(body: &Body) -> Option<String> {
 fn strange_characters(body: &Body) -> Option<String> {
     /// How many characters are named.
     const MOST: usize = 16;
-    let bytes = body.text.as_bytes();
-    if body.text.is_ascii() && memchr3(8, 11, 27, bytes).or(memchr(b'\r', bytes)).is_none() {
-        return None;
-    }
-    let has_dash = body.kind == Kind::Run && memchr(0xe2, bytes).is_some();
-    let dashes = has_dash.then(|| PAGE.dash.find_iter(&body.text));
-    let dashes = dashes.into_iter().flatten().filter_map(|found| {
-        let c = found.as_str().trim_start_matches([' ', '\t']).chars().next()?;
-        Some((found.start(), c))
-    });
     let is_own = |c: char| body.is_prose() && PAGE.typography.contains(c);
-    let strange = strange(&body.text).filter(|(_, c)| !is_own(*c));
-    let mut found = strange.chain(dashes).peekable();
+    let mut found = strange(&body.text).filter(|(_, c)| !is_own(*c)).peekable();
     let line = body.line_of(found.peek()?.0);
     let mut names: Vec<String> = Vec::new();
     for (_, c) in found {
@@ -194,6 +184,18 @@ fn strange_characters(body: &Body) -> Option<String> {
     let names = names.join(", ");
     Some(format!(
         "the body contains {names} (first on line {line}), which a chat window may have inserted; it was kept as it is"
+    ))
+}
+
+/// A dash before a letter in a command, where an option has one or two hyphens: `ls —all`.
+fn dash(body: &Body) -> Option<String> {
+    memchr(0xe2, body.text.as_bytes()).filter(|_| body.kind == Kind::Run)?;
+    let found = PAGE.dash.find(&body.text)?;
+    let c = found.as_str().trim_start_matches([' ', '\t']).chars().next()?;
+    Some(format!(
+        "line {} contains U+{:04X} ({c}) where an option begins with - or --; it was kept as it is",
+        body.line_of(found.start()),
+        u32::from(c)
     ))
 }
 

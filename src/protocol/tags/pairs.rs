@@ -53,7 +53,12 @@ impl Marker {
     /// A warning about the line of a marker if it is written otherwise.
     fn repaired(self, line: &str, number: usize) -> Option<Warning> {
         let meant = Self(self.0, self.1.max(USUAL)).canonical();
-        let text = || format!("line {number} `{}` was read as {meant}", brief(line.trim()));
+        let hidden = if line.contains(is_zero_width) {
+            " (without the invisible characters on it)"
+        } else {
+            ""
+        };
+        let text = || format!("line {number} `{}` was read as {meant}{hidden}", brief(line.trim()));
         (line.trim_end() != meant).then(|| Warning::new(WarningKind::TagRepaired, text()))
     }
 }
@@ -186,7 +191,17 @@ pub(super) fn write(pairs: &[Replacement]) -> String {
 pub(super) fn resembling(body: &str, first: usize) -> Option<Wrong> {
     let (number, line) =
         (first..).zip(body.lines()).find(|(_, line)| resembled(line) == Some('<'))?;
-    let phrase = format!("line {number} `{}` begins no pair: {MARKERS}", brief(line.trim()));
+    let inner = line.trim_start_matches([' ', '\t']);
+    let why = if inner.len() < line.len() && is_beginning(inner) {
+        "is indented: markers begin at the start of their line, and the lines between them are as they are in the file".to_owned()
+    } else if line.contains(['&', '\\', '«']) {
+        format!(
+            "begins no pair: {MARKERS}; its signs arrived as entities, as « or with \\ before them: send the block in a fence (```), so that they stay as they are"
+        )
+    } else {
+        format!("begins no pair: {MARKERS}")
+    };
+    let phrase = format!("line {number} `{}` {why}", brief(line.trim()));
     Some(wrong(Mistake::SearchPairs, phrase))
 }
 

@@ -1,5 +1,4 @@
-//! Finds the blocks of a reply. Total: whatever the text, there is a list of steps, and the work is
-//! linear in its length.
+//! Finds the blocks of a reply. Never fails: every text gives a list of steps. The work is linear in its length.
 //!
 //! The lines outside bodies become items, in order. What is before a lost beginning of reasoning, or before a
 //! closing tag that is left over, is dropped again; where the end of a block is not known, nothing after it
@@ -29,7 +28,7 @@ use crate::protocol::{
 };
 
 /// What a reply without a block is told.
-pub(in crate::protocol) const NO_COMMAND: &str = "The reply holds no command, so nothing was done. A command begins a line with its tag; the shortest complete reply is three lines: [DONE], a summary, [/DONE]";
+pub(in crate::protocol) const NO_COMMAND: &str = "The reply contains no command, so nothing was done. A command begins a line with its tag; the shortest complete reply is three lines: [DONE], a summary, [/DONE]";
 
 /// A step has at most so many notes about what is between blocks; further ones are counted.
 const NOTES: usize = 8;
@@ -159,9 +158,9 @@ pub(super) struct Parser<'a> {
     pub(super) text: &'a str,
     /// The real path of the workspace, where that is known.
     workspace: Option<&'a str>,
-    /// Where the line begins that is read next, be it behind the end of reasoning.
+    /// Where reading goes on: the start of a line, or an offset behind the end of reasoning.
     pub(super) at: usize,
-    /// Where the line begins and ends that contains it, and how many tags were sought there.
+    /// The bounds of the current line.
     pub(super) begin: usize,
     pub(super) end: usize,
     /// Its markers, where they were looked at.
@@ -180,7 +179,7 @@ pub(super) struct Parser<'a> {
     pub(super) items: Vec<Item<'a>>,
     /// The commands that items had so far, as a set.
     pub(super) seen: u16,
-    /// The spans that are open, and where markers that end one are for the last time.
+    /// The open spans; and for each key, the offset of its last closing marker.
     pub(super) spans: Vec<Span>,
     pub(super) last_ends: Option<HashMap<String, usize>>,
     /// Bodies and spans that have ended, in order, none in another.
@@ -355,7 +354,7 @@ impl<'a> Parser<'a> {
         self.has_unquoted |= token.is_some_and(|token| token.is_unquoted_command());
         let takes_line = |token: Token| token.command.is_some() || token.kind == TokenKind::Result;
         let is_tag = token.is_some_and(takes_line) && self.spans.is_empty() && !is_quiet;
-        // Before a tag there is nothing but decoration.
+        // Markers count only where the line is no tag. A quiet line has nothing else.
         if !is_tag && self.markers(at) || is_quiet {
             return;
         }
@@ -573,7 +572,7 @@ impl<'a> Parser<'a> {
         }
         let told = steps.last_mut().map_or(&mut notes, |step| &mut step.warnings);
         if escaped * 2 > all {
-            let text = "most tags of the reply came with escaped characters (\\_), so its bodies may hold such too; they were kept as they are";
+            let text = "most tags of the reply arrived with escaped characters (\\_), so its bodies may contain some too; they were kept as they are";
             told.push(Warning::new(WarningKind::EscapedTags, text));
         }
         if ignored > 0 {
@@ -721,7 +720,7 @@ impl<'a> Parser<'a> {
 }
 
 /// The text between an opening tag and a closing one at the end of its line.
-pub(super) fn inline_body<'t>(after: &'t str, closing: &str, token: &Token) -> Option<&'t str> {
+fn inline_body<'t>(after: &'t str, closing: &str, token: &Token) -> Option<&'t str> {
     if let Some(body) = after.strip_suffix(closing) {
         return Some(body);
     }
@@ -758,7 +757,7 @@ fn in_doubt(token: &Token, closing: &str, first: &str) -> Option<String> {
     let named = first.strip_prefix('[').and_then(lexer::name).map(|name| name.command);
     let lexed = || lexer::lex(first, 0, first.len()).and_then(|second| second.command);
     if first.contains(closing) {
-        Some(format!("the text after the tag holds {closing}"))
+        Some(format!("the text after the tag contains {closing}"))
     } else if named.or_else(lexed) == token.command || first.starts_with("[/") {
         Some(format!("the text after the tag begins with [{}", token.command().name))
     } else {
@@ -780,7 +779,7 @@ mod tests {
             assert_eq!(reply.steps.len(), steps, "{text}");
             assert!(matches!(reply.steps[1].asks, Asks::Operation(_)), "{text}");
             let Asks::Invalid(invalid) = &reply.steps[0].asks else { panic!("{text}") };
-            assert!(invalid.reason.contains("`: the text after the tag holds [/"));
+            assert!(invalid.reason.contains("`: the text after the tag contains [/"));
             assert!(invalid.reason.contains("Correct form: ["), "{}", invalid.reason);
         }
     }

@@ -206,7 +206,7 @@ impl Parser<'_> {
     pub(super) fn outbox(&mut self, at: usize) {
         let (line, marker) = (self.number(at), self.shown(at));
         let text = format!(
-            "Nothing was carried out: line {line} is `{marker}`, so this is the message to the model, or the whole page of the chat, and its examples are no commands. Save the model's reply alone; a reply holds no such line outside of its commands"
+            "Nothing was carried out: line {line} is `{marker}`, so this is the message to the model, or the whole page of the chat, and its examples are no commands. Save only the model's reply; outside its commands, a reply contains no such line"
         );
         self.refuse_all(Mistake::Outbox, text, at);
         self.answers = None;
@@ -356,17 +356,18 @@ pub(super) fn is_of_outbox(line: &str) -> bool {
 fn shown_below(text: &str, lead: &str) -> usize {
     let quotes = lead.matches('>').count();
     // How far a line is indented, in columns, behind the signs of a quotation that the result has as well.
-    let indent = |line: &str| -> usize {
+    let indent = |line: &str, is_blank: fn(char) -> bool| -> usize {
         let mut inner = line;
         for _ in 0..quotes {
             if let Some(behind) = inner.trim_start().strip_prefix('>') {
                 inner = behind.strip_prefix(' ').unwrap_or(behind);
             }
         }
-        let blanks = inner.chars().take_while(|c| c.is_whitespace());
+        let blanks = inner.chars().take_while(|c| is_blank(*c));
         blanks.map(|c| if c == '\t' { 4 } else { 1 }).sum()
     };
-    let least = indent(lead) + 2;
+    // Of odd blanks it is not known how wide they are.
+    let least = indent(lead, |c| matches!(c, ' ' | '\t')) + 2;
     let (mut end, mut at, mut is_flat, mut shows) = (0, 0, true, false);
     for line in text.split_inclusive('\n') {
         at += line.len();
@@ -375,7 +376,7 @@ fn shown_below(text: &str, lead: &str) -> usize {
             is_flat = false;
             continue;
         }
-        let is_within = indent(line) >= least;
+        let is_within = indent(line, char::is_whitespace) >= least;
         shows |= is_flat && !is_within && inner.starts_with("Output:");
         if !(is_within || is_flat && shows) {
             break;

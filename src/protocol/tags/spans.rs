@@ -227,7 +227,7 @@ impl Parser<'_> {
         if self.ended {
             self.add_body(0..self.text.len());
             let text = format!(
-                "nothing before it was carried out either: line {line} ends thoughts whose beginning is missing"
+                "line {line} ends thoughts whose beginning is missing, so nothing before it was carried out either"
             );
             return self.note(marker.at, Warning::new(WarningKind::TagsInThoughts, text));
         }
