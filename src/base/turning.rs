@@ -286,7 +286,7 @@ impl Base {
         self.changed.insert(session.id.clone(), session.clone());
         self.journal.append(&Record::End.to_line())?;
         self.within_turn = false;
-        if self.journal.len() > JOURNAL_LIMIT {
+        if self.journal.size() > JOURNAL_LIMIT {
             self.empty_journal()?;
         }
         self.prune_if_needed();
@@ -313,7 +313,7 @@ impl Base {
         self.inbox.sync()?;
         self.approvals.sync()?;
         atomic::sync_folder(&self.config.outbox)?;
-        self.journal.rewrite([])?;
+        self.journal.clear()?;
         self.changed.clear();
         Ok(())
     }

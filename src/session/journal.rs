@@ -115,29 +115,18 @@ impl Journal {
     }
 
     /// How long the journal is, in bytes.
-    pub fn len(&self) -> u64 {
+    pub fn size(&self) -> u64 {
         self.end
     }
 
-    /// Whether it holds no record.
-    pub fn is_empty(&self) -> bool {
-        self.end == 0
-    }
-
-    /// Replaces all records by these, in one step.
-    pub fn rewrite<'a>(&mut self, payloads: impl IntoIterator<Item = &'a str>) -> Result<()> {
-        let mut bytes = Vec::new();
-        for payload in payloads {
-            let place = bytes.len() as u64;
-            bytes.extend_from_slice(line(place, place, payload).as_bytes());
-        }
-        let end = bytes.len() as u64;
-        bytes.resize(bytes.len() + usize::try_from(ROOM).unwrap_or_default(), 0);
-        atomic::write_private(&self.path, &bytes)?;
+    /// Removes all records, in one step.
+    pub fn clear(&mut self) -> Result<()> {
+        let room = vec![0; usize::try_from(ROOM).unwrap_or_default()];
+        atomic::write_private(&self.path, &room)?;
         let fail = |e| Error::io("open the journal", &self.path, e);
         self.file =
             atomic::open_own(File::options().read(true).write(true), &self.path).map_err(fail)?;
-        (self.end, self.synced, self.room) = (end, end, bytes.len() as u64);
+        (self.end, self.synced, self.room) = (0, 0, room.len() as u64);
         self.torn = false;
         Ok(())
     }
@@ -338,7 +327,7 @@ mod tests {
         assert!(payloads.is_empty());
         journal.append("one").unwrap();
         journal.sync().unwrap();
-        let end = usize::try_from(journal.len()).unwrap();
+        let end = usize::try_from(journal.size()).unwrap();
         journal.append("two").unwrap();
         drop(journal);
         let mut bytes = std::fs::read(&path).unwrap();
@@ -351,7 +340,9 @@ mod tests {
         journal.append("three").unwrap();
         journal.sync().unwrap();
         assert_eq!(Journal::open(&path).unwrap().1, ["one", "three"]);
-        journal.rewrite(["four"]).unwrap();
+        journal.clear().unwrap();
+        assert_eq!(Journal::open(&path).unwrap().1, [] as [&str; 0]);
+        journal.append("four").unwrap();
         journal.append("five").unwrap();
         assert_eq!(Journal::open(&path).unwrap().1, ["four", "five"]);
 

@@ -11,7 +11,7 @@ use memchr::{memchr, memchr_iter, memmem, memrchr};
 use regex::{Regex, RegexSet};
 use serde::Deserialize;
 
-use super::FileKind;
+use super::{FileKind, pattern};
 use crate::protocol::{RelPath, Replacement};
 use crate::secrets;
 
@@ -140,9 +140,9 @@ impl Loss {
 /// The table of patterns; see `data/elision.toml`.
 #[derive(Deserialize)]
 struct Table {
-    #[serde(deserialize_with = "regex")]
+    #[serde(deserialize_with = "pattern")]
     anchors: Regex,
-    #[serde(deserialize_with = "regex")]
+    #[serde(deserialize_with = "pattern")]
     comment: Regex,
     skipped: Vec<String>,
     names: BTreeMap<String, String>,
@@ -163,18 +163,14 @@ struct Pattern {
 struct Content {
     #[serde(default)]
     extensions: Vec<String>,
-    #[serde(deserialize_with = "regex")]
+    #[serde(deserialize_with = "pattern")]
     scene: Regex,
-    #[serde(default, deserialize_with = "optional_regex")]
+    #[serde(default, deserialize_with = "optional_pattern")]
     between: Option<Regex>,
 }
 
-fn regex<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Regex, D::Error> {
-    Regex::new(&String::deserialize(from)?).map_err(serde::de::Error::custom)
-}
-
-fn optional_regex<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Regex>, D::Error> {
-    regex(from).map(Some)
+fn optional_pattern<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Regex>, D::Error> {
+    pattern(from).map(Some)
 }
 
 static TABLE: LazyLock<Table> =

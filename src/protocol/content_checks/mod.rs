@@ -7,5 +7,13 @@ pub(in crate::protocol) mod fence;
 mod file_kind;
 pub(in crate::protocol) mod gutter;
 
+use regex::Regex;
+use serde::de::{Deserialize, Deserializer, Error};
+
 pub(in crate::protocol) use file_kind::FileKind;
 pub(crate) use file_kind::{is_code, may_be_patch};
+
+/// Reads a pattern of a table.
+pub(in crate::protocol) fn pattern<'de, D: Deserializer<'de>>(from: D) -> Result<Regex, D::Error> {
+    Regex::new(&String::deserialize(from)?).map_err(D::Error::custom)
+}

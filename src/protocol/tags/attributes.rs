@@ -13,7 +13,8 @@ use serde::Deserialize;
 
 use super::catalogue::Command;
 use super::lexer::{Decoration, is_zero_width};
-use super::wrong::{Refused, Wrong, pattern, wrong};
+use super::wrong::{Refused, Wrong, wrong};
+use crate::protocol::content_checks::pattern;
 pub(super) use crate::protocol::mistake::brief;
 use crate::protocol::{Kind, Mistake, Warning, WarningKind};
 

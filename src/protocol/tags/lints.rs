@@ -9,9 +9,8 @@ use serde::Deserialize;
 
 use super::body::Body;
 use super::catalogue::COMMANDS;
-use super::wrong::pattern;
-use crate::protocol::content_checks::FileKind;
 use crate::protocol::content_checks::fence::fence_of;
+use crate::protocol::content_checks::{FileKind, pattern};
 use crate::protocol::mistake::brief;
 use crate::protocol::{Kind, Warning, WarningKind};
 

@@ -6,7 +6,8 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde::Deserialize;
 
-use super::wrong::{Fault, Refused, pattern, wrong};
+use super::wrong::{Fault, Refused, wrong};
+use crate::protocol::content_checks::pattern;
 use crate::protocol::mistake::brief;
 use crate::protocol::{Kind, Mistake, RelPath, Warning, WarningKind};
 

@@ -2,8 +2,8 @@
 
 use regex::Regex;
 use serde::Deserialize;
-use serde::de::{Deserializer, Error};
 
+use crate::protocol::content_checks::pattern;
 pub(in crate::protocol) use crate::protocol::mistake::Problem as Wrong;
 use crate::protocol::{Kind, Mistake, PathFault};
 
@@ -41,9 +41,4 @@ pub(super) struct Refused {
     /// Whether a path is refused also after `./`.
     #[serde(default)]
     pub(super) always: bool,
-}
-
-/// Reads a pattern of a table.
-pub(super) fn pattern<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Regex, D::Error> {
-    Regex::new(&String::deserialize(deserializer)?).map_err(D::Error::custom)
 }
