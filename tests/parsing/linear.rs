@@ -138,13 +138,34 @@ fn replies_of_64_mib_are_read_in_linear_time() {
 #[test]
 fn many_more_shapes_are_read_in_linear_time() {
     // Each length of all shapes is made once: making them takes as long as reading them.
-    let all = |bytes| [hostile_replies(bytes), nearly_tags(bytes)].concat();
+    let all = |bytes| [hostile_replies(bytes), many_on_a_line(bytes), nearly_tags(bytes)].concat();
     let [short, long] = [16 * KIB, 256 * KIB];
     for (few, many) in all(short).into_iter().zip(all(long)) {
         let name: String = few.chars().take(40).collect();
         let shape = |bytes| if bytes == short { few.clone() } else { many.clone() };
         is_flat(&name, &[short, long], &shape, tags);
     }
+}
+
+/// Replies in which each tag or marker may cost the rest of its line, or all before it.
+fn many_on_a_line(bytes: usize) -> Vec<String> {
+    let opening = "[CREATE_FILE path=\"a\"]\n";
+    let many = |piece: &str| piece.repeat(bytes / piece.len());
+    vec![
+        format!("<think>\n{}</think>\n", many("[DONE] x\n")),
+        format!("<!--\n{}</think>\n[/DONE end=\"E\"]\n-->\n", many("[DONE end=\"E\"] x\n")),
+        format!("{}[OK] MESSAGE: x\nOutput: x\n{}", many(" "), many("a\n")),
+        many("‹!--"),
+        format!("x {}", many("</b>")),
+        format!("{}x{}", many(" "), many("</b>y")),
+        format!("{opening}{}{}\n[/CREATE_FILE]", many(" "), many("[/CREATE_FILE] x")),
+        format!("{opening}{}{}\n[/CREATE_FILE]", many("[/CREATE_FILE] x"), many(" ")),
+        format!("[CREATE_FILE path=\"a\" end=\"T\"]\n{}", many("[/CREATE_FILE end=[](")),
+        format!("[READ_FILE path=\"a\"]\n{}", many("[/DONE]\n")),
+        format!("{}{}", many("[READ_FILE path=\"a\"]\n"), many("[/DONE]\n")),
+        many("[REPLY session=\"a\" sequence=\"1\"] x\n"),
+        many("[FOO_BAR]\n"),
+    ]
 }
 
 /// Replies that take a careless reader more than linear time, of about this many bytes.
@@ -181,19 +202,6 @@ fn hostile_replies(bytes: usize) -> Vec<String> {
         format!("[OK] MESSAGE: x\n{}", many("  [OK] MESSAGE: x\n")),
         many("<think>[DONE]</think>\n"),
         many("<think>\n"),
-        format!("<think>\n{}</think>\n", many("[DONE] x\n")),
-        format!("<!--\n{}</think>\n[/DONE end=\"E\"]\n-->\n", many("[DONE end=\"E\"] x\n")),
-        format!("{}[OK] MESSAGE: x\nOutput: x\n{}", many(" "), many("a\n")),
-        many("‹!--"),
-        format!("x {}", many("</b>")),
-        format!("{}x{}", many(" "), many("</b>y")),
-        format!("{opening}{}{}\n[/CREATE_FILE]", many(" "), many("[/CREATE_FILE] x")),
-        format!("{opening}{}{}\n[/CREATE_FILE]", many("[/CREATE_FILE] x"), many(" ")),
-        format!("[CREATE_FILE path=\"a\" end=\"T\"]\n{}", many("[/CREATE_FILE end=[](")),
-        format!("[READ_FILE path=\"a\"]\n{}", many("[/DONE]\n")),
-        format!("{}{}", many("[READ_FILE path=\"a\"]\n"), many("[/DONE]\n")),
-        many("[REPLY session=\"a\" sequence=\"1\"] x\n"),
-        many("[FOO_BAR]\n"),
         many("</think>"),
         many(" === PROMPT === "),
         many("[\\_"),
