@@ -45,9 +45,11 @@ fn a_reply_finds_its_session_among_several() {
     base.write(&format!("inbox/{ID}.txt"), reply(OTHER, "third"));
     daemon.wait_for(&format!("{ID}.txt was moved to inbox/rejected: "));
     daemon.stop();
+    assert!(base.read("inbox/rejected/s.txt.why.txt").contains("there is none of that name"));
     base.fails(&["apply", "inbox/rejected/s.txt"], "no-session");
     let why = base.read(&format!("inbox/rejected/{ID}.txt.why.txt"));
-    assert!(why.contains(ID) && why.contains(OTHER), "{why}");
+    assert!(why.contains(&format!("its name that it is for {ID}")), "{why}");
+    assert!(why.contains(OTHER), "{why}");
     assert_eq!(base.read("workspace/log"), "first\nsecond\n");
     // Without the line nobody knows.
     base.run_with(&["apply"], append("x")).with_code(2);
@@ -60,14 +62,15 @@ fn a_reply_to_an_older_outbox_is_held_until_it_is_forced() {
     base.run_with(&["apply"], &old).ok();
     // The same again names an outbox that is not the newest any more.
     let run = base.fails_with(&["apply"], &old, "outdated-reply").with_code(1);
-    assert!(run.message().contains("--force"), "{run:?}");
+    assert!(run.message().contains("it answers message 1 of session"), "{run:?}");
+    assert!(run.message().contains("again with --force"), "{run:?}");
     base.run_with(&["apply", "--again"], &old).with_code(1);
 
     let daemon = base.serve(&["resume"]);
     base.write("inbox/r.txt", &old);
-    daemon.wait_for("r.txt was moved to inbox/held: ");
+    daemon.wait_for("r.txt was moved to inbox/held: it answers message 1");
     base.write("inbox/s.txt", old.replace("sequence=\"1\"", "sequence=\"9\""));
-    daemon.wait_for("s.txt was moved to inbox/held: ");
+    daemon.wait_for("s.txt was moved to inbox/held: it says that it answers message 9");
     daemon.stop();
     base.fails(&["apply", "inbox/held/r.txt"], "outdated-reply");
     base.fails(&["apply", "inbox/held/s.txt"], "unknown-outbox");

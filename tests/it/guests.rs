@@ -252,6 +252,9 @@ fn a_reply_is_checked_without_the_guest() {
     let told = pair.host.check(reply, 1);
     assert_eq!(told["errorsByKind"], json!({ "path-refused": 1 }));
     assert_eq!(told["files"], Value::Null, "a guest is not looked at");
+    let told = pair.host.run_with(&["check", "-"], reply).with_code(1).stdout;
+    assert!(told.contains("would write 'a' in the guest, which is not looked at"), "{told}");
+    assert!(told.contains("REJECTED"), "{told}");
 }
 
 #[test]

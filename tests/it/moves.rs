@@ -11,7 +11,8 @@ fn an_approval_of_a_move_is_of_both_ends_and_of_what_is_in_it() {
         let reply = "[MOVE_FILE path=\"sub\" to=\"way/sub\"]\n";
         base.run_with(&["apply", "-"], reply).with_code(3);
         base.sh(change);
-        base.run(&["approve"]).with_code(3);
+        let run = base.run(&["approve"]).with_code(3);
+        assert!(run.stderr.contains("It has changed since it was approved"), "{change}: {run:?}");
         assert!(base.exists("workspace/sub/.envrc"));
         base.run(&["approve"]).ok();
         assert!(!base.exists("workspace/sub") && base.exists("workspace/way/sub/.envrc"));
@@ -27,7 +28,15 @@ fn check_tells_what_a_move_would_do() {
     let said = format!("{}{}", run.stdout, run.stderr);
     let codes = codes(&base.check(reply, 1)["commands"]);
     assert_eq!(codes, ["ok", "ok", "file-not-found", "ok", "failed", "ok", "ok"]);
-    for told in ["move 'a' to 'new/c'\n", "edit 'new/c' (replace line 1 by 1 line"] {
+    for told in [
+        "move 'a' to 'new/c'\n",
+        "edit 'new/c' (replace line 1 by 1 line",
+        "File 'a' not found",
+        "would list 'new'",
+        "The pattern is no regular expression",
+        "would move 'd' to 'e'",
+        "depends on what is moved before",
+    ] {
         assert!(said.contains(told), "{told}: {said}");
     }
     assert!(base.exists("workspace/a") && !base.exists("workspace/new"));

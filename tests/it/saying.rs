@@ -31,6 +31,7 @@ fn words_stand_at_the_end_of_the_newest_outbox_which_is_as_it_was_before_them() 
     base.write("workspace/new.txt", "made after the outbox\n");
     let run = base.run(&["say", "Use", "tabs"]).ok();
     assert_eq!(run.stdout, format!("outbox/{ID}_seq0001.txt\n"));
+    assert!(run.stderr.contains("copy it again if you have pasted it already"), "{run:?}");
     let second = base.outbox(1);
     let kept = first.rsplit_once("\nFirst line of your reply").unwrap().0;
     assert!(second.starts_with(kept) && second.contains(ADDS), "{second}");
@@ -79,8 +80,12 @@ fn a_reply_that_does_not_know_the_words_ends_no_session() {
         let done = DONE.replace("[DONE]", &format!("[DONE{condition}]"));
         let reply = if keeps { keyed(&first, &done) } else { done };
         assert_eq!(codes(&base.check(&reply, 0)["commands"]), ["ineffective-done"]);
+        let looked = base.run_with(&["check"], &reply).ok();
+        assert!(looked.stdout.contains("the user has said more"), "{looked:?}");
         let turn = base.turn(&reply);
         assert_eq!(turn.codes(), ["ineffective-done"]);
+        let why = turn.json["results"][0]["summary"].as_str().unwrap();
+        assert!(why.contains("the user has said more than this reply answers"), "{why}");
         assert_eq!(status(&base)["isComplete"], false);
         let outbox = turn.outbox;
         let told = if keeps { "The user says:\n  Use tabs\n" } else { AGAIN };
@@ -105,7 +110,9 @@ fn words_said_while_a_turn_waits_keep_its_session_open() {
     base.write("workspace/temp/a", "x\n");
     let asks = format!("[RUN_COMMAND]\nrm -r temp\n[/RUN_COMMAND]\n{DONE}");
     base.run_with(&["apply", "-"], asks).with_code(3);
-    base.run(&["say", "Use tabs"]).ok();
+    let run = base.run(&["say", "Use tabs"]).ok();
+    let told = "Outbox 2 of session a1b2c3d4 will say it, after your decision";
+    assert!(run.stderr.contains(told), "{run:?}");
     assert_eq!(status(&base)["toSay"], serde_json::json!(["Use tabs"]));
     base.run(&["approve"]).ok();
     assert!(prompt(&base.outbox(2)).contains("The user says:\n  Use tabs\n"));
@@ -174,7 +181,8 @@ fn an_outbox_that_is_full_or_not_as_it_was_written_stays_and_the_next_one_says_i
         let path = format!("outbox/{ID}_seq0001.txt");
         base.write(&path, format!("{}{change}", base.outbox(1)));
         let before = base.outbox(1);
-        base.run(&["--max-tokens", "6000", "say", "Use tabs"]).ok();
+        let run = base.run(&["--max-tokens", "6000", "say", "Use tabs"]).ok();
+        assert!(run.stderr.contains("Outbox 2 of session a1b2c3d4 will say it"), "{run:?}");
         assert_eq!(base.outbox(1), before);
         assert_eq!(status(&base)["toSay"], serde_json::json!(["Use tabs"]));
         assert!(prompt(&base.apply(MESSAGE)).contains("The user says:\n  Use tabs\n"));
@@ -197,7 +205,7 @@ fn a_secret_in_the_persons_own_words_goes_out_and_is_warned_of() {
     let base = Base::new();
     // Made here, so that no file of the project holds what looks like a key.
     let key = format!("{}{}", "AKIA", "Q3EGRAZBXS4JKTPN");
-    let told = "AWS key in";
+    let told = "shown in the outbox, as you wrote it: AWS key in";
     let task = format!("Find out why\n{key} is refused");
     let run = base.run(&["new", "--no-watch", "--id", ID, &task]).ok();
     assert!(run.stderr.contains(&format!("{told} your task, line 2")), "{run:?}");

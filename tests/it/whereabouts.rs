@@ -17,7 +17,7 @@ fn the_nearest_base_directory_upwards_is_meant() {
         folder.join(format!(".deaddrop/outbox/{ID}_seq0001.txt")).to_str().unwrap()
     );
     let first = run.stderr.lines().next().unwrap();
-    assert!(first.contains(folder.to_str().unwrap()), "{run:?}");
+    assert_eq!(first, format!("In the base directory {}:", folder.display()), "{run:?}");
     // What the person types is relative to where they are.
     base.write("src/reply.txt", "[CREATE_FILE path=\"made\"]\nx\n[/CREATE_FILE]\n");
     let run = run_in(&base, "src/deep", &["apply", "../reply.txt"]).ok();
@@ -42,6 +42,7 @@ fn the_nearest_base_directory_upwards_is_meant() {
     for made in ["workspace/w", "workspace/f"] {
         let run = run_in(&base, made, &["status", "--json"]).with_code(2);
         assert_eq!(run.error()["code"], "invalid-setting", "{run:?}");
+        assert!(run.message().contains("where replies and commands write"), "{run:?}");
     }
 }
 
@@ -63,10 +64,13 @@ fn where_there_is_none_commands_say_so() {
         &["daemon", "status"],
     ] {
         let run = base.fails(command, "no-project").with_code(5);
-        assert!(run.message().contains("`deaddrop init`"), "{command:?}: {run:?}");
+        let told = run.message();
+        assert!(told.contains("there is no base directory here ("), "{command:?}: {told}");
+        assert!(told.contains("`deaddrop init`"), "{command:?}: {told}");
     }
     let run = base.run(&["sessions"]).ok();
-    assert!(run.stdout.is_empty() && !run.stderr.is_empty(), "{run:?}");
+    assert_eq!(run.stdout, "");
+    assert!(run.stderr.contains("There is no base directory here or above"), "{run:?}");
     base.run(&["config", "show"]).ok();
     assert_eq!(base.names("."), [] as [&str; 0]);
 }
@@ -89,10 +93,18 @@ fn a_base_directory_of_somebody_else_is_refused() {
             let well =
                 |what: &str| &found.iter().find(|line| line["what"] == what).unwrap()["well"];
             assert_eq!(found[0]["what"], "base directory");
-            assert!(found[0]["told"].as_str().unwrap().contains("(60123)"), "{found:?}");
+            let told = found[0]["told"].as_str().unwrap();
+            assert!(told.contains("belongs to another user (60123)"), "{found:?}");
             assert_eq!([well("workspace"), well("guest")], [true, false], "{found:?}");
+            let asked = found.iter().find(|line| line["what"] == "guest").unwrap();
+            let told = asked["told"].as_str().unwrap();
+            assert!(told.ends_with(" was not asked: what is wrong above comes first"), "{told}");
+            let shown = run_in(&base, folder, &[command]).with_code(1).stdout;
+            assert!(shown.starts_with("NO  base directory   "), "{shown}");
+            assert!(shown.contains("\nok  workspace "), "{shown}");
         } else {
-            assert!(run.with_code(2).message().contains("(60123)"));
+            let told = run.with_code(2).message();
+            assert!(told.contains("belongs to another user (60123)"), "{told}");
         }
         assert!(!base.exists("ran") && !base.exists("src/ran"));
     }
@@ -135,7 +147,7 @@ fn a_search_ends_with_the_file_system() {
         }
     }
     let said = String::from_utf8(run(&["sessions"]).unwrap().stderr).unwrap();
-    assert!(said.contains("base directory"), "{said}");
+    assert!(said.contains("no base directory here or above"), "{said}");
     let run = run_in(&base, "src/deep", &["sessions"]).ok();
-    assert_ne!(run.stderr, said, "{run:?}");
+    assert!(!run.stderr.contains("no base directory"), "{run:?}");
 }
