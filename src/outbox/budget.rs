@@ -111,6 +111,8 @@ pub(super) fn first_lines(text: &str, limit: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
 
     #[test]
@@ -125,12 +127,23 @@ mod tests {
 
     #[test]
     fn the_greatest_limit_that_fits_is_nearly_found() {
+        // Rendering is what costs, so it is done no more often than the limit is doubled and halved.
+        let renders = Cell::new(0);
         let greatest = |room, render: &dyn Fn(usize) -> String| {
-            greatest_limit(room, |text| text.split_whitespace().count(), render)
+            renders.set(0);
+            let count = |text: &str| text.split_whitespace().count();
+            let found = greatest_limit(room, count, |limit| {
+                renders.set(renders.get() + 1);
+                render(limit)
+            });
+            let doubled = (LARGEST_TEXT / FIRST_LIMIT).ilog2() as usize + 1;
+            assert!(renders.get() <= 1 + doubled + STEPS, "{room}: {} renders", renders.get());
+            found
         };
         let words = |limit: usize| "word ".repeat(10 + limit.min(5_000));
         let found = greatest(200, &words).unwrap();
         assert!((180..=190).contains(&found), "{found}");
+        assert!(renders.get() <= 11, "{} renders", renders.get());
         assert_eq!(greatest(10, &words), Some(0));
         assert_eq!(greatest(5_010, &words), Some(LARGEST_TEXT));
         assert_eq!(greatest(5, &words), None);
@@ -138,6 +151,15 @@ mod tests {
         let two = |limit: usize| "word ".repeat(limit.min(1_000) + limit.min(5));
         let found = greatest(105, &two).unwrap();
         assert!((96..=100).contains(&found), "{found}");
+        // Small files stay whole, and large ones share what is left evenly.
+        let files = [10, 500, 20, 900].map(|lines| "word\n".repeat(lines));
+        let shown = |limit| files.each_ref().map(|text| contents_within(text, limit));
+        let lines = |limit| shown(limit).map(|text| text.lines().count());
+        let [first, large, small, larger] = lines(greatest(130, &|n| shown(n).concat()).unwrap());
+        assert_eq!((first, small), (10, 20));
+        assert!(large == larger && (48..=50).contains(&large), "{large}, {larger}");
+        assert_eq!(greatest(1_430, &|n| shown(n).concat()), Some(LARGEST_TEXT));
+        assert_eq!(lines(LARGEST_TEXT), [10, 500, 20, 900]);
         // Nothing may be longer than something.
         let text = |limit: usize| "word ".repeat(if limit < 50 { 300 } else { limit });
         assert!(greatest(400, &text).is_some_and(|limit| (380..=400).contains(&limit)));

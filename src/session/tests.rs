@@ -6,6 +6,7 @@ use super::journal;
 use super::log;
 use super::record::History;
 use super::store::Store;
+use super::{run_id, run_stem};
 use crate::protocol::{Detail, Effect, Ending, Kind, RelPath};
 
 const ID: &str = "308d0b68";
@@ -50,16 +51,17 @@ fn a_stored_session_is_read_and_written_with_the_same_values() {
     assert_eq!(after["lastResults"][3]["summary"], reason.as_str());
     for value in [&mut before, &mut after] {
         value["lastResults"][3] = serde_json::Value::Null;
-        // Which lines of a newer version were seen is written in another way now.
-        for seen in value["seen"].as_object_mut().unwrap().values_mut() {
-            seen.as_object_mut().unwrap().remove("newer");
-        }
     }
-    assert_eq!(without_defaults(before), without_defaults(after));
+    // Which lines of a newer version were seen is written in another way now.
+    for seen in before["seen"].as_object_mut().unwrap().values_mut() {
+        seen.as_object_mut().unwrap().remove("newer");
+    }
+    assert_kept(&before, &after, "session");
 }
 
-/// JSON without fields that have their default value, which are written and need not be there.
-fn without_defaults(value: serde_json::Value) -> serde_json::Value {
+/// That all of `before` is in `after`, where only fields with their default value may be added.
+#[track_caller]
+fn assert_kept(before: &serde_json::Value, after: &serde_json::Value, at: &str) {
     use serde_json::Value;
     let is_default = |value: &Value| {
         value.is_null()
@@ -70,13 +72,23 @@ fn without_defaults(value: serde_json::Value) -> serde_json::Value {
             || value.as_object().is_some_and(serde_json::Map::is_empty)
             || value.get("count") == Some(&Value::from(0))
     };
-    match value {
-        Value::Object(fields) => {
-            let fields = fields.into_iter().map(|(name, value)| (name, without_defaults(value)));
-            fields.filter(|(_, value)| !is_default(value)).collect()
+    match (before, after) {
+        (Value::Object(before), Value::Object(after)) => {
+            for (name, value) in before {
+                assert!(after.contains_key(name), "{at}.{name} is gone");
+                assert_kept(value, &after[name], &format!("{at}.{name}"));
+            }
+            for (name, value) in after.iter().filter(|(name, _)| !before.contains_key(*name)) {
+                assert!(is_default(value), "{at}.{name} is new: {value}");
+            }
         }
-        Value::Array(values) => values.into_iter().map(without_defaults).collect(),
-        value => value,
+        (Value::Array(before), Value::Array(after)) => {
+            assert_eq!(before.len(), after.len(), "{at}");
+            for (n, (before, after)) in before.iter().zip(after).enumerate() {
+                assert_kept(before, after, &format!("{at}[{n}]"));
+            }
+        }
+        _ => assert_eq!(before, after, "{at}"),
     }
 }
 
@@ -114,10 +126,29 @@ fn a_stored_log_is_read() {
     assert_eq!(log::restore(folder.path(), ID, vec![missing]).unwrap(), 1);
     assert_eq!(log::read(folder.path(), ID).unwrap(), entries);
     let written = fs::read_to_string(folder.path().join(format!("{ID}.log"))).unwrap();
-    let values = |text: &str| -> Vec<serde_json::Value> {
-        text.lines().map(|line| without_defaults(serde_json::from_str(line).unwrap())).collect()
+    let values = |text: &str| -> serde_json::Value {
+        text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()).collect()
     };
-    assert_eq!(values(&written), values(LOG));
+    assert_kept(&values(LOG), &values(&written), "log");
+}
+
+#[test]
+fn only_a_name_with_an_id_is_that_of_a_run() {
+    assert_eq!(run_id("run_a1b2c3d4"), Some("a1b2c3d4"));
+    assert_eq!(run_id(&run_stem(ID)), Some(ID));
+    for name in [
+        "",
+        "run_",
+        "a1b2c3d4",
+        "RUN_a1b2c3d4",
+        "run_../x",
+        "run_a/b",
+        "run_a b",
+        "run_é",
+        "run_a\0",
+    ] {
+        assert_eq!(run_id(name), None, "{name:?}");
+    }
 }
 
 #[test]

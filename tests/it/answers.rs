@@ -45,6 +45,7 @@ fn a_reply_finds_its_session_among_several() {
     base.write(&format!("inbox/{ID}.txt"), reply(OTHER, "third"));
     daemon.wait_for(&format!("{ID}.txt was moved to inbox/rejected: "));
     daemon.stop();
+    assert!(base.read("inbox/rejected/s.txt.why.txt").contains("there is none of that name"));
     base.fails(&["apply", "inbox/rejected/s.txt"], "no-session");
     assert!(base.read("inbox/rejected/s.txt.why.txt").contains("there is none of that name"));
     let why = base.read(&format!("inbox/rejected/{ID}.txt.why.txt"));

@@ -35,13 +35,14 @@ fn a_turn_that_asks_stops_there_until_it_is_approved() {
     assert!(base.exists("workspace/temp/a") && !base.exists("outbox/a1b2c3d4_seq0002.txt"));
 
     let status = base.run(&["status"]).ok().stdout;
-    assert!(status.contains("a1b2c3d4: waits for you\n"), "{status}");
-    assert!(status.contains("rm -r temp") && status.contains("Created 'before'"), "{status}");
+    assert!(status.contains("a1b2c3d4: waits for you\n") && status.contains("rm -r temp"));
+    assert!(status.contains("Created 'before'"), "{status}");
     assert!(base.run(&["sessions"]).ok().stdout.contains("a1b2c3d4  waits for you  "));
     assert_eq!(base.json(&["sessions"])["waiting"]["operation"], id.as_str());
     let doctor = base.finding("decisions");
-    let told = "1 waits for your decision (a1b2c3d4); ";
-    assert!(doctor["told"].as_str().unwrap().contains(told), "{doctor}");
+    let told = doctor["told"].as_str().unwrap();
+    assert!(told.starts_with("1 waits for your decision (a1b2c3d4); "), "{doctor}");
+    assert_eq!((&doctor["well"], &doctor["fault"]), (&false.into(), &false.into()), "{doctor}");
     let waiting = base.waiting(ID);
     assert_eq!(waiting["command"], "rm -r temp");
     assert_eq!(waiting["kind"], "RUN_COMMAND");

@@ -68,16 +68,23 @@ fn status_tells_how_a_session_stands() {
     base.apply("[RUN_COMMAND]\nexit 3\n[/RUN_COMMAND]\n");
     base.run(&["say", "Hurry"]).ok();
     let run = base.run(&["status"]).ok();
-    for told in ["A task\n", "outbox/a1b2c3d4_seq0002.txt\n", "'exit 3'", "Hurry"] {
+    for told in [
+        "Session a1b2c3d4: open, waiting for a reply\n",
+        "A task\n",
+        "outbox/a1b2c3d4_seq0002.txt\n",
+        "Ran 'exit 3' (exit code 3)",
+        "Hurry",
+    ] {
         assert!(run.stdout.contains(told), "{told} in {}", run.stdout);
     }
     let told = json(&base.run(&["status", ID, "--json"]).ok().stdout);
     assert_eq!(told["results"][0]["command"], "RUN_COMMAND");
+    assert_eq!(told["results"][0]["success"], false);
     assert_eq!(told["results"][0]["code"], "exit-status");
     assert_eq!(told["outbox"], "outbox/a1b2c3d4_seq0002.txt");
 
     base.sh("rm outbox/*2.txt");
-    assert!(base.run(&["status"]).ok().stdout.contains("(missing; `deaddrop resume`"));
+    assert!(base.run(&["status"]).ok().stdout.contains("(missing; `deaddrop resume` writes it)"));
     // It tells what was said and may not have been read; then the session can end.
     base.apply(MESSAGE);
     base.run_with(&["apply"], "[DONE]\nWell\n[/DONE]\n").ok();
@@ -106,17 +113,18 @@ fn a_damaged_session_is_named_and_hides_no_other() {
     base.write(&format!("sessions/{OTHER}.json"), "{\"sessionId\": ");
     let run = base.run(&["sessions"]).with_code(1);
     assert!(run.stdout.contains(ID), "{run:?}");
-    assert!(run.stderr.contains(&format!("{OTHER}.json")), "{run:?}");
+    assert!(run.stderr.contains(&format!("{OTHER}.json is damaged")), "{run:?}");
     for command in [&["status"][..], &["show"], &["resume", "--no-watch"]] {
         base.run(command).ok();
     }
     // It may be open, too, so nobody guesses that the other is meant.
-    base.fails(&["say", "Hello"], "several-sessions").with_code(2);
+    let run = base.fails(&["say", "Hello"], "several-sessions").with_code(2);
+    assert!(run.message().contains("a damaged one"), "{run:?}");
     base.run(&["say", "--session", ID, "Hello"]).ok();
     base.apply(MESSAGE);
     for command in [&["status", OTHER][..], &["resume", OTHER], &["say", "--session", OTHER, "x"]] {
         let run = base.fails(command, "damaged-session").with_code(1);
-        assert!(run.message().contains(&format!("{OTHER}.json")), "{run:?}");
+        assert!(run.message().contains(&format!("{OTHER}.json is damaged")), "{run:?}");
     }
     assert_eq!(base.read(&format!("sessions/{OTHER}.json")), "{\"sessionId\": ");
 }
@@ -127,7 +135,8 @@ fn a_damaged_session_is_named_where_no_other_is_open() {
     base.write(&format!("sessions/{OTHER}.json"), "");
     for command in [&["resume"][..], &["status"], &["say", "Hello"], &["apply"]] {
         let run = base.fails(command, "damaged-session");
-        assert!(run.message().contains(&format!("{OTHER}.json")), "{command:?} {run:?}");
+        let told = run.message();
+        assert!(told.contains(&format!("{OTHER}.json is damaged")), "{command:?} {told}");
     }
 }
 
@@ -146,6 +155,7 @@ fn the_doctor_tells_what_is_well_and_what_to_do_about_the_rest() {
     for what in ["journal", "lock", "watching", "commands", "disk", "session files", "decisions"] {
         assert!(run.stdout.contains(&format!("ok  {what} ")), "{what}: {run:?}");
     }
+    assert!(run.stdout.contains("ok  decisions        nothing waits for yours\n"), "{run:?}");
     assert_eq!(base.names("sessions"), before);
 
     let mut journal = std::fs::read(base.at("sessions/journal")).unwrap();
@@ -154,9 +164,10 @@ fn the_doctor_tells_what_is_well_and_what_to_do_about_the_rest() {
     base.run(&["doctor"]).with_code(1);
     let journal = base.finding("journal");
     assert_eq!((&journal["well"], &journal["fault"]), (&false.into(), &true.into()), "{journal}");
-    assert!(journal["told"].as_str().unwrap().contains(" byte 0"), "{journal}");
+    let told = journal["told"].as_str().unwrap();
+    assert!(told.contains("damaged at byte 0; restore it"), "{journal}");
     // Nothing is done on top of that.
     let run = base.fails_with(&["apply", "--again", "-"], MESSAGE, "damaged-journal").with_code(1);
-    assert!(run.message().contains(" byte 0"), "{run:?}");
+    assert!(run.message().contains("journal is damaged at byte 0"), "{run:?}");
     assert!(!base.exists("outbox/a1b2c3d4_seq0003.txt"));
 }

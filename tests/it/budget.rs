@@ -168,6 +168,13 @@ fn a_long_task_is_whole_in_the_first_prompt_and_shortened_in_headers() {
     assert!(header.contains("; PROMPT has all of it):\n  Requirement 0: do it well\n"), "{header}");
     assert!(rest.contains(&format!("=== PROMPT ===\n{task}")));
 
+    session.advance(vec![ran("make", "", 0)], session.updated_at);
+    let later = rendered(&session, &Files::default(), 24_000);
+    // Where there is room for it, it is whole there, too.
+    let whole: String = task.lines().map(|line| format!("  {line}\n")).collect();
+    assert!(later.tokens <= 24_000 && later.text.contains(&whole), "{}", later.tokens);
+    assert!(!later.text.contains("the first message had it all"));
+
     session.advance(vec![ran("make", &"word ".repeat(20_000), 0)], session.updated_at);
     let later = rendered(&session, &Files::default(), 24_000);
     assert!(later.tokens <= 24_000 && later.text.contains("; the first message had it all):\n"));

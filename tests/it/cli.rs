@@ -28,7 +28,7 @@ fn new_makes_its_folders_a_session_and_an_outbox() {
     let id = outbox.trim_start_matches("outbox/").trim_end_matches("_seq0001.txt");
     assert!(id.len() == 8 && id.bytes().all(|b| b.is_ascii_hexdigit()), "{id}");
     assert!(base.exists(&format!("sessions/{id}.json")));
-    assert!(run.stderr.contains("inbox/"), "{}", run.stderr);
+    assert!(run.stderr.contains("save the reply as a .txt file in inbox/"), "{}", run.stderr);
     assert_eq!(prompt(&base), "Write a calculator");
 }
 

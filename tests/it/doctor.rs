@@ -35,6 +35,7 @@ fn what_everybody_may_write_is_a_fault() {
         let found = row(&rows, path).unwrap();
         assert!(found["well"] == false, "{found}");
         let told = found["told"].as_str().unwrap();
+        assert!(told.contains("can be written by everybody on this machine"), "{told}");
         // What it says to do helps.
         let (_, command) = told.split_once("; `").unwrap();
         base.sh(command.trim_end_matches('`'));
@@ -47,14 +48,15 @@ fn settings_that_cannot_be_had_are_a_row() {
     let base = project();
     for (spoil, why) in [
         ("echo nonsense > deaddrop.toml", "deaddrop.toml:1: "),
-        ("printf 'x = 1\\n\\377\\n' > deaddrop.toml", "deaddrop.toml:2: "),
-        ("rm deaddrop.toml; mkdir deaddrop.toml", "regular file"),
-        ("rmdir deaddrop.toml; ln -s gone deaddrop.toml", " gone, "),
+        ("printf 'x = 1\\n\\377\\n' > deaddrop.toml", "deaddrop.toml:2: it is not UTF-8"),
+        ("rm deaddrop.toml; mkdir deaddrop.toml", "it is no regular file"),
+        ("rmdir deaddrop.toml; ln -s gone deaddrop.toml", "it is a link to gone, where nothing is"),
     ] {
         base.sh(spoil);
         let told = base.fails(&["sessions"], "invalid-setting").with_code(2).message();
         assert!(told.contains(why), "{told}");
-        base.run(&["doctor"]).with_code(1);
+        let told = base.run(&["doctor"]).with_code(1).stdout;
+        assert!(told.starts_with("NO  deaddrop.toml ") && told.contains(why), "{told}");
         let rows = rows(&base);
         assert!(rows[0]["what"] == "deaddrop.toml" && rows[0]["well"] == false, "{rows:#?}");
         assert!(rows[0]["told"].as_str().unwrap().contains(why), "{rows:#?}");
@@ -84,11 +86,14 @@ fn a_folder_of_another_user_is_a_row() {
     assert!(rows[0]["what"] == "base directory" && rows[0]["well"] == false, "{rows:#?}");
     let inbox = row(&rows, "inbox").unwrap();
     assert!(inbox["well"] == false, "{inbox}");
-    assert!(inbox["told"].as_str().unwrap().contains(" 60123"), "{inbox}");
+    assert!(inbox["told"].as_str().unwrap().contains("belongs to user 60123"), "{inbox}");
     assert!(row(&rows, "outbox").unwrap()["well"] == true && row(&rows, "disk").is_some());
     // Who names it has looked at it.
     let named = base.run(&["-C", ".", "doctor"]).stdout;
-    assert!(!named.contains("base directory") && named.contains(" 60123"), "{named}");
+    assert!(
+        !named.contains("base directory") && named.contains("belongs to user 60123"),
+        "{named}"
+    );
 }
 
 #[test]

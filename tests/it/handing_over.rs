@@ -11,7 +11,8 @@ fn a_reply_applied_beside_a_daemon_is_carried_out_by_it() {
     let daemon = base.serve(&["watch"]);
     let run = base.run_with(&["apply", "-"], "[RUN_COMMAND]\necho hi > a\n[/RUN_COMMAND]\n").ok();
     assert_eq!(run.stdout, format!("outbox/{ID}_seq0002.txt\n"));
-    assert!(run.stderr.contains("'echo hi > a' (exit code 0)"), "{run:?}");
+    assert!(run.stderr.contains("the reply to outbox 1 of session a1b2c3d4"), "{run:?}");
+    assert!(run.stderr.contains("Ran 'echo hi > a' (exit code 0)"), "{run:?}");
     assert_eq!(base.read("workspace/a"), "hi\n");
     daemon.wait_for(&format!("outbox/{ID}_seq0002.txt"));
     assert_eq!(base.names("sessions/control"), [""; 0]);
@@ -36,6 +37,7 @@ fn a_session_begun_beside_a_daemon_is_served_by_it() {
     let daemon = base.serve(&["watch"]);
     let run = base.run(&["new", "--id", ID, "A task"]).ok();
     assert_eq!(run.stdout, format!("outbox/{ID}_seq0001.txt\n"));
+    assert!(run.stderr.contains("already runs here"), "{run:?}");
     daemon.wait_for("Session a1b2c3d4 was added");
     base.write("inbox/r.txt", "[MESSAGE]\nhi\n[/MESSAGE]\n");
     base.wait_for_outbox(2);

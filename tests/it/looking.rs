@@ -16,19 +16,22 @@ fn json(text: &str) -> Value {
 #[test]
 fn a_turn_that_waits_stands_in_the_log_and_beside_the_outbox() {
     let base = scene();
-    assert_eq!(base.run(&["log"]).ok().stdout, "");
+    let run = base.run(&["log"]).ok();
+    assert_eq!(run.stdout, "");
+    assert!(run.stderr.contains("No reply to session a1b2c3d4 was carried out yet."), "{run:?}");
     assert_eq!(base.run(&["show"]).ok().stderr, "");
 
     base.run_with(&["apply", "-"], ASKS).with_code(3);
     let log = base.run(&["log"]).ok().stdout;
-    let told = "`deaddrop approve`, or `deaddrop deny --reason TEXT`  (";
+    let told = "  1 operation so far, waits for your decision: `deaddrop approve`, or `deaddrop deny --reason TEXT`  (";
     assert!(log.starts_with("   1  ") && log.contains(told) && log.lines().count() == 1, "{log}");
     let entry = json(&base.run(&["log", "--json"]).ok().stdout);
     assert_eq!((&entry["sequence"], &entry["commands"]), (&1.into(), &1.into()));
     assert_eq!(entry["waiting"]["command"], "rm -r temp");
     let run = base.run(&["show"]).ok();
     assert_eq!(run.stdout, base.outbox(1));
-    assert!(run.stderr.contains("`deaddrop approve`"), "{run:?}");
+    let told = "Outbox 1 was answered, and its turn waits; the next one comes when you have decided: `deaddrop approve`";
+    assert!(run.stderr.contains(told), "{run:?}");
 
     base.run(&["approve"]).ok();
     let log = base.run(&["log"]).ok().stdout;
@@ -69,8 +72,8 @@ fn held_replies_are_told_and_go_when_they_are_carried_out() {
     base.run(&["resume", "--no-watch"]).ok();
     assert_eq!(base.names("inbox/held"), ["a b.txt", "a b.txt.why.txt", "b.txt", "b.txt.why.txt"]);
     let status = base.run(&["status"]).ok().stdout;
-    assert!(status.contains("Held:     2 replies in inbox/held/: a b.txt, b.txt; "), "{status}");
-    assert!(status.contains("`deaddrop apply --force 'inbox/held/a b.txt'`"), "{status}");
+    let told = "Held:     2 replies in inbox/held/: a b.txt, b.txt; a note beside each says why, and `deaddrop apply --force 'inbox/held/a b.txt'` carries it out all the same\n";
+    assert!(status.contains(told), "{status}");
     let status = json(&base.run(&["status", "--json"]).ok().stdout);
     assert_eq!(status["held"], serde_json::json!(["a b.txt", "b.txt"]));
 

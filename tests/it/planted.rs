@@ -37,6 +37,7 @@ fn is_refused(run: Run, names: &[&str]) -> String {
     let run = run.with_code(2);
     assert_eq!(run.error()["code"], "consent-needed", "{run:?}");
     let told = run.message();
+    assert!(told.contains(ALLOW), "{told}");
     for name in names {
         assert!(told.contains(&format!("\n  {name} = ")), "{name}: {told}");
     }
@@ -75,6 +76,7 @@ fn nothing_is_begun_with_settings_that_nobody_agreed_to() {
         let told = is_refused(base.run(&as_json(arguments)), &["guest.command"]);
         for part in [
             &*format!("{}/deaddrop.toml: ", here.display()),
+            "this program runs with your rights",
             "(line 2)",
             &format!("`deaddrop -C '{}' config allow`", here.display()),
         ] {
@@ -88,14 +90,19 @@ fn nothing_is_begun_with_settings_that_nobody_agreed_to() {
 #[test]
 fn what_only_tells_of_settings_needs_nobody_to_agree() {
     let base = cloned();
-    base.run(&["doctor"]).with_code(1);
+    let doctor = base.run(&["doctor"]).with_code(1).stdout;
+    assert!(doctor.contains("NO  settings         not allowed yet: guest.command;"), "{doctor}");
     let settings = base.finding("settings");
     assert_eq!((&settings["well"], &settings["fault"]), (&false.into(), &true.into()));
     assert!(settings["told"].as_str().unwrap().contains("guest.command"), "{settings}");
-    assert_eq!(base.finding("guest")["well"], false);
+    let guest = base.finding("guest");
+    assert_eq!(guest["well"], false);
+    let told = guest["told"].as_str().unwrap();
+    assert!(told.contains("was not asked: you have not agreed to it"), "{guest}");
     let shown = base.run(&["config", "show", "--changed"]).ok();
+    assert!(shown.stdout.contains(":2, not allowed yet)"), "{shown:?}");
     assert!(shown.stdout.contains("deaddrop.toml:1)"), "{shown:?}");
-    assert!(shown.stderr.starts_with("warning: "), "{shown:?}");
+    assert!(shown.stderr.starts_with("warning: what is not allowed yet"), "{shown:?}");
     let shown = base.run(&["config", "show", "--json"]).ok().json_lines();
     let (allowed, not): (Vec<_>, Vec<_>) = shown.iter().partition(|line| line["allowed"] == true);
     assert!(not.len() == 1 && not[0]["name"] == "guest.command", "{not:?}");
@@ -113,6 +120,7 @@ fn what_is_agreed_to_is_exactly_what_stands_there() {
     let base = cloned();
     let told = base.run(&["config", "allow"]).ok();
     assert!(told.stdout.starts_with("guest.command = [\"/bin/sh\", \""), "{told:?}");
+    assert!(told.stderr.contains("is noted for"), "{told:?}");
     assert!(!base.exists("ran"), "to agree is not to run");
     let starts = || {
         let run = base.run(&["new", "--no-watch", "A task", "--json"]);
@@ -122,7 +130,9 @@ fn what_is_agreed_to_is_exactly_what_stands_there() {
         run
     };
     starts().with_code(1);
-    assert_eq!(base.finding("settings")["well"], true);
+    let settings = base.finding("settings");
+    assert_eq!(settings["well"], true);
+    assert!(settings["told"].as_str().unwrap().starts_with("you have agreed"), "{settings}");
 
     // What opens nothing may change.
     let text = base.read("deaddrop.toml");
@@ -140,8 +150,10 @@ fn what_is_agreed_to_is_exactly_what_stands_there() {
     base.write("deaddrop.toml", &text);
     starts().with_code(1);
     let told = base.run(&["config", "deny"]).ok().stderr;
+    assert!(told.contains("It is forgotten"), "{told}");
     is_refused(starts(), &["guest.command"]);
-    assert_ne!(base.run(&["config", "deny"]).ok().stderr, told, "there is nothing any more");
+    let again = base.run(&["config", "deny"]).ok().stderr;
+    assert!(again.contains("nothing is changed") && again != told, "{again}");
 
     // Agreed to is what stands in this folder.
     base.run(&["config", "allow", "--json"]).ok();
@@ -283,9 +295,10 @@ fn where_it_cannot_be_noted_the_way_without_is_told() {
         |arguments: &[&str]| Run::of(base.command(arguments).env("XDG_STATE_HOME", &file), "");
     let told = without(&["new", "--no-watch", "A task"]).with_code(2).stderr;
     let told = told + &without(&["config", "allow"]).with_code(2).stderr;
-    assert_eq!(told.matches("DEADDROP_…").count(), 2, "{told}");
+    assert_eq!(told.matches("flags, variables (DEADDROP_…) and your own").count(), 2, "{told}");
     let by_flag = &["new", "--no-watch", "--sandbox", "off", "A task"];
-    without(by_flag).with_code(2);
+    let told = without(by_flag).with_code(2).stderr;
+    assert!(told.contains("that this base directory is yours"), "{told}");
     assert_eq!(base.names("."), ["a-file", "deaddrop.toml"]);
     base.run(by_flag).ok();
     // A note that is not whole is none.

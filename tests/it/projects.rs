@@ -27,7 +27,9 @@ fn init_makes_a_project_a_base_directory() {
     base.sh("git init -q .; printf 'target\\n' > .gitignore; echo x > own.txt");
     let run = base.run(&["init"]).ok();
     assert_eq!(run.stdout, "deaddrop.toml\n");
-    for told in ["deaddrop new", ".deaddrop/inbox/"] {
+    for told in
+        ["is a base directory now", "git ignores it", "Next: deaddrop new", ".deaddrop/inbox/"]
+    {
         assert!(run.stderr.contains(told), "{told}: {}", run.stderr);
     }
     let folders = [".gitignore", "approvals", "inbox", "outbox", "sessions"];
@@ -62,15 +64,18 @@ fn init_makes_a_project_a_base_directory() {
 fn git_passes_settings_by_that_it_does_not_track() {
     let base = Base::new();
     base.sh("git init -q .; mkdir -p 'a [b]/c'; printf '# none' > .git/info/exclude");
-    run_in(&base, "a [b]/c", &["init"]).ok();
-    run_in(&base, "a [b]/c", &["init"]).ok();
+    for _ in 0..2 {
+        let told = run_in(&base, "a [b]/c", &["init"]).ok().stderr;
+        assert!(told.contains("git ignores deaddrop.toml"), "{told}");
+    }
     let exclude = base.read(".git/info/exclude");
     assert_eq!(exclude, "# none\n/a\\ \\[b]/c/deaddrop.toml\n");
     base.sh("git add -A; git -c user.name=x -c user.email=x commit -q --allow-empty -m x");
     base.sh("test -z \"$(git ls-files)\"");
     base.sh("git add -f 'a [b]/c/deaddrop.toml'");
     let told = run_in(&base, "a [b]/c", &["init"]).ok().stderr;
-    assert!(told.contains("deaddrop.toml (it is tracked)"), "{told}");
+    let sees = "git sees deaddrop.toml (it is tracked); commands can read it, and cannot";
+    assert!(told.contains(sees), "{told}");
 }
 
 #[test]
@@ -107,13 +112,13 @@ fn init_leaves_alone_what_is_there() {
     assert_eq!(base.read("deaddrop.toml"), "max_tokens = 5000 # mine\n");
     assert_eq!(base.names("."), ["deaddrop.toml"]);
     base.write("deaddrop.toml", "inbox_dir = \"in\"\n");
-    refused(&base, &["init"], "elsewhere than in .deaddrop/");
+    refused(&base, &["init"], "keeps deaddrop's own files elsewhere than in .deaddrop/");
     assert_eq!(base.names("."), ["deaddrop.toml"]);
     // With sessions that have begun they would not be found again.
     let base = Base::new();
     base.write("deaddrop.toml", "max_tokens = 5000\n");
     base.run(&["new", "--no-watch", "A task"]).ok();
-    refused(&base, &["init"], "elsewhere than in .deaddrop/");
+    refused(&base, &["init"], "keeps deaddrop's own files elsewhere than in .deaddrop/");
     assert_eq!(base.read("deaddrop.toml"), "max_tokens = 5000\n");
 
     let base = Base::new();
@@ -122,24 +127,24 @@ fn init_leaves_alone_what_is_there() {
     let base = Base::new();
     let mut command = base.command(&["init"]);
     let run = Run::of(command.env("HOME", base.path()), "").with_code(2);
-    assert!(run.stderr.contains("home folder"), "{run:?}");
+    assert!(run.stderr.contains("this is your home folder"), "{run:?}");
     assert_eq!(base.names("."), [] as [&str; 0]);
     Run::of(base.command(&["init", "--force"]).env("HOME", base.path()), "").ok();
-    refused(&base, &["init", "/"], "machine");
-    refused(&base, &["-C", "x", "init", "y"], "-C");
+    refused(&base, &["init", "/"], "this is the whole machine");
+    refused(&base, &["-C", "x", "init", "y"], "leave one of them out");
 
     let base = Base::new();
     base.run(&["new", "--no-watch", "A task"]).ok();
-    refused(&base, &["init"], "sessions/");
+    refused(&base, &["init"], "its sessions, in sessions/, would no longer be found");
 }
 
 #[test]
 fn init_is_refused_within_another_base_directory() {
     let base = project();
     for (folder, told) in [
-        (".deaddrop/inbox", "own files"),
-        (".deaddrop/inbox/new", "own files"),
-        ("src", "workspace"),
+        (".deaddrop/inbox", "among deaddrop's own files"),
+        (".deaddrop/inbox/new", "among deaddrop's own files"),
+        ("src", "lies in the workspace of the base directory"),
     ] {
         let run = base.fails(&["init", folder], "usage").with_code(2);
         assert!(run.message().contains(told), "{run:?}");
@@ -147,9 +152,12 @@ fn init_is_refused_within_another_base_directory() {
     }
     assert!(!base.exists(".deaddrop/inbox/new"));
     base.run(&["init", "--force", ".deaddrop/inbox"]).with_code(2);
-    base.run(&["init", "--force", "src"]).ok();
+    let run = base.run(&["init", "--force", "src"]).ok();
+    assert!(run.stderr.contains("told each time which base directory is meant"), "{run:?}");
     let run = run_in(&base, "src", &["status", "--json"]).with_code(2);
-    assert!(run.error()["code"] == "invalid-setting" && run.message().contains("-C"), "{run:?}");
+    assert_eq!(run.error()["code"], "invalid-setting");
+    let told = run.message();
+    assert!(told.contains("where replies and commands write: say with -C"), "{told}");
     run_in(&base, "src", &["-C", ".", "sessions"]).ok();
 }
 
@@ -209,6 +217,7 @@ fn its_own_files_are_out_of_reach_of_replies() {
     assert_eq!(well.len(), 2, "{well:#?}");
     let outbox = base.read(told["outbox"].as_str().unwrap());
     let (_, shown) = outbox.split_once("## Workspace Files").unwrap();
+    assert!(shown.contains("No line matches"), "{shown}");
     let found = shown
         .lines()
         .filter(|line| line.starts_with("  .deaddrop") || line.starts_with("  deaddrop.toml"));
@@ -255,11 +264,19 @@ fn where_landlock_is_all_there_is_init_and_doctor_say_what_to_do() {
         format!("{}sandbox = \"partial\"\n", base.read("p/deaddrop.toml")),
     );
     let run = base.run(&["init", "p"]).ok();
+    assert!(
+        run.stderr.contains("no sandbox is to be had here, so commands in replies are refused"),
+        "{run:?}"
+    );
     assert!(run.stderr.contains("`deaddrop init DIR --workspace-dir '"), "{run:?}");
     let doctor = run_in(base, "p", &["doctor", "--json"]).with_code(1).json_lines();
     let commands = doctor.iter().find(|line| line["what"] == "commands").unwrap();
     assert_eq!(commands["well"], false);
     let told = commands["told"].as_str().unwrap();
+    assert!(
+        told.contains("own files lie in the workspace, and Landlock cannot keep them"),
+        "{told}"
+    );
     assert!(told.contains("deaddrop init DIR --workspace-dir"), "{told}");
 
     // What they say helps.

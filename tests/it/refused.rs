@@ -172,6 +172,7 @@ fn a_session_made_beside_a_daemon_is_served_by_it() {
     let run = base.run(&["new", "--id", OTHER, "Another task"]).ok();
     assert_eq!(run.stdout.trim(), outbox_of(OTHER, 1));
     assert!(base.read(&outbox_of(OTHER, 1)).contains("Task: Another task\n"));
+    assert!(run.stderr.contains("already runs here"), "{}", run.stderr);
     base.write(&format!("inbox/{OTHER}.txt"), MESSAGE);
     daemon.wait_for(&outbox_of(OTHER, 2));
 }
@@ -195,7 +196,7 @@ fn a_reply_for_a_damaged_session_is_not_given_to_another() {
     let _daemon = base.serve(&["watch"]);
     base.write(&format!("inbox/{OTHER}.txt"), MESSAGE);
     let note = base.rejected(&format!("{OTHER}.txt"));
-    assert!(note.contains(&format!("{OTHER}.json")), "{note}");
+    assert!(note.contains(&format!("{OTHER}.json is damaged")), "{note}");
     base.fails(&["status", OTHER], "damaged-session");
 }
 

@@ -22,7 +22,7 @@ fn begin(base: &Base, more: &[&str]) -> String {
 fn a_key_is_withheld_wherever_it_would_be_shown() {
     let base = with_key();
     let said = begin(&base, &[]);
-    assert!(said.contains("AWS key in conf.toml line 2"), "{said}");
+    assert!(said.contains("withheld from the outbox: AWS key in conf.toml line 2"), "{said}");
     assert!(said.contains("secrets_allow = [\"conf.toml\"]"), "{said}");
     let first = base.outbox(1);
     assert!(first.contains("key = \"[withheld: AWS key]\"\nport = 80\n"), "{first}");
@@ -46,7 +46,8 @@ fn a_key_is_withheld_wherever_it_would_be_shown() {
     assert!(second.matches("[withheld: AWS key]").count() >= 7, "{second}");
     assert!(second.contains("2| key = \"[withheld: AWS key]\""), "{second}");
     let told: serde_json::Value = serde_json::from_str(run.stdout.trim()).unwrap();
-    assert!(told["withheld"][0].as_str().unwrap().contains("conf.toml line 2"), "{told}");
+    let withheld = told["withheld"][0].as_str().unwrap();
+    assert!(withheld.contains("withheld from the outbox: AWS key in conf.toml line 2"), "{told}");
     assert!(base.read("workspace/conf.toml").contains(&secret));
 }
 
@@ -77,7 +78,10 @@ fn the_person_releases_what_may_be_shown() {
     base.write("deaddrop.toml", "secrets = \"warn\"\n");
     let said = begin(&base, &[]);
     assert!(base.outbox(1).contains(&key()));
-    assert!(said.contains("(secrets = \"warn\"): AWS key in conf.toml"), "{said}");
+    assert!(
+        said.contains("shown in the outbox (secrets = \"warn\"): AWS key in conf.toml"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -153,7 +157,7 @@ fn lines_of_a_secret_are_withheld_wherever_they_stand_alone() {
     assert!(outbox.contains("  3| API=[withheld: .env value]\n"), "{outbox}");
     let leaked = |line: &&str| outbox.contains(*line);
     assert_eq!(body.iter().map(String::as_str).chain(hidden).find(leaked), None, "{outbox}");
-    assert!(told.contains("server.pem lines 2, 3"), "{told}");
+    assert!(told.contains("private key in server.pem lines 2, 3"), "{told}");
 }
 
 #[test]

@@ -33,20 +33,27 @@ fn a_turn_that_changed_only_ignored_files_is_passed_over_and_named() {
     let diff = base.run(&["diff"]).ok();
     assert!(diff.stdout.is_empty() && diff.stderr.contains(only), "{diff:?}");
     let undo = base.run(&["undo", "--json"]).ok();
-    assert!(undo.stderr.contains(only), "{undo:?}");
+    for told in [only, "; passed over", "Turn 1 undone"] {
+        assert!(undo.stderr.contains(told), "{told:?} is not in {}", undo.stderr);
+    }
     assert_eq!(undo.json()["changed"]["back"]["turns"], json!([1]));
     assert_eq!(base.read("workspace/a"), "one\n");
     assert_eq!(base.read("workspace/x.log"), "old\nmore\n");
     let none = base.fails(&["undo"], "nothing-to-undo").with_code(1);
-    assert!(none.message().contains(only), "{none:?}");
+    for told in ["nothing to take back", only] {
+        assert!(none.message().contains(told), "{told:?}: {none:?}");
+    }
     base.run(&["redo"]).ok();
     assert_eq!(base.read("workspace/a"), "two\n");
     // What came after the turn that is taken back is told, and nothing before it.
     base.apply("[CREATE_FILE path=\"b\"]\nb\n[/CREATE_FILE]\n");
-    assert!(!base.run(&["undo"]).ok().stderr.contains("x.log"));
+    let undo = base.run(&["undo"]).ok().stderr;
+    assert!(!undo.contains("passed over") && !undo.contains("x.log"), "{undo}");
     base.run(&["redo"]).ok();
     let both = base.run(&["undo", "2", "--json"]).ok();
-    assert!(both.stderr.contains(only), "{both:?}");
+    for told in [only, "passed over", "Turns 1, 5 undone"] {
+        assert!(both.stderr.contains(told), "{told:?}: {both:?}");
+    }
     assert_eq!(both.json()["changed"]["back"]["turns"], json!([1, 5]));
 }
 

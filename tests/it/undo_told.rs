@@ -114,7 +114,8 @@ fn what_is_kept_and_cannot_be_read_is_an_error_before_anything_is_touched() {
     let blob = base.at(&format!("sessions/checkpoints/blobs/{}/{}", &digest[..2], &digest[2..]));
     fs::remove_file(&blob).unwrap();
     fs::create_dir(&blob).unwrap();
-    base.fails(&["undo"], "cannot-undo").with_code(1);
+    let told = base.fails(&["undo"], "cannot-undo").with_code(1).message();
+    assert!(told.contains("cannot read") && told.contains("nothing was touched"), "{told}");
     assert_eq!((base.read("workspace/a"), base.read("workspace/z")), ("A\n".into(), "Z\n".into()));
     // It is only gone where it is known to be.
     fs::remove_dir(&blob).unwrap();

@@ -144,10 +144,29 @@ fn what_clients_send_is_read_with_its_method() {
     ] {
         assert!(quick(line.as_bytes()).is_some(), "{line}");
     }
+    let exec = |cmd: &str| Method::Exec(Exec { cmd: cmd.into() });
+    let code = Method::ExecCode(ExecCode { lang: "sh".into(), code: "é".into() });
+    for (line, id, method) in [
+        (
+            "\t{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"exec\",\"params\":{\"cmd\":\"a\\nb\"}} \r",
+            1,
+            exec("a\nb"),
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":"exec_code","params":{"lang":"sh","code":"\u00e9"}}"#,
+            1,
+            code,
+        ),
+        // Of two ids the last one counts.
+        (r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}"#, 2, Method::Ping),
+    ] {
+        assert_eq!(quick(line.as_bytes()), Some((id, method)), "{line}");
+    }
     for line in [
         r#"["2.0",1,"ping",{}]"#,
         r#"{"jsonrpc":"2.0","method":"ping"}"#,
         r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"exec","params":["a",null,null,null,null]}"#,
         r#"{"jsonrpc":"2.0","id":1,"method":"exec","params":{"cmd":1}}"#,
         r#"{"jsonrpc":"2.0","id":1,"method":"exec","params":{"$serde_json::private::RawValue":"{}"}}"#,
         r#"{"jsonrpc":"2.0","id":1,"method":"looks"}"#,
@@ -155,4 +174,6 @@ fn what_clients_send_is_read_with_its_method() {
     ] {
         assert_eq!(quick(line.as_bytes()), None, "{line}");
     }
+    let many = br#"{"jsonrpc":"2.0","id":1,"method":"exec","params":["a",null,null,null,null]}"#;
+    assert_eq!(Method::of(read(many).unwrap()).unwrap_err().code, Fault::PARAMS);
 }

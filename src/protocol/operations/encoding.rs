@@ -91,6 +91,7 @@ impl UtcTime {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::operations::parse_operations_message;
 
     #[test]
     fn bytes_survive_both_ways() {
@@ -127,6 +128,10 @@ mod tests {
             "not base64!!",
         ] {
             assert!(Encoding::Base64.decode(text).is_err(), "{text:?}");
+            let operation = serde_json::json!({"type": "createFile", "path": "a", "content": text, "encoding": "base64"});
+            let message = serde_json::json!({"protocolVersion": "1.0", "operations": [operation]});
+            let told = parse_operations_message(&message.to_string()).unwrap_err().to_string();
+            assert!(told.contains("the content is not base64: "), "{text:?}: {told}");
         }
     }
 

@@ -251,6 +251,30 @@ fn it_is_kept_as_json_and_that_of_the_version_before_is_read() {
         let json = serde_json::to_string(&all).unwrap();
         assert_eq!(serde_json::from_str::<FileVersions>(&json).unwrap(), all);
     }
+    // Nothing of what is known of a file is lost in between.
+    let mut all = seen_in_part(&[(2, 3), (7, 7)]);
+    all.record(path("large"), FileVersion::of(b"ol", 3));
+    all.record(path("gone"), whole("1"));
+    all.mark_outdated([path("gone"), path("unseen")].into_iter());
+    all.record_lines(&path("none"), whole("old"), &[(1, 1)]);
+    all.record_lines(&path("none"), whole("new"), &[(1, 1)]);
+    all.forget_newer(&path("none"));
+    let mut read: FileVersions =
+        serde_json::from_str(&serde_json::to_string(&all).unwrap()).unwrap();
+    assert_eq!(read, all);
+    assert_eq!(states(&read, 8), "?nn???n?");
+    for all in [&mut all, &mut read] {
+        all.record_lines(&path("a"), whole("new"), &[(4, 4)]);
+        assert_eq!(states(all, 8), "?nnn??n?");
+        for (place, version) in [
+            ("large", FileVersion::of(b"ol", 3)),
+            ("gone", FileVersion::outdated()),
+            ("unseen", FileVersion::outdated()),
+            ("none", FileVersion::outdated()),
+        ] {
+            assert_eq!(all.get(&path(place), (1, 1)), Some(version), "{place}");
+        }
+    }
     let digest = serde_json::to_value(whole("old")).unwrap()["digest"].clone();
     // Earlier versions kept the version that was seen whole beside the lines of a newer one.
     let newer = r#"{"digest":"x","size":1,"lines":[[2,3]]}"#;

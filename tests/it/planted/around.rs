@@ -19,7 +19,8 @@ fn run_in(base: &Base, folder: &str, arguments: &[&str]) -> Run {
 fn is_not_found(run: Run) {
     let run = run.with_code(2);
     assert_eq!(run.error()["code"], "invalid-setting", "{run:?}");
-    assert!(run.message().contains("-C"), "{run:?}");
+    let told = run.message();
+    assert!(told.contains("where replies and commands write: say with -C"), "{told}");
 }
 
 #[test]
@@ -39,7 +40,8 @@ fn replies_plant_no_settings_unless_the_person_agrees() {
         "[MOVE_FILE path=\"has/deaddrop.toml\" to=\"has/d.toml\"]\n".into(),
         "[MOVE_FILE path=\"has\" to=\"had\"]\n".into(),
     ] {
-        base.run_with(&["apply", "--again", "--session", ID, "-"], &asks).with_code(3);
+        let run = base.run_with(&["apply", "--again", "--session", ID, "-"], &asks).with_code(3);
+        assert!(run.stderr.contains("waits for your decision"), "{asks}: {run:?}");
         assert_eq!(base.waiting(ID)["opens"]["protected"], true, "{asks}");
         base.run(&["deny"]).ok();
     }
@@ -105,7 +107,8 @@ fn what_replies_may_have_made_is_not_found_without_being_named() {
     base.run(&["-C", "drop", "--workspace-dir", "../project", "resume", ID, "--no-watch"]).ok();
     base.write("more/sub/deaddrop.toml", "");
     is_not_found(run_in(&base, "more/sub", &["status", "--json"]));
-    base.fails(&["init", "more/new"], "usage").with_code(2);
+    let told = base.fails(&["init", "more/new"], "usage").with_code(2).message();
+    assert!(told.contains("the replies of the base directory"), "{told}");
     // Once used it is known, and kept from those replies.
     run_in(&base, "more/sub", &["-C", ".", "new", "--no-watch", "A task"]).ok();
     run_in(&base, "more/sub", &["sessions"]).ok();
@@ -173,12 +176,12 @@ fn init_around_one_says_so_and_one_that_is_gone_is_no_matter() {
     base.run(&["init", "p/inner"]).ok();
     run_in(&base, "p/inner", &["new", "--no-watch", "A task"]).ok();
     let told = base.run(&["init", "p"]).ok().stderr;
-    assert!(told.contains("/p/inner lies in it"), "{told}");
+    assert!(told.contains("/p/inner lies in it: replies here reach nothing"), "{told}");
     base.sh("mkdir p/other");
     base.run(&["init", "--force", "p/other"]).ok();
     base.run(&["-C", "p/other", "new", "--no-watch", "A task"]).ok();
     let told = base.run(&["init", "p"]).ok().stderr;
-    assert!(told.contains(" and 1 more "), "{told}");
+    assert!(told.contains(" and 1 more lie in it: replies here reach"), "{told}");
     base.sh("rm -r p/other");
     // As when its files are moved out of the project.
     base.sh("rm -r p/inner/.deaddrop p/inner/deaddrop.toml p/.deaddrop p/deaddrop.toml");
@@ -190,7 +193,8 @@ fn init_around_one_says_so_and_one_that_is_gone_is_no_matter() {
 #[track_caller]
 fn is_somebody_elses(run: Run, folder: &str) {
     let told = run.with_code(2).message();
-    assert!(told.contains(folder) && told.contains("(60123)"), "{told}");
+    let whose = format!("{folder}: it belongs to another user (60123)");
+    assert!(told.contains(&whose), "{told}");
 }
 
 #[test]
@@ -201,7 +205,7 @@ fn its_folders_must_be_the_persons_and_lead_nowhere() {
     );
     symlink("../theirs", base.at("p/sessions")).unwrap();
     let run = run_in(&base, "p", &["status", "--json"]).with_code(2);
-    assert!(run.message().contains("/p/sessions: it is a link"), "{run:?}");
+    assert!(run.message().contains("/p/sessions: it is a link that leads out of"), "{run:?}");
     fs::remove_file(base.at("p/sessions")).unwrap();
     fs::rename(base.at("theirs"), base.at("p/real")).unwrap();
     symlink("real", base.at("p/sessions")).unwrap();
@@ -226,7 +230,9 @@ fn its_folders_must_be_the_persons_and_lead_nowhere() {
 fn a_link_that_leads_nowhere_is_not_replaced() {
     let base = Base::new();
     symlink("nowhere/d.toml", base.at("deaddrop.toml")).unwrap();
-    base.fails(&["config", "set", "max_tokens", "9000"], "invalid-setting").with_code(2);
+    let set = ["config", "set", "max_tokens", "9000"];
+    let told = base.fails(&set, "invalid-setting").with_code(2).message();
+    assert!(told.contains("it is a link that cannot be followed"), "{told}");
     assert!(base.at("deaddrop.toml").is_symlink());
 }
 

@@ -53,7 +53,8 @@ fn what_was_brought_is_not_taken_up_unless_the_person_agrees() {
         ] {
             // Without sessions and settings none is found there by itself.
             let there = [&["-C", ".", "--json"], arguments].concat();
-            is_refused(base.run_with(&there, "[DONE]\nx\n[/DONE]\n"), &["found here"]);
+            let told = is_refused(base.run_with(&there, "[DONE]\nx\n[/DONE]\n"), &["found here"]);
+            assert!(told.contains("came with"), "{told}");
             assert_eq!(tree(&base), before, "{arguments:?}");
         }
         is_refused(base.run(&["--json", "new", "--no-watch", "A task"]), &["found here"]);
@@ -186,6 +187,8 @@ fn folders_that_were_its_own_stay_out_of_reach_of_its_replies() {
     let turn = run(&["apply", "--json", "-"], reply).ok().json();
     assert_eq!(codes(&turn["results"])[..2], ["own-state", "own-state"]);
     assert_ne!(codes(&turn["results"])[2], "not-started");
+    let ran = turn["results"][2]["summary"].as_str().unwrap();
+    assert!(ran.starts_with("Ran 'cp deaddrop.toml sessions/journal; "), "{ran}");
     assert!(base.read("sessions/journal").trim_matches('\0').is_empty());
     for name in ["approvals/a.json", "approvals/b.json", "inbox/r.txt"] {
         assert!(!base.exists(name), "{name}");
@@ -223,7 +226,8 @@ fn a_server_of_operations_takes_nothing_up_either() {
         // Nor does anything follow the link of one who agreed.
         base.run(&["-C", ".", "config", "allow"]).ok();
         for arguments in [&["rpc"][..], &["new", "--no-watch", "A task"]] {
-            base.fails(arguments, "io").with_code(1);
+            let told = base.fails(arguments, "io").with_code(1).message();
+            assert!(told.contains("it is not a regular file"), "{told}");
         }
         assert_eq!(base.read("a-file"), "mine");
         assert!(!base.exists("nothing-there"));
@@ -239,21 +243,24 @@ fn files_and_folders_of_sessions_are_no_links() {
     let base = Base::with_session();
     base.sh(&format!("mkdir private; touch log; ln -s ../log sessions/{ID}.log"));
     let reply = "[CREATE_FILE path=\"x\"]\nx\n[/CREATE_FILE]\n";
-    base.fails_with(&["apply", "-"], reply, "io").with_code(1);
+    let told = base.fails_with(&["apply", "-"], reply, "io").with_code(1).message();
+    assert!(told.contains("it is not a regular file"), "{told}");
     assert_eq!(base.read("log"), "");
 
     let base = Base::with_session();
     base.sh(&format!("mkdir private; touch private/key; ln -s ../private sessions/{ID}"));
+    let is_a_link = "is a link, which deaddrop's own folders are not";
     let turn = base.turn("[RUN_COMMAND]\nls ~; touch ~/pwned\n[/RUN_COMMAND]\n");
     assert_eq!(turn.codes(), ["not-started"]);
-    assert!(turn.outbox.contains(&format!("/sessions/{ID} ")), "{turn:?}");
+    assert!(turn.outbox.contains(&format!("/sessions/{ID} {is_a_link}")), "{turn:?}");
     assert_eq!(base.names("private"), ["key"]);
     base.sh(&format!(
         "rm sessions/{ID}; mkdir sessions/{ID}; ln -s ../../private sessions/{ID}/home"
     ));
     let turn = base.turn("[RUN_COMMAND]\nls ~; touch ~/pwned2\n[/RUN_COMMAND]\n");
     assert_eq!(turn.codes(), ["not-started"]);
-    assert!(turn.outbox.contains(&format!("/sessions/{ID}/home ")), "{turn:?}");
+    let told = format!("/sessions/{ID}/home {is_a_link}");
+    assert!(turn.outbox.contains(&told), "{turn:?}");
     assert_eq!(base.names("private"), ["key"]);
 
     let base = brought(&[]);

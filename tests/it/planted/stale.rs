@@ -24,7 +24,8 @@ fn one_that_is_gone_takes_no_workspace() {
     let base = writing_into_b();
     base.sh("rm -r a");
     base.run(&["init", "b"]).ok();
-    base.run(&["-C", "b", "doctor"]).ok();
+    let doctor = base.run(&["-C", "b", "doctor"]).ok().stdout;
+    assert!(doctor.contains("ok  workspace "), "{doctor}");
     new(&base, "b").ok();
 }
 
@@ -81,7 +82,8 @@ fn no_workspace_lies_in_what_another_keeps_for_itself() {
         let flag = ["-C", "b", "--workspace-dir", &format!("../{workspace}")].map(str::to_owned);
         let flag = flag.each_ref().map(String::as_str);
         let new = [&flag[..], &["new", "--no-watch", "x"]].concat();
-        base.fails(&new, "invalid-setting").with_code(2);
+        let told = base.fails(&new, "invalid-setting").with_code(2).message();
+        assert!(told.contains("it cannot be the workspace"), "{workspace}: {told}");
     }
     assert!(!base.exists("b/sessions"));
 }
@@ -156,7 +158,7 @@ fn the_replies_of_one_that_is_gone_write_nowhere() {
     // Without its settings it is there still, and so are its replies.
     base.sh("rm p/deaddrop.toml");
     let told = base.fails(&["init", "p/src"], "usage").with_code(2).message();
-    assert!(told.contains("/p ") && told.contains("--force"), "{told}");
+    assert!(told.contains("/p write here; --force"), "{told}");
     base.sh("rm -r p/.deaddrop");
     base.run(&["init", "p/src"]).ok();
     let found = run_in(&base, "p/src", &["status", "--json"]).with_code(5);
@@ -166,11 +168,12 @@ fn the_replies_of_one_that_is_gone_write_nowhere() {
     new(&base, "p").ok();
     base.write("p/lib/deaddrop.toml", "max_tokens = 5000\n");
     let told = run_in(&base, "p/lib", &["status", "--json"]).with_code(2).message();
-    assert!(told.contains("-C"), "{told}");
+    assert!(told.contains("where replies and commands write: say with -C"), "{told}");
     base.sh("rm -r p/.deaddrop p/deaddrop.toml");
     run_in(&base, "p/lib", &["status"]).with_code(5);
     // What somebody left there opens nothing unasked.
     base.write("p/lib/deaddrop.toml", "sandbox = \"off\"\n");
     let refused = run_in(&base, "p/lib", &["sessions", "--json"]).with_code(2);
     assert_eq!(refused.error()["code"], "consent-needed");
+    assert!(refused.message().contains("sandbox = \"off\""), "{refused:?}");
 }

@@ -101,7 +101,7 @@ fn nothing_of_a_base_directory_is_in_reach_that_is_the_root_or_lies_below_it() {
     base.write("drop/reply.txt", "");
     let (server, mut client) = serve(&own, above.path(), &["--sandbox", "off"]);
     assert_eq!(listed(&mut client, "home/me"), ["drop", "workspace"]);
-    assert!(server.said().contains("home/me "), "{}", server.said());
+    assert!(server.said().contains("home/me cannot be read"), "{}", server.said());
     fs::remove_file(base.path()).unwrap();
 }
 
@@ -130,7 +130,9 @@ fn a_root_that_is_state_of_a_base_directory_is_refused() {
         let root = text(&base.at(at));
         let run = Run::of(&mut rpc(&own, &["--root", &root, "--json"]), "").with_code(2);
         assert_eq!(run.error()["code"], "usage", "{at}: {run:?}");
-        assert!(run.message().contains(&text(base.path())), "{at}: {run:?}");
+        let told = run.message();
+        assert!(told.contains("has for itself; choose another folder"), "{at}: {told}");
+        assert!(told.contains(&text(base.path())), "{at}: {told}");
     }
     base.write("deaddrop.toml", "inbox_dir = 5\n");
     let root = text(&base.at("workspace"));
@@ -180,7 +182,8 @@ fn the_workspace_of_another_base_directory_is_written_by_one() {
         client.pings(1);
         // Who was there before has left its name, and nobody waits for it.
         for arguments in [&["rpc"][..], &["watch"], &["resume", ID]] {
-            base.fails(arguments, "locked").with_code(4);
+            let told = base.fails(arguments, "locked").with_code(4).message();
+            assert!(told.contains("another deaddrop is at work in"), "{told}");
         }
         refusal(&Base::new(), &roots[0]);
         let doctor = base.run(&["doctor", "--json"]).stdout;
@@ -212,6 +215,7 @@ fn a_workspace_elsewhere_is_found_by_the_link_that_leads_to_it() {
     let root = ["--root", root.to_str().unwrap(), "--json"];
     let run = Run::of(&mut rpc(&own, &root), "").with_code(4);
     assert_eq!(run.error()["code"], "locked");
+    assert!(run.message().contains("is serving"), "{run:?}");
 }
 
 #[test]
@@ -222,6 +226,7 @@ fn who_is_at_work_is_told_as_it_is() {
     client.pings(1);
     let told = apply();
     assert!(told.contains(&format!("(process {}) is at work in", server.pid())), "{told}");
+    assert!(told.contains("it takes no replies from the inbox"), "{told}");
     assert!(!told.contains("drop the reply"), "{told}");
     drop((server, client));
     let daemon = base.serve(&["watch"]);
