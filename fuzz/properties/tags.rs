@@ -1,5 +1,7 @@
 //! What holds of any text that is read as a reply in tags.
 
+pub(crate) mod print;
+
 use deaddrop::protocol::{
     Asks, Dialect, Mistake, Operation, Reply, Step, WarningKind, ends_early, read, tags,
 };
@@ -66,7 +68,7 @@ fn is_printed(reply: &Reply) {
     let mut kept = reply.clone();
     kept.steps.retain(|step| !changed(step));
     let first: Vec<Operation> = operations(kept);
-    let printed = tags::print(&first);
+    let printed = print::print(&first);
     let again = operations(tags::parse(&printed));
     assert_eq!(again, first, "{printed}");
 }

@@ -371,17 +371,15 @@ fn warn_of_placeholder(operation: &Operation, detail: &Detail) -> Option<Warning
 fn locate(step: &Step, outcome: &mut Outcome) {
     let Asks::Operation(operation) = &step.asks else { return };
     let (Detail::Failed(failure), None) = (&mut outcome.detail, &outcome.asked) else { return };
-    let as_sent = step.as_sent.as_deref();
-    let range = match failure.mistake {
-        Some(Mistake::NoSuchLines) => tags::range_asked(operation, outcome.line, as_sent),
-        _ => None,
-    };
     let is_corrected = matches!(
         failure.kind,
         FailureKind::Execution | FailureKind::Rejected | FailureKind::Denied
     );
-    let tag = || is_corrected.then(|| tags::asked_at(operation, outcome.line, as_sent));
-    failure.reason.push_str(&range.or_else(tag).unwrap_or_default());
+    let Some(as_sent) = step.as_sent.as_deref().filter(|_| is_corrected) else { return };
+    failure.reason.push_str(&tags::asked_at(outcome.line, as_sent));
+    if failure.mistake == Some(Mistake::NoSuchLines) {
+        failure.reason.push_str(&tags::form_of_range(operation).unwrap_or_default());
+    }
 }
 
 /// The names of the first of these operations, and where they are in the reply.

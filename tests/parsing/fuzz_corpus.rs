@@ -6,7 +6,7 @@ mod operations;
 #[path = "../../fuzz/properties/rpc.rs"]
 mod rpc;
 #[path = "../../fuzz/properties/tags.rs"]
-mod tags;
+pub(crate) mod tags;
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -20,8 +20,7 @@
 //! what is in reasoning and in elements (`reasoning` knows their markers), `recovery` reports what is no block
 //! in order (`pasted` knows the outbox). `block` makes the step of a block: `body` checks its body, `paths` its
 //! paths, `pairs` reads that of an edit by search, and `lints` and `escapes` warn of what is odd there. Commands
-//! and their attributes are a table, `catalogue`. `print` writes blocks and what came of them. Words and patterns
-//! are in `data/`.
+//! and their attributes are a table, `catalogue`. `print` writes what came of them. Words and patterns are in `data/`.
 
 mod attributes;
 mod block;
@@ -46,7 +45,7 @@ pub use catalogue::name;
 pub use lints::is_button;
 pub use parser::parse;
 pub(in crate::protocol) use parser::{Blocks, NO_COMMAND, blocks, blocks_in};
-pub use print::{EXCERPT_LINES, asked_at, excerpt, has_room, output, print, range_asked, summary};
+pub use print::{EXCERPT_LINES, asked_at, excerpt, form_of_range, has_room, output, summary};
 pub(in crate::protocol) use wrong::Wrong;
 
 /// What an LLM is told about this dialect: the PROTOCOL section of every outbox.

@@ -140,15 +140,6 @@ fn refuse(path: &str, sent: &str) -> Result<(), (Mistake, &'static str)> {
     refused.map_or(Ok(()), |refused| Err((refused.mistake, refused.phrase.as_str())))
 }
 
-/// Whether a path that is written like that is read as something else, unless it begins with `./`.
-pub(super) fn needs_guard(path: &RelPath) -> bool {
-    let text = path.as_str();
-    undecorated(text) != text
-        || text.starts_with(char::is_whitespace)
-        || refuse(text, text).is_err()
-        || TABLES.placeholder_name.is_match(&letters(text))
-}
-
 /// A path in small letters, with `/` between folders, without `_`, `-` and blanks.
 fn letters(path: &str) -> String {
     let letters = path.chars().filter(|c| !matches!(c, '_' | '-' | ' '));

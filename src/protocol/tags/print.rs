@@ -1,131 +1,24 @@
-//! Writes operations as blocks, the inverse of the reader, and outcomes as lines of an outbox (tag protocol,
-//! "Previous Command Results").
+//! Writes outcomes as lines of an outbox (tag protocol, "Previous Command Results").
 
-use std::borrow::Cow;
-
-use super::catalogue::{EDIT_BY_LINES, PART_FORM, name};
-use super::{pairs, paths};
-use crate::protocol::mistake::brief;
+use super::catalogue::{EDIT_BY_LINES, PART_FORM};
 use crate::protocol::{
     Capture, Change, Detail, Ending, Excerpt, Execution, FailureKind, Operation, Outcome, Output,
-    Part, Reading, RelPath, ShellCommand,
 };
 use crate::text::{byte_count, count, named, visible, visible_line};
 
-/// A reply that asks for `operations`, in canonical form. Reading it gives the same operations,
-/// as long as no body contains what the reader removes: a fence around all of it, or line
-/// numbers. Edits by first occurrence, for which this dialect has no words, are left out.
-pub fn print<'a>(operations: impl IntoIterator<Item = &'a Operation>) -> String {
-    let operations: Vec<_> = operations.into_iter().map(|one| (one, body(one))).collect();
-    let bodies = || operations.iter().filter_map(|(_, body)| body.as_deref());
-    // A word that a body contains would leave a closing tag over there.
-    let mut words = (1..=u32::MAX).map(|n| format!("EOF{n}"));
-    let word = words.find(|word| !bodies().any(|body| body.contains(word.as_str())));
-    let end = format!(" end=\"{}\"", word.unwrap_or_default());
-    let mut out = String::new();
-    for (operation, body) in &operations {
-        if matches!(operation, Operation::Edit { change: Change::First(_), .. }) {
-            continue;
-        }
-        let (name, attributes) = (name(operation.kind()), attributes(operation));
-        out.push_str(&match body {
-            None => format!("[{name}{attributes}]\n"),
-            // Where the body may contain a tag of this name, the word closes it.
-            Some(body) if body.contains('[') && body.to_ascii_uppercase().contains(name) => {
-                format!("[{name}{attributes}{end}]\n{body}[/{name}{end}]\n")
-            }
-            Some(body) => format!("[{name}{attributes}]\n{body}[/{name}]\n"),
-        });
-    }
-    out
+/// Where in the reply an operation was asked for, and its tag as it was sent. It follows the reason of a failure.
+pub fn asked_at(line: usize, as_sent: &str) -> String {
+    format!(" (line {line} of the reply, `{as_sent}`)")
 }
 
-/// The attributes in an operation's opening tag, each after a blank.
-fn attributes(operation: &Operation) -> String {
-    let place = |path: &RelPath| {
-        let guard = if paths::needs_guard(path) { "./" } else { "" };
-        Some(format!("{guard}{path}"))
-    };
-    let line = |line: Option<usize>| line.map(|line| line.to_string());
-    let given = match operation {
-        Operation::Edit { path, change: Change::Lines { start, end, .. } } => vec![
-            ("path", place(path)),
-            ("start_line", line(Some(*start))),
-            ("end_line", line(Some(*end))),
-        ],
-        Operation::Create { path, .. }
-        | Operation::Edit { path, .. }
-        | Operation::Delete { path }
-        | Operation::Read { path, reading: Reading::Now(_) } => vec![("path", place(path))],
-        Operation::Read { path, reading: Reading::Later(Part { start, end, numbered }) } => vec![
-            ("path", place(path)),
-            ("start_line", line(*start)),
-            ("end_line", line(*end)),
-            ("numbered", numbered.then(|| "true".to_owned())),
-        ],
-        Operation::List { path } => vec![("path", path.as_ref().and_then(place))],
-        Operation::Search { pattern, path } => {
-            vec![("pattern", Some(pattern.clone())), ("path", path.as_ref().and_then(place))]
-        }
-        Operation::Move { path, to } => vec![("path", place(path)), ("to", place(to))],
-        Operation::Done { if_ok, .. } => vec![("if", if_ok.then(|| "ok".to_owned()))],
-        Operation::Run(_) | Operation::Message { .. } => Vec::new(),
-    };
-    let given = given.into_iter().filter_map(|(key, value)| Some((key, value?)));
-    given.map(|(key, value)| format!(" {key}={}", quoted(&value))).collect()
-}
-
-/// A value in quotes. A double quote would end it, and entities are decoded wherever they are.
-fn quoted(value: &str) -> String {
-    let is_plain = !value.contains([';', '\'', '‘', '’', '‚', '‛', '′']);
-    match value.contains('"') {
-        true if is_plain => format!("'{value}'"),
-        false if !value.contains(';') => format!("\"{value}\""),
-        _ => format!("\"{}\"", value.replace('&', "&amp;").replace('"', "&quot;")),
-    }
-}
-
-/// What is between the tags of an operation, if it has a body.
-fn body(operation: &Operation) -> Option<Cow<'_, str>> {
-    match operation {
-        Operation::Create { content, .. } => Some(content.to_text()),
-        Operation::Edit { change: Change::Lines { with, .. }, .. } => Some(Cow::from(with)),
-        Operation::Edit {
-            change: Change::Once(replacements) | Change::First(replacements),
-            ..
-        } => Some(Cow::from(pairs::write(replacements))),
-        Operation::Run(ShellCommand { command: text, .. })
-        | Operation::Message { text }
-        | Operation::Done { summary: text, .. } => Some(Cow::from(format!("{text}\n"))),
-        Operation::Delete { .. }
-        | Operation::Read { .. }
-        | Operation::List { .. }
-        | Operation::Search { .. }
-        | Operation::Move { .. } => None,
-    }
-}
-
-/// The opening tag of an operation, cut where it is long.
-pub(super) fn opening(operation: &Operation) -> String {
-    brief(&format!("[{}{}]", name(operation.kind()), attributes(operation)))
-}
-
-/// Where in the reply an operation was asked for, and its tag as it was sent, if that differs from the
-/// canonical one. It follows the reason of a failure.
-pub fn asked_at(operation: &Operation, line: usize, as_sent: Option<&str>) -> String {
-    let tag = as_sent.map_or_else(|| opening(operation), str::to_owned);
-    format!(" (line {line} of the reply, `{tag}`)")
-}
-
-/// The same where the file has no such lines, with the form of a range. None if the operation has no range.
-pub fn range_asked(operation: &Operation, line: usize, as_sent: Option<&str>) -> Option<String> {
+/// How to ask for lines of a file, where it has not those that were asked for. None if the operation has no range.
+pub fn form_of_range(operation: &Operation) -> Option<String> {
     let form = match operation {
         Operation::Edit { change: Change::Lines { .. }, .. } => EDIT_BY_LINES,
         Operation::Read { .. } => PART_FORM,
         _ => return None,
     };
-    let asked = asked_at(operation, line, as_sent);
-    Some(format!("{asked}. Correct form, with lines that the file has: {form}"))
+    Some(format!(". Correct form, with lines that the file has: {form}"))
 }
 
 /// What came of an operation, in one line without its `[OK] NAME: `.
