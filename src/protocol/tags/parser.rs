@@ -150,8 +150,6 @@ pub(super) struct Found<'a> {
     pub(super) word: Option<String>,
     /// Where the body ends that begins on the next line.
     end: Option<End>,
-    /// Where reasoning may end in that body whose beginning is missing.
-    stray: Option<Range<usize>>,
 }
 
 pub(super) struct Parser<'a> {
@@ -165,8 +163,6 @@ pub(super) struct Parser<'a> {
     pub(super) end: usize,
     /// Its markers, where they were looked at.
     pub(super) line: Option<Line<'a>>,
-    /// Where reasoning ended last in a draft that was looked through for that.
-    pub(super) stray_at: usize,
     tags: u8,
     /// What is behind the end of a span that was not open.
     pub(super) doubtful_from: Option<(usize, Sort)>,
@@ -210,7 +206,6 @@ impl<'a> Parser<'a> {
             begin: 0,
             end: 0,
             line: None,
-            stray_at: 0,
             tags: 0,
             doubtful_from: None,
             quiet_to: 0,
@@ -420,21 +415,17 @@ impl<'a> Parser<'a> {
             }
         } else if found.inline.is_none() {
             let Some(end) = self.end_of_body(&found, body_at) else { return true };
-            let body = body_at..end.closing.start;
             if found.tag.is_err() {
                 // It is refused, and what it contains is skipped.
                 self.skip(body_at..end.closing.end);
             } else {
-                let stray = reasoning::stray_end(self.text, body.clone(), "");
-                if let Some(stray) = &stray
-                    && reasoning::may_open(command.name, &self.text[body])
-                {
+                let stray = || reasoning::stray_end(self.text, body_at..end.closing.start);
+                if let Some(stray) = found.word.is_none().then(stray).flatten() {
                     self.refuse_draft(token, stray);
                     return true;
                 }
                 self.add_body(body_at..end.closing.end);
                 self.at = end.closing.end;
-                found.stray = stray;
             }
             found.end = Some(end);
         }
@@ -451,7 +442,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Refuses a block in whose body reasoning may end, and what is before it: its tag may be in that.
-    fn refuse_draft(&mut self, token: &Token, stray: &Range<usize>) {
+    fn refuse_draft(&mut self, token: &Token, stray: Range<usize>) {
         let (line, shown) = (self.number(stray.start), brief(&self.text[stray.clone()]));
         let number = self.number(token.line);
         self.drop_items();
@@ -491,7 +482,7 @@ impl<'a> Parser<'a> {
             // Nobody knows where such a body begins.
             Err(_) => (token.is_plain() && rest.trim_end().ends_with(closing)).then_some(""),
         });
-        Found { token: *token, tag, decoration, after, inline, word, end: None, stray: None }
+        Found { token: *token, tag, decoration, after, inline, word, end: None }
     }
 
     /// Whether a line that is no plain tag is none at all: words in brackets, a link, a label.
@@ -544,18 +535,7 @@ impl<'a> Parser<'a> {
                 ItemKind::Block(found) => {
                     all += 1;
                     escaped += usize::from(found.decoration.has(Decoration::ESCAPES));
-                    let stray = found.stray.clone();
-                    let step = self.step(*found);
-                    // The body of a block that is refused is no body.
-                    let is_refused = matches!(step.asks, Asks::Invalid(_));
-                    if let Some(stray) = stray.filter(|_| is_refused) {
-                        let refusal = self.unopened(stray);
-                        let has_steps = !steps.is_empty();
-                        steps = vec![step];
-                        steps.extend(has_steps.then_some(refusal));
-                    } else {
-                        steps.push(step);
-                    }
+                    steps.push(self.step(*found));
                     continue;
                 }
                 ItemKind::Step(step) => {
@@ -588,17 +568,6 @@ impl<'a> Parser<'a> {
         }
         let (unclosed, answers) = (self.unclosed, self.answers);
         Blocks { steps, unclosed, bodies: self.bodies, notes, answers }
-    }
-
-    /// Refuses what is before the end of reasoning in a body that is refused.
-    fn unopened(&mut self, stray: Range<usize>) -> Step {
-        self.missed_command = true;
-        self.add_body(0..stray.end);
-        let (line, shown) = (self.number(stray.start), brief(&self.text[stray]));
-        let text = format!(
-            "Line {line}: `{shown}` may end thoughts whose beginning is missing, so nothing before it was carried out. Send again what was meant as a command"
-        );
-        Step::refused(line, Mistake::ThoughtsUnopened, text)
     }
 
     /// Whether a tag that takes something away may only be told of: as an item of a list in a code span,

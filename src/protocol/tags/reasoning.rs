@@ -331,8 +331,8 @@ fn may_be_reasoning(sign: u8, rest: &[u8]) -> bool {
     !next.is_ascii() || next == b':' || BEGINS.iter().chain([&CHANNEL]).any(is_one)
 }
 
-/// The end of reasoning in a body, whose beginning is not in it, by a marker of any key but one: where that is.
-pub(super) fn stray_end(text: &str, body: Range<usize>, but: &str) -> Option<Range<usize>> {
+/// Where reasoning ends in a body that does not begin in it.
+pub(super) fn stray_end(text: &str, body: Range<usize>) -> Option<Range<usize>> {
     let bytes = &text.as_bytes()[body.clone()];
     let signs = memchr3_iter(b'<', b'[', b'&', bytes)
         .filter(|at| may_be_reasoning(bytes[*at], &bytes[at + 1..]));
@@ -362,9 +362,7 @@ pub(super) fn stray_end(text: &str, body: Range<usize>, but: &str) -> Option<Ran
             let Some(strength) = line.closes(marker) else { continue };
             match open.get_mut(&marker.key).filter(|count| **count > 0) {
                 Some(count) => *count -= 1,
-                None if strength == Strength::Alone && marker.key != but => {
-                    return Some(marker.at..marker.end);
-                }
+                None if strength == Strength::Alone => return Some(marker.at..marker.end),
                 None => {}
             }
         }
@@ -571,30 +569,4 @@ fn known(name: &str) -> Option<(&'static str, bool)> {
         };
         find(name).map(|first| (first, false)).or_else(directed)
     })
-}
-
-/// Whether a body mentions its own command in any way that could be an opening tag.
-pub(super) fn may_open(name: &str, body: &str) -> bool {
-    let letters = |c: &char| c.is_ascii_alphabetic();
-    let name: Vec<char> = name.chars().filter(letters).map(|c| c.to_ascii_lowercase()).collect();
-    let is_word = name.len() < "runcommand".len();
-    // The last signs that are letters, and the sign before each.
-    let (mut last, mut before) = (VecDeque::new(), ' ');
-    for c in body.chars().map(lexer::folded).filter(|c| !lexer::is_zero_width(*c)) {
-        if !letters(&c) {
-            before = if c.is_whitespace() || "\\_-*`".contains(c) { before } else { c };
-            continue;
-        }
-        last.push_back((c.to_ascii_lowercase(), before));
-        before = 'a';
-        if last.len() > name.len() {
-            last.pop_front();
-        }
-        let sign = last.front().map_or('/', |(_, sign)| *sign);
-        let begins = if is_word { "[［【<‹({;".contains(sign) } else { sign != '/' };
-        if begins && last.iter().map(|(c, _)| c).eq(&name) {
-            return true;
-        }
-    }
-    false
 }
