@@ -8,7 +8,6 @@ use memchr::{memchr_iter, memmem, memrchr};
 use super::attributes::{self, brief};
 use super::block::{refused, tag_fault};
 use super::catalogue::{COMMANDS, Command};
-use super::index;
 use super::lexer::{self, Decoration, Token, TokenKind, line_end};
 use super::parser::{Found, ItemKind, Parser};
 use crate::protocol::content_checks::fence::fence_of;
@@ -29,14 +28,7 @@ impl Parser<'_> {
         let token = &found.token;
         let end = match &found.word {
             Some(word) => self.end_by_word(found, body_at, word)?,
-            None => {
-                let is_plain = token.is_plain();
-                let plain = is_plain.then(|| index::next_plain(self.text, token, body_at));
-                match plain.flatten().filter(Token::closes) {
-                    Some(next) => self.end_at(&next),
-                    None => self.end_without_word(found, body_at)?,
-                }
-            }
+            None => self.end_without_word(found, body_at)?,
         };
         let body = self.text.get(body_at..end.closing.start).unwrap_or_default();
         let word = found.word.as_deref();
@@ -47,31 +39,73 @@ impl Parser<'_> {
         None
     }
 
+    /// The next tag from the beginning of a line on that the end of a block may be: of its command and with its word
+    /// (empty for none), or opening another, and undecorated where `is_plain`.
+    pub(super) fn next_tag(
+        &mut self,
+        token: &Token,
+        word: &str,
+        from: usize,
+        is_plain: bool,
+    ) -> Option<Token> {
+        let key = (token.command?, word.to_owned(), is_plain);
+        // No line is looked through twice for the same.
+        if let Some((begin, known)) = self.next_tags.get(&key)
+            && *begin <= from
+            && known.is_none_or(|known| known.line >= from)
+        {
+            return *known;
+        }
+        let text = self.text;
+        let has_word = |found: &Token| {
+            let rest = &text[found.name_end..line_end(text, found.at)];
+            attributes::token(rest).is_some_and(|given| given == word)
+        };
+        let is_one = |found: &Token| match found.kind {
+            TokenKind::Open => word.is_empty() || has_word(found),
+            TokenKind::Close { by_word } => {
+                by_word != word.is_empty() && (!by_word || has_word(found))
+            }
+            _ => false,
+        };
+        let next = tags_of(text, token, from..text.len(), is_plain).find(is_one);
+        self.next_tags.insert(key, (from, next));
+        next
+    }
+
     fn end_without_word(&mut self, found: &Found<'_>, body_at: usize) -> Option<End> {
         let token = &found.token;
-        let next = self.index().tags(token, "", body_at, token.is_plain()).first().copied();
-        if let Some(end) = next.map(|next| next.token).filter(Token::closes) {
+        let next = self.next_tag(token, "", body_at, token.is_plain());
+        if let Some(end) = next.filter(Token::closes) {
             return self.unless_in_doubt(token, body_at, &end, false);
         }
-        let (command, name) = (token.command(), token.command().name);
-        // That one needs one of them.
-        if let Some(next) = next.filter(|next| next.left_over > 1) {
-            let inner = self.number(next.token.line);
+        let command = token.command();
+        // The first of two closing tags may be of its body, with the block that it closes.
+        let mut behind =
+            |tag: Token| self.next_tag(token, "", self.next_line(tag.at), token.is_plain());
+        let is_nest = next
+            .and_then(&mut behind)
+            .filter(Token::closes)
+            .and_then(behind)
+            .is_some_and(|tag| tag.closes());
+        if let Some(next) = next.filter(|_| is_nest) {
+            let (line, name) = (self.number(next.line), command.name);
             let why = format!(
-                "on line {inner} another {name} opens within it, and more than one closing tag follows"
+                "on line {line} another {name} opens within it, and more than one closing tag follows"
             );
             self.end_unclear(token, &why, false);
             return None;
         }
-        let region_end = next.map_or(self.text.len(), |next| next.token.line);
+        let region_end = next.map_or(self.text.len(), |next| next.line);
         if let Some(end) = self.repaired_end(token, body_at, region_end) {
             return Some(end);
         }
-        // Where nothing closes any of them, the reply was cut off.
-        let next = next.filter(|next| next.is_closed).map(|next| next.token);
-        let region_end = next.map_or(self.text.len(), |next| next.line);
         let wrong = self.wrong_closing(token, body_at, region_end);
-        let Some(next) = next else {
+        // One with a word of its own may be in its body.
+        let has_word = |next: &Token| {
+            attributes::token(&self.text[next.name_end..self.line_end(next.at)]).is_some()
+        };
+        let Some(next) = next.filter(|next| !has_word(next)) else {
             self.never_closed(found, &wrong);
             return None;
         };
@@ -103,8 +137,7 @@ impl Parser<'_> {
         None
     }
 
-    /// Where the body of a block ends whose tags share a word: at the first closing tag with it, if
-    /// none is left over behind that.
+    /// Where the body of a block ends whose tags share a word: at the first closing tag with it.
     fn end_by_word(&mut self, found: &Found<'_>, body_at: usize, word: &str) -> Option<End> {
         let (token, command) = (&found.token, found.token.command());
         if !attributes::is_word(word) {
@@ -115,12 +148,8 @@ impl Parser<'_> {
             self.end_unclear(token, &why, false);
             return None;
         }
-        let index = self.index();
-        let mut first = index.tags(token, word, body_at, token.is_plain()).first();
-        if !first.is_some_and(|tag| tag.is_closed) {
-            first = index.tags(token, word, body_at, false).first();
-        }
-        let Some(first) = first.filter(|tag| tag.is_closed).copied() else {
+        let plain = self.next_tag(token, word, body_at, token.is_plain()).filter(Token::closes);
+        let Some(end) = plain.or_else(|| self.next_tag(token, word, body_at, false)) else {
             let wrong = self.wrong_closing(token, body_at, self.text.len());
             self.never_closed(
                 found,
@@ -128,16 +157,20 @@ impl Parser<'_> {
             );
             return None;
         };
-        let end = first.token;
         let (line, shown) = (self.number(end.line), self.shown(end.at));
-        let why = if !end.closes() {
-            format!("on line {line} `{shown}` opens another of that word within it")
-        } else if first.left_over > 0 {
-            format!("behind `{shown}` on line {line} another one is left over")
+        let next = self.next_tag(token, word, self.next_line(end.at), false);
+        if !end.closes() {
+            let why = format!("on line {line} `{shown}` opens another of that word within it");
+            self.end_unclear(token, &why, true);
+        } else if next.is_some_and(|next| next.closes()) {
+            let why = format!("behind `{shown}` on line {line} another one is left over");
+            match self.first_of(token) {
+                Some(first) => self.nest_unclear(first, &why, true),
+                None => self.end_unclear(token, &why, true),
+            }
         } else {
             return self.unless_in_doubt(token, body_at, &end, true);
-        };
-        self.end_unclear(token, &why, true);
+        }
         None
     }
 
@@ -180,8 +213,8 @@ impl Parser<'_> {
     /// The one closing tag in a region that is decorated, or follows other text on its line.
     fn repaired_end(&self, token: &Token, from: usize, to: usize) -> Option<End> {
         let closing = token.command().closing?;
-        let tags = self.index().tags(token, "", from, false).iter().map(|tag| tag.token);
-        let mut decorated = tags.take_while(|tag| tag.line < to).filter(Token::closes);
+        let is_closing = |found: &Token| found.kind == TokenKind::Close { by_word: false };
+        let mut decorated = tags_of(self.text, token, from..to, false).filter(is_closing);
         let one = decorated.next();
         if decorated.next().is_some() {
             return None;
@@ -332,6 +365,35 @@ impl Parser<'_> {
     }
 }
 
+/// The tags of a command that are alone on their lines, from the beginning of a line on.
+fn tags_of(
+    text: &str,
+    token: &Token,
+    region: Range<usize>,
+    is_plain: bool,
+) -> impl Iterator<Item = Token> {
+    let (token, mut line) = (*token, region.start);
+    let finder = is_plain.then(|| memmem::Finder::new(token.command().name));
+    std::iter::from_fn(move || {
+        while line < region.end {
+            let mut begin = line;
+            if let Some(finder) = &finder {
+                let at = line + finder.find(&text.as_bytes()[line..region.end])?;
+                begin = memrchr(b'\n', &text.as_bytes()[line..at]).map_or(line, |n| line + n + 1);
+            }
+            let end = line_end(text, begin);
+            line = end + 1;
+            let found = lexer::lex(text, begin, end).filter(|found| {
+                found.command == token.command && found.alone && (!is_plain || found.is_plain())
+            });
+            if found.is_some() {
+                return found;
+            }
+        }
+        None
+    })
+}
+
 /// Whether a fence is open where a body ends, so that one behind its closing tag may be of that.
 fn is_in_a_fence(body: &str) -> bool {
     let mut open: Option<&str> = None;
@@ -413,12 +475,21 @@ pub(super) fn close_it(command: &Command, has_word: bool) -> String {
             "choose a word for end=\"…\" that the body does not contain, and put [/{name} end=\"…\"] with it behind the body once, and no other closing tag"
         );
     }
+    format!(
+        "close it with {closing} alone on a line; where the body is to contain such a line, {}",
+        end_by_word(command)
+    )
+}
+
+/// How to end a block by a word.
+pub(super) fn end_by_word(command: &Command) -> String {
+    let name = command.name;
     let path = match command.kind {
         Kind::Create | Kind::Edit => " path=\"…\"",
         _ => "",
     };
     format!(
-        "close it with {closing} alone on a line; where the body is to contain such a line, end the block by a word of your own, as in [{name}{path} end=\"EOF1\"] and [/{name} end=\"EOF1\"]"
+        "end the block by a word of your own, as in [{name}{path} end=\"EOF1\"] and [/{name} end=\"EOF1\"]"
     )
 }
 

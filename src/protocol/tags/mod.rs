@@ -16,7 +16,7 @@
 //! known, it ends the reply: nothing after it is carried out.
 //!
 //! `lexer` turns a line into a token, `attributes` reads what is in a tag, and `parser` makes blocks of
-//! the lines: `ends` finds where they end (with `index`, where that is not the next plain tag), `spans` skips
+//! the lines: `ends` finds where they end, `spans` skips
 //! what is in reasoning and in elements (`reasoning` knows their markers), `recovery` reports what is no block
 //! in order (`pasted` knows the outbox). `block` makes the step of a block: `body` checks its body, `paths` its
 //! paths, `pairs` reads that of an edit by search, and `lints` and `escapes` warn of what is odd there. Commands
@@ -28,7 +28,6 @@ mod body;
 mod catalogue;
 mod ends;
 mod escapes;
-mod index;
 mod lexer;
 mod lints;
 mod pairs;

@@ -5,7 +5,6 @@
 //! becomes an item. Then each item becomes a step, which is final.
 
 use std::borrow::Cow;
-use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -15,9 +14,8 @@ use super::attributes::{self, Opening, brief};
 use super::block::{Block, refused, tag_fault};
 use super::body;
 use super::catalogue::{COMMANDS, Command};
-use super::ends::{End, closing_tag};
+use super::ends::{End, closing_tag, end_by_word};
 use super::escapes;
-use super::index::Index;
 use super::lexer::{self, Decoration, Token, TokenKind};
 use super::lints;
 use super::reasoning::{self, Line, Sort};
@@ -180,7 +178,10 @@ pub(super) struct Parser<'a> {
     pub(super) last_ends: Option<HashMap<String, usize>>,
     /// Bodies and spans that have ended, in order, none in another.
     bodies: Vec<Range<usize>>,
-    index: OnceCell<Index>,
+    /// For a command, a word, and whether it is to be undecorated: from where on a tag was sought, and the next one.
+    pub(super) next_tags: HashMap<(u8, String, bool), (usize, Option<Token>)>,
+    /// The tags of a command, and the closing ones of a name that no command has.
+    pub(super) named: Option<HashMap<(Option<u8>, &'a str), Vec<Token>>>,
     /// An offset, and the number of its line.
     counted: (usize, usize),
     /// How many blocks are before an end of reasoning whose beginning is missing.
@@ -216,7 +217,8 @@ impl<'a> Parser<'a> {
             spans: Vec::new(),
             last_ends: None,
             bodies: Vec::new(),
-            index: OnceCell::new(),
+            next_tags: HashMap::new(),
+            named: None,
             counted: (0, 1),
             lost_blocks: 0,
             has_other_end: false,
@@ -267,10 +269,6 @@ impl<'a> Parser<'a> {
     /// The line of an offset, without blanks around it, for quoting.
     pub(super) fn shown(&self, at: usize) -> String {
         brief(self.text[self.line_begin(at)..self.line_end(at)].trim())
-    }
-
-    pub(super) fn index(&self) -> &Index {
-        self.index.get_or_init(|| Index::of(self.text))
     }
 
     pub(super) fn push(&mut self, origin: usize, command: Option<u8>, kind: ItemKind<'a>) {
@@ -448,7 +446,8 @@ impl<'a> Parser<'a> {
         self.drop_items();
         self.add_body(0..stray.end);
         let text = format!(
-            "Line {line}: `{shown}` ends thoughts whose beginning is missing, or is in the body of the block on line {number}, so nothing before or after it was carried out. Send again what was meant as a command, without thoughts"
+            "Line {line}: `{shown}` ends thoughts whose beginning is missing, or is in the body of the block on line {number}, so nothing before or after it was carried out. Send again what was meant as a command, without thoughts; where a body is to contain such a line, {}",
+            end_by_word(token.command())
         );
         let step = Step::refused(line, Mistake::ThoughtsUnopened, text);
         self.end_with(step, stray.start, None);
@@ -486,7 +485,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Whether a line that is no plain tag is none at all: words in brackets, a link, a label.
-    fn is_prose(&self, found: &Found<'_>) -> bool {
+    fn is_prose(&mut self, found: &Found<'_>) -> bool {
         let (token, after) = (&found.token, found.after);
         let (command, rest) = (token.command(), &self.text[token.name_end..self.end]);
         let lower = rest.to_ascii_lowercase();
@@ -506,7 +505,10 @@ impl<'a> Parser<'a> {
         if names_a_path || found.inline.is_some() && found.tag.is_ok() {
             return false;
         }
-        let is_closed = || self.index().is_closed(token);
+        let mut is_closed = || {
+            let next = self.next_tag(token, "", self.next_line(token.at), false);
+            next.is_some_and(|next| next.closes())
+        };
         if !is_whole || !after.is_empty() {
             return !is_whole || after.starts_with(['(', ':', '[']) || !is_closed();
         }

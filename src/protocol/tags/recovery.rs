@@ -1,6 +1,10 @@
 //! What is no block in order: closing tags that are left over, lines that look like tags, results that
 //! a reply made up, the line that says which outbox it answers, and texts that are no reply.
 
+use std::collections::HashMap;
+
+use memchr::memchr_iter;
+
 use super::attributes::{self, brief};
 use super::block::{DONE_IF_OK, refused};
 use super::catalogue::COMMANDS;
@@ -20,16 +24,9 @@ impl Parser<'_> {
             return;
         }
         let (line, shown) = (self.number(token.line), self.shown(token.line));
-        // Any block of its kind may be the one that goes on up to it.
         if let Some(first) = self.first_of(token) {
-            let item = self.items.swap_remove(first);
-            self.items.truncate(first);
-            let (block, has_word) = match item.kind {
-                ItemKind::Block(found) => (found.token, found.word.is_some()),
-                _ => (Token::new(item.origin, item.origin, token.command), false),
-            };
             let why = format!("on line {line} a `{shown}` is left over");
-            return self.end_unclear(&block, &why, has_word || by_word);
+            return self.nest_unclear(first, &why, by_word);
         }
         // Decorated it is words about the protocol; and before the end of a summary there are commands
         // that are meant.
@@ -60,8 +57,19 @@ impl Parser<'_> {
         self.end_reply(token, Mistake::OpeningMissing, text);
     }
 
+    /// Refuses the first block of a kind and all that follows: any of them may go on up to a closing tag that is left over.
+    pub(super) fn nest_unclear(&mut self, first: usize, why: &str, by_word: bool) {
+        let item = self.items.swap_remove(first);
+        self.items.truncate(first);
+        let (block, has_word) = match item.kind {
+            ItemKind::Block(found) => (found.token, found.word.is_some()),
+            _ => (Token::new(item.origin, item.origin, item.command), false),
+        };
+        self.end_unclear(&block, why, has_word || by_word);
+    }
+
     /// The first item of a tag's command. No command is sought twice in vain.
-    fn first_of(&mut self, token: &Token) -> Option<usize> {
+    pub(super) fn first_of(&mut self, token: &Token) -> Option<usize> {
         let bit = 1 << token.command?;
         let is_same = |item: &Item<'_>| item.command == token.command;
         let has_one = self.seen & bit != 0;
@@ -87,12 +95,8 @@ impl Parser<'_> {
                 None => self.text[end.at..end.name_end].ends_with(name),
             })
         });
-        let next = self.index().after(self.text, token);
-        // A name that no command has may be the name of what it contains.
-        let end = match token.command {
-            Some(_) => next.filter(Token::closes),
-            None => self.index().closing_after(self.text, token),
-        };
+        let next = self.next_named(token);
+        let end = next.filter(Token::closes);
         if if_closed && end.is_none() {
             return false;
         }
@@ -129,6 +133,33 @@ impl Parser<'_> {
             self.push(token.line, None, ItemKind::Step(step));
         }
         true
+    }
+
+    /// The next tag behind a lookalike that has its command, or else closes its name.
+    fn next_named(&mut self, token: &Token) -> Option<Token> {
+        let text = self.text;
+        let name = |token: &Token| text[token.at..token.name_end].trim_start_matches(['[', '/']);
+        let named = self.named.get_or_insert_with(|| {
+            let (mut named, mut line) = (HashMap::<_, Vec<_>>::new(), 0);
+            for end in memchr_iter(b'\n', text.as_bytes()).chain([text.len()]) {
+                let found = lexer::lex(text, line, end);
+                // A closing tag with a word closes only what was opened with that.
+                let counts = |found: &Token| found.kind != (TokenKind::Close { by_word: true });
+                if let Some(found) = found.filter(counts) {
+                    if found.command.is_some() && (found.opens() || found.closes()) {
+                        named.entry((found.command, "")).or_default().push(found);
+                    }
+                    if found.closes() {
+                        named.entry((None, name(&found))).or_default().push(found);
+                    }
+                }
+                line = end + 1;
+            }
+            named
+        });
+        let key = if token.command.is_some() { "" } else { name(token) };
+        let tags = named.get(&(token.command, key))?;
+        tags.get(tags.partition_point(|found| found.at <= token.at)).copied()
     }
 
     /// A result as an outbox reports it, with what it shows: what is there is no command.
