@@ -278,7 +278,7 @@ impl Parser<'_> {
                 let has_body = token.command.is_some() && token.command().closing.is_some();
                 token.opens() && (has_body || begins)
             };
-            if lexer::tokens(self.text, line, end).any(is_opening) {
+            if lexer::lex(self.text, line, end).is_some_and(is_opening) {
                 return Some(line);
             }
             line = end + 1;

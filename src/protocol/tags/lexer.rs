@@ -246,15 +246,6 @@ fn closing(token: &mut Token, tail: &str) -> Option<TokenKind> {
     is_one.then_some(TokenKind::Close { by_word: true })
 }
 
-/// The tokens of a line: the one that it is, and those that stand behind what may end reasoning there.
-pub(super) fn tokens(text: &str, line: usize, end: usize) -> impl Iterator<Item = Token> {
-    // Each may cost the rest of the line.
-    const MOST: usize = 8;
-    let signs = text[line..end].match_indices(['>', ']', '▷', ';', '`']).take(MOST);
-    let begins = signs.map(move |(n, sign)| line + n + sign.len());
-    std::iter::once(line).chain(begins).filter_map(move |at| lex(text, at, end))
-}
-
 /// What decorates the beginning of a line; None where that is longer than any list or quotation has.
 pub(super) fn lead(line: &str) -> Option<Lead> {
     const LONGEST: usize = 64;

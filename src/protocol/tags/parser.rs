@@ -545,12 +545,7 @@ impl<'a> Parser<'a> {
                     continue;
                 }
             };
-            let told = steps.last_mut().map_or(&mut notes, |step| &mut step.warnings);
-            if told.len() < NOTES {
-                told.push(note);
-            } else {
-                ignored += 1;
-            }
+            steps.last_mut().map_or(&mut notes, |step| &mut step.warnings).push(note);
         }
         let told = steps.last_mut().map_or(&mut notes, |step| &mut step.warnings);
         if escaped * 2 > all {
@@ -576,9 +571,9 @@ impl<'a> Parser<'a> {
     /// since so what was done is listed, too; or quoted among others that are not, as what somebody said.
     fn is_mentioned(&self, token: &Token) -> bool {
         let is_listed = || {
-            let lead = &self.text[token.line..token.at];
-            let marks = [Decoration::BULLET, Decoration::NUMBER];
-            lead.contains('`') && marks.iter().any(|mark| token.decoration.has(*mark))
+            let is_item = [Decoration::BULLET, Decoration::NUMBER];
+            self.text[token.line..token.at].contains('`')
+                && is_item.iter().any(|mark| token.decoration.has(*mark))
         };
         matches!(token.command().kind, Kind::Delete | Kind::Move)
             && (token.quote > 0 && self.has_unquoted || is_listed())
