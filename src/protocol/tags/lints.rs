@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use memchr::{memchr, memchr_iter, memchr2, memchr3, memmem, memrchr};
+use memchr::{memchr, memchr_iter, memchr2, memmem, memrchr};
 use regex::Regex;
 use serde::Deserialize;
 
@@ -200,15 +200,16 @@ fn dash(body: &Body) -> Option<String> {
 
 /// The strange characters of a text, and where they are.
 fn strange(text: &str) -> impl Iterator<Item = (usize, char)> {
-    let bytes = text.as_bytes();
-    // Most texts have none, which is seen faster.
-    let is_plain =
-        text.is_ascii() && memchr3(8, 11, 27, bytes).is_none() && memchr(13, bytes).is_none();
-    let mut from = if is_plain { bytes.len() } else { 0 };
+    const CHUNK: usize = 64;
+    let (bytes, mut from) = (text.as_bytes(), 0);
+    let is_candidate = |byte: &u8| *byte >= 0x80 || matches!(byte, 8 | 11 | 13 | 27);
     std::iter::from_fn(move || {
         loop {
-            let is_candidate = |byte: &u8| *byte >= 0x80 || matches!(byte, 8 | 11 | 13 | 27);
-            from += bytes.get(from..)?.iter().position(is_candidate)?;
+            // Whole chunks are looked at faster than byte by byte.
+            let may_have =
+                |chunk: &[u8]| chunk.iter().fold(false, |any, byte| any | is_candidate(byte));
+            from += bytes.get(from..)?.chunks(CHUNK).position(may_have)? * CHUNK;
+            from += bytes[from..].iter().position(is_candidate)?;
             let (at, c) = (from, text[from..].chars().next()?);
             from += c.len_utf8();
             // A carriage return counts where it ends no line.
