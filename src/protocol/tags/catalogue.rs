@@ -7,7 +7,7 @@ use serde::Deserialize;
 use crate::protocol::Kind;
 
 /// What there is to know about one command in order to read it.
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
 pub(super) struct Command {
     pub(super) kind: Kind,
     pub(super) name: &'static str,
@@ -19,8 +19,14 @@ pub(super) struct Command {
     pub(super) form: &'static str,
 }
 
+impl PartialEq for Command {
+    fn eq(&self, other: &Self) -> bool {
+        self.kind == other.kind
+    }
+}
+
 /// One attribute of a command.
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
 pub(super) struct Attribute {
     pub(super) name: &'static str,
     /// Whether the command says nothing without it.
@@ -39,6 +45,11 @@ pub(super) static COMMANDS: LazyLock<Vec<Command>> = LazyLock::new(|| {
         toml::from_str(include_str!("data/commands.toml")).expect("a constant table");
     table.command
 });
+
+/// The first command whose name is such a one.
+pub(super) fn named(is_one: impl Fn(&str) -> bool) -> Option<&'static Command> {
+    COMMANDS.iter().find(|command| is_one(command.name))
+}
 
 /// How to change lines of a file by their numbers.
 pub(super) const EDIT_BY_LINES: &str = "[EDIT_FILE path=\"relative/path\" start_line=\"3\" end_line=\"5\"], the new lines below, then [/EDIT_FILE] alone on a line";

@@ -7,7 +7,7 @@ use memchr::{memchr_iter, memmem, memrchr};
 
 use super::attributes::{self, brief};
 use super::block::{refused, tag_fault};
-use super::catalogue::{COMMANDS, Command};
+use super::catalogue::{Command, named};
 use super::lexer::{self, Decoration, Token, TokenKind, line_end};
 use super::parser::{Found, ItemKind, Parser};
 use crate::protocol::content_checks::fence::fence_of;
@@ -48,7 +48,7 @@ impl Parser<'_> {
         from: usize,
         is_plain: bool,
     ) -> Option<Token> {
-        let key = (token.command?, word.to_owned(), is_plain);
+        let key = (token.command?.kind, word.to_owned(), is_plain);
         // No line is looked through twice for the same.
         if let Some((begin, known)) = self.next_tags.get(&key)
             && *begin <= from
@@ -275,7 +275,7 @@ impl Parser<'_> {
             let end = self.line_end(line);
             let is_opening = |token: Token| {
                 let begins = token.command().kind == Kind::Reply && token.is_plain();
-                let has_body = token.command.is_some() && token.command().closing.is_some();
+                let has_body = token.command.is_some_and(|command| command.closing.is_some());
                 token.opens() && (has_body || begins)
             };
             if lexer::lex(self.text, line, end).is_some_and(is_opening) {
@@ -359,9 +359,8 @@ impl Parser<'_> {
         let Some(word) = word.filter(|_| self.text[end..].trim_start().is_empty()) else {
             return false;
         };
-        let mut commands = (0..).zip(COMMANDS.iter());
-        let found = commands.find(|(_, command)| command.name.starts_with(word));
-        found.is_some_and(|(n, _)| self.is_cut(&Token::new(begin, begin, Some(n))))
+        let command = named(|name| name.starts_with(word));
+        command.is_some() && self.is_cut(&Token::new(begin, begin, command))
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use memchr::memchr;
 
 use super::attributes;
-use super::catalogue::{COMMANDS, Command};
+use super::catalogue::{COMMANDS, Command, named};
 use crate::protocol::Kind;
 
 /// The repairs needed to read a tag, as a set. None changes its meaning.
@@ -99,7 +99,7 @@ pub(super) enum TokenKind {
 pub(super) struct Token {
     pub(super) kind: TokenKind,
     /// Which of the commands it names; None for a name that no command has.
-    pub(super) command: Option<u8>,
+    pub(super) command: Option<&'static Command>,
     /// Where the line begins, its tag, and what follows the tag's name, in bytes.
     pub(super) line: usize,
     pub(super) at: usize,
@@ -113,7 +113,7 @@ pub(super) struct Token {
 
 impl Token {
     /// An opening tag without decoration.
-    pub(super) fn new(line: usize, at: usize, command: Option<u8>) -> Self {
+    pub(super) fn new(line: usize, at: usize, command: Option<&'static Command>) -> Self {
         Self {
             kind: TokenKind::Open,
             command,
@@ -128,7 +128,7 @@ impl Token {
 
     pub(super) fn command(&self) -> &'static Command {
         // Only a lookalike has none; its name is looked up where it is reported.
-        &COMMANDS[usize::from(self.command.unwrap_or_default())]
+        self.command.unwrap_or(&COMMANDS[0])
     }
 
     pub(super) fn opens(&self) -> bool {
@@ -331,7 +331,7 @@ pub(super) fn lead(line: &str) -> Option<Lead> {
 
 /// The name in a tag.
 pub(super) struct Name {
-    pub(super) command: u8,
+    pub(super) command: &'static Command,
     pub(super) closes: bool,
     /// Whether it is only nearly the command's.
     misspelt: bool,
@@ -350,9 +350,9 @@ const LONGEST: usize = 40;
 pub(super) fn name(inside: &str) -> Option<Name> {
     let (closes, word) = without_slash(inside);
     let is_end = |rest: &str| rest.chars().next().is_none_or(ends_name);
-    let is_it = |(_, known): &(u8, &Command)| word.strip_prefix(known.name).is_some_and(is_end);
-    if let Some((command, known)) = (0..).zip(COMMANDS.iter()).find(is_it) {
-        let length = inside.len() - word.len() + known.name.len();
+    let is_it = |name: &str| word.strip_prefix(name).is_some_and(is_end);
+    if let Some(command) = named(is_it) {
+        let length = inside.len() - word.len() + command.name.len();
         let decoration = Decoration::default();
         return Some(Name { command, closes, misspelt: false, upper: true, length, decoration });
     }
@@ -376,9 +376,9 @@ pub(super) fn name(inside: &str) -> Option<Name> {
             }
             _ if word.is_empty() => return None,
             _ => {
-                let called = command_named(|name| name == word).filter(|_| !first_ended);
+                let called = named(|name| name == word).filter(|_| !first_ended);
                 let is_near = |name: &str| name.contains('_') && name != word && same(name, &word);
-                let near = || command_named(is_near).filter(|_| ends_name(c));
+                let near = || named(is_near).filter(|_| ends_name(c));
                 let misspelt = is_folded || called.is_none();
                 if !upper && called.is_some() {
                     decoration.add(Decoration::CASE);
@@ -407,10 +407,6 @@ pub(super) fn folded(c: char) -> char {
         '\u{2010}'..='\u{2015}' | '\u{2212}' => '-',
         c => c,
     }
-}
-
-fn command_named(is_it: impl Fn(&str) -> bool) -> Option<u8> {
-    (0..).zip(COMMANDS.iter()).find(|(_, command)| is_it(command.name)).map(|(n, _)| n)
 }
 
 /// Whether two words have the same letters.
@@ -462,11 +458,10 @@ fn other_name(token: Token, inside: &str) -> Option<Token> {
     if !tail.starts_with(ends_name) {
         // `[READ_FILE: a.py]`
         let is_one = tail.starts_with([':', '=', ',', '(', '"', '\'']) && tail.ends_with(']');
-        let command = command_named(|known| known == name && known.contains('_'))?;
+        let command = named(|known| known == name && known.contains('_'))?;
         return found(Some(command), false).filter(|_| is_one);
     }
-    let alias = ALIASES.get(name);
-    let command = alias.filter(|alias| alias.is_same).map(|alias| alias.command);
+    let (alias, command) = (ALIASES.get(name), synonym(name));
     if closes {
         return found(command, false).filter(|_| tail == "]");
     }
@@ -480,7 +475,7 @@ fn other_name(token: Token, inside: &str) -> Option<Token> {
     if command.is_some() && is_meant && tail.ends_with(']') {
         return found(command, false);
     }
-    let is_label = alias.is_some_and(|alias| alias.is_label) && !has_attribute;
+    let is_label = alias.is_some_and(|alias| alias.command.is_none()) && !has_attribute;
     let is_whole = is_one_tag(tail) || ends_itself;
     let if_closed = !(is_upper && has_attribute || ends_itself);
     found(None, if_closed).filter(|_| is_whole && !is_label)
@@ -489,10 +484,7 @@ fn other_name(token: Token, inside: &str) -> Option<Token> {
 /// Whether what follows a tag's name ends with its closing tag, as it is written or as its command's.
 fn ends_itself(tail: &str, name: &str) -> bool {
     let inner = tail.strip_suffix(']').and_then(|tail| tail.rsplit_once("[/"));
-    let called = |word: &str| {
-        let alias = || ALIASES.get(word).filter(|alias| alias.is_same).map(|alias| alias.command);
-        command_named(|known| known == word).or_else(alias)
-    };
+    let called = |word: &str| named(|known| known == word).or_else(|| synonym(word));
     inner.is_some_and(|(_, closing)| {
         closing == name || called(closing).is_some() && called(closing) == called(name)
     })
@@ -517,16 +509,16 @@ fn in_other_brackets(token: Token, rest: &str) -> Option<Token> {
     let inner = ENTITIES.iter().find_map(|entity| inner.strip_prefix(entity)).unwrap_or(inner);
     let (closes, word) = without_slash(inner);
     let length = word.find(|c: char| !c.is_ascii_uppercase() && c != '_').unwrap_or(word.len());
-    let command = command_named(|name| name == &word[..length])?;
+    let command = named(|name| name == &word[..length])?;
     let tail = word[length..].trim_end();
-    let (known, mut if_closed) = (&COMMANDS[usize::from(command)], false);
+    let mut if_closed = false;
     let is_one = if open == 0 || rest.starts_with(['(', '{']) {
         // A line of its own, not one behind the end of reasoning.
         let inner = tail.trim_end_matches([')', '}']).trim();
-        let is_bare = inner.is_empty() && (closes || known.kind == Kind::Run);
+        let is_bare = inner.is_empty() && (closes || command.kind == Kind::Run);
         if_closed = is_bare && !closes;
-        let says = known.closing.is_some() && is_bare || attributes::are_all(inner);
-        let is_name = known.name.contains('_') || inner.starts_with("pattern");
+        let says = command.closing.is_some() && is_bare || attributes::are_all(inner);
+        let is_name = command.name.contains('_') || inner.starts_with("pattern");
         let ends = tail.is_empty() || tail.starts_with([' ', '\t', ')', '}']);
         ends && is_name && says && token.alone
     } else {
@@ -540,46 +532,43 @@ fn in_other_brackets(token: Token, rest: &str) -> Option<Token> {
     is_one.then_some(Token { kind, command: Some(command), name_end, ..token })
 }
 
-/// Another word for a command.
+/// Another word for a command, or a label over text, which is for none.
 struct Alias {
-    command: u8,
+    command: Option<&'static Command>,
     /// Whether it has a body where that command has one.
     is_same: bool,
     /// Whether it is one with nothing else in its tag.
     is_bare: bool,
-    /// Whether it is only a label over text.
-    is_label: bool,
 }
 
 static ALIASES: LazyLock<HashMap<String, Alias>> = LazyLock::new(|| {
     type Lists = HashMap<String, HashMap<String, Vec<String>>>;
-    let table: Lists = toml::from_str(include_str!("data/names.toml")).unwrap_or_default();
+    let table: Lists = toml::from_str(include_str!("data/names.toml")).expect("a constant table");
     let mut aliases = HashMap::new();
     for (name, lists) in table {
-        let command = command_named(|known| known == name);
+        let command = named(|known| known == name);
         for (list, words) in lists {
-            let alias = |word| {
-                let alias = Alias {
-                    command: command.unwrap_or_default(),
-                    is_same: command.is_some() && list != "other",
-                    is_bare: list == "bare",
-                    is_label: command.is_none(),
-                };
-                (word, alias)
-            };
+            let (is_same, is_bare) = (command.is_some() && list != "other", list == "bare");
+            let alias = |word| (word, Alias { command, is_same, is_bare });
             aliases.extend(words.into_iter().map(alias));
         }
     }
     aliases
 });
 
+/// Which command a name is another word for.
+fn synonym(name: &str) -> Option<&'static Command> {
+    ALIASES.get(name).filter(|alias| alias.is_same)?.command
+}
+
 /// Which command is meant by a name that none has.
 pub(super) fn meant(name: &str) -> Option<&'static Command> {
     let name = name.to_ascii_uppercase();
-    let alias = ALIASES.get(&name).filter(|alias| !alias.is_label);
-    let nearest = || crate::text::nearest(&name, COMMANDS.iter().map(|command| command.name));
-    let command = alias.map(|alias| COMMANDS[usize::from(alias.command)].name).or_else(nearest)?;
-    COMMANDS.iter().find(|known| known.name == command)
+    let nearest = || {
+        let nearest = crate::text::nearest(&name, COMMANDS.iter().map(|command| command.name))?;
+        named(|known| known == nearest)
+    };
+    ALIASES.get(&name).and_then(|alias| alias.command).or_else(nearest)
 }
 
 /// Where a tag ends, from its name on: behind the first `]` outside of quotes.

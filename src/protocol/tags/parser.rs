@@ -5,7 +5,7 @@
 //! becomes an item. Then each item becomes a step, which is final.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use memchr::{memchr_iter, memrchr};
@@ -13,7 +13,7 @@ use memchr::{memchr_iter, memrchr};
 use super::attributes::{self, Opening, brief};
 use super::block::{Block, refused, tag_fault};
 use super::body;
-use super::catalogue::{COMMANDS, Command};
+use super::catalogue::Command;
 use super::ends::{End, closing_tag, end_by_word};
 use super::escapes;
 use super::lexer::{self, Decoration, Token, TokenKind};
@@ -90,7 +90,7 @@ pub(super) struct Item<'a> {
     /// Where its line begins.
     pub(super) origin: usize,
     /// The command of a block, be it refused.
-    pub(super) command: Option<u8>,
+    pub(super) command: Option<&'static Command>,
     pub(super) kind: ItemKind<'a>,
 }
 
@@ -129,7 +129,7 @@ impl Item<'_> {
 
     /// Whether more than a label is missed if it is not executed: not so of a summary or a message.
     pub(super) fn may_be_missed(&self) -> bool {
-        let kind = self.command.map(|command| COMMANDS[usize::from(command)].kind);
+        let kind = self.command.map(|command| command.kind);
         self.is_step() && !matches!(kind, Some(Kind::Done | Kind::Message))
     }
 }
@@ -172,16 +172,16 @@ pub(super) struct Parser<'a> {
     pub(super) ended: bool,
     pub(super) items: Vec<Item<'a>>,
     /// The commands that items had so far, as a set.
-    pub(super) seen: u16,
+    pub(super) seen: HashSet<Kind>,
     /// The open spans; and for each key, the offset of its last closing marker.
     pub(super) spans: Vec<Span>,
     pub(super) last_ends: Option<HashMap<String, usize>>,
     /// Bodies and spans that have ended, in order, none in another.
     bodies: Vec<Range<usize>>,
     /// For a command, a word, and whether it is to be undecorated: from where on a tag was sought, and the next one.
-    pub(super) next_tags: HashMap<(u8, String, bool), (usize, Option<Token>)>,
+    pub(super) next_tags: HashMap<(Kind, String, bool), (usize, Option<Token>)>,
     /// The tags of a command, and the closing ones of a name that no command has.
-    pub(super) named: Option<HashMap<(Option<u8>, &'a str), Vec<Token>>>,
+    pub(super) named: Option<HashMap<(Option<Kind>, &'a str), Vec<Token>>>,
     /// An offset, and the number of its line.
     counted: (usize, usize),
     /// How many blocks are before an end of reasoning whose beginning is missing.
@@ -213,7 +213,7 @@ impl<'a> Parser<'a> {
             unclosed_to: 0,
             ended: false,
             items: Vec::new(),
-            seen: 0,
+            seen: HashSet::new(),
             spans: Vec::new(),
             last_ends: None,
             bodies: Vec::new(),
@@ -271,8 +271,13 @@ impl<'a> Parser<'a> {
         brief(self.text[self.line_begin(at)..self.line_end(at)].trim())
     }
 
-    pub(super) fn push(&mut self, origin: usize, command: Option<u8>, kind: ItemKind<'a>) {
-        self.seen |= command.map_or(0, |command| 1 << command);
+    pub(super) fn push(
+        &mut self,
+        origin: usize,
+        command: Option<&'static Command>,
+        kind: ItemKind<'a>,
+    ) {
+        self.seen.extend(command.map(|command| command.kind));
         self.items.push(Item { origin, command, kind });
     }
 
@@ -675,7 +680,12 @@ impl<'a> Parser<'a> {
         self.end_with(step, token.line, token.command);
     }
 
-    pub(super) fn end_with(&mut self, step: Step, origin: usize, command: Option<u8>) {
+    pub(super) fn end_with(
+        &mut self,
+        step: Step,
+        origin: usize,
+        command: Option<&'static Command>,
+    ) {
         self.push(origin, command, ItemKind::Step(Step { ends: true, ..step }));
         self.ended = true;
         // Reasoning that began before it may end in it.

@@ -70,11 +70,13 @@ impl Parser<'_> {
 
     /// The first item of a tag's command. No command is sought twice in vain.
     pub(super) fn first_of(&mut self, token: &Token) -> Option<usize> {
-        let bit = 1 << token.command?;
+        let kind = token.command?.kind;
         let is_same = |item: &Item<'_>| item.command == token.command;
-        let has_one = self.seen & bit != 0;
-        let first = has_one.then(|| self.items.iter().position(is_same)).flatten();
-        self.seen &= if first.is_none() { !bit } else { u16::MAX };
+        let first =
+            self.seen.contains(&kind).then(|| self.items.iter().position(is_same)).flatten();
+        if first.is_none() {
+            self.seen.remove(&kind);
+        }
         first
     }
 
@@ -100,7 +102,7 @@ impl Parser<'_> {
         if if_closed && end.is_none() {
             return false;
         }
-        let has_body = token.command.is_none_or(|_| token.command().closing.is_some());
+        let has_body = token.command.is_none_or(|command| command.closing.is_some());
         let mut ends = false;
         if let Some(end) = end.filter(|_| has_body && !closes_itself) {
             ends = end.decoration.exceeds(token.decoration);
@@ -115,7 +117,7 @@ impl Parser<'_> {
         let after = if ends { ", and neither was anything after it" } else { "" };
         let text =
             format!("Line {number}: `{shown}` is no command, so it was not carried out{after};");
-        let meant = token.command.map(|_| token.command()).or_else(|| lexer::meant(name));
+        let meant = token.command.or_else(|| lexer::meant(name));
         let step = if let Some(command) = meant {
             let is_if = command.kind == Kind::Done && name.starts_with(command.name);
             let form = if is_if { DONE_IF_OK } else { command.form };
@@ -146,8 +148,9 @@ impl Parser<'_> {
                 // A closing tag with a word closes only what was opened with that.
                 let counts = |found: &Token| found.kind != (TokenKind::Close { by_word: true });
                 if let Some(found) = found.filter(counts) {
-                    if found.command.is_some() && (found.opens() || found.closes()) {
-                        named.entry((found.command, "")).or_default().push(found);
+                    if let Some(command) = found.command.filter(|_| found.opens() || found.closes())
+                    {
+                        named.entry((Some(command.kind), "")).or_default().push(found);
                     }
                     if found.closes() {
                         named.entry((None, name(&found))).or_default().push(found);
@@ -158,7 +161,7 @@ impl Parser<'_> {
             named
         });
         let key = if token.command.is_some() { "" } else { name(token) };
-        let tags = named.get(&(token.command, key))?;
+        let tags = named.get(&(token.command.map(|command| command.kind), key))?;
         tags.get(tags.partition_point(|found| found.at <= token.at)).copied()
     }
 
