@@ -184,8 +184,6 @@ pub(super) struct Parser<'a> {
     pub(super) named: Option<HashMap<(Option<Kind>, &'a str), Vec<Token>>>,
     /// An offset, and the number of its line.
     counted: (usize, usize),
-    /// How many blocks are before an end of reasoning whose beginning is missing.
-    pub(super) lost_blocks: usize,
     /// Whether a span contains the end of other reasoning, or of a block.
     pub(super) has_other_end: bool,
     pub(super) unclosed: bool,
@@ -220,7 +218,6 @@ impl<'a> Parser<'a> {
             next_tags: HashMap::new(),
             named: None,
             counted: (0, 1),
-            lost_blocks: 0,
             has_other_end: false,
             unclosed: false,
             answers: None,

@@ -216,11 +216,11 @@ impl Parser<'_> {
     /// count.
     fn lost(&mut self, marker: &Marker) {
         let line = self.number(marker.at);
-        let dropped = self.drop_items();
-        let (mut count, mut has_message) = (dropped, std::mem::take(&mut self.has_message));
+        let (mut is_dropped, mut has_message) =
+            (self.drop_items(), std::mem::take(&mut self.has_message));
         // An element goes on behind it.
         for span in &mut self.spans {
-            count += std::mem::take(&mut span.tags);
+            is_dropped |= std::mem::take(&mut span.tags) > 0;
             has_message |= std::mem::take(&mut span.has_message);
             self.missed_command |= span.missed_command;
         }
@@ -232,18 +232,10 @@ impl Parser<'_> {
             return self.note(marker.at, Warning::new(WarningKind::TagsInThoughts, text));
         }
         self.add_body(0..marker.end);
-        // Those before an earlier one are refused again.
-        self.lost_blocks += count;
-        let count = self.lost_blocks;
-        if count > 0 {
+        if is_dropped {
             let text = format!(
-                "Line {line}: `{}` ends thoughts whose beginning is missing, so {} not carried out. Send again what was meant as a command",
+                "Line {line}: `{}` ends thoughts whose beginning is missing, so nothing before it was carried out. Send again what was meant as a command",
                 brief(&self.text[marker.at..marker.end]),
-                if count == 1 {
-                    "the block before it was".to_owned()
-                } else {
-                    format!("the {count} blocks before it were")
-                }
             );
             let step = Step::refused(line, Mistake::ThoughtsUnopened, text);
             self.push(marker.at, None, ItemKind::Step(step));
@@ -255,13 +247,13 @@ impl Parser<'_> {
         }
     }
 
-    /// Drops all blocks, but for the one that ends the reply; how many they were.
-    pub(super) fn drop_items(&mut self) -> usize {
+    /// Drops all blocks, but for the one that ends the reply; whether there were any.
+    pub(super) fn drop_items(&mut self) -> bool {
         self.missed_command |= self.items.iter().any(Item::may_be_missed);
         let ends = |item: &Item<'_>| matches!(&item.kind, ItemKind::Step(step) if step.ends);
-        let dropped = self.items.iter().filter(|item| item.is_command() && !ends(item)).count();
+        let is_dropped = self.items.iter().any(|item| item.is_step() && !ends(item));
         self.items.retain(ends);
-        dropped
+        is_dropped
     }
 
     /// Counts a tag that is in a span, and skips the body of a block that is drafted there.
@@ -289,9 +281,9 @@ impl Parser<'_> {
         self.missed_command = true;
         self.items.retain(|item| item.origin < span.marker.start);
         // What ends in it may have begun before it.
-        let dropped = if self.has_other_end { self.drop_items() } else { 0 };
+        let is_dropped = self.has_other_end && self.drop_items();
         self.add_body(if self.has_other_end { 0 } else { span.marker.start }..self.text.len());
-        let nothing = if dropped > 0 { "nothing before or after it" } else { "nothing after it" };
+        let nothing = if is_dropped { "nothing before or after it" } else { "nothing after it" };
         let line = self.number(span.line);
         let begin = &self.text[span.marker.clone()];
         let (shown, end) = (self.shown(span.line), form_of_end(begin, &span.key));
