@@ -148,6 +148,8 @@ pub(super) struct Found<'a> {
     pub(super) word: Option<String>,
     /// Where the body ends that begins on the next line.
     end: Option<End>,
+    /// Where reasoning ends in that body that does not begin in it.
+    stray: Option<Range<usize>>,
 }
 
 pub(super) struct Parser<'a> {
@@ -419,11 +421,16 @@ impl<'a> Parser<'a> {
                 // It is refused, and what it contains is skipped.
                 self.skip(body_at..end.closing.end);
             } else {
-                let stray = || reasoning::stray_end(self.text, body_at..end.closing.start);
-                if let Some(stray) = found.word.is_none().then(stray).flatten() {
+                let body = body_at..end.closing.start;
+                let stray = || reasoning::stray_end(self.text, body.clone());
+                let stray = found.word.is_none().then(stray).flatten();
+                if let Some(stray) = &stray
+                    && mentions(&self.text[body], command.name)
+                {
                     self.refuse_draft(token, stray);
                     return true;
                 }
+                found.stray = stray;
                 self.add_body(body_at..end.closing.end);
                 self.at = end.closing.end;
             }
@@ -442,7 +449,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Refuses a block in whose body reasoning may end, and what is before it: its tag may be in that.
-    fn refuse_draft(&mut self, token: &Token, stray: Range<usize>) {
+    fn refuse_draft(&mut self, token: &Token, stray: &Range<usize>) {
         let (line, shown) = (self.number(stray.start), brief(&self.text[stray.clone()]));
         let number = self.number(token.line);
         self.drop_items();
@@ -483,7 +490,7 @@ impl<'a> Parser<'a> {
             // Nobody knows where such a body begins.
             Err(_) => (token.is_plain() && rest.trim_end().ends_with(closing)).then_some(""),
         });
-        Found { token: *token, tag, decoration, after, inline, word, end: None }
+        Found { token: *token, tag, decoration, after, inline, word, end: None, stray: None }
     }
 
     /// Whether a line that is no plain tag is none at all: words in brackets, a link, a label.
@@ -539,7 +546,14 @@ impl<'a> Parser<'a> {
                 ItemKind::Block(found) => {
                     all += 1;
                     escaped += usize::from(found.decoration.has(Decoration::ESCAPES));
-                    steps.push(self.step(*found));
+                    let stray = found.stray.clone();
+                    let step = self.step(*found);
+                    let is_refused = matches!(step.asks, Asks::Invalid(_));
+                    let has_steps = !steps.is_empty();
+                    // The body of a block that is refused is no body, so nothing before that end counts.
+                    let stray = stray.filter(|_| is_refused).inspect(|_| steps.clear());
+                    steps.push(step);
+                    steps.extend(stray.filter(|_| has_steps).map(|stray| self.unopened(stray)));
                     continue;
                 }
                 ItemKind::Step(step) => {
@@ -567,6 +581,17 @@ impl<'a> Parser<'a> {
         }
         let (unclosed, answers) = (self.unclosed, self.answers);
         Blocks { steps, unclosed, bodies: self.bodies, notes, answers }
+    }
+
+    /// Refuses what is before the end of reasoning in a body that is refused.
+    fn unopened(&mut self, stray: Range<usize>) -> Step {
+        self.missed_command = true;
+        self.add_body(0..stray.end);
+        let (line, shown) = (self.number(stray.start), brief(&self.text[stray]));
+        let text = format!(
+            "Line {line}: `{shown}` may end thoughts whose beginning is missing, so nothing before it was carried out. Send again what was meant as a command"
+        );
+        Step::refused(line, Mistake::ThoughtsUnopened, text)
     }
 
     /// Whether a tag that takes something away may only be told of: as an item of a list in a code span,
@@ -690,6 +715,15 @@ impl<'a> Parser<'a> {
         self.begin = self.line_begin(self.at);
         self.end = self.line_end(self.at);
     }
+}
+
+/// Whether a text has the name of a command in it, however that is written.
+fn mentions(text: &str, name: &str) -> bool {
+    let letters = |text: &str| -> String {
+        let letters = text.chars().map(lexer::folded).filter(char::is_ascii_alphabetic);
+        letters.map(|c| c.to_ascii_lowercase()).collect()
+    };
+    letters(text).contains(&letters(name))
 }
 
 /// The text between an opening tag and a closing one at the end of its line.
