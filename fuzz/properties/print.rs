@@ -37,25 +37,25 @@ fn attributes(operation: &Operation) -> String {
     let line = |line: Option<usize>| line.map(|line| line.to_string());
     let given = match operation {
         Operation::Edit { path, change: Change::Lines { start, end, .. } } => vec![
-            ("path", place(path)),
+            ("path", Some(place(path))),
             ("start_line", line(Some(*start))),
             ("end_line", line(Some(*end))),
         ],
         Operation::Create { path, .. }
         | Operation::Edit { path, .. }
         | Operation::Delete { path }
-        | Operation::Read { path, reading: Reading::Now(_) } => vec![("path", place(path))],
+        | Operation::Read { path, reading: Reading::Now(_) } => vec![("path", Some(place(path)))],
         Operation::Read { path, reading: Reading::Later(Part { start, end, numbered }) } => vec![
-            ("path", place(path)),
+            ("path", Some(place(path))),
             ("start_line", line(*start)),
             ("end_line", line(*end)),
             ("numbered", numbered.then(|| "true".to_owned())),
         ],
-        Operation::List { path } => vec![("path", path.as_ref().and_then(place))],
+        Operation::List { path } => vec![("path", path.as_ref().map(place))],
         Operation::Search { pattern, path } => {
-            vec![("pattern", Some(pattern.clone())), ("path", path.as_ref().and_then(place))]
+            vec![("pattern", Some(pattern.clone())), ("path", path.as_ref().map(place))]
         }
-        Operation::Move { path, to } => vec![("path", place(path)), ("to", place(to))],
+        Operation::Move { path, to } => vec![("path", Some(place(path))), ("to", Some(place(to)))],
         Operation::Done { if_ok, .. } => vec![("if", if_ok.then(|| "ok".to_owned()))],
         Operation::Run(_) | Operation::Message { .. } => Vec::new(),
     };
@@ -64,12 +64,12 @@ fn attributes(operation: &Operation) -> String {
 }
 
 /// A path, behind `./` where it would not be read as it is.
-fn place(path: &RelPath) -> Option<String> {
+fn place(path: &RelPath) -> String {
     let plain = path.as_str();
     let reply = tags::parse(&format!("[READ_FILE path={}]\n", quoted(plain)));
     let is_read = |asks: &Asks| matches!(asks, Asks::Operation(Operation::Read { path: read, .. }) if read == path);
     let is_plain = is_read(&reply.steps[0].asks) && reply.steps[0].warnings.is_empty();
-    Some(if is_plain { plain.to_owned() } else { format!("./{plain}") })
+    if is_plain { plain.to_owned() } else { format!("./{plain}") }
 }
 
 /// A value in quotes. A double quote would end it, and entities are decoded wherever they are.

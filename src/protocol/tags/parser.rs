@@ -152,6 +152,9 @@ pub(super) struct Found<'a> {
     stray: Option<Range<usize>>,
 }
 
+/// Tags by their command, or by a name that no command has.
+type Named<'a> = HashMap<(Option<Kind>, &'a str), Vec<Token>>;
+
 pub(super) struct Parser<'a> {
     pub(super) text: &'a str,
     /// The real path of the workspace, where that is known.
@@ -183,7 +186,7 @@ pub(super) struct Parser<'a> {
     /// For a command, a word, and whether it is to be undecorated: from where on a tag was sought, and the next one.
     pub(super) next_tags: HashMap<(Kind, String, bool), (usize, Option<Token>)>,
     /// The tags of a command, and the closing ones of a name that no command has.
-    pub(super) named: Option<HashMap<(Option<Kind>, &'a str), Vec<Token>>>,
+    pub(super) named: Option<Named<'a>>,
     /// An offset, and the number of its line.
     counted: (usize, usize),
     /// Whether a span contains the end of other reasoning, or of a block.

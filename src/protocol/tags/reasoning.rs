@@ -4,7 +4,7 @@
 //! form, in which one pattern finds them all. An opening marker begins its line. A closing one counts at the start
 //! and at the end of its line and before a tag, even if its beginning was lost; elsewhere only if that is known.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::LazyLock;
 

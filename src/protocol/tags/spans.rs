@@ -10,7 +10,7 @@ use std::ops::Range;
 use super::attributes::brief;
 use super::lexer::{self, Token, TokenKind};
 use super::parser::{Item, ItemKind, Parser};
-use super::reasoning::{self, Line, Marker, PAIR, Sort, Strength, form_of_end};
+use super::reasoning::{Line, Marker, PAIR, Sort, Strength, form_of_end};
 use super::recovery::is_of_outbox;
 use crate::protocol::{Mistake, Step, Warning, WarningKind};
 
