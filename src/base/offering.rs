@@ -55,7 +55,7 @@ impl Base {
             }
             if contents.is_text() {
                 room = less;
-                offered.included += usize::from(file.included.is_some());
+                offered.included += usize::from(file.included);
                 offered.files.push(contents);
             } else {
                 offered.not_text += 1;
@@ -78,7 +78,7 @@ impl Base {
             // As a pattern it may mean other files than the one of that name.
             let only = Offer { include: vec![pattern.clone()] };
             let mut itself = outbox::candidates(std::iter::once((path.as_str(), 1)), "", &only, 0);
-            itself.retain(|file| file.included.is_some());
+            itself.retain(|file| file.included);
             if itself.is_empty() {
                 continue;
             }
@@ -99,7 +99,7 @@ impl Base {
         for pattern in &offer.include {
             let only = Offer { include: vec![pattern.clone()] };
             let found = outbox::candidates(listed(&picture), "", &only, 0);
-            let is_listed = found.iter().any(|file| file.included.is_some());
+            let is_listed = found.iter().any(|file| file.included);
             if !is_listed && self.besides(&only, &picture)?.is_empty() {
                 return Err(Error::usage(format!(
                     "--include '{pattern}' names no file that is listed; it is written as in a .gitignore, and what is ignored there is not listed; name an ignored file by its exact path from the workspace's root"

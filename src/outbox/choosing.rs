@@ -29,8 +29,8 @@ pub struct Candidate<'a> {
     pub path: &'a str,
     /// Its size in bytes.
     pub size: u64,
-    /// Which pattern of the person's names it, counted from 0.
-    pub included: Option<usize>,
+    /// Whether the person named it.
+    pub included: bool,
 }
 
 /// Whether a pattern of the person's can be read.
@@ -63,7 +63,7 @@ pub fn candidates<'a>(
     // What cannot be read was refused when the session began.
     let included: Vec<Gitignore> =
         offer.include.iter().filter_map(|pattern| matcher(pattern).ok()).collect();
-    let words = words(task);
+    let words: HashSet<String> = words(task).map(str::to_lowercase).collect();
     let mut found = Vec::new();
     for (path, size) in listed {
         let names =
@@ -80,7 +80,7 @@ pub fn candidates<'a>(
             None if LOCKS.iter().any(|end| path.ends_with(end)) => (4, depth),
             None => (3, depth),
         };
-        found.push((rank, depth, size, path, included));
+        found.push((rank, depth, size, path, included.is_some()));
     }
     if found.len() > TRIED {
         found.select_nth_unstable(TRIED);
@@ -110,13 +110,12 @@ fn name_and_stem(path: &str) -> (&str, &str) {
     (name, if stem.is_empty() { name } else { stem })
 }
 
-/// The words of a task, without what is around them.
-fn words(task: &str) -> HashSet<String> {
+/// The words of a text that may name files, without what is around them.
+pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
     let around = |c: char| !c.is_alphanumeric() && !matches!(c, '_' | '.' | '/' | '-');
     // A dot may begin a name, and one at the end ends a sentence.
-    let words = task.split(around).map(|word| word.trim_end_matches(['.', '/', '-']));
-    let words = words.map(|word| word.strip_prefix("./").unwrap_or(word));
-    words.filter(|word| !word.is_empty()).map(str::to_lowercase).collect()
+    let words = text.split(around).map(|word| word.trim_end_matches(['.', '/', '-']));
+    words.map(|word| word.strip_prefix("./").unwrap_or(word)).filter(|word| !word.is_empty())
 }
 
 /// Whether a word is the path of a file, its name, or that without its ending.

@@ -4,14 +4,13 @@
 //! and those that the person named), or none. One line stands for the others. Narrow folders near the work are shown
 //! first.
 
-use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::ops::Range;
+use std::collections::{HashMap, HashSet};
 
 use super::budget::{Measure, greatest};
+use super::choosing::words;
 use crate::protocol::{Detail, Dialect};
 use crate::session::Session;
-use crate::text::{byte_count, grouped, grouped_byte_count, size, visible_line};
+use crate::text::{byte_count, grouped, size, visible_line};
 use crate::workspace::picture::{Picture, Row};
 use crate::workspace::walk::{Count, EntryKind};
 
@@ -33,39 +32,43 @@ pub(super) struct Listing<'w> {
     picture: &'w Picture<'w>,
     dialect: Dialect,
     root: Folder<'w>,
-    /// How many paths are near to the work, and the folders that lead to them.
+    /// How many paths are near to the work.
     near: usize,
-    ways: HashMap<&'w str, Way<'w>>,
-    /// For each row, the size of all files before it.
-    bytes_before: Vec<u64>,
-    /// The rows that are build products.
-    products: Vec<(usize, Count)>,
-    /// Numbers of children, counted when first needed.
-    widths: RefCell<HashMap<&'w str, usize>>,
 }
 
-/// A folder with its rows. Its path ends with a `/`; the root's is empty.
-#[derive(Debug, Clone)]
+/// A folder of the tree.
+#[derive(Default)]
 struct Folder<'w> {
-    rows: Range<usize>,
+    /// Its path with a `/` at the end; empty for the root.
     path: &'w str,
+    first_row: usize,
+    way: Option<Way>,
+    /// How many children it has.
+    width: usize,
+    /// The first [`LIMIT`] children and those that lead to the work. No others are ever shown.
+    children: Vec<Child<'w>>,
+    /// What the other children contain.
+    rest: Contained,
+    /// What all children contain.
+    all: Contained,
 }
 
-#[derive(Debug, Clone)]
 enum Child<'w> {
-    Row(usize),
-    Folder(Folder<'w>),
+    Row { n: usize, way: Option<Way> },
+    Folder(Box<Folder<'w>>),
 }
 
-/// A folder that leads to the work.
-struct Way<'w> {
-    /// The number of the first path that it leads to, from 1; 0 for the root.
+/// What leads to the work, or belongs to it.
+#[derive(Debug, Clone, Copy)]
+struct Way {
+    /// The number of the first path near to the work that it is or leads to, from 1; 0 for the root.
     rank: usize,
     /// How many levels it is above the nearest one.
     distance: usize,
-    /// The children that lead on, by their first row, with their ranks.
-    inner: BTreeMap<usize, (usize, Child<'w>)>,
 }
+
+/// Numbers of ordinary files and of build products.
+type Contained = [Count; 2];
 
 /// How much of the tree is shown: how many of the near paths, the price up to which folders show all of their
 /// children, and how many children other folders show that lead to the work.
@@ -73,33 +76,23 @@ type TreeLimits = [usize; 3];
 
 impl<'w> Listing<'w> {
     pub(super) fn of(session: &'w Session, picture: &'w Picture<'w>) -> Self {
-        Self::near(picture, session.dialect, &near(session, picture))
+        Self::new(picture, session.dialect, &near(session, picture))
     }
 
-    fn near(picture: &'w Picture<'w>, dialect: Dialect, near: &[&str]) -> Self {
-        let (mut bytes_before, mut sum, mut products) = (vec![0], 0_u64, Vec::new());
-        bytes_before.reserve_exact(picture.len());
-        for n in 0..picture.len() {
-            match picture.row(n) {
-                Row::File(file) => sum = sum.saturating_add(file.size),
-                Row::Product(product) => products.push((n, product.count)),
-            }
-            bytes_before.push(sum);
-        }
-        let root = Folder { rows: 0..picture.len(), path: "" };
-        let ways = ways(picture, &root, near);
-        let (near, widths) = (near.len(), RefCell::default());
-        Self { picture, dialect, root, near, ways, bytes_before, products, widths }
+    fn new(picture: &'w Picture<'w>, dialect: Dialect, near: &[&str]) -> Self {
+        let root = Folder::root(picture, &ways(picture, near));
+        Self { picture, dialect, root, near: near.len() }
     }
 
     /// Renders as much as fits into `room`; [`NOT_LISTED`] if nothing does.
     pub(super) fn render(&self, room: usize, measure: Measure) -> String {
         let closing = closing(self.picture);
         if self.picture.len() <= LIMIT {
-            let is_nothing = self.picture.is_empty() && self.picture.ignored() == Count::NONE;
-            let mut text = if is_nothing { "(empty workspace)\n" } else { "" }.to_owned();
-            text.extend((0..self.picture.len()).map(|n| line(self.picture.row(n))));
-            text.push_str(&closing);
+            let lines = (0..self.picture.len()).map(|n| line(self.picture.row(n)));
+            let mut text = lines.collect::<String>() + &closing;
+            if text.is_empty() {
+                text.push_str("(empty workspace)\n");
+            }
             if measure(&text) <= room {
                 return text;
             }
@@ -159,120 +152,122 @@ impl<'w> Listing<'w> {
         lines: &mut Vec<String>,
     ) {
         let [near, highest_price, first] = limits;
-        let way = self.ways.get(folder.path).filter(|way| way.rank <= near);
+        let is_near = |way: Option<Way>| way.is_some_and(|way| way.rank <= near);
+        let way = folder.way.filter(|way| is_near(Some(*way)));
         let distance = way.map_or(distance, |way| way.distance);
-        let width = self.width(folder);
-        let price = (width * (distance + 1)).saturating_mul(self.picture.len()) + folder.rows.start;
-        let mut shown = BTreeMap::new();
-        if width <= LIMIT && price < highest_price {
-            shown.extend(children(self.picture, folder).map(Child::with_start));
-        } else if let Some(way) = way {
-            shown.extend(children(self.picture, folder).take(first).map(Child::with_start));
-            let inner = way.inner.values().filter(|(rank, _)| *rank <= near);
-            shown.extend(inner.map(|(_, child)| child.clone().with_start()));
-        }
-        let (mut files, mut built, mut at) = (Count::NONE, None, folder.rows.start);
-        let is_rest = !shown.is_empty();
-        for child in shown.into_values() {
-            let rows = child.rows();
-            self.add_count(at..rows.start, &mut files, &mut built);
-            at = rows.end;
+        let Folder { width, first_row, .. } = *folder;
+        let price = (width * (distance + 1)).saturating_mul(self.picture.len()) + first_row;
+        let is_whole = width <= LIMIT && price < highest_price;
+        let (mut hidden, before) = (folder.rest, lines.len());
+        for (n, child) in folder.children.iter().enumerate() {
+            let is_shown = is_whole || way.is_some() && (n < first || is_near(child.way()));
             match child {
-                Child::Row(n) => lines.push(line(self.picture.row(n))),
-                Child::Folder(folder) => self.add_folder(&folder, distance + 1, limits, lines),
+                _ if !is_shown => add(&mut hidden, child.contained(self.picture)),
+                Child::Row { n, .. } => lines.push(line(self.picture.row(*n))),
+                Child::Folder(folder) => self.add_folder(folder, distance + 1, limits, lines),
             }
             if lines.len() > LIMIT {
                 return;
             }
         }
-        self.add_count(at..folder.rows.end, &mut files, &mut built);
-        if files.files > 0 || built.is_some() {
+        if hidden != Contained::default() {
             let path = if folder.path.is_empty() { "./".into() } else { visible_line(folder.path) };
-            lines.push(format!("  {path} ({})\n", describe_folder(files, built, is_rest)));
+            let more = if lines.len() > before { "more " } else { "" };
+            lines.push(format!("  {path} ({})\n", describe_contained(hidden, more)));
         }
-    }
-
-    fn width(&self, folder: &Folder<'w>) -> usize {
-        let count = || children(self.picture, folder).take(LIMIT + 1).count();
-        *self.widths.borrow_mut().entry(folder.path).or_insert_with(count)
-    }
-
-    /// Adds the files and build products of these rows.
-    fn add_count(&self, rows: Range<usize>, files: &mut Count, built: &mut Option<Count>) {
-        let from = self.products.partition_point(|(n, _)| *n < rows.start);
-        let within = self.products[from..].iter().take_while(|(n, _)| *n < rows.end);
-        let mut folders = 0;
-        for (_, count) in within {
-            folders += 1;
-            built.get_or_insert(Count::NONE).add(*count);
-        }
-        let bytes = self.bytes_before[rows.end] - self.bytes_before[rows.start];
-        files.add(Count { files: rows.len() as u64 - folders, bytes, is_whole: true });
     }
 }
 
-/// The existing folders that lead to these paths.
-fn ways<'w>(
-    picture: &'w Picture<'w>,
-    root: &Folder<'w>,
-    near: &[&str],
-) -> HashMap<&'w str, Way<'w>> {
-    let way = |rank, distance| Way { rank, distance, inner: BTreeMap::new() };
-    let mut ways = HashMap::from([("", way(0, if near.is_empty() { 0 } else { usize::MAX }))]);
-    for (path, rank) in near.iter().zip(1..) {
-        let mut folders = vec![root.clone()];
-        let whole = format!("{path}/");
-        for slash in memchr::memchr_iter(b'/', whole.as_bytes()) {
-            let rows = picture.below(&whole[..=slash]);
-            if rows.is_empty() {
-                break;
+impl<'w> Folder<'w> {
+    /// The tree of all rows.
+    fn root(picture: &Picture<'w>, ways: &HashMap<String, Way>) -> Self {
+        let folder = |path: &'w str, first_row| {
+            let way = ways.get(path).copied();
+            Self { path, first_row, way, ..Self::default() }
+        };
+        let (mut current, mut parents) = (folder("", 0), Vec::new());
+        for n in 0..picture.len() {
+            let path = picture.path(n);
+            while !path.starts_with(current.path) {
+                current = current.close(&mut parents, picture);
             }
-            folders.push(Folder { path: &picture.path(rows.start)[..=slash], rows });
+            let next = |known: usize| {
+                let slash = memchr::memchr(b'/', &path.as_bytes()[known..])?;
+                // Build products are rows whose paths end with a `/`.
+                Some(&path[..=known + slash]).filter(|folder| folder.len() < path.len())
+            };
+            while let Some(path) = next(current.path.len()) {
+                parents.push(std::mem::replace(&mut current, folder(path, n)));
+            }
+            let way = current.way.and_then(|_| ways.get(path).copied());
+            current.add(Child::Row { n, way }, picture);
         }
-        let mut inner = picture.find(path).map(Child::Row);
-        for (distance, folder) in folders.into_iter().rev().enumerate() {
-            let known = ways.entry(folder.path).or_insert_with(|| way(rank, distance));
-            known.distance = known.distance.min(distance);
-            if let Some(inner) = inner {
-                known.inner.entry(inner.rows().start).or_insert((rank, inner));
-            }
-            inner = Some(Child::Folder(folder));
+        while !parents.is_empty() {
+            current = current.close(&mut parents, picture);
+        }
+        current
+    }
+
+    /// Adds it to its parent, and returns that.
+    fn close(self, parents: &mut Vec<Self>, picture: &Picture<'w>) -> Self {
+        let Some(mut parent) = parents.pop() else { return self };
+        parent.add(Child::Folder(Box::new(self)), picture);
+        parent
+    }
+
+    fn add(&mut self, child: Child<'w>, picture: &Picture<'w>) {
+        let contained = child.contained(picture);
+        self.width += 1;
+        add(&mut self.all, contained);
+        if self.width <= LIMIT || child.way().is_some() {
+            self.children.push(child);
+        } else {
+            add(&mut self.rest, contained);
         }
     }
-    ways
 }
 
 impl Child<'_> {
-    fn rows(&self) -> Range<usize> {
+    fn way(&self) -> Option<Way> {
         match self {
-            Self::Row(n) => *n..n + 1,
-            Self::Folder(folder) => folder.rows.clone(),
+            Self::Row { way, .. } => *way,
+            Self::Folder(folder) => folder.way,
         }
     }
 
-    fn with_start(self) -> (usize, Self) {
-        (self.rows().start, self)
+    fn contained(&self, picture: &Picture<'_>) -> Contained {
+        match self {
+            Self::Folder(folder) => folder.all,
+            Self::Row { n, .. } => match picture.row(*n) {
+                Row::File(file) => {
+                    [Count { files: 1, bytes: file.size, is_whole: true }, Count::NONE]
+                }
+                Row::Product(product) => [Count::NONE, product.count],
+            },
+        }
     }
 }
 
-/// The children of a folder, in order.
-fn children<'w>(
-    picture: &'w Picture<'w>,
-    folder: &Folder<'w>,
-) -> impl Iterator<Item = Child<'w>> + use<'w> {
-    let (mut rest, skipped) = (folder.rows.clone(), folder.path.len());
-    std::iter::from_fn(move || {
-        let n = rest.next()?;
-        let path = picture.path(n);
-        let slash = memchr::memchr(b'/', &path.as_bytes()[skipped..]);
-        let Some(slash) = slash.filter(|slash| skipped + slash + 1 < path.len()) else {
-            return Some(Child::Row(n));
-        };
-        let path = &path[..=skipped + slash];
-        let rows = picture.end_of(path, n..rest.end);
-        rest.start = rows.end;
-        Some(Child::Folder(Folder { rows, path }))
-    })
+fn add(sum: &mut Contained, more: Contained) {
+    sum.iter_mut().zip(more).for_each(|(sum, more)| sum.add(more));
+}
+
+/// What leads to these paths: themselves, and the existing folders above them.
+fn ways(picture: &Picture<'_>, near: &[&str]) -> HashMap<String, Way> {
+    let distance = if near.is_empty() { 0 } else { usize::MAX };
+    let mut ways = HashMap::from([(String::new(), Way { rank: 0, distance })]);
+    for (path, rank) in near.iter().zip(1..) {
+        let whole = format!("{path}/");
+        let folders = memchr::memchr_iter(b'/', whole.as_bytes()).map(|slash| &whole[..=slash]);
+        let folders = folders.take_while(|folder| !picture.below(folder).is_empty());
+        let folders: Vec<&str> = std::iter::once("").chain(folders).collect();
+        for (distance, folder) in folders.into_iter().rev().enumerate() {
+            let way = ways.entry(folder.to_owned()).or_insert(Way { rank, distance });
+            way.distance = way.distance.min(distance);
+        }
+        ways.entry((*path).to_owned()).or_insert(Way { rank, distance: 0 });
+    }
+    ways
 }
 
 /// The line of one row.
@@ -293,58 +288,41 @@ fn line(row: Row<'_>) -> String {
 
 /// The lines after the files.
 fn closing(picture: &Picture<'_>) -> String {
-    let ignored =
-        describe_ignored(picture.ignored()).map(|what| format!("  … and {what} not listed\n"));
-    let mut text = ignored.unwrap_or_default();
-    let folders = picture.unreadable();
-    let hidden = folders.len().saturating_sub(UNREADABLE + 2);
-    for (n, folder) in folders.iter().enumerate() {
-        match n.checked_sub(UNREADABLE) {
-            Some(0) if hidden > 0 => {
-                let more = grouped(hidden as u64);
-                text.push_str(&format!("  … and {more} more (cannot be read)\n"));
-            }
-            Some(n) if n < hidden => {}
-            _ => text.push_str(&format!("  {} (cannot be read)\n", visible_line(folder))),
-        }
+    let mut text = match picture.ignored() {
+        Count::NONE => String::new(),
+        ignored => format!("  … {} (not listed)\n", describe(ignored, "ignored ")),
+    };
+    let mut unreadable: Vec<_> =
+        picture.unreadable().iter().map(|path| visible_line(path)).collect();
+    let hidden = unreadable.len().saturating_sub(UNREADABLE + 2);
+    if hidden > 0 {
+        let more = format!("… and {} more", grouped(hidden as u64));
+        unreadable.splice(UNREADABLE..UNREADABLE + hidden, [more.into()]);
     }
+    text.extend(unreadable.iter().map(|path| format!("  {path} (cannot be read)\n")));
     text
 }
 
-/// Describes a folder of build products.
-fn describe_products(Count { files: n, bytes, is_whole }: Count) -> String {
-    let files = if n == 1 { "1 file".to_owned() } else { format!("{} files", grouped(n)) };
-    match (n, is_whole) {
-        (0, false) => "build products, not counted".to_owned(),
-        (_, true) => format!("build products: {files}, {}", size(bytes)),
-        (_, false) => format!("build products: more than {files}, {}", size(bytes)),
+/// Describes how many files of a kind there are: `1,234 ignored files, 56 MB`.
+fn describe(Count { files, bytes, is_whole }: Count, kind: &str) -> String {
+    let noun = if files == 1 { "file" } else { "files" };
+    let described = format!("{} {kind}{noun}, {}", grouped(files), size(bytes));
+    match (files, is_whole) {
+        (0, false) => format!("uncounted {kind}files"),
+        (_, false) => format!("more than {described}"),
+        (_, true) => described,
     }
+}
+
+fn describe_products(count: Count) -> String {
+    format!("build products: {}", describe(count, ""))
 }
 
 /// Describes what a folder contains that is not listed; `more` says that some of it is listed.
-fn describe_folder(of: Count, built: Option<Count>, more: bool) -> String {
-    let mut parts = Vec::new();
-    let more = if more { "more " } else { "" };
-    if of.files > 0 {
-        let noun = if of.files == 1 { "file" } else { "files" };
-        parts.push(format!("{} {more}{noun}, {}", grouped(of.files), grouped_byte_count(of.bytes)));
-    }
-    parts.extend(built.map(describe_products));
-    parts.join("; ")
-}
-
-/// Describes the ignored files: `3 ignored files (12 bytes) are`. None if there are none.
-fn describe_ignored(Count { files: n, bytes, is_whole }: Count) -> Option<String> {
-    let size = grouped_byte_count(bytes);
-    Some(match (n, is_whole) {
-        (0, true) => return None,
-        (0, false) => "ignored folders, not counted, are".to_owned(),
-        (1, true) => format!("1 ignored file ({size}) is"),
-        (_, true) => format!("{} ignored files ({size}) are", grouped(n)),
-        (_, false) => {
-            format!("more than {} ignored files (more than {size}) are", grouped(n))
-        }
-    })
+fn describe_contained([files, products]: Contained, more: &str) -> String {
+    let files = (files != Count::NONE).then(|| describe(files, more));
+    let products = (products != Count::NONE).then(|| describe_products(products));
+    files.into_iter().chain(products).collect::<Vec<_>>().join("; ")
 }
 
 /// The paths of the newest results, the last ones first.
@@ -375,15 +353,8 @@ fn near<'a>(session: &'a Session, picture: &Picture<'a>) -> Vec<&'a str> {
 
 /// The paths that words of these texts name, in full or by a file name.
 fn named<'w>(texts: impl Iterator<Item = &'w str>, picture: &Picture<'w>) -> Vec<&'w str> {
-    let is_around = |c: char| c.is_whitespace() || "\"'`()[]{}<>,;:!?|*=“”‘’„«»".contains(c);
-    let words = texts.flat_map(|text| text.split(is_around)).take(WORDS);
     let (mut found, mut names) = (Vec::new(), HashSet::new());
-    for word in words {
-        let word = word.trim_end_matches(['.', '/']);
-        let word = word.strip_prefix("./").unwrap_or(word);
-        if word.len() < 2 {
-            continue;
-        }
+    for word in texts.flat_map(words).take(WORDS).filter(|word| word.len() > 1) {
         if picture.find(word).is_some() || !picture.below(&format!("{word}/")).is_empty() {
             found.push(word);
         } else if word.contains('.') && !word.contains('/') {
