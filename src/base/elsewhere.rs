@@ -8,7 +8,7 @@ use super::Base;
 use crate::admission;
 use crate::config::{Config, Policy};
 use crate::error::Result;
-use crate::outbox::{self, Files, Requested};
+use crate::outbox::{self, Files};
 use crate::place::{Guest, Terms};
 use crate::program::Programs;
 use crate::protocol::jsonrpc::About;
@@ -95,7 +95,7 @@ impl Base {
             if let Some(part) = contents.as_ref().ok().filter(|contents| contents.lines.is_some()) {
                 self.add_whole(&mut wholes, &part.path)?;
             }
-            requested.push(Requested { contents });
+            requested.push(contents);
         }
         for path in outbox::files_with_lines(session) {
             self.add_whole(&mut wholes, &path)?;

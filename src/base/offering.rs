@@ -28,14 +28,8 @@ impl Base {
         let picture = Picture::of(walk, &[]);
         let besides = self.besides(offer, &picture)?;
         let besides = || besides.iter().map(|(path, size)| (path.as_str(), *size));
-        let mut offered = Offered {
-            listed: listed(&picture).count() + besides().count(),
-            empty: picture
-                .files()
-                .filter(|file| file.kind == EntryKind::File && file.size == 0)
-                .count(),
-            ..Offered::default()
-        };
+        let mut offered =
+            Offered { listed: listed(&picture).count() + besides().count(), ..Offered::default() };
         // Half of the room is the most that is shown of what nobody named.
         let all = listed(&picture).chain(besides());
         for file in outbox::candidates(all, &session.task, offer, room / 2) {
@@ -58,7 +52,7 @@ impl Base {
                 offered.included += usize::from(file.included);
                 offered.files.push(contents);
             } else {
-                offered.not_text += 1;
+                offered.listed -= 1;
             }
         }
         Ok(Some(offered))

@@ -1,20 +1,17 @@
 //! Composes the sections of an outbox, and shortens them if there is not enough room.
 //!
-//! Sections get room in this order: PROTOCOL, Environment and PROMPT, the task, results, requested contents, unasked
-//! contents, the listing. A little is reserved for the listing, and a quarter for requested contents.
+//! Sections get room in this order: PROTOCOL, Environment and PROMPT, the task and results, requested contents,
+//! unasked contents, the listing. A little is reserved for the listing, and a quarter for requested contents.
 //!
 //! Most outboxes are far below the limit, and an estimate is enough to see that. Otherwise tokens are counted exactly.
 
-use std::rc::Rc;
-
 use super::budget::{Measure, greatest_limit};
-use super::contents::{Block, OfferedBlocks, RequestedBlocks};
+use super::contents::{Block, OfferedBlocks};
 use super::listing::Listing;
 use super::redaction::Redaction;
-use super::results::{self, Limits};
-use super::{Environment, Files, Rendered, Shown, events, sections};
-use crate::protocol::{self, Dialect, operations, tags};
-use crate::session::Session;
+use super::results::{Limits, Results};
+use super::{Environment, Files, RenderedOutbox, Shown, events, sections};
+use crate::protocol::{Dialect, FileVersion, operations, tags};
 use crate::tokens;
 
 /// How many tokens are reserved for the listing, unless it needs fewer.
@@ -23,76 +20,77 @@ const LISTING: usize = 500;
 const ESTIMATES: usize = 100;
 /// The whole may have a few more tokens than its sections together. These percentages of the room are reserved for
 /// that, one after another, until the outbox fits.
-const RESERVES: [usize; 4] = [0, 1, 4, 16];
+const RESERVES: [usize; 5] = [0, 1, 4, 16, 100];
 
 /// Everything that an outbox is rendered from.
 pub(super) struct Layout<'a> {
-    /// The session with its secrets.
-    pub(super) given: &'a Session,
-    /// The session as it may be shown.
-    pub(super) session: &'a Session,
+    pub(super) results: Results<'a>,
+    pub(super) offered: OfferedBlocks<'a>,
     pub(super) environment: &'a Environment,
     pub(super) listing: &'a Listing<'a>,
     pub(super) files: &'a Files,
-    pub(super) redaction: Redaction<'a>,
 }
 
-/// The sections that can be shortened.
-#[derive(Clone)]
-struct Sections<'a> {
-    header: Rc<str>,
-    listing: Rc<str>,
-    offered: Option<OfferedBlocks<'a>>,
-    results: Rc<str>,
-    requested: RequestedBlocks<'a>,
+/// What is shown of the sections that can be shortened.
+struct Fitted<'l, 'a> {
     limits: Limits,
+    offered: Vec<&'l Block<'a>>,
+    listing: String,
 }
 
 impl<'a> Layout<'a> {
-    /// Renders the outbox with these contents of files.
-    pub(super) fn render(
-        mut self,
-        offered: Option<OfferedBlocks<'a>>,
-        requested: RequestedBlocks<'a>,
-    ) -> Rendered {
+    pub(super) fn render(&self, mut redaction: Redaction<'a>) -> RenderedOutbox {
         let limit = self.environment.max_tokens;
+        let mut listing = |room| redaction.listing(self.listing.render(room, estimate));
         let frame = self.frame();
-        let whole = self.whole(offered, requested);
-        let fits = estimate(&compose(&frame, &whole)) + ESTIMATES <= limit;
+        let whole = listing(usize::MAX);
+        let offered = self.offered.within(usize::MAX, str::len);
+        let all = Fitted { limits: Limits::NONE, offered, listing: whole.clone() };
+        let fits = estimate(&self.compose(&frame, &all)) + ESTIMATES <= limit;
         let measure: Measure = if fits { estimate } else { tokens::count };
-        let mut reserves = RESERVES.into_iter();
-        let (sections, text, counted) = loop {
-            let reserve = reserves.next();
-            let room = limit / 100 * (100 - reserve.unwrap_or(100));
-            let sections = self.fit(&frame, &whole, room, measure);
-            let text = compose(&frame, &sections);
-            let counted = measure(&text);
-            if counted <= limit || reserve.is_none() {
-                break (sections, text, counted);
+        let room = limit.saturating_sub(frame.iter().map(|text| measure(text)).sum());
+        let (mut fitted, mut text, mut counted) = (all, String::new(), usize::MAX);
+        for reserve in RESERVES {
+            let room = room.saturating_sub(limit / 100 * reserve);
+            fitted = self.fit(room, measure, &whole, &mut listing);
+            text = self.compose(&frame, &fitted);
+            counted = measure(&text);
+            if counted <= limit {
+                break;
             }
-        };
+        }
         // Report what `tokens::about` says of the text, unless that is known to be too low.
         let about = tokens::about(&text, limit);
         let tokens = if counted > limit { counted } else { about };
-        let Self { session, redaction, .. } = &self;
-        let excerpts = sections.limits.keeps_excerpts(session.dialect);
-        let (search_lines, withheld_from) = if excerpts && session.dialect == Dialect::Tags {
-            (redaction.lines_seen(), redaction.withheld_from.clone())
-        } else {
-            (Vec::new(), Vec::new())
-        };
-        let (shown, withheld, events) = (self.shown(&sections), redaction.messages(), None);
-        Rendered { text, tokens, shown, excerpts, search_lines, withheld_from, withheld, events }
+        let dialect = self.results.session.dialect;
+        let excerpts = fitted.limits.keeps_excerpts(dialect);
+        let (mut search_lines, mut withheld_from) = (Vec::new(), Vec::new());
+        if excerpts && dialect == Dialect::Tags {
+            search_lines = redaction.lines_seen();
+            withheld_from.clone_from(&redaction.withheld_from);
+        }
+        let (shown, withheld, events) = (self.shown(&fitted), redaction.messages(), None);
+        RenderedOutbox {
+            text,
+            tokens,
+            shown,
+            excerpts,
+            search_lines,
+            withheld_from,
+            withheld,
+            events,
+        }
     }
 
     /// The parts that are never shortened: what precedes the listing, and PROMPT.
     fn frame(&self) -> [String; 2] {
-        let protocol = match self.session.dialect {
+        let session = self.results.session;
+        let protocol = match session.dialect {
             Dialect::Tags => tags::PROMPT,
             Dialect::Operations => operations::PROMPT,
         };
-        let environment = sections::environment(self.session, self.environment);
-        let prompt = sections::prompt(self.session, &self.files.requested);
+        let environment = sections::environment(session, self.environment);
+        let prompt = sections::prompt(&self.results, self.files);
         [
             format!(
                 "\n=== PROTOCOL ===\n{protocol}\n=== CONTEXT ===\n{environment}\n## Workspace Files\n"
@@ -101,92 +99,69 @@ impl<'a> Layout<'a> {
         ]
     }
 
-    /// All sections in full.
-    fn whole(
-        &mut self,
-        offered: Option<OfferedBlocks<'a>>,
-        requested: RequestedBlocks<'a>,
-    ) -> Sections<'a> {
-        let limits = Limits::NONE;
-        let results = results::render(self.session, &requested, &limits).into();
-        let header = sections::header(self.session, usize::MAX).into();
-        let listing = self.listing(usize::MAX);
-        Sections { header, listing, offered, results, requested, limits }
-    }
-
-    /// The listing within `room` tokens. They are only estimated, as it is shortened anyway.
-    fn listing(&mut self, room: usize) -> Rc<str> {
-        self.redaction.listing(self.listing.render(room, estimate)).into()
-    }
-
-    /// Shortens the sections so that they have at most `room` tokens, each counted by itself.
+    /// Shortens the sections so that they have at most `room` tokens, each counted by itself. `all` is the whole
+    /// listing, and `listing` shortens it. Its tokens are only estimated then.
     fn fit(
-        &mut self,
-        frame: &[String; 2],
-        whole: &Sections<'a>,
+        &self,
         room: usize,
         measure: Measure,
-    ) -> Sections<'a> {
-        let mut fitted = whole.clone();
-        let Self { session, .. } = *self;
-        let [header, listing, results] =
-            [&whole.header, &whole.listing, &whole.results].map(|text| measure(text));
-        let requested = measure(&whole.requested.render());
-        let mut left = room.saturating_sub(frame.iter().map(|text| measure(text)).sum());
-        let kept = |left: usize| listing.min(LISTING).min(left / 10);
-        if header + listing + results + requested <= left {
-            left -= header + results + requested;
-        } else {
-            // PROMPT of the first outbox contains the whole task.
-            let share = if session.sequence == 1 { left / 16 } else { left / 2 };
-            if header > share {
-                let text = |limit| sections::header(session, limit);
-                let limit = greatest_limit(share, measure, text).unwrap_or_default();
-                fitted.header = text(limit).into();
-            }
-            left = left.saturating_sub(measure(&fitted.header));
+        all: &str,
+        listing: &mut dyn FnMut(usize) -> String,
+    ) -> Fitted<'_, 'a> {
+        let Self { results, offered, .. } = self;
+        let mut limits = Limits::NONE;
+        let size = |limits: &Limits| {
+            measure(&sections::header(results.session, limits.each))
+                + measure(&results.render(limits))
+        };
+        let contents = |limit| results.requested.render(limit);
+        let (mut taken, requested) = (size(&limits), measure(&contents(limits.file)));
+        let whole = measure(all);
+        let kept = |left: usize| whole.min(LISTING).min(left / 10);
+        let is_over = taken + requested + whole > room;
+        let share = room.saturating_sub(kept(room) + requested.min(room / 4));
+        if is_over && taken > share {
+            limits = results.limits_within(share, measure);
+            taken = size(&limits);
+        }
+        let share = room.saturating_sub(kept(room) + taken);
+        if is_over && requested > share {
+            limits.file = greatest_limit(share, measure, contents).unwrap_or_default();
+            // The results say how much of each file is shown.
+            taken = size(&limits);
+        }
+        let left = room.saturating_sub(taken + measure(&contents(limits.file)));
+        let offered = offered.within(left.saturating_sub(kept(left)), measure);
+        let left = left.saturating_sub(measure(&self.offered.render(&offered)));
+        let listing = if whole > left { listing(left) } else { all.to_owned() };
+        Fitted { limits, offered, listing }
+    }
 
-            let (room, kept) = (left, kept(left));
-            let share = room.saturating_sub(kept + requested.min(room / 4));
-            let text = |requested: &_, limits: &_| results::render(session, requested, limits);
-            if results > share {
-                fitted.limits = results::limits_within(session, &whole.requested, share, measure);
-                fitted.results = text(&whole.requested, &fitted.limits).into();
-            }
-            let share = room.saturating_sub(kept + measure(&fitted.results));
-            if requested > share {
-                fitted.requested.fit(share, measure);
-                // The results say how much of each file is shown.
-                fitted.results = text(&fitted.requested, &fitted.limits).into();
-            }
-            let taken = measure(&fitted.results) + measure(&fitted.requested.render());
-            left = room.saturating_sub(taken);
-        }
-        if let Some(offered) = &mut fitted.offered {
-            offered.fit(left.saturating_sub(kept(left)), measure);
-            left = left.saturating_sub(measure(&offered.render()));
-        }
-        if listing > left {
-            fitted.listing = self.listing(left);
-        }
-        fitted
+    fn compose(&self, [before, after]: &[String; 2], fitted: &Fitted<'_, 'a>) -> String {
+        let Fitted { limits, offered, listing } = fitted;
+        let header = sections::header(self.results.session, limits.each);
+        let (offered, results) = (self.offered.render(offered), self.results.render(limits));
+        let requested = self.results.requested.render(limits.file);
+        [&*header, before, listing, &offered, &results, &requested, after].concat()
     }
 
     /// The files that the model sees.
-    fn shown(&self, sections: &Sections<'_>) -> Vec<Shown> {
-        let offered = sections.offered.iter().flat_map(|offered| &offered.blocks);
-        let mut shown: Vec<Shown> = offered.filter_map(Block::shown).collect();
-        for mut part in sections.requested.blocks.iter().filter_map(Block::shown) {
+    fn shown(&self, fitted: &Fitted<'_, 'a>) -> Vec<Shown> {
+        let Limits { each, file, .. } = fitted.limits;
+        let offered = fitted.offered.iter();
+        let mut shown: Vec<Shown> = offered.filter_map(|block| block.shown(usize::MAX)).collect();
+        let requested = self.results.requested.blocks.iter();
+        for mut part in requested.filter_map(|block| block.shown(file)) {
             // The version of a part is known from the whole file.
             let whole = || self.files.wholes.iter().find(|whole| whole.path == part.path);
-            let version = || whole().map(|whole| protocol::FileVersion::whole(&whole.bytes));
-            part.seen = part.seen.or_else(version);
+            let version = || whole().map(|whole| FileVersion::whole(&whole.bytes));
+            part.version = part.version.or_else(version);
             shown.push(part);
         }
-        if self.session.dialect == Dialect::Operations {
-            let limit = sections.limits.each;
-            let read = self.given.last_results.iter();
-            shown.extend(read.filter_map(|outcome| events::shown(outcome, limit)));
+        let session = self.results.session;
+        if session.dialect == Dialect::Operations {
+            let read = session.last_results.iter();
+            shown.extend(read.filter_map(|outcome| events::shown(outcome, each)));
         }
         shown
     }
@@ -195,10 +170,4 @@ impl<'a> Layout<'a> {
 /// An upper bound of the tokens of a text.
 fn estimate(text: &str) -> usize {
     tokens::estimate(text).most
-}
-
-fn compose([before, after]: &[String; 2], sections: &Sections<'_>) -> String {
-    let Sections { header, listing, offered, results, requested, .. } = sections;
-    let offered = offered.as_ref().map(OfferedBlocks::render).unwrap_or_default();
-    [header, before.as_str(), listing, &offered, results, &requested.render(), after].concat()
 }

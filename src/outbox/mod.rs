@@ -19,7 +19,7 @@ mod sections;
 
 use crate::config::Secrets;
 use crate::protocol::operations::EventsMessage;
-use crate::protocol::{Detail, Dialect, FileVersion, Outcome, RelPath};
+use crate::protocol::{Detail, Dialect, Failure, FileVersion, Lines, Outcome, RelPath};
 use crate::session::Session;
 use crate::workspace::Contents;
 use crate::workspace::picture::Picture;
@@ -28,10 +28,11 @@ use contents::{OfferedBlocks, RequestedBlocks};
 use layout::Layout;
 use listing::Listing;
 use redaction::Redaction;
+use results::{Results, describe_changes};
 
 pub use boundaries::holds_outbox;
 pub use choosing::{Candidate, candidates, check_pattern};
-pub use contents::{Offered, Requested};
+pub use contents::Offered;
 pub use events::{events, waiting};
 pub use listing::newest;
 pub use redaction::{files_with_lines, words_messages};
@@ -67,9 +68,9 @@ pub struct Environment {
 /// The files whose contents an outbox shows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Files {
-    /// The answers to the session's read requests, in order. Sessions of operations have none: their events contain
-    /// what was read.
-    pub requested: Vec<Requested>,
+    /// The answers to the session's read requests, in order: the file, or its beginning, or why there is nothing.
+    /// Sessions of operations have none: their events contain what was read.
+    pub requested: Vec<Result<Contents, Failure>>,
     /// What the first outbox may show unasked.
     pub offered: Option<Offered>,
     /// The whole files of which parts were requested or are in results ([`files_with_lines`]), unless they are too
@@ -91,23 +92,24 @@ pub fn shows_contents(session: &Session) -> bool {
     session.offer.is_some() && session.sequence == 1 || session.last_results.iter().any(shows)
 }
 
-/// What an outbox that shows the requested files would say about secrets; see [`Rendered::withheld`].
+/// What an outbox that shows the requested files would say about secrets; see [`RenderedOutbox::withheld`].
 pub fn withheld(files: &Files, secrets: &Secrets) -> Vec<String> {
     let mut redaction = Redaction::new(files, secrets);
-    for file in &files.requested {
-        let _shown = file.contents.as_ref().map(|contents| redaction.text(contents));
+    for contents in files.requested.iter().flatten() {
+        redaction.text(contents);
     }
     redaction.messages()
 }
 
 /// The newest results of a session as [`events`], without secrets.
 pub fn screened_events(session: &Session, secrets: &Secrets, files: &Files) -> EventsMessage {
-    events(&Redaction::new(files, secrets).session(session))
+    let results = Redaction::new(files, secrets).results(session);
+    events::of_results(session, &results)
 }
 
 /// An outbox, and what is known about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rendered {
+pub struct RenderedOutbox {
     /// Its text.
     pub text: String,
     /// The number of its tokens: exact if that may exceed the limit, otherwise an estimate. It can only exceed the
@@ -137,7 +139,19 @@ pub struct Shown {
     /// The first and last line of each range that is shown, unless all of it is.
     pub lines: Vec<(usize, usize)>,
     /// Its version; None if only a part of it is known.
-    pub seen: Option<FileVersion>,
+    pub version: Option<FileVersion>,
+}
+
+impl Shown {
+    /// A partial line counts as not shown.
+    fn new(path: &RelPath, lines: &Lines, version: Option<FileVersion>) -> Self {
+        let Lines { first, last, total, uncounted, cut, within_line, .. } = *lines;
+        let whole = first <= 1 && last == total && !(uncounted || cut || within_line);
+        let last = last - usize::from(within_line);
+        let is_part = !whole && first > 0 && last >= first;
+        let lines = if is_part { vec![(first, last)] } else { Vec::new() };
+        Self { path: path.clone(), whole, lines, version }
+    }
 }
 
 /// Renders a session's newest outbox.
@@ -146,24 +160,25 @@ pub fn render(
     environment: &Environment,
     walk: &Walk,
     files: &Files,
-) -> Rendered {
+) -> RenderedOutbox {
     let mut redaction = Redaction::new(files, &environment.secrets);
     let mut text = |contents| redaction.text(contents);
     let requested = RequestedBlocks::new(session, &files.requested, &mut text);
     let offered = files.offered.as_ref();
     let offered = offered.map(|files| OfferedBlocks::new(session, files, &mut text));
     redaction.note_words(session);
-    let mut shown = redaction.session(session);
-    let mut events_message = None;
+    let mut outcomes = redaction.results(session);
+    let mut events = None;
     if session.dialect == Dialect::Operations {
-        events_message = Some(events(&shown));
-        for outcome in &mut shown.last_results {
+        events = Some(events::of_results(session, &outcomes));
+        for outcome in &mut outcomes {
             *outcome = outcome.within(environment.output_limit);
         }
     }
-    let (given, session) = (session, &shown);
+    let changes = describe_changes(session, &mut |name| redaction.name(name));
+    let results = Results { session, outcomes, changes, requested };
     let picture = &Picture::of(walk, &newest(session));
-    let listing = &Listing::of(session, picture);
-    let layout = Layout { given, session, environment, listing, files, redaction };
-    Rendered { events: events_message, ..layout.render(offered, requested) }
+    let (listing, offered) = (&Listing::of(session, picture), offered.unwrap_or_default());
+    let layout = Layout { results, offered, environment, listing, files };
+    RenderedOutbox { events, ..layout.render(redaction) }
 }

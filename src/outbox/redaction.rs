@@ -11,7 +11,8 @@ use super::{Files, Shown};
 use crate::config::Secrets;
 use crate::protocol::operations::Encoding;
 use crate::protocol::{
-    Capture, Detail, Excerpt, Failure, FileVersion, HIT_WIDTH, Hit, Outcome, Output, RelPath, tags,
+    Capture, Detail, Excerpt, Execution, Failure, FileVersion, HIT_WIDTH, Hit, Outcome, Output,
+    RelPath, tags,
 };
 use crate::secrets::{Changed, Cut, Redacted, Redactor};
 use crate::session::Session;
@@ -137,25 +138,16 @@ impl<'a> Redaction<'a> {
         said.for_each(|text| self.redactor.words(SAID, text));
     }
 
-    /// The session, with redacted results.
-    pub(super) fn session(&mut self, session: &Session) -> Session {
-        let mut shown = session.clone();
-        shown.last_results.iter_mut().for_each(|outcome| self.outcome(outcome));
-        let mut names: Vec<&mut String> = Vec::new();
-        if let Some(changed) = shown.changed.as_deref_mut() {
-            names.extend(changed.named.iter_mut().map(|file| &mut file.path));
-            let mut ignored = vec![&mut changed.ignored];
-            if let Some(back) = changed.back.as_deref_mut() {
-                names.extend(back.left.iter_mut().map(|(path, _)| path));
-                names.extend(&mut back.others.named);
-                ignored.push(&mut back.ignored);
-            }
-            for ignored in ignored.into_iter().flatten() {
-                names.extend(ignored.named.iter_mut().chain(&mut ignored.lost.named));
-            }
-        }
-        names.into_iter().for_each(|name| replace(name, |name| self.redactor.name(name)));
-        shown
+    /// A name, which may be a path.
+    pub(super) fn name(&mut self, name: &str) -> String {
+        self.redactor.name(name).into_owned()
+    }
+
+    /// The newest results of a session.
+    pub(super) fn results(&mut self, session: &Session) -> Vec<Outcome> {
+        let mut results = session.last_results.clone();
+        results.iter_mut().for_each(|outcome| self.outcome(outcome));
+        results
     }
 
     fn outcome(&mut self, outcome: &mut Outcome) {
@@ -166,21 +158,17 @@ impl<'a> Redaction<'a> {
             replace(&mut warning.text, |text| redactor.output(name, text));
         }
         match &mut outcome.detail {
-            Detail::Ran(execution) => {
-                let command = &execution.command;
-                // What lies beyond a cut helps to recognise a secret, and is never shown.
-                let mut capture = |capture: &mut Capture| {
+            Detail::Ran(Execution { command, output, .. }) => {
+                let captures = match output {
+                    Output::Together(both) => vec![both],
+                    Output::Apart { stdout, stderr } => vec![stdout, stderr],
+                };
+                for capture in captures {
+                    // What lies beyond a cut helps to recognise a secret, and is never shown.
                     let (after_head, before_tail) = capture.take_margins();
                     let Capture { head, tail, .. } = capture;
                     *head = redactor.output_part(command, "", head, &after_head);
                     *tail = redactor.output_part(command, &before_tail, tail, "");
-                };
-                match &mut execution.output {
-                    Output::Together(both) => capture(both),
-                    Output::Apart { stdout, stderr } => {
-                        capture(stdout);
-                        capture(stderr);
-                    }
                 }
             }
             Detail::Read { path, content, encoding, .. } => {
@@ -193,7 +181,7 @@ impl<'a> Redaction<'a> {
                     Some(shown) => *content = shown,
                     None => {
                         let reason = format!(
-                            "'{path}' is not shown: it holds secrets and is no UTF-8 text, so they cannot be left out of it"
+                            "'{path}' is not shown: it contains secrets, and they cannot be removed because it is not UTF-8 text"
                         );
                         outcome.detail = Failure::execution(reason).into();
                     }
@@ -302,9 +290,8 @@ impl<'a> Redaction<'a> {
     pub(super) fn lines_seen(&self) -> Vec<Shown> {
         let lines = |(path, lines): (&&str, &Vec<_>)| {
             let Contents { path, bytes, .. } = self.wholes[path].contents;
-            let (path, lines, seen) =
-                (path.clone(), lines.clone(), Some(FileVersion::whole(bytes)));
-            Shown { path, whole: false, lines, seen }
+            let version = Some(FileVersion::whole(bytes));
+            Shown { path: path.clone(), whole: false, lines: lines.clone(), version }
         };
         self.seen.iter().map(lines).collect()
     }
@@ -370,10 +357,8 @@ mod tests {
                     at: None,
                 }];
                 let mut redaction = Redaction::new(&files, &Secrets::default());
-                let shown = redaction.session(&session);
-                let Detail::Found { hits: shown, .. } = &shown.last_results[0].detail else {
-                    panic!()
-                };
+                let shown = redaction.results(&session);
+                let Detail::Found { hits: shown, .. } = &shown[0].detail else { panic!() };
                 let first = line.chars().position(|c| c == 'K').unwrap() - 1;
                 let has_one = line.matches(&key).count() == 1;
                 for (at, (hit, shown)) in starts.zip(hits.iter().zip(shown)) {

@@ -2,7 +2,8 @@
 
 use super::boundaries::could_be_marker;
 use super::budget::beginning;
-use super::{Environment, Requested, results};
+use super::results::Results;
+use super::{Environment, Files};
 use crate::protocol::{Detail, Dialect, Outcome};
 use crate::session::Session;
 use crate::text::{count, indented, visible, visible_line};
@@ -11,22 +12,23 @@ use crate::text::{count, indented, visible, visible_line};
 const CONTINUE: &str = "Continue working on the task based on the results above. If the task is complete, send [DONE] with a summary.";
 /// The same in a session of operations.
 const CONTINUE_EVENTS: &str = "Continue working on the task based on the events above. If the task is complete, send a message operation with the id \"done\" and a summary.";
+/// The most characters of the task in the first HEADER. PROMPT contains all of it.
+const FIRST_TASK: usize = 2_000;
 /// The most runs of block numbers that are named.
 const NAMED: usize = 10;
 
 /// HEADER, with at most `limit` characters of the task.
 pub(super) fn header(session: &Session, limit: usize) -> String {
     let Session { id, sequence, task, .. } = session;
+    let (limit, whole) = match sequence {
+        1 => (limit.min(FIRST_TASK), "PROMPT contains all of it"),
+        _ => (limit, "the first message contained all of it"),
+    };
     let task = visible(task);
     let shown = beginning(&task, limit);
     let task = if shown.len() < task.len() {
-        let all = task.chars().count();
-        let rest = match sequence {
-            1 => "PROMPT has all of it",
-            _ => "the first message had it all",
-        };
-        let first = shown.chars().count();
-        format!(" (its first {first} of {all} characters; {rest}):\n{}", indented(shown))
+        let (first, all) = (shown.chars().count(), task.chars().count());
+        format!(" (its first {first} of {all} characters; {whole}):\n{}", indented(shown))
     } else if task.contains('\n') {
         format!(":\n{}", indented(&task))
     } else {
@@ -38,18 +40,15 @@ pub(super) fn header(session: &Session, limit: usize) -> String {
 /// `## Environment`.
 pub(super) fn environment(session: &Session, environment: &Environment) -> String {
     let Environment { timeout, longest, output_limit, .. } = environment;
-    let longer = match session.dialect {
-        Dialect::Operations if longest > timeout => {
-            format!(", or its timeout up to {longest} s")
-        }
-        _ => String::new(),
-    };
-    let output = match session.dialect {
-        Dialect::Tags => "its output",
-        Dialect::Operations => "its stdout and of its stderr",
-    };
     let kept = count(*output_limit, "character");
-    let limits = format!("{timeout} s a command{longer}, {kept} of {output}");
+    let limits = match session.dialect {
+        Dialect::Tags => format!("{timeout} s a command, {kept} of its output"),
+        Dialect::Operations => {
+            let longer = format!(", or its timeout up to {longest} s");
+            let longer = if longest > timeout { &*longer } else { "" };
+            format!("{timeout} s a command{longer}, {kept} of its stdout and of its stderr")
+        }
+    };
     let tools = match session.tools.join(", ") {
         tools if tools.is_empty() => "none of the usual ones were found".to_owned(),
         tools => tools,
@@ -70,7 +69,8 @@ pub(super) fn environment(session: &Session, environment: &Environment) -> Strin
 }
 
 /// PROMPT, without its marker.
-pub(super) fn prompt(session: &Session, requested: &[Requested]) -> String {
+pub(super) fn prompt(results: &Results<'_>, files: &Files) -> String {
+    let session = results.session;
     let mut out = String::new();
     let is_first = session.sequence == 1;
     if is_first {
@@ -88,10 +88,10 @@ pub(super) fn prompt(session: &Session, requested: &[Requested]) -> String {
     out.push_str(&words("The user says:", said));
     if !is_first && session.dialect == Dialect::Operations {
         // There is no event for this.
-        out.push_str(&results::describe_changes(session));
+        out.push_str(&results.changes);
     }
     if !is_first {
-        out.push_str(&describe_cut_off(session, requested));
+        out.push_str(&describe_cut_off(&results.outcomes, files));
         out.push_str(match session.dialect {
             Dialect::Tags => CONTINUE,
             Dialect::Operations => CONTINUE_EVENTS,
@@ -102,30 +102,25 @@ pub(super) fn prompt(session: &Session, requested: &[Requested]) -> String {
 }
 
 /// If the newest reply was cut off: what was carried out, and what to send again.
-fn describe_cut_off(session: &Session, requested: &[Requested]) -> String {
-    let results = &session.last_results;
+fn describe_cut_off(results: &[Outcome], files: &Files) -> String {
     let Some(block) = results.iter().position(Outcome::is_cut_off) else { return String::new() };
-    let mut reads = requested.iter();
+    let mut reads = files.requested.iter();
     let mut success = |outcome: &Outcome| match &outcome.detail {
-        Detail::ReadLater { .. } => reads.next().is_some_and(|file| file.contents.is_ok()),
+        Detail::ReadLater { .. } => reads.next().is_some_and(Result::is_ok),
         _ => outcome.success(),
     };
     let (mut ok, mut failed) = (Vec::new(), Vec::new());
     for (outcome, number) in results[..block].iter().zip(1..) {
         if success(outcome) { &mut ok } else { &mut failed }.push(number);
     }
-    let applied = if ok.is_empty() { "none".to_owned() } else { format_runs(&ok) };
-    let (failed, before) = match format_runs(&failed) {
-        failed if failed.is_empty() => (failed, ", and nothing before it"),
-        failed => (
-            format!("; failed: {failed}"),
-            ", and before that what failed (see above), corrected; all else stands",
-        ),
+    let ok = if ok.is_empty() { "none".to_owned() } else { format_runs(&ok) };
+    let (failed, corrected) = match format_runs(&failed) {
+        failed if failed.is_empty() => (failed, ""),
+        failed => (format!(" Failed: {failed}."), "corrected versions of the failed blocks, then "),
     };
+    let (number, line) = (block + 1, results[block].line);
     format!(
-        "Your reply could not be read to its end: applied: {applied}{failed}; send again from block {} (line {} of your reply) on{before}.\n",
-        block + 1,
-        results[block].line
+        "Your reply could not be read to its end. Applied: {ok}.{failed} Send {corrected}everything from block {number} (line {line} of your reply) on, and nothing else.\n"
     )
 }
 
