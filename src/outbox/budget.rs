@@ -11,8 +11,8 @@ pub(super) const BEGINNING: usize = 4_000;
 const LEAST: usize = 100;
 /// The first limit that is tried. It is doubled as long as the text fits.
 const FIRST_LIMIT: usize = 16;
-/// The greatest limit that is tried.
-const LARGEST_TEXT: usize = 1 << 26;
+/// The greatest limit of a text that is tried.
+pub(super) const LARGEST_TEXT: usize = 1 << 26;
 /// How often the interval between a limit that fits and one that does not is halved.
 const STEPS: usize = 5;
 
@@ -37,15 +37,6 @@ pub(super) fn greatest(most: usize, mut fits: impl FnMut(usize) -> bool) -> Opti
         }
     }
     Some(low)
-}
-
-/// Finds the greatest limit with which `render` gives at most `room` tokens.
-pub(super) fn greatest_limit(
-    room: usize,
-    measure: Measure,
-    mut render: impl FnMut(usize) -> String,
-) -> Option<usize> {
-    greatest(LARGEST_TEXT, |limit| measure(&render(limit)) <= room)
 }
 
 /// Keeps at most `most` of these results, each with whether it is a success; failures take precedence. Returns them in
@@ -131,10 +122,9 @@ mod tests {
         let renders = Cell::new(0);
         let greatest = |room, render: &dyn Fn(usize) -> String| {
             renders.set(0);
-            let count = |text: &str| text.split_whitespace().count();
-            let found = greatest_limit(room, count, |limit| {
+            let found = greatest(LARGEST_TEXT, |limit| {
                 renders.set(renders.get() + 1);
-                render(limit)
+                render(limit).split_whitespace().count() <= room
             });
             let doubled = (LARGEST_TEXT / FIRST_LIMIT).ilog2() as usize + 1;
             assert!(renders.get() <= 1 + doubled + STEPS, "{room}: {} renders", renders.get());

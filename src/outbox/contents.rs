@@ -188,7 +188,7 @@ impl<'a> Block<'a> {
 
     /// Whether the file is shown within `limit` characters, and the text of its result.
     fn result(&self, limit: usize) -> (bool, String) {
-        let Contents { path, bytes, size, lines: part } = self.contents;
+        let Contents { path, size, lines: part, .. } = self.contents;
         let size = byte_count(*size);
         let Some((text, lines)) = self.shown_within(limit) else {
             let message = format!(
@@ -205,7 +205,7 @@ impl<'a> Block<'a> {
             extent.push_str(&format!(", only the first {shown} of line {}", lines.last));
         }
         let is_whole = text.len() == self.text.len() && !lines.within_line;
-        let newline = match bytes.last() {
+        let newline = match whole_lines(self.contents).last() {
             Some(last) if is_whole && *last != b'\n' => "; its last line has no newline",
             _ => "",
         };

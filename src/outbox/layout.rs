@@ -5,7 +5,7 @@
 //!
 //! Most outboxes are far below the limit, and an estimate is enough to see that. Otherwise tokens are counted exactly.
 
-use super::budget::{Measure, greatest_limit};
+use super::budget::{LARGEST_TEXT, Measure, greatest};
 use super::contents::{Block, OfferedBlocks};
 use super::listing::Listing;
 use super::redaction::Redaction;
@@ -121,12 +121,21 @@ impl<'a> Layout<'a> {
         let is_over = taken + requested + whole > room;
         let share = room.saturating_sub(kept(room) + requested.min(room / 4));
         if is_over && taken > share {
-            limits = results.limits_within(share, measure);
+            // All items are shortened evenly, and if that is not enough, results are left out.
+            let fits = |limits: &Limits| size(limits) <= share;
+            let each = greatest(LARGEST_TEXT, |each| fits(&Limits { each, ..limits }));
+            limits.each = each.unwrap_or_default();
+            if each.is_none() {
+                let most = results.outcomes.len();
+                let results = greatest(most, |results| fits(&Limits { results, ..limits }));
+                limits.results = results.unwrap_or_default();
+            }
             taken = size(&limits);
         }
         let share = room.saturating_sub(kept(room) + taken);
         if is_over && requested > share {
-            limits.file = greatest_limit(share, measure, contents).unwrap_or_default();
+            let file = greatest(LARGEST_TEXT, |limit| measure(&contents(limit)) <= share);
+            limits.file = file.unwrap_or_default();
             // The results say how much of each file is shown.
             taken = size(&limits);
         }

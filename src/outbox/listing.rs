@@ -5,6 +5,7 @@
 //! first.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
 use super::budget::{Measure, greatest};
 use super::choosing::words;
@@ -37,7 +38,6 @@ pub(super) struct Listing<'w> {
 }
 
 /// A folder of the tree.
-#[derive(Default)]
 struct Folder<'w> {
     /// Its path with a `/` at the end; empty for the root.
     path: &'w str,
@@ -53,9 +53,11 @@ struct Folder<'w> {
     all: Contained,
 }
 
-enum Child<'w> {
-    Row { n: usize, way: Option<Way> },
-    Folder(Box<Folder<'w>>),
+/// A row, or a folder with its rows.
+struct Child<'w> {
+    row: usize,
+    way: Option<Way>,
+    folder: Option<Box<Folder<'w>>>,
 }
 
 /// What leads to the work, or belongs to it.
@@ -80,7 +82,7 @@ impl<'w> Listing<'w> {
     }
 
     fn new(picture: &'w Picture<'w>, dialect: Dialect, near: &[&str]) -> Self {
-        let root = Folder::root(picture, &ways(picture, near));
+        let root = Folder::new(picture, "", 0..picture.len(), &ways(picture, near));
         Self { picture, dialect, root, near: near.len() }
     }
 
@@ -160,11 +162,11 @@ impl<'w> Listing<'w> {
         let is_whole = width <= LIMIT && price < highest_price;
         let (mut hidden, before) = (folder.rest, lines.len());
         for (n, child) in folder.children.iter().enumerate() {
-            let is_shown = is_whole || way.is_some() && (n < first || is_near(child.way()));
-            match child {
+            let is_shown = is_whole || way.is_some() && (n < first || is_near(child.way));
+            match &child.folder {
                 _ if !is_shown => add(&mut hidden, child.contained(self.picture)),
-                Child::Row { n, .. } => lines.push(line(self.picture.row(*n))),
-                Child::Folder(folder) => self.add_folder(folder, distance + 1, limits, lines),
+                Some(folder) => self.add_folder(folder, distance + 1, limits, lines),
+                None => lines.push(line(self.picture.row(child.row))),
             }
             if lines.len() > LIMIT {
                 return;
@@ -179,71 +181,54 @@ impl<'w> Listing<'w> {
 }
 
 impl<'w> Folder<'w> {
-    /// The tree of all rows.
-    fn root(picture: &Picture<'w>, ways: &HashMap<String, Way>) -> Self {
-        let folder = |path: &'w str, first_row| {
-            let way = ways.get(path).copied();
-            Self { path, first_row, way, ..Self::default() }
-        };
-        let (mut current, mut parents) = (folder("", 0), Vec::new());
-        for n in 0..picture.len() {
-            let path = picture.path(n);
-            while !path.starts_with(current.path) {
-                current = current.close(&mut parents, picture);
-            }
-            let next = |known: usize| {
-                let slash = memchr::memchr(b'/', &path.as_bytes()[known..])?;
-                // Build products are rows whose paths end with a `/`.
-                Some(&path[..=known + slash]).filter(|folder| folder.len() < path.len())
+    /// The tree of these rows.
+    fn new(
+        picture: &Picture<'w>,
+        path: &'w str,
+        rows: Range<usize>,
+        ways: &HashMap<String, Way>,
+    ) -> Self {
+        let (way, children) = (ways.get(path).copied(), Vec::new());
+        let (first_row, width, rest, all) =
+            (rows.start, 0, Contained::default(), Contained::default());
+        let mut folder = Self { path, first_row, way, width, children, rest, all };
+        let mut rows = rows;
+        while let Some(row) = rows.next() {
+            let path = picture.path(row);
+            let slash = memchr::memchr(b'/', &path.as_bytes()[folder.path.len()..]);
+            // Build products are rows whose paths end with a `/`.
+            let inner = slash.map(|slash| &path[..=folder.path.len() + slash]);
+            let inner = inner.filter(|inner| inner.len() < path.len()).map(|inner| {
+                let inside = picture.end_of(inner, row..rows.end);
+                rows.start = inside.end;
+                Box::new(Self::new(picture, inner, inside, ways))
+            });
+            let way = match &inner {
+                Some(inner) => inner.way,
+                None => folder.way.and_then(|_| ways.get(path).copied()),
             };
-            while let Some(path) = next(current.path.len()) {
-                parents.push(std::mem::replace(&mut current, folder(path, n)));
+            let child = Child { row, way, folder: inner };
+            let contained = child.contained(picture);
+            folder.width += 1;
+            add(&mut folder.all, contained);
+            if folder.width <= LIMIT || way.is_some() {
+                folder.children.push(child);
+            } else {
+                add(&mut folder.rest, contained);
             }
-            let way = current.way.and_then(|_| ways.get(path).copied());
-            current.add(Child::Row { n, way }, picture);
         }
-        while !parents.is_empty() {
-            current = current.close(&mut parents, picture);
-        }
-        current
-    }
-
-    /// Adds it to its parent, and returns that.
-    fn close(self, parents: &mut Vec<Self>, picture: &Picture<'w>) -> Self {
-        let Some(mut parent) = parents.pop() else { return self };
-        parent.add(Child::Folder(Box::new(self)), picture);
-        parent
-    }
-
-    fn add(&mut self, child: Child<'w>, picture: &Picture<'w>) {
-        let contained = child.contained(picture);
-        self.width += 1;
-        add(&mut self.all, contained);
-        if self.width <= LIMIT || child.way().is_some() {
-            self.children.push(child);
-        } else {
-            add(&mut self.rest, contained);
-        }
+        folder
     }
 }
 
 impl Child<'_> {
-    fn way(&self) -> Option<Way> {
-        match self {
-            Self::Row { way, .. } => *way,
-            Self::Folder(folder) => folder.way,
-        }
-    }
-
     fn contained(&self, picture: &Picture<'_>) -> Contained {
-        match self {
-            Self::Folder(folder) => folder.all,
-            Self::Row { n, .. } => match picture.row(*n) {
-                Row::File(file) => {
-                    [Count { files: 1, bytes: file.size, is_whole: true }, Count::NONE]
-                }
-                Row::Product(product) => [Count::NONE, product.count],
-            },
+        match (&self.folder, picture.row(self.row)) {
+            (Some(folder), _) => folder.all,
+            (None, Row::Product(product)) => [Count::NONE, product.count],
+            (None, Row::File(file)) => {
+                [Count { files: 1, bytes: file.size, is_whole: true }, Count::NONE]
+            }
         }
     }
 }

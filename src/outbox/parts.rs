@@ -13,6 +13,8 @@ use super::boundaries::{could_be_part, word};
 
 /// The fewest characters of an outbox in a part, whose own two lines are about as long.
 const LEAST: usize = 200;
+/// No outbox has more parts. The two lines of a part have room for this number.
+const MOST: usize = 999_999;
 
 /// A requested part: `K` or `K/N`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -132,21 +134,13 @@ fn pieces_within<'t>(text: &'t str, limit: usize, word: &str) -> Result<Vec<&'t 
     if length(text) <= limit {
         return Ok(vec![text]);
     }
-    // The length of the two lines depends on the number of parts, and vice versa.
-    let mut most = 9;
-    loop {
-        let lines = [most - 1, most].map(|part| framed("", part, most, word).len());
-        let lines = lines[0].max(lines[1]);
-        let least = lines + LEAST;
-        if limit < least {
-            return Err(NoPart::Limit { limit, least });
-        }
-        let pieces = filled(text, limit - lines);
-        if pieces.len() <= most {
-            return Ok(pieces);
-        }
-        most = most * 10 + 9;
+    let lines = [MOST - 1, MOST].map(|part| framed("", part, MOST, word).len());
+    let lines = lines[0].max(lines[1]);
+    let least = lines + LEAST;
+    if limit < least {
+        return Err(NoPart::Limit { limit, least });
     }
+    Ok(filled(text, limit - lines))
 }
 
 /// Pieces that contain as many lines as fit, or as much of a longer line.

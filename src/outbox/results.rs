@@ -1,9 +1,9 @@
 //! The section `## Previous Command Results`: a line for each result, with its warnings and output, and after them
 //! what else changed in the workspace.
 
-use super::budget::{Measure, clipped, first_lines, greatest_limit, keep};
+use super::budget::{clipped, first_lines, keep};
 use super::contents::RequestedBlocks;
-use super::{events, sections};
+use super::events;
 use crate::protocol::{Detail, Dialect, Outcome, tags};
 use crate::session::{Back, Changed, FileChange, Session};
 use crate::text::{count, indented, visible, visible_line};
@@ -63,21 +63,6 @@ impl Results<'_> {
             }
         };
         format!("\n## Previous Command Results\n{}{left_out}{}", results.concat(), self.changes)
-    }
-
-    /// The limits with which HEADER and the results have at most `room` tokens: all items are shortened evenly, and if
-    /// that is not enough, results are left out.
-    pub(super) fn limits_within(&self, room: usize, measure: Measure) -> Limits {
-        let greatest = |limits: &dyn Fn(usize) -> Limits| {
-            let text = |limits: Limits| {
-                sections::header(self.session, limits.each) + &self.render(&limits)
-            };
-            greatest_limit(room, measure, |limit| text(limits(limit))).map(limits)
-        };
-        let few = |results| Limits { each: 0, results, ..Limits::NONE };
-        greatest(&|each| Limits { each, ..Limits::NONE })
-            .or_else(|| greatest(&few))
-            .unwrap_or(few(0))
     }
 
     /// The text of each result, and whether it is a success.
@@ -152,31 +137,27 @@ pub(super) fn describe_changes(
 fn describe_undo(changed: &Changed, back: &Back, redact: &mut dyn FnMut(&str) -> String) -> String {
     let turns: Vec<String> = back.turns.iter().map(u32::to_string).collect();
     let (plural, turns) = (if turns.len() == 1 { "" } else { "s" }, turns.join(", "));
-    let (what, others, beside) = match back.redid {
-        Some(_) => (
-            "redone",
-            "Not as you left them, because somebody else has changed them since",
-            "No command was run again.",
-        ),
+    let (what, limit) = match back.redid {
+        Some(_) => ("redone", "No command was run again."),
         None => (
             "undone",
-            "Not as they were before, because somebody else has changed them since",
             "Only workspace files were restored: other effects of commands remain, such as commits, ignored files and everything outside the workspace.",
         ),
     };
     let files = changed.named.iter().map(|file| describe(file, redact));
-    let mut text =
-        format!("The user has {what} what you changed in reply to message{plural} {turns}.\n");
-    text += &list("Files changed by that", files, changed.files);
+    let files = list("Files changed by that", files, changed.files);
     let left = back.left.iter().map(|(path, _)| redact(path));
-    text += &list("Left as they are", left, back.left.len());
-    if let Some(ignored) = back.ignored.as_ref().filter(|ignored| ignored.matters()) {
+    let left = list("Left as they are", left, back.left.len());
+    let ignored = back.ignored.as_ref().filter(|ignored| ignored.matters()).map(|ignored| {
         let named = ignored.named.iter().map(|name| redact(name));
-        text += &list("Ignored files that were not restored", named, ignored.places);
-    }
-    text += &list(others, back.others.named.iter().map(|path| redact(path)), back.others.count);
-    text + beside
-        + " Rely on these files as they are now, and read them again before you edit them by line numbers.\n"
+        list("Ignored files that were not restored", named, ignored.places)
+    });
+    let ignored = ignored.unwrap_or_default();
+    let others = back.others.named.iter().map(|path| redact(path));
+    let others = list("Also changed by somebody else since", others, back.others.count);
+    format!(
+        "The user has {what} what you changed in reply to message{plural} {turns}.\n{files}{left}{ignored}{others}{limit} Rely on these files as they are now, and read them again before you edit them by line numbers.\n"
+    )
 }
 
 fn describe(file: &FileChange, redact: &mut dyn FnMut(&str) -> String) -> String {
