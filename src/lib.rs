@@ -14,6 +14,7 @@
 //! | [`machine`] | what this machine is |
 //! | [`session`] | where a conversation stands, and its file |
 //! | [`place`] | where operations happen: here, in a guest, or only in the mind |
+//! | [`context`] | which files matter to the task (PURE) |
 //! | [`admission`] | whether a reply is accepted |
 //! | [`turn`] | one reply: steps → outcomes |
 //! | [`inbox`] [`outbox`] [`watch`] | replies in, the next text out (PURE), wake-ups |
@@ -34,6 +35,7 @@ pub mod client;
 pub mod clipboard;
 pub mod clock;
 pub mod config;
+pub mod context;
 pub mod control;
 pub mod daemon;
 pub mod error;

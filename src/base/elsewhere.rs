@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::Base;
 use crate::admission;
 use crate::config::{Config, Policy};
+use crate::context;
 use crate::error::Result;
 use crate::outbox::{self, Files};
 use crate::place::{Guest, Terms};
@@ -148,7 +149,7 @@ impl Base {
 
     /// Has the newest results' files listed also among build products that are ignored.
     fn list_touched(&self, session: &Session, walk: &mut Walk) -> Result<()> {
-        for path in outbox::newest(session) {
+        for path in context::newest(session) {
             if !is_ignored_product_file(walk, path) {
                 continue;
             }

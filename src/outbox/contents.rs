@@ -283,63 +283,42 @@ impl<'a> RequestedBlocks<'a> {
     }
 }
 
-/// `## Workspace File Contents`: whole files that the first outbox shows unasked.
-#[derive(Default)]
-pub(super) struct OfferedBlocks<'a> {
+/// The whole files that fit: the first `included`, which the person named, may take all of `room`, the others half of
+/// what is left. A file that does not fit is skipped.
+pub(super) fn offered_within<'b, 'a>(
+    blocks: &'b [Block<'a>],
     included: usize,
-    listed: usize,
-    blocks: Vec<Block<'a>>,
+    room: usize,
+    measure: Measure,
+) -> Vec<&'b Block<'a>> {
+    // The heading, and the line below it.
+    let mut left = room.saturating_sub(40);
+    let fits = |(n, block): &(usize, &Block<'a>)| {
+        if *n == included {
+            left /= 2;
+        }
+        // Do not count what is certainly too long: no token has more than 128 bytes.
+        let may_fit = block.text.len() / 128 <= left;
+        let rest = may_fit.then(|| left.checked_sub(measure(&block.render(usize::MAX))));
+        rest.flatten().map(|rest| left = rest).is_some()
+    };
+    blocks.iter().enumerate().filter(fits).map(|(_, block)| block).collect()
 }
 
-impl<'a> OfferedBlocks<'a> {
-    /// Blocks for all files; `text` returns the content of a file without secrets.
-    pub(super) fn new(
-        session: &'a Session,
-        offered: &'a Offered,
-        text: &mut dyn FnMut(&'a Contents) -> Cow<'a, str>,
-    ) -> Self {
-        let Offered { ref files, included, listed } = *offered;
-        let files = files.iter();
-        let blocks = files.map(|contents| Block::new(session, contents, &text(contents))).collect();
-        Self { included, listed, blocks }
-    }
-
-    /// The files that fit: those that the person named may take all of `room`, the others half of what is left. A file
-    /// that does not fit is skipped.
-    pub(super) fn within(&self, room: usize, measure: Measure) -> Vec<&Block<'a>> {
-        // The heading, and the line below it.
-        let mut left = room.saturating_sub(40);
-        let fits = |(n, block): &(usize, &Block<'a>)| {
-            if *n == self.included {
-                left /= 2;
-            }
-            // Do not count what is certainly too long: no token has more than 128 bytes.
-            let may_fit = block.text.len() / 128 <= left;
-            let rest = may_fit.then(|| left.checked_sub(measure(&block.render(usize::MAX))));
-            rest.flatten().map(|rest| left = rest).is_some()
-        };
-        self.blocks.iter().enumerate().filter(fits).map(|(_, block)| block).collect()
-    }
-
-    /// The section with these files; empty if there are none.
-    pub(super) fn render(&self, shown: &[&Block<'a>]) -> String {
-        let (Some(first), n) = (shown.first(), shown.len()) else { return String::new() };
-        let what = match first.session.dialect {
-            _ if n >= self.listed => {
-                format!("Every non-empty text file, in full ({}).", count(n, "file"))
-            }
-            Dialect::Tags => format!(
-                "{n} of {} non-empty files, in full; READ_FILE shows the others.",
-                self.listed
-            ),
-            Dialect::Operations => format!(
-                "{n} of {} non-empty files, in full; readFile shows the others.",
-                self.listed
-            ),
-        };
-        let blocks: String = shown.iter().map(|block| block.render(usize::MAX)).collect();
-        format!("\n## Workspace File Contents\n{what}\n{blocks}")
-    }
+/// `## Workspace File Contents` with these whole files, which the first outbox shows unasked; empty if there are none.
+pub(super) fn render_offered(shown: &[&Block<'_>], listed: usize) -> String {
+    let (Some(first), n) = (shown.first(), shown.len()) else { return String::new() };
+    let read = match first.session.dialect {
+        Dialect::Tags => "READ_FILE",
+        Dialect::Operations => "readFile",
+    };
+    let what = if n < listed {
+        format!("{n} of {listed} non-empty files, in full; {read} shows the others.")
+    } else {
+        format!("Every non-empty text file, in full ({}).", count(n, "file"))
+    };
+    let blocks: String = shown.iter().map(|block| block.render(usize::MAX)).collect();
+    format!("\n## Workspace File Contents\n{what}\n{blocks}")
 }
 
 #[cfg(test)]

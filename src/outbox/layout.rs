@@ -1,34 +1,59 @@
 //! Composes the sections of an outbox, and shortens them if there is not enough room.
 //!
 //! Sections get room in this order: PROTOCOL, Environment and PROMPT, the task and results, requested contents,
-//! unasked contents, the listing. A little is reserved for the listing, and a quarter for requested contents.
+//! unasked contents, the listing. A little is reserved for the listing, and a fifth for requested contents.
 //!
 //! Most outboxes are far below the limit, and an estimate is enough to see that. Otherwise tokens are counted exactly.
 
-use super::budget::{LARGEST_TEXT, Measure, greatest};
-use super::contents::{Block, OfferedBlocks};
+use super::budget::{LARGEST_TEXT, greatest};
+use super::contents::{Block, RequestedBlocks, offered_within, render_offered};
 use super::listing::Listing;
 use super::redaction::Redaction;
-use super::results::{Limits, Results};
-use super::{Environment, Files, RenderedOutbox, Shown, events, sections};
-use crate::protocol::{Dialect, FileVersion, operations, tags};
+use super::results::{Limits, Results, describe_changes};
+use super::{Environment, Files, Shown, events, sections};
+use crate::context::newest;
+use crate::protocol::operations::EventsMessage;
+use crate::protocol::{Dialect, FileVersion, RelPath};
+use crate::session::Session;
 use crate::tokens;
+use crate::workspace::picture::Picture;
+use crate::workspace::walk::Walk;
 
 /// How many tokens are reserved for the listing, unless it needs fewer.
 const LISTING: usize = 500;
-/// By how much the estimates of all sections together may exceed the estimate of the whole.
-const ESTIMATES: usize = 100;
-/// The whole may have a few more tokens than its sections together. These percentages of the room are reserved for
-/// that, one after another, until the outbox fits.
-const RESERVES: [usize; 5] = [0, 1, 4, 16, 100];
 
-/// Everything that an outbox is rendered from.
-pub(super) struct Layout<'a> {
-    pub(super) results: Results<'a>,
-    pub(super) offered: OfferedBlocks<'a>,
-    pub(super) environment: &'a Environment,
-    pub(super) listing: &'a Listing<'a>,
-    pub(super) files: &'a Files,
+/// An outbox, and what is known about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RenderedOutbox {
+    /// Its text.
+    pub text: String,
+    /// The number of its tokens: exact if that may exceed the limit, otherwise an estimate. It can only exceed the
+    /// limit if what is never shortened does, such as the task and the person's words.
+    pub tokens: usize,
+    /// The files that the model sees.
+    pub shown: Vec<Shown>,
+    /// Whether it shows all results with their excerpts of files.
+    pub excerpts: bool,
+    /// If so, the unchanged lines of files in results.
+    pub search_lines: Vec<Shown>,
+    /// Files whose excerpts in results were redacted.
+    pub withheld_from: Vec<RelPath>,
+    /// Sentences for the person about the secrets that were found.
+    pub withheld: Vec<String>,
+    /// In a session of operations, its [`screened_events`](super::screened_events).
+    pub events: Option<EventsMessage>,
+}
+
+/// The sections in full, except for the listing.
+struct Layout<'a> {
+    /// What precedes the listing.
+    before: String,
+    files: &'a Files,
+    /// Those that the first outbox may show unasked.
+    offered: Vec<Block<'a>>,
+    results: Results<'a>,
+    /// PROMPT, with its marker.
+    prompt: String,
 }
 
 /// What is shown of the sections that can be shortened.
@@ -38,120 +63,112 @@ struct Fitted<'l, 'a> {
     listing: String,
 }
 
+/// Renders a session's newest outbox.
+pub fn render(
+    session: &Session,
+    environment: &Environment,
+    walk: &Walk,
+    files: &Files,
+) -> RenderedOutbox {
+    let mut redaction = Redaction::new(files, &environment.secrets);
+    let mut text = |contents| redaction.text(contents);
+    let requested = RequestedBlocks::new(session, &files.requested, &mut text);
+    let offered = files.offered.files.iter();
+    let offered = offered.map(|file| Block::new(session, file, &text(file))).collect();
+    redaction.note_words(session);
+    let mut outcomes = redaction.results(session);
+    let mut events = None;
+    if session.dialect == Dialect::Operations {
+        events = Some(events::of_results(session, &outcomes));
+        for outcome in &mut outcomes {
+            *outcome = outcome.within(environment.output_limit);
+        }
+    }
+    let changes = describe_changes(session, &mut |name| redaction.name(name));
+    let results = Results { session, outcomes, changes, requested };
+    let before = sections::before_listing(session, environment);
+    let prompt = sections::prompt(&results, files);
+    let layout = Layout { before, files, offered, results, prompt };
+
+    let picture = Picture::of(walk, &newest(session));
+    let listing = Listing::of(session, &picture);
+    let mut listing = |room| redaction.listing(listing.render(room, estimate));
+    let offered = layout.offered.iter().collect();
+    let whole = Fitted { limits: Limits::NONE, offered, listing: listing(usize::MAX) };
+    let limit = environment.max_tokens;
+    let is_short = estimate(&layout.compose(&whole)) <= limit;
+    let fitted = if is_short { whole } else { layout.fit(limit, &whole.listing, &mut listing) };
+    let text = layout.compose(&fitted);
+    // Report what `tokens::about` says of the text, unless that is known to be too low.
+    let counted = if is_short { 0 } else { tokens::count(&text) };
+    let tokens = if counted > limit { counted } else { tokens::about(&text, limit) };
+    let excerpts = fitted.limits.keeps_excerpts(session.dialect);
+    let (mut search_lines, mut withheld_from) = (Vec::new(), Vec::new());
+    if excerpts && session.dialect == Dialect::Tags {
+        search_lines = redaction.lines_seen();
+        withheld_from.clone_from(&redaction.withheld_from);
+    }
+    let (shown, withheld) = (layout.shown(&fitted), redaction.messages());
+    RenderedOutbox { text, tokens, shown, excerpts, search_lines, withheld_from, withheld, events }
+}
+
 impl<'a> Layout<'a> {
-    pub(super) fn render(&self, mut redaction: Redaction<'a>) -> RenderedOutbox {
-        let limit = self.environment.max_tokens;
-        let mut listing = |room| redaction.listing(self.listing.render(room, estimate));
-        let frame = self.frame();
-        let whole = listing(usize::MAX);
-        let offered = self.offered.within(usize::MAX, str::len);
-        let all = Fitted { limits: Limits::NONE, offered, listing: whole.clone() };
-        let fits = estimate(&self.compose(&frame, &all)) + ESTIMATES <= limit;
-        let measure: Measure = if fits { estimate } else { tokens::count };
-        let room = limit.saturating_sub(frame.iter().map(|text| measure(text)).sum());
-        let (mut fitted, mut text, mut counted) = (all, String::new(), usize::MAX);
-        for reserve in RESERVES {
-            let room = room.saturating_sub(limit / 100 * reserve);
-            fitted = self.fit(room, measure, &whole, &mut listing);
-            text = self.compose(&frame, &fitted);
-            counted = measure(&text);
-            if counted <= limit {
-                break;
-            }
-        }
-        // Report what `tokens::about` says of the text, unless that is known to be too low.
-        let about = tokens::about(&text, limit);
-        let tokens = if counted > limit { counted } else { about };
-        let dialect = self.results.session.dialect;
-        let excerpts = fitted.limits.keeps_excerpts(dialect);
-        let (mut search_lines, mut withheld_from) = (Vec::new(), Vec::new());
-        if excerpts && dialect == Dialect::Tags {
-            search_lines = redaction.lines_seen();
-            withheld_from.clone_from(&redaction.withheld_from);
-        }
-        let (shown, withheld, events) = (self.shown(&fitted), redaction.messages(), None);
-        RenderedOutbox {
-            text,
-            tokens,
-            shown,
-            excerpts,
-            search_lines,
-            withheld_from,
-            withheld,
-            events,
-        }
-    }
-
-    /// The parts that are never shortened: what precedes the listing, and PROMPT.
-    fn frame(&self) -> [String; 2] {
-        let session = self.results.session;
-        let protocol = match session.dialect {
-            Dialect::Tags => tags::PROMPT,
-            Dialect::Operations => operations::PROMPT,
-        };
-        let environment = sections::environment(session, self.environment);
-        let prompt = sections::prompt(&self.results, self.files);
-        [
-            format!(
-                "\n=== PROTOCOL ===\n{protocol}\n=== CONTEXT ===\n{environment}\n## Workspace Files\n"
-            ),
-            format!("\n=== PROMPT ===\n{prompt}"),
-        ]
-    }
-
-    /// Shortens the sections so that they have at most `room` tokens, each counted by itself. `all` is the whole
-    /// listing, and `listing` shortens it. Its tokens are only estimated then.
+    /// Shortens the sections so that all have at most `limit` tokens. `all` is the whole listing, and `listing`
+    /// shortens it.
     fn fit(
         &self,
-        room: usize,
-        measure: Measure,
+        limit: usize,
         all: &str,
         listing: &mut dyn FnMut(usize) -> String,
     ) -> Fitted<'_, 'a> {
-        let Self { results, offered, .. } = self;
-        let mut limits = Limits::NONE;
-        let size = |limits: &Limits| {
-            measure(&sections::header(results.session, limits.each))
-                + measure(&results.render(limits))
-        };
-        let contents = |limit| results.requested.render(limit);
-        let (mut taken, requested) = (size(&limits), measure(&contents(limits.file)));
-        let whole = measure(all);
-        let kept = |left: usize| whole.min(LISTING).min(left / 10);
-        let is_over = taken + requested + whole > room;
-        let share = room.saturating_sub(kept(room) + requested.min(room / 4));
-        if is_over && taken > share {
+        let size = |fitted: &Fitted<'_, 'a>| tokens::count(&self.compose(fitted));
+        let with = |limits| Fitted { limits, offered: Vec::new(), listing: String::new() };
+        let for_listing = tokens::count(all).min(LISTING).min(limit / 20);
+        let requested = tokens::count(&self.results.requested.render(usize::MAX));
+        let reserved = for_listing + requested.min(limit / 5);
+        let fits = |limits, reserved| size(&with(limits)) + reserved <= limit;
+
+        let mut limits = Limits { file: 0, ..Limits::NONE };
+        if !fits(limits, reserved) {
             // All items are shortened evenly, and if that is not enough, results are left out.
-            let fits = |limits: &Limits| size(limits) <= share;
-            let each = greatest(LARGEST_TEXT, |each| fits(&Limits { each, ..limits }));
+            let each = greatest(LARGEST_TEXT, |each| fits(Limits { each, ..limits }, reserved));
             limits.each = each.unwrap_or_default();
             if each.is_none() {
-                let most = results.outcomes.len();
-                let results = greatest(most, |results| fits(&Limits { results, ..limits }));
-                limits.results = results.unwrap_or_default();
+                let most = self.results.outcomes.len();
+                let results = |results| fits(Limits { results, ..limits }, reserved);
+                limits.results = greatest(most, results).unwrap_or_default();
             }
-            taken = size(&limits);
         }
-        let share = room.saturating_sub(kept(room) + taken);
-        if is_over && requested > share {
-            let file = greatest(LARGEST_TEXT, |limit| measure(&contents(limit)) <= share);
-            limits.file = file.unwrap_or_default();
-            // The results say how much of each file is shown.
-            taken = size(&limits);
+        let file = |file| fits(Limits { file, ..limits }, for_listing);
+        limits.file = if file(usize::MAX) {
+            usize::MAX
+        } else {
+            greatest(LARGEST_TEXT, file).unwrap_or_default()
+        };
+
+        let mut fitted = with(limits);
+        let room = limit.saturating_sub(size(&fitted) + for_listing);
+        let included = self.files.offered.included;
+        fitted.offered = offered_within(&self.offered, included, room, tokens::count);
+        // The tokens of the listing are only estimated, so it may turn out to be too long.
+        let mut room = limit.saturating_sub(size(&fitted));
+        loop {
+            fitted.listing = listing(room);
+            if room == 0 || size(&fitted) <= limit {
+                return fitted;
+            }
+            room /= 2;
         }
-        let left = room.saturating_sub(taken + measure(&contents(limits.file)));
-        let offered = offered.within(left.saturating_sub(kept(left)), measure);
-        let left = left.saturating_sub(measure(&self.offered.render(&offered)));
-        let listing = if whole > left { listing(left) } else { all.to_owned() };
-        Fitted { limits, offered, listing }
     }
 
-    fn compose(&self, [before, after]: &[String; 2], fitted: &Fitted<'_, 'a>) -> String {
+    fn compose(&self, fitted: &Fitted<'_, 'a>) -> String {
         let Fitted { limits, offered, listing } = fitted;
-        let header = sections::header(self.results.session, limits.each);
-        let (offered, results) = (self.offered.render(offered), self.results.render(limits));
-        let requested = self.results.requested.render(limits.file);
-        [&*header, before, listing, &offered, &results, &requested, after].concat()
+        let Self { before, prompt, results, .. } = self;
+        let header = sections::header(results.session, limits.each);
+        let offered = render_offered(offered, self.files.offered.listed);
+        let requested = results.requested.render(limits.file);
+        let results = results.render(limits);
+        [&*header, before, listing, &offered, &results, &requested, prompt].concat()
     }
 
     /// The files that the model sees.

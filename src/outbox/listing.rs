@@ -4,12 +4,12 @@
 //! and those that the person named), or none. One line stands for the others. Narrow folders near the work are shown
 //! first.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::ops::Range;
 
 use super::budget::{Measure, greatest};
-use super::choosing::words;
-use crate::protocol::{Detail, Dialect};
+use crate::context::{named, newest};
+use crate::protocol::Dialect;
 use crate::session::Session;
 use crate::text::{byte_count, grouped, size, visible_line};
 use crate::workspace::picture::{Picture, Row};
@@ -19,11 +19,6 @@ use crate::workspace::walk::{Count, EntryKind};
 const LIMIT: usize = 400;
 /// How many unreadable folders are named. The last two are named, too: a guest may put a summary there.
 const UNREADABLE: usize = 20;
-/// How many paths of the newest results count as near to the work.
-const NEWEST: usize = 100;
-/// How many words of the task are examined, and how many files they may name without a folder.
-const WORDS: usize = 2_000;
-const BY_NAME: usize = 20;
 /// No folder has a higher price.
 const HIGHEST_PRICE: usize = 1 << 40;
 const NOT_LISTED: &str = "  (not listed)\n";
@@ -310,21 +305,6 @@ fn describe_contained([files, products]: Contained, more: &str) -> String {
     files.into_iter().chain(products).collect::<Vec<_>>().join("; ")
 }
 
-/// The paths of the newest results, the last ones first.
-pub fn newest(session: &Session) -> Vec<&str> {
-    let paths = session.last_results.iter().rev().filter_map(|outcome| match &outcome.detail {
-        Detail::Created { path, .. }
-        | Detail::Edited { path, .. }
-        | Detail::Replaced { path, .. }
-        | Detail::Deleted { path }
-        | Detail::ReadLater { path, .. }
-        | Detail::Moved { to: path, .. }
-        | Detail::Read { path, .. } => Some(path.as_str()),
-        _ => None,
-    });
-    paths.take(NEWEST).collect()
-}
-
 /// The paths near to the work: those of the newest results, and those that the person named. The latter are needed
 /// only for a tree.
 fn near<'a>(session: &'a Session, picture: &Picture<'a>) -> Vec<&'a str> {
@@ -334,23 +314,6 @@ fn near<'a>(session: &'a Session, picture: &Picture<'a>) -> Vec<&'a str> {
         near.extend(named(texts.map(String::as_str), picture));
     }
     near
-}
-
-/// The paths that words of these texts name, in full or by a file name.
-fn named<'w>(texts: impl Iterator<Item = &'w str>, picture: &Picture<'w>) -> Vec<&'w str> {
-    let (mut found, mut names) = (Vec::new(), HashSet::new());
-    for word in texts.flat_map(words).take(WORDS).filter(|word| word.len() > 1) {
-        if picture.find(word).is_some() || !picture.below(&format!("{word}/")).is_empty() {
-            found.push(word);
-        } else if word.contains('.') && !word.contains('/') {
-            names.insert(word);
-        }
-    }
-    if !names.is_empty() {
-        let of_name = |path: &&str| names.contains(path.rsplit('/').next().unwrap_or(path));
-        found.extend(picture.files().map(|file| file.path).filter(of_name).take(BY_NAME));
-    }
-    found
 }
 
 #[cfg(test)]

@@ -7,7 +7,6 @@
 
 mod boundaries;
 mod budget;
-mod choosing;
 mod contents;
 mod events;
 mod layout;
@@ -19,22 +18,15 @@ mod sections;
 
 use crate::config::Secrets;
 use crate::protocol::operations::EventsMessage;
-use crate::protocol::{Detail, Dialect, Failure, FileVersion, Lines, Outcome, RelPath};
+use crate::protocol::{Detail, Failure, FileVersion, Lines, Outcome, RelPath};
 use crate::session::Session;
 use crate::workspace::Contents;
-use crate::workspace::picture::Picture;
-use crate::workspace::walk::Walk;
-use contents::{OfferedBlocks, RequestedBlocks};
-use layout::Layout;
-use listing::Listing;
 use redaction::Redaction;
-use results::{Results, describe_changes};
 
 pub use boundaries::holds_outbox;
-pub use choosing::{Candidate, candidates, check_pattern};
 pub use contents::Offered;
 pub use events::{events, waiting};
-pub use listing::newest;
+pub use layout::{RenderedOutbox, render};
 pub use redaction::{files_with_lines, words_messages};
 pub use sections::with_words;
 
@@ -72,7 +64,7 @@ pub struct Files {
     /// Sessions of operations have none: their events contain what was read.
     pub requested: Vec<Result<Contents, Failure>>,
     /// What the first outbox may show unasked.
-    pub offered: Option<Offered>,
+    pub offered: Offered,
     /// The whole files of which parts were requested or are in results ([`files_with_lines`]), unless they are too
     /// large.
     pub wholes: Vec<Contents>,
@@ -107,28 +99,6 @@ pub fn screened_events(session: &Session, secrets: &Secrets, files: &Files) -> E
     events::of_results(session, &results)
 }
 
-/// An outbox, and what is known about it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RenderedOutbox {
-    /// Its text.
-    pub text: String,
-    /// The number of its tokens: exact if that may exceed the limit, otherwise an estimate. It can only exceed the
-    /// limit if what is never shortened does, such as the task and the person's words.
-    pub tokens: usize,
-    /// The files that the model sees.
-    pub shown: Vec<Shown>,
-    /// Whether it shows all results with their excerpts of files.
-    pub excerpts: bool,
-    /// If so, the unchanged lines of files in results.
-    pub search_lines: Vec<Shown>,
-    /// Files whose excerpts in results were redacted.
-    pub withheld_from: Vec<RelPath>,
-    /// Sentences for the person about the secrets that were found.
-    pub withheld: Vec<String>,
-    /// In a session of operations, its [`screened_events`].
-    pub events: Option<EventsMessage>,
-}
-
 /// A file whose contents an outbox shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shown {
@@ -152,33 +122,4 @@ impl Shown {
         let lines = if is_part { vec![(first, last)] } else { Vec::new() };
         Self { path: path.clone(), whole, lines, version }
     }
-}
-
-/// Renders a session's newest outbox.
-pub fn render(
-    session: &Session,
-    environment: &Environment,
-    walk: &Walk,
-    files: &Files,
-) -> RenderedOutbox {
-    let mut redaction = Redaction::new(files, &environment.secrets);
-    let mut text = |contents| redaction.text(contents);
-    let requested = RequestedBlocks::new(session, &files.requested, &mut text);
-    let offered = files.offered.as_ref();
-    let offered = offered.map(|files| OfferedBlocks::new(session, files, &mut text));
-    redaction.note_words(session);
-    let mut outcomes = redaction.results(session);
-    let mut events = None;
-    if session.dialect == Dialect::Operations {
-        events = Some(events::of_results(session, &outcomes));
-        for outcome in &mut outcomes {
-            *outcome = outcome.within(environment.output_limit);
-        }
-    }
-    let changes = describe_changes(session, &mut |name| redaction.name(name));
-    let results = Results { session, outcomes, changes, requested };
-    let picture = &Picture::of(walk, &newest(session));
-    let (listing, offered) = (&Listing::of(session, picture), offered.unwrap_or_default());
-    let layout = Layout { results, offered, environment, listing, files };
-    RenderedOutbox { events, ..layout.render(redaction) }
 }

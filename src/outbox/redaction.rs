@@ -111,22 +111,30 @@ impl<'a> Redaction<'a> {
     /// The text of a file, or of the requested lines.
     pub(super) fn text(&mut self, contents: &'a Contents) -> Cow<'a, str> {
         let text = String::from_utf8_lossy(whole_lines(contents));
-        let (path, redactor) = (contents.path.as_str(), &mut self.redactor);
-        let Some(lines) = contents.lines else {
-            return redacted(text, |text| redactor.contents(path, text));
+        let Self { redactor, wholes, .. } = self;
+        let path = contents.path.as_str();
+        let shown = match (contents.lines, wholes.get(path)) {
+            (None, _) => redactor.contents(path, &text),
+            (Some(lines), Some(whole)) if !lines.within_line => {
+                let part = |whole| redactor.part(path, whole, lines.first, lines.last);
+                let part = whole.redacted.as_ref().map(part);
+                part.filter(|_| redactor.withholds()).map_or(Cow::Borrowed(&*text), Cow::Owned)
+            }
+            (Some(lines), _) => {
+                let cut = Cut { beginning: false, end: lines.within_line };
+                redactor.stray(Some(path), lines.first, &text, cut)
+            }
         };
-        let Some(whole) = self.wholes.get(path).filter(|_| !lines.within_line) else {
-            let cut = Cut { beginning: false, end: lines.within_line };
-            return redacted(text, |text| redactor.stray(Some(path), lines.first, text, cut));
-        };
-        let Some(whole) = &whole.redacted else { return text };
-        let shown = redactor.part(path, whole, lines.first, lines.last);
-        if redactor.withholds() { Cow::Owned(shown) } else { text }
+        match shown {
+            Cow::Owned(shown) => Cow::Owned(shown),
+            Cow::Borrowed(_) => text,
+        }
     }
 
     /// A listing, with a name on each line.
-    pub(super) fn listing(&mut self, text: String) -> String {
-        redacted(Cow::Owned(text), |text| self.redactor.listing(text)).into_owned()
+    pub(super) fn listing(&mut self, mut text: String) -> String {
+        replace(&mut text, |text| self.redactor.listing(text));
+        text
     }
 
     /// Notes secrets in what the person wrote since the last outbox. It is shown as it is.
@@ -204,21 +212,16 @@ impl<'a> Redaction<'a> {
         // Of a very long line, only what surrounds the shown part is here.
         let end = text.chars().nth(hit.start + 2 * HIT_WIDTH).is_some();
         let cut = Cut { beginning: hit.start > HIT_WIDTH, end };
-        match self.line(Some(path), hit.line, text, cut, whole) {
-            Cow::Owned(shown) => {
-                // Show the same part, or what follows the first redacted place if that was changed.
-                let rest: String = text.chars().skip(hit.start).collect();
-                let same = text.chars().zip(shown.chars()).take_while(|(a, b)| a == b).count();
-                hit.start = match shown.strip_suffix(&rest) {
-                    Some(before) => before.chars().count(),
-                    None => hit.start.min(same),
-                };
-                hit.text = shown;
-            }
-            Cow::Borrowed(_) if hit.start == 0 && text.chars().count() <= HIT_WIDTH => {
-                self.note_seen(path, hit.line, text);
-            }
-            Cow::Borrowed(_) => {}
+        let is_whole = hit.start == 0 && text.chars().count() <= HIT_WIDTH;
+        if let Cow::Owned(shown) = self.line(Some(path), hit.line, text, cut, is_whole, whole) {
+            // Show the same part, or what follows the first redacted place if that was changed.
+            let rest: String = text.chars().skip(hit.start).collect();
+            let same = text.chars().zip(shown.chars()).take_while(|(a, b)| a == b).count();
+            hit.start = match shown.strip_suffix(&rest) {
+                Some(before) => before.chars().count(),
+                None => hit.start.min(same),
+            };
+            hit.text = shown;
         }
         replace(&mut hit.path, |path| self.redactor.name(path));
     }
@@ -240,50 +243,52 @@ impl<'a> Redaction<'a> {
             let line = first(text);
             let rest = &text[line.len()..];
             let cut = Cut { beginning: false, end: !rest.is_empty() };
-            if let Cow::Owned(shown) = self.line(path.as_deref(), *number, &line, cut, first) {
+            let is_whole = has_room && known.is_some() && !cut.end;
+            let shown = self.line(path.as_deref(), *number, &line, cut, is_whole, first);
+            if let Cow::Owned(shown) = shown {
                 *text = shown + rest;
                 self.withheld_from.extend(known.clone());
-            } else if let Some(path) = known.as_ref().filter(|_| has_room) {
-                self.note_seen(path.as_str(), *number, text);
             }
         }
     }
 
-    /// Notes that results show this line, if it is the current line of the file.
-    fn note_seen(&mut self, path: &str, number: usize, text: &str) {
-        let Some((path, whole)) = self.wholes.get_key_value(path) else { return };
-        if matches!(whole.text, Cow::Borrowed(_)) && whole.line(number) == Some(text) {
-            self.seen.entry(path).or_default().push((number, number));
-        }
-    }
-
     /// Redacts a line of a file that a result shows `shortened`. It is taken from the whole file if the line still
-    /// exists there, perhaps elsewhere.
+    /// exists there, perhaps elsewhere. If `is_whole`, all of `text` is shown, and it is noted if that is the current
+    /// line of the file.
     fn line<'t>(
         &mut self,
         path: Option<&str>,
         number: usize,
         text: &'t str,
         cut: Cut,
+        is_whole: bool,
         shortened: impl Fn(&str) -> String,
     ) -> Cow<'t, str> {
-        let Self { redactor, wholes, .. } = self;
-        let Some((path, whole)) = path.and_then(|path| Some((path, wholes.get(path)?))) else {
+        let Self { redactor, wholes, seen, .. } = self;
+        let Some((path, whole)) = path.and_then(|path| wholes.get_key_value(path)) else {
             return redactor.stray(path, number, text, cut);
         };
-        let here = whole.changed.get(&number);
-        let is_there = || whole.line(number).is_some_and(|line| shortened(line).contains(text));
-        if here.is_none() && is_there() {
-            return Cow::Borrowed(text);
+        let (here, current) = (whole.changed.get(&number), whole.line(number));
+        let shown = if here.is_none() && current.is_some_and(|line| shortened(line).contains(text))
+        {
+            Cow::Borrowed(text)
+        } else {
+            let mut lines = here.into_iter().chain(whole.changed.values().take(LINES));
+            match lines.find(|line| shortened(&line.text) == text) {
+                None => redactor.stray(Some(path), number, text, cut),
+                Some(line) => match shortened(&line.shown) {
+                    shown if shown != text && redactor.takes(path, number, line) => {
+                        Cow::Owned(shown)
+                    }
+                    _ => Cow::Borrowed(text),
+                },
+            }
+        };
+        let is_text = matches!((&shown, &whole.text), (Cow::Borrowed(_), Cow::Borrowed(_)));
+        if is_whole && is_text && current == Some(text) {
+            seen.entry(path).or_default().push((number, number));
         }
-        let mut lines = here.into_iter().chain(whole.changed.values().take(LINES));
-        match lines.find(|line| shortened(&line.text) == text) {
-            None => redactor.stray(Some(path), number, text, cut),
-            Some(line) => match shortened(&line.shown) {
-                shown if shown != text && redactor.takes(path, number, line) => Cow::Owned(shown),
-                _ => Cow::Borrowed(text),
-            },
-        }
+        shown
     }
 
     /// The lines of files that results show unchanged.
@@ -294,14 +299,6 @@ impl<'a> Redaction<'a> {
             Shown { path: path.clone(), whole: false, lines: lines.clone(), version }
         };
         self.seen.iter().map(lines).collect()
-    }
-}
-
-/// Applies `redact` to a text.
-fn redacted(text: Cow<'_, str>, redact: impl FnOnce(&str) -> Cow<'_, str>) -> Cow<'_, str> {
-    match redact(&text) {
-        Cow::Owned(shown) => Cow::Owned(shown),
-        Cow::Borrowed(_) => text,
     }
 }
 

@@ -4,7 +4,7 @@ use super::boundaries::could_be_marker;
 use super::budget::beginning;
 use super::results::Results;
 use super::{Environment, Files};
-use crate::protocol::{Detail, Dialect, Outcome};
+use crate::protocol::{Detail, Dialect, Outcome, operations, tags};
 use crate::session::Session;
 use crate::text::{count, indented, visible, visible_line};
 
@@ -37,8 +37,8 @@ pub(super) fn header(session: &Session, limit: usize) -> String {
     format!("=== HEADER ===\nSession: {id}\nSequence: {sequence}\nTask{task}")
 }
 
-/// `## Environment`.
-pub(super) fn environment(session: &Session, environment: &Environment) -> String {
+/// All between HEADER and the listing.
+pub(super) fn before_listing(session: &Session, environment: &Environment) -> String {
     let Environment { timeout, longest, output_limit, .. } = environment;
     let kept = count(*output_limit, "character");
     let limits = match session.dialect {
@@ -65,13 +65,20 @@ pub(super) fn environment(session: &Session, environment: &Environment) -> Strin
     let policy = environment.policy.iter().map(|policy| ("Policy", policy));
     let facts = facts.into_iter().chain(policy);
     let lines = facts.map(|(name, value)| format!("  {name}: {}\n", visible_line(value)));
-    format!("## Environment\n{}", lines.collect::<String>())
+    let protocol = match session.dialect {
+        Dialect::Tags => tags::PROMPT,
+        Dialect::Operations => operations::PROMPT,
+    };
+    format!(
+        "\n=== PROTOCOL ===\n{protocol}\n=== CONTEXT ===\n## Environment\n{}\n## Workspace Files\n",
+        lines.collect::<String>()
+    )
 }
 
-/// PROMPT, without its marker.
+/// PROMPT.
 pub(super) fn prompt(results: &Results<'_>, files: &Files) -> String {
     let session = results.session;
-    let mut out = String::new();
+    let mut out = "\n=== PROMPT ===\n".to_owned();
     let is_first = session.sequence == 1;
     if is_first {
         let task = visible(&session.task);

@@ -86,7 +86,7 @@ fn a_small_outbox_is_not_counted_and_a_large_one_is() {
     let walk = Walk::of([("a.py", 7)]);
     let offered =
         Offered { files: vec![contents("a.py", "a = 1\n\n")], listed: 1, ..Offered::default() };
-    let files = Files { offered: Some(offered), ..Files::default() };
+    let files = Files { offered, ..Files::default() };
     let small = render(&session, &environment(24_000), &walk, &files);
     assert_eq!(tokens::counted(), before);
     assert!(small.text.contains("\n## Workspace File Contents\nEvery non-empty text file, in full (1 file).\n--- a.py ---\na = 1\n\n--- end a.py ---\n\n=== PROMPT ==="), "{}", small.text);
@@ -243,7 +243,7 @@ fn what_is_offered_has_half_of_the_room_and_what_the_person_named_all() {
     let names = |included: usize| {
         let files = (0..20).map(|n| contents(&format!("f{n:02}.py"), &text)).collect();
         let offered = Offered { files, included, listed: 20 };
-        let files = Files { offered: Some(offered), ..Files::default() };
+        let files = Files { offered, ..Files::default() };
         let rendered = rendered(&session("A task", Dialect::Tags), &files, 24_000);
         assert!(rendered.tokens <= 24_000);
         assert!(rendered.shown.iter().all(|file| file.whole));
@@ -334,7 +334,7 @@ proptest! {
         let mut given = Files::default();
         if sequence == 1 {
             let listed = all.len();
-            given.offered = Some(Offered { files: all, included: 0, listed });
+            given.offered = Offered { files: all, included: 0, listed };
         } else {
             session.said.clone_from(&said);
             let mut results: Vec<Outcome> =

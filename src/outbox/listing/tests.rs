@@ -172,18 +172,6 @@ proptest! {
 }
 
 #[test]
-fn words_name_files_and_folders() {
-    let walk = Walk::of([("a/b/parser.rs", 1), ("src/x.rs", 1), ("src/deep/y.rs", 1)]);
-    let picture = Picture::of(&walk, &[]);
-    let of = |text| named(std::iter::once(text), &picture);
-    assert_eq!(
-        of("Fix `parser.rs`, (src/x.rs) and ./src/deep/."),
-        ["src/x.rs", "src/deep", "a/b/parser.rs"]
-    );
-    assert_eq!(of("a b x.r parser y.rss"), [""; 0]);
-}
-
-#[test]
 fn numbers_are_grouped_and_sizes_rounded_down() {
     for (n, text) in [(0, "0"), (999, "999"), (1_000, "1,000"), (4_812_000, "4,812,000")] {
         assert_eq!(grouped(n), text);

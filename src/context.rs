@@ -1,19 +1,27 @@
-//! Which files the first outbox shows unasked, the most wanted first. Pure.
+//! Which files matter to the task: those that the first outbox shows unasked, and those that are near to the work. Pure.
 //!
-//! First those that the person named, then those that words of the task name, then what says what the
-//! project is, then all others: nearest to the root first, small ones before large ones. What should not
-//! leave the machine unasked is never among them unless the person named it, nor what is in a folder whose
-//! name begins with a dot.
+//! The first outbox shows the files that the person named, then those that words of the task name, then what says what
+//! the project is, then all others: nearest to the root first, small ones before large ones. What should not leave the
+//! machine unasked is never among them unless the person named it, nor what is in a folder whose name begins with a
+//! dot.
 
 use std::collections::HashSet;
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
+use crate::protocol::Detail;
 use crate::secrets::is_secret_file;
-use crate::session::Offer;
+use crate::session::{Offer, Session};
+use crate::workspace::picture::Picture;
 
 /// As many files are tried at most: each is read, perhaps from another machine.
 const TRIED: usize = 300;
+
+/// How many paths of the newest results count as near to the work.
+const NEWEST: usize = 100;
+/// How many words of the task are examined, and how many files they may name without a folder.
+const WORDS: usize = 2_000;
+const BY_NAME: usize = 20;
 
 /// Names of files that say what a project is.
 const TELLING: &str = "readme cargo.toml package.json pyproject.toml requirements.txt setup.cfg go.mod \
@@ -110,8 +118,40 @@ fn name_and_stem(path: &str) -> (&str, &str) {
     (name, if stem.is_empty() { name } else { stem })
 }
 
+/// The paths of the newest results, the last ones first.
+pub fn newest(session: &Session) -> Vec<&str> {
+    let paths = session.last_results.iter().rev().filter_map(|outcome| match &outcome.detail {
+        Detail::Created { path, .. }
+        | Detail::Edited { path, .. }
+        | Detail::Replaced { path, .. }
+        | Detail::Deleted { path }
+        | Detail::ReadLater { path, .. }
+        | Detail::Moved { to: path, .. }
+        | Detail::Read { path, .. } => Some(path.as_str()),
+        _ => None,
+    });
+    paths.take(NEWEST).collect()
+}
+
+/// The paths that words of these texts name, in full or by a file name.
+pub fn named<'w>(texts: impl Iterator<Item = &'w str>, picture: &Picture<'w>) -> Vec<&'w str> {
+    let (mut found, mut names) = (Vec::new(), HashSet::new());
+    for word in texts.flat_map(words).take(WORDS).filter(|word| word.len() > 1) {
+        if picture.find(word).is_some() || !picture.below(&format!("{word}/")).is_empty() {
+            found.push(word);
+        } else if word.contains('.') && !word.contains('/') {
+            names.insert(word);
+        }
+    }
+    if !names.is_empty() {
+        let of_name = |path: &&str| names.contains(path.rsplit('/').next().unwrap_or(path));
+        found.extend(picture.files().map(|file| file.path).filter(of_name).take(BY_NAME));
+    }
+    found
+}
+
 /// The words of a text that may name files, without what is around them.
-pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
+fn words(text: &str) -> impl Iterator<Item = &str> {
     let around = |c: char| !c.is_alphanumeric() && !matches!(c, '_' | '.' | '/' | '-');
     // A dot may begin a name, and one at the end ends a sentence.
     let words = text.split(around).map(|word| word.trim_end_matches(['.', '/', '-']));
@@ -129,6 +169,7 @@ fn is_named(path: &str, words: &HashSet<String>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::workspace::walk::Walk;
 
     fn chosen(files: &[(&str, u64)], task: &str, include: &[&str]) -> Vec<String> {
         let include = include.iter().map(|&pattern| pattern.to_owned()).collect();
@@ -211,5 +252,17 @@ mod tests {
         for wrong in ["", "# x", "a{b", "!src"] {
             assert!(check_pattern(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn words_name_files_and_folders() {
+        let walk = Walk::of([("a/b/parser.rs", 1), ("src/x.rs", 1), ("src/deep/y.rs", 1)]);
+        let picture = Picture::of(&walk, &[]);
+        let of = |text| named(std::iter::once(text), &picture);
+        assert_eq!(
+            of("Fix `parser.rs`, (src/x.rs) and ./src/deep/."),
+            ["src/x.rs", "src/deep", "a/b/parser.rs"]
+        );
+        assert_eq!(of("a b x.r parser y.rss"), [""; 0]);
     }
 }
