@@ -1,7 +1,5 @@
 //! Shortens texts to the room that is left. Room is measured in tokens, limits in characters. Pure.
 
-use std::collections::HashSet;
-
 use crate::text::count;
 
 /// How many lines the suggested command shows of the rest of a file.
@@ -13,14 +11,19 @@ const LEAST: usize = 100;
 const FIRST_LIMIT: usize = 16;
 /// The greatest limit of a text that is tried.
 pub(super) const LARGEST_TEXT: usize = 1 << 26;
-/// How often the interval between a limit that fits and one that does not is halved.
-const STEPS: usize = 5;
+/// How often the interval between a limit that fits and one that does not is halved, where trying a limit is slow.
+pub(super) const STEPS: usize = 5;
 
 /// Counts the tokens of a text.
 pub(super) type Measure = fn(&str) -> usize;
 
-/// Finds the greatest limit up to `most` that fits, or one slightly below. Returns None if even 0 does not fit.
-pub(super) fn greatest(most: usize, mut fits: impl FnMut(usize) -> bool) -> Option<usize> {
+/// Finds the greatest limit up to `most` that fits, or one slightly below if the steps do not suffice. Returns None if
+/// even 0 does not fit.
+pub(super) fn greatest(
+    most: usize,
+    steps: usize,
+    mut fits: impl FnMut(usize) -> bool,
+) -> Option<usize> {
     if !fits(0) {
         return None;
     }
@@ -28,7 +31,7 @@ pub(super) fn greatest(most: usize, mut fits: impl FnMut(usize) -> bool) -> Opti
     while low < most && fits(high) {
         (low, high) = (high, most.min(high * 2));
     }
-    for _ in 0..STEPS {
+    for _ in 0..steps {
         let middle = low.midpoint(high);
         if middle > low && fits(middle) {
             low = middle;
@@ -42,18 +45,19 @@ pub(super) fn greatest(most: usize, mut fits: impl FnMut(usize) -> bool) -> Opti
 /// Keeps at most `most` of these results, each with whether it is a success; failures take precedence. Returns them in
 /// their order, and how many failures and successes are left out.
 pub(super) fn keep<T>(results: Vec<(bool, T)>, most: usize) -> (Vec<T>, [usize; 2]) {
-    let mut order: Vec<usize> = (0..results.len()).collect();
-    order.sort_by_key(|&n| results[n].0);
-    let kept: HashSet<usize> = order.into_iter().take(most).collect();
-    let (mut shown, mut left_out) = (Vec::new(), [0, 0]);
-    for (n, (success, result)) in results.into_iter().enumerate() {
-        if kept.contains(&n) {
-            shown.push(result);
-        } else {
-            left_out[usize::from(success)] += 1;
+    let failures = results.iter().filter(|(success, _)| !success).count();
+    let mut room = [most, most.saturating_sub(failures)];
+    let mut left_out = [0, 0];
+    let kept = results.into_iter().filter_map(|(success, result)| {
+        let kind = usize::from(success);
+        if room[kind] == 0 {
+            left_out[kind] += 1;
+            return None;
         }
-    }
-    (shown, left_out)
+        room[kind] -= 1;
+        Some(result)
+    });
+    (kept.collect(), left_out)
 }
 
 /// The first whole lines of `text` that have at most `limit` characters (not counting the last line feed), or the
@@ -122,7 +126,7 @@ mod tests {
         let renders = Cell::new(0);
         let greatest = |room, render: &dyn Fn(usize) -> String| {
             renders.set(0);
-            let found = greatest(LARGEST_TEXT, |limit| {
+            let found = greatest(LARGEST_TEXT, STEPS, |limit| {
                 renders.set(renders.get() + 1);
                 render(limit).split_whitespace().count() <= room
             });

@@ -17,9 +17,9 @@ use memchr::memmem;
 use super::Shown;
 use super::boundaries::boundary;
 use super::budget::{BEGINNING, Measure, NEXT_LINES, contents_within};
-use crate::protocol::{Dialect, Failure, FailureKind, FileVersion, Lines};
+use crate::protocol::{Dialect, Failure, FileVersion, Lines};
 use crate::session::Session;
-use crate::text::{byte_count, count, is_hazard, shell_word, visible, visible_line};
+use crate::text::{byte_count, count, is_hazard, shell_word, visible};
 use crate::workspace::Contents;
 use crate::workspace::edit::count_lines;
 
@@ -212,11 +212,19 @@ impl<'a> Block<'a> {
         (true, format!("'{path}' is shown below ({size}{extent}){newline}{}", self.notes))
     }
 
-    /// What the model sees of the file within `limit` characters; None if that is nothing.
-    pub(super) fn shown(&self, limit: usize) -> Option<Shown> {
+    /// What the model sees of the file within `limit` characters; None if that is nothing. The version of a part is
+    /// that of the whole file.
+    pub(super) fn shown(&self, limit: usize, wholes: &[Contents]) -> Option<Shown> {
         let Contents { path, bytes, size, lines: part } = self.contents;
-        let version = part.is_none().then(|| FileVersion::of(bytes, *size));
-        self.shown_within(limit).map(|(_, lines)| Shown::new(path, &lines, version))
+        let (_, lines) = self.shown_within(limit)?;
+        let version = match part {
+            None => Some(FileVersion::of(bytes, *size)),
+            Some(_) => {
+                let whole = wholes.iter().find(|whole| whole.path == *path);
+                whole.map(|whole| FileVersion::whole(&whole.bytes))
+            }
+        };
+        Some(Shown::new(path, &lines, version))
     }
 }
 
@@ -229,25 +237,24 @@ fn last_line_length(text: &str, lines: &Lines) -> usize {
 
 /// `## Requested File Contents`: the requested files that could be read, each once.
 pub(super) struct RequestedBlocks<'a> {
-    requested: &'a [Result<Contents, Failure>],
     pub(super) blocks: Vec<Block<'a>>,
-    /// For each request, the index of the block that answers it.
-    answers: Vec<Option<usize>>,
+    /// For each of the files, the index of the block that shows it.
+    answers: Vec<usize>,
 }
 
 impl<'a> RequestedBlocks<'a> {
-    /// Blocks for all requests; `text` returns the content of a file without secrets.
+    /// `text` returns the content of a file without secrets.
     pub(super) fn new(
         session: &'a Session,
         requested: &'a [Result<Contents, Failure>],
         text: &mut dyn FnMut(&'a Contents) -> Cow<'a, str>,
     ) -> Self {
+        let files = || requested.iter().flatten();
         let mut blocks: Vec<Block<'a>> = Vec::new();
-        let answers = requested.iter().map(|file| {
-            let file = file.as_ref().ok()?;
+        let answers = files().map(|file| {
             // A whole file answers all requests for its lines, except for numbered ones.
             let is_numbered = file.lines.is_some_and(|lines| lines.numbered);
-            let whole = requested.iter().flatten().find(|other| {
+            let whole = files().find(|other| {
                 let is_whole = other.lines.is_none() && other.bytes.len() as u64 == other.size;
                 other.path == file.path && is_whole && !is_numbered
             });
@@ -255,24 +262,20 @@ impl<'a> RequestedBlocks<'a> {
             let same = |block: &Block<'_>| {
                 (&block.contents.path, block.contents.lines) == (&file.path, file.lines)
             };
-            Some(blocks.iter().position(same).unwrap_or_else(|| {
+            blocks.iter().position(same).unwrap_or_else(|| {
                 blocks.push(Block::new(session, file, &text(file)));
                 blocks.len() - 1
-            }))
+            })
         });
         let answers = answers.collect();
-        Self { requested, blocks, answers }
+        Self { blocks, answers }
     }
 
-    /// Whether request `n` is answered within `limit` characters a file, and the text of its result.
+    /// Whether file `n` is shown within `limit` characters a file, and the text of its result.
     pub(super) fn result(&self, n: usize, limit: usize) -> (bool, String) {
-        match (self.requested.get(n), self.answers.get(n)) {
-            (Some(Err(Failure { kind, reason, .. })), _) => {
-                let rejected = if *kind == FailureKind::Rejected { "REJECTED: " } else { "" };
-                (false, format!("{rejected}{}", visible_line(reason)))
-            }
-            (_, Some(Some(block))) => self.blocks[*block].result(limit),
-            _ => (false, "the file was not read".to_owned()),
+        match self.answers.get(n) {
+            Some(block) => self.blocks[*block].result(limit),
+            None => (false, "the file was not read".to_owned()),
         }
     }
 
@@ -347,7 +350,7 @@ mod tests {
         let is_whole = |lines| {
             let path = RelPath::parse("a").unwrap();
             let contents = Contents { path, bytes: vec![], size: 0, lines: Some(lines) };
-            Block::new(&session, &contents, "").shown(0).unwrap().whole
+            Block::new(&session, &contents, "").shown(0, &[]).unwrap().whole
         };
         assert!(is_whole(lines(1, 9, 9)) && is_whole(lines(0, 0, 0)));
         assert!(!is_whole(lines(2, 9, 9)) && !is_whole(lines(1, 8, 9)));

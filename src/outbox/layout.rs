@@ -5,15 +5,15 @@
 //!
 //! Most outboxes are far below the limit, and an estimate is enough to see that. Otherwise tokens are counted exactly.
 
-use super::budget::{LARGEST_TEXT, greatest};
+use super::budget::{LARGEST_TEXT, STEPS, greatest};
 use super::contents::{Block, RequestedBlocks, offered_within, render_offered};
-use super::listing::Listing;
+use super::listing::{Listing, near};
 use super::redaction::Redaction;
-use super::results::{Limits, Results, describe_changes};
+use super::results::{self, Limits, describe_changes};
 use super::{Environment, Files, Shown, events, sections};
 use crate::context::newest;
 use crate::protocol::operations::EventsMessage;
-use crate::protocol::{Dialect, FileVersion, RelPath};
+use crate::protocol::{Dialect, Outcome, RelPath};
 use crate::session::Session;
 use crate::tokens;
 use crate::workspace::picture::Picture;
@@ -44,16 +44,18 @@ pub struct RenderedOutbox {
     pub events: Option<EventsMessage>,
 }
 
-/// The sections in full, except for the listing.
-struct Layout<'a> {
-    /// What precedes the listing.
-    before: String,
+/// What an outbox is rendered from. Results and contents are without secrets.
+pub(super) struct Material<'a> {
+    pub(super) session: &'a Session,
+    environment: &'a Environment,
     files: &'a Files,
-    /// Those that the first outbox may show unasked.
+    /// The newest results.
+    pub(super) outcomes: Vec<Outcome>,
+    /// See [`describe_changes`].
+    pub(super) changes: String,
+    pub(super) requested: RequestedBlocks<'a>,
+    /// The files that the first outbox may show unasked.
     offered: Vec<Block<'a>>,
-    results: Results<'a>,
-    /// PROMPT, with its marker.
-    prompt: String,
 }
 
 /// What is shown of the sections that can be shortened.
@@ -76,7 +78,7 @@ pub fn render(
     let offered = files.offered.files.iter();
     let offered = offered.map(|file| Block::new(session, file, &text(file))).collect();
     redaction.note_words(session);
-    let mut outcomes = redaction.results(session);
+    let mut outcomes = redaction.results(session, &files.requested);
     let mut events = None;
     if session.dialect == Dialect::Operations {
         events = Some(events::of_results(session, &outcomes));
@@ -85,34 +87,32 @@ pub fn render(
         }
     }
     let changes = describe_changes(session, &mut |name| redaction.name(name));
-    let results = Results { session, outcomes, changes, requested };
-    let before = sections::before_listing(session, environment);
-    let prompt = sections::prompt(&results, files);
-    let layout = Layout { before, files, offered, results, prompt };
+    let material = Material { session, environment, files, outcomes, changes, requested, offered };
 
     let picture = Picture::of(walk, &newest(session));
-    let listing = Listing::of(session, &picture);
+    let listing = Listing::new(&picture, session.dialect, &near(session, &picture));
     let mut listing = |room| redaction.listing(listing.render(room, estimate));
-    let offered = layout.offered.iter().collect();
+    let offered = material.offered.iter().collect();
     let whole = Fitted { limits: Limits::NONE, offered, listing: listing(usize::MAX) };
     let limit = environment.max_tokens;
-    let is_short = estimate(&layout.compose(&whole)) <= limit;
-    let fitted = if is_short { whole } else { layout.fit(limit, &whole.listing, &mut listing) };
-    let text = layout.compose(&fitted);
+    let is_short = estimate(&material.compose(&whole)) <= limit;
+    let fitted = if is_short { whole } else { material.fit(limit, &whole.listing, &mut listing) };
+    let text = material.compose(&fitted);
     // Report what `tokens::about` says of the text, unless that is known to be too low.
     let counted = if is_short { 0 } else { tokens::count(&text) };
     let tokens = if counted > limit { counted } else { tokens::about(&text, limit) };
-    let excerpts = fitted.limits.keeps_excerpts(session.dialect);
     let (mut search_lines, mut withheld_from) = (Vec::new(), Vec::new());
-    if excerpts && session.dialect == Dialect::Tags {
+    let (is_tags, Limits { each, results, .. }) = (session.dialect == Dialect::Tags, fitted.limits);
+    let excerpts = results == usize::MAX && (!is_tags || each == usize::MAX);
+    if excerpts && is_tags {
         search_lines = redaction.lines_seen();
         withheld_from.clone_from(&redaction.withheld_from);
     }
-    let (shown, withheld) = (layout.shown(&fitted), redaction.messages());
+    let (shown, withheld) = (material.shown(&fitted), redaction.messages());
     RenderedOutbox { text, tokens, shown, excerpts, search_lines, withheld_from, withheld, events }
 }
 
-impl<'a> Layout<'a> {
+impl<'a> Material<'a> {
     /// Shortens the sections so that all have at most `limit` tokens. `all` is the whole listing, and `listing`
     /// shortens it.
     fn fit(
@@ -124,26 +124,27 @@ impl<'a> Layout<'a> {
         let size = |fitted: &Fitted<'_, 'a>| tokens::count(&self.compose(fitted));
         let with = |limits| Fitted { limits, offered: Vec::new(), listing: String::new() };
         let for_listing = tokens::count(all).min(LISTING).min(limit / 20);
-        let requested = tokens::count(&self.results.requested.render(usize::MAX));
+        let requested = tokens::count(&self.requested.render(usize::MAX));
         let reserved = for_listing + requested.min(limit / 5);
         let fits = |limits, reserved| size(&with(limits)) + reserved <= limit;
 
         let mut limits = Limits { file: 0, ..Limits::NONE };
         if !fits(limits, reserved) {
             // All items are shortened evenly, and if that is not enough, results are left out.
-            let each = greatest(LARGEST_TEXT, |each| fits(Limits { each, ..limits }, reserved));
+            let each =
+                greatest(LARGEST_TEXT, STEPS, |each| fits(Limits { each, ..limits }, reserved));
             limits.each = each.unwrap_or_default();
             if each.is_none() {
-                let most = self.results.outcomes.len();
+                let most = self.outcomes.len();
                 let results = |results| fits(Limits { results, ..limits }, reserved);
-                limits.results = greatest(most, results).unwrap_or_default();
+                limits.results = greatest(most, STEPS, results).unwrap_or_default();
             }
         }
         let file = |file| fits(Limits { file, ..limits }, for_listing);
         limits.file = if file(usize::MAX) {
             usize::MAX
         } else {
-            greatest(LARGEST_TEXT, file).unwrap_or_default()
+            greatest(LARGEST_TEXT, STEPS, file).unwrap_or_default()
         };
 
         let mut fitted = with(limits);
@@ -163,33 +164,28 @@ impl<'a> Layout<'a> {
 
     fn compose(&self, fitted: &Fitted<'_, 'a>) -> String {
         let Fitted { limits, offered, listing } = fitted;
-        let Self { before, prompt, results, .. } = self;
-        let header = sections::header(results.session, limits.each);
-        let offered = render_offered(offered, self.files.offered.listed);
-        let requested = results.requested.render(limits.file);
-        let results = results.render(limits);
-        [&*header, before, listing, &offered, &results, &requested, prompt].concat()
+        [
+            sections::header(self.session, limits.each).as_str(),
+            &sections::before_listing(self.session, self.environment),
+            listing,
+            &render_offered(offered, self.files.offered.listed),
+            &results::render(self, limits),
+            &self.requested.render(limits.file),
+            &sections::prompt(self),
+        ]
+        .concat()
     }
 
     /// The files that the model sees.
     fn shown(&self, fitted: &Fitted<'_, 'a>) -> Vec<Shown> {
         let Limits { each, file, .. } = fitted.limits;
-        let offered = fitted.offered.iter();
-        let mut shown: Vec<Shown> = offered.filter_map(|block| block.shown(usize::MAX)).collect();
-        let requested = self.results.requested.blocks.iter();
-        for mut part in requested.filter_map(|block| block.shown(file)) {
-            // The version of a part is known from the whole file.
-            let whole = || self.files.wholes.iter().find(|whole| whole.path == part.path);
-            let version = || whole().map(|whole| FileVersion::whole(&whole.bytes));
-            part.version = part.version.or_else(version);
-            shown.push(part);
-        }
-        let session = self.results.session;
-        if session.dialect == Dialect::Operations {
-            let read = session.last_results.iter();
-            shown.extend(read.filter_map(|outcome| events::shown(outcome, each)));
-        }
-        shown
+        let wholes = &self.files.wholes;
+        let offered = fitted.offered.iter().filter_map(|block| block.shown(usize::MAX, wholes));
+        let requested = self.requested.blocks.iter().filter_map(|block| block.shown(file, wholes));
+        // Sessions of tags read nothing while their replies are carried out.
+        let read = self.session.last_results.iter();
+        let read = read.filter_map(|outcome| events::shown(outcome, each));
+        offered.chain(requested).chain(read).collect()
     }
 }
 

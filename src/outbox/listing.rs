@@ -21,6 +21,8 @@ const LIMIT: usize = 400;
 const UNREADABLE: usize = 20;
 /// No folder has a higher price.
 const HIGHEST_PRICE: usize = 1 << 40;
+/// Enough to find any price exactly.
+const STEPS: usize = 40;
 const NOT_LISTED: &str = "  (not listed)\n";
 
 /// A listing that can be rendered for any room.
@@ -72,11 +74,7 @@ type Contained = [Count; 2];
 type TreeLimits = [usize; 3];
 
 impl<'w> Listing<'w> {
-    pub(super) fn of(session: &'w Session, picture: &'w Picture<'w>) -> Self {
-        Self::new(picture, session.dialect, &near(session, picture))
-    }
-
-    fn new(picture: &'w Picture<'w>, dialect: Dialect, near: &[&str]) -> Self {
+    pub(super) fn new(picture: &'w Picture<'w>, dialect: Dialect, near: &[&str]) -> Self {
         let root = Folder::new(picture, "", 0..picture.len(), &ways(picture, near));
         Self { picture, dialect, root, near: near.len() }
     }
@@ -128,7 +126,7 @@ impl<'w> Listing<'w> {
                 let (lines, used) = size(limits);
                 lines <= most_lines && used <= room
             };
-            limits[n] = greatest(most, fits).unwrap_or_default();
+            limits[n] = greatest(most, STEPS, fits).unwrap_or_default();
         }
         self.tree(limits)
     }
@@ -307,7 +305,7 @@ fn describe_contained([files, products]: Contained, more: &str) -> String {
 
 /// The paths near to the work: those of the newest results, and those that the person named. The latter are needed
 /// only for a tree.
-fn near<'a>(session: &'a Session, picture: &Picture<'a>) -> Vec<&'a str> {
+pub(super) fn near<'a>(session: &'a Session, picture: &Picture<'a>) -> Vec<&'a str> {
     let mut near = newest(session);
     if picture.len() > LIMIT {
         let texts = std::iter::once(&session.task).chain(&session.said);

@@ -151,9 +151,19 @@ impl<'a> Redaction<'a> {
         self.redactor.name(name).into_owned()
     }
 
-    /// The newest results of a session.
-    pub(super) fn results(&mut self, session: &Session) -> Vec<Outcome> {
+    /// The newest results of a session, among them why requested files cannot be shown.
+    pub(super) fn results(
+        &mut self,
+        session: &Session,
+        requested: &[Result<Contents, Failure>],
+    ) -> Vec<Outcome> {
         let mut results = session.last_results.clone();
+        let is_read = |outcome: &&mut Outcome| matches!(outcome.detail, Detail::ReadLater { .. });
+        for (outcome, file) in results.iter_mut().filter(is_read).zip(requested) {
+            if let Err(failure) = file {
+                outcome.detail = failure.clone().into();
+            }
+        }
         results.iter_mut().for_each(|outcome| self.outcome(outcome));
         results
     }
@@ -354,7 +364,7 @@ mod tests {
                     at: None,
                 }];
                 let mut redaction = Redaction::new(&files, &Secrets::default());
-                let shown = redaction.results(&session);
+                let shown = redaction.results(&session, &[]);
                 let Detail::Found { hits: shown, .. } = &shown[0].detail else { panic!() };
                 let first = line.chars().position(|c| c == 'K').unwrap() - 1;
                 let has_one = line.matches(&key).count() == 1;

@@ -2,8 +2,8 @@
 //! what else changed in the workspace.
 
 use super::budget::{clipped, first_lines, keep};
-use super::contents::RequestedBlocks;
 use super::events;
+use super::layout::Material;
 use crate::protocol::{Detail, Dialect, Outcome, tags};
 use crate::session::{Back, Changed, FileChange, Session};
 use crate::text::{count, indented, visible, visible_line};
@@ -28,85 +28,67 @@ pub(super) struct Limits {
 
 impl Limits {
     pub(super) const NONE: Self = Self { each: usize::MAX, results: usize::MAX, file: usize::MAX };
-
-    /// Whether excerpts of files are shown in full.
-    pub(super) fn keeps_excerpts(&self, dialect: Dialect) -> bool {
-        self.results == usize::MAX && (dialect == Dialect::Operations || self.each == usize::MAX)
-    }
 }
 
-/// What the newest reply led to, without secrets.
-pub(super) struct Results<'a> {
-    pub(super) session: &'a Session,
-    pub(super) outcomes: Vec<Outcome>,
-    /// See [`describe_changes`].
-    pub(super) changes: String,
-    /// The files that it asked for.
-    pub(super) requested: RequestedBlocks<'a>,
+/// The section, within limits; empty if there is nothing to report.
+pub(super) fn render(material: &Material<'_>, limits: &Limits) -> String {
+    let Material { session, outcomes, changes, .. } = material;
+    if session.dialect == Dialect::Operations {
+        return events::render(session, outcomes, limits);
+    }
+    if outcomes.is_empty() && changes.is_empty() {
+        return String::new();
+    }
+    let (results, [failed, ok]) = keep(describe_each(material, limits), limits.results);
+    let left_out = match failed + ok {
+        0 => String::new(),
+        // It is flush left, so nobody else can have written it.
+        _ => format!("[... more results are left out for room: {ok} OK, {failed} FAILED ...]\n"),
+    };
+    format!("\n## Previous Command Results\n{}{left_out}{changes}", results.concat())
 }
 
-impl Results<'_> {
-    /// The section, within limits; empty if there is nothing to report.
-    pub(super) fn render(&self, limits: &Limits) -> String {
-        if self.session.dialect == Dialect::Operations {
-            return events::render(self.session, &self.outcomes, limits);
-        }
-        if self.outcomes.is_empty() && self.changes.is_empty() {
-            return String::new();
-        }
-        let (results, [failed, ok]) = keep(self.describe_each(limits), limits.results);
-        let left_out = match failed + ok {
-            0 => String::new(),
-            // It is flush left, so nobody else can have written it.
-            _ => {
-                format!("[... more results are left out for room: {ok} OK, {failed} FAILED ...]\n")
+/// The text of each result, and whether it is a success.
+fn describe_each(material: &Material<'_>, limits: &Limits) -> Vec<(bool, String)> {
+    let (mut reads, mut excerpt_room) = (0.., tags::EXCERPT_LINES);
+    let line = |text: &str| clipped(text, limits.each.max(LINE));
+    let result = |outcome: &Outcome| {
+        let (success, summary) = match &outcome.detail {
+            Detail::ReadLater { .. } => {
+                material.requested.result(reads.next().unwrap_or_default(), limits.file)
             }
+            // The line tells equal commands apart.
+            Detail::Ran(_) if !outcome.success() && outcome.line > 0 => {
+                let summary = tags::summary(outcome);
+                (false, format!("{summary}, line {} of the reply", outcome.line))
+            }
+            _ => (outcome.success(), tags::summary(outcome)),
         };
-        format!("\n## Previous Command Results\n{}{left_out}{}", results.concat(), self.changes)
-    }
-
-    /// The text of each result, and whether it is a success.
-    fn describe_each(&self, limits: &Limits) -> Vec<(bool, String)> {
-        let (mut reads, mut excerpt_room) = (0.., tags::EXCERPT_LINES);
-        let line = |text: &str| clipped(text, limits.each.max(LINE));
-        let result = |outcome: &Outcome| {
-            let (success, summary) = match &outcome.detail {
-                Detail::ReadLater { .. } => {
-                    self.requested.result(reads.next().unwrap_or_default(), limits.file)
-                }
-                // The line tells equal commands apart.
-                Detail::Ran(_) if !outcome.success() && outcome.line > 0 => {
-                    let summary = tags::summary(outcome);
-                    (false, format!("{summary}, line {} of the reply", outcome.line))
-                }
-                _ => (outcome.success(), tags::summary(outcome)),
-            };
-            let mark = if success { "[OK]" } else { "[FAILED]" };
-            let mut text = format!("{mark} {}: {}\n", tags::name(outcome.kind), line(&summary));
-            for warning in &outcome.warnings {
-                text.push_str(&format!("  Warning: {}\n", line(&visible_line(warning))));
+        let mark = if success { "[OK]" } else { "[FAILED]" };
+        let mut text = format!("{mark} {}: {}\n", tags::name(outcome.kind), line(&summary));
+        for warning in &outcome.warnings {
+            text.push_str(&format!("  Warning: {}\n", line(&visible_line(warning))));
+        }
+        if let Some(excerpt) = outcome.detail.excerpt() {
+            let lines = tags::excerpt(excerpt, &mut excerpt_room);
+            text.push_str(&indented(&first_lines(&lines, limits.each)));
+        }
+        if let Some(lines) = outcome.detail.listing() {
+            text.push_str(&indented(&first_lines(&visible(&lines), limits.each)));
+        }
+        if let Detail::Ran(execution) = &outcome.detail {
+            let output = tags::output(&execution.output.within(limits.each));
+            // Further lines are indented, so none can pose as a result.
+            let (first, rest) = output.split_once('\n').unwrap_or((&output, ""));
+            if !output.is_empty() {
+                text.push_str(format!("  Output: {first}").trim_end());
+                text.push('\n');
+                text.push_str(&indented(rest));
             }
-            if let Some(excerpt) = outcome.detail.excerpt() {
-                let lines = tags::excerpt(excerpt, &mut excerpt_room);
-                text.push_str(&indented(&first_lines(&lines, limits.each)));
-            }
-            if let Some(lines) = outcome.detail.listing() {
-                text.push_str(&indented(&first_lines(&visible(&lines), limits.each)));
-            }
-            if let Detail::Ran(execution) = &outcome.detail {
-                let output = tags::output(&execution.output.within(limits.each));
-                // Further lines are indented, so none can pose as a result.
-                let (first, rest) = output.split_once('\n').unwrap_or((&output, ""));
-                if !output.is_empty() {
-                    text.push_str(format!("  Output: {first}").trim_end());
-                    text.push('\n');
-                    text.push_str(&indented(rest));
-                }
-            }
-            (success, text)
-        };
-        self.outcomes.iter().map(result).collect()
-    }
+        }
+        (success, text)
+    };
+    material.outcomes.iter().map(result).collect()
 }
 
 /// What the newest turn changed in addition to its results, as whole lines; mostly nothing. `redact` removes secrets

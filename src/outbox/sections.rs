@@ -1,10 +1,10 @@
 //! The sections HEADER, `## Environment` and PROMPT. Only the task in HEADER can be shortened.
 
+use super::Environment;
 use super::boundaries::could_be_marker;
 use super::budget::beginning;
-use super::results::Results;
-use super::{Environment, Files};
-use crate::protocol::{Detail, Dialect, Outcome, operations, tags};
+use super::layout::Material;
+use crate::protocol::{Dialect, Outcome, operations, tags};
 use crate::session::Session;
 use crate::text::{count, indented, visible, visible_line};
 
@@ -41,12 +41,13 @@ pub(super) fn header(session: &Session, limit: usize) -> String {
 pub(super) fn before_listing(session: &Session, environment: &Environment) -> String {
     let Environment { timeout, longest, output_limit, .. } = environment;
     let kept = count(*output_limit, "character");
-    let limits = match session.dialect {
-        Dialect::Tags => format!("{timeout} s a command, {kept} of its output"),
+    let (protocol, limits) = match session.dialect {
+        Dialect::Tags => (tags::PROMPT, format!("{timeout} s a command, {kept} of its output")),
         Dialect::Operations => {
             let longer = format!(", or its timeout up to {longest} s");
             let longer = if longest > timeout { &*longer } else { "" };
-            format!("{timeout} s a command{longer}, {kept} of its stdout and of its stderr")
+            let kept = format!("{kept} of its stdout and of its stderr");
+            (operations::PROMPT, format!("{timeout} s a command{longer}, {kept}"))
         }
     };
     let tools = match session.tools.join(", ") {
@@ -65,10 +66,6 @@ pub(super) fn before_listing(session: &Session, environment: &Environment) -> St
     let policy = environment.policy.iter().map(|policy| ("Policy", policy));
     let facts = facts.into_iter().chain(policy);
     let lines = facts.map(|(name, value)| format!("  {name}: {}\n", visible_line(value)));
-    let protocol = match session.dialect {
-        Dialect::Tags => tags::PROMPT,
-        Dialect::Operations => operations::PROMPT,
-    };
     format!(
         "\n=== PROTOCOL ===\n{protocol}\n=== CONTEXT ===\n## Environment\n{}\n## Workspace Files\n",
         lines.collect::<String>()
@@ -76,8 +73,8 @@ pub(super) fn before_listing(session: &Session, environment: &Environment) -> St
 }
 
 /// PROMPT.
-pub(super) fn prompt(results: &Results<'_>, files: &Files) -> String {
-    let session = results.session;
+pub(super) fn prompt(material: &Material<'_>) -> String {
+    let session = material.session;
     let mut out = "\n=== PROMPT ===\n".to_owned();
     let is_first = session.sequence == 1;
     if is_first {
@@ -95,10 +92,10 @@ pub(super) fn prompt(results: &Results<'_>, files: &Files) -> String {
     out.push_str(&words("The user says:", said));
     if !is_first && session.dialect == Dialect::Operations {
         // There is no event for this.
-        out.push_str(&results.changes);
+        out.push_str(&material.changes);
     }
     if !is_first {
-        out.push_str(&describe_cut_off(&results.outcomes, files));
+        out.push_str(&describe_cut_off(&material.outcomes));
         out.push_str(match session.dialect {
             Dialect::Tags => CONTINUE,
             Dialect::Operations => CONTINUE_EVENTS,
@@ -109,16 +106,11 @@ pub(super) fn prompt(results: &Results<'_>, files: &Files) -> String {
 }
 
 /// If the newest reply was cut off: what was carried out, and what to send again.
-fn describe_cut_off(results: &[Outcome], files: &Files) -> String {
+fn describe_cut_off(results: &[Outcome]) -> String {
     let Some(block) = results.iter().position(Outcome::is_cut_off) else { return String::new() };
-    let mut reads = files.requested.iter();
-    let mut success = |outcome: &Outcome| match &outcome.detail {
-        Detail::ReadLater { .. } => reads.next().is_some_and(Result::is_ok),
-        _ => outcome.success(),
-    };
     let (mut ok, mut failed) = (Vec::new(), Vec::new());
     for (outcome, number) in results[..block].iter().zip(1..) {
-        if success(outcome) { &mut ok } else { &mut failed }.push(number);
+        if outcome.success() { &mut ok } else { &mut failed }.push(number);
     }
     let ok = if ok.is_empty() { "none".to_owned() } else { format_runs(&ok) };
     let (failed, corrected) = match format_runs(&failed) {
