@@ -1,15 +1,16 @@
-//! Which files matter to the task: those that the first outbox shows unasked, and those that are near to the work. Pure.
+//! Which files an outbox is about: those that the first one shows unasked, those that are near to the work, and those
+//! that results show. Pure.
 //!
 //! The first outbox shows the files that the person named, then those that words of the task name, then what says what
 //! the project is, then all others: nearest to the root first, small ones before large ones. What should not leave the
 //! machine unasked is never among them unless the person named it, nor what is in a folder whose name begins with a
 //! dot.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
-use crate::protocol::Detail;
+use crate::protocol::{Detail, Failure, Outcome, RelPath};
 use crate::secrets::is_secret_file;
 use crate::session::{Offer, Session};
 use crate::workspace::picture::Picture;
@@ -133,8 +134,16 @@ pub fn newest(session: &Session) -> Vec<&str> {
     paths.take(NEWEST).collect()
 }
 
+/// The paths near to the work: those of the newest results, and those that the person named.
+pub fn near<'a>(session: &'a Session, picture: &Picture<'a>) -> Vec<&'a str> {
+    let texts = std::iter::once(&session.task).chain(&session.said).map(String::as_str);
+    let mut near = newest(session);
+    near.extend(named(texts, picture));
+    near
+}
+
 /// The paths that words of these texts name, in full or by a file name.
-pub fn named<'w>(texts: impl Iterator<Item = &'w str>, picture: &Picture<'w>) -> Vec<&'w str> {
+fn named<'w>(texts: impl Iterator<Item = &'w str>, picture: &Picture<'w>) -> Vec<&'w str> {
     let (mut found, mut names) = (Vec::new(), HashSet::new());
     for word in texts.flat_map(words).take(WORDS).filter(|word| word.len() > 1) {
         if picture.find(word).is_some() || !picture.below(&format!("{word}/")).is_empty() {
@@ -148,6 +157,38 @@ pub fn named<'w>(texts: impl Iterator<Item = &'w str>, picture: &Picture<'w>) ->
         found.extend(picture.files().map(|file| file.path).filter(of_name).take(BY_NAME));
     }
     found
+}
+
+/// The files of which the newest results show lines. To remove secrets from these, the whole files are needed.
+pub fn files_with_lines(session: &Session) -> BTreeSet<RelPath> {
+    let paths = session.last_results.iter().flat_map(|outcome| match &outcome.detail {
+        Detail::Found { hits, .. } => {
+            hits.iter().filter_map(|hit| RelPath::parse(&hit.path).ok()).collect()
+        }
+        detail => Vec::from_iter(excerpt_path(detail).cloned()),
+    });
+    paths.collect()
+}
+
+/// The file of an outcome's excerpt, if there is one.
+pub fn excerpt_path(detail: &Detail) -> Option<&RelPath> {
+    detail.excerpt()?;
+    match detail {
+        Detail::Failed(Failure { of: Some(path), .. }) => Some(path),
+        detail => Some(detail.shown_of()?.0),
+    }
+}
+
+/// Whether the newest outbox shows file contents or command output, which may contain the values of secret files.
+pub fn shows_contents(session: &Session) -> bool {
+    let shows = |outcome: &Outcome| match &outcome.detail {
+        Detail::Ran(_) | Detail::Read { .. } | Detail::ReadLater { .. } | Detail::Found { .. } => {
+            true
+        }
+        Detail::Failed(failure) => failure.of.is_some() || !failure.excerpt.is_empty(),
+        detail => detail.excerpt().is_some(),
+    };
+    session.offer.is_some() && session.sequence == 1 || session.last_results.iter().any(shows)
 }
 
 /// The words of a text that may name files, without what is around them.

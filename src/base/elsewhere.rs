@@ -9,7 +9,7 @@ use crate::admission;
 use crate::config::{Config, Policy};
 use crate::context;
 use crate::error::Result;
-use crate::outbox::{self, Files};
+use crate::outbox::Files;
 use crate::place::{Guest, Terms};
 use crate::program::Programs;
 use crate::protocol::jsonrpc::About;
@@ -98,7 +98,7 @@ impl Base {
             }
             requested.push(contents);
         }
-        for path in outbox::files_with_lines(session) {
+        for path in context::files_with_lines(session) {
             self.add_whole(&mut wholes, &path)?;
         }
         let mut walk = walk.map_or_else(|| self.walk(), Ok)?;
@@ -107,7 +107,7 @@ impl Base {
         }
         self.list_touched(session, &mut walk)?;
         let offered = self.offered(session, &walk)?;
-        let shows = outbox::shows_contents(session);
+        let shows = context::shows_contents(session);
         let mut secrets = Vec::new();
         if shows {
             secrets = self.secrets(&walk)?;

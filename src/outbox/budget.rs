@@ -9,8 +9,6 @@ pub(super) const BEGINNING: usize = 4_000;
 const LEAST: usize = 100;
 /// The first limit that is tried. It is doubled as long as the text fits.
 const FIRST_LIMIT: usize = 16;
-/// The greatest limit of a text that is tried.
-pub(super) const LARGEST_TEXT: usize = 1 << 26;
 /// How often the interval between a limit that fits and one that does not is halved, where trying a limit is slow.
 pub(super) const STEPS: usize = 5;
 
@@ -24,12 +22,12 @@ pub(super) fn greatest(
     steps: usize,
     mut fits: impl FnMut(usize) -> bool,
 ) -> Option<usize> {
-    if !fits(0) {
-        return None;
+    if fits(most) {
+        return Some(most);
     }
     let (mut low, mut high) = (0, most.min(FIRST_LIMIT));
-    while low < most && fits(high) {
-        (low, high) = (high, most.min(high * 2));
+    while high < most && fits(high) {
+        (low, high) = (high, most.min(high.saturating_mul(2)));
     }
     for _ in 0..steps {
         let middle = low.midpoint(high);
@@ -39,7 +37,7 @@ pub(super) fn greatest(
             high = middle;
         }
     }
-    Some(low)
+    (low > 0 || fits(0)).then_some(low)
 }
 
 /// Keeps at most `most` of these results, each with whether it is a success; failures take precedence. Returns them in
@@ -79,18 +77,11 @@ pub(super) fn contents_within(text: &str, limit: usize) -> &str {
     if limit < LEAST { "" } else { beginning(shown, BEGINNING) }
 }
 
-/// The first `limit` characters of a text, and how many follow; None if none do.
-pub(super) fn cut(text: &str, limit: usize) -> Option<(&str, usize)> {
-    let (at, _) = text.char_indices().nth(limit)?;
-    Some((&text[..at], text[at..].chars().count()))
-}
-
-/// A line, shortened to `limit` characters with a note that says so.
-pub(super) fn clipped(line: &str, limit: usize) -> String {
-    match cut(line, limit) {
-        None => line.to_owned(),
-        Some((first, more)) => format!("{first}… ({} left out)", count(more, "more character")),
-    }
+/// A text, shortened to `limit` characters with a note that says so.
+pub(super) fn clipped(text: &str, limit: usize) -> String {
+    let Some((at, _)) = text.char_indices().nth(limit) else { return text.to_owned() };
+    let (first, rest) = text.split_at(at);
+    format!("{first}… ({} left out)", count(rest.chars().count(), "more character"))
 }
 
 /// The first whole lines of `text` that have at most `limit` characters, and a line that counts the others, if that
@@ -109,6 +100,8 @@ mod tests {
     use std::cell::Cell;
 
     use super::*;
+
+    const LARGEST_TEXT: usize = 1 << 26;
 
     #[test]
     fn failures_are_kept_before_successes() {

@@ -17,6 +17,7 @@ use memchr::memmem;
 use super::Shown;
 use super::boundaries::boundary;
 use super::budget::{BEGINNING, Measure, NEXT_LINES, contents_within};
+use super::redaction::Redaction;
 use crate::protocol::{Dialect, Failure, FileVersion, Lines};
 use crate::session::Session;
 use crate::text::{byte_count, count, is_hazard, shell_word, visible};
@@ -68,8 +69,7 @@ pub(super) fn lines_shown(first: usize, text: &str, end: usize, total: usize) ->
     let (shown, cut) = (&text[..end], end < text.len());
     let last = (first + count_lines(shown.as_bytes())).saturating_sub(1);
     let within_line = cut && !(shown.is_empty() || shown.ends_with('\n'));
-    let (uncounted, length, numbered) = (false, None, false);
-    Lines { first, last, total, uncounted, cut, within_line, length, numbered }
+    Lines { first, last, total, cut, within_line, ..Lines::default() }
 }
 
 /// Which lines were read.
@@ -78,18 +78,17 @@ fn lines_read(contents: &Contents) -> Lines {
         let read = whole_lines(contents);
         let last = count_lines(read);
         let cut = read.len() as u64 != contents.size;
-        let (within_line, length, numbered) = (false, None, false);
-        Lines { first: 1, last, total: last, uncounted: cut, cut, within_line, length, numbered }
+        Lines { first: 1, last, total: last, uncounted: cut, cut, ..Lines::default() }
     })
 }
 
-/// What is left out after these lines of a file, and how to see it; `characters` are shown of a line that is cut, and
-/// `end` is the last line that is left out, if it is known. None if nothing is left out.
+/// What is left out of a file after these lines, which `shown` contains, and how to see it; `end` is the last line that
+/// is left out, if it is known. None if nothing is left out.
 pub(super) fn left_out(
     dialect: Dialect,
     path: &str,
     lines: &Lines,
-    characters: usize,
+    shown: &str,
     end: Option<usize>,
 ) -> Option<String> {
     let Lines { last, total, uncounted, cut, within_line, .. } = *lines;
@@ -100,7 +99,8 @@ pub(super) fn left_out(
     };
     let mut left_out = Vec::new();
     if within_line {
-        let (from, to) = (characters + 1, characters + BEGINNING);
+        let shown = last_line_length(shown, lines);
+        let (from, to) = (shown + 1, shown + BEGINNING);
         left_out.push(format!(
             "the rest of line {last} is left out, as the line is too long to be shown whole: {search} finds text in it, and {run} with sed -n '{last}p' {word} | cut -c{from}-{to} shows more of it"
         ));
@@ -136,21 +136,24 @@ pub(super) struct Block<'a> {
 }
 
 impl<'a> Block<'a> {
-    /// `text` is the content of the file without secrets.
-    pub(super) fn new(session: &'a Session, contents: &'a Contents, text: &str) -> Self {
+    pub(super) fn new(
+        session: &'a Session,
+        contents: &'a Contents,
+        redaction: &mut Redaction<'a>,
+    ) -> Self {
         let bytes = whole_lines(contents);
         let original = String::from_utf8_lossy(bytes);
         let is_crlf = memmem::find(bytes, b"\r\n").is_some();
         let has_hazards = original.replace("\r\n", "\n").chars().any(is_hazard);
-        let is_utf8 = matches!(original, Cow::Borrowed(_));
         let notes = [
             (is_crlf, "; its lines end in CRLF"),
-            (!is_utf8, "; it is not UTF-8, and invalid bytes show as U+FFFD"),
+            (matches!(original, Cow::Owned(_)), "; it is not UTF-8: invalid bytes show as U+FFFD"),
             (has_hazards, "; control and invisible characters show as ␛ or <U+202E>"),
         ];
         let notes = notes.into_iter().filter_map(|(applies, note)| applies.then_some(note));
         let (notes, read) = (notes.collect(), lines_read(contents));
-        let text = numbered(visible(text), &read).into_owned();
+        let text = redaction.text(contents);
+        let text = numbered(visible(&text), &read).into_owned();
         Self { session, contents, read, notes, text }
     }
 
@@ -180,8 +183,7 @@ impl<'a> Block<'a> {
         let newline = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
         let path = self.contents.path.as_str();
         let end = (!self.read.cut).then_some(self.read.last);
-        let characters = last_line_length(text, &lines);
-        let rest = left_out(self.session.dialect, path, &lines, characters, end);
+        let rest = left_out(self.session.dialect, path, &lines, text, end);
         let rest = rest.map(|rest| format!("... {rest}\n")).unwrap_or_default();
         format!("--- {mark} ---\n{text}{newline}--- end {mark} ---\n{rest}")
     }
@@ -243,11 +245,10 @@ pub(super) struct RequestedBlocks<'a> {
 }
 
 impl<'a> RequestedBlocks<'a> {
-    /// `text` returns the content of a file without secrets.
     pub(super) fn new(
         session: &'a Session,
         requested: &'a [Result<Contents, Failure>],
-        text: &mut dyn FnMut(&'a Contents) -> Cow<'a, str>,
+        redaction: &mut Redaction<'a>,
     ) -> Self {
         let files = || requested.iter().flatten();
         let mut blocks: Vec<Block<'a>> = Vec::new();
@@ -263,7 +264,7 @@ impl<'a> RequestedBlocks<'a> {
                 (&block.contents.path, block.contents.lines) == (&file.path, file.lines)
             };
             blocks.iter().position(same).unwrap_or_else(|| {
-                blocks.push(Block::new(session, file, &text(file)));
+                blocks.push(Block::new(session, file, redaction));
                 blocks.len() - 1
             })
         });
@@ -327,6 +328,8 @@ pub(super) fn render_offered(shown: &[&Block<'_>], listed: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Secrets;
+    use crate::outbox::Files;
     use crate::protocol::RelPath;
 
     fn lines(first: usize, last: usize, total: usize) -> Lines {
@@ -350,7 +353,9 @@ mod tests {
         let is_whole = |lines| {
             let path = RelPath::parse("a").unwrap();
             let contents = Contents { path, bytes: vec![], size: 0, lines: Some(lines) };
-            Block::new(&session, &contents, "").shown(0, &[]).unwrap().whole
+            let files = Files::default();
+            let mut redaction = Redaction::new(&files, &Secrets::default());
+            Block::new(&session, &contents, &mut redaction).shown(0, &[]).unwrap().whole
         };
         assert!(is_whole(lines(1, 9, 9)) && is_whole(lines(0, 0, 0)));
         assert!(!is_whole(lines(2, 9, 9)) && !is_whole(lines(1, 8, 9)));

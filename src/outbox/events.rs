@@ -3,7 +3,7 @@
 //! The JSON is escaped, so no text in it begins a line, and it cannot pose as another part of the outbox.
 
 use super::Shown;
-use super::budget::{contents_within, cut, keep};
+use super::budget::{clipped, contents_within, keep};
 use super::contents::{left_out, lines_shown};
 use super::results::Limits;
 use crate::clock::Timestamp;
@@ -13,7 +13,7 @@ use crate::protocol::operations::{
 };
 use crate::protocol::{Detail, Failure, FileVersion, Outcome, Warning, WarningKind};
 use crate::session::Session;
-use crate::text::{byte_count, count};
+use crate::text::byte_count;
 use crate::workspace::edit::count_lines;
 
 /// The newest results of a session or run as events, in full (agent-spaces-protocol, "Events Message"). A run that was
@@ -58,14 +58,8 @@ fn message(session: &Session, outcomes: &[Outcome], limits: &Limits) -> EventsMe
     let now = utc(session.updated_at);
     let mut events = Vec::new();
     let is_conversation = session.run.is_none();
-    let said = |words: &str, at: UtcTime| match cut(words, limits.each) {
-        None => user_message(words, at),
-        Some((first, more)) => {
-            let more = count(more, "character");
-            let notice = format!("[... {more} left out; the PROMPT section has all of it ...]");
-            user_message(&format!("{first}\n{notice}"), at)
-        }
-    };
+    // PROMPT contains all of it.
+    let said = |words: &str, at| user_message(&clipped(words, limits.each), at);
     if is_conversation && session.answered() == 0 {
         events.push(said(&session.task, utc(session.created_at)));
     }
@@ -115,8 +109,7 @@ fn shortened(session: &Session, outcome: &Outcome, limits: &Limits) -> Outcome {
         return outcome;
     }
     let lines = lines_shown(1, content, end, count_lines(content.as_bytes()));
-    let characters = content[..end].chars().count();
-    let rest = left_out(session.dialect, path, &lines, characters, Some(lines.total));
+    let rest = left_out(session.dialect, path, &lines, &content[..end], Some(lines.total));
     let message = format!("'{path}' is given in part: {}", rest.unwrap_or_default());
     content.truncate(end);
     outcome.warnings.push(Warning::new(WarningKind::Room, message));

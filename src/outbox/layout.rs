@@ -5,13 +5,13 @@
 //!
 //! Most outboxes are far below the limit, and an estimate is enough to see that. Otherwise tokens are counted exactly.
 
-use super::budget::{LARGEST_TEXT, STEPS, greatest};
+use super::budget::{Measure, STEPS, greatest};
 use super::contents::{Block, RequestedBlocks, offered_within, render_offered};
-use super::listing::{Listing, near};
+use super::listing::Listing;
 use super::redaction::Redaction;
 use super::results::{self, Limits, describe_changes};
 use super::{Environment, Files, Shown, events, sections};
-use crate::context::newest;
+use crate::context::{near, newest};
 use crate::protocol::operations::EventsMessage;
 use crate::protocol::{Dialect, Outcome, RelPath};
 use crate::session::Session;
@@ -73,10 +73,9 @@ pub fn render(
     files: &Files,
 ) -> RenderedOutbox {
     let mut redaction = Redaction::new(files, &environment.secrets);
-    let mut text = |contents| redaction.text(contents);
-    let requested = RequestedBlocks::new(session, &files.requested, &mut text);
+    let requested = RequestedBlocks::new(session, &files.requested, &mut redaction);
     let offered = files.offered.files.iter();
-    let offered = offered.map(|file| Block::new(session, file, &text(file))).collect();
+    let offered = offered.map(|file| Block::new(session, file, &mut redaction)).collect();
     redaction.note_words(session);
     let mut outcomes = redaction.results(session, &files.requested);
     let mut events = None;
@@ -86,14 +85,16 @@ pub fn render(
             *outcome = outcome.within(environment.output_limit);
         }
     }
-    let changes = describe_changes(session, &mut |name| redaction.name(name));
+    let changes = describe_changes(session, &mut redaction);
     let material = Material { session, environment, files, outcomes, changes, requested, offered };
 
+    // An upper bound, found without the vocabulary.
+    let estimate: Measure = |text| tokens::estimate(text).most;
     let picture = Picture::of(walk, &newest(session));
     let listing = Listing::new(&picture, session.dialect, &near(session, &picture));
-    let mut listing = |room| redaction.listing(listing.render(room, estimate));
+    let mut listing = |room, measure: Measure| redaction.listing(listing.render(room, measure));
     let offered = material.offered.iter().collect();
-    let whole = Fitted { limits: Limits::NONE, offered, listing: listing(usize::MAX) };
+    let whole = Fitted { limits: Limits::NONE, offered, listing: listing(usize::MAX, estimate) };
     let limit = environment.max_tokens;
     let is_short = estimate(&material.compose(&whole)) <= limit;
     let fitted = if is_short { whole } else { material.fit(limit, &whole.listing, &mut listing) };
@@ -101,14 +102,11 @@ pub fn render(
     // Report what `tokens::about` says of the text, unless that is known to be too low.
     let counted = if is_short { 0 } else { tokens::count(&text) };
     let tokens = if counted > limit { counted } else { tokens::about(&text, limit) };
-    let (mut search_lines, mut withheld_from) = (Vec::new(), Vec::new());
     let (is_tags, Limits { each, results, .. }) = (session.dialect == Dialect::Tags, fitted.limits);
     let excerpts = results == usize::MAX && (!is_tags || each == usize::MAX);
-    if excerpts && is_tags {
-        search_lines = redaction.lines_seen();
-        withheld_from.clone_from(&redaction.withheld_from);
-    }
-    let (shown, withheld) = (material.shown(&fitted), redaction.messages());
+    let in_results = (excerpts && is_tags).then(|| redaction.shown_of_results());
+    let (search_lines, withheld_from) = in_results.unwrap_or_default();
+    let (shown, withheld) = (material.shown(&fitted), redaction.redactor.told());
     RenderedOutbox { text, tokens, shown, excerpts, search_lines, withheld_from, withheld, events }
 }
 
@@ -119,7 +117,7 @@ impl<'a> Material<'a> {
         &self,
         limit: usize,
         all: &str,
-        listing: &mut dyn FnMut(usize) -> String,
+        listing: &mut dyn FnMut(usize, Measure) -> String,
     ) -> Fitted<'_, 'a> {
         let size = |fitted: &Fitted<'_, 'a>| tokens::count(&self.compose(fitted));
         let with = |limits| Fitted { limits, offered: Vec::new(), listing: String::new() };
@@ -129,36 +127,28 @@ impl<'a> Material<'a> {
         let fits = |limits, reserved| size(&with(limits)) + reserved <= limit;
 
         let mut limits = Limits { file: 0, ..Limits::NONE };
-        if !fits(limits, reserved) {
-            // All items are shortened evenly, and if that is not enough, results are left out.
-            let each =
-                greatest(LARGEST_TEXT, STEPS, |each| fits(Limits { each, ..limits }, reserved));
-            limits.each = each.unwrap_or_default();
-            if each.is_none() {
-                let most = self.outcomes.len();
-                let results = |results| fits(Limits { results, ..limits }, reserved);
-                limits.results = greatest(most, STEPS, results).unwrap_or_default();
-            }
+        // All items are shortened evenly, and if that is not enough, results are left out.
+        let each = greatest(usize::MAX, STEPS, |each| fits(Limits { each, ..limits }, reserved));
+        limits.each = each.unwrap_or_default();
+        if each.is_none() {
+            let results = |results| fits(Limits { results, ..limits }, reserved);
+            limits.results = greatest(self.outcomes.len(), STEPS, results).unwrap_or_default();
         }
         let file = |file| fits(Limits { file, ..limits }, for_listing);
-        limits.file = if file(usize::MAX) {
-            usize::MAX
-        } else {
-            greatest(LARGEST_TEXT, STEPS, file).unwrap_or_default()
-        };
+        limits.file = greatest(usize::MAX, STEPS, file).unwrap_or_default();
 
         let mut fitted = with(limits);
         let room = limit.saturating_sub(size(&fitted) + for_listing);
         let included = self.files.offered.included;
         fitted.offered = offered_within(&self.offered, included, room, tokens::count);
-        // The tokens of the listing are only estimated, so it may turn out to be too long.
+        // The whole may have a few more tokens than its sections together.
         let mut room = limit.saturating_sub(size(&fitted));
         loop {
-            fitted.listing = listing(room);
+            fitted.listing = listing(room, tokens::count);
             if room == 0 || size(&fitted) <= limit {
                 return fitted;
             }
-            room /= 2;
+            room = room * 15 / 16;
         }
     }
 
@@ -187,9 +177,4 @@ impl<'a> Material<'a> {
         let read = read.filter_map(|outcome| events::shown(outcome, each));
         offered.chain(requested).chain(read).collect()
     }
-}
-
-/// An upper bound of the tokens of a text.
-fn estimate(text: &str) -> usize {
-    tokens::estimate(text).most
 }

@@ -8,9 +8,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::budget::{Measure, greatest};
-use crate::context::{named, newest};
 use crate::protocol::Dialect;
-use crate::session::Session;
 use crate::text::{byte_count, grouped, size, visible_line};
 use crate::workspace::picture::{Picture, Row};
 use crate::workspace::walk::{Count, EntryKind};
@@ -19,8 +17,6 @@ use crate::workspace::walk::{Count, EntryKind};
 const LIMIT: usize = 400;
 /// How many unreadable folders are named. The last two are named, too: a guest may put a summary there.
 const UNREADABLE: usize = 20;
-/// No folder has a higher price.
-const HIGHEST_PRICE: usize = 1 << 40;
 /// Enough to find any price exactly.
 const STEPS: usize = 40;
 const NOT_LISTED: &str = "  (not listed)\n";
@@ -44,10 +40,10 @@ struct Folder<'w> {
     width: usize,
     /// The first [`LIMIT`] children and those that lead to the work. No others are ever shown.
     children: Vec<Child<'w>>,
-    /// What the other children contain.
-    rest: Contained,
-    /// What all children contain.
-    all: Contained,
+    /// The files of the other children.
+    rest: Count,
+    /// The files of all children, build products among them.
+    all: Count,
 }
 
 /// A row, or a folder with its rows.
@@ -65,9 +61,6 @@ struct Way {
     /// How many levels it is above the nearest one.
     distance: usize,
 }
-
-/// Numbers of ordinary files and of build products.
-type Contained = [Count; 2];
 
 /// How much of the tree is shown: how many of the near paths, the price up to which folders show all of their
 /// children, and how many children other folders show that lead to the work.
@@ -115,7 +108,7 @@ impl<'w> Listing<'w> {
             (lines.len(), measure(&lines.concat()))
         };
         let (mut limits, mut most_lines, mut room) = ([0; 3], LIMIT, room);
-        for (n, most) in [self.near, HIGHEST_PRICE, LIMIT].into_iter().enumerate() {
+        for (n, most) in [self.near, usize::MAX, LIMIT].into_iter().enumerate() {
             if n == 2 {
                 let (lines, used) = size(limits);
                 (most_lines, room) = (lines.midpoint(most_lines), used.midpoint(room));
@@ -157,7 +150,7 @@ impl<'w> Listing<'w> {
         for (n, child) in folder.children.iter().enumerate() {
             let is_shown = is_whole || way.is_some() && (n < first || is_near(child.way));
             match &child.folder {
-                _ if !is_shown => add(&mut hidden, child.contained(self.picture)),
+                _ if !is_shown => hidden.add(child.count(self.picture)),
                 Some(folder) => self.add_folder(folder, distance + 1, limits, lines),
                 None => lines.push(line(self.picture.row(child.row))),
             }
@@ -165,10 +158,10 @@ impl<'w> Listing<'w> {
                 return;
             }
         }
-        if hidden != Contained::default() {
+        if hidden != Count::NONE {
             let path = if folder.path.is_empty() { "./".into() } else { visible_line(folder.path) };
             let more = if lines.len() > before { "more " } else { "" };
-            lines.push(format!("  {path} ({})\n", describe_contained(hidden, more)));
+            lines.push(format!("  {path} ({})\n", describe(hidden, more)));
         }
     }
 }
@@ -182,8 +175,7 @@ impl<'w> Folder<'w> {
         ways: &HashMap<String, Way>,
     ) -> Self {
         let (way, children) = (ways.get(path).copied(), Vec::new());
-        let (first_row, width, rest, all) =
-            (rows.start, 0, Contained::default(), Contained::default());
+        let (first_row, width, rest, all) = (rows.start, 0, Count::NONE, Count::NONE);
         let mut folder = Self { path, first_row, way, width, children, rest, all };
         let mut rows = rows;
         while let Some(row) = rows.next() {
@@ -201,13 +193,13 @@ impl<'w> Folder<'w> {
                 None => folder.way.and_then(|_| ways.get(path).copied()),
             };
             let child = Child { row, way, folder: inner };
-            let contained = child.contained(picture);
+            let count = child.count(picture);
             folder.width += 1;
-            add(&mut folder.all, contained);
+            folder.all.add(count);
             if folder.width <= LIMIT || way.is_some() {
                 folder.children.push(child);
             } else {
-                add(&mut folder.rest, contained);
+                folder.rest.add(count);
             }
         }
         folder
@@ -215,19 +207,13 @@ impl<'w> Folder<'w> {
 }
 
 impl Child<'_> {
-    fn contained(&self, picture: &Picture<'_>) -> Contained {
+    fn count(&self, picture: &Picture<'_>) -> Count {
         match (&self.folder, picture.row(self.row)) {
             (Some(folder), _) => folder.all,
-            (None, Row::Product(product)) => [Count::NONE, product.count],
-            (None, Row::File(file)) => {
-                [Count { files: 1, bytes: file.size, is_whole: true }, Count::NONE]
-            }
+            (None, Row::Product(product)) => product.count,
+            (None, Row::File(file)) => Count { files: 1, bytes: file.size, is_whole: true },
         }
     }
-}
-
-fn add(sum: &mut Contained, more: Contained) {
-    sum.iter_mut().zip(more).for_each(|(sum, more)| sum.add(more));
 }
 
 /// What leads to these paths: themselves, and the existing folders above them.
@@ -286,7 +272,7 @@ fn describe(Count { files, bytes, is_whole }: Count, kind: &str) -> String {
     let noun = if files == 1 { "file" } else { "files" };
     let described = format!("{} {kind}{noun}, {}", grouped(files), size(bytes));
     match (files, is_whole) {
-        (0, false) => format!("uncounted {kind}files"),
+        (0, false) => format!("{kind}files, not counted"),
         (_, false) => format!("more than {described}"),
         (_, true) => described,
     }
@@ -294,24 +280,6 @@ fn describe(Count { files, bytes, is_whole }: Count, kind: &str) -> String {
 
 fn describe_products(count: Count) -> String {
     format!("build products: {}", describe(count, ""))
-}
-
-/// Describes what a folder contains that is not listed; `more` says that some of it is listed.
-fn describe_contained([files, products]: Contained, more: &str) -> String {
-    let files = (files != Count::NONE).then(|| describe(files, more));
-    let products = (products != Count::NONE).then(|| describe_products(products));
-    files.into_iter().chain(products).collect::<Vec<_>>().join("; ")
-}
-
-/// The paths near to the work: those of the newest results, and those that the person named. The latter are needed
-/// only for a tree.
-pub(super) fn near<'a>(session: &'a Session, picture: &Picture<'a>) -> Vec<&'a str> {
-    let mut near = newest(session);
-    if picture.len() > LIMIT {
-        let texts = std::iter::once(&session.task).chain(&session.said);
-        near.extend(named(texts.map(String::as_str), picture));
-    }
-    near
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ mod sections;
 
 use crate::config::Secrets;
 use crate::protocol::operations::EventsMessage;
-use crate::protocol::{Detail, Failure, FileVersion, Lines, Outcome, RelPath};
+use crate::protocol::{Failure, FileVersion, Lines, RelPath};
 use crate::session::Session;
 use crate::workspace::Contents;
 use redaction::Redaction;
@@ -27,7 +27,7 @@ pub use boundaries::holds_outbox;
 pub use contents::Offered;
 pub use events::{events, waiting};
 pub use layout::{RenderedOutbox, render};
-pub use redaction::{files_with_lines, words_messages};
+pub use redaction::words_messages;
 pub use sections::with_words;
 
 /// What the Environment section says about this machine, and the limits of an outbox.
@@ -65,23 +65,11 @@ pub struct Files {
     pub requested: Vec<Result<Contents, Failure>>,
     /// What the first outbox may show unasked.
     pub offered: Offered,
-    /// The whole files of which parts were requested or are in results ([`files_with_lines`]), unless they are too
+    /// The whole files of which parts were requested or are in results ([`crate::context::files_with_lines`]), unless they are too
     /// large.
     pub wholes: Vec<Contents>,
     /// Secret files ([`crate::secrets::holds_secrets`]). Their values are withheld wherever they occur.
     pub secrets: Vec<Contents>,
-}
-
-/// Whether the newest outbox shows file contents or command output, which may contain the values of secret files.
-pub fn shows_contents(session: &Session) -> bool {
-    let shows = |outcome: &Outcome| match &outcome.detail {
-        Detail::Ran(_) | Detail::Read { .. } | Detail::ReadLater { .. } | Detail::Found { .. } => {
-            true
-        }
-        Detail::Failed(failure) => failure.of.is_some() || !failure.excerpt.is_empty(),
-        detail => detail.excerpt().is_some(),
-    };
-    session.offer.is_some() && session.sequence == 1 || session.last_results.iter().any(shows)
 }
 
 /// What an outbox that shows the requested files would say about secrets; see [`RenderedOutbox::withheld`].
@@ -90,7 +78,7 @@ pub fn withheld(files: &Files, secrets: &Secrets) -> Vec<String> {
     for contents in files.requested.iter().flatten() {
         redaction.text(contents);
     }
-    redaction.messages()
+    redaction.redactor.told()
 }
 
 /// The newest results of a session as [`events`], without secrets.

@@ -4,18 +4,19 @@
 //! file, because only that shows what they are: no line of a private key looks like one by itself.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::contents::whole_lines;
 use super::{Files, Shown};
 use crate::config::Secrets;
+use crate::context::excerpt_path;
 use crate::protocol::operations::Encoding;
 use crate::protocol::{
     Capture, Detail, Excerpt, Execution, Failure, FileVersion, HIT_WIDTH, Hit, Outcome, Output,
     RelPath, tags,
 };
 use crate::secrets::{Changed, Cut, Redacted, Redactor};
-use crate::session::Session;
+use crate::session::{FileChange, Session};
 use crate::text::visible_line;
 use crate::workspace::Contents;
 
@@ -23,26 +24,6 @@ use crate::workspace::Contents;
 const LINES: usize = 5_000;
 
 const SAID: &str = "what you said";
-
-/// The files of which the newest results show lines. [`Files::wholes`] should contain them.
-pub fn files_with_lines(session: &Session) -> BTreeSet<RelPath> {
-    let paths = session.last_results.iter().flat_map(|outcome| match &outcome.detail {
-        Detail::Found { hits, .. } => {
-            hits.iter().filter_map(|hit| RelPath::parse(&hit.path).ok()).collect()
-        }
-        _ => Vec::from_iter(excerpt_path(outcome).cloned()),
-    });
-    paths.collect()
-}
-
-/// The file of an outcome's excerpt, if there is one.
-fn excerpt_path(outcome: &Outcome) -> Option<&RelPath> {
-    outcome.detail.excerpt()?;
-    match &outcome.detail {
-        Detail::Failed(Failure { of: Some(path), .. }) => Some(path),
-        detail => Some(detail.shown_of()?.0),
-    }
-}
 
 /// Sentences about secrets in the person's own words, which an outbox shows as they are.
 pub fn words_messages(text: &str, secrets: &Secrets) -> Vec<String> {
@@ -82,12 +63,12 @@ impl<'a> WholeFile<'a> {
 
 /// Redacts one outbox.
 pub(super) struct Redaction<'a> {
-    redactor: Redactor,
+    pub(super) redactor: Redactor,
     wholes: BTreeMap<&'a str, WholeFile<'a>>,
     /// Their lines that results show unchanged and in full.
     seen: BTreeMap<&'a str, Vec<(usize, usize)>>,
     /// Files whose excerpts in results were redacted.
-    pub(super) withheld_from: Vec<RelPath>,
+    withheld_from: Vec<RelPath>,
     /// How many more lines excerpts may show.
     excerpt_room: usize,
 }
@@ -101,11 +82,6 @@ impl<'a> Redaction<'a> {
         let wholes = files.wholes.iter().map(whole).collect();
         let (seen, withheld_from) = (BTreeMap::new(), Vec::new());
         Self { redactor, wholes, seen, withheld_from, excerpt_room: tags::EXCERPT_LINES }
-    }
-
-    /// Sentences for the person about the secrets that were found.
-    pub(super) fn messages(&self) -> Vec<String> {
-        self.redactor.told()
     }
 
     /// The text of a file, or of the requested lines.
@@ -149,6 +125,11 @@ impl<'a> Redaction<'a> {
     /// A name, which may be a path.
     pub(super) fn name(&mut self, name: &str) -> String {
         self.redactor.name(name).into_owned()
+    }
+
+    /// Describes a change of a file.
+    pub(super) fn change(&mut self, change: &FileChange) -> String {
+        FileChange { path: self.name(&change.path), ..change.clone() }.describe()
     }
 
     /// The newest results of a session, among them why requested files cannot be shown.
@@ -237,7 +218,7 @@ impl<'a> Redaction<'a> {
     }
 
     fn excerpt(&mut self, outcome: &mut Outcome) {
-        let path = excerpt_path(outcome).map(|path| path.as_str().to_owned());
+        let path = excerpt_path(&outcome.detail).map(|path| path.as_str().to_owned());
         let has_room = |excerpt| tags::has_room(excerpt, &mut self.excerpt_room);
         let has_room = outcome.detail.excerpt().is_some_and(has_room);
         let known = outcome.detail.shown_of().map(|(path, _)| path.clone());
@@ -301,14 +282,14 @@ impl<'a> Redaction<'a> {
         shown
     }
 
-    /// The lines of files that results show unchanged.
-    pub(super) fn lines_seen(&self) -> Vec<Shown> {
+    /// The lines of files that results show unchanged, and the files whose excerpts in results were redacted.
+    pub(super) fn shown_of_results(&self) -> (Vec<Shown>, Vec<RelPath>) {
         let lines = |(path, lines): (&&str, &Vec<_>)| {
             let Contents { path, bytes, .. } = self.wholes[path].contents;
             let version = Some(FileVersion::whole(bytes));
             Shown { path: path.clone(), whole: false, lines: lines.clone(), version }
         };
-        self.seen.iter().map(lines).collect()
+        (self.seen.iter().map(lines).collect(), self.withheld_from.clone())
     }
 }
 

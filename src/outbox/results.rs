@@ -4,8 +4,9 @@
 use super::budget::{clipped, first_lines, keep};
 use super::events;
 use super::layout::Material;
+use super::redaction::Redaction;
 use crate::protocol::{Detail, Dialect, Outcome, tags};
-use crate::session::{Back, Changed, FileChange, Session};
+use crate::session::{Back, Changed, Ignored, Session};
 use crate::text::{count, indented, visible, visible_line};
 
 /// Lines are not shortened to fewer characters.
@@ -91,32 +92,24 @@ fn describe_each(material: &Material<'_>, limits: &Limits) -> Vec<(bool, String)
     material.outcomes.iter().map(result).collect()
 }
 
-/// What the newest turn changed in addition to its results, as whole lines; mostly nothing. `redact` removes secrets
-/// from names.
-pub(super) fn describe_changes(
-    session: &Session,
-    redact: &mut dyn FnMut(&str) -> String,
-) -> String {
+/// What the newest turn changed in addition to its results, as whole lines; mostly nothing.
+pub(super) fn describe_changes(session: &Session, redaction: &mut Redaction<'_>) -> String {
     let Some(changed) = session.changed.as_deref() else { return String::new() };
     if let Some(back) = &changed.back {
-        return describe_undo(changed, back, redact);
+        return describe_undo(changed, back, redaction);
     }
-    let introduction = format!("Commands changed {}", count(changed.by_commands, "file"));
     let by_commands = changed.named.iter().filter(|change| change.by_command);
-    let text =
-        list(&introduction, by_commands.map(|file| describe(file, redact)), changed.by_commands);
+    let by_commands = by_commands.map(|change| redaction.change(change));
+    let introduction = format!("Commands changed {}", count(changed.by_commands, "file"));
+    let text = list(&introduction, by_commands, changed.by_commands);
     // Only losses matter: builds and new ignored files are not reported.
-    let Some(ignored) = &changed.ignored else { return text };
+    let Some(Ignored { lost, .. }) = &changed.ignored else { return text };
     let introduction = "Commands deleted or overwrote ignored files, which the user cannot undo";
-    text + &list(
-        introduction,
-        ignored.lost.named.iter().map(|name| redact(name)),
-        ignored.lost.count,
-    )
+    text + &list(introduction, lost.named.iter().map(|name| redaction.name(name)), lost.count)
 }
 
 /// What the person undid or redid.
-fn describe_undo(changed: &Changed, back: &Back, redact: &mut dyn FnMut(&str) -> String) -> String {
+fn describe_undo(changed: &Changed, back: &Back, redaction: &mut Redaction<'_>) -> String {
     let turns: Vec<String> = back.turns.iter().map(u32::to_string).collect();
     let (plural, turns) = (if turns.len() == 1 { "" } else { "s" }, turns.join(", "));
     let (what, limit) = match back.redid {
@@ -126,24 +119,20 @@ fn describe_undo(changed: &Changed, back: &Back, redact: &mut dyn FnMut(&str) ->
             "Only workspace files were restored: other effects of commands remain, such as commits, ignored files and everything outside the workspace.",
         ),
     };
-    let files = changed.named.iter().map(|file| describe(file, redact));
-    let files = list("Files changed by that", files, changed.files);
-    let left = back.left.iter().map(|(path, _)| redact(path));
-    let left = list("Left as they are", left, back.left.len());
-    let ignored = back.ignored.as_ref().filter(|ignored| ignored.matters()).map(|ignored| {
-        let named = ignored.named.iter().map(|name| redact(name));
-        list("Ignored files that were not restored", named, ignored.places)
-    });
-    let ignored = ignored.unwrap_or_default();
-    let others = back.others.named.iter().map(|path| redact(path));
-    let others = list("Also changed by somebody else since", others, back.others.count);
-    format!(
-        "The user has {what} what you changed in reply to message{plural} {turns}.\n{files}{left}{ignored}{others}{limit} Rely on these files as they are now, and read them again before you edit them by line numbers.\n"
-    )
-}
-
-fn describe(file: &FileChange, redact: &mut dyn FnMut(&str) -> String) -> String {
-    FileChange { path: redact(&file.path), ..file.clone() }.describe()
+    let mut text =
+        format!("The user has {what} what you changed in reply to message{plural} {turns}.\n");
+    let files = changed.named.iter().map(|change| redaction.change(change));
+    text += &list("Files changed by that", files, changed.files);
+    let left = back.left.iter().map(|(path, _)| redaction.name(path));
+    text += &list("Left as they are", left, back.left.len());
+    if let Some(ignored) = back.ignored.as_ref().filter(|ignored| ignored.matters()) {
+        let named = ignored.named.iter().map(|name| redaction.name(name));
+        text += &list("Ignored files that were not restored", named, ignored.places);
+    }
+    let others = back.others.named.iter().map(|path| redaction.name(path));
+    text += &list("Also changed by somebody else since", others, back.others.count);
+    text + limit
+        + " Rely on these files as they are now, and read them again before you edit them by line numbers.\n"
 }
 
 /// A line with the first of these names, and how many more of `all` there are; nothing if there are none.

@@ -14,8 +14,6 @@ const CONTINUE: &str = "Continue working on the task based on the results above.
 const CONTINUE_EVENTS: &str = "Continue working on the task based on the events above. If the task is complete, send a message operation with the id \"done\" and a summary.";
 /// The most characters of the task in the first HEADER. PROMPT contains all of it.
 const FIRST_TASK: usize = 2_000;
-/// The most runs of block numbers that are named.
-const NAMED: usize = 10;
 
 /// HEADER, with at most `limit` characters of the task.
 pub(super) fn header(session: &Session, limit: usize) -> String {
@@ -90,51 +88,29 @@ pub(super) fn prompt(material: &Material<'_>) -> String {
     let (before, said) = written.split_at(session.said_before.min(written.len()));
     out.push_str(&words("The user has said, and you may have read it already:", before));
     out.push_str(&words("The user says:", said));
-    if !is_first && session.dialect == Dialect::Operations {
-        // There is no event for this.
-        out.push_str(&material.changes);
-    }
     if !is_first {
-        out.push_str(&describe_cut_off(&material.outcomes));
-        out.push_str(match session.dialect {
-            Dialect::Tags => CONTINUE,
-            Dialect::Operations => CONTINUE_EVENTS,
-        });
-        out.push('\n');
+        // There is no event for changes.
+        let (changes, go_on) = match session.dialect {
+            Dialect::Tags => ("", CONTINUE),
+            Dialect::Operations => (&*material.changes, CONTINUE_EVENTS),
+        };
+        let cut_off = describe_cut_off(&material.outcomes);
+        out.push_str(&[changes, &cut_off, go_on, "\n"].concat());
     }
     out + &end(session, session.added)
 }
 
-/// If the newest reply was cut off: what was carried out, and what to send again.
+/// If the newest reply was cut off: what to send again.
 fn describe_cut_off(results: &[Outcome]) -> String {
     let Some(block) = results.iter().position(Outcome::is_cut_off) else { return String::new() };
-    let (mut ok, mut failed) = (Vec::new(), Vec::new());
-    for (outcome, number) in results[..block].iter().zip(1..) {
-        if outcome.success() { &mut ok } else { &mut failed }.push(number);
-    }
-    let ok = if ok.is_empty() { "none".to_owned() } else { format_runs(&ok) };
-    let (failed, corrected) = match format_runs(&failed) {
-        failed if failed.is_empty() => (failed, ""),
-        failed => (format!(" Failed: {failed}."), "corrected versions of the failed blocks, then "),
+    let corrected = match results[..block].iter().all(Outcome::success) {
+        true => "",
+        false => "corrected versions of the blocks that failed, then ",
     };
     let (number, line) = (block + 1, results[block].line);
     format!(
-        "Your reply could not be read to its end. Applied: {ok}.{failed} Send {corrected}everything from block {number} (line {line} of your reply) on, and nothing else.\n"
+        "Your reply could not be read to its end. Send {corrected}everything from block {number} (line {line} of your reply) on, and nothing else.\n"
     )
-}
-
-/// Formats ascending numbers as `1–3, 5`.
-fn format_runs(numbers: &[usize]) -> String {
-    let runs: Vec<&[usize]> = numbers.chunk_by(|a, b| a + 1 == *b).collect();
-    let named = |run: &&[usize]| match run {
-        [first, .., last] => format!("{first}–{last}"),
-        _ => run[0].to_string(),
-    };
-    let mut shown: Vec<String> = runs.iter().take(NAMED).map(named).collect();
-    if runs.len() > NAMED {
-        shown.push("…".to_owned());
-    }
-    shown.join(", ")
 }
 
 /// The end of PROMPT, with the first `added` of the words that the person added after the outbox was written.
@@ -164,18 +140,4 @@ fn words(introduction: &str, words: &[String]) -> String {
     }
     let words: String = words.iter().map(|words| indented(&visible(words))).collect();
     format!("{introduction}\n{words}\n")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_in_a_row_are_told_as_one() {
-        assert_eq!(format_runs(&[]), "");
-        assert_eq!(format_runs(&[4]), "4");
-        assert_eq!(format_runs(&[1, 2, 3, 5, 7, 8]), "1–3, 5, 7–8");
-        let many: Vec<usize> = (0..40).map(|n| 2 * n + 1).collect();
-        assert_eq!(format_runs(&many), "1, 3, 5, 7, 9, 11, 13, 15, 17, 19, …");
-    }
 }
