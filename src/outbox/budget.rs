@@ -15,8 +15,7 @@ pub(super) const STEPS: usize = 5;
 /// Counts the tokens of a text.
 pub(super) type Measure = fn(&str) -> usize;
 
-/// Finds the greatest limit up to `most` that fits, or one slightly below if the steps do not suffice. Returns None if
-/// even 0 does not fit.
+/// Finds the greatest limit up to `most` that fits, or one slightly below after few steps; None if not even 0 fits.
 pub(super) fn greatest(
     most: usize,
     steps: usize,

@@ -14,11 +14,11 @@ use std::borrow::Cow;
 
 use memchr::memmem;
 
-use super::Shown;
 use super::boundaries::boundary;
 use super::budget::{BEGINNING, Measure, NEXT_LINES, contents_within};
 use super::redaction::Redaction;
-use crate::protocol::{Dialect, Failure, FileVersion, Lines};
+use super::{Files, Shown};
+use crate::protocol::{Dialect, FileVersion, Lines};
 use crate::session::Session;
 use crate::text::{byte_count, count, is_hazard, shell_word, visible};
 use crate::workspace::Contents;
@@ -247,10 +247,10 @@ pub(super) struct RequestedBlocks<'a> {
 impl<'a> RequestedBlocks<'a> {
     pub(super) fn new(
         session: &'a Session,
-        requested: &'a [Result<Contents, Failure>],
+        files: &'a Files,
         redaction: &mut Redaction<'a>,
     ) -> Self {
-        let files = || requested.iter().flatten();
+        let files = || files.requested.iter().flatten();
         let mut blocks: Vec<Block<'a>> = Vec::new();
         let answers = files().map(|file| {
             // A whole file answers all requests for its lines, except for numbered ones.
@@ -329,7 +329,6 @@ pub(super) fn render_offered(shown: &[&Block<'_>], listed: usize) -> String {
 mod tests {
     use super::*;
     use crate::config::Secrets;
-    use crate::outbox::Files;
     use crate::protocol::RelPath;
 
     fn lines(first: usize, last: usize, total: usize) -> Lines {

@@ -11,7 +11,7 @@ use crate::protocol::operations::{
     self, Encoding, ErrorCategory, ErrorEvent, Event, EventsMessage, Status, UtcTime, Version,
     approval_required, events_of, status_of, user_message,
 };
-use crate::protocol::{Detail, Failure, FileVersion, Outcome, Warning, WarningKind};
+use crate::protocol::{Detail, Failure, FileVersion, Lines, Outcome, Warning, WarningKind};
 use crate::session::Session;
 use crate::text::byte_count;
 use crate::workspace::edit::count_lines;
@@ -43,8 +43,7 @@ pub fn waiting(session: &Session) -> Option<EventsMessage> {
     let mut events: Vec<Event> = outcomes.flat_map(|outcome| events_of(outcome, &now)).collect();
     let (asked, at) = (&question.ask, utc(question.at));
     events.push(approval_required(step, &question.id, &asked.reason, &asked.policy, at));
-    let run_id = run_id(session, session.sequence);
-    let status = Status::AwaitingApproval;
+    let (run_id, status) = (run_id(session, session.sequence), Status::AwaitingApproval);
     Some(EventsMessage { protocol_version: Version, run_id, status, events })
 }
 
@@ -95,7 +94,7 @@ fn shortened(session: &Session, outcome: &Outcome, limits: &Limits) -> Outcome {
     let Detail::Read { path, content, encoding, size } = &mut outcome.detail else {
         return outcome;
     };
-    let end = shown_of(content, *encoding, limits.each).len();
+    let (end, lines) = shown_within(content, *encoding, limits.each);
     if end == content.len() {
         return outcome;
     }
@@ -108,7 +107,6 @@ fn shortened(session: &Session, outcome: &Outcome, limits: &Limits) -> Outcome {
         outcome.detail = Failure::execution(reason).into();
         return outcome;
     }
-    let lines = lines_shown(1, content, end, count_lines(content.as_bytes()));
     let rest = left_out(session.dialect, path, &lines, &content[..end], Some(lines.total));
     let message = format!("'{path}' is given in part: {}", rest.unwrap_or_default());
     content.truncate(end);
@@ -116,21 +114,21 @@ fn shortened(session: &Session, outcome: &Outcome, limits: &Limits) -> Outcome {
     outcome
 }
 
-/// The part of a file that is shown within a limit. Encoded content is shown whole or not at all.
-fn shown_of(content: &str, encoding: Encoding, limit: usize) -> &str {
-    match encoding {
-        Encoding::Utf8 => contents_within(content, limit),
-        Encoding::Base64 if content.len() <= limit => content,
-        Encoding::Base64 => "",
-    }
+/// How many bytes of a file are shown within a limit, and its lines. Encoded content is shown whole or not at all.
+fn shown_within(content: &str, encoding: Encoding, limit: usize) -> (usize, Lines) {
+    let end = match encoding {
+        Encoding::Utf8 => contents_within(content, limit).len(),
+        Encoding::Base64 if content.len() <= limit => content.len(),
+        Encoding::Base64 => 0,
+    };
+    (end, lines_shown(1, content, end, count_lines(content.as_bytes())))
 }
 
 /// What the model sees of a file in events that contain `limit` characters of it.
 pub(super) fn shown(outcome: &Outcome, limit: usize) -> Option<Shown> {
     let Detail::Read { path, content, encoding, .. } = &outcome.detail else { return None };
     let version = encoding.decode(content).ok().map(|bytes| FileVersion::whole(&bytes));
-    let end = shown_of(content, *encoding, limit).len();
-    let lines = lines_shown(1, content, end, count_lines(content.as_bytes()));
+    let (_, lines) = shown_within(content, *encoding, limit);
     Some(Shown::new(path, &lines, version))
 }
 

@@ -73,11 +73,11 @@ pub fn render(
     files: &Files,
 ) -> RenderedOutbox {
     let mut redaction = Redaction::new(files, &environment.secrets);
-    let requested = RequestedBlocks::new(session, &files.requested, &mut redaction);
+    let requested = RequestedBlocks::new(session, files, &mut redaction);
     let offered = files.offered.files.iter();
     let offered = offered.map(|file| Block::new(session, file, &mut redaction)).collect();
     redaction.note_words(session);
-    let mut outcomes = redaction.results(session, &files.requested);
+    let mut outcomes = redaction.results(session, files);
     let mut events = None;
     if session.dialect == Dialect::Operations {
         events = Some(events::of_results(session, &outcomes));

@@ -83,7 +83,7 @@ pub fn withheld(files: &Files, secrets: &Secrets) -> Vec<String> {
 
 /// The newest results of a session as [`events`], without secrets.
 pub fn screened_events(session: &Session, secrets: &Secrets, files: &Files) -> EventsMessage {
-    let results = Redaction::new(files, secrets).results(session, &files.requested);
+    let results = Redaction::new(files, secrets).results(session, files);
     events::of_results(session, &results)
 }
 

@@ -70,8 +70,7 @@ impl FromStr for PartNumber {
     }
 }
 
-/// Returns the requested part of an outbox. Without a number of parts, each has at most `limit` characters, including
-/// its own lines.
+/// Returns a part of an outbox. Without a number of parts, each has at most `limit` characters with its own lines.
 ///
 /// # Errors
 /// The part does not exist, or the outbox cannot be split like that.

@@ -133,14 +133,10 @@ impl<'a> Redaction<'a> {
     }
 
     /// The newest results of a session, among them why requested files cannot be shown.
-    pub(super) fn results(
-        &mut self,
-        session: &Session,
-        requested: &[Result<Contents, Failure>],
-    ) -> Vec<Outcome> {
+    pub(super) fn results(&mut self, session: &Session, files: &Files) -> Vec<Outcome> {
         let mut results = session.last_results.clone();
         let is_read = |outcome: &&mut Outcome| matches!(outcome.detail, Detail::ReadLater { .. });
-        for (outcome, file) in results.iter_mut().filter(is_read).zip(requested) {
+        for (outcome, file) in results.iter_mut().filter(is_read).zip(&files.requested) {
             if let Err(failure) = file {
                 outcome.detail = failure.clone().into();
             }
@@ -345,7 +341,7 @@ mod tests {
                     at: None,
                 }];
                 let mut redaction = Redaction::new(&files, &Secrets::default());
-                let shown = redaction.results(&session, &[]);
+                let shown = redaction.results(&session, &files);
                 let Detail::Found { hits: shown, .. } = &shown[0].detail else { panic!() };
                 let first = line.chars().position(|c| c == 'K').unwrap() - 1;
                 let has_one = line.matches(&key).count() == 1;

@@ -103,10 +103,8 @@ pub(super) fn prompt(material: &Material<'_>) -> String {
 /// If the newest reply was cut off: what to send again.
 fn describe_cut_off(results: &[Outcome]) -> String {
     let Some(block) = results.iter().position(Outcome::is_cut_off) else { return String::new() };
-    let corrected = match results[..block].iter().all(Outcome::success) {
-        true => "",
-        false => "corrected versions of the blocks that failed, then ",
-    };
+    let failed = !results[..block].iter().all(Outcome::success);
+    let corrected = if failed { "corrected versions of the blocks that failed, then " } else { "" };
     let (number, line) = (block + 1, results[block].line);
     format!(
         "Your reply could not be read to its end. Send {corrected}everything from block {number} (line {line} of your reply) on, and nothing else.\n"
