@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use deaddrop::clock::Timestamp;
-use deaddrop::outbox::{Environment, Files, Requested, render};
+use deaddrop::outbox::{Environment, Files, render};
 use deaddrop::protocol::RelPath;
 use deaddrop::session::Session;
 use deaddrop::workspace::Workspace;
@@ -97,7 +97,7 @@ fn render_with_contents(bencher: divan::Bencher) {
     let session = Session::new("a1b2c3d4".into(), "A task", vec![], Timestamp::now());
     let path = RelPath::parse("a.rs").unwrap();
     let contents = workspace.read(&path, 1 << 20);
-    let files = Files { requested: vec![Requested { contents }], ..Files::default() };
+    let files = Files { requested: vec![contents], ..Files::default() };
     let walk = workspace.walk().unwrap();
     bencher.bench(|| render(&session, &environment(), &walk, divan::black_box(&files)));
 }

@@ -10,13 +10,12 @@
 //! | [`runner`] | a shell command → how it went; the helper that holds its processes together |
 //! | [`client`] | asks an agent elsewhere, over JSON-RPC |
 //! | [`clipboard`] | puts a text on the clipboard so that it stays there, and reads what is there |
-//! | [`policy`] | what may be done, denied or asked about (PURE) |
-//! | [`machine`] | what this machine is |
+//! | [`policy`] [`machine`] | what may be done, denied or asked about (PURE); what this machine is |
 //! | [`session`] | where a conversation stands, and its file |
 //! | [`place`] | where operations happen: here, in a guest, or only in the mind |
 //! | [`admission`] | whether a reply is accepted |
 //! | [`turn`] | one reply: steps → outcomes |
-//! | [`inbox`] [`outbox`] [`watch`] | replies in, the next text out (PURE), wake-ups |
+//! | [`inbox`] [`outbox`] [`context`] [`watch`] | replies in, the next text out (PURE), the files that it is about (PURE), wake-ups |
 //! | [`base`] | an opened base directory: one reply from steps to the next outbox |
 //! | [`control`] [`space`] | wishes of a person, done here or handed to the process that serves; of another program |
 //! | [`daemon`] | one turn after another |
@@ -34,6 +33,7 @@ pub mod client;
 pub mod clipboard;
 pub mod clock;
 pub mod config;
+pub mod context;
 pub mod control;
 pub mod daemon;
 pub mod error;

@@ -7,8 +7,9 @@ use std::time::Duration;
 use super::Base;
 use crate::admission;
 use crate::config::{Config, Policy};
+use crate::context;
 use crate::error::Result;
-use crate::outbox::{self, Files, Requested};
+use crate::outbox::Files;
 use crate::place::{Guest, Terms};
 use crate::program::Programs;
 use crate::protocol::jsonrpc::About;
@@ -95,9 +96,9 @@ impl Base {
             if let Some(part) = contents.as_ref().ok().filter(|contents| contents.lines.is_some()) {
                 self.add_whole(&mut wholes, &part.path)?;
             }
-            requested.push(Requested { contents });
+            requested.push(contents);
         }
-        for path in outbox::files_with_lines(session) {
+        for path in context::files_with_lines(session) {
             self.add_whole(&mut wholes, &path)?;
         }
         let mut walk = walk.map_or_else(|| self.walk(), Ok)?;
@@ -106,7 +107,7 @@ impl Base {
         }
         self.list_touched(session, &mut walk)?;
         let offered = self.offered(session, &walk)?;
-        let shows = outbox::shows_contents(session);
+        let shows = context::shows_contents(session);
         let mut secrets = Vec::new();
         if shows {
             secrets = self.secrets(&walk)?;
@@ -148,7 +149,7 @@ impl Base {
 
     /// Has the newest results' files listed also among build products that are ignored.
     fn list_touched(&self, session: &Session, walk: &mut Walk) -> Result<()> {
-        for path in outbox::newest(session) {
+        for path in context::newest(session) {
             if !is_ignored_product_file(walk, path) {
                 continue;
             }

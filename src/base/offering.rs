@@ -1,8 +1,9 @@
 //! The contents that a first outbox shows unasked: chosen by name and size, and read here.
 
 use super::Base;
+use crate::context;
 use crate::error::{Error, Result};
-use crate::outbox::{self, Offered};
+use crate::outbox::Offered;
 use crate::policy::{self, Access, Decision};
 use crate::protocol::RelPath;
 use crate::secrets::Redactor;
@@ -16,9 +17,9 @@ const BYTES_PER_TOKEN: u64 = 6;
 
 impl Base {
     /// What the newest outbox of a session may show unasked: nothing but in its first.
-    pub(super) fn offered(&self, session: &Session, walk: &Walk) -> Result<Option<Offered>> {
+    pub(super) fn offered(&self, session: &Session, walk: &Walk) -> Result<Offered> {
         let Some(offer) = session.offer.as_ref().filter(|_| session.sequence == 1) else {
-            return Ok(None);
+            return Ok(Offered::default());
         };
         let policy = self.policy_of(session)?;
         let may_read = |path: &RelPath, size: u64| {
@@ -28,17 +29,11 @@ impl Base {
         let picture = Picture::of(walk, &[]);
         let besides = self.besides(offer, &picture)?;
         let besides = || besides.iter().map(|(path, size)| (path.as_str(), *size));
-        let mut offered = Offered {
-            listed: listed(&picture).count() + besides().count(),
-            empty: picture
-                .files()
-                .filter(|file| file.kind == EntryKind::File && file.size == 0)
-                .count(),
-            ..Offered::default()
-        };
+        let mut offered =
+            Offered { listed: listed(&picture).count() + besides().count(), ..Offered::default() };
         // Half of the room is the most that is shown of what nobody named.
         let all = listed(&picture).chain(besides());
-        for file in outbox::candidates(all, &session.task, offer, room / 2) {
+        for file in context::candidates(all, &session.task, offer, room / 2) {
             let Some(less) = room.checked_sub(file.size) else { continue };
             let Ok(path) = RelPath::parse(file.path) else { continue };
             // What a reply may not read is not shown unasked either, nor what has a secret for a name,
@@ -55,13 +50,13 @@ impl Base {
             }
             if contents.is_text() {
                 room = less;
-                offered.included += usize::from(file.included.is_some());
+                offered.included += usize::from(file.included);
                 offered.files.push(contents);
             } else {
-                offered.not_text += 1;
+                offered.listed -= 1;
             }
         }
-        Ok(Some(offered))
+        Ok(offered)
     }
 
     /// The files that the person named by their whole paths and that are not listed, such as ignored
@@ -77,8 +72,8 @@ impl Base {
             }
             // As a pattern it may mean other files than the one of that name.
             let only = Offer { include: vec![pattern.clone()] };
-            let mut itself = outbox::candidates(std::iter::once((path.as_str(), 1)), "", &only, 0);
-            itself.retain(|file| file.included.is_some());
+            let mut itself = context::candidates(std::iter::once((path.as_str(), 1)), "", &only, 0);
+            itself.retain(|file| file.included);
             if itself.is_empty() {
                 continue;
             }
@@ -98,8 +93,8 @@ impl Base {
         let picture = Picture::of(walk, &[]);
         for pattern in &offer.include {
             let only = Offer { include: vec![pattern.clone()] };
-            let found = outbox::candidates(listed(&picture), "", &only, 0);
-            let is_listed = found.iter().any(|file| file.included.is_some());
+            let found = context::candidates(listed(&picture), "", &only, 0);
+            let is_listed = found.iter().any(|file| file.included);
             if !is_listed && self.besides(&only, &picture)?.is_empty() {
                 return Err(Error::usage(format!(
                     "--include '{pattern}' names no file that is listed; it is written as in a .gitignore, and what is ignored there is not listed; name an ignored file by its exact path from the workspace's root"

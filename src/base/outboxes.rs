@@ -118,21 +118,21 @@ impl Base {
 
     /// Notes in a session what its newest outbox shows and what it does not, and how much it is. Returns
     /// its text.
-    pub(super) fn note_shown(session: &mut Session, rendered: outbox::Rendered) -> String {
+    pub(super) fn note_shown(session: &mut Session, rendered: outbox::RenderedOutbox) -> String {
         (session.withheld, session.tokens) = (rendered.withheld, Some(rendered.tokens));
         if !rendered.excerpts {
             session.seen.forget_excerpts(&session.last_results);
         }
         // What is known of the lines around those that were withheld is noted anew with what is shown.
         rendered.withheld_from.iter().for_each(|path| session.seen.forget_newer(path));
-        for outbox::Shown { path, seen, lines, .. } in rendered.search_lines {
-            seen.into_iter().for_each(|seen| session.seen.record_search(&path, seen, &lines));
+        for outbox::Shown { path, version, lines, .. } in rendered.search_lines {
+            version.into_iter().for_each(|now| session.seen.record_search(&path, now, &lines));
         }
-        for outbox::Shown { path, whole, lines, seen } in rendered.shown {
+        for outbox::Shown { path, whole, lines, version } in rendered.shown {
             // A part of which the whole is not known tells nothing of how that is now.
-            match seen {
-                Some(seen) if whole => session.seen.record(path, seen),
-                Some(seen) if !lines.is_empty() => session.seen.record_lines(&path, seen, &lines),
+            match version {
+                Some(now) if whole => session.seen.record(path, now),
+                Some(now) if !lines.is_empty() => session.seen.record_lines(&path, now, &lines),
                 _ => {}
             }
         }
@@ -181,7 +181,11 @@ impl Base {
 
     /// The newest outbox of a session, as the workspace is now; `walk` is what was found there, if
     /// somebody has just looked.
-    pub(super) fn render(&self, session: &Session, walk: Option<Walk>) -> Result<outbox::Rendered> {
+    pub(super) fn render(
+        &self,
+        session: &Session,
+        walk: Option<Walk>,
+    ) -> Result<outbox::RenderedOutbox> {
         let (walk, files) = self.files(session, walk)?;
         let rendered = outbox::render(session, &self.environment(session)?, &walk, &files);
         if let Some(events) = &rendered.events {

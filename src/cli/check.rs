@@ -14,7 +14,7 @@ use crate::base;
 use crate::config::{Mode, SESSION_POLICY};
 use crate::control;
 use crate::error::{Error, Result};
-use crate::outbox::{self, Files, Requested};
+use crate::outbox::{self, Files};
 use crate::place::{Place, Preview, Rewritten, Unseen};
 use crate::protocol::{
     Detail, Dialect, Kind, Outcome, ParsedReply, Part, Reply, Step, WarningKind, code,
@@ -289,7 +289,7 @@ fn requested(outcomes: &[Outcome], place: &dyn Place) -> Result<Files> {
         if is_part && files.wholes.iter().all(|whole| whole.path != *path) {
             files.wholes.extend(place.read(path, Part::default())?);
         }
-        files.requested.push(Requested { contents });
+        files.requested.push(contents);
     }
     Ok(files)
 }

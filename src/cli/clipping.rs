@@ -43,7 +43,7 @@ pub(super) struct Copy {
     /// Only part K, for chats that take no more than so many characters (--part-characters); or part
     /// K of N about equal ones
     #[arg(long, value_name = "K[/N]")]
-    part: Option<parts::Asked>,
+    part: Option<parts::PartNumber>,
 }
 
 #[derive(Debug, Args)]
@@ -237,7 +237,7 @@ enum Put {
     /// All of it, once its path was printed.
     Again,
     /// A part; `named`: whether the session was.
-    Part { asked: parts::Asked, named: bool },
+    Part { asked: parts::PartNumber, named: bool },
 }
 
 /// Puts an outbox of a session on the clipboard, or a part of it, and says what is next.
@@ -248,8 +248,8 @@ fn put(context: &Context, session: &Session, sequence: u32, how: &Put) -> Result
         Put::Part { asked, named } => Some((*asked, *named)),
         Put::Whole | Put::Again => None,
     };
-    let parts::Part { text, part, of } = match asked {
-        None => parts::Part { text: whole, part: 1, of: 1 },
+    let parts::OutboxPart { text, part, of } = match asked {
+        None => parts::OutboxPart { text: whole, part: 1, of: 1 },
         Some((asked, _)) => show::cut(context, &whole, asked)?,
     };
     let done = clipboard::copy(&text, &Surroundings::here(Programs::of(&context.config)));

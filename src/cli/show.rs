@@ -11,7 +11,7 @@ use super::sessions::named_or_newest;
 use super::{Context, question, talk};
 use crate::atomic;
 use crate::error::{Error, Result};
-use crate::outbox::parts;
+use crate::outbox::parts::{self, OutboxPart, PartNumber};
 use crate::session::outbox_name;
 use crate::text::count;
 use crate::tokens;
@@ -35,7 +35,7 @@ pub(super) struct Show {
     /// Only part K, for chats that take no more than so many characters (--part-characters); or part
     /// K of N about equal ones
     #[arg(long, value_name = "K[/N]")]
-    part: Option<parts::Asked>,
+    part: Option<PartNumber>,
 }
 
 pub(super) fn show(context: &Context, arguments: &Show) -> Result<ExitCode> {
@@ -86,9 +86,9 @@ fn as_text(path: &Path, outbox: Vec<u8>) -> Result<String> {
 }
 
 /// The part of an outbox that is asked for; says how many there are.
-fn part(context: &Context, path: &Path, outbox: Vec<u8>, asked: parts::Asked) -> Result<String> {
+fn part(context: &Context, path: &Path, outbox: Vec<u8>, asked: PartNumber) -> Result<String> {
     let outbox = as_text(path, outbox)?;
-    let parts::Part { text, part, of } = cut(context, &outbox, asked)?;
+    let OutboxPart { text, part, of } = cut(context, &outbox, asked)?;
     let characters = count(parts::length(&text), "character");
     context.talk.say(&match of {
         1 => format!("All of the outbox, {characters}: it needs no parts."),
@@ -98,7 +98,7 @@ fn part(context: &Context, path: &Path, outbox: Vec<u8>, asked: parts::Asked) ->
 }
 
 /// The part of an outbox that is asked for.
-pub(super) fn cut(context: &Context, outbox: &str, asked: parts::Asked) -> Result<parts::Part> {
+pub(super) fn cut(context: &Context, outbox: &str, asked: PartNumber) -> Result<OutboxPart> {
     parts::part(outbox, asked, context.config.part_characters)
         .map_err(|e| Error::usage(format!("--part: {e}")))
 }

@@ -1,7 +1,5 @@
 //! Shortens texts to the room that is left. Room is measured in tokens, limits in characters. Pure.
 
-use std::collections::HashSet;
-
 use crate::text::count;
 
 /// How many lines the suggested command shows of the rest of a file.
@@ -11,24 +9,26 @@ pub(super) const BEGINNING: usize = 4_000;
 const LEAST: usize = 100;
 /// The first limit that is tried. It is doubled as long as the text fits.
 const FIRST_LIMIT: usize = 16;
-/// The greatest limit that is tried.
-const LARGEST_TEXT: usize = 1 << 26;
-/// How often the interval between a limit that fits and one that does not is halved.
-const STEPS: usize = 5;
+/// How often the interval between a limit that fits and one that does not is halved, where trying a limit is slow.
+pub(super) const STEPS: usize = 5;
 
 /// Counts the tokens of a text.
 pub(super) type Measure = fn(&str) -> usize;
 
-/// Finds the greatest limit up to `most` that fits, or one slightly below. Returns None if even 0 does not fit.
-pub(super) fn greatest(most: usize, mut fits: impl FnMut(usize) -> bool) -> Option<usize> {
-    if !fits(0) {
-        return None;
+/// Finds the greatest limit up to `most` that fits, or one slightly below after few steps; None if not even 0 fits.
+pub(super) fn greatest(
+    most: usize,
+    steps: usize,
+    mut fits: impl FnMut(usize) -> bool,
+) -> Option<usize> {
+    if fits(most) {
+        return Some(most);
     }
     let (mut low, mut high) = (0, most.min(FIRST_LIMIT));
-    while low < most && fits(high) {
-        (low, high) = (high, most.min(high * 2));
+    while high < most && fits(high) {
+        (low, high) = (high, most.min(high.saturating_mul(2)));
     }
-    for _ in 0..STEPS {
+    for _ in 0..steps {
         let middle = low.midpoint(high);
         if middle > low && fits(middle) {
             low = middle;
@@ -36,33 +36,25 @@ pub(super) fn greatest(most: usize, mut fits: impl FnMut(usize) -> bool) -> Opti
             high = middle;
         }
     }
-    Some(low)
-}
-
-/// Finds the greatest limit with which `render` gives at most `room` tokens.
-pub(super) fn greatest_limit(
-    room: usize,
-    measure: Measure,
-    mut render: impl FnMut(usize) -> String,
-) -> Option<usize> {
-    greatest(LARGEST_TEXT, |limit| measure(&render(limit)) <= room)
+    (low > 0 || fits(0)).then_some(low)
 }
 
 /// Keeps at most `most` of these results, each with whether it is a success; failures take precedence. Returns them in
 /// their order, and how many failures and successes are left out.
 pub(super) fn keep<T>(results: Vec<(bool, T)>, most: usize) -> (Vec<T>, [usize; 2]) {
-    let mut order: Vec<usize> = (0..results.len()).collect();
-    order.sort_by_key(|&n| results[n].0);
-    let kept: HashSet<usize> = order.into_iter().take(most).collect();
-    let (mut shown, mut left_out) = (Vec::new(), [0, 0]);
-    for (n, (success, result)) in results.into_iter().enumerate() {
-        if kept.contains(&n) {
-            shown.push(result);
-        } else {
-            left_out[usize::from(success)] += 1;
+    let failures = results.iter().filter(|(success, _)| !success).count();
+    let mut room = [most, most.saturating_sub(failures)];
+    let mut left_out = [0, 0];
+    let kept = results.into_iter().filter_map(|(success, result)| {
+        let kind = usize::from(success);
+        if room[kind] == 0 {
+            left_out[kind] += 1;
+            return None;
         }
-    }
-    (shown, left_out)
+        room[kind] -= 1;
+        Some(result)
+    });
+    (kept.collect(), left_out)
 }
 
 /// The first whole lines of `text` that have at most `limit` characters (not counting the last line feed), or the
@@ -84,18 +76,11 @@ pub(super) fn contents_within(text: &str, limit: usize) -> &str {
     if limit < LEAST { "" } else { beginning(shown, BEGINNING) }
 }
 
-/// The first `limit` characters of a text, and how many follow; None if none do.
-pub(super) fn cut(text: &str, limit: usize) -> Option<(&str, usize)> {
-    let (at, _) = text.char_indices().nth(limit)?;
-    Some((&text[..at], text[at..].chars().count()))
-}
-
-/// A line, shortened to `limit` characters with a note that says so.
-pub(super) fn clipped(line: &str, limit: usize) -> String {
-    match cut(line, limit) {
-        None => line.to_owned(),
-        Some((first, more)) => format!("{first}… ({} left out)", count(more, "more character")),
-    }
+/// A text, shortened to `limit` characters with a note that says so.
+pub(super) fn clipped(text: &str, limit: usize) -> String {
+    let Some((at, _)) = text.char_indices().nth(limit) else { return text.to_owned() };
+    let (first, rest) = text.split_at(at);
+    format!("{first}… ({} left out)", count(rest.chars().count(), "more character"))
 }
 
 /// The first whole lines of `text` that have at most `limit` characters, and a line that counts the others, if that
@@ -115,6 +100,8 @@ mod tests {
 
     use super::*;
 
+    const LARGEST_TEXT: usize = 1 << 26;
+
     #[test]
     fn failures_are_kept_before_successes() {
         let results = [(true, 5), (false, 6), (false, 90), (false, 7), (true, 1)];
@@ -131,10 +118,9 @@ mod tests {
         let renders = Cell::new(0);
         let greatest = |room, render: &dyn Fn(usize) -> String| {
             renders.set(0);
-            let count = |text: &str| text.split_whitespace().count();
-            let found = greatest_limit(room, count, |limit| {
+            let found = greatest(LARGEST_TEXT, STEPS, |limit| {
                 renders.set(renders.get() + 1);
-                render(limit)
+                render(limit).split_whitespace().count() <= room
             });
             let doubled = (LARGEST_TEXT / FIRST_LIMIT).ilog2() as usize + 1;
             assert!(renders.get() <= 1 + doubled + STEPS, "{room}: {} renders", renders.get());

@@ -11,25 +11,18 @@
 //! shown, with a command that shows more of it: requesting it again would not help.
 
 use std::borrow::Cow;
-use std::rc::Rc;
 
 use memchr::memmem;
 
-use super::Shown;
 use super::boundaries::boundary;
-use super::budget::{BEGINNING, Measure, NEXT_LINES, contents_within, greatest_limit};
-use crate::protocol::{self, Dialect, Failure, FailureKind, Lines};
+use super::budget::{BEGINNING, Measure, NEXT_LINES, contents_within};
+use super::redaction::Redaction;
+use super::{Files, Shown};
+use crate::protocol::{Dialect, FileVersion, Lines};
 use crate::session::Session;
-use crate::text::{byte_count, count, is_hazard, shell_word, visible, visible_line};
+use crate::text::{byte_count, count, is_hazard, shell_word, visible};
 use crate::workspace::Contents;
 use crate::workspace::edit::count_lines;
-
-/// A file that the model asked for, and what was found.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Requested {
-    /// The file, or its beginning, or why there is nothing.
-    pub contents: Result<Contents, Failure>,
-}
 
 /// Files that the first outbox may show, read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -38,12 +31,8 @@ pub struct Offered {
     pub files: Vec<Contents>,
     /// How many of them, the first, the person named: these may take all the room there is.
     pub included: usize,
-    /// How many files were looked at and are not text.
-    pub not_text: usize,
-    /// How many files of the workspace's listing are not empty.
+    /// How many files of the workspace are not empty, and not known to be something else than text.
     pub listed: usize,
-    /// How many are empty.
-    pub empty: usize,
 }
 
 /// `lines 3-9 of 120`
@@ -55,17 +44,6 @@ fn range(lines: &Lines) -> String {
         (first, last) if first == last => format!("line {first} of {total}"),
         (first, last) => format!("lines {first}-{last} of {total}"),
     }
-}
-
-/// A command that shows more of a long line, after its first `shown` characters.
-pub(super) fn rest_of_line(path: &str, line: usize, shown: usize) -> String {
-    let path = shell_word(path);
-    format!("sed -n '{line}p' {path} | cut -c{}-{}", shown + 1, shown + BEGINNING)
-}
-
-/// A command that shows lines of a file.
-pub(super) fn print_lines(path: &str, first: usize, last: usize) -> String {
-    format!("sed -n '{first},{last}p' {}", shell_word(path))
 }
 
 /// The text with line numbers, if they were requested.
@@ -86,353 +64,272 @@ pub(super) fn whole_lines(contents: &Contents) -> &[u8] {
     memchr::memrchr(b'\n', bytes).map_or(b"", |n| &bytes[..=n])
 }
 
+/// The lines from line `first` on that are in the first `end` bytes of `text`, of a file with `total` lines.
+pub(super) fn lines_shown(first: usize, text: &str, end: usize, total: usize) -> Lines {
+    let (shown, cut) = (&text[..end], end < text.len());
+    let last = (first + count_lines(shown.as_bytes())).saturating_sub(1);
+    let within_line = cut && !(shown.is_empty() || shown.ends_with('\n'));
+    Lines { first, last, total, cut, within_line, ..Lines::default() }
+}
+
 /// Which lines were read.
 fn lines_read(contents: &Contents) -> Lines {
     contents.lines.unwrap_or_else(|| {
         let read = whole_lines(contents);
         let last = count_lines(read);
         let cut = read.len() as u64 != contents.size;
-        let (within_line, length, numbered) = (false, None, false);
-        Lines { first: 1, last, total: last, uncounted: cut, cut, within_line, length, numbered }
+        Lines { first: 1, last, total: last, uncounted: cut, cut, ..Lines::default() }
     })
 }
 
-/// Notes on the form of a file. The first one applies only if it is shown to its end.
-fn notes(contents: &Contents) -> [&'static str; 4] {
-    let read = whole_lines(contents);
-    let text = String::from_utf8_lossy(read);
-    let note = |holds, note| if holds { note } else { "" };
-    let is_crlf = memmem::find(read, b"\r\n").is_some();
-    let has_hazards = text.replace("\r\n", "\n").chars().any(is_hazard);
-    [
-        note(!read.is_empty() && !read.ends_with(b"\n"), "; its last line has no newline"),
-        note(is_crlf, "; its lines end in CRLF"),
-        note(matches!(text, Cow::Owned(_)), "; it is not UTF-8; what is not shows as U+FFFD"),
-        note(has_hazards, "; control and invisible characters show as ␛ or <U+202E>"),
-    ]
+/// What is left out of a file after these lines, which `shown` contains, and how to see it; `end` is the last line that
+/// is left out, if it is known. None if nothing is left out.
+pub(super) fn left_out(
+    dialect: Dialect,
+    path: &str,
+    lines: &Lines,
+    shown: &str,
+    end: Option<usize>,
+) -> Option<String> {
+    let Lines { last, total, uncounted, cut, within_line, .. } = *lines;
+    let (next, word) = (last + 1, shell_word(path));
+    let (run, search) = match dialect {
+        Dialect::Tags => ("RUN_COMMAND", "SEARCH"),
+        Dialect::Operations => ("shell", "shell with grep -o"),
+    };
+    let mut left_out = Vec::new();
+    if within_line {
+        let shown = last_line_length(shown, lines);
+        let (from, to) = (shown + 1, shown + BEGINNING);
+        left_out.push(format!(
+            "the rest of line {last} is left out, as the line is too long to be shown whole: {search} finds text in it, and {run} with sed -n '{last}p' {word} | cut -c{from}-{to} shows more of it"
+        ));
+    }
+    if cut && (!within_line || last < total || uncounted) {
+        let what = match end {
+            None => format!("line {next} and all after it are"),
+            Some(end) if end == next => format!("line {next} is"),
+            Some(end) => format!("lines {next}-{end} are"),
+        };
+        let how = if dialect == Dialect::Operations || path.contains('"') {
+            // READ_FILE cannot name such a path.
+            let to = (last + NEXT_LINES).min(end.unwrap_or(usize::MAX));
+            format!("{run} with sed -n '{next},{to}p' {word} shows more")
+        } else {
+            format!("[READ_FILE path=\"{path}\" start_line=\"{next}\"] shows them")
+        };
+        left_out.push(format!("{what} left out for room: {how}"));
+    }
+    (!left_out.is_empty()).then(|| left_out.join("; "))
 }
 
-/// A file, or the beginning of it.
-#[derive(Clone)]
+/// A file that is shown in full or, within a limit of characters, as far as its whole lines go.
 pub(super) struct Block<'a> {
     session: &'a Session,
     contents: &'a Contents,
     /// The lines that were read.
     read: Lines,
-    notes: [&'static str; 4],
+    /// Notes on the form of the text.
+    notes: String,
     /// The visible form of what was read, without secrets.
-    text: Rc<str>,
-    /// How many bytes of the text are shown.
-    end: usize,
+    text: String,
 }
 
 impl<'a> Block<'a> {
-    /// A whole file; `text` is its content without secrets.
-    pub(super) fn new(session: &'a Session, contents: &'a Contents, text: &str) -> Self {
-        let read = lines_read(contents);
-        let text: Rc<str> = numbered(visible(text), &read).into();
-        Self { session, contents, read, notes: notes(contents), end: text.len(), text }
+    pub(super) fn new(
+        session: &'a Session,
+        contents: &'a Contents,
+        redaction: &mut Redaction<'a>,
+    ) -> Self {
+        let bytes = whole_lines(contents);
+        let original = String::from_utf8_lossy(bytes);
+        let is_crlf = memmem::find(bytes, b"\r\n").is_some();
+        let has_hazards = original.replace("\r\n", "\n").chars().any(is_hazard);
+        let notes = [
+            (is_crlf, "; its lines end in CRLF"),
+            (matches!(original, Cow::Owned(_)), "; it is not UTF-8: invalid bytes show as U+FFFD"),
+            (has_hazards, "; control and invisible characters show as ␛ or <U+202E>"),
+        ];
+        let notes = notes.into_iter().filter_map(|(applies, note)| applies.then_some(note));
+        let (notes, read) = (notes.collect(), lines_read(contents));
+        let text = redaction.text(contents);
+        let text = numbered(visible(&text), &read).into_owned();
+        Self { session, contents, read, notes, text }
     }
 
-    fn shown_text(&self) -> &str {
-        &self.text[..self.end]
-    }
-
-    /// Shortens the text to `limit` characters.
-    fn cut(&mut self, limit: usize) {
-        self.end = contents_within(&self.text, limit).len();
-    }
-
-    fn is_visible(&self) -> bool {
-        self.end > 0 || self.text.is_empty()
-    }
-
-    /// The lines that are shown, the last one perhaps in part.
-    fn lines(&self) -> Lines {
-        if self.end == self.text.len() {
-            return self.read;
-        }
-        let (shown, bytes) = (self.shown_text(), &self.contents.bytes);
-        let last = (self.read.first + count_lines(shown.as_bytes())).saturating_sub(1);
-        let within_line = !shown.is_empty() && !shown.ends_with('\n');
-        let length = if self.read.within_line {
-            self.read.length
+    /// What is shown within `limit` characters, and its lines; None if that is nothing.
+    fn shown_within(&self, limit: usize) -> Option<(&str, Lines)> {
+        let shown = contents_within(&self.text, limit);
+        let Lines { first, total, uncounted, length, numbered, .. } = self.read;
+        let lines = if shown.len() == self.text.len() {
+            self.read
         } else {
-            Some(memchr::memchr(b'\n', bytes).unwrap_or(bytes.len()) as u64)
+            let lines = lines_shown(first, &self.text, shown.len(), total);
+            Lines { uncounted, length, numbered, ..lines }
         };
-        Lines { last, cut: true, within_line, length, ..self.read }
-    }
-
-    /// How many characters of the last line are shown.
-    fn shown_of_line(&self) -> usize {
-        let line = self.shown_text().rsplit('\n').next().unwrap_or_default();
-        let number = line.find("| ").filter(|_| self.read.numbered).map_or(0, |at| at + 2);
-        line[number..].chars().count()
+        (!shown.is_empty() || self.text.is_empty()).then_some((shown, lines))
     }
 
     /// The block, and the line that says what is left out; empty if nothing is shown.
-    fn render(&self) -> String {
-        if !self.is_visible() {
-            return String::new();
-        }
-        let text = self.shown_text();
+    fn render(&self, limit: usize) -> String {
+        let Some((text, lines)) = self.shown_within(limit) else { return String::new() };
         let mut mark = self.contents.path.to_string();
         if self.contents.lines.is_some() {
-            mark.push_str(&format!(" ({})", range(&self.lines())));
+            mark.push_str(&format!(" ({})", range(&lines)));
         }
         if let Some(word) = boundary(self.session, &mark, text) {
             mark.push_str(&format!(" (boundary {word})"));
         }
         let newline = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
-        let rest = self.rest().map(|rest| format!("... {rest}\n")).unwrap_or_default();
+        let path = self.contents.path.as_str();
+        let end = (!self.read.cut).then_some(self.read.last);
+        let rest = left_out(self.session.dialect, path, &lines, text, end);
+        let rest = rest.map(|rest| format!("... {rest}\n")).unwrap_or_default();
         format!("--- {mark} ---\n{text}{newline}--- end {mark} ---\n{rest}")
     }
 
-    /// What is left out, and how to ask for it; None if nothing is.
-    fn rest(&self) -> Option<String> {
-        let Lines { last, total, uncounted, cut, within_line, .. } = self.lines();
-        let (path, next) = (self.contents.path.as_str(), last + 1);
-        let mut rest = Vec::new();
-        if within_line {
-            let more = rest_of_line(path, last, self.shown_of_line());
-            rest.push(format!(
-                "the rest of line {last} is left out, since so long a line cannot be shown whole: SEARCH finds in it, RUN_COMMAND with {more} shows more of it"
-            ));
-        }
-        if cut && (!within_line || last < total || uncounted) {
-            let left = match self.read.last {
-                _ if self.read.cut => format!("line {next} and all after it are"),
-                last if last == next => format!("line {next} is"),
-                last => format!("lines {next}-{last} are"),
-            };
-            let how = if path.contains('"') {
-                // READ_FILE cannot name such a path.
-                let print = print_lines(path, next, next + NEXT_LINES - 1);
-                format!("RUN_COMMAND with {print} shows more")
-            } else {
-                format!("[READ_FILE path=\"{path}\" start_line=\"{next}\"] shows them")
-            };
-            rest.push(format!("{left} left out for room: {how}"));
-        }
-        (!rest.is_empty()).then(|| rest.join("; "))
-    }
-
-    /// Whether the file is shown, and the text of its result.
-    fn result(&self) -> (bool, String) {
+    /// Whether the file is shown within `limit` characters, and the text of its result.
+    fn result(&self, limit: usize) -> (bool, String) {
         let Contents { path, size, lines: part, .. } = self.contents;
         let size = byte_count(*size);
-        if !self.is_visible() {
+        let Some((text, lines)) = self.shown_within(limit) else {
             let message = format!(
-                "'{path}' is not shown ({size}): there is no room in this message for its first line; ask for it by itself, or see a part with RUN_COMMAND, as in head -c 2000"
+                "'{path}' is not shown ({size}): this message has no room for its first line. Ask for this file alone, or show a part of it with RUN_COMMAND, for example with head -c 2000"
             );
             return (false, message);
+        };
+        let mut extent = match part {
+            None if !lines.cut => format!(", {}", count(lines.last, "line")),
+            _ => format!("; {}", range(&lines)),
+        };
+        if lines.within_line {
+            let shown = count(last_line_length(text, &lines), "character");
+            extent.push_str(&format!(", only the first {shown} of line {}", lines.last));
         }
-        let (lines, is_part) = (self.lines(), part.is_some());
-        let Lines { first, last, total, uncounted, cut, within_line, length, numbered } = lines;
-        let mut extent = if is_part { format!("; {}", range(&lines)) } else { String::new() };
-        if numbered && first > 0 {
-            extent.push_str(", each behind its number and `| `");
-        }
-        let of_total = if uncounted || is_part { String::new() } else { format!(" of {total}") };
-        extent.push_str(&match (within_line, is_part, cut) {
-            (true, ..) => {
-                let length = length.map_or("longer than was looked at".to_owned(), byte_count);
-                let shown = count(self.shown_of_line(), "character");
-                format!("; of line {last}{of_total} ({length}) only the first {shown}")
-            }
-            (false, true, true) => {
-                format!("; no more fits: for more ask with start_line=\"{}\"", last + 1)
-            }
-            (false, true, false) => String::new(),
-            (false, false, true) => format!("; only its lines 1-{last}{of_total}"),
-            (false, false, false) => format!(", {}", count(last, "line")),
-        });
-        let [newline, notes @ ..] = self.notes;
-        let is_whole = self.end == self.text.len() && !within_line;
-        let newline = if is_whole { newline } else { "" };
-        let notes = notes.concat();
-        (true, format!("'{path}' is shown below ({size}{extent}){newline}{notes}"))
+        let is_whole = text.len() == self.text.len() && !lines.within_line;
+        let newline = match whole_lines(self.contents).last() {
+            Some(last) if is_whole && *last != b'\n' => "; its last line has no newline",
+            _ => "",
+        };
+        (true, format!("'{path}' is shown below ({size}{extent}){newline}{}", self.notes))
     }
 
-    /// What the model sees of the file; None if that is nothing. A partial line does not count.
-    pub(super) fn shown(&self) -> Option<Shown> {
+    /// What the model sees of the file within `limit` characters; None if that is nothing. The version of a part is
+    /// that of the whole file.
+    pub(super) fn shown(&self, limit: usize, wholes: &[Contents]) -> Option<Shown> {
         let Contents { path, bytes, size, lines: part } = self.contents;
-        let Lines { first, last, total, uncounted, cut, within_line, .. } = self.lines();
-        let whole = first <= 1 && last == total && !(uncounted || cut || within_line);
-        let last = last - usize::from(within_line);
-        let is_part = !whole && first > 0 && last >= first;
-        let lines = if is_part { vec![(first, last)] } else { Vec::new() };
-        let seen = part.is_none().then(|| protocol::FileVersion::of(bytes, *size));
-        self.is_visible().then(|| Shown { path: path.clone(), whole, lines, seen })
+        let (_, lines) = self.shown_within(limit)?;
+        let version = match part {
+            None => Some(FileVersion::of(bytes, *size)),
+            Some(_) => {
+                let whole = wholes.iter().find(|whole| whole.path == *path);
+                whole.map(|whole| FileVersion::whole(&whole.bytes))
+            }
+        };
+        Some(Shown::new(path, &lines, version))
     }
+}
+
+/// How many characters the last of these lines has, without its number.
+fn last_line_length(text: &str, lines: &Lines) -> usize {
+    let line = text.rsplit('\n').next().unwrap_or_default();
+    let number = line.find("| ").filter(|_| lines.numbered).map_or(0, |at| at + 2);
+    line[number..].chars().count()
 }
 
 /// `## Requested File Contents`: the requested files that could be read, each once.
-#[derive(Clone)]
 pub(super) struct RequestedBlocks<'a> {
-    requested: &'a [Requested],
     pub(super) blocks: Vec<Block<'a>>,
-    /// For each request, the index of the block that answers it.
-    answers: Rc<[Option<usize>]>,
+    /// For each of the files, the index of the block that shows it.
+    answers: Vec<usize>,
 }
 
 impl<'a> RequestedBlocks<'a> {
-    /// Whole blocks for all requests; `text` returns the content of a file without secrets.
     pub(super) fn new(
         session: &'a Session,
-        requested: &'a [Requested],
-        text: &mut dyn FnMut(&'a Contents) -> Cow<'a, str>,
+        files: &'a Files,
+        redaction: &mut Redaction<'a>,
     ) -> Self {
+        let files = || files.requested.iter().flatten();
         let mut blocks: Vec<Block<'a>> = Vec::new();
-        let answers = requested.iter().map(|file| {
-            let contents = file.contents.as_ref().ok()?;
-            if is_within_whole(contents, requested) {
-                return None;
-            }
+        let answers = files().map(|file| {
+            // A whole file answers all requests for its lines, except for numbered ones.
+            let is_numbered = file.lines.is_some_and(|lines| lines.numbered);
+            let whole = files().find(|other| {
+                let is_whole = other.lines.is_none() && other.bytes.len() as u64 == other.size;
+                other.path == file.path && is_whole && !is_numbered
+            });
+            let file = whole.unwrap_or(file);
             let same = |block: &Block<'_>| {
-                (&block.contents.path, block.contents.lines) == (&contents.path, contents.lines)
+                (&block.contents.path, block.contents.lines) == (&file.path, file.lines)
             };
-            Some(blocks.iter().position(same).unwrap_or_else(|| {
-                blocks.push(Block::new(session, contents, &text(contents)));
+            blocks.iter().position(same).unwrap_or_else(|| {
+                blocks.push(Block::new(session, file, redaction));
                 blocks.len() - 1
-            }))
+            })
         });
         let answers = answers.collect();
-        Self { requested, blocks, answers }
+        Self { blocks, answers }
     }
 
-    /// Whether request `n` is answered, and the text of its result.
-    pub(super) fn result(&self, n: usize) -> (bool, String) {
-        let Some(file) = self.requested.get(n) else {
-            return (false, "the file was not read".to_owned());
-        };
-        match (&file.contents, self.answers[n]) {
-            (_, Some(block)) => self.blocks[block].result(),
-            (Err(failure), _) => {
-                let rejected =
-                    if failure.kind == FailureKind::Rejected { "REJECTED: " } else { "" };
-                (false, format!("{rejected}{}", visible_line(&failure.reason)))
-            }
-            (Ok(contents), _) => {
-                let range = range(&lines_read(contents));
-                let path = &contents.path;
-                (true, format!("'{path}' is shown below as a whole ({range} was asked for)"))
-            }
+    /// Whether file `n` is shown within `limit` characters a file, and the text of its result.
+    pub(super) fn result(&self, n: usize, limit: usize) -> (bool, String) {
+        match self.answers.get(n) {
+            Some(block) => self.blocks[*block].result(limit),
+            None => (false, "the file was not read".to_owned()),
         }
     }
 
-    /// Shortens files so that all blocks take at most `room` tokens: all to the same length. What files with very long
-    /// lines cannot use goes to the first file that can.
-    pub(super) fn fit(&mut self, room: usize, measure: Measure) {
-        let limit = greatest_limit(room, measure, |limit| {
-            self.blocks.iter_mut().for_each(|block| block.cut(limit));
-            self.render()
-        });
-        self.blocks.iter_mut().for_each(|block| block.cut(limit.unwrap_or_default()));
-        for n in 0..self.blocks.len() {
-            let left = room.saturating_sub(measure(&self.render()));
-            if left < room / 8 {
-                break;
-            }
-            let block = &mut self.blocks[n];
-            let (shown, room) = (block.end, left + measure(&block.render()));
-            let limit = greatest_limit(room, measure, |limit| {
-                block.cut(limit);
-                block.render()
-            });
-            block.cut(limit.unwrap_or_default());
-            block.end = block.end.max(shown);
-        }
-    }
-
-    /// The section; empty if it has no blocks.
-    pub(super) fn render(&self) -> String {
-        let blocks = self.blocks.iter().map(Block::render).collect::<String>();
+    /// The section with at most `limit` characters of each file; empty if nothing is shown.
+    pub(super) fn render(&self, limit: usize) -> String {
+        let blocks: String = self.blocks.iter().map(|block| block.render(limit)).collect();
         if blocks.is_empty() { blocks } else { format!("\n## Requested File Contents\n{blocks}") }
     }
 }
 
-/// Whether another request shows the whole file anyway. Numbered lines are shown in addition.
-fn is_within_whole(contents: &Contents, requested: &[Requested]) -> bool {
-    let is_whole = |other: &Requested| {
-        other.contents.as_ref().is_ok_and(|other| {
-            let shows_all = other.lines.is_none() && other.bytes.len() as u64 == other.size;
-            shows_all && other.path == contents.path
-        })
+/// The whole files that fit: the first `included`, which the person named, may take all of `room`, the others half of
+/// what is left. A file that does not fit is skipped.
+pub(super) fn offered_within<'b, 'a>(
+    blocks: &'b [Block<'a>],
+    included: usize,
+    room: usize,
+    measure: Measure,
+) -> Vec<&'b Block<'a>> {
+    // The heading, and the line below it.
+    let mut left = room.saturating_sub(40);
+    let fits = |(n, block): &(usize, &Block<'a>)| {
+        if *n == included {
+            left /= 2;
+        }
+        // Do not count what is certainly too long: no token has more than 128 bytes.
+        let may_fit = block.text.len() / 128 <= left;
+        let rest = may_fit.then(|| left.checked_sub(measure(&block.render(usize::MAX))));
+        rest.flatten().map(|rest| left = rest).is_some()
     };
-    contents.lines.is_some_and(|lines: Lines| !lines.numbered) && requested.iter().any(is_whole)
+    blocks.iter().enumerate().filter(fits).map(|(_, block)| block).collect()
 }
 
-/// `## Workspace File Contents`: whole files that the first outbox shows unasked.
-#[derive(Clone)]
-pub(super) struct OfferedBlocks<'a> {
-    dialect: Dialect,
-    offered: &'a Offered,
-    pub(super) blocks: Vec<Block<'a>>,
-}
-
-impl<'a> OfferedBlocks<'a> {
-    /// Whole blocks for all files; `text` returns the content of a file without secrets.
-    pub(super) fn new(
-        session: &'a Session,
-        offered: &'a Offered,
-        text: &mut dyn FnMut(&'a Contents) -> Cow<'a, str>,
-    ) -> Self {
-        let files = offered.files.iter();
-        let blocks = files.map(|contents| Block::new(session, contents, &text(contents))).collect();
-        Self { dialect: session.dialect, offered, blocks }
-    }
-
-    /// Shows the files that fit: those that the person named may take all of `room`, the others half of what is left.
-    /// A file that does not fit is skipped.
-    pub(super) fn fit(&mut self, room: usize, measure: Measure) {
-        // The heading, and the line below it.
-        let mut left = room.saturating_sub(40);
-        for (n, block) in self.blocks.iter_mut().enumerate() {
-            if n == self.offered.included {
-                left /= 2;
-            }
-            // Do not count what is certainly too long: no token has more than 128 bytes.
-            let fits = block.text.len() / 128 <= left;
-            match fits.then(|| left.checked_sub(measure(&block.render()))).flatten() {
-                Some(less) => left = less,
-                None => block.end = 0,
-            }
-        }
-    }
-
-    /// The section; empty if no file is shown.
-    pub(super) fn render(&self) -> String {
-        let Offered { listed, not_text, empty, .. } = *self.offered;
-        let shown = self.blocks.iter().filter(|block| block.is_visible()).count();
-        if shown == 0 {
-            return String::new();
-        }
-        let nonempty = match (empty, shown) {
-            (0, _) => "",
-            (_, 1) => " that holds something",
-            _ => " that hold something",
-        };
-        let what = if shown + not_text < listed {
-            let read = match self.dialect {
-                Dialect::Tags => "READ_FILE",
-                Dialect::Operations => "readFile",
-            };
-            let all = count(listed, "file");
-            format!("{shown} of {all} that hold something, whole; {read} shows others.")
-        } else if shown == 1 {
-            format!("The only text file{nonempty}, whole.")
-        } else {
-            format!("All {shown} text files{nonempty}, whole.")
-        };
-        let blocks: String = self.blocks.iter().map(Block::render).collect();
-        format!("\n## Workspace File Contents\n{what}\n{blocks}")
-    }
+/// `## Workspace File Contents` with these whole files, which the first outbox shows unasked; empty if there are none.
+pub(super) fn render_offered(shown: &[&Block<'_>], listed: usize) -> String {
+    let (Some(first), n) = (shown.first(), shown.len()) else { return String::new() };
+    let read = match first.session.dialect {
+        Dialect::Tags => "READ_FILE",
+        Dialect::Operations => "readFile",
+    };
+    let what = if n < listed {
+        format!("{n} of {listed} non-empty files, in full; {read} shows the others.")
+    } else {
+        format!("Every non-empty text file, in full ({}).", count(n, "file"))
+    };
+    let blocks: String = shown.iter().map(|block| block.render(usize::MAX)).collect();
+    format!("\n## Workspace File Contents\n{what}\n{blocks}")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Secrets;
+    use crate::protocol::RelPath;
 
     fn lines(first: usize, last: usize, total: usize) -> Lines {
         let (uncounted, cut, within_line, numbered) = (false, false, false, false);
@@ -453,9 +350,11 @@ mod tests {
         let session =
             Session::new("a1b2c3d4".into(), "x", vec![], "2025-01-15T10:30:00Z".parse().unwrap());
         let is_whole = |lines| {
-            let path = protocol::RelPath::parse("a").unwrap();
+            let path = RelPath::parse("a").unwrap();
             let contents = Contents { path, bytes: vec![], size: 0, lines: Some(lines) };
-            Block::new(&session, &contents, "").shown().unwrap().whole
+            let files = Files::default();
+            let mut redaction = Redaction::new(&files, &Secrets::default());
+            Block::new(&session, &contents, &mut redaction).shown(0, &[]).unwrap().whole
         };
         assert!(is_whole(lines(1, 9, 9)) && is_whole(lines(0, 0, 0)));
         assert!(!is_whole(lines(2, 9, 9)) && !is_whole(lines(1, 8, 9)));

@@ -3,24 +3,33 @@
 //! The JSON is escaped, so no text in it begins a line, and it cannot pose as another part of the outbox.
 
 use super::Shown;
-use super::budget::{NEXT_LINES, contents_within, cut, keep};
-use super::contents::{print_lines, rest_of_line};
+use super::budget::{clipped, contents_within, keep};
+use super::contents::{left_out, lines_shown};
 use super::results::Limits;
 use crate::clock::Timestamp;
 use crate::protocol::operations::{
     self, Encoding, ErrorCategory, ErrorEvent, Event, EventsMessage, Status, UtcTime, Version,
     approval_required, events_of, status_of, user_message,
 };
-use crate::protocol::{Detail, Failure, FileVersion, Outcome, Warning, WarningKind};
+use crate::protocol::{Detail, Failure, FileVersion, Lines, Outcome, Warning, WarningKind};
 use crate::session::Session;
-use crate::text::{byte_count, count};
+use crate::text::byte_count;
 use crate::workspace::edit::count_lines;
 
 /// The newest results of a session or run as events, in full (agent-spaces-protocol, "Events Message"). A run that was
 /// resumed reports what it has not reported before. For a turn that waits, see [`waiting`].
 pub fn events(session: &Session) -> EventsMessage {
+    of_results(session, &session.last_results)
+}
+
+/// The same with these results, from which secrets may have been removed.
+pub(super) fn of_results(session: &Session, results: &[Outcome]) -> EventsMessage {
+    message(session, unreported(session, results), &Limits::NONE)
+}
+
+fn unreported<'o>(session: &Session, outcomes: &'o [Outcome]) -> &'o [Outcome] {
     let reported = session.run.as_ref().map_or(0, |run| run.told);
-    message(session, session.last_results.get(reported..).unwrap_or_default(), &Limits::NONE)
+    outcomes.get(reported..).unwrap_or_default()
 }
 
 /// The results so far of a turn that waits for the person's approval, and the question (agent-spaces-protocol,
@@ -29,21 +38,18 @@ pub fn waiting(session: &Session) -> Option<EventsMessage> {
     let pending = session.pending.as_ref()?;
     let question = &pending.question;
     let step = pending.steps.get(question.step)?;
-    let reported = session.run.as_ref().map_or(0, |run| run.told);
-    let outcomes = pending.outcomes.get(reported..).unwrap_or_default();
+    let outcomes = unreported(session, &pending.outcomes).iter();
     let now = utc(session.updated_at);
-    let mut events: Vec<Event> =
-        outcomes.iter().flat_map(|outcome| events_of(outcome, &now)).collect();
+    let mut events: Vec<Event> = outcomes.flat_map(|outcome| events_of(outcome, &now)).collect();
     let (asked, at) = (&question.ask, utc(question.at));
     events.push(approval_required(step, &question.id, &asked.reason, &asked.policy, at));
-    let run_id = run_id(session, session.sequence);
-    let status = Status::AwaitingApproval;
+    let (run_id, status) = (run_id(session, session.sequence), Status::AwaitingApproval);
     Some(EventsMessage { protocol_version: Version, run_id, status, events })
 }
 
 /// The section `## Events`, within limits.
-pub(super) fn render(session: &Session, limits: &Limits) -> String {
-    let message = message(session, &session.last_results, limits);
+pub(super) fn render(session: &Session, outcomes: &[Outcome], limits: &Limits) -> String {
+    let message = message(session, outcomes, limits);
     format!("\n## Events\n{}", operations::print(&message))
 }
 
@@ -51,20 +57,14 @@ fn message(session: &Session, outcomes: &[Outcome], limits: &Limits) -> EventsMe
     let now = utc(session.updated_at);
     let mut events = Vec::new();
     let is_conversation = session.run.is_none();
-    let said = |words: &str, at: UtcTime| match cut(words, limits.each) {
-        None => user_message(words, at),
-        Some((first, more)) => {
-            let more = count(more, "character");
-            let notice = format!("[... {more} left out; the PROMPT section has all of it ...]");
-            user_message(&format!("{first}\n{notice}"), at)
-        }
-    };
+    // PROMPT contains all of it.
+    let said = |words: &str, at| user_message(&clipped(words, limits.each), at);
     if is_conversation && session.answered() == 0 {
         events.push(said(&session.task, utc(session.created_at)));
     }
     let shown = outcomes
         .iter()
-        .map(|outcome| (outcome.success(), events_of(&shortened(outcome, limits), &now)));
+        .map(|outcome| (outcome.success(), events_of(&shortened(session, outcome, limits), &now)));
     let (kept, [failed, ok]) = keep(shown.collect(), limits.results);
     events.extend(kept.into_iter().flatten());
     if failed + ok > 0 {
@@ -89,62 +89,47 @@ fn message(session: &Session, outcomes: &[Outcome], limits: &Limits) -> EventsMe
 }
 
 /// An outcome within limits. What is left out of a file becomes a warning event, as the protocol has no field for it.
-fn shortened(outcome: &Outcome, limits: &Limits) -> Outcome {
+fn shortened(session: &Session, outcome: &Outcome, limits: &Limits) -> Outcome {
     let mut outcome = outcome.within(limits.each);
     let Detail::Read { path, content, encoding, size } = &mut outcome.detail else {
         return outcome;
     };
-    let end = shown_of(content, *encoding, limits.each).len();
+    let (end, lines) = shown_within(content, *encoding, limits.each);
     if end == content.len() {
         return outcome;
     }
-    let (path, shown) = (path.as_str(), &content[..end]);
-    let message = if shown.is_empty() {
+    let path = path.as_str();
+    if end == 0 {
         let reason = format!(
-            "'{path}' is not shown ({}): there is no room for it in this message; shell with head -c or the like shows a part",
+            "'{path}' is not shown ({}): this message has no room for it. A shell operation can show a part of it, for example with head -c 2000",
             byte_count(*size)
         );
         outcome.detail = Failure::execution(reason).into();
         return outcome;
-    } else if shown.ends_with('\n') {
-        let lines = |text: &str| count_lines(text.as_bytes());
-        let (shown, all) = (lines(shown), lines(content));
-        let rest = print_lines(path, shown + 1, (shown + NEXT_LINES).min(all));
-        format!(
-            "of '{path}' only lines 1-{shown} of {all} are given, for room; shell with {rest} shows more"
-        )
-    } else {
-        let shown = shown.chars().count();
-        let length = content.find('\n').unwrap_or(content.len()) as u64;
-        format!(
-            "of '{path}' only the first {} of line 1 are given, which is {} long: so long a line cannot be given whole; shell with grep -o finds in it, and {} shows more",
-            count(shown, "character"),
-            byte_count(length),
-            rest_of_line(path, 1, shown)
-        )
-    };
+    }
+    let rest = left_out(session.dialect, path, &lines, &content[..end], Some(lines.total));
+    let message = format!("'{path}' is given in part: {}", rest.unwrap_or_default());
     content.truncate(end);
     outcome.warnings.push(Warning::new(WarningKind::Room, message));
     outcome
 }
 
-/// The part of a file that is shown within a limit. Encoded content is shown whole or not at all.
-fn shown_of(content: &str, encoding: Encoding, limit: usize) -> &str {
-    match encoding {
-        Encoding::Utf8 => contents_within(content, limit),
-        Encoding::Base64 if content.len() <= limit => content,
-        Encoding::Base64 => "",
-    }
+/// How many bytes of a file are shown within a limit, and its lines. Encoded content is shown whole or not at all.
+fn shown_within(content: &str, encoding: Encoding, limit: usize) -> (usize, Lines) {
+    let end = match encoding {
+        Encoding::Utf8 => contents_within(content, limit).len(),
+        Encoding::Base64 if content.len() <= limit => content.len(),
+        Encoding::Base64 => 0,
+    };
+    (end, lines_shown(1, content, end, count_lines(content.as_bytes())))
 }
 
 /// What the model sees of a file in events that contain `limit` characters of it.
 pub(super) fn shown(outcome: &Outcome, limit: usize) -> Option<Shown> {
     let Detail::Read { path, content, encoding, .. } = &outcome.detail else { return None };
-    let seen = encoding.decode(content).ok().map(|bytes| FileVersion::whole(&bytes));
-    let part = shown_of(content, *encoding, limit);
-    let (whole, last) = (part.len() == content.len(), part.matches('\n').count());
-    let lines = if !whole && last > 0 { vec![(1, last)] } else { Vec::new() };
-    Some(Shown { path: path.clone(), whole, lines, seen })
+    let version = encoding.decode(content).ok().map(|bytes| FileVersion::whole(&bytes));
+    let (_, lines) = shown_within(content, *encoding, limit);
+    Some(Shown::new(path, &lines, version))
 }
 
 /// The id of a run: `run_{id}_{NNNN}` with the number of the answered outbox, or the run's own name.

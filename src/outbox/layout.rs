@@ -1,204 +1,180 @@
 //! Composes the sections of an outbox, and shortens them if there is not enough room.
 //!
-//! Sections get room in this order: PROTOCOL, Environment and PROMPT, the task, results, requested contents, unasked
-//! contents, the listing. A little is reserved for the listing, and a quarter for requested contents.
+//! Sections get room in this order: PROTOCOL, Environment and PROMPT, the task and results, requested contents,
+//! unasked contents, the listing. A little is reserved for the listing, and a fifth for requested contents.
 //!
 //! Most outboxes are far below the limit, and an estimate is enough to see that. Otherwise tokens are counted exactly.
 
-use std::rc::Rc;
-
-use super::budget::{Measure, greatest_limit};
-use super::contents::{Block, OfferedBlocks, RequestedBlocks};
+use super::budget::{Measure, STEPS, greatest};
+use super::contents::{Block, RequestedBlocks, offered_within, render_offered};
 use super::listing::Listing;
 use super::redaction::Redaction;
-use super::results::{self, Limits};
-use super::{Environment, Files, Rendered, Shown, events, sections};
-use crate::protocol::{self, Dialect, operations, tags};
+use super::results::{self, Limits, describe_changes};
+use super::{Environment, Files, Shown, events, sections};
+use crate::context::{near, newest};
+use crate::protocol::operations::EventsMessage;
+use crate::protocol::{Dialect, Outcome, RelPath};
 use crate::session::Session;
 use crate::tokens;
+use crate::workspace::picture::Picture;
+use crate::workspace::walk::Walk;
 
 /// How many tokens are reserved for the listing, unless it needs fewer.
 const LISTING: usize = 500;
-/// By how much the estimates of all sections together may exceed the estimate of the whole.
-const ESTIMATES: usize = 100;
-/// The whole may have a few more tokens than its sections together. These percentages of the room are reserved for
-/// that, one after another, until the outbox fits.
-const RESERVES: [usize; 4] = [0, 1, 4, 16];
 
-/// Everything that an outbox is rendered from.
-pub(super) struct Layout<'a> {
-    /// The session with its secrets.
-    pub(super) given: &'a Session,
-    /// The session as it may be shown.
+/// An outbox, and what is known about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RenderedOutbox {
+    /// Its text.
+    pub text: String,
+    /// The number of its tokens: exact if that may exceed the limit, otherwise an estimate. It can only exceed the
+    /// limit if what is never shortened does, such as the task and the person's words.
+    pub tokens: usize,
+    /// The files that the model sees.
+    pub shown: Vec<Shown>,
+    /// Whether it shows all results with their excerpts of files.
+    pub excerpts: bool,
+    /// If so, the unchanged lines of files in results.
+    pub search_lines: Vec<Shown>,
+    /// Files whose excerpts in results were redacted.
+    pub withheld_from: Vec<RelPath>,
+    /// Sentences for the person about the secrets that were found.
+    pub withheld: Vec<String>,
+    /// In a session of operations, its [`screened_events`](super::screened_events).
+    pub events: Option<EventsMessage>,
+}
+
+/// What an outbox is rendered from. Results and contents are without secrets.
+pub(super) struct Material<'a> {
     pub(super) session: &'a Session,
-    pub(super) environment: &'a Environment,
-    pub(super) listing: &'a Listing<'a>,
-    pub(super) files: &'a Files,
-    pub(super) redaction: Redaction<'a>,
+    environment: &'a Environment,
+    files: &'a Files,
+    /// The newest results.
+    pub(super) outcomes: Vec<Outcome>,
+    /// See [`describe_changes`].
+    pub(super) changes: String,
+    pub(super) requested: RequestedBlocks<'a>,
+    /// The files that the first outbox may show unasked.
+    offered: Vec<Block<'a>>,
 }
 
-/// The sections that can be shortened.
-#[derive(Clone)]
-struct Sections<'a> {
-    header: Rc<str>,
-    listing: Rc<str>,
-    offered: Option<OfferedBlocks<'a>>,
-    results: Rc<str>,
-    requested: RequestedBlocks<'a>,
+/// What is shown of the sections that can be shortened.
+struct Fitted<'l, 'a> {
     limits: Limits,
+    offered: Vec<&'l Block<'a>>,
+    listing: String,
 }
 
-impl<'a> Layout<'a> {
-    /// Renders the outbox with these contents of files.
-    pub(super) fn render(
-        mut self,
-        offered: Option<OfferedBlocks<'a>>,
-        requested: RequestedBlocks<'a>,
-    ) -> Rendered {
-        let limit = self.environment.max_tokens;
-        let frame = self.frame();
-        let whole = self.whole(offered, requested);
-        let fits = estimate(&compose(&frame, &whole)) + ESTIMATES <= limit;
-        let measure: Measure = if fits { estimate } else { tokens::count };
-        let mut reserves = RESERVES.into_iter();
-        let (sections, text, counted) = loop {
-            let reserve = reserves.next();
-            let room = limit / 100 * (100 - reserve.unwrap_or(100));
-            let sections = self.fit(&frame, &whole, room, measure);
-            let text = compose(&frame, &sections);
-            let counted = measure(&text);
-            if counted <= limit || reserve.is_none() {
-                break (sections, text, counted);
-            }
-        };
-        // Report what `tokens::about` says of the text, unless that is known to be too low.
-        let about = tokens::about(&text, limit);
-        let tokens = if counted > limit { counted } else { about };
-        let Self { session, redaction, .. } = &self;
-        let excerpts = sections.limits.keeps_excerpts(session.dialect);
-        let (search_lines, withheld_from) = if excerpts && session.dialect == Dialect::Tags {
-            (redaction.lines_seen(), redaction.withheld_from.clone())
-        } else {
-            (Vec::new(), Vec::new())
-        };
-        let (shown, withheld, events) = (self.shown(&sections), redaction.messages(), None);
-        Rendered { text, tokens, shown, excerpts, search_lines, withheld_from, withheld, events }
+/// Renders a session's newest outbox.
+pub fn render(
+    session: &Session,
+    environment: &Environment,
+    walk: &Walk,
+    files: &Files,
+) -> RenderedOutbox {
+    let mut redaction = Redaction::new(files, &environment.secrets);
+    let requested = RequestedBlocks::new(session, files, &mut redaction);
+    let offered = files.offered.files.iter();
+    let offered = offered.map(|file| Block::new(session, file, &mut redaction)).collect();
+    redaction.note_words(session);
+    let mut outcomes = redaction.results(session, files);
+    let mut events = None;
+    if session.dialect == Dialect::Operations {
+        events = Some(events::of_results(session, &outcomes));
+        for outcome in &mut outcomes {
+            *outcome = outcome.within(environment.output_limit);
+        }
     }
+    let changes = describe_changes(session, &mut redaction);
+    let material = Material { session, environment, files, outcomes, changes, requested, offered };
 
-    /// The parts that are never shortened: what precedes the listing, and PROMPT.
-    fn frame(&self) -> [String; 2] {
-        let protocol = match self.session.dialect {
-            Dialect::Tags => tags::PROMPT,
-            Dialect::Operations => operations::PROMPT,
-        };
-        let environment = sections::environment(self.session, self.environment);
-        let prompt = sections::prompt(self.session, &self.files.requested);
-        [
-            format!(
-                "\n=== PROTOCOL ===\n{protocol}\n=== CONTEXT ===\n{environment}\n## Workspace Files\n"
-            ),
-            format!("\n=== PROMPT ===\n{prompt}"),
-        ]
-    }
+    // An upper bound, found without the vocabulary.
+    let estimate: Measure = |text| tokens::estimate(text).most;
+    let picture = Picture::of(walk, &newest(session));
+    let listing = Listing::new(&picture, session.dialect, &near(session, &picture));
+    let mut listing = |room, measure: Measure| redaction.listing(listing.render(room, measure));
+    let offered = material.offered.iter().collect();
+    let whole = Fitted { limits: Limits::NONE, offered, listing: listing(usize::MAX, estimate) };
+    let limit = environment.max_tokens;
+    let is_short = estimate(&material.compose(&whole)) <= limit;
+    let fitted = if is_short { whole } else { material.fit(limit, &whole.listing, &mut listing) };
+    let text = material.compose(&fitted);
+    // Report what `tokens::about` says of the text, unless that is known to be too low.
+    let counted = if is_short { 0 } else { tokens::count(&text) };
+    let tokens = if counted > limit { counted } else { tokens::about(&text, limit) };
+    let (is_tags, Limits { each, results, .. }) = (session.dialect == Dialect::Tags, fitted.limits);
+    let excerpts = results == usize::MAX && (!is_tags || each == usize::MAX);
+    let in_results = (excerpts && is_tags).then(|| redaction.shown_of_results());
+    let (search_lines, withheld_from) = in_results.unwrap_or_default();
+    let (shown, withheld) = (material.shown(&fitted), redaction.redactor.told());
+    RenderedOutbox { text, tokens, shown, excerpts, search_lines, withheld_from, withheld, events }
+}
 
-    /// All sections in full.
-    fn whole(
-        &mut self,
-        offered: Option<OfferedBlocks<'a>>,
-        requested: RequestedBlocks<'a>,
-    ) -> Sections<'a> {
-        let limits = Limits::NONE;
-        let results = results::render(self.session, &requested, &limits).into();
-        let header = sections::header(self.session, usize::MAX).into();
-        let listing = self.listing(usize::MAX);
-        Sections { header, listing, offered, results, requested, limits }
-    }
-
-    /// The listing within `room` tokens. They are only estimated, as it is shortened anyway.
-    fn listing(&mut self, room: usize) -> Rc<str> {
-        self.redaction.listing(self.listing.render(room, estimate)).into()
-    }
-
-    /// Shortens the sections so that they have at most `room` tokens, each counted by itself.
+impl<'a> Material<'a> {
+    /// Shortens the sections so that all have at most `limit` tokens. `all` is the whole listing, and `listing`
+    /// shortens it.
     fn fit(
-        &mut self,
-        frame: &[String; 2],
-        whole: &Sections<'a>,
-        room: usize,
-        measure: Measure,
-    ) -> Sections<'a> {
-        let mut fitted = whole.clone();
-        let Self { session, .. } = *self;
-        let [header, listing, results] =
-            [&whole.header, &whole.listing, &whole.results].map(|text| measure(text));
-        let requested = measure(&whole.requested.render());
-        let mut left = room.saturating_sub(frame.iter().map(|text| measure(text)).sum());
-        let kept = |left: usize| listing.min(LISTING).min(left / 10);
-        if header + listing + results + requested <= left {
-            left -= header + results + requested;
-        } else {
-            // PROMPT of the first outbox contains the whole task.
-            let share = if session.sequence == 1 { left / 16 } else { left / 2 };
-            if header > share {
-                let text = |limit| sections::header(session, limit);
-                let limit = greatest_limit(share, measure, text).unwrap_or_default();
-                fitted.header = text(limit).into();
-            }
-            left = left.saturating_sub(measure(&fitted.header));
+        &self,
+        limit: usize,
+        all: &str,
+        listing: &mut dyn FnMut(usize, Measure) -> String,
+    ) -> Fitted<'_, 'a> {
+        let size = |fitted: &Fitted<'_, 'a>| tokens::count(&self.compose(fitted));
+        let with = |limits| Fitted { limits, offered: Vec::new(), listing: String::new() };
+        let for_listing = tokens::count(all).min(LISTING).min(limit / 20);
+        let requested = tokens::count(&self.requested.render(usize::MAX));
+        let reserved = for_listing + requested.min(limit / 5);
+        let fits = |limits, reserved| size(&with(limits)) + reserved <= limit;
 
-            let (room, kept) = (left, kept(left));
-            let share = room.saturating_sub(kept + requested.min(room / 4));
-            let text = |requested: &_, limits: &_| results::render(session, requested, limits);
-            if results > share {
-                fitted.limits = results::limits_within(session, &whole.requested, share, measure);
-                fitted.results = text(&whole.requested, &fitted.limits).into();
+        let mut limits = Limits { file: 0, ..Limits::NONE };
+        // All items are shortened evenly, and if that is not enough, results are left out.
+        let each = greatest(usize::MAX, STEPS, |each| fits(Limits { each, ..limits }, reserved));
+        limits.each = each.unwrap_or_default();
+        if each.is_none() {
+            let results = |results| fits(Limits { results, ..limits }, reserved);
+            limits.results = greatest(self.outcomes.len(), STEPS, results).unwrap_or_default();
+        }
+        let file = |file| fits(Limits { file, ..limits }, for_listing);
+        limits.file = greatest(usize::MAX, STEPS, file).unwrap_or_default();
+
+        let mut fitted = with(limits);
+        let room = limit.saturating_sub(size(&fitted) + for_listing);
+        let included = self.files.offered.included;
+        fitted.offered = offered_within(&self.offered, included, room, tokens::count);
+        // The whole may have a few more tokens than its sections together.
+        let mut room = limit.saturating_sub(size(&fitted));
+        loop {
+            fitted.listing = listing(room, tokens::count);
+            if room == 0 || size(&fitted) <= limit {
+                return fitted;
             }
-            let share = room.saturating_sub(kept + measure(&fitted.results));
-            if requested > share {
-                fitted.requested.fit(share, measure);
-                // The results say how much of each file is shown.
-                fitted.results = text(&fitted.requested, &fitted.limits).into();
-            }
-            let taken = measure(&fitted.results) + measure(&fitted.requested.render());
-            left = room.saturating_sub(taken);
+            room = room * 15 / 16;
         }
-        if let Some(offered) = &mut fitted.offered {
-            offered.fit(left.saturating_sub(kept(left)), measure);
-            left = left.saturating_sub(measure(&offered.render()));
-        }
-        if listing > left {
-            fitted.listing = self.listing(left);
-        }
-        fitted
+    }
+
+    fn compose(&self, fitted: &Fitted<'_, 'a>) -> String {
+        let Fitted { limits, offered, listing } = fitted;
+        [
+            sections::header(self.session, limits.each).as_str(),
+            &sections::before_listing(self.session, self.environment),
+            listing,
+            &render_offered(offered, self.files.offered.listed),
+            &results::render(self, limits),
+            &self.requested.render(limits.file),
+            &sections::prompt(self),
+        ]
+        .concat()
     }
 
     /// The files that the model sees.
-    fn shown(&self, sections: &Sections<'_>) -> Vec<Shown> {
-        let offered = sections.offered.iter().flat_map(|offered| &offered.blocks);
-        let mut shown: Vec<Shown> = offered.filter_map(Block::shown).collect();
-        for mut part in sections.requested.blocks.iter().filter_map(Block::shown) {
-            // The version of a part is known from the whole file.
-            let whole = || self.files.wholes.iter().find(|whole| whole.path == part.path);
-            let version = || whole().map(|whole| protocol::FileVersion::whole(&whole.bytes));
-            part.seen = part.seen.or_else(version);
-            shown.push(part);
-        }
-        if self.session.dialect == Dialect::Operations {
-            let limit = sections.limits.each;
-            let read = self.given.last_results.iter();
-            shown.extend(read.filter_map(|outcome| events::shown(outcome, limit)));
-        }
-        shown
+    fn shown(&self, fitted: &Fitted<'_, 'a>) -> Vec<Shown> {
+        let Limits { each, file, .. } = fitted.limits;
+        let wholes = &self.files.wholes;
+        let offered = fitted.offered.iter().filter_map(|block| block.shown(usize::MAX, wholes));
+        let requested = self.requested.blocks.iter().filter_map(|block| block.shown(file, wholes));
+        // Sessions of tags read nothing while their replies are carried out.
+        let read = self.session.last_results.iter();
+        let read = read.filter_map(|outcome| events::shown(outcome, each));
+        offered.chain(requested).chain(read).collect()
     }
-}
-
-/// An upper bound of the tokens of a text.
-fn estimate(text: &str) -> usize {
-    tokens::estimate(text).most
-}
-
-fn compose([before, after]: &[String; 2], sections: &Sections<'_>) -> String {
-    let Sections { header, listing, offered, results, requested, .. } = sections;
-    let offered = offered.as_ref().map(OfferedBlocks::render).unwrap_or_default();
-    [header, before.as_str(), listing, &offered, results, &requested.render(), after].concat()
 }

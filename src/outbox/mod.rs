@@ -7,7 +7,6 @@
 
 mod boundaries;
 mod budget;
-mod choosing;
 mod contents;
 mod events;
 mod layout;
@@ -19,22 +18,16 @@ mod sections;
 
 use crate::config::Secrets;
 use crate::protocol::operations::EventsMessage;
-use crate::protocol::{Detail, Dialect, FileVersion, Outcome, RelPath};
+use crate::protocol::{Failure, FileVersion, Lines, RelPath};
 use crate::session::Session;
 use crate::workspace::Contents;
-use crate::workspace::picture::Picture;
-use crate::workspace::walk::Walk;
-use contents::{OfferedBlocks, RequestedBlocks};
-use layout::Layout;
-use listing::Listing;
 use redaction::Redaction;
 
 pub use boundaries::holds_outbox;
-pub use choosing::{Candidate, candidates, check_pattern};
-pub use contents::{Offered, Requested};
+pub use contents::Offered;
 pub use events::{events, waiting};
-pub use listing::newest;
-pub use redaction::{files_with_lines, words_messages};
+pub use layout::{RenderedOutbox, render};
+pub use redaction::words_messages;
 pub use sections::with_words;
 
 /// What the Environment section says about this machine, and the limits of an outbox.
@@ -67,64 +60,31 @@ pub struct Environment {
 /// The files whose contents an outbox shows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Files {
-    /// The answers to the session's read requests, in order. Sessions of operations have none: their events contain
-    /// what was read.
-    pub requested: Vec<Requested>,
+    /// The answers to the session's read requests, in order: the file, or its beginning, or why there is nothing.
+    /// Sessions of operations have none: their events contain what was read.
+    pub requested: Vec<Result<Contents, Failure>>,
     /// What the first outbox may show unasked.
-    pub offered: Option<Offered>,
-    /// The whole files of which parts were requested or are in results ([`files_with_lines`]), unless they are too
+    pub offered: Offered,
+    /// The whole files of which parts were requested or are in results ([`crate::context::files_with_lines`]), unless they are too
     /// large.
     pub wholes: Vec<Contents>,
     /// Secret files ([`crate::secrets::holds_secrets`]). Their values are withheld wherever they occur.
     pub secrets: Vec<Contents>,
 }
 
-/// Whether the newest outbox shows file contents or command output, which may contain the values of secret files.
-pub fn shows_contents(session: &Session) -> bool {
-    let shows = |outcome: &Outcome| match &outcome.detail {
-        Detail::Ran(_) | Detail::Read { .. } | Detail::ReadLater { .. } | Detail::Found { .. } => {
-            true
-        }
-        Detail::Failed(failure) => failure.of.is_some() || !failure.excerpt.is_empty(),
-        detail => detail.excerpt().is_some(),
-    };
-    session.offer.is_some() && session.sequence == 1 || session.last_results.iter().any(shows)
-}
-
-/// What an outbox that shows the requested files would say about secrets; see [`Rendered::withheld`].
+/// What an outbox that shows the requested files would say about secrets; see [`RenderedOutbox::withheld`].
 pub fn withheld(files: &Files, secrets: &Secrets) -> Vec<String> {
     let mut redaction = Redaction::new(files, secrets);
-    for file in &files.requested {
-        let _shown = file.contents.as_ref().map(|contents| redaction.text(contents));
+    for contents in files.requested.iter().flatten() {
+        redaction.text(contents);
     }
-    redaction.messages()
+    redaction.redactor.told()
 }
 
 /// The newest results of a session as [`events`], without secrets.
 pub fn screened_events(session: &Session, secrets: &Secrets, files: &Files) -> EventsMessage {
-    events(&Redaction::new(files, secrets).session(session))
-}
-
-/// An outbox, and what is known about it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rendered {
-    /// Its text.
-    pub text: String,
-    /// The number of its tokens: exact if that may exceed the limit, otherwise an estimate. It can only exceed the
-    /// limit if what is never shortened does, such as the task and the person's words.
-    pub tokens: usize,
-    /// The files that the model sees.
-    pub shown: Vec<Shown>,
-    /// Whether it shows all results with their excerpts of files.
-    pub excerpts: bool,
-    /// If so, the unchanged lines of files in results.
-    pub search_lines: Vec<Shown>,
-    /// Files whose excerpts in results were redacted.
-    pub withheld_from: Vec<RelPath>,
-    /// Sentences for the person about the secrets that were found.
-    pub withheld: Vec<String>,
-    /// In a session of operations, its [`screened_events`].
-    pub events: Option<EventsMessage>,
+    let results = Redaction::new(files, secrets).results(session, files);
+    events::of_results(session, &results)
 }
 
 /// A file whose contents an outbox shows.
@@ -137,33 +97,17 @@ pub struct Shown {
     /// The first and last line of each range that is shown, unless all of it is.
     pub lines: Vec<(usize, usize)>,
     /// Its version; None if only a part of it is known.
-    pub seen: Option<FileVersion>,
+    pub version: Option<FileVersion>,
 }
 
-/// Renders a session's newest outbox.
-pub fn render(
-    session: &Session,
-    environment: &Environment,
-    walk: &Walk,
-    files: &Files,
-) -> Rendered {
-    let mut redaction = Redaction::new(files, &environment.secrets);
-    let mut text = |contents| redaction.text(contents);
-    let requested = RequestedBlocks::new(session, &files.requested, &mut text);
-    let offered = files.offered.as_ref();
-    let offered = offered.map(|files| OfferedBlocks::new(session, files, &mut text));
-    redaction.note_words(session);
-    let mut shown = redaction.session(session);
-    let mut events_message = None;
-    if session.dialect == Dialect::Operations {
-        events_message = Some(events(&shown));
-        for outcome in &mut shown.last_results {
-            *outcome = outcome.within(environment.output_limit);
-        }
+impl Shown {
+    /// A partial line counts as not shown.
+    fn new(path: &RelPath, lines: &Lines, version: Option<FileVersion>) -> Self {
+        let Lines { first, last, total, uncounted, cut, within_line, .. } = *lines;
+        let whole = first <= 1 && last == total && !(uncounted || cut || within_line);
+        let last = last - usize::from(within_line);
+        let is_part = !whole && first > 0 && last >= first;
+        let lines = if is_part { vec![(first, last)] } else { Vec::new() };
+        Self { path: path.clone(), whole, lines, version }
     }
-    let (given, session) = (session, &shown);
-    let picture = &Picture::of(walk, &newest(session));
-    let listing = &Listing::of(session, picture);
-    let layout = Layout { given, session, environment, listing, files, redaction };
-    Rendered { events: events_message, ..layout.render(offered, requested) }
 }

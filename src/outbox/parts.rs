@@ -13,10 +13,12 @@ use super::boundaries::{could_be_part, word};
 
 /// The fewest characters of an outbox in a part, whose own two lines are about as long.
 const LEAST: usize = 200;
+/// No outbox has more parts. The two lines of a part have room for this number.
+const MOST: usize = 999_999;
 
 /// A requested part: `K` or `K/N`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Asked {
+pub struct PartNumber {
     /// Its number, from 1.
     pub part: usize,
     /// The number of parts; None if the limit decides.
@@ -25,7 +27,7 @@ pub struct Asked {
 
 /// A part of an outbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Part {
+pub struct OutboxPart {
     /// The text to send. A single part is the outbox itself.
     pub text: String,
     /// Its number, from 1.
@@ -52,7 +54,7 @@ pub enum NoPart {
     Limit { limit: usize, least: usize },
 }
 
-impl FromStr for Asked {
+impl FromStr for PartNumber {
     type Err = NoPart;
 
     fn from_str(text: &str) -> Result<Self, NoPart> {
@@ -68,8 +70,7 @@ impl FromStr for Asked {
     }
 }
 
-/// Returns the requested part of an outbox. Without a number of parts, each has at most `limit` characters, including
-/// its own lines.
+/// Returns a part of an outbox. Without a number of parts, each has at most `limit` characters with its own lines.
 ///
 /// # Errors
 /// The part does not exist, or the outbox cannot be split like that.
@@ -84,20 +85,21 @@ impl FromStr for Asked {
 /// let whole = part(&outbox, "1".parse().unwrap(), 30_000).unwrap();
 /// assert_eq!((whole.text, whole.of), (outbox, 1));
 /// ```
-pub fn part(outbox: &str, asked: Asked, limit: usize) -> Result<Part, NoPart> {
+pub fn part(outbox: &str, asked: PartNumber, limit: usize) -> Result<OutboxPart, NoPart> {
     // Nobody can write a text that contains its own digest.
     let word = could_be_part(outbox)
         .then(|| format!(" [{}]", word(outbox, blake3::hash(outbox.as_bytes()).to_string())));
     let word = word.unwrap_or_default();
-    let ends = match asked.of {
-        Some(of) => even_ends(outbox, of)?,
-        None => ends_within(outbox, limit, &word)?,
+    let part = asked.part;
+    let (of, piece) = match asked.of {
+        Some(of) => (of, even_piece(outbox, part, of)?),
+        None => {
+            let pieces = pieces_within(outbox, limit, &word)?;
+            (pieces.len(), part.checked_sub(1).and_then(|n| pieces.get(n).copied()))
+        }
     };
-    let (part, of) = (asked.part, ends.len());
-    let n = part.checked_sub(1).filter(|n| *n < of).ok_or(NoPart::Beyond { part, of })?;
-    let begin = if n == 0 { 0 } else { ends[n - 1] };
-    let text = framed(&outbox[begin..ends[n]], part, of, &word);
-    Ok(Part { text, part, of })
+    let piece = piece.ok_or(NoPart::Beyond { part, of })?;
+    Ok(OutboxPart { text: framed(piece, part, of, &word), part, of })
 }
 
 /// The number of characters of a text.
@@ -126,82 +128,56 @@ fn framed(piece: &str, part: usize, of: usize, word: &str) -> String {
     )
 }
 
-/// The ends of parts that have at most `limit` characters.
-fn ends_within(text: &str, limit: usize, word: &str) -> Result<Vec<usize>, NoPart> {
+/// Splits a text into pieces of which parts can be made that have at most `limit` characters.
+fn pieces_within<'t>(text: &'t str, limit: usize, word: &str) -> Result<Vec<&'t str>, NoPart> {
     if length(text) <= limit {
-        return Ok(vec![text.len()]);
+        return Ok(vec![text]);
     }
-    // The length of the two lines depends on the number of parts, and vice versa.
-    let mut most = 9;
-    loop {
-        let lines = [most - 1, most].map(|part| framed("", part, most, word).len());
-        let lines = lines[0].max(lines[1]);
-        let least = lines + LEAST;
-        if limit < least {
-            return Err(NoPart::Limit { limit, least });
-        }
-        let ends = filled(text, limit - lines);
-        if ends.len() <= most {
-            return Ok(ends);
-        }
-        most = most * 10 + 9;
+    let lines = [MOST - 1, MOST].map(|part| framed("", part, MOST, word).len());
+    let lines = lines[0].max(lines[1]);
+    let least = lines + LEAST;
+    if limit < least {
+        return Err(NoPart::Limit { limit, least });
     }
+    Ok(filled(text, limit - lines))
 }
 
-/// The ends of pieces that contain as many lines as fit, or as much of a longer line.
-fn filled(text: &str, room: usize) -> Vec<usize> {
-    let (mut ends, mut at, mut used) = (Vec::new(), 0, 0);
+/// Pieces that contain as many lines as fit, or as much of a longer line.
+fn filled(text: &str, room: usize) -> Vec<&str> {
+    let (mut pieces, mut begin, mut at, mut used) = (Vec::new(), 0, 0, 0);
     for line in text.split_inclusive('\n') {
-        if used > 0 && used + length(line) > room {
-            ends.push(at);
-            used = 0;
-        }
+        let mut is_full = used > 0 && used + length(line) > room;
         for c in line.chars() {
-            if used + c.len_utf16() > room {
-                ends.push(at);
-                used = 0;
+            if is_full || used + c.len_utf16() > room {
+                pieces.push(&text[begin..at]);
+                (begin, used, is_full) = (at, 0, false);
             }
             used += c.len_utf16();
             at += c.len_utf8();
         }
     }
-    ends.push(text.len());
-    ends
+    pieces.push(&text[begin..]);
+    pieces
 }
 
-/// The ends of `of` pieces of about the same length: each at the nearest end of a line, or exactly where it is due if
-/// no line ends within half a piece.
-fn even_ends(text: &str, of: usize) -> Result<Vec<usize>, NoPart> {
+/// Piece `n` of `of` pieces of about the same length; None if there is none.
+fn even_piece(text: &str, n: usize, of: usize) -> Result<Option<&str>, NoPart> {
     let length = length(text);
     let most = (length / LEAST).max(1);
     if of > most {
         return Err(NoPart::TooMany { length, of, most });
     }
-    // For each line end: how many characters precede it, and its offset.
-    let line_ends: Vec<(usize, usize)> = text
-        .split_inclusive('\n')
-        .scan((0, 0), |(before, at), line| {
-            (*before, *at) = (*before + self::length(line), *at + line.len());
-            Some((*before, *at))
-        })
-        .collect();
+    // A piece ends with the last line that ends before its end is due, or exactly there if the next line has more
+    // than half a piece before that.
     let end = |n: usize| {
-        let ideal = length * n / of;
-        let next = line_ends.partition_point(|(before, _)| *before < ideal);
-        let nearby = line_ends[next.saturating_sub(1)..].iter().take(2);
-        match nearby.min_by_key(|(before, _)| before.abs_diff(ideal)) {
-            Some((before, at)) if before.abs_diff(ideal) * 2 * of < length => *at,
-            _ => offset(text, ideal),
-        }
+        let mut left = length * n / of;
+        let fits = |c: &char| left.checked_sub(c.len_utf16()).map(|less| left = less).is_some();
+        let due = text.chars().take_while(fits).map(char::len_utf8).sum();
+        let line = text[..due].rfind('\n').map_or(0, |at| at + 1);
+        let is_near = self::length(&text[line..due]) * 2 * of < length;
+        if is_near && n < of { line } else { due }
     };
-    Ok((1..of).map(end).chain([text.len()]).collect())
-}
-
-/// The offset of a character.
-fn offset(text: &str, characters: usize) -> usize {
-    let mut left = characters;
-    let fits = |c: &char| left.checked_sub(c.len_utf16()).map(|less| left = less).is_some();
-    text.chars().take_while(fits).map(char::len_utf8).sum()
+    Ok((1..=of).contains(&n).then(|| &text[end(n - 1)..end(n)]))
 }
 
 #[cfg(test)]

@@ -4,17 +4,19 @@
 //! file, because only that shows what they are: no line of a private key looks like one by itself.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::contents::whole_lines;
 use super::{Files, Shown};
 use crate::config::Secrets;
+use crate::context::excerpt_path;
 use crate::protocol::operations::Encoding;
 use crate::protocol::{
-    Capture, Detail, Excerpt, Failure, FileVersion, HIT_WIDTH, Hit, Outcome, Output, RelPath, tags,
+    Capture, Detail, Excerpt, Execution, Failure, FileVersion, HIT_WIDTH, Hit, Outcome, Output,
+    RelPath, tags,
 };
 use crate::secrets::{Changed, Cut, Redacted, Redactor};
-use crate::session::Session;
+use crate::session::{FileChange, Session};
 use crate::text::visible_line;
 use crate::workspace::Contents;
 
@@ -22,26 +24,6 @@ use crate::workspace::Contents;
 const LINES: usize = 5_000;
 
 const SAID: &str = "what you said";
-
-/// The files of which the newest results show lines. [`Files::wholes`] should contain them.
-pub fn files_with_lines(session: &Session) -> BTreeSet<RelPath> {
-    let paths = session.last_results.iter().flat_map(|outcome| match &outcome.detail {
-        Detail::Found { hits, .. } => {
-            hits.iter().filter_map(|hit| RelPath::parse(&hit.path).ok()).collect()
-        }
-        _ => Vec::from_iter(excerpt_path(outcome).cloned()),
-    });
-    paths.collect()
-}
-
-/// The file of an outcome's excerpt, if there is one.
-fn excerpt_path(outcome: &Outcome) -> Option<&RelPath> {
-    outcome.detail.excerpt()?;
-    match &outcome.detail {
-        Detail::Failed(Failure { of: Some(path), .. }) => Some(path),
-        detail => Some(detail.shown_of()?.0),
-    }
-}
 
 /// Sentences about secrets in the person's own words, which an outbox shows as they are.
 pub fn words_messages(text: &str, secrets: &Secrets) -> Vec<String> {
@@ -81,12 +63,12 @@ impl<'a> WholeFile<'a> {
 
 /// Redacts one outbox.
 pub(super) struct Redaction<'a> {
-    redactor: Redactor,
+    pub(super) redactor: Redactor,
     wholes: BTreeMap<&'a str, WholeFile<'a>>,
     /// Their lines that results show unchanged and in full.
     seen: BTreeMap<&'a str, Vec<(usize, usize)>>,
     /// Files whose excerpts in results were redacted.
-    pub(super) withheld_from: Vec<RelPath>,
+    withheld_from: Vec<RelPath>,
     /// How many more lines excerpts may show.
     excerpt_room: usize,
 }
@@ -102,30 +84,33 @@ impl<'a> Redaction<'a> {
         Self { redactor, wholes, seen, withheld_from, excerpt_room: tags::EXCERPT_LINES }
     }
 
-    /// Sentences for the person about the secrets that were found.
-    pub(super) fn messages(&self) -> Vec<String> {
-        self.redactor.told()
-    }
-
     /// The text of a file, or of the requested lines.
     pub(super) fn text(&mut self, contents: &'a Contents) -> Cow<'a, str> {
         let text = String::from_utf8_lossy(whole_lines(contents));
-        let (path, redactor) = (contents.path.as_str(), &mut self.redactor);
-        let Some(lines) = contents.lines else {
-            return redacted(text, |text| redactor.contents(path, text));
+        let Self { redactor, wholes, .. } = self;
+        let path = contents.path.as_str();
+        let shown = match (contents.lines, wholes.get(path)) {
+            (None, _) => redactor.contents(path, &text),
+            (Some(lines), Some(whole)) if !lines.within_line => {
+                let part = |whole| redactor.part(path, whole, lines.first, lines.last);
+                let part = whole.redacted.as_ref().map(part);
+                part.filter(|_| redactor.withholds()).map_or(Cow::Borrowed(&*text), Cow::Owned)
+            }
+            (Some(lines), _) => {
+                let cut = Cut { beginning: false, end: lines.within_line };
+                redactor.stray(Some(path), lines.first, &text, cut)
+            }
         };
-        let Some(whole) = self.wholes.get(path).filter(|_| !lines.within_line) else {
-            let cut = Cut { beginning: false, end: lines.within_line };
-            return redacted(text, |text| redactor.stray(Some(path), lines.first, text, cut));
-        };
-        let Some(whole) = &whole.redacted else { return text };
-        let shown = redactor.part(path, whole, lines.first, lines.last);
-        if redactor.withholds() { Cow::Owned(shown) } else { text }
+        match shown {
+            Cow::Owned(shown) => Cow::Owned(shown),
+            Cow::Borrowed(_) => text,
+        }
     }
 
     /// A listing, with a name on each line.
-    pub(super) fn listing(&mut self, text: String) -> String {
-        redacted(Cow::Owned(text), |text| self.redactor.listing(text)).into_owned()
+    pub(super) fn listing(&mut self, mut text: String) -> String {
+        replace(&mut text, |text| self.redactor.listing(text));
+        text
     }
 
     /// Notes secrets in what the person wrote since the last outbox. It is shown as it is.
@@ -137,25 +122,27 @@ impl<'a> Redaction<'a> {
         said.for_each(|text| self.redactor.words(SAID, text));
     }
 
-    /// The session, with redacted results.
-    pub(super) fn session(&mut self, session: &Session) -> Session {
-        let mut shown = session.clone();
-        shown.last_results.iter_mut().for_each(|outcome| self.outcome(outcome));
-        let mut names: Vec<&mut String> = Vec::new();
-        if let Some(changed) = shown.changed.as_deref_mut() {
-            names.extend(changed.named.iter_mut().map(|file| &mut file.path));
-            let mut ignored = vec![&mut changed.ignored];
-            if let Some(back) = changed.back.as_deref_mut() {
-                names.extend(back.left.iter_mut().map(|(path, _)| path));
-                names.extend(&mut back.others.named);
-                ignored.push(&mut back.ignored);
-            }
-            for ignored in ignored.into_iter().flatten() {
-                names.extend(ignored.named.iter_mut().chain(&mut ignored.lost.named));
+    /// A name, which may be a path.
+    pub(super) fn name(&mut self, name: &str) -> String {
+        self.redactor.name(name).into_owned()
+    }
+
+    /// Describes a change of a file.
+    pub(super) fn change(&mut self, change: &FileChange) -> String {
+        FileChange { path: self.name(&change.path), ..change.clone() }.describe()
+    }
+
+    /// The newest results of a session, among them why requested files cannot be shown.
+    pub(super) fn results(&mut self, session: &Session, files: &Files) -> Vec<Outcome> {
+        let mut results = session.last_results.clone();
+        let is_read = |outcome: &&mut Outcome| matches!(outcome.detail, Detail::ReadLater { .. });
+        for (outcome, file) in results.iter_mut().filter(is_read).zip(&files.requested) {
+            if let Err(failure) = file {
+                outcome.detail = failure.clone().into();
             }
         }
-        names.into_iter().for_each(|name| replace(name, |name| self.redactor.name(name)));
-        shown
+        results.iter_mut().for_each(|outcome| self.outcome(outcome));
+        results
     }
 
     fn outcome(&mut self, outcome: &mut Outcome) {
@@ -166,21 +153,17 @@ impl<'a> Redaction<'a> {
             replace(&mut warning.text, |text| redactor.output(name, text));
         }
         match &mut outcome.detail {
-            Detail::Ran(execution) => {
-                let command = &execution.command;
-                // What lies beyond a cut helps to recognise a secret, and is never shown.
-                let mut capture = |capture: &mut Capture| {
+            Detail::Ran(Execution { command, output, .. }) => {
+                let captures = match output {
+                    Output::Together(both) => vec![both],
+                    Output::Apart { stdout, stderr } => vec![stdout, stderr],
+                };
+                for capture in captures {
+                    // What lies beyond a cut helps to recognise a secret, and is never shown.
                     let (after_head, before_tail) = capture.take_margins();
                     let Capture { head, tail, .. } = capture;
                     *head = redactor.output_part(command, "", head, &after_head);
                     *tail = redactor.output_part(command, &before_tail, tail, "");
-                };
-                match &mut execution.output {
-                    Output::Together(both) => capture(both),
-                    Output::Apart { stdout, stderr } => {
-                        capture(stdout);
-                        capture(stderr);
-                    }
                 }
             }
             Detail::Read { path, content, encoding, .. } => {
@@ -193,7 +176,7 @@ impl<'a> Redaction<'a> {
                     Some(shown) => *content = shown,
                     None => {
                         let reason = format!(
-                            "'{path}' is not shown: it holds secrets and is no UTF-8 text, so they cannot be left out of it"
+                            "'{path}' is not shown: it contains secrets, and they cannot be removed because it is not UTF-8 text"
                         );
                         outcome.detail = Failure::execution(reason).into();
                     }
@@ -216,27 +199,22 @@ impl<'a> Redaction<'a> {
         // Of a very long line, only what surrounds the shown part is here.
         let end = text.chars().nth(hit.start + 2 * HIT_WIDTH).is_some();
         let cut = Cut { beginning: hit.start > HIT_WIDTH, end };
-        match self.line(Some(path), hit.line, text, cut, whole) {
-            Cow::Owned(shown) => {
-                // Show the same part, or what follows the first redacted place if that was changed.
-                let rest: String = text.chars().skip(hit.start).collect();
-                let same = text.chars().zip(shown.chars()).take_while(|(a, b)| a == b).count();
-                hit.start = match shown.strip_suffix(&rest) {
-                    Some(before) => before.chars().count(),
-                    None => hit.start.min(same),
-                };
-                hit.text = shown;
-            }
-            Cow::Borrowed(_) if hit.start == 0 && text.chars().count() <= HIT_WIDTH => {
-                self.note_seen(path, hit.line, text);
-            }
-            Cow::Borrowed(_) => {}
+        let is_whole = hit.start == 0 && text.chars().count() <= HIT_WIDTH;
+        if let Cow::Owned(shown) = self.line(Some(path), hit.line, text, cut, is_whole, whole) {
+            // Show the same part, or what follows the first redacted place if that was changed.
+            let rest: String = text.chars().skip(hit.start).collect();
+            let same = text.chars().zip(shown.chars()).take_while(|(a, b)| a == b).count();
+            hit.start = match shown.strip_suffix(&rest) {
+                Some(before) => before.chars().count(),
+                None => hit.start.min(same),
+            };
+            hit.text = shown;
         }
         replace(&mut hit.path, |path| self.redactor.name(path));
     }
 
     fn excerpt(&mut self, outcome: &mut Outcome) {
-        let path = excerpt_path(outcome).map(|path| path.as_str().to_owned());
+        let path = excerpt_path(&outcome.detail).map(|path| path.as_str().to_owned());
         let has_room = |excerpt| tags::has_room(excerpt, &mut self.excerpt_room);
         let has_room = outcome.detail.excerpt().is_some_and(has_room);
         let known = outcome.detail.shown_of().map(|(path, _)| path.clone());
@@ -252,69 +230,62 @@ impl<'a> Redaction<'a> {
             let line = first(text);
             let rest = &text[line.len()..];
             let cut = Cut { beginning: false, end: !rest.is_empty() };
-            if let Cow::Owned(shown) = self.line(path.as_deref(), *number, &line, cut, first) {
+            let is_whole = has_room && known.is_some() && !cut.end;
+            let shown = self.line(path.as_deref(), *number, &line, cut, is_whole, first);
+            if let Cow::Owned(shown) = shown {
                 *text = shown + rest;
                 self.withheld_from.extend(known.clone());
-            } else if let Some(path) = known.as_ref().filter(|_| has_room) {
-                self.note_seen(path.as_str(), *number, text);
             }
         }
     }
 
-    /// Notes that results show this line, if it is the current line of the file.
-    fn note_seen(&mut self, path: &str, number: usize, text: &str) {
-        let Some((path, whole)) = self.wholes.get_key_value(path) else { return };
-        if matches!(whole.text, Cow::Borrowed(_)) && whole.line(number) == Some(text) {
-            self.seen.entry(path).or_default().push((number, number));
-        }
-    }
-
     /// Redacts a line of a file that a result shows `shortened`. It is taken from the whole file if the line still
-    /// exists there, perhaps elsewhere.
+    /// exists there, perhaps elsewhere. If `is_whole`, all of `text` is shown, and it is noted if that is the current
+    /// line of the file.
     fn line<'t>(
         &mut self,
         path: Option<&str>,
         number: usize,
         text: &'t str,
         cut: Cut,
+        is_whole: bool,
         shortened: impl Fn(&str) -> String,
     ) -> Cow<'t, str> {
-        let Self { redactor, wholes, .. } = self;
-        let Some((path, whole)) = path.and_then(|path| Some((path, wholes.get(path)?))) else {
+        let Self { redactor, wholes, seen, .. } = self;
+        let Some((path, whole)) = path.and_then(|path| wholes.get_key_value(path)) else {
             return redactor.stray(path, number, text, cut);
         };
-        let here = whole.changed.get(&number);
-        let is_there = || whole.line(number).is_some_and(|line| shortened(line).contains(text));
-        if here.is_none() && is_there() {
-            return Cow::Borrowed(text);
+        let (here, current) = (whole.changed.get(&number), whole.line(number));
+        let shown = if here.is_none() && current.is_some_and(|line| shortened(line).contains(text))
+        {
+            Cow::Borrowed(text)
+        } else {
+            let mut lines = here.into_iter().chain(whole.changed.values().take(LINES));
+            match lines.find(|line| shortened(&line.text) == text) {
+                None => redactor.stray(Some(path), number, text, cut),
+                Some(line) => match shortened(&line.shown) {
+                    shown if shown != text && redactor.takes(path, number, line) => {
+                        Cow::Owned(shown)
+                    }
+                    _ => Cow::Borrowed(text),
+                },
+            }
+        };
+        let is_text = matches!((&shown, &whole.text), (Cow::Borrowed(_), Cow::Borrowed(_)));
+        if is_whole && is_text && current == Some(text) {
+            seen.entry(path).or_default().push((number, number));
         }
-        let mut lines = here.into_iter().chain(whole.changed.values().take(LINES));
-        match lines.find(|line| shortened(&line.text) == text) {
-            None => redactor.stray(Some(path), number, text, cut),
-            Some(line) => match shortened(&line.shown) {
-                shown if shown != text && redactor.takes(path, number, line) => Cow::Owned(shown),
-                _ => Cow::Borrowed(text),
-            },
-        }
+        shown
     }
 
-    /// The lines of files that results show unchanged.
-    pub(super) fn lines_seen(&self) -> Vec<Shown> {
+    /// The lines of files that results show unchanged, and the files whose excerpts in results were redacted.
+    pub(super) fn shown_of_results(&self) -> (Vec<Shown>, Vec<RelPath>) {
         let lines = |(path, lines): (&&str, &Vec<_>)| {
             let Contents { path, bytes, .. } = self.wholes[path].contents;
-            let (path, lines, seen) =
-                (path.clone(), lines.clone(), Some(FileVersion::whole(bytes)));
-            Shown { path, whole: false, lines, seen }
+            let version = Some(FileVersion::whole(bytes));
+            Shown { path: path.clone(), whole: false, lines: lines.clone(), version }
         };
-        self.seen.iter().map(lines).collect()
-    }
-}
-
-/// Applies `redact` to a text.
-fn redacted(text: Cow<'_, str>, redact: impl FnOnce(&str) -> Cow<'_, str>) -> Cow<'_, str> {
-    match redact(&text) {
-        Cow::Owned(shown) => Cow::Owned(shown),
-        Cow::Borrowed(_) => text,
+        (self.seen.iter().map(lines).collect(), self.withheld_from.clone())
     }
 }
 
@@ -370,10 +341,8 @@ mod tests {
                     at: None,
                 }];
                 let mut redaction = Redaction::new(&files, &Secrets::default());
-                let shown = redaction.session(&session);
-                let Detail::Found { hits: shown, .. } = &shown.last_results[0].detail else {
-                    panic!()
-                };
+                let shown = redaction.results(&session, &files);
+                let Detail::Found { hits: shown, .. } = &shown[0].detail else { panic!() };
                 let first = line.chars().position(|c| c == 'K').unwrap() - 1;
                 let has_one = line.matches(&key).count() == 1;
                 for (at, (hit, shown)) in starts.zip(hits.iter().zip(shown)) {

@@ -1,9 +1,10 @@
 //! The sections HEADER, `## Environment` and PROMPT. Only the task in HEADER can be shortened.
 
+use super::Environment;
 use super::boundaries::could_be_marker;
 use super::budget::beginning;
-use super::{Environment, Requested, results};
-use crate::protocol::{Detail, Dialect, Outcome};
+use super::layout::Material;
+use crate::protocol::{Dialect, Outcome, operations, tags};
 use crate::session::Session;
 use crate::text::{count, indented, visible, visible_line};
 
@@ -11,22 +12,21 @@ use crate::text::{count, indented, visible, visible_line};
 const CONTINUE: &str = "Continue working on the task based on the results above. If the task is complete, send [DONE] with a summary.";
 /// The same in a session of operations.
 const CONTINUE_EVENTS: &str = "Continue working on the task based on the events above. If the task is complete, send a message operation with the id \"done\" and a summary.";
-/// The most runs of block numbers that are named.
-const NAMED: usize = 10;
+/// The most characters of the task in the first HEADER. PROMPT contains all of it.
+const FIRST_TASK: usize = 2_000;
 
 /// HEADER, with at most `limit` characters of the task.
 pub(super) fn header(session: &Session, limit: usize) -> String {
     let Session { id, sequence, task, .. } = session;
+    let (limit, whole) = match sequence {
+        1 => (limit.min(FIRST_TASK), "PROMPT contains all of it"),
+        _ => (limit, "the first message contained all of it"),
+    };
     let task = visible(task);
     let shown = beginning(&task, limit);
     let task = if shown.len() < task.len() {
-        let all = task.chars().count();
-        let rest = match sequence {
-            1 => "PROMPT has all of it",
-            _ => "the first message had it all",
-        };
-        let first = shown.chars().count();
-        format!(" (its first {first} of {all} characters; {rest}):\n{}", indented(shown))
+        let (first, all) = (shown.chars().count(), task.chars().count());
+        format!(" (its first {first} of {all} characters; {whole}):\n{}", indented(shown))
     } else if task.contains('\n') {
         format!(":\n{}", indented(&task))
     } else {
@@ -35,21 +35,19 @@ pub(super) fn header(session: &Session, limit: usize) -> String {
     format!("=== HEADER ===\nSession: {id}\nSequence: {sequence}\nTask{task}")
 }
 
-/// `## Environment`.
-pub(super) fn environment(session: &Session, environment: &Environment) -> String {
+/// All between HEADER and the listing.
+pub(super) fn before_listing(session: &Session, environment: &Environment) -> String {
     let Environment { timeout, longest, output_limit, .. } = environment;
-    let longer = match session.dialect {
-        Dialect::Operations if longest > timeout => {
-            format!(", or its timeout up to {longest} s")
-        }
-        _ => String::new(),
-    };
-    let output = match session.dialect {
-        Dialect::Tags => "its output",
-        Dialect::Operations => "its stdout and of its stderr",
-    };
     let kept = count(*output_limit, "character");
-    let limits = format!("{timeout} s a command{longer}, {kept} of {output}");
+    let (protocol, limits) = match session.dialect {
+        Dialect::Tags => (tags::PROMPT, format!("{timeout} s a command, {kept} of its output")),
+        Dialect::Operations => {
+            let longer = format!(", or its timeout up to {longest} s");
+            let longer = if longest > timeout { &*longer } else { "" };
+            let kept = format!("{kept} of its stdout and of its stderr");
+            (operations::PROMPT, format!("{timeout} s a command{longer}, {kept}"))
+        }
+    };
     let tools = match session.tools.join(", ") {
         tools if tools.is_empty() => "none of the usual ones were found".to_owned(),
         tools => tools,
@@ -66,12 +64,16 @@ pub(super) fn environment(session: &Session, environment: &Environment) -> Strin
     let policy = environment.policy.iter().map(|policy| ("Policy", policy));
     let facts = facts.into_iter().chain(policy);
     let lines = facts.map(|(name, value)| format!("  {name}: {}\n", visible_line(value)));
-    format!("## Environment\n{}", lines.collect::<String>())
+    format!(
+        "\n=== PROTOCOL ===\n{protocol}\n=== CONTEXT ===\n## Environment\n{}\n## Workspace Files\n",
+        lines.collect::<String>()
+    )
 }
 
-/// PROMPT, without its marker.
-pub(super) fn prompt(session: &Session, requested: &[Requested]) -> String {
-    let mut out = String::new();
+/// PROMPT.
+pub(super) fn prompt(material: &Material<'_>) -> String {
+    let session = material.session;
+    let mut out = "\n=== PROMPT ===\n".to_owned();
     let is_first = session.sequence == 1;
     if is_first {
         let task = visible(&session.task);
@@ -86,61 +88,27 @@ pub(super) fn prompt(session: &Session, requested: &[Requested]) -> String {
     let (before, said) = written.split_at(session.said_before.min(written.len()));
     out.push_str(&words("The user has said, and you may have read it already:", before));
     out.push_str(&words("The user says:", said));
-    if !is_first && session.dialect == Dialect::Operations {
-        // There is no event for this.
-        out.push_str(&results::describe_changes(session));
-    }
     if !is_first {
-        out.push_str(&describe_cut_off(session, requested));
-        out.push_str(match session.dialect {
-            Dialect::Tags => CONTINUE,
-            Dialect::Operations => CONTINUE_EVENTS,
-        });
-        out.push('\n');
+        // There is no event for changes.
+        let (changes, go_on) = match session.dialect {
+            Dialect::Tags => ("", CONTINUE),
+            Dialect::Operations => (&*material.changes, CONTINUE_EVENTS),
+        };
+        let cut_off = describe_cut_off(&material.outcomes);
+        out.push_str(&[changes, &cut_off, go_on, "\n"].concat());
     }
     out + &end(session, session.added)
 }
 
-/// If the newest reply was cut off: what was carried out, and what to send again.
-fn describe_cut_off(session: &Session, requested: &[Requested]) -> String {
-    let results = &session.last_results;
+/// If the newest reply was cut off: what to send again.
+fn describe_cut_off(results: &[Outcome]) -> String {
     let Some(block) = results.iter().position(Outcome::is_cut_off) else { return String::new() };
-    let mut reads = requested.iter();
-    let mut success = |outcome: &Outcome| match &outcome.detail {
-        Detail::ReadLater { .. } => reads.next().is_some_and(|file| file.contents.is_ok()),
-        _ => outcome.success(),
-    };
-    let (mut ok, mut failed) = (Vec::new(), Vec::new());
-    for (outcome, number) in results[..block].iter().zip(1..) {
-        if success(outcome) { &mut ok } else { &mut failed }.push(number);
-    }
-    let applied = if ok.is_empty() { "none".to_owned() } else { format_runs(&ok) };
-    let (failed, before) = match format_runs(&failed) {
-        failed if failed.is_empty() => (failed, ", and nothing before it"),
-        failed => (
-            format!("; failed: {failed}"),
-            ", and before that what failed (see above), corrected; all else stands",
-        ),
-    };
+    let failed = !results[..block].iter().all(Outcome::success);
+    let corrected = if failed { "corrected versions of the blocks that failed, then " } else { "" };
+    let (number, line) = (block + 1, results[block].line);
     format!(
-        "Your reply could not be read to its end: applied: {applied}{failed}; send again from block {} (line {} of your reply) on{before}.\n",
-        block + 1,
-        results[block].line
+        "Your reply could not be read to its end. Send {corrected}everything from block {number} (line {line} of your reply) on, and nothing else.\n"
     )
-}
-
-/// Formats ascending numbers as `1–3, 5`.
-fn format_runs(numbers: &[usize]) -> String {
-    let runs: Vec<&[usize]> = numbers.chunk_by(|a, b| a + 1 == *b).collect();
-    let named = |run: &&[usize]| match run {
-        [first, .., last] => format!("{first}–{last}"),
-        _ => run[0].to_string(),
-    };
-    let mut shown: Vec<String> = runs.iter().take(NAMED).map(named).collect();
-    if runs.len() > NAMED {
-        shown.push("…".to_owned());
-    }
-    shown.join(", ")
 }
 
 /// The end of PROMPT, with the first `added` of the words that the person added after the outbox was written.
@@ -170,18 +138,4 @@ fn words(introduction: &str, words: &[String]) -> String {
     }
     let words: String = words.iter().map(|words| indented(&visible(words))).collect();
     format!("{introduction}\n{words}\n")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_in_a_row_are_told_as_one() {
-        assert_eq!(format_runs(&[]), "");
-        assert_eq!(format_runs(&[4]), "4");
-        assert_eq!(format_runs(&[1, 2, 3, 5, 7, 8]), "1–3, 5, 7–8");
-        let many: Vec<usize> = (0..40).map(|n| 2 * n + 1).collect();
-        assert_eq!(format_runs(&many), "1, 3, 5, 7, 9, 11, 13, 15, 17, 19, …");
-    }
 }

@@ -318,7 +318,7 @@ impl<'de> Deserialize<'de> for Content {
 }
 
 /// The lines of a file that were read, if only a part was asked for or with line numbers.
-#[derive(Debug, Clone, Copy, Hash, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, Hash, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Lines {
     /// The first, from 1; 0 if the file is empty.

@@ -67,7 +67,7 @@ fn judge(
     let outbox = format!("outbox/{ID}_seq0003.txt");
     if begun != scene.base.exists(&outbox) {
         scene.wrong.push(format!("begun: {begun}, and the outbox is the other"));
-    } else if begun && !scene.base.read(&outbox).contains("The user has undone what your reply") {
+    } else if begun && !scene.base.read(&outbox).contains("The user has undone what you changed") {
         scene.wrong.push(format!("it is not told: {}", scene.base.read(&outbox)));
     }
     let journal = scene.base.names("sessions/checkpoints/incoming");

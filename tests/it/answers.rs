@@ -155,7 +155,7 @@ fn an_end_on_condition_counts_as_the_last_of_its_reply_only() {
             "[FAILED] DONE: not counted: 1 operation comes after it ({named} of the reply), so the session goes on"
         );
         assert!(turn.outbox.contains(&told), "{turn:?}");
-        assert_eq!(turn.outbox.contains("send again from block 2"), !made, "{turn:?}");
+        assert_eq!(turn.outbox.contains("everything from block 2 "), !made, "{turn:?}");
         assert_eq!(base.at("workspace/a").exists(), made);
         assert_eq!(base.turn(END).json["isComplete"], true);
     }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use deaddrop::outbox::{Environment, Files, Offered, Rendered, Requested, render};
+use deaddrop::outbox::{Environment, Files, Offered, RenderedOutbox, render};
 use deaddrop::protocol::operations::{Encoding, parse_events_message};
 use deaddrop::protocol::{
     Asked, Capture, Detail, Dialect, Ending, Execution, Failure, Kind, Outcome, Output, RelPath,
@@ -69,12 +69,11 @@ pub(crate) fn asked_for(files: &[(&str, &str)], mut results: Vec<Outcome>) -> (S
         ));
     }
     session.advance(results, session.updated_at);
-    let requested =
-        files.iter().map(|(path, text)| Requested { contents: Ok(contents(path, text)) });
+    let requested = files.iter().map(|(path, text)| Ok(contents(path, text)));
     (session, Files { requested: requested.collect(), ..Files::default() })
 }
 
-pub(crate) fn rendered(session: &Session, files: &Files, max_tokens: usize) -> Rendered {
+pub(crate) fn rendered(session: &Session, files: &Files, max_tokens: usize) -> RenderedOutbox {
     let names: Vec<String> = (0..300).map(|n| format!("folder/file_{n}.py")).collect();
     let walk = Walk::of(names.iter().map(|name| (name.as_str(), 7)));
     render(session, &environment(max_tokens), &walk, files)
@@ -87,10 +86,10 @@ fn a_small_outbox_is_not_counted_and_a_large_one_is() {
     let walk = Walk::of([("a.py", 7)]);
     let offered =
         Offered { files: vec![contents("a.py", "a = 1\n\n")], listed: 1, ..Offered::default() };
-    let files = Files { offered: Some(offered), ..Files::default() };
+    let files = Files { offered, ..Files::default() };
     let small = render(&session, &environment(24_000), &walk, &files);
     assert_eq!(tokens::counted(), before);
-    assert!(small.text.contains("\n## Workspace File Contents\nThe only text file, whole.\n--- a.py ---\na = 1\n\n--- end a.py ---\n\n=== PROMPT ==="), "{}", small.text);
+    assert!(small.text.contains("\n## Workspace File Contents\nEvery non-empty text file, in full (1 file).\n--- a.py ---\na = 1\n\n--- end a.py ---\n\n=== PROMPT ==="), "{}", small.text);
     assert_eq!(small.shown.len(), 1);
     let exactly = tokens::count(&small.text);
     assert!(small.tokens.abs_diff(exactly) * 100 < exactly * 15, "{} for {exactly}", small.tokens);
@@ -109,7 +108,7 @@ fn small_files_are_whole_and_large_ones_are_cut_at_a_line_that_can_be_asked_for(
     let (large, huge) = (line.repeat(3_000), line.repeat(20_000));
     let (session, files) =
         asked_for(&[("huge.py", &huge), ("small.py", "x = 1\n"), ("large.py", &large)], vec![]);
-    let Rendered { text, tokens, shown, .. } = rendered(&session, &files, 24_000);
+    let RenderedOutbox { text, tokens, shown, .. } = rendered(&session, &files, 24_000);
     assert!(tokens <= 24_000 && tokens > 21_000, "{tokens}");
     assert!(text.contains("--- small.py ---\nx = 1\n--- end small.py ---\n--- large.py ---\n"));
     let lines = |path: &str| {
@@ -128,7 +127,12 @@ fn small_files_are_whole_and_large_ones_are_cut_at_a_line_that_can_be_asked_for(
         )
     );
     assert!(after_huge.starts_with("... lines "), "{after_huge}");
-    assert!(text.contains(&format!("[OK] READ_FILE: 'large.py' is shown below (102000 bytes; only its lines 1-{in_large} of 3000)\n")), "{text}");
+    assert!(
+        text.contains(&format!(
+            "[OK] READ_FILE: 'large.py' is shown below (102000 bytes; lines 1-{in_large} of 3000)\n"
+        )),
+        "{text}"
+    );
     assert_eq!(shown.iter().map(|file| file.whole).collect::<Vec<_>>(), [false, true, false]);
     // The listing keeps its least, and the rest of it is counted.
     let (_, listing) = text.split_once("## Workspace Files\n").unwrap();
@@ -142,7 +146,7 @@ fn what_commands_wrote_is_shortened_evenly_and_leaves_room_for_what_was_asked_fo
     let results =
         (0..1000).map(|n| ran("make", &format!("line of output {n}\n").repeat(200), n % 2));
     let (session, files) = asked_for(&[("a.py", &"a = 1\n".repeat(300))], results.collect());
-    let Rendered { text, tokens, .. } = rendered(&session, &files, 40_000);
+    let RenderedOutbox { text, tokens, .. } = rendered(&session, &files, 40_000);
     assert!(tokens <= 40_000 && tokens > 33_000, "{tokens}");
     assert_eq!(text.matches("RUN_COMMAND: Ran 'make' (exit code ").count(), 1000);
     assert!(text.contains("characters left out ...]\n"));
@@ -161,11 +165,14 @@ fn what_commands_wrote_is_shortened_evenly_and_leaves_room_for_what_was_asked_fo
 fn a_long_task_is_whole_in_the_first_prompt_and_shortened_in_headers() {
     let task: String = (0..1_500).map(|n| format!("Requirement {n}: do it well\n")).collect();
     let mut session = session(&task, Dialect::Tags);
-    let Rendered { text, tokens, .. } = rendered(&session, &Files::default(), 24_000);
+    let RenderedOutbox { text, tokens, .. } = rendered(&session, &Files::default(), 24_000);
     assert!(tokens <= 24_000, "{tokens}");
     let (header, rest) = text.split_once("=== PROTOCOL ===").unwrap();
     assert!(header.contains("\nTask (its first "), "{header}");
-    assert!(header.contains("; PROMPT has all of it):\n  Requirement 0: do it well\n"), "{header}");
+    assert!(
+        header.contains("; PROMPT contains all of it):\n  Requirement 0: do it well\n"),
+        "{header}"
+    );
     assert!(rest.contains(&format!("=== PROMPT ===\n{task}")));
 
     session.advance(vec![ran("make", "", 0)], session.updated_at);
@@ -173,11 +180,14 @@ fn a_long_task_is_whole_in_the_first_prompt_and_shortened_in_headers() {
     // Where there is room for it, it is whole there, too.
     let whole: String = task.lines().map(|line| format!("  {line}\n")).collect();
     assert!(later.tokens <= 24_000 && later.text.contains(&whole), "{}", later.tokens);
-    assert!(!later.text.contains("the first message had it all"));
+    assert!(!later.text.contains("the first message contained all of it"));
 
     session.advance(vec![ran("make", &"word ".repeat(20_000), 0)], session.updated_at);
     let later = rendered(&session, &Files::default(), 24_000);
-    assert!(later.tokens <= 24_000 && later.text.contains("; the first message had it all):\n"));
+    assert!(
+        later.tokens <= 24_000
+            && later.text.contains("; the first message contained all of it):\n")
+    );
     assert!(later.text.contains("  Requirement 1000: do it well\n"));
 
     // What nobody may leave out can be too much: that is told by the number.
@@ -202,17 +212,18 @@ fn events_are_shortened_in_the_outbox_and_say_so() {
         result.asked = Some(Asked { id: Some("i".into()), about: "big.py".into() });
     }
     session.advance(results, session.updated_at);
-    let Rendered { text, tokens, shown, .. } = rendered(&session, &Files::default(), 12_000);
+    let RenderedOutbox { text, tokens, shown, .. } = rendered(&session, &Files::default(), 12_000);
     assert!(tokens <= 12_000 && tokens > 9_500, "{tokens}");
     let (_, json) = text.split_once("## Events\n").unwrap();
     let (json, _) = json.split_once("\n\n=== PROMPT").unwrap();
     assert_eq!(parse_events_message(json).unwrap().events.len(), 22);
-    let (_, told) = json.split_once("of 'big.py' only lines 1-").expect(json);
-    let (lines, told) = told.split_once(' ').unwrap();
-    let next = lines.parse::<usize>().unwrap() + 1;
-    let (last, words) = (next + 399, "of 8000 are given, for room; shell with sed -n");
+    let (_, told) = json.split_once("'big.py' is given in part: lines ").expect(json);
+    let (next, told) = told.split_once('-').unwrap();
+    let next = next.parse::<usize>().unwrap();
+    let (last, words) = (next + 399, "8000 are left out for room: shell with sed -n");
     assert!(told.starts_with(&format!("{words} '{next},{last}p' 'big.py' shows more")), "{told}");
-    assert!(!shown[0].whole && shown[0].seen.is_some());
+    assert!(!shown[0].whole && shown[0].version.is_some());
+    assert_eq!(shown[0].lines, [(1, next - 1)]);
 
     // So many that not all of them can be told.
     let many = session.last_results[1..].iter().cycle().take(1000).cloned().collect();
@@ -231,14 +242,14 @@ fn what_is_offered_has_half_of_the_room_and_what_the_person_named_all() {
     let text = "    value = compute(value, other)\n".repeat(300);
     let names = |included: usize| {
         let files = (0..20).map(|n| contents(&format!("f{n:02}.py"), &text)).collect();
-        let offered = Offered { files, included, not_text: 0, listed: 20, empty: 0 };
-        let files = Files { offered: Some(offered), ..Files::default() };
+        let offered = Offered { files, included, listed: 20 };
+        let files = Files { offered, ..Files::default() };
         let rendered = rendered(&session("A task", Dialect::Tags), &files, 24_000);
         assert!(rendered.tokens <= 24_000);
         assert!(rendered.shown.iter().all(|file| file.whole));
         let n = rendered.shown.len();
         let told = format!(
-            "\n## Workspace File Contents\n{n} of 20 files that hold something, whole; READ_FILE shows others.\n--- f00.py"
+            "\n## Workspace File Contents\n{n} of 20 non-empty files, in full; READ_FILE shows the others.\n--- f00.py"
         );
         assert!(rendered.text.contains(&told), "{}", rendered.text);
         n
@@ -323,7 +334,7 @@ proptest! {
         let mut given = Files::default();
         if sequence == 1 {
             let listed = all.len();
-            given.offered = Some(Offered { files: all, included: 0, not_text: 0, listed, empty: 0 });
+            given.offered = Offered { files: all, included: 0, listed };
         } else {
             session.said.clone_from(&said);
             let mut results: Vec<Outcome> =
@@ -338,7 +349,7 @@ proptest! {
                     }
                 }));
                 if dialect == Dialect::Tags {
-                    given.requested.push(Requested { contents: Ok(file) });
+                    given.requested.push(Ok(file));
                 }
             }
             results.push(outcome(Kind::Create, Failure::execution(task.clone()).into()));
@@ -347,7 +358,7 @@ proptest! {
         }
         let walk = Walk::of(names.iter().map(|name| (name.as_str(), 1 << 20)));
         let environment = environment(max_tokens);
-        let Rendered { text, tokens, shown, .. } = render(&session, &environment, &walk, &given);
+        let RenderedOutbox { text, tokens, shown, .. } = render(&session, &environment, &walk, &given);
 
         let exactly = tokens::count(&text);
         let never_left_out = tokens::count(&visible(&task)) * usize::from(sequence == 1)

@@ -37,7 +37,7 @@ fn a_small_workspace_is_shown_at_once_and_the_same_again() {
     assert!(run.stderr.contains("Paste this file into a chat window (≈ 1,"), "{run:?}");
     let outbox = base.outbox(1);
     let section = shown(&outbox).unwrap();
-    let begin = "All 2 text files that hold something, whole.\n--- src/calc.py ---\ndef add(a, b):\n    return a + b\n--- end src/calc.py ---\n--- notes.txt (boundary ";
+    let begin = "Every non-empty text file, in full (2 files).\n--- src/calc.py ---\ndef add(a, b):\n    return a + b\n--- end src/calc.py ---\n--- notes.txt (boundary ";
     assert!(section.starts_with(begin), "{section}");
     assert!(section.contains("\none\n=== PROMPT ===\n--- end notes.txt (boundary "), "{section}");
     fs::remove_file(base.at(&format!("outbox/{ID}_seq0001.txt"))).unwrap();
@@ -64,7 +64,7 @@ fn the_person_says_what_is_shown() {
     begin(&base, &["--include", ".ci/", "--include", "*.txt"], "Fix calc and .env").ok();
     let outbox = base.outbox(1);
     let section = shown(&outbox).unwrap();
-    let begin = "3 of 5 files that hold something, whole; READ_FILE shows others.\n--- .ci/run.sh ---\nmake\n--- end .ci/run.sh ---\n--- notes.txt";
+    let begin = "3 of 4 non-empty files, in full; READ_FILE shows the others.\n--- .ci/run.sh ---\nmake\n--- end .ci/run.sh ---\n--- notes.txt";
     assert!(section.starts_with(begin), "{section}");
     assert!(!outbox.contains("KEY=1"));
 
@@ -119,7 +119,7 @@ fn what_a_policy_lets_nobody_read_is_not_shown() {
     assert!(
         shown(&outbox)
             .unwrap()
-            .starts_with("2 of 4 files that hold something, whole; READ_FILE shows others.\n")
+            .starts_with("2 of 3 non-empty files, in full; READ_FILE shows the others.\n")
     );
     assert!(!outbox.contains("do not tell"));
 }
@@ -131,7 +131,7 @@ fn a_session_of_operations_and_a_guest_have_it_too() {
     let outbox = base.outbox(1);
     let (_, section) = outbox.split_once("\n## Workspace File Contents\n").unwrap();
     assert!(
-        section.starts_with("All 2 text files that hold something, whole.\n--- src/calc.py ---\n"),
+        section.starts_with("Every non-empty text file, in full (2 files).\n--- src/calc.py ---\n"),
         "{section}"
     );
     assert!(section.contains("\n\n## Events\n{"), "{section}");
@@ -143,7 +143,7 @@ fn a_session_of_operations_and_a_guest_have_it_too() {
     let section = shown(&outbox).unwrap();
     assert_eq!(
         section,
-        "The only text file, whole.\n--- there.txt ---\nin the guest\n--- end there.txt ---"
+        "Every non-empty text file, in full (1 file).\n--- there.txt ---\nin the guest\n--- end there.txt ---"
     );
 }
 
@@ -161,7 +161,7 @@ fn a_large_workspace_and_its_files_fit_the_chat() {
     assert!(
         shown(&base.outbox(1))
             .unwrap()
-            .contains(" of 401 files that hold something, whole; READ_FILE shows others.")
+            .contains(" of 401 non-empty files, in full; READ_FILE shows the others.")
     );
 
     let reply = "[READ_FILE path=\"large.py\"]\n[RUN_COMMAND]\nseq 100000\n[/RUN_COMMAND]\n";

@@ -45,7 +45,7 @@ fn nested_ignore_files_have_the_usual_precedence() {
         "  sub/a.log (0 bytes)",
         "  sub/data/listed (0 bytes)",
         "  sub/deep/.ignore (6 bytes)",
-        "  … and 5 ignored files (12 bytes) are not listed",
+        "  … 5 ignored files, 12 bytes (not listed)",
     ];
     assert_eq!(first(&base)[3..], rest);
     // What is left out may be read.
@@ -134,7 +134,7 @@ fn a_guest_tells_what_it_leaves_out() {
     }
     let rest = [
         "  node_modules/ (build products: 1 file, 1 byte)",
-        "  … and 2 ignored files (5 bytes) are not listed",
+        "  … 2 ignored files, 5 bytes (not listed)",
     ];
     let listed = first(&pair.host);
     assert_eq!(listed[1], "  build/ (build products: 1 file, 5 bytes)");

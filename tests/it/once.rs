@@ -9,7 +9,7 @@ use deaddrop::clock::Timestamp;
 use deaddrop::config::{Config, Raw};
 use deaddrop::daemon::{self, Listener, Serve};
 use deaddrop::error::Result;
-use deaddrop::outbox::{Rendered, render};
+use deaddrop::outbox::{RenderedOutbox, render};
 use deaddrop::place::{Left, Place, Preview, WriteAhead};
 use deaddrop::policy::{Decision, Opens};
 use deaddrop::protocol::{
@@ -45,7 +45,7 @@ fn a_walk_is_sorted_once_however_often_its_outbox_is_cut() {
     let walk = Walk::of(names.iter().map(|name| (name.as_str(), 7)));
     for limit in [4_000, 8_000, 24_000, 1_000_000] {
         let before = picture::made();
-        let Rendered { text, .. } = render(&session, &environment(limit), &walk, &files);
+        let RenderedOutbox { text, .. } = render(&session, &environment(limit), &walk, &files);
         assert_eq!(picture::made() - before, 1, "for {limit} tokens");
         assert!(tokens::count(&text) <= limit, "for {limit} tokens");
     }
@@ -54,7 +54,7 @@ fn a_walk_is_sorted_once_however_often_its_outbox_is_cut() {
 #[test]
 fn lines_around_an_edit_are_shortened_to_their_room() {
     let (session, files) = asked_for(&[], vec![outcome(Kind::Edit, edited(200))]);
-    let Rendered { text, tokens, .. } = rendered(&session, &files, 8_000);
+    let RenderedOutbox { text, tokens, .. } = rendered(&session, &files, 8_000);
     assert!(tokens <= 8_000, "{tokens}");
     assert!(text.contains("[OK] EDIT_FILE: Edited 'a.py' (1 replacement)\n    1| line 1 of it "));
     assert!(text.contains(" more lines left out for room ...]\n"), "{text}");
@@ -68,7 +68,7 @@ fn results_that_fit_are_whole_whatever_is_cut_beside_them() {
     let output = "international information configuration ".repeat(600);
     let (session, files) =
         asked_for(&[("a.py", &"a = 1\n".repeat(5_000))], vec![ran("make", output.trim_end(), 0)]);
-    let Rendered { text, tokens, .. } = rendered(&session, &files, 8_000);
+    let RenderedOutbox { text, tokens, .. } = rendered(&session, &files, 8_000);
     assert!(tokens <= 8_000, "{tokens}");
     assert!(text.contains(output.trim_end()), "{text}");
     assert!(text.contains(" are left out for room: [READ_FILE path=\"a.py\""), "{text}");

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use deaddrop::outbox::{Environment, Files, Requested, render};
+use deaddrop::outbox::{Environment, Files, render};
 use deaddrop::protocol::{
     Capture, Detail, Ending, Execution, Failure, Kind, Outcome, Output, RelPath, Warning,
     WarningKind, tags,
@@ -283,8 +283,8 @@ fn outcomes(results: &[(Kind, Detail, Vec<String>)], wanted: &[Wanted]) -> Vec<O
     given.chain(reads).collect()
 }
 
-fn requested((path, contents): &Wanted) -> Requested {
-    let contents = match contents {
+fn requested((path, contents): &Wanted) -> Result<Contents, Failure> {
+    match contents {
         // As the workspace has it: what holds a NUL is no text.
         Ok(text) if text.contains('\0') => Err(Failure::execution("no text")),
         Ok(text) => Ok(Contents {
@@ -294,8 +294,7 @@ fn requested((path, contents): &Wanted) -> Requested {
             lines: None,
         }),
         Err(reason) => Err(Failure::execution(reason.clone())),
-    };
-    Requested { contents }
+    }
 }
 
 /// An outcome as it should stand in the outbox.
@@ -350,7 +349,7 @@ proptest! {
             secrets: deaddrop::config::Secrets::default(),
         };
         let walk = Walk::of(names.iter().map(|name| (name.as_str(), 7)));
-        let requested: Vec<Requested> = wanted.iter().map(requested).collect();
+        let requested = wanted.iter().map(requested).collect();
         let files = Files { requested, ..Files::default() };
         let outbox = render(&session, &environment, &walk, &files).text;
         let found = read(&outbox);

@@ -88,7 +88,7 @@ fn a_turn_is_told_shown_undone_and_redone() {
     assert_eq!(picture(&base), before);
     assert_eq!(base.read("workspace/build/out"), "x\n");
     let outbox = base.outbox(3);
-    let told = "The user has undone what your reply to message 1 changed: files are as they were before. 6 files changed by that: bin, link, deleted made.txt, new old.txt, run.sh (permissions), deleted src/a.py\n";
+    let told = "The user has undone what you changed in reply to message 1.\nFiles changed by that: bin, link, deleted made.txt, new old.txt, run.sh (permissions), deleted src/a.py\n";
     assert!(outbox.contains(told), "{outbox}");
     let turns = log(&base);
     assert_eq!((turns[0]["isUndone"].as_bool(), turns.len()), (Some(true), 2));
@@ -98,7 +98,7 @@ fn a_turn_is_told_shown_undone_and_redone() {
     let redo = base.back(&["redo"]);
     assert_eq!((&redo["turns"], &redo["redid"]), (&json!([1]), &json!(2)));
     assert_eq!(picture(&base), after);
-    assert!(base.outbox(4).contains("your reply to message 1 changed"));
+    assert!(base.outbox(4).contains("The user has redone what you changed in reply to message 1."));
     assert_eq!(log(&base)[0]["isUndone"], false);
     base.fails(&["redo"], "nothing-to-undo").with_code(1);
     base.run(&["undo"]).ok();
@@ -126,7 +126,7 @@ fn several_turns_go_back_at_once_also_through_a_daemon_and_after_the_end() {
     assert_eq!(picture(&base), before);
     // It is open again.
     let outbox = base.wait_for_outbox(4);
-    assert!(outbox.contains("your replies to messages 1, 2 changed"), "{outbox}");
+    assert!(outbox.contains("what you changed in reply to messages 1, 2."), "{outbox}");
     base.run(&["redo"]).ok();
     assert_eq!(base.read("workspace/lib/a.py"), "uno\ntwo\nthree\nmore\n");
     assert_eq!(base.status()["isComplete"], true);

@@ -44,7 +44,7 @@ fn a_name_that_holds_a_secret_is_not_told_after_a_redo_either() {
     base.run(&["undo", "--force"]).ok();
     base.run(&["redo"]).ok();
     let outbox = base.outbox(4);
-    tells(&outbox, &["somebody else changed them since: [withheld: AWS key]\n"]);
+    tells(&outbox, &["changed by somebody else since: [withheld: AWS key]\n"]);
     assert!(!outbox.contains(&name), "{outbox}");
 }
 
@@ -137,8 +137,8 @@ fn the_outbox_after_a_redo_tells_what_does_not_stand_again() {
     tells(
         &base.outbox(4),
         &[
-            "it stands again, but for those that are named below. 2 files changed by that: new a, new b\n",
-            "Not as you left them, but as somebody else changed them since: a\n",
+            "reply to message 1.\nFiles changed by that: new a, new b\n",
+            "Also changed by somebody else since: a\n",
         ],
     );
     // Where all of it stands again, that is said.
@@ -150,16 +150,16 @@ fn the_outbox_after_a_redo_tells_what_does_not_stand_again() {
     base.run(&["redo", "--force"]).ok();
     assert_eq!(base.read("workspace/a"), "one\n");
     let outbox = base.outbox(4);
-    tells(&outbox, &["it stands again. 2 files changed by that: a, new b\n"]);
-    assert!(!outbox.contains("Not as"), "{outbox}");
+    tells(&outbox, &["Files changed by that: a, new b\n"]);
+    assert!(!outbox.contains("somebody else"), "{outbox}");
     // And taken back, what was put aside is there again.
     base.run(&["redo", "3"]).ok();
     assert_eq!(base.read("workspace/a"), "mine\n");
     tells(
         &base.outbox(5),
         &[
-            "files are as they were before, but for those that are named below.",
-            "Not as they were before, but as somebody else changed them since: a\n",
+            "The user has undone what you changed in reply to message",
+            "Also changed by somebody else since: a\n",
         ],
     );
 }

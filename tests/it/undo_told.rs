@@ -16,8 +16,8 @@ fn the_outbox_tells_what_was_undone_what_stands_and_why() {
     base.run(&["undo", "2", "--reason", "Wrong way:\n\u{1b}[31muse c instead"]).ok();
     let outbox = base.outbox(4);
     for told in [
-        "The user has undone what your replies to messages 1, 2 changed: files are as they were before. 2 files changed by that: deleted a, deleted b\n",
-        "what commands did beside them stands, such as commits",
+        "The user has undone what you changed in reply to messages 1, 2.\nFiles changed by that: deleted a, deleted b\n",
+        "other effects of commands remain, such as commits",
         "The user says:\n  Wrong way:\n  ␛[31muse c instead\n",
     ] {
         assert!(outbox.contains(told), "{told:?} is not in {outbox}");

@@ -14,7 +14,7 @@ const LAYERS: [&[&str]; 10] = [
     ],
     &["protocol"],
     &["workspace", "runner", "client", "clipboard", "policy", "machine", "session"],
-    &["place"],
+    &["place", "context"],
     &["admission", "turn", "inbox", "outbox", "watch"],
     &["base"],
     &["control", "space"],

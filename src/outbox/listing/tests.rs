@@ -10,7 +10,7 @@ const ROOM: usize = 32 << 10;
 
 fn listed(walk: &Walk, touched: &[&str], room: usize) -> String {
     let picture = Picture::of(walk, touched);
-    Listing::near(&picture, Dialect::Tags, touched).render(room, str::len)
+    Listing::new(&picture, Dialect::Tags, touched).render(room, str::len)
 }
 
 fn walk_of(paths: &[String]) -> Walk {
@@ -37,7 +37,7 @@ fn of_a_large_workspace_folders_are_counted() {
     let walk = walk_of(&paths);
     let hint =
         "  … folders with a count are not listed in full; [LIST_FILES path=\"FOLDER\"] lists one\n";
-    let expected = format!("  a/b/ (2,000 files, 20,000 bytes)\n  z.txt (10 bytes)\n{hint}");
+    let expected = format!("  a/b/ (2,000 files, 20 kB)\n  z.txt (10 bytes)\n{hint}");
     assert_eq!(listed(&walk, &[], ROOM), expected);
     // A touched file stands there, with as many of its neighbours as half of the room holds.
     let near = listed(&walk, &["a/b/1500.txt"], ROOM);
@@ -74,7 +74,7 @@ fn an_empty_listing_says_why() {
     assert_eq!(listed(&Walk::default(), &[], ROOM), "(empty workspace)\n");
     let ignored = Count { files: 2, bytes: 1234, is_whole: true };
     let walk = Walk::default().leaving_out(ignored, Vec::new());
-    let told = "  … and 2 ignored files (1,234 bytes) are not listed\n";
+    let told = "  … 2 ignored files, 1,234 bytes (not listed)\n";
     assert_eq!(listed(&walk, &[], ROOM), told);
     assert_eq!(listed(&walk, &[], told.len() - 1), NOT_LISTED);
 }
@@ -108,15 +108,12 @@ fn build_products_and_ignored_files_are_told_in_a_line_each() {
   web/main.js (10 bytes)
   web/node_modules/ (build products: 2 files, 20 bytes)
   web/node_modules/b.js (10 bytes)
-  … and 8 ignored files (75 bytes) are not listed
+  … 8 ignored files, 75 bytes (not listed)
 "
     );
-    // In a folder that is not listed itself they are told beside its files.
+    // In a folder that is not listed itself they are counted with its files.
     let told = listed(&walk, &[], 120);
-    assert_eq!(
-        told.lines().next().unwrap(),
-        "  ./ (2 files, 13 bytes; build products: 1,236 files, 12 kB)"
-    );
+    assert_eq!(told.lines().next().unwrap(), "  ./ (1,238 files, 12 kB)");
 }
 
 /// Paths of which many share folders, some hold build products.
@@ -172,18 +169,6 @@ proptest! {
 }
 
 #[test]
-fn words_name_files_and_folders() {
-    let walk = Walk::of([("a/b/parser.rs", 1), ("src/x.rs", 1), ("src/deep/y.rs", 1)]);
-    let picture = Picture::of(&walk, &[]);
-    let of = |text| named(std::iter::once(text), &picture);
-    assert_eq!(
-        of("Fix `parser.rs`, (src/x.rs) and ./src/deep/."),
-        ["src/x.rs", "src/deep", "a/b/parser.rs"]
-    );
-    assert_eq!(of("a b x.r parser y.rss"), [""; 0]);
-}
-
-#[test]
 fn numbers_are_grouped_and_sizes_rounded_down() {
     for (n, text) in [(0, "0"), (999, "999"), (1_000, "1,000"), (4_812_000, "4,812,000")] {
         assert_eq!(grouped(n), text);
@@ -210,15 +195,11 @@ fn what_was_not_counted_is_not_given_as_a_number() {
         describe_products(count(1234, 56_000_000, true)),
         "build products: 1,234 files, 56 MB"
     );
-    assert_eq!(describe_products(Count::UNKNOWN), "build products, not counted");
+    assert_eq!(describe_products(Count::UNKNOWN), "build products: files, not counted");
     assert_eq!(describe_products(count(1, 2, false)), "build products: more than 1 file, 2 bytes");
-    assert_eq!(describe_ignored(Count::NONE), None);
-    assert_eq!(describe_ignored(count(1, 1, true)).unwrap(), "1 ignored file (1 byte) is");
-    assert_eq!(
-        describe_ignored(count(2, 1234, true)).unwrap(),
-        "2 ignored files (1,234 bytes) are"
-    );
-    assert_eq!(describe_ignored(Count::UNKNOWN).unwrap(), "ignored folders, not counted, are");
-    let both = describe_folder(count(1, 2, true), Some(count(3, 4, true)), true);
-    assert_eq!(both, "1 more file, 2 bytes; build products: 3 files, 4 bytes");
+    assert_eq!(describe(count(1, 1, true), "ignored "), "1 ignored file, 1 byte");
+    assert_eq!(describe(count(2, 1234, true), "ignored "), "2 ignored files, 1,234 bytes");
+    assert_eq!(describe(count(2, 1234, false), ""), "more than 2 files, 1,234 bytes");
+    assert_eq!(describe(Count::UNKNOWN, "ignored "), "ignored files, not counted");
+    assert_eq!(describe(count(1, 2, true), "more "), "1 more file, 2 bytes");
 }

@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use super::*;
 
 fn all(outbox: &str, of: Option<usize>, limit: usize) -> Vec<String> {
-    let first = part(outbox, Asked { part: 1, of }, limit).unwrap();
-    let text = |part| super::part(outbox, Asked { part, of }, limit).unwrap().text;
+    let first = part(outbox, PartNumber { part: 1, of }, limit).unwrap();
+    let text = |part| super::part(outbox, PartNumber { part, of }, limit).unwrap().text;
     assert_eq!(of.unwrap_or(first.of), first.of);
     (1..=first.of).map(text).collect()
 }
@@ -59,7 +59,7 @@ proptest! {
     fn so_many_parts_as_asked_for_are_the_outbox(outbox in outbox(), of in 1usize..9) {
         let whole = length(&outbox);
         if of > (whole / LEAST).max(1) {
-            let asked = Asked { part: 1, of: Some(of) };
+            let asked = PartNumber { part: 1, of: Some(of) };
             let refused = part(&outbox, asked, 1);
             let is_right = matches!(refused, Err(NoPart::TooMany { .. }));
             prop_assert!(is_right, "{refused:?}");
@@ -107,9 +107,9 @@ fn only_what_is_longer_than_a_part_is_cut_within() {
 
 #[test]
 fn parts_are_asked_for_by_number() {
-    let asked = |text: &str| text.parse::<Asked>();
-    assert_eq!(asked("2"), Ok(Asked { part: 2, of: None }));
-    assert_eq!(asked("2/5"), Ok(Asked { part: 2, of: Some(5) }));
+    let asked = |text: &str| text.parse::<PartNumber>();
+    assert_eq!(asked("2"), Ok(PartNumber { part: 2, of: None }));
+    assert_eq!(asked("2/5"), Ok(PartNumber { part: 2, of: Some(5) }));
     for (text, part, of) in [("0/5", 0, 5), ("6/5", 6, 5), ("0/0", 0, 0), ("1/0", 1, 0)] {
         assert_eq!(asked(text), Err(NoPart::Beyond { part, of }), "{text}");
     }

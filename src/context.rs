@@ -1,19 +1,28 @@
-//! Which files the first outbox shows unasked, the most wanted first. Pure.
+//! Which files an outbox is about: those that the first one shows unasked, those that are near to the work, and those
+//! that results show. Pure.
 //!
-//! First those that the person named, then those that words of the task name, then what says what the
-//! project is, then all others: nearest to the root first, small ones before large ones. What should not
-//! leave the machine unasked is never among them unless the person named it, nor what is in a folder whose
-//! name begins with a dot.
+//! The first outbox shows the files that the person named, then those that words of the task name, then what says what
+//! the project is, then all others: nearest to the root first, small ones before large ones. What should not leave the
+//! machine unasked is never among them unless the person named it, nor what is in a folder whose name begins with a
+//! dot.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
+use crate::protocol::{Detail, Failure, Outcome, RelPath};
 use crate::secrets::is_secret_file;
-use crate::session::Offer;
+use crate::session::{Offer, Session};
+use crate::workspace::picture::Picture;
 
 /// As many files are tried at most: each is read, perhaps from another machine.
 const TRIED: usize = 300;
+
+/// How many paths of the newest results count as near to the work.
+const NEWEST: usize = 100;
+/// How many words of the task are examined, and how many files they may name without a folder.
+const WORDS: usize = 2_000;
+const BY_NAME: usize = 20;
 
 /// Names of files that say what a project is.
 const TELLING: &str = "readme cargo.toml package.json pyproject.toml requirements.txt setup.cfg go.mod \
@@ -29,8 +38,8 @@ pub struct Candidate<'a> {
     pub path: &'a str,
     /// Its size in bytes.
     pub size: u64,
-    /// Which pattern of the person's names it, counted from 0.
-    pub included: Option<usize>,
+    /// Whether the person named it.
+    pub included: bool,
 }
 
 /// Whether a pattern of the person's can be read.
@@ -63,7 +72,7 @@ pub fn candidates<'a>(
     // What cannot be read was refused when the session began.
     let included: Vec<Gitignore> =
         offer.include.iter().filter_map(|pattern| matcher(pattern).ok()).collect();
-    let words = words(task);
+    let words: HashSet<String> = words(task).map(str::to_lowercase).collect();
     let mut found = Vec::new();
     for (path, size) in listed {
         let names =
@@ -80,7 +89,7 @@ pub fn candidates<'a>(
             None if LOCKS.iter().any(|end| path.ends_with(end)) => (4, depth),
             None => (3, depth),
         };
-        found.push((rank, depth, size, path, included));
+        found.push((rank, depth, size, path, included.is_some()));
     }
     if found.len() > TRIED {
         found.select_nth_unstable(TRIED);
@@ -110,13 +119,84 @@ fn name_and_stem(path: &str) -> (&str, &str) {
     (name, if stem.is_empty() { name } else { stem })
 }
 
-/// The words of a task, without what is around them.
-fn words(task: &str) -> HashSet<String> {
+/// The paths of the newest results, the last ones first.
+pub fn newest(session: &Session) -> Vec<&str> {
+    let paths = session.last_results.iter().rev().filter_map(|outcome| match &outcome.detail {
+        Detail::Created { path, .. }
+        | Detail::Edited { path, .. }
+        | Detail::Replaced { path, .. }
+        | Detail::Deleted { path }
+        | Detail::ReadLater { path, .. }
+        | Detail::Moved { to: path, .. }
+        | Detail::Read { path, .. } => Some(path.as_str()),
+        _ => None,
+    });
+    paths.take(NEWEST).collect()
+}
+
+/// The paths near to the work: those of the newest results, and those that the person named.
+pub fn near<'a>(session: &'a Session, picture: &Picture<'a>) -> Vec<&'a str> {
+    let texts = std::iter::once(&session.task).chain(&session.said).map(String::as_str);
+    let mut near = newest(session);
+    near.extend(named(texts, picture));
+    near
+}
+
+/// The paths that words of these texts name, in full or by a file name.
+fn named<'w>(texts: impl Iterator<Item = &'w str>, picture: &Picture<'w>) -> Vec<&'w str> {
+    let (mut found, mut names) = (Vec::new(), HashSet::new());
+    for word in texts.flat_map(words).take(WORDS).filter(|word| word.len() > 1) {
+        if picture.find(word).is_some() || !picture.below(&format!("{word}/")).is_empty() {
+            found.push(word);
+        } else if word.contains('.') && !word.contains('/') {
+            names.insert(word);
+        }
+    }
+    if !names.is_empty() {
+        let of_name = |path: &&str| names.contains(path.rsplit('/').next().unwrap_or(path));
+        found.extend(picture.files().map(|file| file.path).filter(of_name).take(BY_NAME));
+    }
+    found
+}
+
+/// The files of which the newest results show lines. To remove secrets from these, the whole files are needed.
+pub fn files_with_lines(session: &Session) -> BTreeSet<RelPath> {
+    let paths = session.last_results.iter().flat_map(|outcome| match &outcome.detail {
+        Detail::Found { hits, .. } => {
+            hits.iter().filter_map(|hit| RelPath::parse(&hit.path).ok()).collect()
+        }
+        detail => Vec::from_iter(excerpt_path(detail).cloned()),
+    });
+    paths.collect()
+}
+
+/// The file of an outcome's excerpt, if there is one.
+pub fn excerpt_path(detail: &Detail) -> Option<&RelPath> {
+    detail.excerpt()?;
+    match detail {
+        Detail::Failed(Failure { of: Some(path), .. }) => Some(path),
+        detail => Some(detail.shown_of()?.0),
+    }
+}
+
+/// Whether the newest outbox shows file contents or command output, which may contain the values of secret files.
+pub fn shows_contents(session: &Session) -> bool {
+    let shows = |outcome: &Outcome| match &outcome.detail {
+        Detail::Ran(_) | Detail::Read { .. } | Detail::ReadLater { .. } | Detail::Found { .. } => {
+            true
+        }
+        Detail::Failed(failure) => failure.of.is_some() || !failure.excerpt.is_empty(),
+        detail => detail.excerpt().is_some(),
+    };
+    session.offer.is_some() && session.sequence == 1 || session.last_results.iter().any(shows)
+}
+
+/// The words of a text that may name files, without what is around them.
+fn words(text: &str) -> impl Iterator<Item = &str> {
     let around = |c: char| !c.is_alphanumeric() && !matches!(c, '_' | '.' | '/' | '-');
     // A dot may begin a name, and one at the end ends a sentence.
-    let words = task.split(around).map(|word| word.trim_end_matches(['.', '/', '-']));
-    let words = words.map(|word| word.strip_prefix("./").unwrap_or(word));
-    words.filter(|word| !word.is_empty()).map(str::to_lowercase).collect()
+    let words = text.split(around).map(|word| word.trim_end_matches(['.', '/', '-']));
+    words.map(|word| word.strip_prefix("./").unwrap_or(word)).filter(|word| !word.is_empty())
 }
 
 /// Whether a word is the path of a file, its name, or that without its ending.
@@ -130,6 +210,7 @@ fn is_named(path: &str, words: &HashSet<String>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::workspace::walk::Walk;
 
     fn chosen(files: &[(&str, u64)], task: &str, include: &[&str]) -> Vec<String> {
         let include = include.iter().map(|&pattern| pattern.to_owned()).collect();
@@ -212,5 +293,17 @@ mod tests {
         for wrong in ["", "# x", "a{b", "!src"] {
             assert!(check_pattern(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn words_name_files_and_folders() {
+        let walk = Walk::of([("a/b/parser.rs", 1), ("src/x.rs", 1), ("src/deep/y.rs", 1)]);
+        let picture = Picture::of(&walk, &[]);
+        let of = |text| named(std::iter::once(text), &picture);
+        assert_eq!(
+            of("Fix `parser.rs`, (src/x.rs) and ./src/deep/."),
+            ["src/x.rs", "src/deep", "a/b/parser.rs"]
+        );
+        assert_eq!(of("a b x.r parser y.rss"), [""; 0]);
     }
 }
