@@ -37,9 +37,13 @@ impl Ledger for Notes<'_> {
 
 impl Base {
     pub(super) fn log(&self, begin: &Begin, session: &Session, recovered: bool) -> Result<()> {
-        match Entry::of(begin, session, recovered) {
-            Some(entry) => log::add(&self.config.sessions, &session.id, &entry),
-            None => Ok(()),
+        let Some(entry) = Entry::of(begin, session, recovered) else { return Ok(()) };
+        let (folder, id) = (&self.config.sessions, &session.id);
+        // The line of a turn that was stopped may be there already, or torn.
+        if recovered {
+            log::restore(folder, id, vec![entry]).map(drop)
+        } else {
+            log::add(folder, id, &entry)
         }
     }
 

@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::inbox::Claimed;
 use crate::place::{Here, Place, Terms};
 use crate::protocol::{Digest, Kind, Operation, Outcome, Step};
-use crate::session::record::{Begin, Commit, FileId, Folder, Record, Rendered};
+use crate::session::record::{Begin, Commit, FileId, Folder, PreparedOutbox, Record};
 use crate::session::{Pending, Session, Verdict, log};
 use crate::turn::{self, Observer, TurnInput};
 use crate::workspace::checkpoint::Noted;
@@ -256,13 +256,13 @@ impl Base {
     pub(super) fn conclude(&mut self, begin: &Begin, commit: Commit) -> Result<Turn> {
         let Commit { session, outbox, recovered } = commit;
         let outbox = match outbox {
-            Some(rendered) => {
-                let path = self.config.outbox.join(&rendered.name);
-                let temporary = self.config.outbox.join(&rendered.temporary);
+            Some(prepared) => {
+                let path = self.outbox_path(&session);
+                let temporary = self.config.outbox.join(&prepared.temporary);
                 // An outbox that can be seen may have been pasted, so it is never replaced.
                 if path.exists() {
                     let _ = fs::remove_file(&temporary);
-                } else if is_whole(&temporary, &rendered) {
+                } else if is_whole(&temporary, &prepared) {
                     self.write_events(&session)?;
                     fs::rename(&temporary, &path).map_err(|e| Error::io("write", &path, e))?;
                 } else {
@@ -355,13 +355,12 @@ impl Base {
         &self,
         session: &mut Session,
         walk: Option<Walk>,
-    ) -> Result<Rendered> {
+    ) -> Result<PreparedOutbox> {
         let rendered = self.render(session, walk)?;
         let text = Self::note_shown(session, rendered);
         let path = self.outbox_path(session);
         let temporary = atomic::write_beside(&path, text.as_bytes())?;
-        Ok(Rendered {
-            name: session.outbox_name(),
+        Ok(PreparedOutbox {
             temporary: temporary.file_name().unwrap_or_default().to_string_lossy().into_owned(),
             digest: Digest::of(text.as_bytes()),
         })
@@ -373,6 +372,6 @@ impl Base {
     }
 }
 
-fn is_whole(path: &std::path::Path, rendered: &Rendered) -> bool {
-    atomic::read_own(path).is_ok_and(|bytes| Digest::of(&bytes) == rendered.digest)
+fn is_whole(path: &std::path::Path, outbox: &PreparedOutbox) -> bool {
+    atomic::read_own(path).is_ok_and(|bytes| Digest::of(&bytes) == outbox.digest)
 }

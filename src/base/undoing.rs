@@ -120,7 +120,8 @@ impl Base {
         }
         // Who has something to say wants it to be read: all that was said since the session was taken up
         // again, since no reply came after that.
-        let completes = completes.filter(|_| reason.is_none() && !session.has_unanswered_words());
+        let says = reason.is_some() || session.has_unread_words() || !session.said.is_empty();
+        let completes = completes.filter(|_| !says);
         let mut reopened = None;
         if session.is_complete {
             // It is taken up again: its last outbox was answered.

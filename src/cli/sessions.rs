@@ -173,8 +173,7 @@ fn is_cut_off(context: &Context, session: &Session) -> bool {
     }
     let Ok(bytes) = atomic::read_own(&sessions.join("journal")) else { return false };
     let Ok(contents) = journal::read(&bytes) else { return false };
-    let payloads: Vec<String> = contents.payloads.iter().map(|text| (*text).to_owned()).collect();
-    let history = History::read(&payloads).unwrap_or_default();
+    let history = History::read(&contents.payloads).unwrap_or_default();
     history.unfinished.is_some_and(|turn| {
         // What is decided is as good as done.
         turn.commit.is_none() && turn.begin.session.stem() == session.stem()

@@ -41,7 +41,7 @@ fn several(of: &Several) -> Option<String> {
 
 /// What cannot be taken back: what is not kept, and what is lost of what rules leave out.
 fn lost(unrestorable: &Several, ignored: Option<&Ignored>) -> Option<String> {
-    let ignored = ignored.and_then(Ignored::describe_lost);
+    let ignored = ignored.into_iter().flat_map(Ignored::describe_lost);
     let told: Vec<String> = several(unrestorable).into_iter().chain(ignored).collect();
     (!told.is_empty()).then(|| format!("cannot be undone: {}", told.join(", ")))
 }
@@ -73,7 +73,7 @@ fn back_told(back: &Back) -> String {
     let turns: Vec<String> = back.turns.iter().map(u32::to_string).collect();
     let which = if turns.len() == 1 { "Turn" } else { "Turns" };
     let what = if back.redid.is_some() { "put back" } else { "undone" };
-    let left = match back.missing() {
+    let left = match back.left.len() + back.others.count {
         0 => String::new(),
         n => format!(", but for {} (see above)", count(n, "place")),
     };

@@ -49,20 +49,13 @@ pub struct Journal {
 
 /// What a journal holds.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Contents<'a> {
+pub struct Records<'a> {
     /// The payloads, in order.
     pub payloads: Vec<&'a str>,
     /// Where the last good record ends, in bytes.
     pub end: usize,
     /// Whether something torn follows it, which is to be cut off.
     pub torn: bool,
-}
-
-/// A record that was on disk and is not what it was.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Damage {
-    /// Where it begins, in bytes.
-    pub offset: usize,
 }
 
 impl Journal {
@@ -76,8 +69,7 @@ impl Journal {
         let left = Times::of(&file);
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(fail)?;
-        let contents =
-            read(&bytes).map_err(|damage| Error::damaged_journal(path, damage.offset))?;
+        let contents = read(&bytes).map_err(|offset| Error::damaged_journal(path, offset))?;
         let end = contents.end as u64;
         let payloads = contents.payloads.iter().map(|payload| (*payload).to_owned()).collect();
         let (room, torn) = (bytes.len() as u64, contents.torn);
@@ -165,21 +157,19 @@ fn checksum(place: u64, rest: &str) -> String {
 }
 
 /// Reads the bytes of a journal. Pure and total.
-pub fn read(bytes: &[u8]) -> Result<Contents<'_>, Damage> {
-    let mut contents = Contents { payloads: Vec::new(), end: 0, torn: false };
+///
+/// # Errors
+/// Where a record begins that was on disk and is not what it was, in bytes.
+pub fn read(bytes: &[u8]) -> Result<Records<'_>, usize> {
+    let mut contents = Records { payloads: Vec::new(), end: 0, torn: false };
     while let Some((payload, _, next)) = record(bytes, contents.end) {
         contents.payloads.push(payload);
         contents.end = next;
     }
-    let rest = &bytes[contents.end..];
-    if rest.iter().all(|b| *b == 0) {
-        return Ok(contents);
-    }
-    if looks_torn(bytes, contents.end) && !anything_knew(bytes, contents.end) {
-        contents.torn = true;
-        return Ok(contents);
-    }
-    Err(Damage { offset: contents.end })
+    let end = contents.end;
+    contents.torn = bytes[end..].iter().any(|byte| *byte != 0);
+    let is_damaged = contents.torn && (!looks_torn(bytes, end) || anything_knew(bytes, end));
+    if is_damaged { Err(end) } else { Ok(contents) }
 }
 
 /// The record at `place`: its payload, what it knew to be on disk, and where the next one begins.
@@ -303,7 +293,7 @@ mod tests {
             bytes.resize(end + 700, 0);
             let hit = places.iter().filter(|place| **place <= at).count() - 1;
             match read(&bytes) {
-                Err(damage) => prop_assert_eq!(damage.offset, places[hit]),
+                Err(offset) => prop_assert_eq!(offset, places[hit]),
                 // In the last record a byte that became zero, or its end that is gone, can look torn.
                 Ok(contents) => {
                     prop_assert_eq!(contents.payloads.len(), hit);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,7 @@ use crate::text::count;
 
 /// One turn.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", default)]
 pub struct Entry {
     /// The outbox that was answered.
     pub sequence: u32,
@@ -29,15 +29,12 @@ pub struct Entry {
     /// How many commands of the protocol the reply contained.
     pub commands: usize,
     /// How many of them were neither messages nor `[DONE]`.
-    #[serde(default)]
     pub operations: usize,
     /// How many of these ran a shell command.
-    #[serde(default)]
     pub ran: usize,
     /// How many of the commands did not succeed.
     pub failed: usize,
     /// How many of those were running when deaddrop was killed.
-    #[serde(default)]
     pub interrupted: usize,
     /// Whether the turn completed the session.
     pub is_complete: bool,
@@ -46,12 +43,10 @@ pub struct Entry {
     /// How many files and links it changed; None where that is unknown.
     pub changed: Option<usize>,
     /// The checkpoint records of these changes.
-    #[serde(default)]
     pub records: Vec<BlobId>,
     /// Changes of ignored files, as far as they are known.
     pub ignored: Option<Ignored>,
     /// The turns that an undo took back, by their sequence numbers.
-    #[serde(default)]
     pub undid: Vec<u32>,
     /// The undo that a redo took back, by its sequence number.
     pub redid: Option<u32>,
@@ -66,27 +61,22 @@ impl Entry {
         if session.pending.is_some() || session.run.is_some() {
             return None;
         }
-        let mut entry = Self {
+        let (changed, undoing) = (session.changed.as_ref(), begin.undoing.as_ref());
+        let undo = undoing.filter(|undoing| undoing.redid.is_none());
+        Some(Self {
             sequence: begin.session.sequence,
             at: session.updated_at,
             reply: begin.reply().to_owned(),
             is_complete: session.is_complete,
             recovered,
+            changed: changed.filter(|it| it.not_kept.is_none()).map(|it| it.files),
+            records: changed.map(|it| it.records.clone()).unwrap_or_default(),
+            ignored: changed.and_then(|it| it.ignored.clone()),
+            undid: undo.map(|it| it.turns.clone()).unwrap_or_default(),
+            redid: undoing.and_then(|it| it.redid),
+            reopened: undoing.and_then(|it| it.reopened.clone()),
             ..Self::counting(&session.last_results)
-        };
-        if let Some(changed) = &session.changed {
-            entry.changed = changed.not_kept.is_none().then_some(changed.files);
-            entry.records.clone_from(&changed.records);
-            entry.ignored.clone_from(&changed.ignored);
-        }
-        if let Some(undoing) = &begin.undoing {
-            entry.redid = undoing.redid;
-            if undoing.redid.is_none() {
-                entry.undid.clone_from(&undoing.turns);
-            }
-            entry.reopened.clone_from(&undoing.reopened);
-        }
-        Some(entry)
+        })
     }
 
     /// The numbers of an entry for these outcomes.
@@ -146,24 +136,12 @@ pub fn undos(entries: &[Entry]) -> Vec<&Entry> {
     undos.filter(|undo| !redone.contains(&undo.sequence)).collect()
 }
 
-/// Appends a turn, unless it is there already.
+/// Appends a turn. There is no torn line before it: that would be of a turn in the journal, which [`restore`] has
+/// written again.
 pub fn add(folder: &Path, id: &str, entry: &Entry) -> Result<()> {
-    if entry.recovered && read(folder, id)?.iter().any(|known| known.sequence == entry.sequence) {
-        return Ok(());
-    }
     let path = path(folder, id);
-    let append = || -> io::Result<()> {
-        let mut options = File::options();
-        let mut file = atomic::open_own(options.read(true).append(true).create(true), &path)?;
-        // A torn line must not swallow this one.
-        let mut last = [b'\n'];
-        if file.seek(SeekFrom::End(-1)).is_ok() {
-            file.read_exact(&mut last)?;
-        }
-        let separator: &[u8] = if last == [b'\n'] { b"" } else { b"\n" };
-        file.write_all(&[separator, &to_line(entry)].concat())
-    };
-    append().map_err(|e| Error::io("write", &path, e))
+    let log = atomic::open_own(File::options().append(true).create(true), &path);
+    log.and_then(|mut log| log.write_all(&to_line(entry))).map_err(|e| Error::io("write", &path, e))
 }
 
 /// Adds those of these turns that a log lacks, each in its place, and returns how many there were. If there
