@@ -70,15 +70,14 @@ fn secret_of(text: &[u8], word: Range<usize>, in_source: bool) -> Option<Span> {
     let name = &text[range.clone()];
     let before = &text[range.start.saturating_sub(BEFORE)..range.start];
     let after = &text[range.end..text.len().min(range.end + AFTER)];
-    WAYS.set.matches(after).into_iter().find_map(|n| {
-        let way = &WAYS.all[n];
+    WAYS.iter().find_map(|(pattern, way)| {
         if way.in_source.is_some_and(|wanted| wanted != in_source)
             || way.name.as_ref().is_some_and(|pattern| !pattern.is_match(name))
             || way.before.as_ref().is_some_and(|pattern| !pattern.is_match(before))
         {
             return None;
         }
-        let value = WAYS.values[n].captures(after)?.iter().skip(1).flatten().next()?;
+        let value = pattern.captures(after)?.iter().skip(1).flatten().next()?;
         let kind = secret_kind(name, value.as_bytes())?;
         let value = range.end + value.start()..range.end + value.end();
         Some(Span::new(value, kind, Certainty::Name))
@@ -89,25 +88,13 @@ fn secret_of(text: &[u8], word: Range<usize>, in_source: bool) -> Option<Span> {
 fn suggests_secret(text: &[u8], name: &Range<usize>, word: &Range<usize>) -> bool {
     let lower = text[name.clone()].to_ascii_lowercase();
     let (start, end) = (word.start - name.start, word.end - name.start);
-    let (word, rest) = (&lower[start..end], &lower[end..]);
-    let last_word = rest.rsplit(|byte| matches!(byte, b'_' | b'-')).next().unwrap_or_default();
-    let is_about_a_secret = NAMES.about_a_secret.iter().any(|end| end.as_bytes() == last_word)
-        // `tokenizer`, `tokenEndpoint`, `passwordless`, `secretary`
-        || rest.first().is_some_and(u8::is_ascii_lowercase)
-            && !(rest == b"s" || rest.starts_with(b"key") || rest.starts_with(b"value"));
-    // `DB_PASS`, `dbPass`, not `compass`
-    let is_last_word_only = NAMES.last_words.iter().any(|(last, _)| last.as_bytes() == word);
-    let original = &text[name.start..=name.start + start];
-    let begins_word = match original {
-        [.., before, first] => {
-            !before.is_ascii_alphabetic()
-                || first.is_ascii_uppercase() && before.is_ascii_lowercase()
-        }
-        _ => true,
-    };
+    let (found, rest) = (&lower[start..end], &lower[end..]);
+    let is_last_word_only = NAMES.last_words.iter().any(|(last, _)| last.as_bytes() == found);
+    let begins = || NAMES.begins_word.is_match(&text[name.start..=word.start]);
     !NAMES.of_a_list.is_match(&lower)
-        && !is_about_a_secret
-        && (!is_last_word_only || rest.is_empty() && begins_word)
+        && NAMES.may_follow.is_match(rest)
+        && !NAMES.describes.is_match(rest)
+        && (!is_last_word_only || rest.is_empty() && begins())
 }
 
 /// The kind of secret that a value is under this name, if it is one.
@@ -146,25 +133,13 @@ fn is_url_or_path(value: &[u8]) -> bool {
     PATTERNS.location.is_match(value) || dotted.count() > 2
 }
 
-/// The longest user, password and host of a URL, and the longest scheme.
-const LONGEST_AUTHORITY: usize = 400;
-const LONGEST_SCHEME: usize = 24;
-
 /// Finds passwords in URLs: `postgres://user:password@host`.
 pub(super) fn find_url_passwords(text: &str, spans: &mut Vec<Span>) {
-    let text = text.as_bytes();
-    for at in memmem::find_iter(text, "://") {
-        let is_scheme = |byte: &&u8| byte.is_ascii_alphanumeric() || b"+.-".contains(byte);
-        let length = text[..at].iter().rev().take(LONGEST_SCHEME).take_while(is_scheme).count();
-        let (scheme, from) = (&text[at - length..at], at + 3);
-        let is_part = |byte: &&u8| byte.is_ascii_graphic() && !b"/?\"'`\\<>,)".contains(byte);
-        let length = text[from..].iter().take(LONGEST_AUTHORITY).take_while(is_part).count();
-        let authority = &text[from..from + length];
-        let Some(host) = memchr::memrchr(b'@', authority) else { continue };
-        let Some(colon) = memchr::memchr(b':', &authority[..host]) else { continue };
-        let (user, password) = (&authority[..colon], &authority[colon + 1..host]);
-        if scheme.len() > 1 && is_url_password(scheme, user, password, &authority[host + 1..]) {
-            let range = from + colon + 1..from + host;
+    for url in PATTERNS.url_password.captures_iter(text.as_bytes()) {
+        let (_, [scheme, user, password, host]) = url.extract();
+        if let Some(range) = url.name("password").map(|found| found.range())
+            && is_url_password(scheme, user, password, host)
+        {
             spans.push(Span::new(range, SecretKind::URL_PASSWORD, Certainty::Format));
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::LazyLock;
 
-use regex::bytes::{Regex, RegexBuilder, RegexSet, RegexSetBuilder};
+use regex::bytes::{Regex, RegexBuilder};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 
@@ -31,19 +31,18 @@ pub(super) static NAME_WORDS: LazyLock<Regex> = LazyLock::new(|| {
     pattern(&format!("(?i){}", words.chain(last).collect::<Vec<_>>().join("|")))
 });
 
-/// The ways in which a value follows its name.
-pub(super) static WAYS: LazyLock<Ways> = LazyLock::new(|| {
-    let WayTable { parts, mut ways } = load(include_str!("data/assignments.toml"));
-    for way in &mut ways {
+/// The ways in which a value follows its name, each after a pattern whose group that matches is the value.
+pub(super) static WAYS: LazyLock<Vec<(Regex, Way)>> = LazyLock::new(|| {
+    let WayTable { parts, ways } = load(include_str!("data/assignments.toml"));
+    let value = |way: &Way| {
+        let mut after = format!(r"\A{}", way.after);
         // Parts contain parts.
         for (name, part) in parts.iter().chain(&parts) {
-            way.after = way.after.replace(&format!("{{{name}}}"), part);
+            after = after.replace(&format!("{{{name}}}"), part);
         }
-    }
-    let after: Vec<String> = ways.iter().map(|way| format!(r"\A{}", way.after)).collect();
-    let set = RegexSetBuilder::new(&after).unicode(false).build().expect("patterns of this crate");
-    let values = after.iter().map(|after| pattern(after)).collect();
-    Ways { all: ways, values, set }
+        pattern(&after)
+    };
+    ways.into_iter().map(|way| (value(&way), way)).collect()
 });
 
 /// What stands for a secret.
@@ -138,7 +137,9 @@ pub(super) struct TokenPattern {
 pub(super) struct Names {
     pub(super) words: Vec<(String, SecretKind)>,
     pub(super) last_words: Vec<(String, SecretKind)>,
-    pub(super) about_a_secret: Vec<String>,
+    pub(super) begins_word: Pattern,
+    pub(super) may_follow: Pattern,
+    pub(super) describes: Pattern,
     pub(super) of_a_list: Pattern,
     pub(super) source_extensions: Vec<String>,
 }
@@ -157,15 +158,6 @@ pub(super) struct Way {
     pub(super) before: Option<Pattern>,
     pub(super) name: Option<Pattern>,
     pub(super) in_source: Option<bool>,
-}
-
-/// All ways, and what follows a name in each of them.
-pub(super) struct Ways {
-    pub(super) all: Vec<Way>,
-    /// Their `after` patterns, whose group that matches is the value.
-    pub(super) values: Vec<Regex>,
-    /// The same patterns, to find those that match.
-    pub(super) set: RegexSet,
 }
 
 /// See `data/stand_ins.toml`.
@@ -192,6 +184,7 @@ pub(super) struct Patterns {
     pub(super) escape: Pattern,
     pub(super) example_host: Pattern,
     pub(super) service: Pattern,
+    pub(super) url_password: Pattern,
     pub(super) key_marker: Pattern,
     pub(super) assignment: Pattern,
     pub(super) invisible: Pattern,
