@@ -130,7 +130,7 @@ fn the_outbox_after_a_redo_tells_what_does_not_stand_again() {
     tells(
         &run.stderr,
         &[
-            "'a' is not as what was undone had left it",
+            "'a' still contains a later change",
             "Turn 1 put back, but for 1 place (see above)",
         ],
     );
