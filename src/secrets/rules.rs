@@ -2,23 +2,22 @@
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
-use regex::bytes::{Regex, RegexBuilder};
+use regex::bytes::{Regex, RegexBuilder, RegexSet, RegexSetBuilder};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 
 use super::SecretKind;
 
 /// The formats of tokens.
-pub(super) static TOKENS: LazyLock<Tokens> =
-    LazyLock::new(|| load(include_str!("data/tokens.toml")));
+pub(super) static TOKENS: LazyLock<Vec<TokenFormat>> =
+    LazyLock::new(|| load::<TokenTable>(include_str!("data/tokens.toml")).token);
 
-/// Where a token may begin.
-pub(super) static TOKEN_PREFIXES: LazyLock<Regex> = LazyLock::new(|| {
-    let prefixes = TOKENS.formats.iter().flat_map(|format| &format.prefixes);
-    let prefixes: Vec<String> = prefixes.map(|prefix| regex::escape(prefix)).collect();
-    pattern(&prefixes.join("|"))
+/// Which of these formats a text mentions.
+pub(super) static MENTIONED_TOKENS: LazyLock<RegexSet> = LazyLock::new(|| {
+    let mentions = TOKENS.iter().map(TokenFormat::any_mention);
+    RegexSetBuilder::new(mentions).unicode(false).build().expect("words of this crate")
 });
 
 /// The words in names that suggest a secret.
@@ -89,48 +88,41 @@ impl<'de> Deserialize<'de> for SecretKind {
 }
 
 #[derive(Deserialize)]
-pub(super) struct Tokens {
-    #[serde(rename = "token")]
-    pub(super) formats: Vec<TokenFormat>,
-    #[serde(rename = "pattern")]
-    pub(super) patterns: Vec<TokenPattern>,
+struct TokenTable {
+    token: Vec<TokenFormat>,
 }
 
-/// The format of tokens that differ only in their prefix.
+/// The format of tokens; see `data/tokens.toml`.
 #[derive(Deserialize)]
 pub(super) struct TokenFormat {
     pub(super) kind: SecretKind,
-    pub(super) prefixes: Vec<String>,
-    /// Matches the characters that may follow the prefix.
-    pub(super) alphabet: Pattern,
-    /// How many characters follow the prefix, at least and at most.
-    pub(super) length: (usize, usize),
-    /// How many characters of the alphabet precede the prefix and belong to the secret.
-    #[serde(default)]
-    pub(super) before: usize,
-    /// Whether the prefix is part of an address or a setting: it may follow a word, and stays.
-    #[serde(default)]
-    pub(super) keep_prefix: bool,
-    /// The entropy of what follows the prefix, in bits per character; by default it depends on the length.
+    mentions: Vec<String>,
+    regex: String,
+    /// Compiled when it is needed, since most are not.
+    #[serde(skip)]
+    compiled: OnceLock<Regex>,
+    /// The entropy of the part `drawn`, in bits per character; by default it depends on the length.
     pub(super) entropy: Option<f64>,
     /// Whether a correct checksum of GitHub's is enough.
     #[serde(default)]
     pub(super) checksum: bool,
-}
-
-/// A token of several parts.
-#[derive(Deserialize)]
-pub(super) struct TokenPattern {
-    pub(super) kind: SecretKind,
-    pub(super) regex: Pattern,
-    /// The entropy of the part `drawn`, in bits per character.
-    pub(super) entropy: f64,
-    /// Of these words one must occur in the text, if there are any.
+    /// Whether words end in its prefix, so that it must begin where a word does.
     #[serde(default)]
-    pub(super) mentions: Vec<String>,
-    /// Whether it may follow a letter.
+    pub(super) ends_words: bool,
+    /// Whether it may follow any letter.
     #[serde(default)]
     pub(super) inside_words: bool,
+}
+
+impl TokenFormat {
+    pub(super) fn regex(&self) -> &Regex {
+        self.compiled.get_or_init(|| pattern(&self.regex.replace("{}", &self.any_mention())))
+    }
+
+    fn any_mention(&self) -> String {
+        let words: Vec<String> = self.mentions.iter().map(|word| regex::escape(word)).collect();
+        format!("(?:{})", words.join("|"))
+    }
 }
 
 #[derive(Deserialize)]

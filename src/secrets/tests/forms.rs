@@ -1,29 +1,53 @@
 //! Tokens of the well-known services.
 
-use super::*;
-use crate::secrets::rules::{TOKENS, TokenFormat};
+use std::sync::LazyLock;
 
-/// A format of tokens with one of its prefixes.
+use serde::Deserialize;
+
+use super::*;
+use crate::secrets::rules::Pattern;
+
+static FORMS: LazyLock<Table> =
+    LazyLock::new(|| toml::from_str(include_str!("forms.toml")).unwrap());
+
+#[derive(Deserialize)]
+struct Table {
+    token: Vec<Sample>,
+}
+
+/// Tokens as a service makes them; see `forms.toml`.
+#[derive(Deserialize)]
+pub(super) struct Sample {
+    pub(super) kind: String,
+    prefixes: Vec<String>,
+    alphabet: Pattern,
+    pub(super) length: (usize, usize),
+    #[serde(default)]
+    pub(super) before: usize,
+    #[serde(default)]
+    pub(super) keep_prefix: bool,
+}
+
+/// Such tokens with one of their prefixes.
 #[derive(Clone, Copy)]
 pub(super) struct Form {
     pub(super) prefix: &'static str,
-    format: &'static TokenFormat,
+    sample: &'static Sample,
 }
 
 impl std::ops::Deref for Form {
-    type Target = TokenFormat;
+    type Target = Sample;
 
-    fn deref(&self) -> &TokenFormat {
-        self.format
+    fn deref(&self) -> &Sample {
+        self.sample
     }
 }
 
 impl Form {
     pub(super) fn all() -> Vec<Self> {
-        let all = TOKENS
-            .formats
-            .iter()
-            .flat_map(|format| format.prefixes.iter().map(move |prefix| Self { prefix, format }));
+        let forms = FORMS.token.iter();
+        let all = forms
+            .flat_map(|sample| sample.prefixes.iter().map(move |prefix| Self { prefix, sample }));
         all.collect()
     }
 
