@@ -152,7 +152,7 @@ impl Base {
             return Ok(());
         }
         let effects: Vec<&Effect> = turn.intents.values().collect();
-        let left = self.journal.left();
+        let left = self.journal.last_written();
         let noted = self.checkpoints.changed_since(&self.workspace, &turn.noted, &effects, left);
         if let Some(noted) = noted {
             self.note(&Record::Noted(Box::new(noted.clone())))?;

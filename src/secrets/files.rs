@@ -1,20 +1,16 @@
-//! What files contain by their nature: the values of `.env` files, and the passwords in `.netrc`, `.pgpass`,
-//! `.htpasswd`, Docker's settings and the Secrets of Kubernetes.
+//! What files contain by their nature: the values of `.env` files and of the Secrets of Kubernetes.
 
 use std::ops::Range;
 
 use memchr::memmem;
 
-use super::heuristics::{
-    is_harmless, is_login, is_mark, is_placeholder, is_source, is_strong_password, looks_random,
-};
-use super::rules::{EntryCheck, FILES, PATTERNS};
+use super::heuristics::{is_harmless, is_mark};
+use super::rules::{FILES, PATTERNS};
 use super::{Certainty, SecretKind, Span};
 
 pub(super) fn find(text: &str, path: Option<&str>, spans: &mut Vec<Span>) {
     let bytes = text.as_bytes();
     let file = path.map(file_name).unwrap_or_default();
-    let in_source = is_source(path);
     if is_env(&file) {
         for (_, value) in secret_variables(bytes) {
             let lines = lines(bytes, value).enumerate();
@@ -23,26 +19,6 @@ pub(super) fn find(text: &str, path: Option<&str>, spans: &mut Vec<Span>) {
                 Span { is_announced: n == 0, ..span }
             }));
         }
-    }
-    for entry in &FILES.entry {
-        if !entry.files.is_empty() && !entry.files.iter().any(|end| file.ends_with(end)) {
-            continue;
-        }
-        let values = entry
-            .regex
-            .captures_iter(bytes)
-            .filter_map(|parts| Some(parts.name("secret")?.range()));
-        let is_secret = |range: &Range<usize>| match (entry.check, &bytes[range.clone()]) {
-            (EntryCheck::Any, value) => !is_mark(value),
-            (EntryCheck::Login, value) => is_login(value),
-            // Tests of programs that read such files contain many, none of them anybody's.
-            (EntryCheck::Password, value) => {
-                !is_placeholder(value)
-                    && (!in_source || is_strong_password(value) || looks_random(value))
-            }
-        };
-        let secrets = values.filter(is_secret);
-        spans.extend(secrets.map(|range| Span::new(range, entry.kind, Certainty::Name)));
     }
     if memmem::find(bytes, b"kind: Secret").is_some() {
         find_kubernetes(bytes, spans);

@@ -11,8 +11,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use memchr::memmem;
 
+use super::formats::is_random;
 use super::rules::{NAME_WORDS, NAMES, PATTERNS, STAND_INS, WAYS};
-use super::tokens::is_random;
 use super::{Certainty, MARK, SecretKind, Span};
 
 /// The longest name on either side of the word in it.
@@ -133,19 +133,8 @@ fn is_url_or_path(value: &[u8]) -> bool {
     PATTERNS.location.is_match(value) || dotted.count() > 2
 }
 
-/// Finds passwords in URLs: `postgres://user:password@host`.
-pub(super) fn find_url_passwords(text: &str, spans: &mut Vec<Span>) {
-    for url in PATTERNS.url_password.captures_iter(text.as_bytes()) {
-        let (_, [scheme, user, password, host]) = url.extract();
-        if let Some(range) = url.name("password").map(|found| found.range())
-            && is_url_password(scheme, user, password, host)
-        {
-            spans.push(Span::new(range, SecretKind::URL_PASSWORD, Certainty::Format));
-        }
-    }
-}
-
-fn is_url_password(scheme: &[u8], user: &[u8], password: &[u8], host: &[u8]) -> bool {
+/// Whether it is a password, as in `postgres://user:password@host`.
+pub(super) fn is_url_password(scheme: &[u8], user: &[u8], password: &[u8], host: &[u8]) -> bool {
     if host.is_empty() || password.len() < 5 || is_placeholder(password) || user == password {
         return false;
     }

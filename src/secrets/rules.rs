@@ -10,13 +10,17 @@ use serde::{Deserialize, Deserializer};
 
 use super::SecretKind;
 
-/// The formats of tokens.
-pub(super) static TOKENS: LazyLock<Vec<TokenFormat>> =
-    LazyLock::new(|| load::<TokenTable>(include_str!("data/tokens.toml")).token);
+/// The formats of secrets.
+pub(super) static FORMATS: LazyLock<Vec<Format>> =
+    LazyLock::new(|| load::<FormatTable>(include_str!("data/formats.toml")).format);
 
 /// Which of these formats a text mentions.
-pub(super) static MENTIONED_TOKENS: LazyLock<RegexSet> = LazyLock::new(|| {
-    let mentions = TOKENS.iter().map(TokenFormat::any_mention);
+pub(super) static MENTIONED: LazyLock<RegexSet> = LazyLock::new(|| {
+    let nothing = || r"[^\s\S]".to_owned();
+    let mentions = FORMATS.iter().map(|format| match format.mentions.as_slice() {
+        [] => nothing(),
+        _ => format.any_mention(),
+    });
     RegexSetBuilder::new(mentions).unicode(false).build().expect("words of this crate")
 });
 
@@ -88,14 +92,19 @@ impl<'de> Deserialize<'de> for SecretKind {
 }
 
 #[derive(Deserialize)]
-struct TokenTable {
-    token: Vec<TokenFormat>,
+struct FormatTable {
+    format: Vec<Format>,
 }
 
-/// The format of tokens; see `data/tokens.toml`.
+/// The format of secrets; see `data/formats.toml`.
 #[derive(Deserialize)]
-pub(super) struct TokenFormat {
+pub(super) struct Format {
     pub(super) kind: SecretKind,
+    #[serde(default)]
+    pub(super) files: Vec<String>,
+    #[serde(default)]
+    pub(super) check: Check,
+    #[serde(default)]
     mentions: Vec<String>,
     regex: String,
     /// Compiled when it is needed, since most are not.
@@ -114,7 +123,7 @@ pub(super) struct TokenFormat {
     pub(super) inside_words: bool,
 }
 
-impl TokenFormat {
+impl Format {
     pub(super) fn regex(&self) -> &Regex {
         self.compiled.get_or_init(|| pattern(&self.regex.replace("{}", &self.any_mention())))
     }
@@ -176,7 +185,6 @@ pub(super) struct Patterns {
     pub(super) escape: Pattern,
     pub(super) example_host: Pattern,
     pub(super) service: Pattern,
-    pub(super) url_password: Pattern,
     pub(super) key_marker: Pattern,
     pub(super) assignment: Pattern,
     pub(super) invisible: Pattern,
@@ -192,25 +200,16 @@ pub(super) struct Files {
     pub(super) store: Pattern,
     pub(super) secret_variable: Pattern,
     pub(super) switch: Pattern,
-    pub(super) entry: Vec<FileEntry>,
 }
 
-/// The form of a secret in a file.
-#[derive(Deserialize)]
-pub(super) struct FileEntry {
-    pub(super) kind: SecretKind,
-    /// Ends of the names of the files in which it is looked for; by default all.
-    #[serde(default)]
-    pub(super) files: Vec<String>,
-    pub(super) regex: Pattern,
-    pub(super) check: EntryCheck,
-}
-
-/// What must be true of the value of a [`FileEntry`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+/// What must be true of a secret of a [`Format`].
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum EntryCheck {
-    Any,
+pub(super) enum Check {
+    #[default]
+    Token,
+    Url,
     Password,
     Login,
+    Any,
 }

@@ -136,8 +136,7 @@ pub fn undos(entries: &[Entry]) -> Vec<&Entry> {
     undos.filter(|undo| !redone.contains(&undo.sequence)).collect()
 }
 
-/// Appends a turn. There is no torn line before it: that would be of a turn in the journal, which [`restore`] has
-/// written again.
+/// Appends a turn. A torn line can only be of a turn in the journal, so [`restore`] has removed it before.
 pub fn add(folder: &Path, id: &str, entry: &Entry) -> Result<()> {
     let path = path(folder, id);
     let log = atomic::open_own(File::options().append(true).create(true), &path);
@@ -145,12 +144,13 @@ pub fn add(folder: &Path, id: &str, entry: &Entry) -> Result<()> {
 }
 
 /// Adds those of these turns that a log lacks, each in its place, and returns how many there were. If there
-/// were any, the whole log is on disk afterwards, without torn lines.
+/// were any, or the last line was torn, the whole log is on disk afterwards, without torn lines.
 pub fn restore(folder: &Path, id: &str, mut turns: Vec<Entry>) -> Result<usize> {
-    let mut entries = read(folder, id)?;
+    let text = read_text(folder, id)?;
+    let mut entries = parse(&text);
     turns.retain(|turn| entries.iter().all(|entry| entry.sequence != turn.sequence));
     let missing = turns.len();
-    if missing > 0 {
+    if missing > 0 || text.last().is_some_and(|last| *last != b'\n') {
         entries.append(&mut turns);
         entries.sort_by_key(|entry| entry.sequence);
         let text: Vec<u8> = entries.iter().flat_map(to_line).collect();
@@ -170,14 +170,19 @@ pub fn sync(folder: &Path, id: &str) -> Result<()> {
 
 /// The turns of a session, in order, without lines that a power loss tore.
 pub fn read(folder: &Path, id: &str) -> Result<Vec<Entry>> {
+    Ok(parse(&read_text(folder, id)?))
+}
+
+fn parse(text: &[u8]) -> Vec<Entry> {
+    let lines = text.split(|byte| *byte == b'\n');
+    lines.filter_map(|line| serde_json::from_slice(line).ok()).collect()
+}
+
+fn read_text(folder: &Path, id: &str) -> Result<Vec<u8>> {
     let path = path(folder, id);
     match atomic::read_own(&path) {
-        Ok(text) => {
-            let lines = text.split(|byte| *byte == b'\n');
-            Ok(lines.filter_map(|line| serde_json::from_slice(line).ok()).collect())
-        }
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-        Err(e) => Err(Error::io("read", &path, e)),
+        text => text.map_err(|e| Error::io("read", &path, e)),
     }
 }
 

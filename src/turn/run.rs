@@ -2,8 +2,7 @@
 //! `[DONE]` and the person do.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
-use std::collections::hash_map::{Entry, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 use super::permission::{self, Permission};
 use super::{Ledger, Observer, TurnInput, TurnResult};
@@ -283,17 +282,18 @@ impl Turn<'_, '_> {
                 // [DONE if="ok"] has found that it can be read.
                 let reason = format!("'{path}' is not shown: [DONE] ended the session");
                 outcome.detail = Detail::Unknown { reason };
-            } else if let Some(failure) = match checked.entry((path, part)) {
-                Entry::Occupied(known) => known.into_mut(),
-                Entry::Vacant(new) => {
-                    let (path, part) = new.key();
-                    let contents = self.place.read(path, *part)?;
-                    let fits = contents.and_then(|contents| take_room(&mut room, &contents, path));
-                    new.insert(fits.err())
+            } else {
+                let key = (path, part);
+                if !checked.contains_key(&key) {
+                    let contents = self.place.read(&key.0, part)?;
+                    let fits =
+                        contents.and_then(|contents| take_room(&mut room, &contents, &key.0));
+                    checked.insert(key.clone(), fits.err());
                 }
-            } {
-                outcome.detail = self.place.unreadable(failure.clone());
-                locate(&self.input.steps[n], outcome);
+                if let Some(failure) = &checked[&key] {
+                    outcome.detail = self.place.unreadable(failure.clone());
+                    locate(&self.input.steps[n], outcome);
+                }
             }
             self.ledger.result(n, outcome)?;
             self.observer.done(outcome);

@@ -1,47 +1,66 @@
-//! Tokens to which services give a format of their own ([`TOKENS`]).
+//! Secrets with a format of their own ([`FORMATS`]): tokens of services, passwords in URLs, and entries of certain files.
 
 use std::ops::Range;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use memchr::memmem;
-use regex::bytes::Match;
+use regex::bytes::Captures;
 
+use super::files::file_name;
 use super::heuristics::{
-    Mix, begins_word, entropy, is_hex, is_readable, is_sample, is_strong_password, is_word,
-    looks_random,
+    Mix, begins_word, entropy, is_hex, is_login, is_mark, is_placeholder, is_readable, is_sample,
+    is_source, is_strong_password, is_url_password, is_word, looks_random,
 };
-use super::rules::{MENTIONED_TOKENS, STAND_INS, TOKENS, TokenFormat};
+use super::rules::{Check, FORMATS, Format, MENTIONED, STAND_INS};
 use super::{Certainty, Cut, SecretKind, Span};
 
-pub(super) fn find(text: &str, spans: &mut Vec<Span>) {
-    let text = text.as_bytes();
-    for n in &MENTIONED_TOKENS.matches(text) {
-        let (format, mut at) = (&TOKENS[n], 0);
+pub(super) fn find(text: &str, path: Option<&str>, spans: &mut Vec<Span>) {
+    let (text, file) = (text.as_bytes(), path.map(file_name).unwrap_or_default());
+    let mentioned = MENTIONED.matches(text);
+    for (n, format) in FORMATS.iter().enumerate() {
+        let is_of_file = || format.files.iter().any(|end| file.ends_with(end));
+        if !mentioned.matched(n) && !is_of_file() {
+            continue;
+        }
+        let mut at = 0;
         while let Some(parts) = format.regex().captures_at(text, at) {
-            let Some((all, drawn)) = parts.get(0).zip(parts.name("drawn")) else { break };
-            let secret = parts.name("secret").unwrap_or(all).range();
-            if is_token(format, text, secret.clone(), drawn.range(), parts.name("claims")) {
-                at = secret.end;
-                spans.push(Span::new(secret, format.kind, Certainty::Format));
-            } else {
-                at = drawn.start().max(all.start() + 1);
+            let Some(secret) = parts.name("secret").or(parts.get(0)) else { break };
+            let value = secret.as_bytes();
+            let part =
+                |name: &str| parts.name(name).map(|part| part.as_bytes()).unwrap_or_default();
+            let is_secret = match format.check {
+                Check::Token => is_token(format, text, secret.range(), &parts),
+                Check::Url => is_url_password(part("scheme"), part("user"), value, part("host")),
+                // Tests of programs that read such files contain many, none of them anybody's.
+                Check::Password => {
+                    !is_placeholder(value)
+                        && (!is_source(path) || is_strong_password(value) || looks_random(value))
+                }
+                Check::Login => is_login(value),
+                Check::Any => !is_mark(value),
+            };
+            let certainty = match format.check {
+                Check::Token | Check::Url => Certainty::Format,
+                Check::Password | Check::Login | Check::Any => Certainty::Name,
+            };
+            at = secret.end();
+            if is_secret {
+                spans.push(Span::new(secret.range(), format.kind, certainty));
+            } else if let Some(drawn) = parts.name("drawn") {
+                // Another one may begin within it.
+                at = drawn.start().max(parts.get(0).map_or(0, |all| all.start() + 1));
             }
         }
     }
 }
 
 /// Whether it is a whole word, and looks random.
-fn is_token(
-    format: &TokenFormat,
-    text: &[u8],
-    secret: Range<usize>,
-    drawn: Range<usize>,
-    claims: Option<Match>,
-) -> bool {
+fn is_token(format: &Format, text: &[u8], secret: Range<usize>, parts: &Captures) -> bool {
+    let Some(drawn) = parts.name("drawn") else { return false };
     // A long prefix is not there by chance, so that it begins a token even after a letter.
-    let is_distinct = drawn.start - secret.start >= 4 && !format.ends_words;
-    let drawn = &text[drawn];
+    let is_distinct = drawn.start() - secret.start >= 4 && !format.ends_words;
+    let drawn = drawn.as_bytes();
     // A word that continues is another word, except for what people append to a token.
     let continues = text.get(secret.end).is_some_and(|byte| {
         is_word(*byte) && !(*byte == b'_' && is_distinct) && is_word(text[secret.end - 1])
@@ -62,7 +81,7 @@ fn is_token(
         24..40 => 3.4,
         _ => 3.8,
     });
-    let looks_drawn = match claims {
+    let looks_drawn = match parts.name("claims") {
         Some(claims) => entropy(drawn) >= least_entropy && !is_example(claims.as_bytes()),
         None => is_random(drawn, least_entropy) || format.checksum && has_checksum(drawn),
     };
