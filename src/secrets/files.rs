@@ -5,7 +5,7 @@ use std::ops::Range;
 use memchr::memmem;
 
 use super::heuristics::{is_harmless, is_mark};
-use super::rules::{FILES, PATTERNS};
+use super::rules::PATTERNS;
 use super::{Certainty, SecretKind, Span};
 
 pub(super) fn find(text: &str, path: Option<&str>, spans: &mut Vec<Span>) {
@@ -29,20 +29,20 @@ pub(super) fn find(text: &str, path: Option<&str>, spans: &mut Vec<Span>) {
 /// elsewhere; see [`super::SecretSnapshot`].
 pub fn holds_secrets(path: &str) -> bool {
     let file = file_name(path);
-    is_env(&file) || FILES.text.is_match(file.as_bytes())
+    is_env(&file) || PATTERNS.secret_text_file.is_match(file.as_bytes())
 }
 
 /// Whether a file with this name or path (with `/`) contains secrets in any form. It is shown only to those who
 /// ask for it.
 pub fn is_secret_file(path: &str) -> bool {
     let file = file_name(path);
-    holds_secrets(&file) || FILES.store.is_match(file.as_bytes())
+    holds_secrets(&file) || PATTERNS.secret_binary_file.is_match(file.as_bytes())
 }
 
 /// The name of a file in lower case, without the ending of a backup.
 pub(super) fn file_name(path: &str) -> String {
     let mut name = path.rsplit(['/', '\\']).next().unwrap_or(path).to_ascii_lowercase();
-    if let Some(ending) = FILES.backup.find(name.as_bytes()).map(|ending| ending.start()) {
+    if let Some(ending) = PATTERNS.backup.find(name.as_bytes()).map(|ending| ending.start()) {
         name.truncate(ending);
     }
     name
@@ -50,7 +50,7 @@ pub(super) fn file_name(path: &str) -> String {
 
 /// Whether a file with this name (in lower case) sets environment variables, and is no example.
 pub(super) fn is_env(file: &str) -> bool {
-    FILES.env.is_match(file.as_bytes()) && !FILES.example.is_match(file.as_bytes())
+    PATTERNS.env_file.is_match(file.as_bytes()) && !PATTERNS.example_file.is_match(file.as_bytes())
 }
 
 /// The names and values of the variables in a file such as `.env` that must not be shown.
@@ -72,8 +72,8 @@ fn may_show(name: &[u8], value: &[u8]) -> bool {
     let value = value.trim_ascii();
     let is_known = value.is_empty() || is_mark(value) || PATTERNS.variable.is_match(value);
     is_known
-        || if FILES.secret_variable.is_match(name) {
-            FILES.switch.is_match(value)
+        || if PATTERNS.secret_variable.is_match(name) {
+            PATTERNS.switch.is_match(value)
         } else {
             is_harmless(value)
         }

@@ -52,12 +52,9 @@ pub(super) static WAYS: LazyLock<Vec<(Regex, Way)>> = LazyLock::new(|| {
 pub(super) static STAND_INS: LazyLock<StandIns> =
     LazyLock::new(|| load(include_str!("data/stand_ins.toml")));
 
-/// The forms of values, markers and escapes.
+/// The forms of values, markers, escapes and names of files.
 pub(super) static PATTERNS: LazyLock<Patterns> =
     LazyLock::new(|| load(include_str!("data/patterns.toml")));
-
-/// Files that contain secrets by their nature.
-pub(super) static FILES: LazyLock<Files> = LazyLock::new(|| load(include_str!("data/files.toml")));
 
 fn load<T: DeserializeOwned>(table: &str) -> T {
     toml::from_str(table).expect("a table of this crate")
@@ -188,16 +185,11 @@ pub(super) struct Patterns {
     pub(super) key_marker: Pattern,
     pub(super) assignment: Pattern,
     pub(super) invisible: Pattern,
-}
-
-/// See `data/files.toml`.
-#[derive(Deserialize)]
-pub(super) struct Files {
     pub(super) backup: Pattern,
-    pub(super) env: Pattern,
-    pub(super) example: Pattern,
-    pub(super) text: Pattern,
-    pub(super) store: Pattern,
+    pub(super) env_file: Pattern,
+    pub(super) example_file: Pattern,
+    pub(super) secret_text_file: Pattern,
+    pub(super) secret_binary_file: Pattern,
     pub(super) secret_variable: Pattern,
     pub(super) switch: Pattern,
 }
