@@ -17,8 +17,8 @@ use crate::error::{Error, Result};
 use crate::inbox::Claimed;
 use crate::place::{Here, Place, Terms};
 use crate::protocol::{Digest, Kind, Operation, Outcome, Step};
-use crate::session::record::{Begin, Commit, FileId, Folder, PreparedOutbox, Record};
-use crate::session::{Pending, Session, Verdict, log};
+use crate::session::record::{Begin, Commit, FileId, Origin, PreparedOutbox, Record};
+use crate::session::{ApprovalDecision, Pending, Session, log};
 use crate::turn::{self, Observer, TurnInput};
 use crate::workspace::checkpoint::Noted;
 use crate::workspace::guard::Guard;
@@ -45,8 +45,8 @@ impl Begin {
     pub(super) fn of(
         session: Session,
         steps: Vec<Step>,
-        verdict: Option<Verdict>,
-        claimed: Option<(Folder, Claimed)>,
+        verdict: Option<ApprovalDecision>,
+        claimed: Option<(Origin, Claimed)>,
     ) -> Self {
         let (folder, name, claim, file, text) = match claimed {
             Some((folder, claimed)) => {
@@ -56,7 +56,7 @@ impl Begin {
             }
             None => {
                 let (none, file) = (String::new(), FileId::default());
-                (Folder::Nowhere, session.stem(), none.clone(), file, none)
+                (Origin::Nowhere, session.stem(), none.clone(), file, none)
             }
         };
         let (policy, guest, undoing) = (None, None, None);
@@ -76,7 +76,7 @@ impl Base {
         session.keep_unread_words(claimed.letter.answers());
         let workspace = self.guest.is_none().then(|| self.workspace.path());
         let steps = claimed.letter.read_in(session.dialect, workspace).steps;
-        self.begin_turn(Begin::of(session, steps, None, Some((Folder::Inbox, claimed))), observer)
+        self.begin_turn(Begin::of(session, steps, None, Some((Origin::Inbox, claimed))), observer)
     }
 
     /// Carries out one message for a run that begins with it.
@@ -95,8 +95,8 @@ impl Base {
     pub fn go_on(
         &mut self,
         mut session: Session,
-        verdict: Verdict,
-        claimed: Option<(Folder, Claimed)>,
+        verdict: ApprovalDecision,
+        claimed: Option<(Origin, Claimed)>,
         observer: &mut dyn Observer,
     ) -> Result<Turn> {
         self.stand_firm()?;
@@ -246,9 +246,14 @@ impl Base {
             self.keep_last_events(&session, walk)?;
             None
         };
-        let commit = Record::Commit(Box::new(Commit { session, outbox, recovered }));
-        self.note(&commit)?;
-        let Record::Commit(commit) = commit else { unreachable!("made above") };
+        self.commit(begin, Commit { session, outbox, recovered })
+    }
+
+    /// Decides a turn, and does what follows from it.
+    pub(super) fn commit(&mut self, begin: &Begin, commit: Commit) -> Result<Turn> {
+        let record = Record::Commit(Box::new(commit));
+        self.note(&record)?;
+        let Record::Commit(commit) = record else { unreachable!("made above") };
         self.conclude(begin, *commit)
     }
 
@@ -297,9 +302,9 @@ impl Base {
     fn archive(&self, begin: &Begin) -> Result<()> {
         let (claim, name) = (OsStr::new(&begin.claim), OsStr::new(&begin.name));
         match begin.folder {
-            Folder::Inbox => self.inbox.archive(claim, name, begin.file, &begin.text),
-            Folder::Approvals => self.approvals.archive(claim, name, begin.file, &begin.text),
-            Folder::Nowhere => Ok(()),
+            Origin::Inbox => self.inbox.archive(claim, name, begin.file, &begin.text),
+            Origin::Approvals => self.approvals.archive(claim, name, begin.file, &begin.text),
+            Origin::Nowhere => Ok(()),
         }
     }
 

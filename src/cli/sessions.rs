@@ -19,7 +19,7 @@ use crate::inbox;
 use crate::lock::Lock;
 use crate::runner::sandbox::Tier;
 use crate::session::journal;
-use crate::session::log::{self, Entry};
+use crate::session::log::{self, LogEntry};
 use crate::session::record::History;
 use crate::session::store::Store;
 use crate::session::{Ignored, Session};
@@ -215,7 +215,8 @@ pub(super) fn log(context: &Context, arguments: &Log) -> Result<ExitCode> {
         .iter()
         .filter_map(|entry| Some((entry.sequence, log::ignored(&entries, &entry.undid)?)))
         .collect();
-    let mut turns: Vec<(Entry, bool)> = entries.into_iter().map(|entry| (entry, false)).collect();
+    let mut turns: Vec<(LogEntry, bool)> =
+        entries.into_iter().map(|entry| (entry, false)).collect();
     turns.extend(begun(&session).map(|entry| (entry, true)));
     if turns.is_empty() {
         context.talk.say(format!("No reply to session {} was carried out yet.", session.stem()));
@@ -239,7 +240,8 @@ pub(super) fn log(context: &Context, arguments: &Log) -> Result<ExitCode> {
         }
         let what = entry.back().unwrap_or_else(|| entry.work());
         let beside = stat::beside(&entry, left.get(&entry.sequence));
-        let Entry { sequence, at, reply, failed, interrupted, is_complete, recovered, .. } = entry;
+        let LogEntry { sequence, at, reply, failed, interrupted, is_complete, recovered, .. } =
+            entry;
         let mut line = format!("{sequence:>4}  {at}  {what}");
         let how = || match session.question() {
             Some(_) => format!("waits for your decision: {}", question::how(context, &session)),
@@ -276,13 +278,13 @@ fn files(turns: &Turns, sequence: u32) -> std::result::Result<Vec<String>, Strin
 }
 
 /// What a turn that waits has come to so far, as the log will have it.
-fn begun(session: &Session) -> Option<Entry> {
+fn begun(session: &Session) -> Option<LogEntry> {
     let pending = session.pending.as_ref()?;
-    Some(Entry {
+    Some(LogEntry {
         sequence: session.sequence,
         at: session.updated_at,
         reply: pending.reply.clone(),
-        ..Entry::counting(&pending.outcomes)
+        ..LogEntry::counting(&pending.outcomes)
     })
 }
 

@@ -1,6 +1,6 @@
 //! What a turn changed, in a line.
 
-use crate::session::log::Entry;
+use crate::session::log::LogEntry;
 use crate::session::{Back, Changed, FileChange, Ignored, Several};
 use crate::text::count;
 
@@ -48,7 +48,7 @@ fn lost(unrestorable: &Several, ignored: Option<&Ignored>) -> Option<String> {
 
 /// What a turn of the log did beside what is kept, in lines: what cannot be taken back of it; or where it took
 /// `back` others, what it left as it is.
-pub(super) fn beside(entry: &Entry, back: Option<&Ignored>) -> Vec<String> {
+pub(super) fn beside(entry: &LogEntry, back: Option<&Ignored>) -> Vec<String> {
     let none = Several::default();
     let lost = lost(&none, entry.ignored.as_ref());
     let left = back.map(|ignored| format!("not taken back (ignored): {}", ignored.describe()));

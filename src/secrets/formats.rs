@@ -12,7 +12,7 @@ use super::heuristics::{
     Mix, begins_word, entropy, is_hex, is_login, is_mark, is_placeholder, is_readable, is_sample,
     is_source, is_strong_password, is_url_password, is_word, looks_random,
 };
-use super::rules::{Check, FORMATS, Format, MENTIONED, STAND_INS};
+use super::rules::{FORMATS, Format, MENTIONED, STAND_INS, ValueCheck};
 use super::{Certainty, Cut, SecretKind, Span};
 
 pub(super) fn find(text: &str, path: Option<&str>, spans: &mut Vec<Span>) {
@@ -30,19 +30,21 @@ pub(super) fn find(text: &str, path: Option<&str>, spans: &mut Vec<Span>) {
             let part =
                 |name: &str| parts.name(name).map(|part| part.as_bytes()).unwrap_or_default();
             let is_secret = match format.check {
-                Check::Token => is_token(format, text, secret.range(), &parts),
-                Check::Url => is_url_password(part("scheme"), part("user"), value, part("host")),
+                ValueCheck::Token => is_token(format, text, secret.range(), &parts),
+                ValueCheck::Url => {
+                    is_url_password(part("scheme"), part("user"), value, part("host"))
+                }
                 // Tests of programs that read such files contain many, none of them anybody's.
-                Check::Password => {
+                ValueCheck::Password => {
                     !is_placeholder(value)
                         && (!is_source(path) || is_strong_password(value) || looks_random(value))
                 }
-                Check::Login => is_login(value),
-                Check::Any => !is_mark(value),
+                ValueCheck::Login => is_login(value),
+                ValueCheck::Any => !is_mark(value),
             };
             let certainty = match format.check {
-                Check::Token | Check::Url => Certainty::Format,
-                Check::Password | Check::Login | Check::Any => Certainty::Name,
+                ValueCheck::Token | ValueCheck::Url => Certainty::Format,
+                ValueCheck::Password | ValueCheck::Login | ValueCheck::Any => Certainty::Name,
             };
             at = secret.end();
             if is_secret {

@@ -1,9 +1,9 @@
-//! Values without a format of their own: the general recognition of names and their values, passwords in URLs, and the
-//! judgement whether a value looks like a secret.
+//! Values without a format of their own: the general recognition of names and their values, and the judgement whether a
+//! value looks like a secret.
 //!
 //! `password = "…"`, `api_key: …`, `Authorization: Bearer …`: first comes a word in a name ([`NAME_WORDS`]), then one of
-//! the ways in which a value follows its name ([`WAYS`]), then the judgement: how the characters of the value are mixed,
-//! whether words can be read in it, and whether it only stands for a secret.
+//! the ways in which a value follows its name ([`ASSIGNMENTS`]), then the judgement: how the characters of the value are
+//! mixed, whether words can be read in it, and whether it only stands for a secret.
 
 use std::ops::Range;
 
@@ -12,12 +12,12 @@ use base64::engine::general_purpose::STANDARD;
 use memchr::memmem;
 
 use super::formats::is_random;
-use super::rules::{NAME_WORDS, NAMES, PATTERNS, STAND_INS, WAYS};
+use super::rules::{ASSIGNMENTS, NAME_WORDS, NAMES, PATTERNS, STAND_INS};
 use super::{Certainty, MARK, SecretKind, Span};
 
 /// The longest name on either side of the word in it.
 const LONGEST_NAME: usize = 48;
-/// How far before and after a name the patterns of [`WAYS`] see.
+/// How far before and after a name the patterns of [`ASSIGNMENTS`] see.
 const BEFORE: usize = 320;
 const AFTER: usize = 5_000;
 /// The entropy of an AWS secret, in bits per character, and its length.
@@ -70,7 +70,7 @@ fn secret_of(text: &[u8], word: Range<usize>, in_source: bool) -> Option<Span> {
     let name = &text[range.clone()];
     let before = &text[range.start.saturating_sub(BEFORE)..range.start];
     let after = &text[range.end..text.len().min(range.end + AFTER)];
-    WAYS.iter().find_map(|(pattern, way)| {
+    ASSIGNMENTS.iter().find_map(|(pattern, way)| {
         if way.in_source.is_some_and(|wanted| wanted != in_source)
             || way.name.as_ref().is_some_and(|pattern| !pattern.is_match(name))
             || way.before.as_ref().is_some_and(|pattern| !pattern.is_match(before))

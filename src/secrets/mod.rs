@@ -3,7 +3,7 @@
 //!
 //! [`private_key`] finds private keys by their markers, [`formats`] what has a format of its own, [`files`] what
 //! files such as `.env` contain by their nature, [`known`] the values of such files elsewhere, and [`heuristics`]
-//! random values whose name suggests a secret, and passwords in URLs. What stands for a secret (`<your-key>`,
+//! random values whose name suggests a secret. What stands for a secret (`<your-key>`,
 //! `AKIAIOSFODNN7EXAMPLE`) is none. The tables are in [`rules`]. [`invisible`] makes sure that terminal colours hide
 //! nothing.
 //!

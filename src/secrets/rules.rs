@@ -35,9 +35,9 @@ pub(super) static NAME_WORDS: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// The ways in which a value follows its name, each after a pattern whose group that matches is the value.
-pub(super) static WAYS: LazyLock<Vec<(Regex, Way)>> = LazyLock::new(|| {
-    let WayTable { parts, ways } = load(include_str!("data/assignments.toml"));
-    let value = |way: &Way| {
+pub(super) static ASSIGNMENTS: LazyLock<Vec<(Regex, Assignment)>> = LazyLock::new(|| {
+    let AssignmentTable { parts, ways } = load(include_str!("data/assignments.toml"));
+    let value = |way: &Assignment| {
         let mut after = format!(r"\A{}", way.after);
         // Parts contain parts.
         for (name, part) in parts.iter().chain(&parts) {
@@ -65,9 +65,9 @@ fn pattern(pattern: &str) -> Regex {
 }
 
 /// A regex for bytes, read from a table.
-pub(super) struct Pattern(Regex);
+pub(super) struct BytePattern(Regex);
 
-impl Deref for Pattern {
+impl Deref for BytePattern {
     type Target = Regex;
 
     fn deref(&self) -> &Regex {
@@ -75,7 +75,7 @@ impl Deref for Pattern {
     }
 }
 
-impl<'de> Deserialize<'de> for Pattern {
+impl<'de> Deserialize<'de> for BytePattern {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Ok(Self(pattern(&String::deserialize(deserializer)?)))
     }
@@ -100,7 +100,7 @@ pub(super) struct Format {
     #[serde(default)]
     pub(super) files: Vec<String>,
     #[serde(default)]
-    pub(super) check: Check,
+    pub(super) check: ValueCheck,
     #[serde(default)]
     mentions: Vec<String>,
     regex: String,
@@ -135,26 +135,26 @@ impl Format {
 pub(super) struct Names {
     pub(super) words: Vec<(String, SecretKind)>,
     pub(super) last_words: Vec<(String, SecretKind)>,
-    pub(super) begins_word: Pattern,
-    pub(super) may_follow: Pattern,
-    pub(super) describes: Pattern,
-    pub(super) of_a_list: Pattern,
+    pub(super) begins_word: BytePattern,
+    pub(super) may_follow: BytePattern,
+    pub(super) describes: BytePattern,
+    pub(super) of_a_list: BytePattern,
     pub(super) source_extensions: Vec<String>,
 }
 
 #[derive(Deserialize)]
-struct WayTable {
+struct AssignmentTable {
     parts: BTreeMap<String, String>,
     #[serde(rename = "way")]
-    ways: Vec<Way>,
+    ways: Vec<Assignment>,
 }
 
 /// A way in which a value follows its name; see `data/assignments.toml`.
 #[derive(Deserialize)]
-pub(super) struct Way {
+pub(super) struct Assignment {
     after: String,
-    pub(super) before: Option<Pattern>,
-    pub(super) name: Option<Pattern>,
+    pub(super) before: Option<BytePattern>,
+    pub(super) name: Option<BytePattern>,
     pub(super) in_source: Option<bool>,
 }
 
@@ -171,33 +171,33 @@ pub(super) struct StandIns {
 /// See `data/patterns.toml`.
 #[derive(Deserialize)]
 pub(super) struct Patterns {
-    pub(super) template: Pattern,
-    pub(super) harmless: Pattern,
-    pub(super) variable: Pattern,
-    pub(super) path: Pattern,
-    pub(super) location: Pattern,
-    pub(super) local_address: Pattern,
-    pub(super) composed: Pattern,
-    pub(super) uuid: Pattern,
-    pub(super) escape: Pattern,
-    pub(super) example_host: Pattern,
-    pub(super) service: Pattern,
-    pub(super) key_marker: Pattern,
-    pub(super) assignment: Pattern,
-    pub(super) invisible: Pattern,
-    pub(super) backup: Pattern,
-    pub(super) env_file: Pattern,
-    pub(super) example_file: Pattern,
-    pub(super) secret_text_file: Pattern,
-    pub(super) secret_binary_file: Pattern,
-    pub(super) secret_variable: Pattern,
-    pub(super) switch: Pattern,
+    pub(super) template: BytePattern,
+    pub(super) harmless: BytePattern,
+    pub(super) variable: BytePattern,
+    pub(super) path: BytePattern,
+    pub(super) location: BytePattern,
+    pub(super) local_address: BytePattern,
+    pub(super) composed: BytePattern,
+    pub(super) uuid: BytePattern,
+    pub(super) escape: BytePattern,
+    pub(super) example_host: BytePattern,
+    pub(super) service: BytePattern,
+    pub(super) key_marker: BytePattern,
+    pub(super) assignment: BytePattern,
+    pub(super) invisible: BytePattern,
+    pub(super) backup: BytePattern,
+    pub(super) env_file: BytePattern,
+    pub(super) example_file: BytePattern,
+    pub(super) secret_text_file: BytePattern,
+    pub(super) secret_binary_file: BytePattern,
+    pub(super) secret_variable: BytePattern,
+    pub(super) switch: BytePattern,
 }
 
 /// What must be true of a secret of a [`Format`].
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Check {
+pub(super) enum ValueCheck {
     #[default]
     Token,
     Url,

@@ -19,7 +19,7 @@ use crate::text::count;
 /// One turn.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Entry {
+pub struct LogEntry {
     /// The outbox that was answered.
     pub sequence: u32,
     /// When the turn was decided.
@@ -54,7 +54,7 @@ pub struct Entry {
     pub reopened: Option<String>,
 }
 
-impl Entry {
+impl LogEntry {
     /// The entry of a turn after which the session is `session`. A turn that waits for the person has none
     /// yet, and a run has no log.
     pub fn of(begin: &Begin, session: &Session, recovered: bool) -> Option<Self> {
@@ -112,40 +112,45 @@ impl Entry {
 }
 
 /// The changes of ignored files in these turns, as far as they are known.
-pub fn ignored(entries: &[Entry], turns: &[u32]) -> Option<Ignored> {
+pub fn ignored(entries: &[LogEntry], turns: &[u32]) -> Option<Ignored> {
     let entries = entries.iter().filter(|entry| turns.contains(&entry.sequence));
     entries.filter_map(|entry| entry.ignored.clone()).reduce(Ignored::and)
 }
 
 /// The turns whose changes are in effect, in order.
-pub fn done(entries: &[Entry]) -> Vec<&Entry> {
+pub fn done(entries: &[LogEntry]) -> Vec<&LogEntry> {
     let undone = undone(entries);
-    let is_done = |entry: &&Entry| entry.back().is_none() && !undone.contains(&entry.sequence);
+    let is_done = |entry: &&LogEntry| entry.back().is_none() && !undone.contains(&entry.sequence);
     entries.iter().filter(is_done).collect()
 }
 
 /// The turns that are undone, by their sequence numbers.
-pub fn undone(entries: &[Entry]) -> BTreeSet<u32> {
+pub fn undone(entries: &[LogEntry]) -> BTreeSet<u32> {
     undos(entries).iter().flat_map(|undo| &undo.undid).copied().collect()
 }
 
 /// The undos that no redo has taken back, in order.
-pub fn undos(entries: &[Entry]) -> Vec<&Entry> {
+pub fn undos(entries: &[LogEntry]) -> Vec<&LogEntry> {
     let redone: BTreeSet<u32> = entries.iter().filter_map(|entry| entry.redid).collect();
     let undos = entries.iter().filter(|entry| !entry.undid.is_empty());
     undos.filter(|undo| !redone.contains(&undo.sequence)).collect()
 }
 
 /// Appends a turn. A torn line can only be of a turn in the journal, so [`restore`] has removed it before.
-pub fn add(folder: &Path, id: &str, entry: &Entry) -> Result<()> {
+pub fn add(folder: &Path, id: &str, entry: LogEntry) -> Result<()> {
+    // It may be there already, or torn.
+    if entry.recovered {
+        return restore(folder, id, vec![entry]).map(drop);
+    }
     let path = path(folder, id);
     let log = atomic::open_own(File::options().append(true).create(true), &path);
-    log.and_then(|mut log| log.write_all(&to_line(entry))).map_err(|e| Error::io("write", &path, e))
+    let line = to_line(&entry);
+    log.and_then(|mut log| log.write_all(&line)).map_err(|e| Error::io("write", &path, e))
 }
 
 /// Adds those of these turns that a log lacks, each in its place, and returns how many there were. If there
 /// were any, or the last line was torn, the whole log is on disk afterwards, without torn lines.
-pub fn restore(folder: &Path, id: &str, mut turns: Vec<Entry>) -> Result<usize> {
+pub fn restore(folder: &Path, id: &str, mut turns: Vec<LogEntry>) -> Result<usize> {
     let text = read_text(folder, id)?;
     let mut entries = parse(&text);
     turns.retain(|turn| entries.iter().all(|entry| entry.sequence != turn.sequence));
@@ -169,11 +174,11 @@ pub fn sync(folder: &Path, id: &str) -> Result<()> {
 }
 
 /// The turns of a session, in order, without lines that a power loss tore.
-pub fn read(folder: &Path, id: &str) -> Result<Vec<Entry>> {
+pub fn read(folder: &Path, id: &str) -> Result<Vec<LogEntry>> {
     Ok(parse(&read_text(folder, id)?))
 }
 
-fn parse(text: &[u8]) -> Vec<Entry> {
+fn parse(text: &[u8]) -> Vec<LogEntry> {
     let lines = text.split(|byte| *byte == b'\n');
     lines.filter_map(|line| serde_json::from_slice(line).ok()).collect()
 }
@@ -186,7 +191,7 @@ fn read_text(folder: &Path, id: &str) -> Result<Vec<u8>> {
     }
 }
 
-fn to_line(entry: &Entry) -> Vec<u8> {
+fn to_line(entry: &LogEntry) -> Vec<u8> {
     let mut line = serde_json::to_vec(entry).expect("strings and numbers become JSON");
     line.push(b'\n');
     line

@@ -18,8 +18,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::log::Entry;
-use super::{Ignored, Session, Verdict};
+use super::log::LogEntry;
+use super::{ApprovalDecision, Ignored, Session};
 use crate::blobs::BlobId;
 use crate::config::Policy;
 use crate::protocol::{Detail, Digest, Effect, Outcome, Step};
@@ -72,11 +72,11 @@ pub struct Begin {
     pub policy: Option<Policy>,
     /// The folder of the file.
     #[serde(default)]
-    pub folder: Folder,
+    pub folder: Origin,
     /// The guest that executes the turn; None for this machine.
     pub guest: Option<String>,
     /// The decision after which the turn continues; then the file and its text, if any, are its own.
-    pub verdict: Option<Verdict>,
+    pub verdict: Option<ApprovalDecision>,
     /// Present if the turn is an undo or a redo.
     pub undoing: Option<Undoing>,
 }
@@ -103,7 +103,7 @@ pub struct Undoing {
 /// The folder of a file that began a turn.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Folder {
+pub enum Origin {
     /// The inbox.
     #[default]
     Inbox,
@@ -188,7 +188,7 @@ pub struct History {
     /// The files that began a turn.
     pub files: Vec<FileId>,
     /// The log entries of all finished turns, by session.
-    pub logged: BTreeMap<String, Vec<Entry>>,
+    pub logged: BTreeMap<String, Vec<LogEntry>>,
     /// The turn that has no End.
     pub unfinished: Option<Unfinished>,
 }
@@ -240,7 +240,7 @@ impl History {
                 turn.commit = Some(*commit);
             }
             (Record::End, Some(Unfinished { begin, commit: Some(commit), .. })) => {
-                if let Some(entry) = Entry::of(begin, &commit.session, commit.recovered) {
+                if let Some(entry) = LogEntry::of(begin, &commit.session, commit.recovered) {
                     self.logged.entry(commit.session.id.clone()).or_default().push(entry);
                 }
                 self.unfinished = None;

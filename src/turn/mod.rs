@@ -12,7 +12,7 @@ use crate::place::{Place, WriteAhead};
 use crate::policy::Decision;
 use crate::protocol::{Operation, Outcome, Step};
 use crate::runner::Glimpse;
-use crate::session::{FileVersions, Question, Session, Verdict};
+use crate::session::{ApprovalDecision, FileVersions, Question, Session};
 
 pub use permission::judge;
 pub use run::{STEP_LIMIT, known_outcomes, run};
@@ -60,7 +60,7 @@ pub struct TurnInput<'a> {
     /// The outcomes of steps that are not executed again, by step, counted from 0.
     pub known: &'a BTreeMap<usize, Outcome>,
     /// The person's decision about one of the steps.
-    pub verdict: Option<&'a Verdict>,
+    pub verdict: Option<&'a ApprovalDecision>,
     /// The session before the turn.
     pub session: &'a Session,
     /// The policy's decision about an operation.

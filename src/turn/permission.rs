@@ -10,7 +10,7 @@ use crate::policy::{self, Access, Ask, Decision, Denial, Opens};
 use crate::protocol::{
     Change, Digest, Failure, FailureKind, Operation, Part, Reading, RelPath, ShellCommand, Step,
 };
-use crate::session::{Question, Verdict};
+use crate::session::{ApprovalDecision, Question};
 use crate::text::named;
 
 /// Whether an operation may be executed.
@@ -85,7 +85,7 @@ fn binding(operation: &Operation, place: &dyn Place) -> Result<Digest> {
     Ok(Digest::of(bound.as_bytes()))
 }
 
-fn denied_by_person(verdict: &Verdict, operation: &Operation) -> Failure {
+fn denied_by_person(verdict: &ApprovalDecision, operation: &Operation) -> Failure {
     let what = match (operation, operation.path()) {
         (Operation::Run(run), _) => named(&run.command),
         (_, Some(path)) => format!("'{path}'"),

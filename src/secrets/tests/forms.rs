@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 
 use super::*;
-use crate::secrets::rules::Pattern;
+use crate::secrets::rules::BytePattern;
 
 static FORMS: LazyLock<Table> =
     LazyLock::new(|| toml::from_str(include_str!("forms.toml")).unwrap());
@@ -20,7 +20,7 @@ struct Table {
 pub(super) struct Sample {
     pub(super) kind: String,
     prefixes: Vec<String>,
-    alphabet: Pattern,
+    alphabet: BytePattern,
     pub(super) length: (usize, usize),
     #[serde(default)]
     pub(super) before: usize,
