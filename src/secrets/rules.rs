@@ -14,11 +14,10 @@ use super::SecretKind;
 pub(super) static FORMATS: LazyLock<Vec<Format>> =
     LazyLock::new(|| load::<FormatTable>(include_str!("data/formats.toml")).format);
 
-/// Which of these formats a text mentions.
+/// Finds out which of these formats a text mentions.
 pub(super) static MENTIONED: LazyLock<RegexSet> = LazyLock::new(|| {
-    let nothing = || r"[^\s\S]".to_owned();
     let mentions = FORMATS.iter().map(|format| match format.mentions.as_slice() {
-        [] => nothing(),
+        [] => r"[^\s\S]".to_owned(),
         _ => format.any_mention(),
     });
     RegexSetBuilder::new(mentions).unicode(false).build().expect("words of this crate")

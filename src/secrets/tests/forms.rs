@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 
 use super::*;
-use crate::secrets::rules::BytePattern;
+use crate::secrets::rules::{BytePattern, FORMATS, ValueCheck};
 
 static FORMS: LazyLock<Table> =
     LazyLock::new(|| toml::from_str(include_str!("forms.toml")).unwrap());
@@ -64,6 +64,19 @@ impl Form {
     /// Whether a token of it is one also behind a letter.
     fn is_distinct(self) -> bool {
         self.prefix.len() >= 4 && !matches!(self.prefix, "key-" | "1//0")
+    }
+}
+
+#[test]
+fn every_format_has_the_parts_that_its_check_needs() {
+    for format in FORMATS.iter() {
+        let names: Vec<&str> = format.regex().capture_names().flatten().collect();
+        let needed: &[&str] = match format.check {
+            ValueCheck::Token => &["drawn"],
+            ValueCheck::Url => &["scheme", "user", "secret", "host"],
+            ValueCheck::Password | ValueCheck::Login | ValueCheck::Any => &["secret"],
+        };
+        assert!(needed.iter().all(|name| names.contains(name)), "{} {names:?}", format.kind);
     }
 }
 
