@@ -42,13 +42,9 @@ pub(super) fn find(text: &str, path: Option<&str>, spans: &mut Vec<Span>) {
                 ValueCheck::Login => is_login(value),
                 ValueCheck::Any => !is_mark(value),
             };
-            let certainty = match format.check {
-                ValueCheck::Token | ValueCheck::Url => Certainty::Format,
-                ValueCheck::Password | ValueCheck::Login | ValueCheck::Any => Certainty::Name,
-            };
             at = secret.end();
             if is_secret {
-                spans.push(Span::new(secret.range(), format.kind, certainty));
+                spans.push(Span::new(secret.range(), format.kind, Certainty::Format));
             } else if let Some(drawn) = parts.name("drawn") {
                 // Another one may begin within it.
                 at = drawn.start().max(parts.get(0).map_or(0, |all| all.start() + 1));

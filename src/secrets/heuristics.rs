@@ -34,9 +34,7 @@ pub(super) fn find_named(text: &str, file: Option<&str>, spans: &mut Vec<Span>) 
 
 /// Whether a file is the source of a program, where a value without quotes is an expression.
 pub(super) fn is_source(file: Option<&str>) -> bool {
-    let name = file.and_then(|path| path.rsplit('/').next());
-    let extension = name.and_then(|name| name.rsplit_once('.')).map(|(_, end)| end.to_lowercase());
-    extension.is_some_and(|extension| NAMES.source_extensions.contains(&extension))
+    file.is_some_and(|path| PATTERNS.source_file.is_match(path.as_bytes()))
 }
 
 /// Whether it is a user and a password in base64.

@@ -138,7 +138,6 @@ pub(super) struct Names {
     pub(super) may_follow: BytePattern,
     pub(super) describes: BytePattern,
     pub(super) of_a_list: BytePattern,
-    pub(super) source_extensions: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -191,6 +190,7 @@ pub(super) struct Patterns {
     pub(super) secret_binary_file: BytePattern,
     pub(super) secret_variable: BytePattern,
     pub(super) switch: BytePattern,
+    pub(super) source_file: BytePattern,
 }
 
 /// What must be true of a secret of a [`Format`].
