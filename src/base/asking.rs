@@ -14,8 +14,8 @@ use crate::inbox::{Claimed, Taken};
 use crate::place::{Place, Preview, Rewritten};
 use crate::protocol::operations::{Decision as Said, parse_approval};
 use crate::protocol::{Asks, Dialect, Digest, Step};
-use crate::session::record::{Begin, Commit, Folder, Record};
-use crate::session::{Question, Run, Session, Verdict};
+use crate::session::record::{Begin, Commit, Origin, Record};
+use crate::session::{ApprovalDecision, Question, Run, Session};
 use crate::text::visible_line;
 use crate::turn::Observer;
 use crate::workspace::Workspace;
@@ -71,15 +71,15 @@ impl Base {
         if session.question() != Some(question) {
             return Err(Error::nothing_pending(&question.id));
         }
-        let verdict = Verdict { question: question.clone(), approved, reason };
+        let verdict = ApprovalDecision { question: question.clone(), approved, reason };
         self.follow(session, verdict, None, observer)
     }
 
     fn follow(
         &mut self,
         session: Session,
-        verdict: Verdict,
-        claimed: Option<(Folder, Claimed)>,
+        verdict: ApprovalDecision,
+        claimed: Option<(Origin, Claimed)>,
         observer: &mut dyn Observer,
     ) -> Result<Turn> {
         if session.run.is_none() {
@@ -98,11 +98,7 @@ impl Base {
             pending.decision.clone_from(&begin.verdict);
         }
         session.updated_at = self.now();
-        let commit = Commit { session, outbox: None, recovered };
-        let record = Record::Commit(Box::new(commit));
-        self.note(&record)?;
-        let Record::Commit(commit) = record else { unreachable!("made above") };
-        self.conclude(begin, *commit)
+        self.commit(begin, Commit { session, outbox: None, recovered })
     }
 
     /// Takes what was dropped among the approvals. Tells too whether some of it may be finished soon
@@ -132,7 +128,7 @@ impl Base {
                         self.suits(&found.0).map(|()| found).map_err(|e| e.to_string())
                     }) {
                     Ok((session, verdict)) => {
-                        let claimed = Some((Folder::Approvals, claimed));
+                        let claimed = Some((Origin::Approvals, claimed));
                         Ok(self.follow(session, verdict, claimed, observer)?)
                     }
                     Err(why) => {
@@ -227,7 +223,7 @@ impl Base {
 }
 
 /// Which question of those that wait a dropped decision is about, and what it says.
-fn meant(text: &str, waiting: &[Session]) -> Result<(Session, Verdict), String> {
+fn meant(text: &str, waiting: &[Session]) -> Result<(Session, ApprovalDecision), String> {
     let approval = parse_approval(text).map_err(|faults| faults.to_string())?;
     let id = approval.operation_id.as_ref();
     let named = |session: &&Session| {
@@ -245,7 +241,7 @@ fn meant(text: &str, waiting: &[Session]) -> Result<(Session, Verdict), String> 
         ));
     }
     let approved = approval.decision == Said::Approved;
-    Ok((session.clone(), Verdict { question, approved, reason: approval.reason }))
+    Ok((session.clone(), ApprovalDecision { question, approved, reason: approval.reason }))
 }
 
 /// Whether a file among the approvals names an operation that another session waits with.

@@ -15,7 +15,7 @@ use crate::program::Programs;
 use crate::protocol::jsonrpc::About;
 use crate::protocol::{Asks, Digest, Failure, Operation, RelPath};
 use crate::session::record::Begin;
-use crate::session::{Held, Session};
+use crate::session::{SecretFile, Session};
 use crate::watch::Stop;
 use crate::workspace::Contents;
 use crate::workspace::picture::is_ignored_product_file;
@@ -111,7 +111,7 @@ impl Base {
         let mut secrets = Vec::new();
         if shows {
             secrets = self.secrets(&walk)?;
-            secrets.extend(session.held.iter().map(Held::contents));
+            secrets.extend(session.held.iter().map(SecretFile::contents));
         }
         Ok((walk, Files { requested, offered, wholes, secrets }))
     }

@@ -5,7 +5,7 @@ use super::Base;
 use crate::error::Result;
 use crate::protocol::{Asks, Operation, RelPath, Step};
 use crate::secrets;
-use crate::session::Held;
+use crate::session::SecretFile;
 use crate::session::record::Begin;
 use crate::workspace::Contents;
 use crate::workspace::walk::{EntryKind, Walk};
@@ -52,7 +52,7 @@ impl Base {
             return Ok(());
         }
         let found = self.secrets(&self.workspace.walk_for_secrets()?)?;
-        let mut held: Vec<Held> = found.iter().map(Held::of).collect();
+        let mut held: Vec<SecretFile> = found.iter().map(SecretFile::of).collect();
         for earlier in std::mem::take(&mut begin.session.held) {
             if !held.contains(&earlier) {
                 held.push(earlier);
@@ -69,14 +69,14 @@ impl Base {
     }
 
     /// Those of them that are not as they were, and so are known from nothing else.
-    pub(super) fn changed_since(&self, mut held: Vec<Held>) -> Result<Vec<Held>> {
+    pub(super) fn changed_since(&self, mut held: Vec<SecretFile>) -> Result<Vec<SecretFile>> {
         if self.guest.is_some() {
             return Ok(held);
         }
         let mut changed = Vec::new();
         for one in held.drain(..) {
             let now = self.read(&one.path, SECRET_BYTES)?.ok();
-            if now.is_none_or(|now| Held::of(&now).text != one.text) {
+            if now.is_none_or(|now| SecretFile::of(&now).text != one.text) {
                 changed.push(one);
             }
         }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::session::Ignored;
-use crate::session::log::{self, Entry};
+use crate::session::log::{self, LogEntry};
 use crate::text::count;
 
 /// What is to be taken back.
@@ -22,25 +22,25 @@ pub enum Back {
 /// What is to be taken back.
 pub(super) struct Chosen<'a> {
     /// The turns whose changes are.
-    pub(super) turns: Vec<&'a Entry>,
+    pub(super) turns: Vec<&'a LogEntry>,
     /// The turns that stand no more then, or do again.
     pub(super) undid: Vec<u32>,
     /// The undo that they are, if they are one.
-    pub(super) redid: Option<&'a Entry>,
+    pub(super) redid: Option<&'a LogEntry>,
     /// The summary of the session that is complete again by it.
     pub(super) completes: Option<String>,
     /// The next turn before them of which something is recorded: how many turns it is away, and which.
     pub(super) next: Option<(usize, u32)>,
     /// Turns among and after them that changed only what is left out.
-    pub(super) passed: Vec<&'a Entry>,
+    pub(super) passed: Vec<&'a LogEntry>,
 }
 
-pub(super) fn chosen<'a>(entries: &'a [Entry], back: Back, id: &str) -> Result<Chosen<'a>> {
+pub(super) fn chosen<'a>(entries: &'a [LogEntry], back: Back, id: &str) -> Result<Chosen<'a>> {
     match back {
         Back::Undo => {
             // A later turn makes an undo final, since a redo would restore what that turn did not build on.
-            let changes = |turn: &Entry| turn.back().is_none() && counts(turn);
-            let is_last = |undo: &&Entry| {
+            let changes = |turn: &LogEntry| turn.back().is_none() && counts(turn);
+            let is_last = |undo: &&LogEntry| {
                 let later = entries.iter().rev().take_while(|entry| !std::ptr::eq(*entry, *undo));
                 !later.into_iter().any(changes)
             };
@@ -54,7 +54,7 @@ pub(super) fn chosen<'a>(entries: &'a [Entry], back: Back, id: &str) -> Result<C
         }
         Back::Step(sequence) => step(entries, sequence, id),
         Back::Turns(wanted) => {
-            let (mut turns, mut passed): (Vec<&Entry>, Vec<&Entry>) =
+            let (mut turns, mut passed): (Vec<&LogEntry>, Vec<&LogEntry>) =
                 log::done(entries).into_iter().partition(|turn| counts(turn));
             passed.retain(|turn| turn.ignored.as_ref().is_some_and(|i| !i.only_products));
             if turns.is_empty() || wanted == 0 {
@@ -85,7 +85,7 @@ pub(super) fn chosen<'a>(entries: &'a [Entry], back: Back, id: &str) -> Result<C
 
 impl<'a> Chosen<'a> {
     /// This undo is taken back.
-    fn redo(entries: &[Entry], undo: &'a Entry) -> Self {
+    fn redo(entries: &[LogEntry], undo: &'a LogEntry) -> Self {
         // Where a turn came after it, the session has gone on.
         let mut since = entries.iter().rev().take_while(|entry| entry.sequence > undo.sequence);
         let goes_on = !since.all(|entry| entry.back().is_some());
@@ -96,7 +96,7 @@ impl<'a> Chosen<'a> {
 }
 
 /// The undo or the redo of this number, which is to be taken back.
-fn step<'a>(entries: &'a [Entry], sequence: u32, id: &str) -> Result<Chosen<'a>> {
+fn step<'a>(entries: &'a [LogEntry], sequence: u32, id: &str) -> Result<Chosen<'a>> {
     let undos = log::undos(entries);
     if let Some(undo) = undos.into_iter().find(|undo| undo.sequence == sequence) {
         return Ok(Chosen::redo(entries, undo));
@@ -139,12 +139,12 @@ fn step<'a>(entries: &'a [Entry], sequence: u32, id: &str) -> Result<Chosen<'a>>
 /// Whether a turn is one that a person may mean who takes turns back: something of it is recorded, or
 /// nothing is known of it. One whose commands changed only what rules leave out, such as a log beside what
 /// it read, is passed over, and that is told.
-pub(super) fn counts(turn: &Entry) -> bool {
+pub(super) fn counts(turn: &LogEntry) -> bool {
     turn.changed.is_none() || !turn.records.is_empty()
 }
 
 /// Which turns are passed over, and why; None where none is.
-pub(super) fn passed_over(turns: &[&Entry]) -> Option<String> {
+pub(super) fn passed_over(turns: &[&LogEntry]) -> Option<String> {
     let ignored = turns.iter().filter_map(|turn| turn.ignored.clone()).reduce(Ignored::and)?;
     let which: Vec<String> = turns.iter().map(|turn| turn.sequence.to_string()).collect();
     let s = if which.len() == 1 { "" } else { "s" };

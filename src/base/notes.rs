@@ -8,7 +8,7 @@ use crate::place::WriteAhead;
 use crate::protocol::Outcome;
 use crate::session::Session;
 use crate::session::journal::Journal;
-use crate::session::log::{self, Entry};
+use crate::session::log::{self, LogEntry};
 use crate::session::record::{Begin, Record};
 use crate::text::count;
 use crate::turn::{Ledger, Observer};
@@ -37,8 +37,8 @@ impl Ledger for Notes<'_> {
 
 impl Base {
     pub(super) fn log(&self, begin: &Begin, session: &Session, recovered: bool) -> Result<()> {
-        match Entry::of(begin, session, recovered) {
-            Some(entry) => log::add(&self.config.sessions, &session.id, &entry),
+        match LogEntry::of(begin, session, recovered) {
+            Some(entry) => log::add(&self.config.sessions, &session.id, entry),
             None => Ok(()),
         }
     }
@@ -47,7 +47,7 @@ impl Base {
     /// than the system likes. Each line that can be missing is of a turn that is still in the journal.
     pub(super) fn put_logs_right(
         &self,
-        logged: BTreeMap<String, Vec<Entry>>,
+        logged: BTreeMap<String, Vec<LogEntry>>,
         observer: &mut dyn Observer,
     ) -> Result<Vec<String>> {
         let mut told = Vec::new();

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Base;
 use super::meant::counts;
 use crate::error::Result;
-use crate::session::log::{self, Entry};
+use crate::session::log::{self, LogEntry};
 use crate::session::record::Undoing;
 use crate::workspace::checkpoint::{Change, composed, reversed};
 
@@ -45,7 +45,7 @@ impl Base {
     pub(super) fn others(
         &mut self,
         id: &str,
-        turns: &[&Entry],
+        turns: &[&LogEntry],
         changes: &[Change],
         conflicts: &[String],
     ) -> Others {
@@ -134,11 +134,11 @@ impl Base {
 }
 
 /// The call that takes a turn back, with those after it; None where it does not stand.
-fn call(entries: &[Entry], turn: &Entry, of: &str) -> Option<String> {
+fn call(entries: &[LogEntry], turn: &LogEntry, of: &str) -> Option<String> {
     if turn.back().is_some() {
         return Some(format!("`deaddrop redo {}{of}`", turn.sequence));
     }
-    let later = |done: &&Entry| counts(done) && done.sequence >= turn.sequence;
+    let later = |done: &&LogEntry| counts(done) && done.sequence >= turn.sequence;
     match log::done(entries).into_iter().filter(later).count() {
         0 => None,
         1 => Some(format!("`deaddrop undo{of}`")),

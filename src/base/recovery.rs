@@ -117,7 +117,8 @@ impl Base {
                 known_outcomes(&turn, &mut here)?
             }
         };
-        let snapshot = turn.guard.take().filter(|_| turn.has_begun_command());
+        let has_begun_command = turn.intents.values().any(|effect| *effect == Effect::Command);
+        let snapshot = turn.guard.take().filter(|_| has_begun_command);
         let done = known.values().filter(|outcome| !outcome.is_lost()).count();
         let lost = known.len() - done;
         let left = turn.begin.steps().len() - known.len();
@@ -151,7 +152,7 @@ impl Base {
             return Ok(());
         }
         let effects: Vec<&Effect> = turn.intents.values().collect();
-        let left = self.journal.left();
+        let left = self.journal.last_written();
         let noted = self.checkpoints.changed_since(&self.workspace, &turn.noted, &effects, left);
         if let Some(noted) = noted {
             self.note(&Record::Noted(Box::new(noted.clone())))?;

@@ -4,7 +4,7 @@ use super::{keeping, recording};
 use crate::blobs::BlobId;
 use crate::config::Config;
 use crate::error::{Error, Result};
-use crate::session::log::{self, Entry};
+use crate::session::log::{self, LogEntry};
 use crate::session::{Changed, Ignored, Session};
 use crate::workspace::checkpoint::{Change, Store, What, composed};
 use crate::workspace::overlay::Standing;
@@ -102,7 +102,7 @@ impl Turns {
     ///
     /// # Errors
     /// Nothing is kept here of any of them.
-    pub fn of(config: &Config, session: &Session, entries: &[Entry]) -> Result<Self> {
+    pub fn of(config: &Config, session: &Session, entries: &[LogEntry]) -> Result<Self> {
         if let Some(guest) = &config.guest {
             let guest = guest.label();
             return Err(elsewhere(&guest));
@@ -110,7 +110,7 @@ impl Turns {
         if session.run.is_some() {
             return Err(not_of_runs(&session.stem()));
         }
-        let known = |entry: &Entry| Known {
+        let known = |entry: &LogEntry| Known {
             sequence: entry.sequence,
             records: entry.changed.map(|_| entry.records.clone()),
             ignored: entry.ignored.clone(),

@@ -17,8 +17,8 @@ use crate::error::{Error, Result};
 use crate::inbox::Claimed;
 use crate::place::{Here, Place, Terms};
 use crate::protocol::{Digest, Kind, Operation, Outcome, Step};
-use crate::session::record::{Begin, Commit, FileId, Folder, Record, Rendered};
-use crate::session::{Pending, Session, Verdict, log};
+use crate::session::record::{Begin, Commit, FileId, Origin, PreparedOutbox, Record};
+use crate::session::{ApprovalDecision, Pending, Session, log};
 use crate::turn::{self, Observer, TurnInput};
 use crate::workspace::checkpoint::Noted;
 use crate::workspace::guard::Guard;
@@ -45,8 +45,8 @@ impl Begin {
     pub(super) fn of(
         session: Session,
         steps: Vec<Step>,
-        verdict: Option<Verdict>,
-        claimed: Option<(Folder, Claimed)>,
+        verdict: Option<ApprovalDecision>,
+        claimed: Option<(Origin, Claimed)>,
     ) -> Self {
         let (folder, name, claim, file, text) = match claimed {
             Some((folder, claimed)) => {
@@ -56,7 +56,7 @@ impl Begin {
             }
             None => {
                 let (none, file) = (String::new(), FileId::default());
-                (Folder::Nowhere, session.stem(), none.clone(), file, none)
+                (Origin::Nowhere, session.stem(), none.clone(), file, none)
             }
         };
         let (policy, guest, undoing) = (None, None, None);
@@ -76,7 +76,7 @@ impl Base {
         session.keep_unread_words(claimed.letter.answers());
         let workspace = self.guest.is_none().then(|| self.workspace.path());
         let steps = claimed.letter.read_in(session.dialect, workspace).steps;
-        self.begin_turn(Begin::of(session, steps, None, Some((Folder::Inbox, claimed))), observer)
+        self.begin_turn(Begin::of(session, steps, None, Some((Origin::Inbox, claimed))), observer)
     }
 
     /// Carries out one message for a run that begins with it.
@@ -95,8 +95,8 @@ impl Base {
     pub fn go_on(
         &mut self,
         mut session: Session,
-        verdict: Verdict,
-        claimed: Option<(Folder, Claimed)>,
+        verdict: ApprovalDecision,
+        claimed: Option<(Origin, Claimed)>,
         observer: &mut dyn Observer,
     ) -> Result<Turn> {
         self.stand_firm()?;
@@ -246,9 +246,14 @@ impl Base {
             self.keep_last_events(&session, walk)?;
             None
         };
-        let commit = Record::Commit(Box::new(Commit { session, outbox, recovered }));
-        self.note(&commit)?;
-        let Record::Commit(commit) = commit else { unreachable!("made above") };
+        self.commit(begin, Commit { session, outbox, recovered })
+    }
+
+    /// Decides a turn, and does what follows from it.
+    pub(super) fn commit(&mut self, begin: &Begin, commit: Commit) -> Result<Turn> {
+        let record = Record::Commit(Box::new(commit));
+        self.note(&record)?;
+        let Record::Commit(commit) = record else { unreachable!("made above") };
         self.conclude(begin, *commit)
     }
 
@@ -256,13 +261,13 @@ impl Base {
     pub(super) fn conclude(&mut self, begin: &Begin, commit: Commit) -> Result<Turn> {
         let Commit { session, outbox, recovered } = commit;
         let outbox = match outbox {
-            Some(rendered) => {
-                let path = self.config.outbox.join(&rendered.name);
-                let temporary = self.config.outbox.join(&rendered.temporary);
+            Some(prepared) => {
+                let path = self.outbox_path(&session);
+                let temporary = self.config.outbox.join(&prepared.temporary);
                 // An outbox that can be seen may have been pasted, so it is never replaced.
                 if path.exists() {
                     let _ = fs::remove_file(&temporary);
-                } else if is_whole(&temporary, &rendered) {
+                } else if is_whole(&temporary, &prepared) {
                     self.write_events(&session)?;
                     fs::rename(&temporary, &path).map_err(|e| Error::io("write", &path, e))?;
                 } else {
@@ -297,9 +302,9 @@ impl Base {
     fn archive(&self, begin: &Begin) -> Result<()> {
         let (claim, name) = (OsStr::new(&begin.claim), OsStr::new(&begin.name));
         match begin.folder {
-            Folder::Inbox => self.inbox.archive(claim, name, begin.file, &begin.text),
-            Folder::Approvals => self.approvals.archive(claim, name, begin.file, &begin.text),
-            Folder::Nowhere => Ok(()),
+            Origin::Inbox => self.inbox.archive(claim, name, begin.file, &begin.text),
+            Origin::Approvals => self.approvals.archive(claim, name, begin.file, &begin.text),
+            Origin::Nowhere => Ok(()),
         }
     }
 
@@ -355,13 +360,12 @@ impl Base {
         &self,
         session: &mut Session,
         walk: Option<Walk>,
-    ) -> Result<Rendered> {
+    ) -> Result<PreparedOutbox> {
         let rendered = self.render(session, walk)?;
         let text = Self::note_shown(session, rendered);
         let path = self.outbox_path(session);
         let temporary = atomic::write_beside(&path, text.as_bytes())?;
-        Ok(Rendered {
-            name: session.outbox_name(),
+        Ok(PreparedOutbox {
             temporary: temporary.file_name().unwrap_or_default().to_string_lossy().into_owned(),
             digest: Digest::of(text.as_bytes()),
         })
@@ -373,6 +377,6 @@ impl Base {
     }
 }
 
-fn is_whole(path: &std::path::Path, rendered: &Rendered) -> bool {
-    atomic::read_own(path).is_ok_and(|bytes| Digest::of(&bytes) == rendered.digest)
+fn is_whole(path: &std::path::Path, outbox: &PreparedOutbox) -> bool {
+    atomic::read_own(path).is_ok_and(|bytes| Digest::of(&bytes) == outbox.digest)
 }

@@ -14,7 +14,7 @@ use super::others::Others;
 use super::{Base, Turn, recording, showing};
 use crate::error::{Error, Result};
 use crate::protocol::{Operation, Part, Reading};
-use crate::session::log::{self, Entry};
+use crate::session::log::{self, LogEntry};
 use crate::session::record::{Begin, Commit, Record, Undoing};
 use crate::session::{self, Session};
 use crate::text::count;
@@ -120,7 +120,8 @@ impl Base {
         }
         // Who has something to say wants it to be read: all that was said since the session was taken up
         // again, since no reply came after that.
-        let completes = completes.filter(|_| reason.is_none() && !session.has_unanswered_words());
+        let says = reason.is_some() || session.has_unread_words() || !session.said.is_empty();
+        let completes = completes.filter(|_| !says);
         let mut reopened = None;
         if session.is_complete {
             // It is taken up again: its last outbox was answered.
@@ -142,7 +143,7 @@ impl Base {
     }
 
     /// All that these turns changed, as one list.
-    fn changes_of(&self, turns: &[&Entry]) -> Result<Vec<Change>> {
+    fn changes_of(&self, turns: &[&LogEntry]) -> Result<Vec<Change>> {
         let mut parts = Vec::new();
         for turn in turns {
             if turn.changed.is_none() {
@@ -216,10 +217,7 @@ impl Base {
             self.make_way(&session, observer)?;
             Some(self.prepare_outbox(&mut session, None)?)
         };
-        let commit = Record::Commit(Box::new(Commit { session, outbox, recovered }));
-        self.note(&commit)?;
-        let Record::Commit(commit) = commit else { unreachable!("made above") };
-        self.conclude(begin, *commit)
+        self.commit(begin, Commit { session, outbox, recovered })
     }
 
     /// What was put back is another file than the LLM has seen, whenever it saw it: no edit goes by its

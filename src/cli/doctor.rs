@@ -181,21 +181,19 @@ fn journal(path: &Path) -> Result<String, String> {
             other.map_err(|e| format!("{} cannot be read: {e}{}", path.display(), advice(&e)))?
         }
     };
-    let contents = journal::read(&bytes).map_err(|damage| {
+    let journal::Records { payloads, end, .. } = journal::read(&bytes).map_err(|offset| {
         format!(
-            "{} is damaged at byte {}; restore it from a backup, or move it away to go on from the sessions as they are",
-            path.display(),
-            damage.offset
+            "{} is damaged at byte {offset}; restore it from a backup, or move it away to go on from the sessions as they are",
+            path.display()
         )
     })?;
-    let payloads: Vec<String> = contents.payloads.iter().map(|text| (*text).to_owned()).collect();
     let history = History::read(&payloads)
         .map_err(|n| format!("record {n} of {} has no meaning here", path.display()))?;
     let left = match history.unfinished {
         Some(turn) => format!("; `deaddrop resume` finishes {}", turn.begin.name),
         None => String::new(),
     };
-    Ok(format!("{} in {} bytes{left}", count(payloads.len(), "record"), contents.end))
+    Ok(format!("{} in {} bytes{left}", count(payloads.len(), "record"), end))
 }
 
 fn lock(context: &Context) -> String {

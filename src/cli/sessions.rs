@@ -19,7 +19,7 @@ use crate::inbox;
 use crate::lock::Lock;
 use crate::runner::sandbox::Tier;
 use crate::session::journal;
-use crate::session::log::{self, Entry};
+use crate::session::log::{self, LogEntry};
 use crate::session::record::History;
 use crate::session::store::Store;
 use crate::session::{Ignored, Session};
@@ -173,8 +173,7 @@ fn is_cut_off(context: &Context, session: &Session) -> bool {
     }
     let Ok(bytes) = atomic::read_own(&sessions.join("journal")) else { return false };
     let Ok(contents) = journal::read(&bytes) else { return false };
-    let payloads: Vec<String> = contents.payloads.iter().map(|text| (*text).to_owned()).collect();
-    let history = History::read(&payloads).unwrap_or_default();
+    let history = History::read(&contents.payloads).unwrap_or_default();
     history.unfinished.is_some_and(|turn| {
         // What is decided is as good as done.
         turn.commit.is_none() && turn.begin.session.stem() == session.stem()
@@ -216,7 +215,8 @@ pub(super) fn log(context: &Context, arguments: &Log) -> Result<ExitCode> {
         .iter()
         .filter_map(|entry| Some((entry.sequence, log::ignored(&entries, &entry.undid)?)))
         .collect();
-    let mut turns: Vec<(Entry, bool)> = entries.into_iter().map(|entry| (entry, false)).collect();
+    let mut turns: Vec<(LogEntry, bool)> =
+        entries.into_iter().map(|entry| (entry, false)).collect();
     turns.extend(begun(&session).map(|entry| (entry, true)));
     if turns.is_empty() {
         context.talk.say(format!("No reply to session {} was carried out yet.", session.stem()));
@@ -240,7 +240,8 @@ pub(super) fn log(context: &Context, arguments: &Log) -> Result<ExitCode> {
         }
         let what = entry.back().unwrap_or_else(|| entry.work());
         let beside = stat::beside(&entry, left.get(&entry.sequence));
-        let Entry { sequence, at, reply, failed, interrupted, is_complete, recovered, .. } = entry;
+        let LogEntry { sequence, at, reply, failed, interrupted, is_complete, recovered, .. } =
+            entry;
         let mut line = format!("{sequence:>4}  {at}  {what}");
         let how = || match session.question() {
             Some(_) => format!("waits for your decision: {}", question::how(context, &session)),
@@ -277,13 +278,13 @@ fn files(turns: &Turns, sequence: u32) -> std::result::Result<Vec<String>, Strin
 }
 
 /// What a turn that waits has come to so far, as the log will have it.
-fn begun(session: &Session) -> Option<Entry> {
+fn begun(session: &Session) -> Option<LogEntry> {
     let pending = session.pending.as_ref()?;
-    Some(Entry {
+    Some(LogEntry {
         sequence: session.sequence,
         at: session.updated_at,
         reply: pending.reply.clone(),
-        ..Entry::counting(&pending.outcomes)
+        ..LogEntry::counting(&pending.outcomes)
     })
 }
 

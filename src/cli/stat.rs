@@ -1,6 +1,6 @@
 //! What a turn changed, in a line.
 
-use crate::session::log::Entry;
+use crate::session::log::LogEntry;
 use crate::session::{Back, Changed, FileChange, Ignored, Several};
 use crate::text::count;
 
@@ -41,14 +41,14 @@ fn several(of: &Several) -> Option<String> {
 
 /// What cannot be taken back: what is not kept, and what is lost of what rules leave out.
 fn lost(unrestorable: &Several, ignored: Option<&Ignored>) -> Option<String> {
-    let ignored = ignored.and_then(Ignored::describe_lost);
+    let ignored = ignored.into_iter().flat_map(Ignored::describe_lost);
     let told: Vec<String> = several(unrestorable).into_iter().chain(ignored).collect();
     (!told.is_empty()).then(|| format!("cannot be undone: {}", told.join(", ")))
 }
 
 /// What a turn of the log did beside what is kept, in lines: what cannot be taken back of it; or where it took
 /// `back` others, what it left as it is.
-pub(super) fn beside(entry: &Entry, back: Option<&Ignored>) -> Vec<String> {
+pub(super) fn beside(entry: &LogEntry, back: Option<&Ignored>) -> Vec<String> {
     let none = Several::default();
     let lost = lost(&none, entry.ignored.as_ref());
     let left = back.map(|ignored| format!("not taken back (ignored): {}", ignored.describe()));
@@ -73,7 +73,7 @@ fn back_told(back: &Back) -> String {
     let turns: Vec<String> = back.turns.iter().map(u32::to_string).collect();
     let which = if turns.len() == 1 { "Turn" } else { "Turns" };
     let what = if back.redid.is_some() { "put back" } else { "undone" };
-    let left = match back.missing() {
+    let left = match back.left.len() + back.others.count {
         0 => String::new(),
         n => format!(", but for {} (see above)", count(n, "place")),
     };

@@ -1,20 +1,16 @@
-//! What files contain by their nature: the values of `.env` files, and the passwords in `.netrc`, `.pgpass`,
-//! `.htpasswd`, Docker's settings and the Secrets of Kubernetes.
+//! What files contain by their nature: the values of `.env` files and of the Secrets of Kubernetes.
 
 use std::ops::Range;
 
 use memchr::memmem;
 
-use super::heuristics::{
-    is_harmless, is_login, is_mark, is_placeholder, is_source, is_strong_password, looks_random,
-};
-use super::rules::{EntryCheck, FILES, PATTERNS};
+use super::heuristics::{is_harmless, is_mark};
+use super::rules::PATTERNS;
 use super::{Certainty, SecretKind, Span};
 
 pub(super) fn find(text: &str, path: Option<&str>, spans: &mut Vec<Span>) {
     let bytes = text.as_bytes();
     let file = path.map(file_name).unwrap_or_default();
-    let in_source = is_source(path);
     if is_env(&file) {
         for (_, value) in secret_variables(bytes) {
             let lines = lines(bytes, value).enumerate();
@@ -23,26 +19,6 @@ pub(super) fn find(text: &str, path: Option<&str>, spans: &mut Vec<Span>) {
                 Span { is_announced: n == 0, ..span }
             }));
         }
-    }
-    for entry in &FILES.entry {
-        if !entry.files.is_empty() && !entry.files.iter().any(|end| file.ends_with(end)) {
-            continue;
-        }
-        let values = entry
-            .regex
-            .captures_iter(bytes)
-            .filter_map(|parts| Some(parts.name("secret")?.range()));
-        let is_secret = |range: &Range<usize>| match (entry.check, &bytes[range.clone()]) {
-            (EntryCheck::Any, value) => !is_mark(value),
-            (EntryCheck::Login, value) => is_login(value),
-            // Tests of programs that read such files contain many, none of them anybody's.
-            (EntryCheck::Password, value) => {
-                !is_placeholder(value)
-                    && (!in_source || is_strong_password(value) || looks_random(value))
-            }
-        };
-        let secrets = values.filter(is_secret);
-        spans.extend(secrets.map(|range| Span::new(range, entry.kind, Certainty::Name)));
     }
     if memmem::find(bytes, b"kind: Secret").is_some() {
         find_kubernetes(bytes, spans);
@@ -53,20 +29,20 @@ pub(super) fn find(text: &str, path: Option<&str>, spans: &mut Vec<Span>) {
 /// elsewhere; see [`super::SecretSnapshot`].
 pub fn holds_secrets(path: &str) -> bool {
     let file = file_name(path);
-    is_env(&file) || FILES.text.is_match(file.as_bytes())
+    is_env(&file) || PATTERNS.secret_text_file.is_match(file.as_bytes())
 }
 
 /// Whether a file with this name or path (with `/`) contains secrets in any form. It is shown only to those who
 /// ask for it.
 pub fn is_secret_file(path: &str) -> bool {
     let file = file_name(path);
-    holds_secrets(&file) || FILES.store.is_match(file.as_bytes())
+    holds_secrets(&file) || PATTERNS.secret_binary_file.is_match(file.as_bytes())
 }
 
 /// The name of a file in lower case, without the ending of a backup.
 pub(super) fn file_name(path: &str) -> String {
     let mut name = path.rsplit(['/', '\\']).next().unwrap_or(path).to_ascii_lowercase();
-    if let Some(ending) = FILES.backup.find(name.as_bytes()).map(|ending| ending.start()) {
+    if let Some(ending) = PATTERNS.backup.find(name.as_bytes()).map(|ending| ending.start()) {
         name.truncate(ending);
     }
     name
@@ -74,7 +50,7 @@ pub(super) fn file_name(path: &str) -> String {
 
 /// Whether a file with this name (in lower case) sets environment variables, and is no example.
 pub(super) fn is_env(file: &str) -> bool {
-    FILES.env.is_match(file.as_bytes()) && !FILES.example.is_match(file.as_bytes())
+    PATTERNS.env_file.is_match(file.as_bytes()) && !PATTERNS.example_file.is_match(file.as_bytes())
 }
 
 /// The names and values of the variables in a file such as `.env` that must not be shown.
@@ -96,8 +72,8 @@ fn may_show(name: &[u8], value: &[u8]) -> bool {
     let value = value.trim_ascii();
     let is_known = value.is_empty() || is_mark(value) || PATTERNS.variable.is_match(value);
     is_known
-        || if FILES.secret_variable.is_match(name) {
-            FILES.switch.is_match(value)
+        || if PATTERNS.secret_variable.is_match(name) {
+            PATTERNS.switch.is_match(value)
         } else {
             is_harmless(value)
         }

@@ -1,9 +1,9 @@
-//! Values without a format of their own: the general recognition of names and their values, passwords in URLs, and the
-//! judgement whether a value looks like a secret.
+//! Values without a format of their own: the general recognition of names and their values, and the judgement whether a
+//! value looks like a secret.
 //!
 //! `password = "…"`, `api_key: …`, `Authorization: Bearer …`: first comes a word in a name ([`NAME_WORDS`]), then one of
-//! the ways in which a value follows its name ([`WAYS`]), then the judgement: how the characters of the value are mixed,
-//! whether words can be read in it, and whether it only stands for a secret.
+//! the ways in which a value follows its name ([`ASSIGNMENTS`]), then the judgement: how the characters of the value are
+//! mixed, whether words can be read in it, and whether it only stands for a secret.
 
 use std::ops::Range;
 
@@ -11,13 +11,13 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use memchr::memmem;
 
-use super::rules::{NAME_WORDS, NAMES, PATTERNS, STAND_INS, WAYS};
-use super::tokens::is_random;
+use super::formats::is_random;
+use super::rules::{ASSIGNMENTS, NAME_WORDS, NAMES, PATTERNS, STAND_INS};
 use super::{Certainty, MARK, SecretKind, Span};
 
 /// The longest name on either side of the word in it.
 const LONGEST_NAME: usize = 48;
-/// How far before and after a name the patterns of [`WAYS`] see.
+/// How far before and after a name the patterns of [`ASSIGNMENTS`] see.
 const BEFORE: usize = 320;
 const AFTER: usize = 5_000;
 /// The entropy of an AWS secret, in bits per character, and its length.
@@ -34,9 +34,7 @@ pub(super) fn find_named(text: &str, file: Option<&str>, spans: &mut Vec<Span>) 
 
 /// Whether a file is the source of a program, where a value without quotes is an expression.
 pub(super) fn is_source(file: Option<&str>) -> bool {
-    let name = file.and_then(|path| path.rsplit('/').next());
-    let extension = name.and_then(|name| name.rsplit_once('.')).map(|(_, end)| end.to_lowercase());
-    extension.is_some_and(|extension| NAMES.source_extensions.contains(&extension))
+    file.is_some_and(|path| PATTERNS.source_file.is_match(path.as_bytes()))
 }
 
 /// Whether it is a user and a password in base64.
@@ -70,15 +68,14 @@ fn secret_of(text: &[u8], word: Range<usize>, in_source: bool) -> Option<Span> {
     let name = &text[range.clone()];
     let before = &text[range.start.saturating_sub(BEFORE)..range.start];
     let after = &text[range.end..text.len().min(range.end + AFTER)];
-    WAYS.set.matches(after).into_iter().find_map(|n| {
-        let way = &WAYS.all[n];
+    ASSIGNMENTS.iter().find_map(|(pattern, way)| {
         if way.in_source.is_some_and(|wanted| wanted != in_source)
             || way.name.as_ref().is_some_and(|pattern| !pattern.is_match(name))
             || way.before.as_ref().is_some_and(|pattern| !pattern.is_match(before))
         {
             return None;
         }
-        let value = WAYS.values[n].captures(after)?.iter().skip(1).flatten().next()?;
+        let value = pattern.captures(after)?.iter().skip(1).flatten().next()?;
         let kind = secret_kind(name, value.as_bytes())?;
         let value = range.end + value.start()..range.end + value.end();
         Some(Span::new(value, kind, Certainty::Name))
@@ -89,25 +86,13 @@ fn secret_of(text: &[u8], word: Range<usize>, in_source: bool) -> Option<Span> {
 fn suggests_secret(text: &[u8], name: &Range<usize>, word: &Range<usize>) -> bool {
     let lower = text[name.clone()].to_ascii_lowercase();
     let (start, end) = (word.start - name.start, word.end - name.start);
-    let (word, rest) = (&lower[start..end], &lower[end..]);
-    let last_word = rest.rsplit(|byte| matches!(byte, b'_' | b'-')).next().unwrap_or_default();
-    let is_about_a_secret = NAMES.about_a_secret.iter().any(|end| end.as_bytes() == last_word)
-        // `tokenizer`, `tokenEndpoint`, `passwordless`, `secretary`
-        || rest.first().is_some_and(u8::is_ascii_lowercase)
-            && !(rest == b"s" || rest.starts_with(b"key") || rest.starts_with(b"value"));
-    // `DB_PASS`, `dbPass`, not `compass`
-    let is_last_word_only = NAMES.last_words.iter().any(|(last, _)| last.as_bytes() == word);
-    let original = &text[name.start..=name.start + start];
-    let begins_word = match original {
-        [.., before, first] => {
-            !before.is_ascii_alphabetic()
-                || first.is_ascii_uppercase() && before.is_ascii_lowercase()
-        }
-        _ => true,
-    };
+    let (found, rest) = (&lower[start..end], &lower[end..]);
+    let is_last_word_only = NAMES.last_words.iter().any(|(last, _)| last.as_bytes() == found);
+    let begins = || NAMES.begins_word.is_match(&text[name.start..=word.start]);
     !NAMES.of_a_list.is_match(&lower)
-        && !is_about_a_secret
-        && (!is_last_word_only || rest.is_empty() && begins_word)
+        && NAMES.may_follow.is_match(rest)
+        && !NAMES.describes.is_match(rest)
+        && (!is_last_word_only || rest.is_empty() && begins())
 }
 
 /// The kind of secret that a value is under this name, if it is one.
@@ -146,31 +131,8 @@ fn is_url_or_path(value: &[u8]) -> bool {
     PATTERNS.location.is_match(value) || dotted.count() > 2
 }
 
-/// The longest user, password and host of a URL, and the longest scheme.
-const LONGEST_AUTHORITY: usize = 400;
-const LONGEST_SCHEME: usize = 24;
-
-/// Finds passwords in URLs: `postgres://user:password@host`.
-pub(super) fn find_url_passwords(text: &str, spans: &mut Vec<Span>) {
-    let text = text.as_bytes();
-    for at in memmem::find_iter(text, "://") {
-        let is_scheme = |byte: &&u8| byte.is_ascii_alphanumeric() || b"+.-".contains(byte);
-        let length = text[..at].iter().rev().take(LONGEST_SCHEME).take_while(is_scheme).count();
-        let (scheme, from) = (&text[at - length..at], at + 3);
-        let is_part = |byte: &&u8| byte.is_ascii_graphic() && !b"/?\"'`\\<>,)".contains(byte);
-        let length = text[from..].iter().take(LONGEST_AUTHORITY).take_while(is_part).count();
-        let authority = &text[from..from + length];
-        let Some(host) = memchr::memrchr(b'@', authority) else { continue };
-        let Some(colon) = memchr::memchr(b':', &authority[..host]) else { continue };
-        let (user, password) = (&authority[..colon], &authority[colon + 1..host]);
-        if scheme.len() > 1 && is_url_password(scheme, user, password, &authority[host + 1..]) {
-            let range = from + colon + 1..from + host;
-            spans.push(Span::new(range, SecretKind::URL_PASSWORD, Certainty::Format));
-        }
-    }
-}
-
-fn is_url_password(scheme: &[u8], user: &[u8], password: &[u8], host: &[u8]) -> bool {
+/// Whether it is a password, as in `postgres://user:password@host`.
+pub(super) fn is_url_password(scheme: &[u8], user: &[u8], password: &[u8], host: &[u8]) -> bool {
     if host.is_empty() || password.len() < 5 || is_placeholder(password) || user == password {
         return false;
     }

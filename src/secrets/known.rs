@@ -10,7 +10,7 @@ use regex::bytes::{Regex, RegexBuilder};
 
 use super::files::{file_name, holds_secrets, is_env, secret_variables};
 use super::heuristics::{Mix, entropy, is_harmless, is_placeholder, looks_random};
-use super::rules::FILES;
+use super::rules::PATTERNS;
 use super::{Certainty, Context, MARK, SecretKind, Span, find_spans, merge};
 
 /// How many values are looked for at most, and how many bytes of them.
@@ -109,7 +109,7 @@ fn distinct_values<'a>(text: &'a str, span: &Span) -> impl Iterator<Item = &'a s
     let (kind, certainty) = (span.kind, span.certainty);
     let line = text[..span.range.start].rfind('\n').map_or(0, |n| n + 1);
     let name = text[line..span.range.start].split(['=', ':']).next().unwrap_or_default();
-    let is_named = FILES.secret_variable.is_match(name.as_bytes());
+    let is_named = PATTERNS.secret_variable.is_match(name.as_bytes());
     text[span.range.clone()].lines().map(str::trim).filter(move |value| {
         let value = value.as_bytes();
         let mix = Mix::of(value);

@@ -1,9 +1,9 @@
 //! Finds secrets in a text that is about to leave this machine, and replaces them by `[withheld: AWS key]`.
 //! Pure, total and linear: each byte is looked at a bounded number of times.
 //!
-//! [`private_key`] finds private keys by their markers, [`tokens`] tokens with a format of their own, [`files`] what
+//! [`private_key`] finds private keys by their markers, [`formats`] what has a format of its own, [`files`] what
 //! files such as `.env` contain by their nature, [`known`] the values of such files elsewhere, and [`heuristics`]
-//! random values whose name suggests a secret, and passwords in URLs. What stands for a secret (`<your-key>`,
+//! random values whose name suggests a secret. What stands for a secret (`<your-key>`,
 //! `AKIAIOSFODNN7EXAMPLE`) is none. The tables are in [`rules`]. [`invisible`] makes sure that terminal colours hide
 //! nothing.
 //!
@@ -11,6 +11,7 @@
 //! remain valid for edits. Of a private key the first line says that it is withheld, and the others are empty.
 
 mod files;
+mod formats;
 mod heuristics;
 mod invisible;
 mod known;
@@ -19,7 +20,6 @@ mod redactor;
 mod rules;
 #[cfg(test)]
 mod tests;
-mod tokens;
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -51,7 +51,6 @@ impl SecretKind {
     const PASSWORD_HASH: Self = Self("password hash");
     const SECRET_FILE: Self = Self("secret file");
     const PRIVATE_KEY: Self = Self("private key");
-    const URL_PASSWORD: Self = Self("password in an address");
 }
 
 impl fmt::Display for SecretKind {
@@ -182,12 +181,11 @@ fn find_spans(text: &str, context: &Context) -> Vec<Span> {
 
 fn find_in(text: &str, context: &Context, spans: &mut Vec<Span>) {
     private_key::find(text, spans);
-    tokens::find(text, spans);
-    heuristics::find_url_passwords(text, spans);
+    formats::find(text, context.file, spans);
     files::find(text, context.file, spans);
     heuristics::find_named(text, context.file, spans);
     if let Some(cut) = context.isolated {
-        tokens::find_pieces(text, cut, spans);
+        formats::find_pieces(text, cut, spans);
         private_key::find_isolated(text, context.has_key, spans);
     }
     if let Some(snapshot) = context.snapshot {

@@ -47,8 +47,7 @@ enum Place {
 impl Redactor {
     /// A redactor that has found nothing yet.
     pub fn new(settings: &Secrets) -> Self {
-        let snapshot = SecretSnapshot::default();
-        Self { settings: settings.clone(), snapshot, found: Vec::new(), with_keys: BTreeSet::new() }
+        Self::knowing(settings, [])
     }
 
     /// The same, which also finds the values in these files (each a path with `/`, and its whole text), except for
@@ -58,7 +57,8 @@ impl Redactor {
         files: impl IntoIterator<Item = (&'a str, Cow<'a, str>)>,
     ) -> Self {
         let files = files.into_iter().filter(|(path, _)| !settings.releases(path));
-        Self { snapshot: SecretSnapshot::of(files), ..Self::new(settings) }
+        let (settings, snapshot) = (settings.clone(), SecretSnapshot::of(files));
+        Self { settings, snapshot, found: Vec::new(), with_keys: BTreeSet::new() }
     }
 
     /// The whole content of a file (a relative path with `/`), as it may be shown. It has as many lines as before;

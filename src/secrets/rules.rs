@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 use regex::bytes::{Regex, RegexBuilder, RegexSet, RegexSetBuilder};
 use serde::de::DeserializeOwned;
@@ -10,15 +10,17 @@ use serde::{Deserialize, Deserializer};
 
 use super::SecretKind;
 
-/// The formats of tokens.
-pub(super) static TOKENS: LazyLock<Tokens> =
-    LazyLock::new(|| load(include_str!("data/tokens.toml")));
+/// The formats of secrets.
+pub(super) static FORMATS: LazyLock<Vec<Format>> =
+    LazyLock::new(|| load::<FormatTable>(include_str!("data/formats.toml")).format);
 
-/// Where a token may begin.
-pub(super) static TOKEN_PREFIXES: LazyLock<Regex> = LazyLock::new(|| {
-    let prefixes = TOKENS.formats.iter().flat_map(|format| &format.prefixes);
-    let prefixes: Vec<String> = prefixes.map(|prefix| regex::escape(prefix)).collect();
-    pattern(&prefixes.join("|"))
+/// Finds out which of these formats a text mentions.
+pub(super) static MENTIONED: LazyLock<RegexSet> = LazyLock::new(|| {
+    let mentions = FORMATS.iter().map(|format| match format.mentions.as_slice() {
+        [] => r"[^\s\S]".to_owned(),
+        _ => format.any_mention(),
+    });
+    RegexSetBuilder::new(mentions).unicode(false).build().expect("words of this crate")
 });
 
 /// The words in names that suggest a secret.
@@ -31,31 +33,27 @@ pub(super) static NAME_WORDS: LazyLock<Regex> = LazyLock::new(|| {
     pattern(&format!("(?i){}", words.chain(last).collect::<Vec<_>>().join("|")))
 });
 
-/// The ways in which a value follows its name.
-pub(super) static WAYS: LazyLock<Ways> = LazyLock::new(|| {
-    let WayTable { parts, mut ways } = load(include_str!("data/assignments.toml"));
-    for way in &mut ways {
+/// The ways in which a value follows its name, each after a pattern whose group that matches is the value.
+pub(super) static ASSIGNMENTS: LazyLock<Vec<(Regex, Assignment)>> = LazyLock::new(|| {
+    let AssignmentTable { parts, ways } = load(include_str!("data/assignments.toml"));
+    let value = |way: &Assignment| {
+        let mut after = format!(r"\A{}", way.after);
         // Parts contain parts.
         for (name, part) in parts.iter().chain(&parts) {
-            way.after = way.after.replace(&format!("{{{name}}}"), part);
+            after = after.replace(&format!("{{{name}}}"), part);
         }
-    }
-    let after: Vec<String> = ways.iter().map(|way| format!(r"\A{}", way.after)).collect();
-    let set = RegexSetBuilder::new(&after).unicode(false).build().expect("patterns of this crate");
-    let values = after.iter().map(|after| pattern(after)).collect();
-    Ways { all: ways, values, set }
+        pattern(&after)
+    };
+    ways.into_iter().map(|way| (value(&way), way)).collect()
 });
 
 /// What stands for a secret.
 pub(super) static STAND_INS: LazyLock<StandIns> =
     LazyLock::new(|| load(include_str!("data/stand_ins.toml")));
 
-/// The forms of values, markers and escapes.
+/// The forms of values, markers, escapes and names of files.
 pub(super) static PATTERNS: LazyLock<Patterns> =
     LazyLock::new(|| load(include_str!("data/patterns.toml")));
-
-/// Files that contain secrets by their nature.
-pub(super) static FILES: LazyLock<Files> = LazyLock::new(|| load(include_str!("data/files.toml")));
 
 fn load<T: DeserializeOwned>(table: &str) -> T {
     toml::from_str(table).expect("a table of this crate")
@@ -66,9 +64,9 @@ fn pattern(pattern: &str) -> Regex {
 }
 
 /// A regex for bytes, read from a table.
-pub(super) struct Pattern(Regex);
+pub(super) struct BytePattern(Regex);
 
-impl Deref for Pattern {
+impl Deref for BytePattern {
     type Target = Regex;
 
     fn deref(&self) -> &Regex {
@@ -76,7 +74,7 @@ impl Deref for Pattern {
     }
 }
 
-impl<'de> Deserialize<'de> for Pattern {
+impl<'de> Deserialize<'de> for BytePattern {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Ok(Self(pattern(&String::deserialize(deserializer)?)))
     }
@@ -90,82 +88,72 @@ impl<'de> Deserialize<'de> for SecretKind {
 }
 
 #[derive(Deserialize)]
-pub(super) struct Tokens {
-    #[serde(rename = "token")]
-    pub(super) formats: Vec<TokenFormat>,
-    #[serde(rename = "pattern")]
-    pub(super) patterns: Vec<TokenPattern>,
+struct FormatTable {
+    format: Vec<Format>,
 }
 
-/// The format of tokens that differ only in their prefix.
+/// The format of secrets; see `data/formats.toml`.
 #[derive(Deserialize)]
-pub(super) struct TokenFormat {
+pub(super) struct Format {
     pub(super) kind: SecretKind,
-    pub(super) prefixes: Vec<String>,
-    /// Matches the characters that may follow the prefix.
-    pub(super) alphabet: Pattern,
-    /// How many characters follow the prefix, at least and at most.
-    pub(super) length: (usize, usize),
-    /// How many characters of the alphabet precede the prefix and belong to the secret.
     #[serde(default)]
-    pub(super) before: usize,
-    /// Whether the prefix is part of an address or a setting: it may follow a word, and stays.
+    pub(super) files: Vec<String>,
     #[serde(default)]
-    pub(super) keep_prefix: bool,
-    /// The entropy of what follows the prefix, in bits per character; by default it depends on the length.
+    pub(super) check: ValueCheck,
+    #[serde(default)]
+    mentions: Vec<String>,
+    regex: String,
+    /// Compiled when it is needed, since most are not.
+    #[serde(skip)]
+    compiled: OnceLock<Regex>,
+    /// The entropy of the part `drawn`, in bits per character; by default it depends on the length.
     pub(super) entropy: Option<f64>,
     /// Whether a correct checksum of GitHub's is enough.
     #[serde(default)]
     pub(super) checksum: bool,
-}
-
-/// A token of several parts.
-#[derive(Deserialize)]
-pub(super) struct TokenPattern {
-    pub(super) kind: SecretKind,
-    pub(super) regex: Pattern,
-    /// The entropy of the part `drawn`, in bits per character.
-    pub(super) entropy: f64,
-    /// Of these words one must occur in the text, if there are any.
+    /// Whether words end in its prefix, so that it must begin where a word does.
     #[serde(default)]
-    pub(super) mentions: Vec<String>,
-    /// Whether it may follow a letter.
+    pub(super) ends_words: bool,
+    /// Whether it may follow any letter.
     #[serde(default)]
     pub(super) inside_words: bool,
+}
+
+impl Format {
+    pub(super) fn regex(&self) -> &Regex {
+        self.compiled.get_or_init(|| pattern(&self.regex.replace("{}", &self.any_mention())))
+    }
+
+    fn any_mention(&self) -> String {
+        let words: Vec<String> = self.mentions.iter().map(|word| regex::escape(word)).collect();
+        format!("(?:{})", words.join("|"))
+    }
 }
 
 #[derive(Deserialize)]
 pub(super) struct Names {
     pub(super) words: Vec<(String, SecretKind)>,
     pub(super) last_words: Vec<(String, SecretKind)>,
-    pub(super) about_a_secret: Vec<String>,
-    pub(super) of_a_list: Pattern,
-    pub(super) source_extensions: Vec<String>,
+    pub(super) begins_word: BytePattern,
+    pub(super) may_follow: BytePattern,
+    pub(super) describes: BytePattern,
+    pub(super) of_a_list: BytePattern,
 }
 
 #[derive(Deserialize)]
-struct WayTable {
+struct AssignmentTable {
     parts: BTreeMap<String, String>,
     #[serde(rename = "way")]
-    ways: Vec<Way>,
+    ways: Vec<Assignment>,
 }
 
 /// A way in which a value follows its name; see `data/assignments.toml`.
 #[derive(Deserialize)]
-pub(super) struct Way {
+pub(super) struct Assignment {
     after: String,
-    pub(super) before: Option<Pattern>,
-    pub(super) name: Option<Pattern>,
+    pub(super) before: Option<BytePattern>,
+    pub(super) name: Option<BytePattern>,
     pub(super) in_source: Option<bool>,
-}
-
-/// All ways, and what follows a name in each of them.
-pub(super) struct Ways {
-    pub(super) all: Vec<Way>,
-    /// Their `after` patterns, whose group that matches is the value.
-    pub(super) values: Vec<Regex>,
-    /// The same patterns, to find those that match.
-    pub(super) set: RegexSet,
 }
 
 /// See `data/stand_ins.toml`.
@@ -181,51 +169,38 @@ pub(super) struct StandIns {
 /// See `data/patterns.toml`.
 #[derive(Deserialize)]
 pub(super) struct Patterns {
-    pub(super) template: Pattern,
-    pub(super) harmless: Pattern,
-    pub(super) variable: Pattern,
-    pub(super) path: Pattern,
-    pub(super) location: Pattern,
-    pub(super) local_address: Pattern,
-    pub(super) composed: Pattern,
-    pub(super) uuid: Pattern,
-    pub(super) escape: Pattern,
-    pub(super) example_host: Pattern,
-    pub(super) service: Pattern,
-    pub(super) key_marker: Pattern,
-    pub(super) assignment: Pattern,
-    pub(super) invisible: Pattern,
+    pub(super) template: BytePattern,
+    pub(super) harmless: BytePattern,
+    pub(super) variable: BytePattern,
+    pub(super) path: BytePattern,
+    pub(super) location: BytePattern,
+    pub(super) local_address: BytePattern,
+    pub(super) composed: BytePattern,
+    pub(super) uuid: BytePattern,
+    pub(super) escape: BytePattern,
+    pub(super) example_host: BytePattern,
+    pub(super) service: BytePattern,
+    pub(super) key_marker: BytePattern,
+    pub(super) assignment: BytePattern,
+    pub(super) invisible: BytePattern,
+    pub(super) backup: BytePattern,
+    pub(super) env_file: BytePattern,
+    pub(super) example_file: BytePattern,
+    pub(super) secret_text_file: BytePattern,
+    pub(super) secret_binary_file: BytePattern,
+    pub(super) secret_variable: BytePattern,
+    pub(super) switch: BytePattern,
+    pub(super) source_file: BytePattern,
 }
 
-/// See `data/files.toml`.
-#[derive(Deserialize)]
-pub(super) struct Files {
-    pub(super) backup: Pattern,
-    pub(super) env: Pattern,
-    pub(super) example: Pattern,
-    pub(super) text: Pattern,
-    pub(super) store: Pattern,
-    pub(super) secret_variable: Pattern,
-    pub(super) switch: Pattern,
-    pub(super) entry: Vec<FileEntry>,
-}
-
-/// The form of a secret in a file.
-#[derive(Deserialize)]
-pub(super) struct FileEntry {
-    pub(super) kind: SecretKind,
-    /// Ends of the names of the files in which it is looked for; by default all.
-    #[serde(default)]
-    pub(super) files: Vec<String>,
-    pub(super) regex: Pattern,
-    pub(super) check: EntryCheck,
-}
-
-/// What must be true of the value of a [`FileEntry`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+/// What must be true of a secret of a [`Format`].
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum EntryCheck {
-    Any,
+pub(super) enum ValueCheck {
+    #[default]
+    Token,
+    Url,
     Password,
     Login,
+    Any,
 }

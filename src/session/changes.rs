@@ -56,16 +56,11 @@ impl Several {
     }
 
     /// Adds others; what both name counts once.
-    fn merge(&mut self, others: Self) {
-        let known = self.named.len();
-        self.count += others.count;
-        for name in others.named {
-            if self.named[..known].contains(&name) {
-                self.count -= 1;
-            } else {
-                self.named.push(name);
-            }
-        }
+    fn merge(&mut self, mut others: Self) {
+        let named = others.named.len();
+        others.named.retain(|name| !self.named.contains(name));
+        self.count += others.count - (named - others.named.len());
+        self.named.append(&mut others.named);
         self.named.truncate(NAMED);
     }
 }
@@ -106,17 +101,12 @@ impl Ignored {
         }
     }
 
-    /// `deleted .env, x.log and 3 more (ignored), 2 ignored build products`: what is, or may be, lost.
-    pub fn describe_lost(&self) -> Option<String> {
-        let Self { lost, products_lost, .. } = self;
+    /// What is, or may be, lost: `deleted .env, x.log and 3 more (ignored)`, `2 ignored build products`.
+    pub fn describe_lost(&self) -> impl Iterator<Item = String> {
+        let Self { lost, products_lost: products, .. } = self;
         let files = || format!("{} (ignored)", shortened(&lost.named, lost.count));
-        let products = || count(*products_lost, "ignored build product");
-        match (lost.count, *products_lost) {
-            (0, 0) => None,
-            (0, _) => Some(products()),
-            (_, 0) => Some(files()),
-            _ => Some(format!("{}, {}", files(), products())),
-        }
+        let files = (lost.count > 0).then(files);
+        files.into_iter().chain((*products > 0).then(|| count(*products, "ignored build product")))
     }
 
     /// Whether an undo should mention it; a build alone is not worth mentioning.
@@ -179,21 +169,19 @@ impl FileChange {
             ChangeKind::Deleted => format!("deleted {path}"),
             ChangeKind::Changed => path.clone(),
             ChangeKind::Mode => format!("{path} (permissions)"),
-            ChangeKind::Unreadable => format!("{path} (cannot be read since)"),
+            ChangeKind::Unreadable => format!("{path} (can no longer be read)"),
         }
     }
 
     /// The same with the numbers of added and removed lines: `src/a.py (+3 −1)`.
     pub fn describe_with_lines(&self) -> String {
-        let text = self.describe();
-        match (self.how, self.lines) {
-            (ChangeKind::New, Some((added, _))) => format!("{text} (+{added})"),
-            (ChangeKind::Deleted, Some((_, removed))) => format!("{text} (−{removed})"),
-            (ChangeKind::Changed, Some((added, removed))) => {
-                format!("{text} (+{added} −{removed})")
-            }
-            _ => text,
-        }
+        let lines = self.lines.and_then(|(added, removed)| match self.how {
+            ChangeKind::New => Some(format!(" (+{added})")),
+            ChangeKind::Deleted => Some(format!(" (−{removed})")),
+            ChangeKind::Changed => Some(format!(" (+{added} −{removed})")),
+            ChangeKind::Mode | ChangeKind::Unreadable => None,
+        });
+        self.describe() + &lines.unwrap_or_default()
     }
 }
 
@@ -217,26 +205,17 @@ impl Back {
     /// What was not restored, a sentence each.
     pub fn describe_unrestored(&self) -> impl Iterator<Item = String> {
         let left = self.left.iter().map(|(path, why)| format!("'{path}' is left as it is: {why}"));
+        let others = self.others.named.iter();
+        let others = others.map(|path| format!("'{path}' still contains a later change"));
+        let more = self.others.count.saturating_sub(self.others.named.len());
+        let more =
+            (more > 0).then(|| format!("{} still contain later changes", count(more, "more file")));
         let ignored = self.ignored.iter().filter(|ignored| ignored.matters()).map(|ignored| {
             format!(
-                "what rules such as .gitignore leave out is not kept, and stays as the turn left it: {}",
+                "ignored files are not restored, since deaddrop does not record them: {}",
                 ignored.describe()
             )
         });
-        let than = match self.redid {
-            Some(_) => "as what was undone had left it",
-            None => "as it was before what is undone",
-        };
-        let others = self.others.named.iter();
-        let others = others
-            .map(move |path| format!("'{path}' is not {than}: what had changed it since is there"));
-        let more = self.others.count.saturating_sub(self.others.named.len());
-        let more = (more > 0).then(|| format!("{more} more files are not so, either"));
         left.chain(others).chain(more).chain(ignored)
-    }
-
-    /// How many places were not restored.
-    pub fn missing(&self) -> usize {
-        self.left.len() + self.others.count
     }
 }

@@ -103,11 +103,6 @@ impl Session {
         self.words_to_say().next().is_some()
     }
 
-    /// Whether no reply has answered something that the person said since the session was reopened.
-    pub fn has_unanswered_words(&self) -> bool {
-        self.has_unread_words() || !self.said.is_empty()
-    }
-
     /// A reply that answers `answers` has arrived: the next outbox says the added words that were not in
     /// the answered text, and repeats those of which that is not known.
     pub fn keep_unread_words(&mut self, answers: Option<&Address>) {

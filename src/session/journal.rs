@@ -1,5 +1,5 @@
-//! The journal: an append-only file of what was begun and what came of it, and the truth about a
-//! base directory. Everything else (sessions, outboxes, the archive) can be made again from it.
+//! The journal: an append-only file that records what was begun and what came of it. Sessions, outboxes and the archive
+//! can be made again from it.
 //!
 //! A record is a line:
 //!
@@ -7,15 +7,14 @@
 //! record = checksum " " synced " " payload LF
 //! ```
 //!
-//! `checksum` are 16 hexadecimal digits over the record's place in the file and all that follows;
-//! `synced` is the place up to which the file was known to be on disk when the record was written;
-//! `payload` is the caller's, of one line. Behind the last record the file is zeros, which were
-//! written beforehand, so that a full disk is met before a turn and not within it.
+//! `checksum` is 16 hexadecimal digits over the record's offset in the file and all that follows. `synced` is the offset
+//! up to which the file was known to be on disk when the record was written. `payload` is the caller's, of one line.
+//! After the last record the file contains zeros, which are written ahead, so that a full disk is noticed before a turn
+//! and not within it.
 //!
-//! What a power loss does to the end of such a file is known: some of the sectors that were not yet
-//! synced still hold zeros. So a bad record with zeros in it, and with nothing after it that knew
-//! it to be on disk, is a torn end, and is cut off. Any other bad record is damage, and nothing is
-//! done on top of that.
+//! After a power loss, some of the sectors that were not yet synced contain zeros. So a bad record that contains zeros,
+//! and after which no record knew it to be on disk, is a torn end and is cut off. Any other bad record is damage, and
+//! nothing is built upon it.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -38,51 +37,40 @@ pub struct Journal {
     end: u64,
     /// Up to where the file is known to be on disk.
     synced: u64,
-    /// Up to where there is room.
+    /// Up to where the file contains records and then zeros.
     room: u64,
-    /// Whether something torn stands behind the end.
-    torn: bool,
-    /// When it was last written before it was opened, by the clock of its file system; None where that
-    /// tells nothing.
-    left: Option<Times>,
+    /// When it was last written before it was opened, by the clock of its file system, if that is known.
+    last_written: Option<Times>,
 }
 
-/// What a journal holds.
+/// The records of a journal.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Contents<'a> {
+pub struct Records<'a> {
     /// The payloads, in order.
     pub payloads: Vec<&'a str>,
     /// Where the last good record ends, in bytes.
     pub end: usize,
-    /// Whether something torn follows it, which is to be cut off.
+    /// Whether a torn end follows it, which must be cut off.
     pub torn: bool,
 }
 
-/// A record that was on disk and is not what it was.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Damage {
-    /// Where it begins, in bytes.
-    pub offset: usize,
-}
-
 impl Journal {
-    /// Opens the journal at `path`, made where it is missing, and gives the payloads in it. What is there is
-    /// left as it is up to the first record, with its times: a start that fails is none.
+    /// Opens the journal at `path`, or makes it, and returns the payloads in it. An existing file and its times stay
+    /// as they are until the first record is added: a start that fails changes nothing.
     pub fn open(path: &Path) -> Result<(Self, Vec<String>)> {
         let fail = |e| Error::io("open the journal", path, e);
         let mut options = File::options();
         options.read(true).write(true).create(true).truncate(false);
         let mut file = atomic::open_own(&mut options, path).map_err(fail)?;
-        let left = Times::of(&file);
+        let last_written = Times::of(&file);
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(fail)?;
-        let contents =
-            read(&bytes).map_err(|damage| Error::damaged_journal(path, damage.offset))?;
+        let contents = read(&bytes).map_err(|offset| Error::damaged_journal(path, offset))?;
         let end = contents.end as u64;
         let payloads = contents.payloads.iter().map(|payload| (*payload).to_owned()).collect();
-        let (room, torn) = (bytes.len() as u64, contents.torn);
-        let mut journal = Self { file, path: path.to_owned(), end, synced: 0, room, torn, left };
-        // What was read may be in memory only; from here on it is built upon.
+        let room = if contents.torn { end } else { bytes.len() as u64 };
+        let mut journal = Self { file, path: path.to_owned(), end, synced: 0, room, last_written };
+        // What was read may not be on disk yet, and is built upon from here on.
         journal.sync()?;
         atomic::sync_folder(path.parent().unwrap_or(Path::new(".")))?;
         Ok((journal, payloads))
@@ -109,9 +97,9 @@ impl Journal {
         Ok(())
     }
 
-    /// When it was last written before it was opened; None where that is not known.
-    pub fn left(&self) -> Option<&Times> {
-        self.left.as_ref()
+    /// When it was last written before it was opened, if that is known.
+    pub fn last_written(&self) -> Option<&Times> {
+        self.last_written.as_ref()
     }
 
     /// How long the journal is, in bytes.
@@ -127,23 +115,18 @@ impl Journal {
         self.file =
             atomic::open_own(File::options().read(true).write(true), &self.path).map_err(fail)?;
         (self.end, self.synced, self.room) = (0, 0, room.len() as u64);
-        self.torn = false;
         Ok(())
     }
 
-    /// Cuts off a torn end, and writes zeros ahead, so that a record within a turn never meets a full disk,
-    /// nor its sync a new length.
+    /// Writes zeros ahead, so that a record within a turn never meets a full disk, nor its sync a new length. Cuts off
+    /// a torn end.
     fn make_room(&mut self, wanted: u64) -> Result<()> {
-        if self.torn {
-            let fail = |e| Error::io("cut the torn end off the journal", &self.path, e);
-            self.file.set_len(self.end).map_err(fail)?;
-            (self.room, self.torn) = (self.end, false);
-        }
         if self.end + wanted <= self.room {
             return Ok(());
         }
         let room = (self.end + wanted).next_multiple_of(ROOM) + ROOM;
         let fail = |e: io::Error| Error::io("make room in the journal", &self.path, e);
+        self.file.set_len(self.room).map_err(fail)?;
         self.file.seek(SeekFrom::Start(self.room)).map_err(fail)?;
         io::copy(&mut io::repeat(0).take(room - self.room), &mut self.file).map_err(fail)?;
         self.file.sync_all().map_err(fail)?;
@@ -152,71 +135,69 @@ impl Journal {
     }
 }
 
-fn line(place: u64, synced: u64, payload: &str) -> String {
+fn line(offset: u64, synced: u64, payload: &str) -> String {
     let rest = format!("{synced} {payload}\n");
-    format!("{} {rest}", checksum(place, &rest))
+    format!("{} {rest}", checksum(offset, &rest))
 }
 
-fn checksum(place: u64, rest: &str) -> String {
+fn checksum(offset: u64, rest: &str) -> String {
     let mut hasher = blake3::Hasher::new();
-    hasher.update(&place.to_le_bytes());
+    hasher.update(&offset.to_le_bytes());
     hasher.update(rest.as_bytes());
     hasher.finalize().to_hex()[..16].to_owned()
 }
 
 /// Reads the bytes of a journal. Pure and total.
-pub fn read(bytes: &[u8]) -> Result<Contents<'_>, Damage> {
-    let mut contents = Contents { payloads: Vec::new(), end: 0, torn: false };
+///
+/// # Errors
+/// Where a record begins that was on disk and is not what it was, in bytes.
+pub fn read(bytes: &[u8]) -> Result<Records<'_>, usize> {
+    let mut contents = Records { payloads: Vec::new(), end: 0, torn: false };
     while let Some((payload, _, next)) = record(bytes, contents.end) {
         contents.payloads.push(payload);
         contents.end = next;
     }
-    let rest = &bytes[contents.end..];
-    if rest.iter().all(|b| *b == 0) {
-        return Ok(contents);
-    }
-    if looks_torn(bytes, contents.end) && !anything_knew(bytes, contents.end) {
-        contents.torn = true;
-        return Ok(contents);
-    }
-    Err(Damage { offset: contents.end })
+    let end = contents.end;
+    contents.torn = bytes[end..].iter().any(|byte| *byte != 0);
+    let is_damaged = contents.torn && (!looks_torn(bytes, end) || was_on_disk(bytes, end));
+    if is_damaged { Err(end) } else { Ok(contents) }
 }
 
-/// The record at `place`: its payload, what it knew to be on disk, and where the next one begins.
-fn record(bytes: &[u8], place: usize) -> Option<(&str, usize, usize)> {
-    let rest = &bytes[place..];
+/// The record at `offset`: its payload, what it knew to be on disk, and where the next one begins.
+fn record(bytes: &[u8], offset: usize) -> Option<(&str, usize, usize)> {
+    let rest = &bytes[offset..];
     let end = memchr::memchr2(b'\n', 0, rest)?;
     let line = std::str::from_utf8(&rest[..=end]).ok()?;
     let (sum, body) = line.split_at_checked(17)?;
-    if sum != format!("{} ", checksum(place as u64, body)) {
+    if sum != format!("{} ", checksum(offset as u64, body)) {
         return None;
     }
     let (synced, payload) = body.strip_suffix('\n')?.split_once(' ')?;
-    Some((payload, synced.parse().ok()?, place + end + 1))
+    Some((payload, synced.parse().ok()?, offset + end + 1))
 }
 
-/// Whether what begins at `place` can be what a power loss leaves of a write that was not synced: a
+/// Whether what begins at `offset` can be what a power loss leaves of a write that was not synced: a
 /// beginning and then nothing, or whole sectors of zeros in it.
-fn looks_torn(bytes: &[u8], place: usize) -> bool {
-    let rest = &bytes[place..];
+fn looks_torn(bytes: &[u8], offset: usize) -> bool {
+    let rest = &bytes[offset..];
     let Some(zero) = memchr::memchr(0, rest) else {
         // The file itself may have been cut.
         return !rest.ends_with(b"\n");
     };
     let zeros = rest[zero..].iter().take_while(|b| **b == 0).count();
-    let (begin, end) = (place + zero, place + zero + zeros);
+    let (begin, end) = (offset + zero, offset + zero + zeros);
     let to_the_end = end == bytes.len();
     // A record that is whole and bad was not torn.
     let whole = to_the_end && rest[..zero].ends_with(b"\n");
-    // The first sector that was not synced may hold older records before it.
-    let sectors = (begin == place || begin.is_multiple_of(SECTOR)) && end.is_multiple_of(SECTOR);
+    // The first sector that was not synced may begin with older records.
+    let sectors = (begin == offset || begin.is_multiple_of(SECTOR)) && end.is_multiple_of(SECTOR);
     !whole && (to_the_end || sectors)
 }
 
-/// Whether a good record behind `place` was written when what stands there was on disk.
-fn anything_knew(bytes: &[u8], place: usize) -> bool {
-    let starts = memchr::memchr2_iter(b'\n', 0, &bytes[place..]).map(|n| place + n + 1);
-    starts.filter_map(|start| record(bytes, start)).any(|(_, synced, _)| synced > place)
+/// Whether a good record after `offset` was written when what begins there was on disk.
+fn was_on_disk(bytes: &[u8], offset: usize) -> bool {
+    let starts = memchr::memchr2_iter(b'\n', 0, &bytes[offset..]).map(|n| offset + n + 1);
+    starts.filter_map(|start| record(bytes, start)).any(|(_, synced, _)| synced > offset)
 }
 
 #[cfg(test)]
@@ -303,7 +284,7 @@ mod tests {
             bytes.resize(end + 700, 0);
             let hit = places.iter().filter(|place| **place <= at).count() - 1;
             match read(&bytes) {
-                Err(damage) => prop_assert_eq!(damage.offset, places[hit]),
+                Err(offset) => prop_assert_eq!(offset, places[hit]),
                 // In the last record a byte that became zero, or its end that is gone, can look torn.
                 Ok(contents) => {
                     prop_assert_eq!(contents.payloads.len(), hit);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -18,8 +18,8 @@ use crate::text::count;
 
 /// One turn.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Entry {
+#[serde(rename_all = "camelCase", default)]
+pub struct LogEntry {
     /// The outbox that was answered.
     pub sequence: u32,
     /// When the turn was decided.
@@ -29,15 +29,12 @@ pub struct Entry {
     /// How many commands of the protocol the reply contained.
     pub commands: usize,
     /// How many of them were neither messages nor `[DONE]`.
-    #[serde(default)]
     pub operations: usize,
     /// How many of these ran a shell command.
-    #[serde(default)]
     pub ran: usize,
     /// How many of the commands did not succeed.
     pub failed: usize,
     /// How many of those were running when deaddrop was killed.
-    #[serde(default)]
     pub interrupted: usize,
     /// Whether the turn completed the session.
     pub is_complete: bool,
@@ -46,12 +43,10 @@ pub struct Entry {
     /// How many files and links it changed; None where that is unknown.
     pub changed: Option<usize>,
     /// The checkpoint records of these changes.
-    #[serde(default)]
     pub records: Vec<BlobId>,
     /// Changes of ignored files, as far as they are known.
     pub ignored: Option<Ignored>,
     /// The turns that an undo took back, by their sequence numbers.
-    #[serde(default)]
     pub undid: Vec<u32>,
     /// The undo that a redo took back, by its sequence number.
     pub redid: Option<u32>,
@@ -59,34 +54,29 @@ pub struct Entry {
     pub reopened: Option<String>,
 }
 
-impl Entry {
+impl LogEntry {
     /// The entry of a turn after which the session is `session`. A turn that waits for the person has none
     /// yet, and a run has no log.
     pub fn of(begin: &Begin, session: &Session, recovered: bool) -> Option<Self> {
         if session.pending.is_some() || session.run.is_some() {
             return None;
         }
-        let mut entry = Self {
+        let (changed, undoing) = (session.changed.as_ref(), begin.undoing.as_ref());
+        let undo = undoing.filter(|undoing| undoing.redid.is_none());
+        Some(Self {
             sequence: begin.session.sequence,
             at: session.updated_at,
             reply: begin.reply().to_owned(),
             is_complete: session.is_complete,
             recovered,
+            changed: changed.filter(|it| it.not_kept.is_none()).map(|it| it.files),
+            records: changed.map(|it| it.records.clone()).unwrap_or_default(),
+            ignored: changed.and_then(|it| it.ignored.clone()),
+            undid: undo.map(|it| it.turns.clone()).unwrap_or_default(),
+            redid: undoing.and_then(|it| it.redid),
+            reopened: undoing.and_then(|it| it.reopened.clone()),
             ..Self::counting(&session.last_results)
-        };
-        if let Some(changed) = &session.changed {
-            entry.changed = changed.not_kept.is_none().then_some(changed.files);
-            entry.records.clone_from(&changed.records);
-            entry.ignored.clone_from(&changed.ignored);
-        }
-        if let Some(undoing) = &begin.undoing {
-            entry.redid = undoing.redid;
-            if undoing.redid.is_none() {
-                entry.undid.clone_from(&undoing.turns);
-            }
-            entry.reopened.clone_from(&undoing.reopened);
-        }
-        Some(entry)
+        })
     }
 
     /// The numbers of an entry for these outcomes.
@@ -122,57 +112,50 @@ impl Entry {
 }
 
 /// The changes of ignored files in these turns, as far as they are known.
-pub fn ignored(entries: &[Entry], turns: &[u32]) -> Option<Ignored> {
+pub fn ignored(entries: &[LogEntry], turns: &[u32]) -> Option<Ignored> {
     let entries = entries.iter().filter(|entry| turns.contains(&entry.sequence));
     entries.filter_map(|entry| entry.ignored.clone()).reduce(Ignored::and)
 }
 
 /// The turns whose changes are in effect, in order.
-pub fn done(entries: &[Entry]) -> Vec<&Entry> {
+pub fn done(entries: &[LogEntry]) -> Vec<&LogEntry> {
     let undone = undone(entries);
-    let is_done = |entry: &&Entry| entry.back().is_none() && !undone.contains(&entry.sequence);
+    let is_done = |entry: &&LogEntry| entry.back().is_none() && !undone.contains(&entry.sequence);
     entries.iter().filter(is_done).collect()
 }
 
 /// The turns that are undone, by their sequence numbers.
-pub fn undone(entries: &[Entry]) -> BTreeSet<u32> {
+pub fn undone(entries: &[LogEntry]) -> BTreeSet<u32> {
     undos(entries).iter().flat_map(|undo| &undo.undid).copied().collect()
 }
 
 /// The undos that no redo has taken back, in order.
-pub fn undos(entries: &[Entry]) -> Vec<&Entry> {
+pub fn undos(entries: &[LogEntry]) -> Vec<&LogEntry> {
     let redone: BTreeSet<u32> = entries.iter().filter_map(|entry| entry.redid).collect();
     let undos = entries.iter().filter(|entry| !entry.undid.is_empty());
     undos.filter(|undo| !redone.contains(&undo.sequence)).collect()
 }
 
-/// Appends a turn, unless it is there already.
-pub fn add(folder: &Path, id: &str, entry: &Entry) -> Result<()> {
-    if entry.recovered && read(folder, id)?.iter().any(|known| known.sequence == entry.sequence) {
-        return Ok(());
+/// Appends a turn. A torn line can only be of a turn in the journal, so [`restore`] has removed it before.
+pub fn add(folder: &Path, id: &str, entry: LogEntry) -> Result<()> {
+    // It may be there already, or torn.
+    if entry.recovered {
+        return restore(folder, id, vec![entry]).map(drop);
     }
     let path = path(folder, id);
-    let append = || -> io::Result<()> {
-        let mut options = File::options();
-        let mut file = atomic::open_own(options.read(true).append(true).create(true), &path)?;
-        // A torn line must not swallow this one.
-        let mut last = [b'\n'];
-        if file.seek(SeekFrom::End(-1)).is_ok() {
-            file.read_exact(&mut last)?;
-        }
-        let separator: &[u8] = if last == [b'\n'] { b"" } else { b"\n" };
-        file.write_all(&[separator, &to_line(entry)].concat())
-    };
-    append().map_err(|e| Error::io("write", &path, e))
+    let log = atomic::open_own(File::options().append(true).create(true), &path);
+    let line = to_line(&entry);
+    log.and_then(|mut log| log.write_all(&line)).map_err(|e| Error::io("write", &path, e))
 }
 
 /// Adds those of these turns that a log lacks, each in its place, and returns how many there were. If there
-/// were any, the whole log is on disk afterwards, without torn lines.
-pub fn restore(folder: &Path, id: &str, mut turns: Vec<Entry>) -> Result<usize> {
-    let mut entries = read(folder, id)?;
+/// were any, or the last line was torn, the whole log is on disk afterwards, without torn lines.
+pub fn restore(folder: &Path, id: &str, mut turns: Vec<LogEntry>) -> Result<usize> {
+    let text = read_text(folder, id)?;
+    let mut entries = parse(&text);
     turns.retain(|turn| entries.iter().all(|entry| entry.sequence != turn.sequence));
     let missing = turns.len();
-    if missing > 0 {
+    if missing > 0 || text.last().is_some_and(|last| *last != b'\n') {
         entries.append(&mut turns);
         entries.sort_by_key(|entry| entry.sequence);
         let text: Vec<u8> = entries.iter().flat_map(to_line).collect();
@@ -191,19 +174,24 @@ pub fn sync(folder: &Path, id: &str) -> Result<()> {
 }
 
 /// The turns of a session, in order, without lines that a power loss tore.
-pub fn read(folder: &Path, id: &str) -> Result<Vec<Entry>> {
+pub fn read(folder: &Path, id: &str) -> Result<Vec<LogEntry>> {
+    Ok(parse(&read_text(folder, id)?))
+}
+
+fn parse(text: &[u8]) -> Vec<LogEntry> {
+    let lines = text.split(|byte| *byte == b'\n');
+    lines.filter_map(|line| serde_json::from_slice(line).ok()).collect()
+}
+
+fn read_text(folder: &Path, id: &str) -> Result<Vec<u8>> {
     let path = path(folder, id);
     match atomic::read_own(&path) {
-        Ok(text) => {
-            let lines = text.split(|byte| *byte == b'\n');
-            Ok(lines.filter_map(|line| serde_json::from_slice(line).ok()).collect())
-        }
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-        Err(e) => Err(Error::io("read", &path, e)),
+        text => text.map_err(|e| Error::io("read", &path, e)),
     }
 }
 
-fn to_line(entry: &Entry) -> Vec<u8> {
+fn to_line(entry: &LogEntry) -> Vec<u8> {
     let mut line = serde_json::to_vec(entry).expect("strings and numbers become JSON");
     line.push(b'\n');
     line

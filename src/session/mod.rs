@@ -11,7 +11,7 @@ pub mod store;
 
 pub use changes::{Back, ChangeKind, Changed, FileChange, Ignored, NAMED, Several};
 pub use file_versions::FileVersions;
-pub use state::{Held, Offer, Pending, Question, Run, Session, Verdict};
+pub use state::{ApprovalDecision, Offer, Pending, Question, Run, SecretFile, Session};
 
 /// The prefix of the names of runs.
 const RUN: &str = "run_";

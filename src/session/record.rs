@@ -18,8 +18,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::log::Entry;
-use super::{Ignored, Session, Verdict};
+use super::log::LogEntry;
+use super::{ApprovalDecision, Ignored, Session};
 use crate::blobs::BlobId;
 use crate::config::Policy;
 use crate::protocol::{Detail, Digest, Effect, Outcome, Step};
@@ -72,11 +72,11 @@ pub struct Begin {
     pub policy: Option<Policy>,
     /// The folder of the file.
     #[serde(default)]
-    pub folder: Folder,
+    pub folder: Origin,
     /// The guest that executes the turn; None for this machine.
     pub guest: Option<String>,
     /// The decision after which the turn continues; then the file and its text, if any, are its own.
-    pub verdict: Option<Verdict>,
+    pub verdict: Option<ApprovalDecision>,
     /// Present if the turn is an undo or a redo.
     pub undoing: Option<Undoing>,
 }
@@ -103,7 +103,7 @@ pub struct Undoing {
 /// The folder of a file that began a turn.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Folder {
+pub enum Origin {
     /// The inbox.
     #[default]
     Inbox,
@@ -116,10 +116,8 @@ pub enum Folder {
 impl Begin {
     /// All steps of the turn.
     pub fn steps(&self) -> &[Step] {
-        match (&self.verdict, &self.session.pending) {
-            (Some(_), Some(pending)) => &pending.steps,
-            _ => &self.steps,
-        }
+        let pending = self.session.pending.as_ref().filter(|_| self.verdict.is_some());
+        pending.map_or(&self.steps, |pending| &pending.steps)
     }
 
     /// The outcomes from before the question, by step. Files to show are read again at the end.
@@ -131,10 +129,7 @@ impl Begin {
 
     /// Whether it only records the decision about a run, which is resumed later.
     pub fn is_decision_alone(&self) -> bool {
-        let pending = self.session.pending.as_ref();
-        self.session.run.is_some()
-            && self.verdict.is_some()
-            && pending.is_some_and(|pending| pending.decision.is_none())
+        self.session.run.is_some() && self.verdict.is_some() && self.session.question().is_some()
     }
 
     /// The file name of the reply.
@@ -162,28 +157,23 @@ pub struct Commit {
     /// The session after the turn.
     pub session: Session,
     /// The next outbox; None where the session is complete or waits for the person.
-    pub outbox: Option<Rendered>,
+    pub outbox: Option<PreparedOutbox>,
     /// Whether the turn was continued after deaddrop had been killed.
     pub recovered: bool,
 }
 
 impl Commit {
-    /// Whether the session is valid, and the outbox gets its name, from a plain temporary name.
+    /// Whether the session is valid, and the temporary name of the outbox is that of a file beside it.
     fn is_valid(&self) -> bool {
-        let is_named_right = |outbox: &Rendered| {
-            let temporary = Path::new(&outbox.temporary);
-            outbox.name == self.session.outbox_name()
-                && temporary.file_name() == Some(temporary.as_os_str())
-        };
-        self.session.is_valid() && self.outbox.as_ref().is_none_or(is_named_right)
+        let temporary = self.outbox.as_ref().map(|outbox| Path::new(&outbox.temporary));
+        let is_name = |path: &Path| path.file_name() == Some(path.as_os_str());
+        self.session.is_valid() && temporary.is_none_or(is_name)
     }
 }
 
 /// An outbox that is written under a temporary name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Rendered {
-    /// The name that it gets.
-    pub name: String,
+pub struct PreparedOutbox {
     /// The temporary name.
     pub temporary: String,
     /// Identifies the content.
@@ -198,7 +188,7 @@ pub struct History {
     /// The files that began a turn.
     pub files: Vec<FileId>,
     /// The log entries of all finished turns, by session.
-    pub logged: BTreeMap<String, Vec<Entry>>,
+    pub logged: BTreeMap<String, Vec<LogEntry>>,
     /// The turn that has no End.
     pub unfinished: Option<Unfinished>,
 }
@@ -220,23 +210,16 @@ pub struct Unfinished {
     pub commit: Option<Commit>,
 }
 
-impl Unfinished {
-    /// Whether a command may have run.
-    pub fn has_begun_command(&self) -> bool {
-        self.intents.values().any(|effect| *effect == Effect::Command)
-    }
-}
-
 impl History {
     /// Reads the records of a journal.
     ///
     /// # Errors
     /// The number of the first record that violates the grammar, counted from 0.
-    pub fn read(payloads: &[String]) -> Result<Self, usize> {
+    pub fn read<T: AsRef<str>>(payloads: &[T]) -> Result<Self, usize> {
         let mut history = Self::default();
         for (n, payload) in payloads.iter().enumerate() {
-            let record = serde_json::from_str(payload).map_err(|_| n)?;
-            history.add(record).ok_or(n)?;
+            let record = serde_json::from_str(payload.as_ref()).ok();
+            record.and_then(|record| history.add(record)).ok_or(n)?;
         }
         Ok(history)
     }
@@ -257,7 +240,7 @@ impl History {
                 turn.commit = Some(*commit);
             }
             (Record::End, Some(Unfinished { begin, commit: Some(commit), .. })) => {
-                if let Some(entry) = Entry::of(begin, &commit.session, commit.recovered) {
+                if let Some(entry) = LogEntry::of(begin, &commit.session, commit.recovered) {
                     self.logged.entry(commit.session.id.clone()).or_default().push(entry);
                 }
                 self.unfinished = None;

@@ -73,7 +73,7 @@ pub struct Session {
     /// What the newest turn, or its part up to a question, changed in the workspace.
     pub changed: Option<Box<Changed>>,
     /// Secret files as they were before a turn changed them.
-    pub held: Vec<Held>,
+    pub held: Vec<SecretFile>,
     /// What the newest outbox withholds, or shows in spite of its being secret, as sentences.
     pub withheld: Vec<String>,
     /// The approximate size of the newest outbox in tokens, where it is known.
@@ -116,7 +116,7 @@ pub struct Pending {
     /// The guest that executes the turn; None for this machine.
     pub guest: Option<String>,
     /// The person's decision, until somebody continues the turn.
-    pub decision: Option<Verdict>,
+    pub decision: Option<ApprovalDecision>,
 }
 
 /// What the person is asked.
@@ -138,7 +138,7 @@ pub struct Question {
 
 /// The person's answer to a [`Question`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Verdict {
+pub struct ApprovalDecision {
     /// The question as it was at the time of the decision.
     pub question: Question,
     /// Whether the operation may be executed.
@@ -149,14 +149,14 @@ pub struct Verdict {
 
 /// A secret file as it was before a turn: what a command printed of it stays secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Held {
+pub struct SecretFile {
     /// The file's path.
     pub path: RelPath,
     /// Its whole text, with U+FFFD for bytes that are not UTF-8.
     pub text: String,
 }
 
-impl Held {
+impl SecretFile {
     /// Keeps a file that was read whole.
     pub fn of(file: &Contents) -> Self {
         let text = String::from_utf8_lossy(&file.bytes).into_owned();

@@ -1,5 +1,6 @@
 //! Sessions on disk: a readable JSON file each, `sessions/{id}.json`, written atomically.
 
+use std::cmp::Reverse;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -30,14 +31,12 @@ impl Store {
 
     /// The session, or the run, with this stem of its file names.
     pub fn load_stem(&self, stem: &str) -> Result<Session> {
-        let id = run_id(stem).or(Some(stem).filter(|id| is_id(id)));
-        let id = id.ok_or_else(|| Error::no_session(stem, &self.folder))?;
+        let missing = || Error::no_session(stem, &self.folder);
+        let id = run_id(stem).or(Some(stem).filter(|id| is_id(id))).ok_or_else(missing)?;
         let path = self.path(stem);
         match atomic::read_own(&path) {
             Ok(bytes) => read(&bytes, id).map_err(|problem| Error::damaged_session(&path, problem)),
-            Err(e) if e.kind() == io::ErrorKind::NotFound => {
-                Err(Error::no_session(stem, &self.folder))
-            }
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Err(missing()),
             Err(e) => Err(Error::io("read", &path, e)),
         }
     }
@@ -69,12 +68,12 @@ impl Store {
 
     /// All sessions and runs that wait for an approval, the longest waiting first.
     pub fn pending(&self) -> Result<Vec<Session>> {
-        let stems = self.stems()?;
-        let loaded = stems.iter().filter_map(|stem| self.load_stem(stem).ok());
-        let mut pending: Vec<Session> =
-            loaded.filter(|session| session.pending.is_some()).collect();
-        pending.sort_by_key(|session| (session.updated_at, session.id.clone()));
-        Ok(pending)
+        let stems = self.stems()?.into_iter();
+        let mut sessions: Vec<Session> =
+            stems.filter_map(|stem| self.load_stem(&stem).ok()).collect();
+        sessions.retain(|session| session.pending.is_some());
+        sessions.sort_by_key(|session| (session.updated_at, session.id.clone()));
+        Ok(sessions)
     }
 
     /// Removes the file of a run.
@@ -94,8 +93,9 @@ impl Store {
         for entry in entries {
             let name = entry.map_err(fail)?.file_name();
             let stem = name.to_str().and_then(|name| name.strip_suffix(".json"));
-            let stem = stem.filter(|stem| is_id(stem) || run_id(stem).is_some());
-            stems.extend(stem.map(str::to_owned));
+            stems.extend(
+                stem.filter(|stem| is_id(stem) || run_id(stem).is_some()).map(str::to_owned),
+            );
         }
         Ok(stems)
     }
@@ -111,9 +111,8 @@ impl Store {
                 Err(e) => damaged.push(e),
             }
         }
-        found.sort_by(|(a_written, a), (b_written, b)| {
-            let by_time = (b.updated_at, b_written).cmp(&(a.updated_at, a_written));
-            by_time.then_with(|| a.id.cmp(&b.id))
+        found.sort_by_key(|(written, session)| {
+            (Reverse((session.updated_at, *written)), session.id.clone())
         });
         Ok((found.into_iter().map(|(_, session)| session).collect(), damaged))
     }

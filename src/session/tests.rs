@@ -155,7 +155,7 @@ fn only_a_name_with_an_id_is_that_of_a_run() {
 fn a_stored_journal_is_read() {
     let contents = journal::read(JOURNAL).unwrap();
     assert!(!contents.torn && contents.end == JOURNAL.len());
-    let payloads: Vec<String> = contents.payloads.iter().map(|text| (*text).to_owned()).collect();
+    let payloads = contents.payloads;
     let history = History::read(&payloads).unwrap();
     let [entry] = history.logged[ID].as_slice() else { panic!("{:?}", history.logged) };
     assert_eq!((entry.sequence, entry.commands, entry.failed), (8, 4, 2));
@@ -166,7 +166,7 @@ fn a_stored_journal_is_read() {
     let turn = history.unfinished.unwrap();
     assert_eq!((turn.begin.session.sequence, turn.begin.steps().len()), (9, 2));
     assert!(turn.commit.is_none() && turn.guard.is_some() && turn.noted.len() == 2);
-    assert!(turn.has_begun_command() && turn.intents[&1] == Effect::Command);
+    assert!(turn.intents[&1] == Effect::Command);
     assert!(matches!(turn.results[&0].detail, Detail::Created { replaced: true, .. }));
 
     // The result of an unfinished turn is decoded, too.

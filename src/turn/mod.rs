@@ -12,18 +12,18 @@ use crate::place::{Place, WriteAhead};
 use crate::policy::Decision;
 use crate::protocol::{Operation, Outcome, Step};
 use crate::runner::Glimpse;
-use crate::session::{FileVersions, Question, Session, Verdict};
+use crate::session::{ApprovalDecision, FileVersions, Question, Session};
 
 pub use permission::judge;
 pub use run::{STEP_LIMIT, known_outcomes, run};
 
-/// Is told what happens during a turn. The default does nothing.
+/// Receives the progress of a turn. The default does nothing.
 pub trait Observer {
     /// A turn of this session begins, or continues, with the reply of this name.
     fn turn(&mut self, _session: &Session, _reply: &str) {}
     /// An operation is about to be executed.
     fn begun(&mut self, _step: &Step) {}
-    /// Where the output of running commands is shown, if somebody watches.
+    /// Where the output of running commands is shown, if anywhere.
     fn looks_on(&self) -> Option<Arc<Glimpse>> {
         None
     }
@@ -37,10 +37,10 @@ pub trait Observer {
 
 impl Observer for () {}
 
-/// Records what recovery needs to know, before anything is built upon it. The default records nothing.
+/// Records what recovery needs. The default records nothing.
 pub trait Ledger {
-    /// A step, counted from 0, is about to have an effect, or needs this before its effect. After an error it has
-    /// no effect.
+    /// A step, counted from 0, is about to have an effect, or needs this before its effect. After an error it must
+    /// have none.
     fn write_ahead(&mut self, _step: usize, _entry: WriteAhead<'_>) -> Result<()> {
         Ok(())
     }
@@ -60,7 +60,7 @@ pub struct TurnInput<'a> {
     /// The outcomes of steps that are not executed again, by step, counted from 0.
     pub known: &'a BTreeMap<usize, Outcome>,
     /// The person's decision about one of the steps.
-    pub verdict: Option<&'a Verdict>,
+    pub verdict: Option<&'a ApprovalDecision>,
     /// The session before the turn.
     pub session: &'a Session,
     /// The policy's decision about an operation.

@@ -1,5 +1,7 @@
 //! Whether an operation may be executed: what the policy says about it, and what the person decided.
 
+use std::iter;
+
 use super::TurnInput;
 use crate::config::Policy;
 use crate::error::Result;
@@ -8,7 +10,7 @@ use crate::policy::{self, Access, Ask, Decision, Denial, Opens};
 use crate::protocol::{
     Change, Digest, Failure, FailureKind, Operation, Part, Reading, RelPath, ShellCommand, Step,
 };
-use crate::session::{Question, Verdict};
+use crate::session::{ApprovalDecision, Question};
 use crate::text::named;
 
 /// Whether an operation may be executed.
@@ -83,7 +85,7 @@ fn binding(operation: &Operation, place: &dyn Place) -> Result<Digest> {
     Ok(Digest::of(bound.as_bytes()))
 }
 
-fn denied_by_person(verdict: &Verdict, operation: &Operation) -> Failure {
+fn denied_by_person(verdict: &ApprovalDecision, operation: &Operation) -> Failure {
     let what = match (operation, operation.path()) {
         (Operation::Run(run), _) => named(&run.command),
         (_, Some(path)) => format!("'{path}'"),
@@ -103,8 +105,9 @@ pub fn judge(
 ) -> Result<Decision> {
     if let Operation::Run(run) = operation {
         let decision = policy::run(policy, run, guarded);
-        let denied = new_repository(&decision, run, place)?;
-        return Ok(denied.map_or(decision, Decision::Deny));
+        let is_about_git = matches!(&decision, Decision::Ask(ask) if ask.opens.repository);
+        let makes_repository = is_about_git && makes_repository(run, place)?;
+        return Ok(if makes_repository { Decision::Deny(denied_repository()) } else { decision });
     }
     let access = match operation {
         Operation::Message { .. } | Operation::Done { .. } | Operation::Run(_) => {
@@ -127,25 +130,23 @@ pub fn judge(
         _ => look.size,
     };
     let moved = look.moved.as_deref();
-    let real = look.real.as_ref().filter(|real| *real != path);
-    let mut places = vec![(access, path)];
-    places.extend(real.map(|real| (access, real)));
+    let mut paths: Vec<_> = iter::once(path).chain(&look.real).map(|path| (access, path)).collect();
     if let Operation::Move { to, .. } = operation {
-        let real_to = moved.and_then(|moved| moved.to.as_ref()).filter(|real| *real != to);
-        places.extend([to].into_iter().chain(real_to).map(|to| (Access::Write, to)));
+        let real_to = moved.and_then(|moved| moved.to.as_ref());
+        paths.extend(iter::once(to).chain(real_to).map(|to| (Access::Write, to)));
     }
     let mut decision = Decision::Allow;
-    for (access, place) in places {
+    for (access, path) in paths {
         decision = decision.stricter(match operation {
             // Only a file has a size.
             Operation::List { .. } | Operation::Search { .. } if size.is_none() => {
-                policy::folder(policy, Some(place))
+                policy::folder(policy, Some(path))
             }
-            _ => policy::path(policy, access, place, size),
+            _ => policy::path(policy, access, path, size),
         });
         for (rest, size) in moved.iter().flat_map(|moved| &moved.files) {
             // A path that is not valid cannot be moved to.
-            if let Ok(file) = RelPath::parse(&format!("{place}/{rest}")) {
+            if let Ok(file) = RelPath::parse(&format!("{path}/{rest}")) {
                 decision = decision.stricter(policy::path(policy, access, &file, Some(*size)));
             }
         }
@@ -153,53 +154,46 @@ pub fn judge(
     if !look.protected || access == Access::Read {
         return Ok(decision);
     }
-    let leads = real.map_or(String::new(), |real| format!(" leads to '{real}', which"));
+    let leads = look.real.as_ref().filter(|real| *real != path);
+    let leads = leads.map_or(String::new(), |real| format!(" leads to '{real}', which"));
+    let what = match operation {
+        Operation::Move { path, to } => {
+            format!("Moving '{path}' to '{to}' changes a protected file")
+        }
+        _ => format!("'{path}'{leads} is protected"),
+    };
     Ok(decision.stricter(Decision::Ask(Ask {
-        reason: match operation {
-            Operation::Move { path, to } => format!(
-                "Moving '{path}' to '{to}' changes what only the user may write, since others act on it"
-            ),
-            _ => format!(
-                "'{path}'{leads} is for the user alone to write, since others act on such files"
-            ),
-        },
+        reason: format!(
+            "{what}: other programs act on such files, so the user must approve the change"
+        ),
         policy: "files.protected".to_owned(),
         opens: Opens { protected: true, repository: false },
     })))
 }
 
-/// The denial of a command that would make a new repository in the workspace. An approval would be of no
-/// use, since the repository would be removed after the command.
-fn new_repository(
-    decision: &Decision,
-    run: &ShellCommand,
-    place: &dyn Place,
-) -> Result<Option<Denial>> {
-    let Decision::Ask(Ask { opens: Opens { repository: true, .. }, .. }) = decision else {
-        return Ok(None);
-    };
+/// Whether a command makes a repository where there is none. False if that is not known.
+fn makes_repository(run: &ShellCommand, place: &dyn Place) -> Result<bool> {
     let cwd = run.cwd.as_ref().map_or(".", |cwd| cwd.as_str());
-    let Some(made) = policy::git::inits(&run.command) else { return Ok(None) };
+    let Some(made) = policy::git::inits(&run.command) else { return Ok(false) };
     for part in [".git", ".git/HEAD"] {
-        let Ok(path) = RelPath::parse(&format!("{cwd}/{made}/{part}")) else { return Ok(None) };
-        let read = Operation::Read { path, reading: Reading::Later(Part::default()) };
-        // Otherwise there is a repository, a worktree or a submodule, or nobody knows.
-        let is_new = place
-            .look(&read)?
-            .is_some_and(|look| look.protected && look.real.is_some() && look.size.is_none());
-        if !is_new {
-            return Ok(None);
+        let Ok(path) = RelPath::parse(&format!("{cwd}/{made}/{part}")) else { return Ok(false) };
+        let look =
+            place.look(&Operation::Read { path, reading: Reading::Later(Part::default()) })?;
+        // Otherwise there may be a repository, a worktree or a submodule.
+        if !look.is_some_and(|it| it.protected && it.real.is_some() && it.size.is_none()) {
+            return Ok(false);
         }
     }
-    Ok(Some(Denial {
-        reason: "Making a repository in the workspace is for the user: one that a command makes is put away after it"
-            .to_owned(),
+    Ok(true)
+}
+
+/// An approval would be of no use, since the repository would be removed after the command.
+fn denied_repository() -> Denial {
+    Denial {
+        reason: "Commands must not create a repository in the workspace: deaddrop removes it after the command".to_owned(),
         policy: policy::REPOSITORY.to_owned(),
-        suggestion: Some(
-            "Leave git init out, and ask the user to run it where a repository is wanted; once it is there, git add and git commit are asked about"
-                .to_owned(),
-        ),
-    }))
+        suggestion: Some("Leave git init out, and ask the user to run it if a repository is wanted; git add and git commit then need the user's approval".to_owned()),
+    }
 }
 
 /// The least size of a file after an edit.

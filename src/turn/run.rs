@@ -12,11 +12,12 @@ use crate::policy::Opens;
 use crate::protocol::operations::UtcTime;
 use crate::protocol::{
     Asked, Asks, Change, Detail, Ending, Execution, Failure, FailureKind, Kind, Mistake, Operation,
-    Outcome, Part, Reading, RelPath, Step, Warning, WarningKind, elision, tags,
+    Outcome, Reading, RelPath, Step, Warning, WarningKind, elision, tags,
 };
 use crate::session::record::Unfinished;
 use crate::session::{FileVersions, Question};
 use crate::text::{count, visible_line};
+use crate::workspace::Contents;
 
 /// How many steps of one reply are executed.
 pub const STEP_LIMIT: usize = 1_000;
@@ -29,9 +30,9 @@ const NAMED: usize = 10;
 const AFTER_DONE: &str = "it comes after [DONE]";
 const HALTED: &str = "the run was halted by a failure of the system";
 const INTERRUPTED: &str = "the user stopped deaddrop";
-const UNREAD_WORDS: &str =
-    "the user has said more than this reply answers (see PROMPT), so the session goes on";
-const PASSED_OVER: &str = "a complete tag of the reply was read as words or ignored (see the warnings), so the session goes on";
+const UNREAD_WORDS: &str = "the user has said more than this reply answers (see PROMPT)";
+const PASSED_OVER: &str =
+    "the reply contains a complete tag that was not carried out (see the warnings)";
 
 /// Executes a reply in `place`. A turn that stops to ask is continued by running it again with its outcomes
 /// so far as known.
@@ -53,6 +54,7 @@ pub fn run(
         ledger,
         observer,
         outcomes: Vec::with_capacity(steps.len()),
+        question: None,
         stopped: input.stopped,
         done_at: steps.iter().position(completes).filter(|_| !input.session.has_unread_words()),
         seen: input.session.seen.clone(),
@@ -62,27 +64,22 @@ pub fn run(
     for (n, step) in steps.iter().enumerate() {
         if let Some(outcome) = input.known.get(&n) {
             turn.take(step, outcome.clone());
-            continue;
-        }
-        match turn.execute(n, step)? {
-            Ok(outcome) => turn.settle(n, step, outcome)?,
-            Err(question) => {
-                turn.finish_commands()?;
-                return Ok(turn.into_result(Some(*question)));
-            }
+        } else if let Some(outcome) = turn.execute(n, step)? {
+            turn.settle(n, step, outcome)?;
+        } else {
+            break;
         }
     }
     turn.finish_commands()?;
-    turn.resolve_reads()?;
-    for outcome in Outcome::not_run_from(over_limit, STEP_LIMIT) {
-        turn.observer.done(&outcome);
-        turn.outcomes.push(outcome);
+    if turn.question.is_none() {
+        turn.resolve_reads()?;
+        for outcome in Outcome::not_run_from(over_limit, STEP_LIMIT) {
+            turn.observer.done(&outcome);
+            turn.outcomes.push(outcome);
+        }
     }
-    Ok(turn.into_result(None))
+    Ok(TurnResult { outcomes: turn.outcomes, question: turn.question, seen: turn.shown })
 }
-
-/// The outcome of a step, or the question that the person has to answer first.
-type Executed = std::result::Result<Outcome, Box<Question>>;
 
 /// A turn while it runs.
 struct Turn<'a, 'i> {
@@ -91,6 +88,8 @@ struct Turn<'a, 'i> {
     ledger: &'a mut dyn Ledger,
     observer: &'a mut dyn Observer,
     outcomes: Vec<Outcome>,
+    /// What the person has to decide before the next step.
+    question: Option<Question>,
     /// Why the remaining steps are not executed.
     stopped: Option<&'i str>,
     /// The first step that completes the session whatever happens before it.
@@ -104,36 +103,39 @@ struct Turn<'a, 'i> {
 }
 
 impl Turn<'_, '_> {
-    /// Executes one step, if it is permitted.
-    fn execute(&mut self, n: usize, step: &Step) -> Result<Executed> {
+    /// Executes one step, if it is permitted; None if the person has to be asked first.
+    fn execute(&mut self, n: usize, step: &Step) -> Result<Option<Outcome>> {
         self.place.at(n);
         if self.stopped.is_none() && self.place.interrupted() {
             self.stopped = Some(INTERRUPTED);
         }
         let operation = match (&step.asks, self.stopped) {
-            (_, Some(why)) => return Ok(Ok(Outcome::not_run(step, why))),
-            (Asks::Invalid(invalid), None) => return Ok(Ok(Outcome::invalid(step, invalid))),
+            (_, Some(why)) => return Ok(Some(Outcome::not_run(step, why))),
+            (Asks::Invalid(invalid), None) => return Ok(Some(Outcome::invalid(step, invalid))),
             (Asks::Operation(operation), None) => operation,
         };
         if let Operation::Read { path, reading: Reading::Later(_) } = operation
             && self.done_at > Some(n)
         {
-            return Ok(Ok(Outcome::of(step, not_shown(path))));
+            let failure = format!("'{path}' is not shown: [DONE] ended the session");
+            return Ok(Some(Outcome::of(step, Failure::execution(failure).into())));
         }
-        let (detail, foretold) = match permission::seek(self.input, n, step, operation, self.place)?
-        {
-            Permission::Granted(opens, foretold) => {
-                (self.perform(n, step, operation, opens)?, foretold)
+        let (detail, asking) = match permission::seek(self.input, n, step, operation, self.place)? {
+            Permission::Granted(opens, warning) => {
+                (self.perform(n, step, operation, opens)?, warning)
             }
             Permission::Denied(failure) => (failure.into(), None),
-            Permission::Asked(question) => return Ok(Err(question)),
+            Permission::Asked(question) => {
+                self.question = Some(*question);
+                return Ok(None);
+            }
         };
         let mut outcome = Outcome::of(step, detail);
-        outcome.warnings.extend(foretold.map(|told| Warning::new(WarningKind::Asking, told)));
+        outcome.warnings.extend(asking.map(|text| Warning::new(WarningKind::Asking, text)));
         outcome.warnings.extend(warn_of_placeholder(operation, &outcome.detail));
         locate(step, &mut outcome);
         outcome.warnings.extend(self.place.noticed());
-        Ok(Ok(outcome))
+        Ok(Some(outcome))
     }
 
     /// Performs a permitted operation, and records its effect ahead.
@@ -221,23 +223,22 @@ impl Turn<'_, '_> {
         let Operation::Done { summary, if_ok } = operation else { return Ok(None) };
         let failed = if *if_ok { self.failed()? } else { Vec::new() };
         let after = if *if_ok { &self.input.steps[n + 1..] } else { &[] };
-        let reason = if !failed.is_empty() {
-            let failures = count(failed.len(), "operation");
+        let (why, advice) = if !failed.is_empty() {
             let names = named(failed.iter().map(|one| (one.kind, one.line, one.asked.as_ref())));
-            format!("{failures} before it failed ({names}), so the session goes on")
+            (format!("{} before it failed ({names})", count(failed.len(), "operation")), "")
         } else if *if_ok && self.input.steps[n].passes_over {
-            PASSED_OVER.to_owned()
+            (PASSED_OVER.to_owned(), "")
         } else if self.input.session.has_unread_words() {
-            UNREAD_WORDS.to_owned()
+            (UNREAD_WORDS.to_owned(), "")
         } else if !after.is_empty() {
-            let come = if after.len() == 1 { "operation comes" } else { "operations come" };
+            let come = if after.len() == 1 { "comes" } else { "come" };
             let names = named(after.iter().map(|one| (one.kind(), one.line, one.asked.as_ref())));
-            let rest = "so the session goes on; put it last in the reply";
-            format!("{} {come} after it ({names}), {rest}", after.len())
+            let after = count(after.len(), "operation");
+            (format!("{after} {come} after it ({names})"), "; put it last in the reply")
         } else {
             return Ok(None);
         };
-        let reason = format!("not counted: {reason}");
+        let reason = format!("not counted: {why}, so the session goes on{advice}");
         Ok(Some(Detail::Ineffective { summary: summary.clone(), reason }))
     }
 
@@ -258,47 +259,38 @@ impl Turn<'_, '_> {
     fn finish_commands(&mut self) -> Result<()> {
         let noticed = self.place.finish()?;
         let ran = |outcome: &Outcome| outcome.kind == Kind::Run && outcome.ran();
-        if noticed.is_empty() {
-            return Ok(());
+        match self.outcomes.iter().rposition(ran) {
+            Some(last) if !noticed.is_empty() => {
+                noticed.iter().for_each(|told| self.observer.noticed(told));
+                self.outcomes[last].warnings.extend(noticed);
+                self.ledger.result(last, &self.outcomes[last])
+            }
+            _ => Ok(()),
         }
-        let Some(last) = self.outcomes.iter().rposition(ran) else { return Ok(()) };
-        noticed.iter().for_each(|told| self.observer.noticed(told));
-        self.outcomes[last].warnings.extend(noticed);
-        self.ledger.result(last, &self.outcomes[last])
     }
 
     /// Finds out which of the files to show can be shown. A complete session has no outbox to show them in.
     fn resolve_reads(&mut self) -> Result<()> {
         let completes = |outcome: &Outcome| matches!(outcome.detail, Detail::Completed { .. });
         let is_complete = self.outcomes.iter().any(completes);
-        let mut checked: HashMap<(RelPath, Part), Option<Failure>> = HashMap::new();
-        let mut room = SHOWN_LIMIT;
-        for (n, outcome) in self.outcomes.iter_mut().enumerate() {
-            let Detail::ReadLater { path, part } = &outcome.detail else { continue };
-            if self.input.known.contains_key(&n) {
-                continue;
-            }
-            let (path, part) = (path.clone(), *part);
+        let (mut room, mut checked) = (SHOWN_LIMIT, HashMap::new());
+        let known = self.input.known;
+        let outcomes = self.outcomes.iter_mut().enumerate();
+        for (n, outcome) in outcomes.filter(|(n, _)| !known.contains_key(n)) {
+            let Detail::ReadLater { path, part } = outcome.detail.clone() else { continue };
             if is_complete {
-                outcome.detail = if self.done_at.is_some() {
-                    not_shown(&path)
-                } else {
-                    // [DONE if="ok"] has found that it can be read.
-                    let end = "can be read, and is not shown: [DONE] ended the session";
-                    Detail::Unknown { reason: format!("'{path}' {end}") }
-                };
+                // [DONE if="ok"] has found that it can be read.
+                let reason = format!("'{path}' is not shown: [DONE] ended the session");
+                outcome.detail = Detail::Unknown { reason };
             } else {
-                let key = (path.clone(), part);
+                let key = (path, part);
                 if !checked.contains_key(&key) {
-                    let fits = self.place.read(&path, part)?.and_then(|contents| {
-                        room = room
-                            .checked_sub(contents.bytes.len() as u64)
-                            .ok_or_else(|| too_much(&path))?;
-                        Ok(())
-                    });
+                    let contents = self.place.read(&key.0, part)?;
+                    let fits =
+                        contents.and_then(|contents| take_room(&mut room, &contents, &key.0));
                     checked.insert(key.clone(), fits.err());
                 }
-                if let Some(Some(failure)) = checked.get(&key) {
+                if let Some(failure) = &checked[&key] {
                     outcome.detail = self.place.unreadable(failure.clone());
                     locate(&self.input.steps[n], outcome);
                 }
@@ -307,10 +299,6 @@ impl Turn<'_, '_> {
             self.observer.done(outcome);
         }
         Ok(())
-    }
-
-    fn into_result(self, question: Option<Question>) -> TurnResult {
-        TurnResult { outcomes: self.outcomes, question, seen: self.shown }
     }
 }
 
@@ -342,14 +330,14 @@ pub fn known_outcomes(
     Ok(known)
 }
 
-fn not_shown(path: &RelPath) -> Detail {
-    Failure::execution(format!("'{path}' is not shown: [DONE] ended the session")).into()
-}
-
-fn too_much(path: &RelPath) -> Failure {
-    Failure::execution(format!(
-        "'{path}' is not shown: of the files that one reply asks for {SHOWN_LIMIT} bytes are looked at, far more than a message has room for; ask for it in a reply of its own"
-    ))
+/// Takes the room for a file that is shown.
+fn take_room(room: &mut u64, contents: &Contents, path: &RelPath) -> Result<(), Failure> {
+    *room = room.checked_sub(contents.bytes.len() as u64).ok_or_else(|| {
+        Failure::execution(format!(
+            "'{path}' is not shown: this reply asks for more than {SHOWN_LIMIT} bytes of files; ask for it in a reply of its own"
+        ))
+    })?;
+    Ok(())
 }
 
 /// Warns of a new file that contains what an outbox shows instead of a secret.
@@ -360,10 +348,10 @@ fn warn_of_placeholder(operation: &Operation, detail: &Detail) -> Option<Warning
         return None;
     };
     let line = elision::secret_placeholder_line(content.as_bytes())?;
-    let told = format!(
-        "line {line} of '{path}' holds what an outbox shows in the place of a secret ([withheld: ...]): the file has these words now, and not the secret"
+    let text = format!(
+        "line {line} of '{path}' contains a placeholder ([withheld: ...]) that an outbox shows instead of a secret: the file now contains the placeholder, not the secret"
     );
-    Some(Warning::new(WarningKind::StandIn, told))
+    Some(Warning::new(WarningKind::StandIn, text))
 }
 
 /// Adds to the reason of a failure where in the reply the operation is, to help the model correct it. Events

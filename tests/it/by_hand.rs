@@ -180,7 +180,7 @@ fn session(columns: usize) {
     holds(
         &person.reads("deaddrop redo", 0),
         &[
-            "warning: 'b.txt' is not as what was undone had left it: ",
+            "warning: 'b.txt' still contains a later change",
             "Turn 2 put back, but for 1 place (see above); 1 file changed: new b.txt (+1)",
         ],
     );

@@ -1,29 +1,53 @@
 //! Tokens of the well-known services.
 
-use super::*;
-use crate::secrets::rules::{TOKENS, TokenFormat};
+use std::sync::LazyLock;
 
-/// A format of tokens with one of its prefixes.
+use serde::Deserialize;
+
+use super::*;
+use crate::secrets::rules::{BytePattern, FORMATS, ValueCheck};
+
+static FORMS: LazyLock<Table> =
+    LazyLock::new(|| toml::from_str(include_str!("forms.toml")).unwrap());
+
+#[derive(Deserialize)]
+struct Table {
+    token: Vec<Sample>,
+}
+
+/// Tokens as a service makes them; see `forms.toml`.
+#[derive(Deserialize)]
+pub(super) struct Sample {
+    pub(super) kind: String,
+    prefixes: Vec<String>,
+    alphabet: BytePattern,
+    pub(super) length: (usize, usize),
+    #[serde(default)]
+    pub(super) before: usize,
+    #[serde(default)]
+    pub(super) keep_prefix: bool,
+}
+
+/// Such tokens with one of their prefixes.
 #[derive(Clone, Copy)]
 pub(super) struct Form {
     pub(super) prefix: &'static str,
-    format: &'static TokenFormat,
+    sample: &'static Sample,
 }
 
 impl std::ops::Deref for Form {
-    type Target = TokenFormat;
+    type Target = Sample;
 
-    fn deref(&self) -> &TokenFormat {
-        self.format
+    fn deref(&self) -> &Sample {
+        self.sample
     }
 }
 
 impl Form {
     pub(super) fn all() -> Vec<Self> {
-        let all = TOKENS
-            .formats
-            .iter()
-            .flat_map(|format| format.prefixes.iter().map(move |prefix| Self { prefix, format }));
+        let forms = FORMS.token.iter();
+        let all = forms
+            .flat_map(|sample| sample.prefixes.iter().map(move |prefix| Self { prefix, sample }));
         all.collect()
     }
 
@@ -40,6 +64,19 @@ impl Form {
     /// Whether a token of it is one also behind a letter.
     fn is_distinct(self) -> bool {
         self.prefix.len() >= 4 && !matches!(self.prefix, "key-" | "1//0")
+    }
+}
+
+#[test]
+fn every_format_has_the_parts_that_its_check_needs() {
+    for format in FORMATS.iter() {
+        let names: Vec<&str> = format.regex().capture_names().flatten().collect();
+        let needed: &[&str] = match format.check {
+            ValueCheck::Token => &["drawn"],
+            ValueCheck::Url => &["scheme", "user", "secret", "host"],
+            ValueCheck::Password | ValueCheck::Login | ValueCheck::Any => &["secret"],
+        };
+        assert!(needed.iter().all(|name| names.contains(name)), "{} {names:?}", format.kind);
     }
 }
 
