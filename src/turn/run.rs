@@ -363,8 +363,10 @@ fn locate(step: &Step, outcome: &mut Outcome) {
         failure.kind,
         FailureKind::Execution | FailureKind::Rejected | FailureKind::Denied
     );
-    let Some(as_sent) = step.as_sent.as_deref().filter(|_| is_corrected) else { return };
-    failure.reason.push_str(&tags::asked_at(outcome.line, as_sent));
+    if !is_corrected {
+        return;
+    }
+    failure.reason.push_str(&tags::asked_at(outcome.line, step.as_sent.as_deref()));
     if failure.mistake == Some(Mistake::NoSuchLines) {
         failure.reason.push_str(&tags::form_of_range(operation).unwrap_or_default());
     }

@@ -6,9 +6,11 @@ use crate::protocol::{
 };
 use crate::text::{byte_count, count, named, visible, visible_line};
 
-/// Where in the reply an operation was asked for, and its tag as it was sent. It follows the reason of a failure.
-pub fn asked_at(line: usize, as_sent: &str) -> String {
-    format!(" (line {line} of the reply, `{as_sent}`)")
+/// Where in the reply an operation was asked for, and its tag as it was sent, if it was one. It follows the reason of
+/// a failure.
+pub fn asked_at(line: usize, as_sent: Option<&str>) -> String {
+    let tag = as_sent.map_or(String::new(), |tag| format!(", `{tag}`"));
+    format!(" (line {line} of the reply{tag})")
 }
 
 /// How to ask for lines of a file, where it has not those that were asked for. None if the operation has no range.
