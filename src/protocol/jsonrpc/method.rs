@@ -3,7 +3,7 @@
 //! the root.
 #![expect(missing_docs, reason = "the specification explains the fields, by these names")]
 
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -85,14 +85,14 @@ impl Method {
     pub fn of(request: Request) -> Result<Self, Fault> {
         let Request { method, params, .. } = request;
         Ok(match method.as_str() {
-            "ping" => none(&params?).map(|()| Self::Ping)?,
+            "ping" => read(params).map(|IgnoredAny| Self::Ping)?,
             "exec" => Self::Exec(read(params)?),
             "exec_code" => Self::ExecCode(read(params)?),
             "read_file" => Self::ReadFile(read(params)?),
             "write_file" => Self::WriteFile(read(params)?),
             "list_dir" => Self::ListDir(read(params)?),
             "about" => Self::About(read(params)?),
-            "walk" => none(&params?).map(|()| Self::Walk)?,
+            "walk" => read(params).map(|IgnoredAny| Self::Walk)?,
             "look" => Self::Look(Box::new(read(params)?)),
             "read" => Self::Read(read(params)?),
             "find" => Self::Find(Box::new(read(params)?)),
@@ -105,18 +105,14 @@ impl Method {
     }
 }
 
-/// Checks the parameters of a method that has none: they are ignored if they have the right type.
-fn none(params: &Value) -> Result<(), Fault> {
-    match params {
-        Value::Object(_) | Value::Array(_) => Ok(()),
+/// Reads the parameters of a method. Those that it does not have are ignored.
+fn read<T: DeserializeOwned>(params: Result<Value, Fault>) -> Result<T, Fault> {
+    match params? {
+        params @ (Value::Object(_) | Value::Array(_)) => {
+            serde_json::from_value(params).map_err(Fault::params)
+        }
         _ => Err(Fault::params("params must be an object")),
     }
-}
-
-fn read<T: DeserializeOwned>(params: Result<Value, Fault>) -> Result<T, Fault> {
-    let params = params?;
-    none(&params)?;
-    serde_json::from_value(params).map_err(Fault::params)
 }
 
 /// What ends a stream that was truncated.

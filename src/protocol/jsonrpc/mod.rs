@@ -17,9 +17,10 @@ mod guest;
 mod method;
 #[cfg(test)]
 mod tests;
-mod unread;
 
-use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
+
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -34,7 +35,6 @@ pub use method::{
     Entries, Exec, ExecCode, ExecResult, FileContent, FileEntry, Interpreter, ListDir, Method,
     Pong, ReadFile, TRUNCATED, WriteFile, Written, interpreter,
 };
-use unread::Unread;
 
 /// The longest line that is received, in bytes, without its end.
 pub const LINE_LIMIT: usize = 32 << 20;
@@ -107,13 +107,6 @@ pub struct InvalidRequest {
     pub fault: Fault,
 }
 
-impl InvalidRequest {
-    fn new(id: Option<u64>, code: i64, problem: &str) -> Self {
-        let kind = if code == Fault::PARSE { "parse error" } else { "invalid request" };
-        Self { id, fault: Fault::new(code, format!("{kind}: {problem}")) }
-    }
-}
-
 /// Shortens a text to [`MESSAGE_LIMIT`] bytes, with `…` if there was more.
 #[must_use]
 pub fn shortened(mut text: String) -> String {
@@ -150,44 +143,62 @@ pub fn connected(port: u32) -> String {
 /// # Errors
 /// The response to send: it is not JSON, or not a request.
 pub fn read(line: &[u8]) -> Result<Request, InvalidRequest> {
-    let text = std::str::from_utf8(line)
-        .map_err(|e| InvalidRequest::new(None, Fault::PARSE, &format!("no UTF-8 ({e})")))?;
-    let mut unread = None;
-    let mut fields = match bounded::from_str(text) {
-        Ok(Value::Object(fields)) => fields,
-        Ok(value) => {
-            let problem = if value.is_array() {
-                "a list of requests is not taken; send each on its own line"
-            } else {
-                "it must be an object"
-            };
-            return Err(InvalidRequest::new(None, Fault::REQUEST, problem));
+    let unparsable = |problem: String| InvalidRequest {
+        id: None,
+        fault: Fault::new(Fault::PARSE, format!("parse error: {problem}")),
+    };
+    let invalid = |id: Option<u64>, problem: &str| InvalidRequest {
+        id,
+        fault: Fault::new(Fault::REQUEST, format!("invalid request: {problem}")),
+    };
+    let text = std::str::from_utf8(line).map_err(|e| unparsable(format!("no UTF-8 ({e})")))?;
+    // Skips the values, so that one that cannot be represented does not hide the others. The last of equal keys counts.
+    let fields = serde_json::from_str::<BTreeMap<String, &RawValue>>(text).map_err(|_| {
+        if let Err(error) = serde_json::from_str::<IgnoredAny>(text) {
+            return unparsable(error.to_string());
         }
-        Err(why) => {
-            let partly = unread::read(text, &why)?;
-            unread = Some(partly.unread);
-            partly.fields
+        match bounded::from_str(text) {
+            Err(error) => invalid(None, &not_representable(&error)),
+            Ok(Value::Array(_)) => {
+                invalid(None, "a list of requests is not taken; send each on its own line")
+            }
+            Ok(_) => invalid(None, "it must be an object"),
         }
-    };
-    let sent = fields.remove("id");
-    let id = sent.as_ref().and_then(Value::as_u64);
-    let invalid = |problem: &str| Err(InvalidRequest::new(id, Fault::REQUEST, problem));
-    if sent.is_some() && id.is_none() {
-        return invalid("id must be a whole number from 0 to 18446744073709551615");
+    })?;
+    let id = fields.get("id").and_then(|raw| raw.get().parse().ok());
+    if id.is_none() && fields.contains_key("id") {
+        let problem = "id must be a whole number from 0 to 18446744073709551615";
+        return Err(invalid(None, problem));
     }
-    if fields.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
-        return invalid("jsonrpc must be \"2.0\"");
+    let string = |key| serde_json::from_str::<String>(fields.get(key)?.get()).ok();
+    if string("jsonrpc").as_deref() != Some("2.0") {
+        return Err(invalid(id, "jsonrpc must be \"2.0\""));
     }
-    let Some(Value::String(method)) = fields.remove("method") else {
-        return invalid("method must be a string");
+    let method = string("method").ok_or_else(|| invalid(id, "method must be a string"))?;
+    let value_of = |raw: &&RawValue| {
+        // The brackets make it as deep as it is in the line.
+        let list = bounded::from_str(&format!("[{}]", raw.get()));
+        list.map(|mut list| list[0].take()).map_err(|error| not_representable(&error))
     };
-    let params = match (unread, fields.remove("params")) {
-        (Some(Unread::Params(problem)), _) => Err(Fault::params(problem)),
-        (Some(Unread::Other(problem)), _) => return invalid(&problem),
-        (None, None | Some(Value::Null)) => Ok(json!({})),
-        (None, Some(params)) => Ok(params),
-    };
+    let params = fields.get("params").map_or(Ok(Value::Null), value_of).map_err(Fault::params);
+    let mut others = fields.iter().filter(|(key, _)| *key != "params");
+    if params.is_ok()
+        && let Some(problem) = others.find_map(|(_, raw)| value_of(raw).err())
+    {
+        return Err(invalid(id, &problem));
+    }
+    let params = params.map(|params| if params.is_null() { json!({}) } else { params });
     Ok(Request { id, method, params })
+}
+
+/// Why JSON cannot be represented.
+fn not_representable(error: &serde_json::Error) -> String {
+    let problem = error.to_string();
+    // It is JSON, so nothing else can be wrong with an escape.
+    if problem.contains("hex escape") {
+        return format!("half of a surrogate pair, which is no text ({problem})");
+    }
+    problem
 }
 
 /// Reads a request that has an ID and asks for a method; None for any other line.

@@ -177,3 +177,112 @@ fn what_clients_send_is_read_with_its_method() {
     let many = br#"{"jsonrpc":"2.0","id":1,"method":"exec","params":["a",null,null,null,null]}"#;
     assert_eq!(Method::of(read(many).unwrap()).unwrap_err().code, Fault::PARAMS);
 }
+
+/// Lines that are JSON with something that cannot be represented.
+mod not_representable {
+    use super::super::{Fault, Method, read};
+
+    fn refused(line: &str) -> (Option<u64>, i64, String) {
+        let (id, fault) = match read(line.as_bytes()) {
+            Err(refused) => (refused.id, refused.fault),
+            Ok(request) => (request.id, Method::of(request).unwrap_err()),
+        };
+        (id, fault.code, fault.message)
+    }
+
+    fn deep(depth: usize) -> String {
+        format!("{}{}", "[".repeat(depth), "]".repeat(depth))
+    }
+
+    /// Values that are JSON and cannot be held, and what is said of them.
+    fn values() -> [(String, &'static str); 7] {
+        [
+            (deep(200), "recursion limit"),
+            (deep(1_000_000), "recursion limit"),
+            (format!("{}0{}", "{\"a\":".repeat(200), "}".repeat(200)), "recursion limit"),
+            ("-1e400".to_owned(), "number out of range"),
+            (r#""a\ud800b""#.to_owned(), "surrogate"),
+            (r#"{"\udc00":0}"#.to_owned(), "surrogate"),
+            (format!("[{}0]", "0,".repeat(3_000_000)), "more values"),
+        ]
+    }
+
+    #[test]
+    fn parameters_that_cannot_be_held_are_told_with_the_id() {
+        for (value, told) in values() {
+            for line in [
+                format!(r#"{{"jsonrpc":"2.0","id":7,"method":"exec","params":{value}}}"#),
+                format!(r#"{{"params":{{"cmd":{value}}},"method":"exec","jsonrpc":"2.0","id":7}}"#),
+                // Of fields that stand twice the last counts, however they are spelt.
+                format!(
+                    r#"{{"id":6,"jsonrpc":"2.0","method":"ping","params":[{value}],"\u0069d":7}}"#
+                ),
+            ] {
+                let (id, code, message) = refused(&line);
+                assert_eq!((id, code), (Some(7), Fault::PARAMS), "{message}");
+                assert!(message.starts_with("invalid params: "), "{message}");
+                assert!(message.contains(told), "{message}");
+            }
+            let line = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"Exec","params":{value}}}"#);
+            let told = (Some(7), Fault::METHOD, "method not found: Exec".to_owned());
+            assert_eq!(refused(&line), told);
+            let line = format!(r#"{{"jsonrpc":"2.0","method":"exec","params":{value}}}"#);
+            assert_eq!(refused(&line).0, None);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_held_elsewhere_makes_it_no_request() {
+        for (value, told) in values() {
+            for (line, id) in [
+                (format!(r#"{{"jsonrpc":"2.0","id":7,"method":"ping","more":{value}}}"#), Some(7)),
+                (value.clone(), None),
+                (format!("[{value}]"), None),
+            ] {
+                let (found, code, message) = refused(&line);
+                assert_eq!((found, code), (id, Fault::REQUEST), "{message}");
+                assert!(message.starts_with("invalid request: "), "{message}");
+                assert!(message.contains(told) || line.starts_with('{'), "{message}");
+            }
+            for (line, id, told) in [
+                (format!(r#"{{"jsonrpc":"2.0","id":{value},"method":"ping"}}"#), None, "id must"),
+                (format!(r#"{{"jsonrpc":{value},"id":7,"method":"ping"}}"#), Some(7), "jsonrpc"),
+                (format!(r#"{{"jsonrpc":"2.0","id":7,"method":{value}}}"#), Some(7), "method must"),
+                (format!(r#"{{"id":7,"params":{value}}}"#), Some(7), "jsonrpc must"),
+            ] {
+                let (found, code, message) = refused(&line);
+                assert_eq!((found, code), (id, Fault::REQUEST), "{message}");
+                assert!(message.contains(told), "{message}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_json_has_no_id_whatever_stands_in_it() {
+        for (value, _) in values() {
+            for line in [
+                format!(r#"{{"jsonrpc":"2.0","id":7,"method":"exec","params":{value}"#),
+                format!(r#"{{"jsonrpc":"2.0","id":7,"method":"exec","params":{value},}}"#),
+                format!(r#"{{"jsonrpc":"2.0","id":7,"method":"exec","params":{value}}}}}"#),
+            ] {
+                let (id, code, message) = refused(&line);
+                assert_eq!((id, code), (None, Fault::PARSE), "{message}");
+                assert!(message.starts_with("parse error: "), "{message}");
+            }
+        }
+    }
+
+    #[test]
+    fn as_deep_as_is_read_is_read_and_one_deeper_told() {
+        let line = |depth: usize| {
+            let params = deep(depth);
+            format!(r#"{{"jsonrpc":"2.0","id":7,"method":"ping","params":{params}}}"#)
+        };
+        let most = (1..200).take_while(|depth| {
+            read(line(*depth).as_bytes()).is_ok_and(|request| request.params.is_ok())
+        });
+        let most = most.last().unwrap();
+        assert_eq!(most, 126);
+        assert_eq!(refused(&line(most + 1)).1, Fault::PARAMS);
+    }
+}

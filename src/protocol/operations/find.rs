@@ -15,7 +15,7 @@ use super::parse::{
 };
 use super::validate::form;
 use super::{Faults, OPERATION_TYPES};
-use crate::protocol::Kind;
+use crate::protocol::{Kind, content_checks::fence};
 
 /// The languages of fences that may contain a message.
 const LANGUAGES: [&str; 7] = ["", "json", "jsonc", "json5", "text", "txt", "plaintext"];
@@ -140,32 +140,18 @@ fn search(text: &str) -> SearchResult<'_> {
     found
 }
 
-/// An open code fence: its mark, how often that is repeated, and whether the fence is searched.
-struct Fence {
-    mark: char,
-    length: usize,
-    searched: bool,
-}
-
-/// Whether a message may begin on this line; keeps track of the fences that it opens or closes.
-fn is_searched(line: &str, open: &mut Option<Fence>) -> bool {
-    let line = line.trim();
-    if let Some(Fence { mark, length, searched }) = *open {
-        let closes = line.len() >= length && line.trim_start_matches(mark).is_empty();
+/// Whether a message may begin on this line. `open` is the fence around it, and whether that is searched.
+fn is_searched<'a>(line: &'a str, open: &mut Option<(&'a str, bool)>) -> bool {
+    if let Some((mark, searched)) = *open {
+        let closes = fence::closes(mark, line);
         *open = open.take().filter(|_| !closes);
         return searched && !closes;
     }
-    let Some(mark) = line.chars().next().filter(|c| matches!(c, '`' | '~')) else { return true };
-    let info = line.trim_start_matches(mark);
-    let length = line.len() - info.len();
-    // Backticks on both sides make a span within a line.
-    if length < 3 || (mark == '`' && info.contains('`')) {
-        return true;
-    }
+    let Some((mark, info)) = fence::opening(line) else { return true };
     let word = info.split([' ', '\t', '{', ',']).find(|word| !word.is_empty()).unwrap_or_default();
     let searched = info.trim_start().starts_with("{\"")
         || LANGUAGES.iter().any(|known| word.eq_ignore_ascii_case(known));
-    *open = Some(Fence { mark, length, searched });
+    *open = Some((mark, searched));
     searched
 }
 
@@ -200,8 +186,7 @@ fn is_message(object: &str) -> bool {
     let fields = fields_of(object);
     let Some(operations) = fields.get(OPERATIONS) else { return false };
     let mut is_message = fields.contains_key(VERSION);
-    // What is no list has no elements.
-    let _ = elements(operations.get(), |it| is_message = is_message || is_operation(it));
+    elements(operations.get(), |_, it| is_message = is_message || is_operation(it));
     is_message
 }
 
@@ -231,10 +216,9 @@ fn cut_off(part: &str, error: &Error, lines: &mut Lines) -> String {
     let list = memmem::find(before.as_bytes(), b"\"operations\"")
         .and_then(|key| Some(&before[key + memchr(b'[', &before.as_bytes()[key..])?..]))
         .unwrap_or_default();
-    let (mut count, mut rest) = (0, list.get(1..).unwrap_or_default());
-    let _ = elements(list, |element| {
-        let end = element.as_ptr().addr() - list.as_ptr().addr() + element.len();
-        (count, rest) = (count + 1, &list[end..]);
+    let mut rest = list.get(1..).unwrap_or_default();
+    let count = elements(list, |_, element| {
+        rest = &list[element.as_ptr().addr() - list.as_ptr().addr() + element.len()..];
     });
     let open = rest.trim_start_matches(|c: char| c == ',' || c.is_whitespace());
     let ends = if open.starts_with('{') {

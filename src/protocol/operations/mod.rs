@@ -47,9 +47,8 @@ pub use parse::{
 };
 pub use validate::{CONTENT_LIMIT, Fault, Faults};
 pub use wire::{
-    Approval, ApprovalDetails, Decision, ErrorCategory, ErrorEvent, Event, EventsMessage, FileEdit,
-    FileEvent, MessageEvent, OPERATION_TYPES, Operation, OperationsMessage, PolicyDeniedEvent,
-    ShellEvent, Status, Version,
+    Approval, Decision, ErrorCategory, Event, EventType, EventsMessage, FileEdit, OPERATION_TYPES,
+    Operation, OperationsMessage, Status,
 };
 
 /// What a model is told about this dialect: the PROTOCOL section of outboxes that teach it.

@@ -11,7 +11,7 @@ use serde::de::{DeserializeOwned, Deserializer, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Error, Value, json};
 
-use super::validate::{check, check_union, form};
+use super::validate::{check, check_union, form, in_plain_words};
 use super::{
     Approval, Decision, EventsMessage, Faults, OPERATION_TYPES, Operation, OperationsMessage,
 };
@@ -25,25 +25,6 @@ pub const MESSAGE_OPERATIONS_LIMIT: usize = 10_000;
 const MESSAGE: &str = "OperationsMessage";
 /// The number of bytes that are shown on each side of an error.
 const CONTEXT: usize = 24;
-const TRAILING_COMMA: &str = "there is a comma before a closing bracket";
-/// What `serde_json` says of a text, by a part of it, in plain words.
-const JSON_PROBLEMS: [(&str, &str); 8] = [
-    (
-        "control character",
-        "a string contains a line break, tab or other control character (write \\n, \\t)",
-    ),
-    ("recursion limit", "it is nested deeper than 127 levels"),
-    ("hex escape", "a \\u escape is no character (surrogates come in pairs)"),
-    (
-        "invalid escape",
-        "a backslash precedes a character that is not escaped (write \\\\ for a backslash)",
-    ),
-    ("number out of range", "a number is too large"),
-    ("key must be a string", "a key has no double quotes around it"),
-    ("trailing comma", TRAILING_COMMA),
-    ("expected value", "a value is missing"),
-];
-
 /// The fields of an object, their values not read yet.
 pub(super) type RawFields<'a> = BTreeMap<String, &'a RawValue>;
 
@@ -86,12 +67,11 @@ pub(super) fn receive_part(part: &str, lines: &mut Lines) -> Result<Received, Fa
     let list = operations_of(part, lines, &mut faults);
     faults.or(())?;
     let line = lines.line_of(without_bom(part).trim_start());
-    let (mut entries, mut count) = (Vec::new(), 0);
-    each_element(list, |part| {
-        if count < MESSAGE_OPERATIONS_LIMIT {
-            entries.push(entry(count, part, lines));
+    let mut entries = Vec::new();
+    let count = elements(list, |n, part| {
+        if n < MESSAGE_OPERATIONS_LIMIT {
+            entries.push(entry(n, part, lines));
         }
-        count += 1;
     });
     if count > MESSAGE_OPERATIONS_LIMIT {
         let form = format!("at most {MESSAGE_OPERATIONS_LIMIT} operations in a message");
@@ -138,16 +118,12 @@ fn operation_of(n: usize, value: Result<Value, String>) -> Result<Operation, Fau
 /// Everything that is wrong with it and its operations.
 pub fn parse_operations_message(text: &str) -> Result<OperationsMessage, Faults> {
     let lines = &mut Lines::of(text);
-    let (mut faults, mut operations, mut n) = (Faults::default(), Vec::new(), 0);
+    let (mut faults, mut operations) = (Faults::default(), Vec::new());
     let list = operations_of(text, lines, &mut faults);
-    each_element(list, |part| {
-        match operation_of(n, value_of(part, lines)) {
-            Ok(operation) => operations.push(operation),
-            Err(more) => faults.append(more),
-        }
-        n += 1;
+    elements(list, |n, part| {
+        operations.extend(faults.keep(operation_of(n, value_of(part, lines))));
     });
-    faults.or(OperationsMessage::new(operations))
+    faults.or(OperationsMessage { operations })
 }
 
 /// Reads and validates a whole events message.
@@ -157,17 +133,15 @@ pub fn parse_operations_message(text: &str) -> Result<OperationsMessage, Faults>
 /// but not be null; unknown fields are ignored.
 pub fn parse_events_message(text: &str) -> Result<EventsMessage, Faults> {
     let mut message = whole_value(text, "EventsMessage")?;
-    let mut faults = Faults::default();
     // Events are validated one by one, each with the definition of its type.
-    let events = message.get_mut("events").filter(|events| events.is_array());
-    let events = events.map(|events| std::mem::replace(events, json!([])));
+    let sent = message.get_mut("events").and_then(Value::as_array_mut).map(std::mem::take);
+    let (mut faults, mut events) = (Faults::default(), Vec::new());
     check("EventsMessage", &message, "$", &mut faults);
-    for (n, event) in events.iter().filter_map(Value::as_array).flatten().enumerate() {
-        check_union("Event", event, &format!("$.events[{n}]"), &mut faults);
+    for (n, event) in sent.into_iter().flatten().enumerate() {
+        events.extend(faults.keep(validated("Event", event, &format!("$.events[{n}]"))));
     }
     faults.or(())?;
-    message["events"] = events.unwrap_or_default();
-    deserialized("EventsMessage", message, "$")
+    Ok(EventsMessage { events, ..deserialized(message, "$")? })
 }
 
 /// Reads a user's decision about an operation: `{"approval": …}`, or a `userMessage` whose content is
@@ -193,20 +167,21 @@ pub fn parse_approval(text: &str) -> Result<Approval, Faults> {
     })
 }
 
-/// The operation or event that a value is.
+/// The `Operation` or `Event` that the value at `path` is.
 pub(super) fn validated<T: DeserializeOwned>(
     union: &str,
-    value: Value,
+    mut value: Value,
     path: &str,
 ) -> Result<T, Faults> {
     let mut faults = Faults::default();
-    check_union(union, &value, path, &mut faults);
+    check_union(union, &mut value, path, &mut faults);
     faults.or(())?;
-    deserialized(union, value, path)
+    deserialized(value, path)
 }
 
-fn deserialized<T: DeserializeOwned>(name: &str, value: Value, path: &str) -> Result<T, Faults> {
-    T::deserialize(value).map_err(|error| Faults::one(path, error.to_string(), form(name, &[])))
+/// What a valid value is.
+fn deserialized<T: DeserializeOwned>(value: Value, path: &str) -> Result<T, Faults> {
+    T::deserialize(value).map_err(|error| Faults::one(path, error.to_string(), ""))
 }
 
 /// Reads the value of this definition that a text is.
@@ -253,17 +228,11 @@ fn operations_of<'a>(text: &'a str, lines: &mut Lines, faults: &mut Faults) -> &
     list
 }
 
-/// Calls `each` with the text of each element of a list that was read as JSON once.
-fn each_element<'a>(list: &'a str, each: impl FnMut(&'a str)) {
-    let walked = elements(list, each);
-    debug_assert!(walked.is_ok(), "{walked:?}");
-}
-
-/// Calls `each` with the text of each element of the list that `list` is, up to the first that is not
-/// JSON.
-pub(super) fn elements<'a>(list: &'a str, each: impl FnMut(&'a str)) -> Result<(), Error> {
-    struct Each<F>(F);
-    impl<'a, F: FnMut(&'a str)> Visitor<'a> for Each<F> {
+/// Calls `each` with the number and the text of each element of a list, up to the first that is not JSON. Returns their
+/// number.
+pub(super) fn elements<'a>(list: &'a str, each: impl FnMut(usize, &'a str)) -> usize {
+    struct Each<'n, F>(&'n mut usize, F);
+    impl<'a, F: FnMut(usize, &'a str)> Visitor<'a> for Each<'_, F> {
         type Value = ();
 
         fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
@@ -272,12 +241,16 @@ pub(super) fn elements<'a>(list: &'a str, each: impl FnMut(&'a str)) -> Result<(
 
         fn visit_seq<A: SeqAccess<'a>>(mut self, mut seq: A) -> Result<(), A::Error> {
             while let Some(element) = seq.next_element::<&RawValue>()? {
-                (self.0)(element.get());
+                (self.1)(*self.0, element.get());
+                *self.0 += 1;
             }
             Ok(())
         }
     }
-    serde_json::Deserializer::from_str(list).deserialize_seq(Each(each))
+    let mut count = 0;
+    // What is no list has no elements.
+    let _ = serde_json::Deserializer::from_str(list).deserialize_seq(Each(&mut count, each));
+    count
 }
 
 /// Reads `part`, a piece of the text in which lines are counted.
@@ -290,12 +263,13 @@ pub(super) fn json_problem(error: &Error, part: &str, lines: &mut Lines) -> Stri
     let message = error.to_string();
     let what = message.rsplit_once(" at line ").map_or(&*message, |(what, _)| what);
     let at = error_offset(error, part);
-    let known = JSON_PROBLEMS.iter().find(|(words, _)| what.contains(words));
     let what = match part.as_bytes().get(at) {
         _ if error.is_eof() => "it ends before it is complete; was it cut off?",
-        Some(b']' | b'}') if what == "expected value" => TRAILING_COMMA,
+        Some(b']' | b'}') if what == "expected value" => {
+            "there is a comma before a closing bracket"
+        }
         Some(b'/') if what == "expected value" => "it contains a comment",
-        _ => known.map_or(what, |(_, words)| words),
+        _ => in_plain_words(what),
     };
     let from = part.floor_char_boundary(at.saturating_sub(CONTEXT));
     let to = part.ceil_char_boundary((at + CONTEXT).min(part.len()));

@@ -11,7 +11,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::{Encoding, UtcTime};
-use crate::text::{count, nearest, visible_line};
+use crate::protocol::mistake::shortened;
+use crate::text::{count, nearest};
 
 /// The maximum length of a path, in UTF-16 units.
 const PATH_LIMIT: usize = 255;
@@ -27,14 +28,17 @@ const QUOTE_LIMIT: usize = 60;
 const NAME_LIMIT: usize = 40;
 const MISSING: &str = "it is missing";
 
-/// The correct forms of definitions and fields, in the order in which faults are reported.
-static FORMS: LazyLock<Vec<(String, String)>> = LazyLock::new(|| {
-    #[derive(Deserialize)]
-    struct Table {
-        forms: Vec<(String, String)>,
-    }
-    toml::from_str::<Table>(include_str!("data/forms.toml")).expect("a table of forms").forms
-});
+/// The words of messages.
+#[derive(Deserialize)]
+struct Words {
+    /// The correct forms of definitions and fields, in the order in which faults are reported.
+    forms: Vec<(String, String)>,
+    /// What `serde_json` says of a text, by a part of it, in plain words.
+    json_problems: Vec<(String, String)>,
+}
+
+static WORDS: LazyLock<Words> =
+    LazyLock::new(|| toml::from_str(include_str!("data/words.toml")).expect("a constant table"));
 
 /// One thing that is wrong with a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,11 +86,16 @@ impl Faults {
         }
     }
 
-    /// Adds the faults of a part of it.
-    pub(super) fn append(&mut self, part: Self) {
+    /// Returns the value of a part, or adds its faults.
+    pub(super) fn keep<T>(&mut self, part: Result<T, Self>) -> Option<T> {
+        let part = match part {
+            Ok(value) => return Some(value),
+            Err(part) => part,
+        };
         let room = FAULT_LIMIT - self.kept.len();
         self.more += part.more + part.kept.len().saturating_sub(room);
         self.kept.extend(part.kept.into_iter().take(room));
+        None
     }
 
     /// The only fault of something.
@@ -176,21 +185,23 @@ struct Definition {
     fields: Map<String, Value>,
 }
 
-/// Adds everything that is wrong with an `Operation` or an `Event`. Its type decides which definition it
-/// is validated with, so that faults are about what was meant.
-pub(super) fn check_union(union: &str, value: &Value, path: &str, faults: &mut Faults) {
-    if !value.is_object() {
+/// Adds everything that is wrong with an `Operation` or an `Event`. Its type decides which definition it is validated
+/// with, so that faults are about what was meant. Fields that its definition does not have are removed.
+pub(super) fn check_union(union: &str, value: &mut Value, path: &str, faults: &mut Faults) {
+    let Value::Object(fields) = &*value else {
         let problem = format!("{} is not an object", shown(value));
         return faults.add(path, problem, form(union, &[]));
-    }
+    };
     let types = RULES.definitions.iter().filter(|(name, _)| name.ends_with(union));
     let types =
-        types.filter_map(|(name, it)| Some((it.fields.get("type")?["const"].as_str()?, name)));
-    let word = value["type"].as_str().unwrap_or_default();
-    if let Some((_, name)) = types.clone().find(|(kind, _)| *kind == word) {
-        return check(name, value, path, faults);
+        types.filter_map(|(name, it)| Some((it.fields.get("type")?["const"].as_str()?, name, it)));
+    let word = fields.get("type").and_then(Value::as_str).unwrap_or_default();
+    if let Some((_, name, definition)) = types.clone().find(|(kind, ..)| *kind == word) {
+        check(name, value, path, faults);
+        let fields = value.as_object_mut().into_iter();
+        return fields.for_each(|it| it.retain(|key, _| definition.fields.contains_key(key)));
     }
-    let problem = match value.get("type") {
+    let problem = match fields.get("type") {
         None => MISSING.to_owned(),
         Some(kind) => {
             let near = nearest(word, types.map(|it| it.0).filter(|_| word.len() < NAME_LIMIT));
@@ -329,11 +340,11 @@ fn content_problem(name: &str, content: &str, encoding: &Value) -> Option<String
 /// The correct form of the place to which the keys lead in a value of this definition: that of the place
 /// itself, or of what it is in.
 pub(super) fn form(name: &str, keys: &[&str]) -> String {
-    let known = (0..=keys.len()).rev().find_map(|n| FORMS.get(rank(name, &keys[..n])));
+    let known = (0..=keys.len()).rev().find_map(|n| WORDS.forms.get(rank(name, &keys[..n])));
     known.map(|(_, form)| form.clone()).unwrap_or_default()
 }
 
-/// The order of faults: that of [`FORMS`], elements by their number.
+/// The order of faults: that of `WORDS`, elements by their number.
 fn place(name: &str, keys: &[Cow<str>]) -> Vec<usize> {
     let mut fields = Vec::new();
     let mut places = Vec::new();
@@ -346,12 +357,18 @@ fn place(name: &str, keys: &[Cow<str>]) -> Vec<usize> {
     places
 }
 
-/// The place in [`FORMS`], a definition's own form before the general one; behind all if it is not there.
+/// The place in `WORDS`, a definition's own form before the general one; behind all if it is not there.
 fn rank(name: &str, keys: &[&str]) -> usize {
     let field = keys.join(".");
     let own = if keys.is_empty() { name.to_owned() } else { format!("{name}.{field}") };
-    let place = FORMS.iter().position(|(key, _)| *key == own || *key == field);
-    place.unwrap_or(FORMS.len())
+    let place = WORDS.forms.iter().position(|(key, _)| *key == own || *key == field);
+    place.unwrap_or(WORDS.forms.len())
+}
+
+/// What `serde_json` says of a text, in plain words.
+pub(super) fn in_plain_words(said: &str) -> &str {
+    let mut problems = WORDS.json_problems.iter();
+    problems.find(|(words, _)| said.contains(words)).map_or(said, |(_, plain)| plain)
 }
 
 /// The beginning of a value as JSON.
@@ -362,10 +379,6 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// The beginning of a text, on one line and with nothing hidden in it.
 fn brief(text: &str) -> String {
-    match text.char_indices().nth(QUOTE_LIMIT) {
-        None => visible_line(text).into_owned(),
-        Some((cut, _)) => format!("{}…", visible_line(&text[..cut])),
-    }
+    shortened(text, QUOTE_LIMIT)
 }
