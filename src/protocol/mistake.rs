@@ -54,22 +54,22 @@ codes! {
 }
 
 /// The stable name of a [`Mistake`] or a [`WarningKind`], as programs see it.
-pub fn code(sort: impl Serialize) -> String {
-    let value = serde_json::to_value(sort).ok();
+pub fn code(kind: impl Serialize) -> String {
+    let value = serde_json::to_value(kind).ok();
     value.and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
 /// What is wrong with a tag or a body.
 #[derive(Debug, Clone)]
 pub(in crate::protocol) struct Problem {
-    pub(in crate::protocol) sort: Mistake,
+    pub(in crate::protocol) mistake: Mistake,
     /// A phrase that names the line or the tag.
     pub(in crate::protocol) phrase: String,
 }
 
 impl Problem {
-    pub(in crate::protocol) fn new(sort: Mistake, phrase: impl Into<String>) -> Self {
-        Self { sort, phrase: phrase.into() }
+    pub(in crate::protocol) fn new(mistake: Mistake, phrase: impl Into<String>) -> Self {
+        Self { mistake, phrase: phrase.into() }
     }
 }
 
@@ -80,8 +80,8 @@ pub struct Invalid {
     /// What the block was meant to be.
     pub kind: Kind,
     /// The kind of mistake.
-    #[serde(default)]
-    pub sort: Mistake,
+    #[serde(default, rename = "sort")]
+    pub mistake: Mistake,
     /// Whether it was refused for safety rather than misunderstood.
     pub rejected: bool,
     /// The reason, with the line and the correct form.
@@ -93,15 +93,15 @@ pub struct Invalid {
 #[serde(from = "Written", into = "Written")]
 pub struct Warning {
     /// The kind of warning.
-    pub sort: WarningKind,
+    pub kind: WarningKind,
     /// The sentence.
     pub text: String,
 }
 
 impl Warning {
     /// A warning of that kind.
-    pub fn new(sort: WarningKind, text: impl Into<String>) -> Self {
-        Self { sort, text: text.into() }
+    pub fn new(kind: WarningKind, text: impl Into<String>) -> Self {
+        Self { kind, text: text.into() }
     }
 }
 
@@ -118,23 +118,23 @@ impl Deref for Warning {
 #[serde(untagged)]
 enum Written {
     Text(String),
-    Sorted { sort: WarningKind, text: String },
+    Coded { sort: WarningKind, text: String },
 }
 
 impl From<Written> for Warning {
     fn from(written: Written) -> Self {
         match written {
             Written::Text(text) => Self::new(WarningKind::Reading, text),
-            Written::Sorted { sort, text } => Self { sort, text },
+            Written::Coded { sort, text } => Self { kind: sort, text },
         }
     }
 }
 
 impl From<Warning> for Written {
-    fn from(Warning { sort, text }: Warning) -> Self {
-        match sort {
+    fn from(Warning { kind, text }: Warning) -> Self {
+        match kind {
             WarningKind::Reading => Self::Text(text),
-            _ => Self::Sorted { sort, text },
+            _ => Self::Coded { sort: kind, text },
         }
     }
 }
@@ -161,7 +161,7 @@ mod tests {
     fn what_was_written_before_there_were_sorts_is_still_read() {
         let json = r#"{"kind":"run","rejected":false,"reason":"b"}"#;
         let read: Invalid = serde_json::from_str(json).unwrap();
-        assert_eq!(read.sort, Mistake::Other);
+        assert_eq!(read.mistake, Mistake::Other);
         let json = r#"{"kind":"execution","reason":"b"}"#;
         assert_eq!(serde_json::from_str::<Failure>(json).unwrap(), Failure::execution("b"));
         assert_eq!(serde_json::to_string(&Failure::execution("b")).unwrap(), json);

@@ -400,11 +400,11 @@ impl Step {
     /// An error of the reply as a whole.
     pub(in crate::protocol) fn refused(
         line: usize,
-        sort: Mistake,
+        mistake: Mistake,
         reason: impl Into<String>,
     ) -> Self {
         let (kind, reason) = (Kind::Reply, reason.into());
-        Self::new(line, Asks::Invalid(Invalid { kind, sort, rejected: false, reason }))
+        Self::new(line, Asks::Invalid(Invalid { kind, mistake, rejected: false, reason }))
     }
 
     /// The kind of operation that the block is, or was meant to be.

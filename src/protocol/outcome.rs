@@ -284,7 +284,7 @@ impl Outcome {
             false if step.ends => FailureKind::CutOff,
             false => FailureKind::Invalid,
         };
-        let failure = Failure::new(kind, invalid.reason.clone()).as_a(invalid.sort);
+        let failure = Failure::new(kind, invalid.reason.clone()).as_a(invalid.mistake);
         Self::of(step, failure.into())
     }
 
@@ -313,7 +313,7 @@ impl Outcome {
     pub fn not_run_from(left: &[Step], limit: usize) -> Vec<Self> {
         let Some(first) = left.first() else { return Vec::new() };
         let beyond_limit = |step: &Step| match &step.asks {
-            Asks::Invalid(invalid) if invalid.sort == Mistake::TooMany => {
+            Asks::Invalid(invalid) if invalid.mistake == Mistake::TooMany => {
                 Some(Self::invalid(step, invalid))
             }
             _ => None,

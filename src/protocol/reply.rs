@@ -97,7 +97,7 @@ fn read_blocks(text: &str, mut blocks: Blocks, dialect: Dialect, ends: bool) -> 
             let unclosed = found.as_ref().is_err_and(|refused| refused.unclosed);
             let mut steps = operations::steps(found, ends);
             use WarningKind::{TagsInElement, TagsInThoughts};
-            blocks.notes.retain(|note| matches!(note.sort, TagsInThoughts | TagsInElement));
+            blocks.notes.retain(|note| matches!(note.kind, TagsInThoughts | TagsInElement));
             steps.iter_mut().take(1).for_each(|first| first.warnings.append(&mut blocks.notes));
             if let (Some(block), Some(last)) = (blocks.steps.first(), steps.last_mut()) {
                 let told = format!(

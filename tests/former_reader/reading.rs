@@ -44,19 +44,19 @@ pub(crate) fn lines(text: &str) -> Vec<String> {
                     "{} {mark} {} {}{rejected}",
                     step.line,
                     code(invalid.kind),
-                    code(invalid.sort)
+                    code(invalid.mistake)
                 )
             }
         });
         let mut told: Vec<String> = warnings(step).collect();
-        told.sort();
+        told.kind();
         lines.extend(told.into_iter().map(|told| indented(&told)));
     }
     lines
 }
 
 fn warnings(step: &Step) -> impl Iterator<Item = String> {
-    step.warnings.iter().map(|warning| code(warning.sort))
+    step.warnings.iter().map(|warning| code(warning.kind))
 }
 
 fn indented(warning: &str) -> String {

@@ -170,9 +170,9 @@ fn revision(revision: Option<Box<Revision>>) -> Option<Box<Revision>> {
 
 pub(super) fn warnings(warnings: Vec<Warning>) -> Vec<Warning> {
     // That it does not count is for this side to say.
-    let told = |warning: &Warning| warning.sort != WarningKind::Done;
+    let told = |warning: &Warning| warning.kind != WarningKind::Done;
     let warnings = warnings.into_iter().filter(told).take(WARNINGS);
-    warnings.map(|warning| Warning::new(warning.sort, line(&warning.text))).collect()
+    warnings.map(|warning| Warning::new(warning.kind, line(&warning.text))).collect()
 }
 
 /// What an operation came to, if that is something that it can come to.

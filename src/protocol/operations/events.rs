@@ -42,10 +42,10 @@ pub fn events_of(outcome: &Outcome, now: &UtcTime) -> Vec<Event> {
     };
     let mut events = vec![report.event(&outcome.detail)];
     let (of_reply, of_operation): (Vec<_>, Vec<_>) =
-        outcome.warnings.iter().partition(|warning| is_about_reply(warning.sort));
+        outcome.warnings.iter().partition(|warning| is_about_reply(warning.kind));
     for warning in of_operation {
         // What an outbox has no room for is not the operation's.
-        let is_own = warning.sort != WarningKind::Room;
+        let is_own = warning.kind != WarningKind::Room;
         match is_own.then(|| warning_field(&mut events[0])).flatten() {
             Some(field) if field.is_empty() => field.clone_from(&warning.text),
             Some(field) => field.push_str(&format!("\n{}", warning.text)),
@@ -152,12 +152,12 @@ fn json(value: &impl Serialize) -> String {
 }
 
 /// Whether a warning is about the reply as a whole, not about the operation beside which it is kept.
-fn is_about_reply(sort: WarningKind) -> bool {
+fn is_about_reply(kind: WarningKind) -> bool {
     use WarningKind::{
         InventedResult, OtherDialect, ReplyLineUnreadable, TagsInElement, TagsInThoughts,
     };
     matches!(
-        sort,
+        kind,
         InventedResult | OtherDialect | ReplyLineUnreadable | TagsInElement | TagsInThoughts
     )
 }
@@ -341,7 +341,7 @@ impl Report<'_> {
 
     /// A warning as an event of its own.
     fn warning(&self, operation_id: Option<String>, warning: &Warning) -> Event {
-        let category = match warning.sort {
+        let category = match warning.kind {
             WarningKind::Guard | WarningKind::Asking => ErrorCategory::Policy,
             WarningKind::Timeout => ErrorCategory::Timeout,
             _ => ErrorCategory::Execution,

@@ -30,8 +30,12 @@ pub fn steps(found: Result<Received, Refused>, ends: bool) -> Vec<Step> {
     let Received { line, entries } = match found {
         Ok(received) => received,
         Err(Refused { line, faults, unclosed }) => {
-            let sort = if unclosed { Mistake::CutOff } else { Mistake::MessageRefused };
-            return vec![Step::refused(line, sort, format!("Nothing was carried out. {faults}"))];
+            let mistake = if unclosed { Mistake::CutOff } else { Mistake::MessageRefused };
+            return vec![Step::refused(
+                line,
+                mistake,
+                format!("Nothing was carried out. {faults}"),
+            )];
         }
     };
     if entries.is_empty() && ends {
@@ -63,8 +67,8 @@ pub fn steps(found: Result<Received, Refused>, ends: bool) -> Vec<Step> {
 fn lower_entry(Entry { line, kind, asked, operation }: Entry, is_beyond: bool) -> Step {
     let mut warnings = Vec::new();
     let refuse_malformed = |faults: Faults| {
-        let sort = if is_beyond { Mistake::TooMany } else { Mistake::OperationMalformed };
-        refusal(sort, faults.to_string())
+        let mistake = if is_beyond { Mistake::TooMany } else { Mistake::OperationMalformed };
+        refusal(mistake, faults.to_string())
     };
     let lowered = operation.map_err(refuse_malformed).and_then(|it| lower(it, &mut warnings));
     let asks = match lowered {
@@ -75,8 +79,8 @@ fn lower_entry(Entry { line, kind, asked, operation }: Entry, is_beyond: bool) -
 }
 
 /// Why a valid operation cannot be carried out; its kind is set by [`lower_entry`].
-fn refusal(sort: Mistake, reason: impl Into<String>) -> Invalid {
-    Invalid { kind: Kind::Reply, sort, rejected: false, reason: reason.into() }
+fn refusal(mistake: Mistake, reason: impl Into<String>) -> Invalid {
+    Invalid { kind: Kind::Reply, mistake, rejected: false, reason: reason.into() }
 }
 
 impl From<PathFault> for Invalid {
@@ -87,8 +91,8 @@ impl From<PathFault> for Invalid {
 }
 
 impl From<Wrong> for Invalid {
-    fn from(Wrong { sort, phrase }: Wrong) -> Self {
-        refusal(sort, phrase)
+    fn from(Wrong { mistake, phrase }: Wrong) -> Self {
+        refusal(mistake, phrase)
     }
 }
 
@@ -127,7 +131,7 @@ fn lower(operation: Operation, warnings: &mut Vec<Warning>) -> Result<Lowered, I
             Lowered::Delete { path: lower_path(&path, warnings)? }
         }
         Operation::Shell { command, cwd, timeout, env, .. } => Lowered::Run(ShellCommand {
-            command: without_returns(command, warnings)?,
+            command: returns::strip(command, None, warnings)?,
             cwd: cwd.as_deref().map(lower_cwd).transpose()?.flatten(),
             timeout: timeout.map(|ms| Duration::from_millis(ms.into())),
             default_timeout: Some(DEFAULT_TIMEOUT),
@@ -203,22 +207,6 @@ fn lower_cwd(text: &str) -> Result<Option<RelPath>, PathFault> {
         "" if text.is_empty() => Ok(None),
         "" => RelPath::parse(text).map(Some),
         folder => RelPath::parse(folder).map(Some),
-    }
-}
-
-/// Removes the carriage returns at the ends of a command's lines.
-fn without_returns(command: String, warnings: &mut Vec<Warning>) -> Result<String, Invalid> {
-    match returns::without(&command) {
-        Ok(None) => Ok(command),
-        Ok(Some(plain)) => {
-            let warning = "the lines of the command ended in carriage returns (\\r), which were removed: write \\n alone between lines";
-            warnings.push(Warning::new(WarningKind::StrangeCharacters, warning));
-            Ok(plain)
-        }
-        Err(n) => {
-            let reason = returns::told(&format!("line {n} of the command"));
-            Err(refusal(Mistake::CommandUnclear, reason))
-        }
     }
 }
 
