@@ -4,7 +4,7 @@ use super::body::{self, Body};
 use super::catalogue::Command;
 pub(super) use super::catalogue::DONE_IF_OK;
 use super::wrong::{Fault, Wrong, wrong};
-use super::{escapes, lints, paths};
+use super::{lints, paths};
 use crate::protocol::mistake::brief;
 use crate::protocol::{
     Asked, Asks, Change, Existing, Invalid, Kind, Mistake, Operation, Part, Reading, RelPath,
