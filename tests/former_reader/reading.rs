@@ -49,7 +49,7 @@ pub(crate) fn lines(text: &str) -> Vec<String> {
             }
         });
         let mut told: Vec<String> = warnings(step).collect();
-        told.kind();
+        told.sort();
         lines.extend(told.into_iter().map(|told| indented(&told)));
     }
     lines

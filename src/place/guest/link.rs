@@ -13,7 +13,8 @@ use crate::client::{Client, Gone};
 use crate::config::Way;
 use crate::error::{Error, Result};
 use crate::protocol::jsonrpc::{
-    About, AboutAsked, Fault, FindAsked, FoundThere, Key, Pong, State, StepAsked, VERSION, Written,
+    About, AboutParams, FindParams, FindResult, Key, Pong, RpcError, State, StepParams, VERSION,
+    Written,
 };
 
 /// So long a guest is tried for that was there a moment ago: what it was doing may have to end first.
@@ -66,7 +67,7 @@ impl Guest {
 
     /// Asks for that anew.
     pub(super) fn learn_state(&self) -> Result<()> {
-        let about: About = self.ask("about", &AboutAsked::default(), PATIENCE)?;
+        let about: About = self.ask("about", &AboutParams::default(), PATIENCE)?;
         self.keep_state(&about);
         Ok(())
     }
@@ -110,7 +111,7 @@ impl Guest {
         Ok(match self.kind()? {
             Kind::Plain(about) => about.tools.clone(),
             Kind::Deaddrop(_) => {
-                let about: About = self.ask("about", &AboutAsked { tools: true }, PATIENCE)?;
+                let about: About = self.ask("about", &AboutParams { tools: true }, PATIENCE)?;
                 sane::about(about).tools
             }
         })
@@ -137,7 +138,7 @@ impl Guest {
         if let Some(kind) = &*self.kind.borrow() {
             return Ok(kind.clone());
         }
-        let kind = match self.exchange::<About>("about", &AboutAsked::default(), PATIENCE)? {
+        let kind = match self.exchange::<About>("about", &AboutParams::default(), PATIENCE)? {
             Ok(about) if about.version == VERSION => {
                 self.keep_state(&about);
                 Kind::Deaddrop(Rc::new(sane::about(about)))
@@ -149,7 +150,7 @@ impl Guest {
                 );
                 return Err(Error::guest(&self.label(), &why));
             }
-            Err(Fault { code: Fault::METHOD, .. }) => {
+            Err(RpcError { code: RpcError::METHOD, .. }) => {
                 Kind::Plain(Rc::new(sane::about(plain::about(self)?)))
             }
             Err(fault) => return Err(self.nonsense("about", &fault.to_string())),
@@ -176,7 +177,7 @@ impl Guest {
         method: &str,
         params: &impl Serialize,
         patience: Duration,
-    ) -> Result<Result<T, Fault>> {
+    ) -> Result<Result<T, RpcError>> {
         self.twice(|client| client.call(method, params, patience))
     }
 
@@ -191,7 +192,7 @@ impl Guest {
         method: &str,
         params: &impl Serialize,
         patience: Duration,
-    ) -> Result<Result<T, Fault>> {
+    ) -> Result<Result<T, RpcError>> {
         self.with(Duration::ZERO, |client| client.call(method, params, patience))
             .map_err(|gone| self.away(&gone))
     }
@@ -200,9 +201,9 @@ impl Guest {
     /// wants to stop. Tells too whether the connection broke meanwhile.
     pub(super) fn step(
         &self,
-        asked: &StepAsked,
+        asked: &StepParams,
         patience: Duration,
-    ) -> Result<(Result<State, Fault>, bool)> {
+    ) -> Result<(Result<State, RpcError>, bool)> {
         let mut times = 0;
         let state = self.twice(|client| {
             times += 1;
@@ -212,7 +213,7 @@ impl Guest {
     }
 
     /// Lists or searches, which may be asked for twice; ends it where the person wants to stop.
-    pub(super) fn find(&self, asked: &FindAsked, patience: Duration) -> Result<FoundThere> {
+    pub(super) fn find(&self, asked: &FindParams, patience: Duration) -> Result<FindResult> {
         let key = asked.key.clone().unwrap_or_default();
         self.twice(|client| self.call_until(client, "find", asked, &key, patience))?
             .map_err(|fault| self.nonsense("find", &sane::line(&fault.message)))
@@ -227,7 +228,7 @@ impl Guest {
         asked: &impl Serialize,
         key: &str,
         patience: Duration,
-    ) -> Result<Result<T, Fault>, Gone> {
+    ) -> Result<Result<T, RpcError>, Gone> {
         let key = Key { key: key.to_owned() };
         let mut told: Option<Instant> = None;
         client.call_while(method, asked, patience, &mut || {

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 #[cfg(doc)]
-use super::Fault;
+use super::RpcError;
 use crate::protocol::operations::Encoding;
 use crate::protocol::{
     Change, Content, Detail, Digest, Failure, Lines, MoveLook, Operation, Part, Reading, RelPath,
@@ -19,7 +19,7 @@ pub const VERSION: u32 = 3;
 /// The parameters of `about`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct AboutAsked {
+pub struct AboutParams {
     /// Whether tools are wanted, too, which takes a while.
     pub tools: bool,
 }
@@ -61,14 +61,14 @@ pub struct About {
 /// All files of the workspace that are not ignored, and the folders that could not be read, both sorted by path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Walked {
+pub struct WalkResult {
     pub files: Vec<WalkedFile>,
     pub unreadable: Vec<String>,
     #[serde(default)]
     pub left_out: LeftOut,
 }
 
-/// What ignore rules leave out of a [`Walked`].
+/// What ignore rules leave out of a [`WalkResult`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LeftOut {
@@ -88,7 +88,7 @@ pub struct WalkedFile(pub String, pub u64, pub char);
 
 /// The parameters of `look`: an operation that is about to be carried out, see [`without_content`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LookAt {
+pub struct LookParams {
     pub operation: Operation,
     /// Whether the digest of what is there is wanted.
     #[serde(default)]
@@ -97,7 +97,7 @@ pub struct LookAt {
 
 /// The result of `look`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LookedAt {
+pub struct LookResult {
     /// Whether the operation has a path that can be inspected; otherwise only `place` is set.
     pub seen: bool,
     /// The path with links resolved.
@@ -116,7 +116,7 @@ pub struct LookedAt {
 
 /// The parameters of `find`: a list or a search.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FindAsked {
+pub struct FindParams {
     pub operation: Operation,
     /// The files that the host's policy lets be searched, in addition to the guest's own policy.
     pub files: Option<Readable>,
@@ -140,7 +140,7 @@ pub struct Readable {
 
 /// The result of `find`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FoundThere {
+pub struct FindResult {
     pub detail: Detail,
     #[serde(default)]
     pub warnings: Vec<Warning>,
@@ -148,7 +148,7 @@ pub struct FoundThere {
 
 /// The parameters of `read`: a file, or lines of it. Of lines, the guest's own limit counts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ReadOf {
+pub struct ReadParams {
     pub path: RelPath,
     /// The maximum number of bytes.
     pub limit: u64,
@@ -159,7 +159,7 @@ pub struct ReadOf {
 /// The result of `read`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum ContentsOf {
+pub enum ReadResult {
     File {
         /// The path with links resolved.
         path: RelPath,
@@ -176,7 +176,7 @@ pub enum ContentsOf {
 /// The parameters of `step`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct StepAsked {
+pub struct StepParams {
     /// The key of the step: 1 to 64 letters, digits and `-`.
     pub key: String,
     /// The operation. Its timeout is used as it is.
@@ -191,7 +191,7 @@ pub struct StepAsked {
     pub network: Option<bool>,
     /// The number of characters that are kept of a command's output, both streams together.
     pub output_limit: usize,
-    /// [`About::state`] as the host knows it: a guest with another one does nothing ([`Fault::OTHER`]).
+    /// [`About::state`] as the host knows it: a guest with another one does nothing ([`RpcError::OTHER`]).
     pub state: Option<String>,
     /// The session of the host, whose commands have a HOME and a `/tmp` of their own, kept from step to
     /// step; None for those of the guest's server.
@@ -201,14 +201,14 @@ pub struct StepAsked {
     pub settled: Vec<String>,
 }
 
-/// The parameters of `result`, as in [`StepAsked`].
+/// The parameters of `result`, as in [`StepParams`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ResultOf {
+pub struct ResultParams {
     pub key: String,
     pub state: Option<String>,
 }
 
-/// A step by its key; for `leave` a session by [`StepAsked::own`].
+/// A step by its key; for `leave` a session by [`StepParams::own`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Key {
     pub key: String,
@@ -229,7 +229,7 @@ pub enum State {
     },
 }
 
-impl ContentsOf {
+impl ReadResult {
     /// Creates the result of a file, whose bytes are sent as text if they are text.
     pub fn file(path: RelPath, bytes: Vec<u8>, size: u64, lines: Option<Lines>) -> Self {
         let bytes = match String::from_utf8(bytes) {
@@ -240,7 +240,7 @@ impl ContentsOf {
     }
 }
 
-/// Returns an operation without the content that it would write, for [`LookAt`].
+/// Returns an operation without the content that it would write, for [`LookParams`].
 #[must_use]
 pub fn without_content(operation: &Operation) -> Operation {
     let mut operation = operation.clone();

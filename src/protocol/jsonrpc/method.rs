@@ -7,7 +7,10 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{AboutAsked, Fault, FindAsked, Key, LookAt, ReadOf, Request, ResultOf, StepAsked};
+use super::{
+    AboutParams, FindParams, Key, LookParams, ReadParams, Request, ResultParams, RpcError,
+    StepParams,
+};
 
 /// What a request asks for: the six methods, and those of [`super::guest`].
 #[derive(Debug, Clone, PartialEq)]
@@ -25,19 +28,19 @@ pub enum Method {
     /// Lists a directory.
     ListDir(ListDir),
     /// `about` describes the guest: [`About`](super::About).
-    About(AboutAsked),
-    /// `walk` lists all files of the workspace: [`Walked`](super::Walked).
+    About(AboutParams),
+    /// `walk` lists all files of the workspace: [`WalkResult`](super::WalkResult).
     Walk,
-    /// `look` inspects the path of an operation before it is carried out: [`LookedAt`](super::LookedAt).
-    Look(Box<LookAt>),
-    /// `read` returns a file's first bytes or some of its lines: [`ContentsOf`](super::ContentsOf).
-    Read(ReadOf),
-    /// `find` lists or searches files: [`FoundThere`](super::FoundThere).
-    Find(Box<FindAsked>),
+    /// `look` inspects the path of an operation before it is carried out: [`LookResult`](super::LookResult).
+    Look(Box<LookParams>),
+    /// `read` returns a file's first bytes or some of its lines: [`ReadResult`](super::ReadResult).
+    Read(ReadParams),
+    /// `find` lists or searches files: [`FindResult`](super::FindResult).
+    Find(Box<FindParams>),
     /// `step` carries out an operation once: [`State`](super::State).
-    Step(Box<StepAsked>),
+    Step(Box<StepParams>),
     /// `result` returns the [`State`](super::State) of a step.
-    Result(ResultOf),
+    Result(ResultParams),
     /// `leave` ends a session and removes the directories of its commands: [`Written`].
     Leave(Key),
     /// `interrupt` ends a step: a notification that overtakes other requests.
@@ -82,7 +85,7 @@ impl Method {
     ///
     /// # Errors
     /// There is no such method, or its parameters are wrong.
-    pub fn of(request: Request) -> Result<Self, Fault> {
+    pub fn of(request: Request) -> Result<Self, RpcError> {
         let Request { method, params, .. } = request;
         Ok(match method.as_str() {
             "ping" => read(params).map(|IgnoredAny| Self::Ping)?,
@@ -100,18 +103,20 @@ impl Method {
             "result" => Self::Result(read(params)?),
             "leave" => Self::Leave(read(params)?),
             "interrupt" => Self::Interrupt(read(params)?),
-            _ => return Err(Fault::new(Fault::METHOD, format!("method not found: {method}"))),
+            _ => {
+                return Err(RpcError::new(RpcError::METHOD, format!("method not found: {method}")));
+            }
         })
     }
 }
 
 /// Reads the parameters of a method. Those that it does not have are ignored.
-fn read<T: DeserializeOwned>(params: Result<Value, Fault>) -> Result<T, Fault> {
+fn read<T: DeserializeOwned>(params: Result<Value, RpcError>) -> Result<T, RpcError> {
     match params? {
         params @ (Value::Object(_) | Value::Array(_)) => {
-            serde_json::from_value(params).map_err(Fault::params)
+            serde_json::from_value(params).map_err(RpcError::params)
         }
-        _ => Err(Fault::params("params must be an object")),
+        _ => Err(RpcError::params("params must be an object")),
     }
 }
 

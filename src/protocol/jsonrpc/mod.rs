@@ -27,9 +27,9 @@ use serde_json::{Value, json};
 
 use super::bounded;
 pub use guest::{
-    About, AboutAsked, ContentsOf, FindAsked, FoundThere, Key, LeftOut, LeftOutFolder, LookAt,
-    LookedAt, ReadOf, Readable, ResultOf, State, StepAsked, VERSION, Walked, WalkedFile,
-    without_content,
+    About, AboutParams, FindParams, FindResult, Key, LeftOut, LeftOutFolder, LookParams,
+    LookResult, ReadParams, ReadResult, Readable, ResultParams, State, StepParams, VERSION,
+    WalkResult, WalkedFile, without_content,
 };
 pub use method::{
     Entries, Exec, ExecCode, ExecResult, FileContent, FileEntry, Interpreter, ListDir, Method,
@@ -48,14 +48,14 @@ pub const MESSAGE_LIMIT: usize = 64 << 10;
 /// An error response (bouvet-jsonrpc, "Error Codes").
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message} ({code})")]
-pub struct Fault {
+pub struct RpcError {
     /// One of the codes below.
     pub code: i64,
     /// What is wrong.
     pub message: String,
 }
 
-impl Fault {
+impl RpcError {
     /// The line is not JSON.
     pub const PARSE: i64 = -32_700;
     /// It is JSON, but not a request.
@@ -95,7 +95,7 @@ pub struct Request {
     /// The name of its method.
     pub method: String,
     /// An object or a list; an empty object where none were sent. A fault if they cannot be represented.
-    pub params: Result<Value, Fault>,
+    pub params: Result<Value, RpcError>,
 }
 
 /// The response to a line that is no request.
@@ -104,7 +104,7 @@ pub struct InvalidRequest {
     /// The ID of the line, if it has one.
     pub id: Option<u64>,
     /// What is wrong with it.
-    pub fault: Fault,
+    pub fault: RpcError,
 }
 
 /// Shortens a text to [`MESSAGE_LIMIT`] bytes, with `…` if there was more.
@@ -145,11 +145,11 @@ pub fn connected(port: u32) -> String {
 pub fn read(line: &[u8]) -> Result<Request, InvalidRequest> {
     let unparsable = |problem: String| InvalidRequest {
         id: None,
-        fault: Fault::new(Fault::PARSE, format!("parse error: {problem}")),
+        fault: RpcError::new(RpcError::PARSE, format!("parse error: {problem}")),
     };
     let invalid = |id: Option<u64>, problem: &str| InvalidRequest {
         id,
-        fault: Fault::new(Fault::REQUEST, format!("invalid request: {problem}")),
+        fault: RpcError::new(RpcError::REQUEST, format!("invalid request: {problem}")),
     };
     let text = std::str::from_utf8(line).map_err(|e| unparsable(format!("no UTF-8 ({e})")))?;
     // Skips the values, so that one that cannot be represented does not hide the others. The last of equal keys counts.
@@ -180,7 +180,7 @@ pub fn read(line: &[u8]) -> Result<Request, InvalidRequest> {
         let list = bounded::from_str(&format!("[{}]", raw.get()));
         list.map(|mut list| list[0].take()).map_err(|error| not_representable(&error))
     };
-    let params = fields.get("params").map_or(Ok(Value::Null), value_of).map_err(Fault::params);
+    let params = fields.get("params").map_or(Ok(Value::Null), value_of).map_err(RpcError::params);
     let mut others = fields.iter().filter(|(key, _)| *key != "params");
     if params.is_ok()
         && let Some(problem) = others.find_map(|(_, raw)| value_of(raw).err())
@@ -212,7 +212,7 @@ pub fn quick(line: &[u8]) -> Option<(u64, Method)> {
 ///
 /// # Panics
 /// Never: every result can be written as JSON.
-pub fn answer<T: Serialize>(id: Option<u64>, result: Result<&T, &Fault>) -> String {
+pub fn answer<T: Serialize>(id: Option<u64>, result: Result<&T, &RpcError>) -> String {
     let mut line = Vec::new();
     answer_after(&mut line, id, result);
     String::from_utf8(line).expect("JSON is UTF-8")
@@ -225,7 +225,7 @@ pub fn answer<T: Serialize>(id: Option<u64>, result: Result<&T, &Fault>) -> Stri
 pub fn answer_after<T: Serialize>(
     lines: &mut Vec<u8>,
     id: Option<u64>,
-    result: Result<&T, &Fault>,
+    result: Result<&T, &RpcError>,
 ) {
     #[derive(Serialize)]
     struct Response<'a, T> {
@@ -234,7 +234,7 @@ pub fn answer_after<T: Serialize>(
         #[serde(skip_serializing_if = "Option::is_none")]
         result: Option<&'a T>,
         #[serde(skip_serializing_if = "Option::is_none")]
-        error: Option<&'a Fault>,
+        error: Option<&'a RpcError>,
     }
     let response = Response { jsonrpc: "2.0", id, result: result.ok(), error: result.err() };
     serde_json::to_writer(&mut *lines, &response).expect("texts and numbers become JSON");
@@ -255,14 +255,14 @@ pub fn request<T: Serialize>(id: Option<u64>, method: &str, params: &T) -> Strin
 ///
 /// # Errors
 /// The line is not a response to that request, and why. Inside, the fault that the server returned.
-pub fn response<T: DeserializeOwned>(line: &[u8], id: u64) -> Result<Result<T, Fault>, String> {
+pub fn response<T: DeserializeOwned>(line: &[u8], id: u64) -> Result<Result<T, RpcError>, String> {
     /// A response whose result is not interpreted yet.
     #[derive(Deserialize)]
     struct Response<'a> {
         id: Option<u64>,
         #[serde(borrow)]
         result: Option<&'a RawValue>,
-        error: Option<Fault>,
+        error: Option<RpcError>,
     }
     let text = std::str::from_utf8(line).map_err(|e| format!("it is no UTF-8: {e}"))?;
     let response: Response =

@@ -14,7 +14,7 @@ use super::parse::{
     without_bom,
 };
 use super::validate::form;
-use super::{Faults, OPERATION_TYPES};
+use super::{OPERATION_TYPES, SchemaFaults};
 use crate::protocol::{Kind, content_checks::fence};
 
 /// The languages of fences that may contain a message.
@@ -27,11 +27,11 @@ const AHEAD: usize = 200;
 
 /// A message that is rejected as a whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refused {
+pub struct RefusedMessage {
     /// The line of the reply on which the message begins, counted from 1.
     pub line: usize,
     /// What is wrong with it.
-    pub faults: Faults,
+    pub faults: SchemaFaults,
     /// Whether only its end is missing: the reply may be cut off or incomplete.
     pub unclosed: bool,
 }
@@ -56,7 +56,7 @@ pub struct Refused {
 /// assert!(find(&reply.replace("1.0", "1.7")).unwrap().is_err());
 /// assert_eq!(find("Just prose, with {braces}."), None);
 /// ```
-pub fn find(reply: &str) -> Option<Result<Received, Refused>> {
+pub fn find(reply: &str) -> Option<Result<Received, RefusedMessage>> {
     let lines = &mut Lines::of(reply);
     let SearchResult { messages, broken, .. } = search(without_bom(reply));
     let (line, faults, unclosed) = match (&*messages, broken) {
@@ -68,7 +68,7 @@ pub fn find(reply: &str) -> Option<Result<Received, Refused>> {
             } else {
                 json_problem(&error, part, lines)
             };
-            let faults = Faults::one("$", problem, form("OperationsMessage", &[]));
+            let faults = SchemaFaults::one("$", problem, form("OperationsMessage", &[]));
             (lines.line_of(part), faults, unclosed)
         }
         ([message], _) => match receive_part(message, lines) {
@@ -81,10 +81,10 @@ pub fn find(reply: &str) -> Option<Result<Received, Refused>> {
                 "the reply contains several operations messages, on lines {line} and {other}"
             );
             let form = "one message with all operations, in their order";
-            (line, Faults::one("$", problem, form), false)
+            (line, SchemaFaults::one("$", problem, form), false)
         }
     };
-    Some(Err(Refused { line, faults, unclosed }))
+    Some(Err(RefusedMessage { line, faults, unclosed }))
 }
 
 /// Whether a reply ends inside something that began as a message may: it may be incomplete.

@@ -6,8 +6,8 @@
 use std::time::Duration;
 
 use super::{
-    Encoding, Entry, Faults, FileEdit, OPERATION_TYPES, OPERATIONS_LIMIT, Operation, Received,
-    Refused,
+    Encoding, FileEdit, OPERATION_TYPES, OPERATIONS_LIMIT, Operation, Received, ReceivedOperation,
+    RefusedMessage, SchemaFaults,
 };
 use crate::protocol::{
     Asked, Asks, Change, Content, Existing, Invalid, Kind, Mistake, Operation as Lowered,
@@ -26,10 +26,10 @@ pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Lowers a message to steps. `ends` says whether its last operation can end a session: a `message`
 /// with the ID [`DONE`], if all before it succeed. If not, there may be no steps at all.
-pub fn steps(found: Result<Received, Refused>, ends: bool) -> Vec<Step> {
+pub fn steps(found: Result<Received, RefusedMessage>, ends: bool) -> Vec<Step> {
     let Received { line, entries } = match found {
         Ok(received) => received,
-        Err(Refused { line, faults, unclosed }) => {
+        Err(RefusedMessage { line, faults, unclosed }) => {
             let mistake = if unclosed { Mistake::CutOff } else { Mistake::MessageRefused };
             return vec![Step::refused(
                 line,
@@ -46,7 +46,7 @@ pub fn steps(found: Result<Received, Refused>, ends: bool) -> Vec<Step> {
         return vec![Step { asked: Some(Asked::default()), ..step }];
     }
     let last = entries.len().saturating_sub(1);
-    let lower_entry = |(n, entry): (usize, Entry)| {
+    let lower_entry = |(n, entry): (usize, ReceivedOperation)| {
         let closes = ends && entry.asked.id.as_deref() == Some(DONE) && entry.operation.is_ok();
         let mut step = lower_entry(entry, n >= OPERATIONS_LIMIT);
         match step.asks {
@@ -64,9 +64,12 @@ pub fn steps(found: Result<Received, Refused>, ends: bool) -> Vec<Step> {
     entries.into_iter().enumerate().map(lower_entry).collect()
 }
 
-fn lower_entry(Entry { line, kind, asked, operation }: Entry, is_beyond: bool) -> Step {
+fn lower_entry(
+    ReceivedOperation { line, kind, asked, operation }: ReceivedOperation,
+    is_beyond: bool,
+) -> Step {
     let mut warnings = Vec::new();
-    let refuse_malformed = |faults: Faults| {
+    let refuse_malformed = |faults: SchemaFaults| {
         let mistake = if is_beyond { Mistake::TooMany } else { Mistake::OperationMalformed };
         refusal(mistake, faults.to_string())
     };

@@ -13,7 +13,7 @@ use serde_json::{Error, Value, json};
 
 use super::validate::{check, check_union, form, in_plain_words};
 use super::{
-    Approval, Decision, EventsMessage, Faults, OPERATION_TYPES, Operation, OperationsMessage,
+    Approval, Decision, EventsMessage, OPERATION_TYPES, Operation, OperationsMessage, SchemaFaults,
 };
 use crate::protocol::{Asked, Kind, bounded};
 use crate::text::visible_line;
@@ -34,12 +34,12 @@ pub struct Received {
     /// The line of the text on which the message begins, counted from 1.
     pub line: usize,
     /// Its operations, in order.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<ReceivedOperation>,
 }
 
 /// One entry of a message's `operations`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct ReceivedOperation {
     /// The line of the text on which it begins, counted from 1.
     pub line: usize,
     /// Its kind, if its type is one of the six.
@@ -48,7 +48,7 @@ pub struct Entry {
     pub asked: Asked,
     /// What it asks for, or why it is skipped although others are carried out (agent-spaces-protocol,
     /// "Graceful Degradation"). Those after the first [`OPERATIONS_LIMIT`] are skipped, too.
-    pub operation: Result<Operation, Faults>,
+    pub operation: Result<Operation, SchemaFaults>,
 }
 
 /// Reads a message, taking each operation by itself: a malformed one does not stop the others. The
@@ -57,13 +57,13 @@ pub struct Entry {
 /// # Errors
 /// What is wrong with the message as a whole, so that nothing of it may be carried out: it is not
 /// JSON, has no `operations`, has more than [`MESSAGE_OPERATIONS_LIMIT`], or has another version.
-pub fn receive(text: &str) -> Result<Received, Faults> {
+pub fn receive(text: &str) -> Result<Received, SchemaFaults> {
     receive_part(text, &mut Lines::of(text))
 }
 
 /// Receives a message that is a part of the text in which lines are counted.
-pub(super) fn receive_part(part: &str, lines: &mut Lines) -> Result<Received, Faults> {
-    let mut faults = Faults::default();
+pub(super) fn receive_part(part: &str, lines: &mut Lines) -> Result<Received, SchemaFaults> {
+    let mut faults = SchemaFaults::default();
     let list = operations_of(part, lines, &mut faults);
     faults.or(())?;
     let line = lines.line_of(without_bom(part).trim_start());
@@ -75,12 +75,16 @@ pub(super) fn receive_part(part: &str, lines: &mut Lines) -> Result<Received, Fa
     });
     if count > MESSAGE_OPERATIONS_LIMIT {
         let form = format!("at most {MESSAGE_OPERATIONS_LIMIT} operations in a message");
-        return Err(Faults::one("$.operations", format!("there are {count} operations"), form));
+        return Err(SchemaFaults::one(
+            "$.operations",
+            format!("there are {count} operations"),
+            form,
+        ));
     }
     Ok(Received { line, entries })
 }
 
-fn entry(n: usize, part: &str, lines: &mut Lines) -> Entry {
+fn entry(n: usize, part: &str, lines: &mut Lines) -> ReceivedOperation {
     let line = lines.line_of(part);
     let value = value_of(part, lines);
     let text = |key: &str| value.as_ref().ok()?.get(key)?.as_str();
@@ -94,10 +98,10 @@ fn entry(n: usize, part: &str, lines: &mut Lines) -> Entry {
         let problem =
             format!("only the first {OPERATIONS_LIMIT} operations of a message are carried out");
         let form = "the same operation in another message";
-        Err(Faults::one(&format!("$.operations[{n}]"), problem, form))
+        Err(SchemaFaults::one(&format!("$.operations[{n}]"), problem, form))
     };
     let about = if operation.is_ok() { about } else { String::new() };
-    Entry { line, kind, asked: Asked { id, about }, operation }
+    ReceivedOperation { line, kind, asked: Asked { id, about }, operation }
 }
 
 /// The kind of operations of that type.
@@ -106,9 +110,10 @@ pub(super) fn kind_named(name: &str) -> Option<Kind> {
 }
 
 /// The operation at that place of a message.
-fn operation_of(n: usize, value: Result<Value, String>) -> Result<Operation, Faults> {
+fn operation_of(n: usize, value: Result<Value, String>) -> Result<Operation, SchemaFaults> {
     let path = format!("$.operations[{n}]");
-    let value = value.map_err(|problem| Faults::one(&path, problem, form("Operation", &[])))?;
+    let value =
+        value.map_err(|problem| SchemaFaults::one(&path, problem, form("Operation", &[])))?;
     validated("Operation", value, &path)
 }
 
@@ -116,9 +121,9 @@ fn operation_of(n: usize, value: Result<Value, String>) -> Result<Operation, Fau
 ///
 /// # Errors
 /// Everything that is wrong with it and its operations.
-pub fn parse_operations_message(text: &str) -> Result<OperationsMessage, Faults> {
+pub fn parse_operations_message(text: &str) -> Result<OperationsMessage, SchemaFaults> {
     let lines = &mut Lines::of(text);
-    let (mut faults, mut operations) = (Faults::default(), Vec::new());
+    let (mut faults, mut operations) = (SchemaFaults::default(), Vec::new());
     let list = operations_of(text, lines, &mut faults);
     elements(list, |n, part| {
         operations.extend(faults.keep(operation_of(n, value_of(part, lines))));
@@ -131,11 +136,11 @@ pub fn parse_operations_message(text: &str) -> Result<OperationsMessage, Faults>
 /// # Errors
 /// Everything that is wrong with it and its events. What the interfaces mark with `?` may be left out,
 /// but not be null; unknown fields are ignored.
-pub fn parse_events_message(text: &str) -> Result<EventsMessage, Faults> {
+pub fn parse_events_message(text: &str) -> Result<EventsMessage, SchemaFaults> {
     let mut message = whole_value(text, "EventsMessage")?;
     // Events are validated one by one, each with the definition of its type.
     let sent = message.get_mut("events").and_then(Value::as_array_mut).map(std::mem::take);
-    let (mut faults, mut events) = (Faults::default(), Vec::new());
+    let (mut faults, mut events) = (SchemaFaults::default(), Vec::new());
     check("EventsMessage", &message, "$", &mut faults);
     for (n, event) in sent.into_iter().flatten().enumerate() {
         events.extend(faults.keep(validated("Event", event, &format!("$.events[{n}]"))));
@@ -149,12 +154,12 @@ pub fn parse_events_message(text: &str) -> Result<EventsMessage, Faults> {
 ///
 /// # Errors
 /// Everything that is wrong with it.
-pub fn parse_approval(text: &str) -> Result<Approval, Faults> {
+pub fn parse_approval(text: &str) -> Result<Approval, SchemaFaults> {
     let value = whole_value(text, "ApprovalMessage")?;
     // A text that says two things says nothing.
     let is_said = value["type"] == "userMessage" && value.get("approval").is_none();
     let definition = if is_said { "UserMessage" } else { "ApprovalMessage" };
-    let mut faults = Faults::default();
+    let mut faults = SchemaFaults::default();
     check(definition, &value, "$", &mut faults);
     faults.or(())?;
     let field = |key: &str| value["approval"][key].as_str().map(str::to_owned);
@@ -172,22 +177,22 @@ pub(super) fn validated<T: DeserializeOwned>(
     union: &str,
     mut value: Value,
     path: &str,
-) -> Result<T, Faults> {
-    let mut faults = Faults::default();
+) -> Result<T, SchemaFaults> {
+    let mut faults = SchemaFaults::default();
     check_union(union, &mut value, path, &mut faults);
     faults.or(())?;
     deserialized(value, path)
 }
 
 /// What a valid value is.
-fn deserialized<T: DeserializeOwned>(value: Value, path: &str) -> Result<T, Faults> {
-    T::deserialize(value).map_err(|error| Faults::one(path, error.to_string(), ""))
+fn deserialized<T: DeserializeOwned>(value: Value, path: &str) -> Result<T, SchemaFaults> {
+    T::deserialize(value).map_err(|error| SchemaFaults::one(path, error.to_string(), ""))
 }
 
 /// Reads the value of this definition that a text is.
-pub(super) fn whole_value(text: &str, name: &str) -> Result<Value, Faults> {
+pub(super) fn whole_value(text: &str, name: &str) -> Result<Value, SchemaFaults> {
     let value = value_of(without_bom(text), &mut Lines::of(text));
-    value.map_err(|problem| Faults::one("$", problem, form(name, &[])))
+    value.map_err(|problem| SchemaFaults::one("$", problem, form(name, &[])))
 }
 
 /// Removes the byte order mark with which some editors begin a file.
@@ -197,7 +202,7 @@ pub(super) fn without_bom(text: &str) -> &str {
 
 /// Validates what is around the operations of a message, and returns the text of their list. Other
 /// fields are not read.
-fn operations_of<'a>(text: &'a str, lines: &mut Lines, faults: &mut Faults) -> &'a str {
+fn operations_of<'a>(text: &'a str, lines: &mut Lines, faults: &mut SchemaFaults) -> &'a str {
     const NONE: &str = "[]";
     let text = without_bom(text);
     let Ok(fields) = serde_json::from_str::<RawFields>(text) else {

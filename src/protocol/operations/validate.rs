@@ -42,7 +42,7 @@ static WORDS: LazyLock<Words> =
 
 /// One thing that is wrong with a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
+pub struct SchemaFault {
     /// Where, as a JSON path: `$.operations[2].timeout`. `$` is the message itself.
     pub path: String,
     /// What is wrong there, without a full stop.
@@ -51,7 +51,7 @@ pub struct Fault {
     pub form: String,
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for SchemaFault {
     /// Writes one line, whatever was sent.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}. Correct form: {}", self.path, self.problem, self.form)
@@ -61,14 +61,14 @@ impl fmt::Display for Fault {
 /// Everything that is wrong with a message, in its order; never empty when it is an error. Each fault is
 /// printed on a line of its own. At most 100 are kept, and the rest is counted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Faults {
-    kept: Vec<Fault>,
+pub struct SchemaFaults {
+    kept: Vec<SchemaFault>,
     more: usize,
 }
 
-impl Faults {
+impl SchemaFaults {
     /// Returns the faults that were kept, in order.
-    pub fn iter(&self) -> impl Iterator<Item = &Fault> {
+    pub fn iter(&self) -> impl Iterator<Item = &SchemaFault> {
         self.kept.iter()
     }
 
@@ -80,7 +80,7 @@ impl Faults {
     pub(super) fn add(&mut self, path: &str, problem: impl Into<String>, form: impl Into<String>) {
         if self.kept.len() < FAULT_LIMIT {
             let (path, problem, form) = (path.to_owned(), problem.into(), form.into());
-            self.kept.push(Fault { path, problem, form });
+            self.kept.push(SchemaFault { path, problem, form });
         } else {
             self.more += 1;
         }
@@ -111,7 +111,7 @@ impl Faults {
     }
 }
 
-impl fmt::Display for Faults {
+impl fmt::Display for SchemaFaults {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (n, fault) in self.kept.iter().enumerate() {
             write!(f, "{}{fault}", if n > 0 { "\n" } else { "" })?;
@@ -123,7 +123,7 @@ impl fmt::Display for Faults {
     }
 }
 
-impl std::error::Error for Faults {}
+impl std::error::Error for SchemaFaults {}
 
 /// What is wrong with a path, by the letter of agent-spaces-protocol, "Path Validation": `a..b` is refused,
 /// too. Whether it names a file is known when the operation is tried: the empty path and `C:\x` pass here
@@ -187,7 +187,7 @@ struct Definition {
 
 /// Adds everything that is wrong with an `Operation` or an `Event`. Its type decides which definition it is validated
 /// with, so that faults are about what was meant. Fields that its definition does not have are removed.
-pub(super) fn check_union(union: &str, value: &mut Value, path: &str, faults: &mut Faults) {
+pub(super) fn check_union(union: &str, value: &mut Value, path: &str, faults: &mut SchemaFaults) {
     let Value::Object(fields) = &*value else {
         let problem = format!("{} is not an object", shown(value));
         return faults.add(path, problem, form(union, &[]));
@@ -213,7 +213,7 @@ pub(super) fn check_union(union: &str, value: &mut Value, path: &str, faults: &m
 }
 
 /// Adds everything that is wrong with a value of this definition, which is found at `path`.
-pub(super) fn check(name: &str, value: &Value, path: &str, faults: &mut Faults) {
+pub(super) fn check(name: &str, value: &Value, path: &str, faults: &mut SchemaFaults) {
     let Definition { index, fields } = &RULES.definitions[name];
     for (field, sent) in value.as_object().into_iter().flatten() {
         let elements = sent.as_array().map(Vec::len).or(sent.as_object().map(Map::len));
