@@ -39,7 +39,7 @@ pub(super) fn strip(
             None => format!("line {} of the command", n + 1),
         };
         let phrase = format!(
-            "{line} holds a carriage return (U+000D), so a terminal shows another command than the one that would run: send it without (where it is meant, printf '\\r' writes one)"
+            "{line} contains a carriage return (U+000D), so a terminal would show a different command from the one that runs: send it without carriage returns (printf '\\r' writes one)"
         );
         return Err(Problem::new(Mistake::CommandUnclear, phrase));
     }
@@ -81,7 +81,7 @@ mod tests {
             [("rm a\rls", 1), ("ls\nrm a\rls\r\n", 2), ("ls\r\r\n", 1), ("ls\ncd a\r\nls\n", 2)]
         {
             let problem = strip(command.to_owned(), Some(7), &mut Vec::new()).unwrap_err();
-            let phrase = format!("line {} of the reply holds", line + 6);
+            let phrase = format!("line {} of the reply contains", line + 6);
             assert!(problem.phrase.starts_with(&phrase), "{command:?}: {}", problem.phrase);
         }
     }

@@ -15,12 +15,12 @@ use super::{FileKind, pattern};
 use crate::protocol::{RelPath, Replacement};
 use crate::secrets;
 
-/// Why a line is not written to a file that would lose something by it, as a phrase that follows the line's
-/// name. `instead` says what to do if the line stands for others.
+/// Says why a line is not written: the file would lose text. The phrase follows the line's name, and `instead` says what
+/// to do if the line stands for others.
 pub fn loses(line: &str, path: &str, instead: &str) -> String {
     let (what, instead) = if has_secret_placeholder(line) {
-        let leave = "Leave that line as it is, and edit others";
-        ("holds what stands for a secret, which", leave)
+        let leave = "Leave that line as it is, and edit only others";
+        ("contains the placeholder for a secret, which", leave)
     } else {
         ("stands for lines that", instead)
     };

@@ -207,7 +207,7 @@ impl Report<'_> {
             },
             Detail::ReadLater { path, .. } => Event {
                 success: Some(false),
-                error: Some("it was not read in its place".to_owned()),
+                error: Some("the file was not read at this point".to_owned()),
                 ..file(EventType::ReadFile, path)
             },
             // The protocol has no events for these three: they are reported like a command.

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use memchr::{memchr_iter, memchr2};
+use serde::Deserialize;
 use serde::de::{DeserializeOwned, Deserializer, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Error, Value, json};
@@ -93,12 +94,12 @@ fn entry(n: usize, part: &str, lines: &mut Lines) -> ReceivedOperation {
     let about = if kind == Some(Kind::Run) { text("command") } else { text("path") };
     let about = about.filter(|_| kind != Some(Kind::Message)).unwrap_or_default().to_owned();
     let operation = if n < OPERATIONS_LIMIT {
-        operation_of(n, value)
+        validated("Operation", value, &operation_path(n))
     } else {
         let problem =
             format!("only the first {OPERATIONS_LIMIT} operations of a message are carried out");
         let form = "the same operation in another message";
-        Err(SchemaFaults::one(&format!("$.operations[{n}]"), problem, form))
+        Err(SchemaFaults::one(&operation_path(n), problem, form))
     };
     let about = if operation.is_ok() { about } else { String::new() };
     ReceivedOperation { line, kind, asked: Asked { id, about }, operation }
@@ -107,14 +108,6 @@ fn entry(n: usize, part: &str, lines: &mut Lines) -> ReceivedOperation {
 /// The kind of operations of that type.
 pub(super) fn kind_named(name: &str) -> Option<Kind> {
     OPERATION_TYPES.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind)
-}
-
-/// The operation at that place of a message.
-fn operation_of(n: usize, value: Result<Value, String>) -> Result<Operation, SchemaFaults> {
-    let path = format!("$.operations[{n}]");
-    let value =
-        value.map_err(|problem| SchemaFaults::one(&path, problem, form("Operation", &[])))?;
-    validated("Operation", value, &path)
 }
 
 /// Reads and validates a whole operations message.
@@ -126,7 +119,8 @@ pub fn parse_operations_message(text: &str) -> Result<OperationsMessage, SchemaF
     let (mut faults, mut operations) = (SchemaFaults::default(), Vec::new());
     let list = operations_of(text, lines, &mut faults);
     elements(list, |n, part| {
-        operations.extend(faults.keep(operation_of(n, value_of(part, lines))));
+        let operation = validated("Operation", value_of(part, lines), &operation_path(n));
+        operations.extend(faults.keep(operation));
     });
     faults.or(OperationsMessage { operations })
 }
@@ -137,16 +131,19 @@ pub fn parse_operations_message(text: &str) -> Result<OperationsMessage, SchemaF
 /// Everything that is wrong with it and its events. What the interfaces mark with `?` may be left out,
 /// but not be null; unknown fields are ignored.
 pub fn parse_events_message(text: &str) -> Result<EventsMessage, SchemaFaults> {
-    let mut message = whole_value(text, "EventsMessage")?;
+    let name = "EventsMessage";
+    let fault = |problem| SchemaFaults::one("$", problem, form(name, &[]));
+    let mut message = whole_value(text).map_err(fault)?;
     // Events are validated one by one, each with the definition of its type.
     let sent = message.get_mut("events").and_then(Value::as_array_mut).map(std::mem::take);
     let (mut faults, mut events) = (SchemaFaults::default(), Vec::new());
-    check("EventsMessage", &message, "$", &mut faults);
+    check(name, &message, "$", &mut faults);
     for (n, event) in sent.into_iter().flatten().enumerate() {
-        events.extend(faults.keep(validated("Event", event, &format!("$.events[{n}]"))));
+        events.extend(faults.keep(validated("Event", Ok(event), &format!("$.events[{n}]"))));
     }
     faults.or(())?;
-    Ok(EventsMessage { events, ..deserialized(message, "$")? })
+    let message = EventsMessage::deserialize(message).map_err(|error| fault(error.to_string()))?;
+    Ok(EventsMessage { events, ..message })
 }
 
 /// Reads a user's decision about an operation: `{"approval": …}`, or a `userMessage` whose content is
@@ -155,7 +152,8 @@ pub fn parse_events_message(text: &str) -> Result<EventsMessage, SchemaFaults> {
 /// # Errors
 /// Everything that is wrong with it.
 pub fn parse_approval(text: &str) -> Result<Approval, SchemaFaults> {
-    let value = whole_value(text, "ApprovalMessage")?;
+    let fault = |problem| SchemaFaults::one("$", problem, form("ApprovalMessage", &[]));
+    let value = whole_value(text).map_err(fault)?;
     // A text that says two things says nothing.
     let is_said = value["type"] == "userMessage" && value.get("approval").is_none();
     let definition = if is_said { "UserMessage" } else { "ApprovalMessage" };
@@ -172,27 +170,26 @@ pub fn parse_approval(text: &str) -> Result<Approval, SchemaFaults> {
     })
 }
 
-/// The `Operation` or `Event` that the value at `path` is.
+/// The `Operation` or `Event` that the value at `path` is, if it could be read.
 pub(super) fn validated<T: DeserializeOwned>(
     union: &str,
-    mut value: Value,
+    value: Result<Value, String>,
     path: &str,
 ) -> Result<T, SchemaFaults> {
-    let mut faults = SchemaFaults::default();
+    let fault = |problem| SchemaFaults::one(path, problem, form(union, &[]));
+    let (mut value, mut faults) = (value.map_err(fault)?, SchemaFaults::default());
     check_union(union, &mut value, path, &mut faults);
     faults.or(())?;
-    deserialized(value, path)
+    T::deserialize(value).map_err(|error| fault(error.to_string()))
 }
 
-/// What a valid value is.
-fn deserialized<T: DeserializeOwned>(value: Value, path: &str) -> Result<T, SchemaFaults> {
-    T::deserialize(value).map_err(|error| SchemaFaults::one(path, error.to_string(), ""))
+/// Reads the value that a text is.
+pub(super) fn whole_value(text: &str) -> Result<Value, String> {
+    value_of(without_bom(text), &mut Lines::of(text))
 }
 
-/// Reads the value of this definition that a text is.
-pub(super) fn whole_value(text: &str, name: &str) -> Result<Value, SchemaFaults> {
-    let value = value_of(without_bom(text), &mut Lines::of(text));
-    value.map_err(|problem| SchemaFaults::one("$", problem, form(name, &[])))
+fn operation_path(n: usize) -> String {
+    format!("$.operations[{n}]")
 }
 
 /// Removes the byte order mark with which some editors begin a file.

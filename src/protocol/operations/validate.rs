@@ -1,7 +1,6 @@
 //! Validates messages with their JSON Schemas ("JSON Schema") and with the rules that a schema cannot
 //! express ("Validation Rules"). Each fault names its JSON path and the correct form.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::LazyLock;
@@ -222,12 +221,14 @@ pub(super) fn check(name: &str, value: &Value, path: &str, faults: &mut SchemaFa
             return faults.add(&format!("{path}.{field}"), problem, form(name, &[field]));
         }
     }
-    let valid = RULES.schemas.validate(value, *index);
     let mut found = Vec::new();
-    if let Err(error) = &valid {
-        problems(error, value, &mut found);
+    if let Err(error) = RULES.schemas.validate(value, *index) {
+        schema_problems(&error, value, &mut found);
     }
-    beyond_schema(name, fields, value, &mut found);
+    for (field, schema) in fields {
+        let problem = problem_beyond_schema(name, field, schema, value);
+        found.extend(problem.map(|problem| (vec![field.clone()], problem)));
+    }
     found.sort_by_cached_key(|(keys, _)| place(name, keys));
     found.dedup_by(|(later, _), (first, _)| later == first);
     for (keys, problem) in found {
@@ -255,38 +256,28 @@ fn child(path: &str, key: &str) -> String {
     }
 }
 
-/// Keys and numbers that lead from a value to a part of it.
-type Keys<'a> = Vec<Cow<'a, str>>;
-
-/// Adds what its schema finds wrong with a value: where, and the problem there.
-fn problems<'e>(
-    error: &'e ValidationError<'_, '_>,
-    value: &Value,
-    found: &mut Vec<(Keys<'e>, String)>,
-) {
+/// Adds what its schema finds wrong with a value: the keys and numbers that lead to a part of it, and the problem there.
+fn schema_problems(error: &ValidationError, value: &Value, found: &mut Vec<(Vec<String>, String)>) {
     if !error.causes.is_empty() {
-        return error.causes.iter().for_each(|cause| problems(cause, value, found));
+        return error.causes.iter().for_each(|cause| schema_problems(cause, value, found));
     }
-    let (mut keys, mut part) = (Keys::new(), value);
-    for token in &error.instance_location.tokens {
-        match token {
-            InstanceToken::Prop(key) => {
-                part = &part[&**key];
-                keys.push(Cow::Borrowed(key));
-            }
-            InstanceToken::Item(n) => {
-                part = &part[*n];
-                keys.push(n.to_string().into());
-            }
-        }
-    }
+    let key = |token: &InstanceToken| match token {
+        InstanceToken::Prop(key) => key.to_string(),
+        InstanceToken::Item(n) => n.to_string(),
+    };
+    let mut keys: Vec<String> = error.instance_location.tokens.iter().map(key).collect();
+    let part = value.pointer(&error.instance_location.to_string()).unwrap_or(&Value::Null);
     let value = shown(part);
     let problem = match &error.kind {
         ErrorKind::Required { want } => {
-            let missing = want.iter().map(|key| [&*keys, &[Cow::Borrowed(*key)]].concat());
-            return found.extend(missing.map(|keys| (keys, MISSING.to_owned())));
+            for missing in want {
+                keys.push((*missing).to_owned());
+                found.push((keys.clone(), MISSING.to_owned()));
+                keys.pop();
+            }
+            return;
         }
-        // Counted in UTF-16 units by `beyond_schema`, of which there are never fewer.
+        // Counted in UTF-16 units by `problem_beyond_schema`, of which there are never fewer.
         ErrorKind::MaxLength { .. } => return,
         ErrorKind::Type { want, .. } => {
             let want: Vec<String> = want.iter().map(|kind| kind.to_string()).collect();
@@ -300,28 +291,19 @@ fn problems<'e>(
     found.push((keys, problem));
 }
 
-/// Adds what is wrong with the fields of an object that its schema cannot express.
-fn beyond_schema<'a>(
-    name: &str,
-    fields: &'a Map<String, Value>,
-    value: &Value,
-    found: &mut Vec<(Keys<'a>, String)>,
-) {
-    for (field, schema) in fields {
-        let Some(text) = value[field].as_str() else { continue };
-        let limit = schema["maxLength"].as_u64().and_then(|limit| usize::try_from(limit).ok());
-        let too_many = limit.and_then(|limit| excess(text, limit));
-        let problem = match (&**field, too_many) {
-            ("path" | "cwd", _) if name.ends_with("Operation") => {
-                path_problem(text).map(|problem| format!("{problem} (\"{}\")", brief(text)))
-            }
-            ("timestamp", _) if UtcTime::parse(text).is_none() => {
-                Some(format!("\"{}\" is not a time in UTC", brief(text)))
-            }
-            ("content", None) => content_problem(name, text, &value["encoding"]),
-            (_, too_many) => too_many.map(|n| format!("it is {} too long", count(n, "character"))),
-        };
-        found.extend(problem.map(|problem| (vec![field.into()], problem)));
+/// What is wrong with a field of an object that its schema cannot express.
+fn problem_beyond_schema(name: &str, field: &str, schema: &Value, value: &Value) -> Option<String> {
+    let text = value[field].as_str()?;
+    let limit = schema["maxLength"].as_u64().and_then(|limit| usize::try_from(limit).ok());
+    match (field, limit.and_then(|limit| excess(text, limit))) {
+        ("path" | "cwd", _) if name.ends_with("Operation") => {
+            path_problem(text).map(|problem| format!("{problem} (\"{}\")", brief(text)))
+        }
+        ("timestamp", _) if UtcTime::parse(text).is_none() => {
+            Some(format!("\"{}\" is not a time in UTC", brief(text)))
+        }
+        ("content", None) => content_problem(name, text, &value["encoding"]),
+        (_, too_many) => too_many.map(|n| format!("it is {} too long", count(n, "character"))),
     }
 }
 
@@ -345,7 +327,7 @@ pub(super) fn form(name: &str, keys: &[&str]) -> String {
 }
 
 /// The order of faults: that of `WORDS`, elements by their number.
-fn place(name: &str, keys: &[Cow<str>]) -> Vec<usize> {
+fn place(name: &str, keys: &[String]) -> Vec<usize> {
     let mut fields = Vec::new();
     let mut places = Vec::new();
     for key in keys {

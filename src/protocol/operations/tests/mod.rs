@@ -19,11 +19,11 @@ use super::{
 use crate::protocol::operations::parse::{validated, whole_value};
 
 fn parse_operation(text: &str) -> Result<Operation, SchemaFaults> {
-    validated("Operation", whole_value(text, "Operation")?, "$")
+    validated("Operation", whole_value(text), "$")
 }
 
 fn parse_event(text: &str) -> Result<Event, SchemaFaults> {
-    validated("Event", whole_value(text, "Event")?, "$")
+    validated("Event", whole_value(text), "$")
 }
 
 fn validate_operation(value: &Value) -> Result<Operation, SchemaFaults> {
