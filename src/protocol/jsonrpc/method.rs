@@ -47,34 +47,31 @@ pub enum Method {
     Interrupt(Key),
 }
 
-/// The parameters of `exec`.
+// The parameters of the six methods.
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exec {
     pub cmd: String,
 }
 
-/// The parameters of `exec_code`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExecCode {
-    /// The language, in any case.
+    /// In any case.
     pub lang: String,
     pub code: String,
 }
 
-/// The parameters of `read_file`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReadFile {
     pub path: String,
 }
 
-/// The parameters of `write_file`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WriteFile {
     pub path: String,
     pub content: String,
 }
 
-/// The parameters of `list_dir`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListDir {
     pub path: String,
@@ -120,10 +117,11 @@ fn read<T: DeserializeOwned>(params: Result<Value, RpcError>) -> Result<T, RpcEr
     }
 }
 
+// Their results.
+
 /// What ends a stream that was truncated.
 pub const TRUNCATED: &str = "\n... [output truncated]";
 
-/// The result of `ping`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pong {
     pub pong: bool,
@@ -140,13 +138,11 @@ pub struct ExecResult {
     pub stderr: String,
 }
 
-/// The result of `read_file`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileContent {
     pub content: String,
 }
 
-/// The result of `write_file`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Written {
     pub success: bool,
@@ -158,7 +154,6 @@ pub struct Entries {
     pub entries: Vec<FileEntry>,
 }
 
-/// One entry of a directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileEntry {
     pub name: String,
@@ -167,12 +162,10 @@ pub struct FileEntry {
     pub size: u64,
 }
 
-/// A program that is given code as an argument.
+/// A program, to be looked up on `PATH`, and its option before code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interpreter {
-    /// Its name, to be looked up on `PATH`.
     pub program: &'static str,
-    /// The option before the code.
     pub flag: &'static str,
 }
 
