@@ -208,6 +208,16 @@ pub fn quick(line: &[u8]) -> Option<(u64, Method)> {
     Method::of(request).ok().map(|method| (id, method))
 }
 
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "jsonrpc", rename = "2.0")]
+struct Response<T, E> {
+    id: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<T>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<E>,
+}
+
 /// Returns the line that answers a request, with its end.
 ///
 /// # Panics
@@ -227,16 +237,7 @@ pub fn answer_after<T: Serialize>(
     id: Option<u64>,
     result: Result<&T, &RpcError>,
 ) {
-    #[derive(Serialize)]
-    struct Response<'a, T> {
-        jsonrpc: &'a str,
-        id: Option<u64>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        result: Option<&'a T>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        error: Option<&'a RpcError>,
-    }
-    let response = Response { jsonrpc: "2.0", id, result: result.ok(), error: result.err() };
+    let response = Response { id, result: result.ok(), error: result.err() };
     serde_json::to_writer(&mut *lines, &response).expect("texts and numbers become JSON");
     lines.push(b'\n');
 }
@@ -254,30 +255,18 @@ pub fn request<T: Serialize>(id: Option<u64>, method: &str, params: &T) -> Strin
 /// Reads the answer to the request `id`.
 ///
 /// # Errors
-/// The line is not a response to that request, and why. Inside, the fault that the server returned.
+/// The line is not a response to that request, and why. Inside, the error that the server returned.
 pub fn response<T: DeserializeOwned>(line: &[u8], id: u64) -> Result<Result<T, RpcError>, String> {
-    /// A response whose result is not interpreted yet.
-    #[derive(Deserialize)]
-    struct Response<'a> {
-        id: Option<u64>,
-        #[serde(borrow)]
-        result: Option<&'a RawValue>,
-        error: Option<RpcError>,
+    let response: Response<&RawValue, RpcError> =
+        serde_json::from_slice(line).map_err(|e| format!("it is no answer: {e}"))?;
+    match (response.id, response.error, response.result) {
+        // The answer to a request that could not be read has no ID.
+        (None, Some(error), _) => Ok(Err(error)),
+        (other, ..) if other != Some(id) => Err(format!("it answers {other:?} and not {id}")),
+        (_, Some(error), _) => Ok(Err(error)),
+        (_, None, Some(result)) => serde_json::from_str(result.get())
+            .map(Ok)
+            .map_err(|e| format!("its result is not as it should be: {e}")),
+        (_, None, None) => Err("it has neither a result nor an error".to_owned()),
     }
-    let text = std::str::from_utf8(line).map_err(|e| format!("it is no UTF-8: {e}"))?;
-    let response: Response =
-        serde_json::from_str(text).map_err(|e| format!("it is no answer: {e}"))?;
-    if let Some(fault) = response.error {
-        // What could not be read has no id.
-        return match response.id {
-            Some(other) if other != id => Err(format!("it answers {other} and not {id}")),
-            _ => Ok(Err(fault)),
-        };
-    }
-    if response.id != Some(id) {
-        return Err(format!("it answers {:?} and not {id}", response.id));
-    }
-    let result = response.result.ok_or("it has neither a result nor an error")?;
-    let result = serde_json::from_str(result.get());
-    result.map(Ok).map_err(|e| format!("its result is not as it should be: {e}"))
 }
