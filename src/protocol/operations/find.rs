@@ -198,15 +198,11 @@ fn is_meant(seen: &[u8]) -> bool {
     has(OPERATIONS) && (has(VERSION) || kinds.any(|(name, _)| has(&format!("\"{name}\""))))
 }
 
-/// Whether a broken message ends too early, with the reply or at the end of its fence, and nothing
-/// after that place could be its end: `]}`, or a string and `}`.
+/// Whether a broken message ends too early: nothing after the error could be its end, `]}` or a string and `}`.
 fn is_cut(part: &str, error: &Error) -> bool {
     let rest = &part[part.floor_char_boundary(error_offset(error, part))..];
-    let is_in_string = error.to_string().starts_with("control character");
-    let is_at_fence = ["```", "~~~"].iter().any(|mark| rest.trim_start().starts_with(mark));
     let ends_message = |at: usize| rest[..at].trim_end().ends_with([']', '"']);
-    error.is_eof()
-        || (is_in_string || is_at_fence) && !memchr_iter(b'}', rest.as_bytes()).any(ends_message)
+    error.is_eof() || !memchr_iter(b'}', rest.as_bytes()).any(ends_message)
 }
 
 /// Says where a message that ends too early does so, and what to do.

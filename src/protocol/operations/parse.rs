@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use memchr::{memchr_iter, memchr2};
+use memchr::memchr_iter;
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, Deserializer, SeqAccess, Visitor};
 use serde_json::value::RawValue;
@@ -277,13 +277,7 @@ pub(super) fn json_problem(error: &Error, part: &str, lines: &mut Lines) -> Stri
     let to = part.ceil_char_boundary((at + CONTEXT).min(part.len()));
     let near = visible_line(&part[from..to]);
     let line = lines.line_of(&part[part.floor_char_boundary(at)..]);
-    // Words of the chat often follow what was cut off.
-    let is_cut = !error.is_eof()
-        && !message.starts_with("trailing characters")
-        && memchr2(b'}', b']', &part.as_bytes()[at..]).is_none();
-    let cut =
-        if is_cut { "; nothing after that closes it, so it may have been cut off" } else { "" };
-    format!("it cannot be read as JSON: {what} (line {line}, near `{near}`){cut}")
+    format!("it cannot be read as JSON: {what} (line {line}, near `{near}`)")
 }
 
 /// The byte of `part` at which reading stopped.
