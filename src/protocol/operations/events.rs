@@ -27,6 +27,14 @@ use crate::protocol::{
 };
 use crate::text::{is_hazard, visible_line};
 
+/// Warnings about the reply as a whole, not about the operation beside which they are kept.
+const ABOUT_REPLY: [WarningKind; 5] = [
+    WarningKind::InventedResult,
+    WarningKind::OtherDialect,
+    WarningKind::ReplyLineUnreadable,
+    WarningKind::TagsInElement,
+    WarningKind::TagsInThoughts,
+];
 /// The guide's words for a command that the policy does not list; the program's name may follow.
 pub const NOT_ALLOWED: &str = "Command not in allowed list";
 
@@ -42,7 +50,7 @@ pub fn events_of(outcome: &Outcome, now: &UtcTime) -> Vec<Event> {
     };
     let mut events = vec![report.event(&outcome.detail)];
     let (of_reply, of_operation): (Vec<_>, Vec<_>) =
-        outcome.warnings.iter().partition(|warning| is_about_reply(warning.kind));
+        outcome.warnings.iter().partition(|warning| ABOUT_REPLY.contains(&warning.kind));
     for warning in of_operation {
         // What an outbox has no room for is not the operation's.
         let is_own = warning.kind != WarningKind::Room;
@@ -149,17 +157,6 @@ fn json(value: &impl Serialize) -> String {
         }
     }
     escaped
-}
-
-/// Whether a warning is about the reply as a whole, not about the operation beside which it is kept.
-fn is_about_reply(kind: WarningKind) -> bool {
-    use WarningKind::{
-        InventedResult, OtherDialect, ReplyLineUnreadable, TagsInElement, TagsInThoughts,
-    };
-    matches!(
-        kind,
-        InventedResult | OtherDialect | ReplyLineUnreadable | TagsInElement | TagsInThoughts
-    )
 }
 
 /// Where an event has room for a warning: in its `error`, or after the reason of a failure.

@@ -31,11 +31,8 @@ pub fn steps(found: Result<Received, RefusedMessage>, ends: bool) -> Vec<Step> {
         Ok(received) => received,
         Err(RefusedMessage { line, faults, unclosed }) => {
             let mistake = if unclosed { Mistake::CutOff } else { Mistake::MessageRefused };
-            return vec![Step::refused(
-                line,
-                mistake,
-                format!("Nothing was carried out. {faults}"),
-            )];
+            let reason = format!("Nothing was carried out. {faults}");
+            return vec![Step::refused(line, mistake, reason)];
         }
     };
     if entries.is_empty() && ends {
@@ -47,41 +44,32 @@ pub fn steps(found: Result<Received, RefusedMessage>, ends: bool) -> Vec<Step> {
     }
     let last = entries.len().saturating_sub(1);
     let lower_entry = |(n, entry): (usize, ReceivedOperation)| {
-        let closes = ends && entry.asked.id.as_deref() == Some(DONE) && entry.operation.is_ok();
-        let mut step = lower_entry(entry, n >= OPERATIONS_LIMIT);
-        match step.asks {
-            Asks::Operation(Lowered::Message { text: summary }) if closes && n == last => {
-                step.asks = Asks::Operation(Lowered::Done { summary, if_ok: true });
+        let ReceivedOperation { line, kind, asked, operation } = entry;
+        let mut warnings = Vec::new();
+        let is_beyond = n >= OPERATIONS_LIMIT;
+        let mistake = if is_beyond { Mistake::TooMany } else { Mistake::OperationMalformed };
+        let lowered = operation.map_err(|faults| refusal(mistake, faults.to_string()));
+        let asks = match lowered.and_then(|operation| lower(operation, &mut warnings)) {
+            Ok(Lowered::Message { text }) if ends && asked.id.as_deref() == Some(DONE) => {
+                if n < last {
+                    let told = format!(
+                        "the id \"{DONE}\" did not end the session: only the last operation of a reply can"
+                    );
+                    warnings.push(Warning::new(WarningKind::EndNotLast, told));
+                    Asks::Operation(Lowered::Message { text })
+                } else {
+                    Asks::Operation(Lowered::Done { summary: text, if_ok: true })
+                }
             }
-            Asks::Operation(Lowered::Message { .. }) if closes => step.warnings.push(Warning::new(
-                WarningKind::EndNotLast,
-                format!("the id \"{DONE}\" did not end the session: only the last operation of a reply can"),
-            )),
-            _ => {}
-        }
-        step
+            Ok(operation) => Asks::Operation(operation),
+            Err(invalid) => Asks::Invalid(Invalid { kind: kind.unwrap_or(Kind::Reply), ..invalid }),
+        };
+        Step { asked: Some(asked), warnings, ..Step::new(line, asks) }
     };
     entries.into_iter().enumerate().map(lower_entry).collect()
 }
 
-fn lower_entry(
-    ReceivedOperation { line, kind, asked, operation }: ReceivedOperation,
-    is_beyond: bool,
-) -> Step {
-    let mut warnings = Vec::new();
-    let refuse_malformed = |faults: SchemaFaults| {
-        let mistake = if is_beyond { Mistake::TooMany } else { Mistake::OperationMalformed };
-        refusal(mistake, faults.to_string())
-    };
-    let lowered = operation.map_err(refuse_malformed).and_then(|it| lower(it, &mut warnings));
-    let asks = match lowered {
-        Ok(operation) => Asks::Operation(operation),
-        Err(invalid) => Asks::Invalid(Invalid { kind: kind.unwrap_or(Kind::Reply), ..invalid }),
-    };
-    Step { asked: Some(asked), warnings, ..Step::new(line, asks) }
-}
-
-/// Why a valid operation cannot be carried out; its kind is set by [`lower_entry`].
+/// Why a valid operation cannot be carried out; its kind is set by [`steps`].
 fn refusal(mistake: Mistake, reason: impl Into<String>) -> Invalid {
     Invalid { kind: Kind::Reply, mistake, rejected: false, reason: reason.into() }
 }
