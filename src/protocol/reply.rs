@@ -218,7 +218,7 @@ thread_local! {
     static PARSED: Cell<usize> = const { Cell::new(0) };
 }
 
-/// How often this thread has parsed a [`ParsedReply`], which reads every byte of it.
+/// How often this thread has parsed a [`ParsedReply`], for tests: it reads every byte.
 pub fn parsed() -> usize {
     PARSED.get()
 }
@@ -260,26 +260,26 @@ impl ParsedReply {
 
     /// Reads it, as [`read`] does.
     pub fn read(&mut self, dialect: Dialect) -> Reply {
-        self.blocks();
-        let blocks = self.blocks.take().map_or_else(|| tags::blocks(&self.text), |parsed| *parsed);
-        read_blocks(&self.text, blocks, dialect, true)
+        self.read_in(dialect, None)
     }
 
     /// Reads it. In tags, an absolute path in the workspace, whose real path is given, is used as the relative path.
     pub fn read_in(&mut self, dialect: Dialect, workspace: Option<&Path>) -> Reply {
         let names = |path: &&str| memmem::find(self.text.as_bytes(), path.as_bytes()).is_some();
         let workspace = workspace.and_then(Path::to_str).filter(names);
-        let Some(workspace) = workspace else { return self.read(dialect) };
-        // The blocks that were parsed before do not know it.
-        PARSED.set(PARSED.get() + 1);
-        read_blocks(&self.text, tags::blocks_in(&self.text, Some(workspace)), dialect, true)
+        // Blocks that were parsed before do not know the workspace.
+        let parsed = self.blocks.take().filter(|_| workspace.is_none());
+        let blocks = parsed.unwrap_or_else(|| self.parse(workspace));
+        read_blocks(&self.text, *blocks, dialect, true)
     }
 
     fn blocks(&self) -> &Blocks {
-        self.blocks.get_or_init(|| {
-            PARSED.set(PARSED.get() + 1);
-            Box::new(tags::blocks(&self.text))
-        })
+        self.blocks.get_or_init(|| self.parse(None))
+    }
+
+    fn parse(&self, workspace: Option<&str>) -> Box<Blocks> {
+        PARSED.set(PARSED.get() + 1);
+        Box::new(tags::blocks_in(&self.text, workspace))
     }
 }
 

@@ -3,7 +3,7 @@
 //!
 //! What such lines look like is in `data/elision.toml`.
 
-use std::cell::OnceCell;
+use std::cell::{LazyCell, OnceCell};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::LazyLock;
 
@@ -77,19 +77,17 @@ fn first_missing<'a>(
     file: &[u8],
     path: &RelPath,
 ) -> Option<(usize, usize, &'a str)> {
-    let lines = OnceCell::new();
-    let collect = || file.split(|b| *b == b'\n').map(<[u8]>::trim_ascii).collect();
-    let is_in_file = |line: &str| {
-        let lines: &HashSet<&[u8]> = lines.get_or_init(collect);
-        lines.contains(line.as_bytes())
-    };
+    let lines = LazyCell::new(|| {
+        file.split(|b| *b == b'\n').map(<[u8]>::trim_ascii).collect::<HashSet<_>>()
+    });
     let extension = path.name().rsplit_once('.').map_or("", |(_, end)| end).to_ascii_lowercase();
     texts.into_iter().enumerate().find_map(|(n, (new, replaced))| {
         candidates(new).next()?;
         let (extension, loss) = (Some(extension.clone()), Loss::of(new, replaced));
         let detector = Detector::new(new, FileKind::of(path), extension, loss);
-        let (start, line) = candidates(new)
-            .find(|(start, line)| detector.is_elision(*start, line) && !is_in_file(line.trim()))?;
+        let (start, line) = candidates(new).find(|(start, line)| {
+            detector.is_elision(*start, line) && !lines.contains(line.trim().as_bytes())
+        })?;
         Some((n, line_number(new.as_bytes(), start), line.trim()))
     })
 }

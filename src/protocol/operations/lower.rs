@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::{
     Encoding, FileEdit, OPERATION_TYPES, OPERATIONS_LIMIT, Operation, Received, ReceivedOperation,
-    RefusedMessage, SchemaFaults,
+    RefusedMessage,
 };
 use crate::protocol::{
     Asked, Asks, Change, Content, Existing, Invalid, Kind, Mistake, Operation as Lowered,
