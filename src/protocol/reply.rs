@@ -42,7 +42,7 @@ pub struct Address {
 }
 
 /// The error for a reply with nothing of either dialect, in a session of operations.
-const NO_MESSAGE: &str = r#"The reply holds no operations message, so nothing was done. Correct form, as one JSON object: {"protocolVersion": "1.0", "operations": [{"type": "shell", "command": "ls"}]}; to end the session: {"protocolVersion": "1.0", "operations": [{"type": "message", "id": "done", "content": "a summary"}]}"#;
+const NO_MESSAGE: &str = r#"The reply contains no operations message, so nothing was done. Correct form, as one JSON object: {"protocolVersion": "1.0", "operations": [{"type": "shell", "command": "ls"}]}; to end the session: {"protocolVersion": "1.0", "operations": [{"type": "message", "id": "done", "content": "a summary"}]}"#;
 
 /// Reads a reply, in whichever dialect it is (tag protocol, "Inbox Format"; agent-spaces-protocol, "Operations
 /// Message"). `dialect` is the session's, which decides how results are kept: when files are read, whether streams are
@@ -105,7 +105,7 @@ fn read_blocks(text: &str, blocks: Blocks, dialect: Dialect, ends: bool) -> Repl
             steps.iter_mut().take(1).for_each(|first| first.warnings.append(&mut notes));
             if let (Some(block), Some(last)) = (in_tags.first(), steps.last_mut()) {
                 last.warnings.push(other(format!(
-                    "the tags from line {} on were ignored: a reply holds either an operations message or tags",
+                    "the tags from line {} on were ignored: a reply contains either an operations message or tags",
                     block.line
                 )));
             }
@@ -114,7 +114,7 @@ fn read_blocks(text: &str, blocks: Blocks, dialect: Dialect, ends: bool) -> Repl
         found => {
             if let (Some(_), Some(last)) = (found, in_tags.last_mut()) {
                 last.warnings.push(other(format!(
-                    "the operations message on line {line} was not carried out: a reply holds either tags or an operations message"
+                    "the operations message on line {line} was not carried out: a reply contains either tags or an operations message"
                 )));
             }
             let dialect = (!in_tags.is_empty()).then_some(Dialect::Tags);
@@ -169,7 +169,7 @@ fn outside<'a>(text: &'a str, blocks: &Blocks) -> Option<Cow<'a, str>> {
     Some(outside.into())
 }
 
-/// Has the results of a step kept as the dialect tells them.
+/// Makes a step keep its results in the way in which the dialect reports them.
 fn keep(step: &mut Step, dialect: Dialect) {
     match (dialect, &mut step.asks) {
         (Dialect::Operations, Asks::Operation(operation)) => {
@@ -188,7 +188,7 @@ fn keep(step: &mut Step, dialect: Dialect) {
                 Asked { id: None, about }
             });
         }
-        // What was refused as a whole is told apart by having been asked as nothing.
+        // A reply that was refused as a whole repeats nothing.
         (Dialect::Operations, Asks::Invalid(invalid)) if invalid.kind == Kind::Reply => {}
         (Dialect::Operations, Asks::Invalid(_)) => {
             step.asked.get_or_insert_default();
@@ -207,7 +207,7 @@ fn keep(step: &mut Step, dialect: Dialect) {
                 }
                 Asks::Operation(Operation::Run(run)) => run.streams = Streams::Together,
                 Asks::Operation(_) => {}
-                // Results stand on one line there.
+                // There, each result is one line.
                 Asks::Invalid(invalid) => invalid.reason = invalid.reason.replace('\n', "; "),
             }
         }

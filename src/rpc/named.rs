@@ -186,7 +186,7 @@ mod tests {
     fn what_no_path_can_be_is_told_with_it() {
         let root = Path::new("/");
         let told = |path: &str| named(root, path).unwrap_err().message;
-        assert_eq!(told("a\0b"), "Path holds the character U+0000: 'a␀b'");
+        assert_eq!(told("a\0b"), "Path contains the character U+0000: 'a␀b'");
         assert!(told("a\\b").ends_with("'a\\b'"));
         let long = "x".repeat(256);
         assert!(told(&format!("/{long}")).contains(&long));

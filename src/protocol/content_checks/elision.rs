@@ -1,4 +1,4 @@
-//! Finds lines that stand for others which a text leaves out (`// ... rest unchanged ...`), and placeholders of
+//! Finds lines that stand for lines that a text leaves out (`// ... rest unchanged ...`), and placeholders of
 //! secrets that were not shown (`[withheld: AWS key]`). Pure.
 //!
 //! What such lines look like is in `data/elision.toml`.

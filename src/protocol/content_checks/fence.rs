@@ -25,9 +25,7 @@ pub(in crate::protocol) fn strip<'a>(
 
 /// A text without the fence around all of it.
 pub(in crate::protocol) fn inside(text: &str) -> &str {
-    let found = around(text.trim_end());
-    let is_clear = |(fence, inner): &(&str, &str)| !inner.lines().any(|line| closes(fence, line));
-    found.filter(is_clear).map_or(text, |(_, inner)| inner)
+    strip(text.trim_end(), "", &mut Vec::new()).ok().flatten().unwrap_or(text)
 }
 
 /// Refuses a fence around all of the text `of` that replaces a part of a file of code: in a comment it may be

@@ -9,7 +9,7 @@
 //!   value is invalid params (-32602), and so is a missing parameter. Unknown ones are ignored.
 //! - *JSON that cannot be represented* (nested too deep, 1e400, half a surrogate pair, millions of
 //!   values) is invalid params (-32602) inside `params`, otherwise an invalid request (-32600), with
-//!   the ID if there is one. Only what is no JSON, or no UTF-8, is a parse error.
+//!   the ID if there is one. Only text that is not JSON, or not UTF-8, is a parse error.
 //! - *A list of requests* (a batch of JSON-RPC 2.0) is an invalid request.
 //! - *`error.data`* is never sent.
 
@@ -98,7 +98,7 @@ pub struct Request {
     pub params: Result<Value, RpcError>,
 }
 
-/// The response to a line that is no request.
+/// The response to a line that is not a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidRequest {
     /// The ID of the line, if it has one.
@@ -129,7 +129,7 @@ pub fn is_blank(line: &[u8]) -> bool {
 pub fn connects_to(line: &[u8]) -> Option<u32> {
     let line = std::str::from_utf8(line).ok()?.trim_ascii_end();
     let port = line.strip_prefix("CONNECT ")?;
-    // No sign: that is no port.
+    // A port has no sign.
     port.bytes().all(|b| b.is_ascii_digit()).then(|| port.parse().ok())?
 }
 
@@ -151,7 +151,7 @@ pub fn read(line: &[u8]) -> Result<Request, InvalidRequest> {
         id,
         fault: RpcError::new(RpcError::REQUEST, format!("invalid request: {problem}")),
     };
-    let text = std::str::from_utf8(line).map_err(|e| unparsable(format!("no UTF-8 ({e})")))?;
+    let text = std::str::from_utf8(line).map_err(|e| unparsable(format!("not UTF-8 ({e})")))?;
     // Skips the values, so that one that cannot be represented does not hide the others. The last of equal keys counts.
     let fields = serde_json::from_str::<BTreeMap<String, &RawValue>>(text).map_err(|_| {
         if let Err(error) = serde_json::from_str::<IgnoredAny>(text) {
@@ -196,7 +196,7 @@ fn not_representable(error: &serde_json::Error) -> String {
     let problem = error.to_string();
     // It is JSON, so nothing else can be wrong with an escape.
     if problem.contains("hex escape") {
-        return format!("half of a surrogate pair, which is no text ({problem})");
+        return format!("half of a surrogate pair, which is not text ({problem})");
     }
     problem
 }
