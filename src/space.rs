@@ -54,8 +54,7 @@ use crate::watch::Stop;
 /// let message = parse_operations_message(
 ///     r#"{"protocolVersion": "1.0", "operations": [
 ///         {"type": "shell", "id": "cleanup-1", "command": "rm -rf temp/*"},
-///         {"type": "message", "content": "Done"}
-///     ]}"#,
+///         {"type": "message", "content": "Done"}]}"#,
 /// )?;
 /// let run = space.run(&message)?;
 /// assert_eq!(run.status, Status::AwaitingApproval);

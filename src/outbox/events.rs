@@ -8,8 +8,8 @@ use super::contents::{print_lines, rest_of_line};
 use super::results::Limits;
 use crate::clock::Timestamp;
 use crate::protocol::operations::{
-    self, Encoding, ErrorCategory, Event, EventType, EventsMessage, Status, UtcTime,
-    approval_required, events_of, status_of, user_message,
+    self, Encoding, ErrorCategory, Event, EventsMessage, Status, UtcTime, approval_required,
+    events_of, status_of, user_message,
 };
 use crate::protocol::{Detail, Failure, FileVersion, Outcome, Warning, WarningKind};
 use crate::session::Session;
@@ -72,7 +72,6 @@ fn message(session: &Session, outcomes: &[Outcome], limits: &Limits) -> EventsMe
             "the events of more operations are left out for room: {ok} succeeded, {failed} failed"
         );
         events.push(Event {
-            event_type: EventType::Error,
             timestamp: now.clone(),
             category: Some(ErrorCategory::Execution),
             message: Some(message),

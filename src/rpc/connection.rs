@@ -10,9 +10,7 @@ use super::desk::{Answers, Desk, Way, may_wait, quick};
 use super::line::{Line, Lines};
 use super::queue::Queue;
 use super::{Given, Service};
-use crate::protocol::jsonrpc::{
-    self, LINE_LIMIT, Method, RpcError, connected, connects_to, is_blank,
-};
+use crate::protocol::jsonrpc::{self, LINE_LIMIT, Method, RpcError, connected, connects_to};
 
 /// An interrupt that overtakes is no longer, in bytes: nobody looks through long lines twice. A
 /// longer one comes in its order.
@@ -43,7 +41,7 @@ pub(super) fn read(
             Ok(Some(line)) => {
                 // Whoever carries it out looks for CONNECT in the first line, whatever that is.
                 if let (false, Line::Whole(line)) = (first, &line) {
-                    if is_blank(line) {
+                    if jsonrpc::is_blank(line) {
                         continue;
                     }
                     if let Some(key) = interrupts(line) {
@@ -139,7 +137,7 @@ pub(super) fn work(
                 Some((refusal(None, &RpcError::new(RpcError::REQUEST, told)).into_bytes(), None))
             }
             (None, Line::Answers(answers)) => Some((answers, None)),
-            (None, Line::Whole(line)) if is_blank(&line) => None,
+            (None, Line::Whole(line)) if jsonrpc::is_blank(&line) => None,
             (None, Line::Whole(line)) => {
                 let answered = answer(line, service, within, &queue.budgets.answers);
                 // It may take long until somebody reads that.

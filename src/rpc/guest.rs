@@ -167,9 +167,7 @@ impl Served {
         if let Some(begun) = &held.begun
             && (begun.operation != digest || begun.key != *key)
         {
-            return Err(RpcError::params(format!(
-                "the key '{key}' was used for another operation"
-            )));
+            return Err(RpcError::params(format!("the key '{key}' is of another operation")));
         }
         loop {
             match self.found(key, &mut held)? {

@@ -144,9 +144,7 @@ pub(super) fn check(name: Option<&str>) -> Result<(), RpcError> {
     if name.is_none_or(is_key) {
         return Ok(());
     }
-    Err(RpcError::params(
-        "a session must be named by 1 to 64 letters (a-z, A-Z), digits and hyphens",
-    ))
+    Err(RpcError::params("a session is named by 1 to 64 letters (a-z, A-Z), digits and hyphens"))
 }
 
 fn make_folder(folder: &Path) -> io::Result<()> {

@@ -13,8 +13,7 @@ use crate::client::{Client, Gone};
 use crate::config::Way;
 use crate::error::{Error, Result};
 use crate::protocol::jsonrpc::{
-    About, AboutParams, FindParams, FindResult, Key, Pong, RpcError, State, StepParams, VERSION,
-    Written,
+    self, About, AboutParams, FindParams, FindResult, Key, RpcError, State, StepParams, VERSION,
 };
 
 /// So long a guest is tried for that was there a moment ago: what it was doing may have to end first.
@@ -84,7 +83,7 @@ impl Guest {
         };
         for key in self.over.take() {
             // One that does not know the method, or does not want to, is not asked again.
-            let answer = client.call::<Written>("leave", &Key { key }, LEAVE);
+            let answer = client.call::<jsonrpc::Written>("leave", &Key { key }, LEAVE);
             if answer.is_err() {
                 // What it still has to say is nobody's answer.
                 link.take();
@@ -183,7 +182,7 @@ impl Guest {
 
     /// Makes sure that there is a connection, and somebody who answers.
     pub(super) fn meet(&self) -> Result<()> {
-        self.exchange::<Pong>("ping", &serde_json::json!({}), HELLO).map(drop)
+        self.exchange::<jsonrpc::Pong>("ping", &serde_json::json!({}), HELLO).map(drop)
     }
 
     /// Asks for what must not be asked for twice. Tells with the error whether it may have been done.
@@ -235,7 +234,7 @@ impl Guest {
             // Said again: the first may overtake what it is to end.
             let tell = self.is_interrupted() && told.is_none_or(|told| told.elapsed() >= AGAIN);
             told = if tell { Some(Instant::now()) } else { told };
-            tell.then(|| crate::protocol::jsonrpc::request(None, "interrupt", &key))
+            tell.then(|| jsonrpc::request(None, "interrupt", &key))
         })
     }
 
