@@ -235,12 +235,13 @@ pub enum Streams {
 }
 
 /// The content of a file, written to the journal as a text or as `{"base64": "…"}`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
 pub enum Content {
     /// A text as it was sent.
     Text(String),
     /// Bytes that were sent as Base64.
-    Bytes(Vec<u8>),
+    Bytes(#[serde(with = "as_base64")] Vec<u8>),
 }
 
 impl Content {
@@ -278,34 +279,22 @@ impl From<&str> for Content {
     }
 }
 
-#[derive(Serialize, Deserialize)]
-#[serde(untagged)]
-enum Kept<'a> {
-    Text(Cow<'a, str>),
-    Encoded { base64: String },
-}
+/// Bytes as `{"base64": "…"}`.
+mod as_base64 {
+    use super::{Deserialize, Deserializer, Encoding, Serialize, Serializer, de};
 
-impl Serialize for Content {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Text(text) => Kept::Text(Cow::Borrowed(text)),
-            Self::Bytes(bytes) => {
-                Kept::Encoded { base64: Encoding::Base64.encode(bytes).unwrap_or_default() }
-            }
-        }
-        .serialize(serializer)
+    #[derive(Serialize, Deserialize)]
+    struct Encoded {
+        base64: String,
     }
-}
 
-impl<'de> Deserialize<'de> for Content {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(match Kept::deserialize(deserializer)? {
-            Kept::Text(text) => Self::Text(text.into_owned()),
-            Kept::Encoded { base64 } => {
-                let bytes = Encoding::Base64.decode(&base64).map_err(de::Error::custom)?;
-                Self::Bytes(bytes.into_owned())
-            }
-        })
+    pub(super) fn serialize<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
+        Encoded { base64: Encoding::Base64.encode(bytes).unwrap_or_default() }.serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
+        let Encoded { base64 } = Encoded::deserialize(from)?;
+        Ok(Encoding::Base64.decode(&base64).map_err(de::Error::custom)?.into_owned())
     }
 }
 

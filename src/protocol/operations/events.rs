@@ -17,7 +17,6 @@
 use std::time::Duration;
 
 use serde::Serialize;
-use serde_json::Map;
 
 use super::lower::type_name;
 use super::{ErrorCategory, Event, EventType, EventsMessage, Status, UtcTime};
@@ -85,21 +84,15 @@ pub fn status_of(outcomes: &[Outcome]) -> Status {
 /// Reports that the user has to approve an operation ("Approval Flow"); `id` is its own or a
 /// generated one.
 pub fn approval_required(step: &Step, id: &str, reason: &str, policy: &str, at: UtcTime) -> Event {
-    let subject = |lowered: &str| match &step.asked {
-        Some(asked) if !asked.about.is_empty() => asked.about.clone(),
-        _ => lowered.to_owned(),
+    let subject = match &step.asks {
+        Asks::Operation(Operation::Run(run)) => Some(("command", &*run.command)),
+        Asks::Operation(operation) => operation.path().map(|path| ("path", path.as_str())),
+        Asks::Invalid(_) => None,
     };
-    let mut details = Map::from_iter([("policy".to_owned(), policy.into())]);
-    match &step.asks {
-        Asks::Operation(Operation::Run(run)) => {
-            details.insert("command".to_owned(), subject(&run.command).into());
-        }
-        Asks::Operation(operation) => {
-            let path = operation.path().map(|path| subject(path.as_str()).into());
-            details.extend(path.map(|path| ("path".to_owned(), path)));
-        }
-        Asks::Invalid(_) => {}
-    }
+    let sent = step.asked.as_ref().map(|asked| &*asked.about).filter(|about| !about.is_empty());
+    let subject = subject.map(|(key, lowered)| (key, sent.unwrap_or(lowered)));
+    let details = subject.into_iter().chain([("policy", policy)]);
+    let details = details.map(|(key, text)| (key.to_owned(), text.into())).collect();
     Event {
         event_type: EventType::ApprovalRequired,
         operation_id: Some(id.to_owned()),

@@ -87,14 +87,12 @@ impl SchemaFaults {
 
     /// Returns the value of a part, or adds its faults.
     pub(super) fn keep<T>(&mut self, part: Result<T, Self>) -> Option<T> {
-        let part = match part {
-            Ok(value) => return Some(value),
-            Err(part) => part,
-        };
-        let room = FAULT_LIMIT - self.kept.len();
-        self.more += part.more + part.kept.len().saturating_sub(room);
-        self.kept.extend(part.kept.into_iter().take(room));
-        None
+        part.map_err(|part| {
+            let room = FAULT_LIMIT - self.kept.len();
+            self.more += part.more + part.kept.len().saturating_sub(room);
+            self.kept.extend(part.kept.into_iter().take(room));
+        })
+        .ok()
     }
 
     /// The only fault of something.
