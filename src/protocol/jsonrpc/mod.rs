@@ -180,11 +180,11 @@ pub fn read(line: &[u8]) -> Result<Request, InvalidRequest> {
         let list = bounded::from_str(&format!("[{}]", raw.get()));
         list.map(|mut list| list[0].take()).map_err(|error| not_representable(&error))
     };
-    let params = fields.get("params").map_or(Ok(Value::Null), value_of).map_err(RpcError::params);
+    // One after the other, as each may take much memory.
     let mut others = fields.iter().filter(|(key, _)| *key != "params");
-    if params.is_ok()
-        && let Some(problem) = others.find_map(|(_, raw)| value_of(raw).err())
-    {
+    let problem = others.find_map(|(_, raw)| value_of(raw).err());
+    let params = fields.get("params").map_or(Ok(Value::Null), value_of).map_err(RpcError::params);
+    if let (Ok(_), Some(problem)) = (&params, problem) {
         return Err(invalid(id, &problem));
     }
     let params = params.map(|params| if params.is_null() { json!({}) } else { params });
