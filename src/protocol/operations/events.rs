@@ -282,11 +282,14 @@ impl Report<'_> {
     }
 
     fn shell(&self, command: &str) -> Event {
-        let mut command = self.subject.unwrap_or(command).to_owned();
-        // What is reported like a command is named like the tag that asks for it.
-        if matches!(self.kind, Kind::List | Kind::Search | Kind::Move) {
-            command = format!("{} {command}", tags::name(self.kind)).trim_end().to_owned();
-        }
+        let command = self.subject.unwrap_or(command);
+        let command = match self.kind {
+            // What is reported like a command is named like the tag that asks for it.
+            Kind::List | Kind::Search | Kind::Move => {
+                format!("{} {command}", tags::name(self.kind)).trim_end().to_owned()
+            }
+            _ => command.to_owned(),
+        };
         Event { command: Some(command), success: Some(true), ..self.about(EventType::Shell) }
     }
 
