@@ -218,38 +218,41 @@ struct Response<T, E> {
     error: Option<E>,
 }
 
+/// Appends a value as a line of JSON.
+fn write_line(lines: &mut Vec<u8>, value: &impl Serialize) {
+    serde_json::to_writer(&mut *lines, value).expect("texts and numbers become JSON");
+    lines.push(b'\n');
+}
+
 /// Returns the line that answers a request, with its end.
-///
-/// # Panics
-/// Never: every result can be written as JSON.
 pub fn answer<T: Serialize>(id: Option<u64>, result: Result<&T, &RpcError>) -> String {
     let mut line = Vec::new();
     answer_after(&mut line, id, result);
-    String::from_utf8(line).expect("JSON is UTF-8")
+    String::from_utf8(line).unwrap_or_default()
 }
 
 /// Appends the line that answers a request, with its end.
-///
-/// # Panics
-/// Never: every result can be written as JSON.
 pub fn answer_after<T: Serialize>(
     lines: &mut Vec<u8>,
     id: Option<u64>,
     result: Result<&T, &RpcError>,
 ) {
-    let response = Response { id, result: result.ok(), error: result.err() };
-    serde_json::to_writer(&mut *lines, &response).expect("texts and numbers become JSON");
-    lines.push(b'\n');
+    write_line(lines, &Response { id, result: result.ok(), error: result.err() });
 }
 
 /// Returns the line of a request, with its end; without an ID it is a notification.
-///
-/// # Panics
-/// Never: all parameters can be written as JSON.
 pub fn request<T: Serialize>(id: Option<u64>, method: &str, params: &T) -> String {
-    let id = id.map(|id| format!("\"id\":{id},")).unwrap_or_default();
-    let params = serde_json::to_string(params).expect("texts and numbers become JSON");
-    format!("{{\"jsonrpc\":\"2.0\",{id}\"method\":{},\"params\":{params}}}\n", json!(method))
+    #[derive(Serialize)]
+    #[serde(tag = "jsonrpc", rename = "2.0")]
+    struct Sent<'a, T> {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        id: Option<u64>,
+        method: &'a str,
+        params: &'a T,
+    }
+    let mut line = Vec::new();
+    write_line(&mut line, &Sent { id, method, params });
+    String::from_utf8(line).unwrap_or_default()
 }
 
 /// Reads the answer to the request `id`.
