@@ -188,17 +188,16 @@ fn lower_path(text: &str, warnings: &mut Vec<Warning>) -> Result<RelPath, Invali
 
 /// Lowers a working directory; None is the workspace, which has no name among paths.
 fn lower_cwd(text: &str) -> Result<Option<RelPath>, PathFault> {
-    let mut rest = text;
-    while let Some(shorter) = ["/", "\\", "/.", "\\."].iter().find_map(|end| rest.strip_suffix(end))
+    let mut folder = text;
+    while let Some(shorter) =
+        ["/", "\\", "/.", "\\."].iter().find_map(|end| folder.strip_suffix(end))
     {
-        rest = shorter;
+        folder = shorter;
     }
-    match rest {
-        "." => Ok(None),
-        "" if text.is_empty() => Ok(None),
-        "" => RelPath::parse(text).map(Some),
-        folder => RelPath::parse(folder).map(Some),
+    if text.is_empty() || folder == "." {
+        return Ok(None);
     }
+    RelPath::parse(if folder.is_empty() { text } else { folder }).map(Some)
 }
 
 /// The type by which an operation of that kind is reported. The protocol has no events for lists,

@@ -126,17 +126,13 @@ impl std::error::Error for SchemaFaults {}
 /// too. Whether it names a file is known when the operation is tried: the empty path and `C:\x` pass here
 /// and are refused there (see [`RelPath`](crate::protocol::RelPath)).
 pub(super) fn path_problem(path: &str) -> Option<&'static str> {
-    if path.starts_with('/') {
-        Some("the path is absolute")
-    } else if path.contains("..") {
-        Some("the path contains `..`")
-    } else if path.contains('\0') {
-        Some("the path contains a null character")
-    } else if excess(path, PATH_LIMIT).is_some() {
-        Some("the path is longer than 255 characters")
-    } else {
-        None
-    }
+    let problems = [
+        (path.starts_with('/'), "the path is absolute"),
+        (path.contains(".."), "the path contains `..`"),
+        (path.contains('\0'), "the path contains a null character"),
+        (excess(path, PATH_LIMIT).is_some(), "the path is longer than 255 characters"),
+    ];
+    problems.into_iter().find_map(|(applies, problem)| applies.then_some(problem))
 }
 
 /// By how many UTF-16 units, which is what JavaScript counts, a text is longer than `limit`.
