@@ -37,7 +37,7 @@ use crate::watch::Stop;
 /// )?;
 /// let run = space.run(&message)?;
 /// assert_eq!(run.status, Status::Completed);
-/// let succeeded: Vec<_> = run.events.iter().map(|event| event.success()).collect();
+/// let succeeded: Vec<_> = run.events.iter().map(|event| event.success).collect();
 /// assert_eq!(succeeded, [Some(true), Some(true), Some(true), Some(false)]);
 /// assert_eq!(std::fs::read_to_string(folder.path().join("workspace/src/a.txt"))?, "two\n");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -47,15 +47,14 @@ use crate::watch::Stop;
 ///
 /// ```
 /// use deaddrop::Space;
-/// use deaddrop::protocol::operations::{Decision, Event, Status, parse_operations_message};
+/// use deaddrop::protocol::operations::{Decision, EventType, Status, parse_operations_message};
 ///
 /// let folder = tempfile::tempdir()?;
 /// let mut space = Space::open(folder.path(), "deaddrop".as_ref())?.with_policy("permissive")?;
 /// let message = parse_operations_message(
 ///     r#"{"protocolVersion": "1.0", "operations": [
 ///         {"type": "shell", "id": "cleanup-1", "command": "rm -rf temp/*"},
-///         {"type": "message", "content": "Done"}
-///     ]}"#,
+///         {"type": "message", "content": "Done"}]}"#,
 /// )?;
 /// let run = space.run(&message)?;
 /// assert_eq!(run.status, Status::AwaitingApproval);
@@ -63,7 +62,8 @@ use crate::watch::Stop;
 /// space.decide(&run.run_id, "cleanup-1", Decision::Denied, Some("not today"))?;
 /// let run = space.resume(&run.run_id)?;
 /// assert_eq!(run.status, Status::Completed);
-/// assert!(matches!(&run.events[..], [Event::PolicyDenied(_), Event::Message(_)]));
+/// let types: Vec<_> = run.events.iter().map(|event| event.event_type).collect();
+/// assert_eq!(types, [EventType::PolicyDenied, EventType::Message]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Space {

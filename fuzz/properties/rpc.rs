@@ -1,7 +1,7 @@
 //! What holds of any bytes that are read as a line of JSON-RPC.
 
 use deaddrop::protocol::jsonrpc::{
-    Fault, Method, Pong, answer, connects_to, is_blank, quick, read, response,
+    Method, Pong, RpcError, answer, connects_to, is_blank, quick, read, response,
 };
 use serde_json::Value;
 
@@ -31,7 +31,7 @@ pub(crate) fn hold(line: &[u8]) {
         Ok(_) if id.is_some() => assert_eq!(told, Ok(Ok(Pong { pong: true }))),
         Ok(_) => {}
         Err(fault) => {
-            assert!((Fault::PARSE..=Fault::OTHER).contains(&fault.code), "{fault}");
+            assert!((RpcError::PARSE..=RpcError::OTHER).contains(&fault.code), "{fault}");
             assert_eq!(told, Ok(Err(fault)));
         }
     }

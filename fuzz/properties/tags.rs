@@ -25,7 +25,7 @@ fn in_order(text: &str, reply: &Reply) {
     let in_tags = reply.dialect != Some(Dialect::Operations);
     // A tag may stand behind the end of thoughts on its line.
     let may_share = |step: &Step| match &step.asks {
-        Asks::Invalid(invalid) => !in_tags || invalid.sort == Mistake::ThoughtsUnopened,
+        Asks::Invalid(invalid) => !in_tags || invalid.mistake == Mistake::ThoughtsUnopened,
         Asks::Operation(_) => !in_tags,
     };
     assert!(steps.is_sorted_by(|a, b| a.line < b.line || may_share(a) && a.line == b.line));
@@ -63,7 +63,7 @@ fn operations(reply: Reply) -> Vec<Operation> {
 fn is_printed(reply: &Reply) {
     let changed = |step: &Step| {
         let changes = [WarningKind::FenceTakenOff, WarningKind::NumbersTakenOff];
-        step.warnings.iter().any(|warning| changes.contains(&warning.sort))
+        step.warnings.iter().any(|warning| changes.contains(&warning.kind))
     };
     let mut kept = reply.clone();
     kept.steps.retain(|step| !changed(step));

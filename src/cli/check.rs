@@ -216,7 +216,7 @@ impl Looked {
     fn warnings(&self) -> impl Iterator<Item = WarningKind> {
         self.outcomes.iter().flat_map(|outcome| {
             let is_ineffective = matches!(outcome.detail, Detail::Ineffective { .. });
-            let sorts = outcome.warnings.iter().map(|warning| warning.sort);
+            let sorts = outcome.warnings.iter().map(|warning| warning.kind);
             sorts.chain(is_ineffective.then_some(WarningKind::Done))
         })
     }

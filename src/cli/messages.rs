@@ -16,7 +16,7 @@ use super::talk::{self, Talk};
 use crate::error::Result;
 use crate::inbox;
 use crate::protocol::operations::{
-    self, Fault, Schema, parse_events_message, parse_operations_message,
+    self, Schema, SchemaFault, parse_events_message, parse_operations_message,
 };
 use crate::text::count;
 
@@ -90,7 +90,7 @@ struct Verdict {
     message: Message,
     /// How many operations or events there are in a valid one.
     entries: usize,
-    faults: Vec<Fault>,
+    faults: Vec<SchemaFault>,
     /// How many faults there are beside these.
     more: usize,
 }
@@ -131,7 +131,7 @@ impl Verdict {
         match read {
             Ok(entries) => Self { message, entries, faults: Vec::new(), more: 0 },
             Err(found) => {
-                let told: Vec<Fault> = found.iter().cloned().collect();
+                let told: Vec<SchemaFault> = found.iter().cloned().collect();
                 let more = found.count() - told.len();
                 match wrapped(text) {
                     Some(fault) => Self { message, entries: 0, faults: vec![fault], more: 0 },
@@ -144,7 +144,7 @@ impl Verdict {
     /// On what cannot be read as text at all.
     fn unreadable(why: &str) -> Self {
         let form = format!("a message as UTF-8 text, of at most {} bytes", inbox::SIZE_LIMIT);
-        let fault = Fault { path: "$".to_owned(), problem: why.to_owned(), form };
+        let fault = SchemaFault { path: "$".to_owned(), problem: why.to_owned(), form };
         Self { message: Message::Operations, entries: 0, faults: vec![fault], more: 0 }
     }
 
@@ -164,7 +164,7 @@ impl Verdict {
     }
 
     fn json(&self) -> Value {
-        let fault = |fault: &Fault| json!({ "path": fault.path, "problem": fault.problem, "form": fault.form });
+        let fault = |fault: &SchemaFault| json!({ "path": fault.path, "problem": fault.problem, "form": fault.form });
         let mut value = json!({
             "valid": self.is_valid(),
             "kind": self.message.name(),
@@ -179,7 +179,7 @@ impl Verdict {
 
 /// The fault of a text that is not a message but holds one, as a reply does: what is wrong then is
 /// what stands around it, which the error of the JSON reader does not say.
-fn wrapped(text: &str) -> Option<Fault> {
+fn wrapped(text: &str) -> Option<SchemaFault> {
     if serde_json::from_str::<IgnoredAny>(text).is_ok() {
         return None;
     }
@@ -189,7 +189,7 @@ fn wrapped(text: &str) -> Option<Fault> {
         Err(refused) if refused.faults.iter().any(|fault| fault.path == "$") => return None,
         Err(refused) => refused.line,
     };
-    Some(Fault {
+    Some(SchemaFault {
         path: "$".to_owned(),
         problem: format!(
             "a message begins on line {line}, but there is other text around it, such as prose or a code fence"

@@ -147,8 +147,8 @@ fn tell(context: &Context, run: &Session) -> ExitCode {
 /// A message that is no text is refused as one that is no message.
 fn unreadable(name: &str, why: &str) -> Step {
     let reason = format!("Nothing was carried out: {name}: {why}");
-    let (kind, sort) = (Kind::Reply, Mistake::NoText);
-    let invalid = Invalid { kind, sort, rejected: false, reason };
+    let (kind, mistake) = (Kind::Reply, Mistake::NoText);
+    let invalid = Invalid { kind, mistake, rejected: false, reason };
     Step {
         line: 1,
         asks: Asks::Invalid(invalid),

@@ -351,7 +351,7 @@ pub(super) fn foretold_json(outcome: &Outcome) -> serde_json::Value {
 
 /// An outcome as `--json` gives it.
 fn warning_json(warning: &Warning) -> serde_json::Value {
-    serde_json::json!({ "code": warning.sort, "message": warning.text })
+    serde_json::json!({ "code": warning.kind, "message": warning.text })
 }
 
 pub(super) fn outcome_json(outcome: &Outcome) -> serde_json::Value {

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use super::{Client, Gone};
 use crate::protocol::jsonrpc::{
-    Entries, Exec, ExecCode, ExecResult, Fault, FileContent, FileEntry, ListDir, Pong, ReadFile,
+    Entries, Exec, ExecCode, ExecResult, FileContent, FileEntry, ListDir, Pong, ReadFile, RpcError,
     WriteFile, Written,
 };
 
 /// What the other side said: a result or a fault.
-pub type Said<T> = Result<T, Fault>;
+pub type Said<T> = Result<T, RpcError>;
 
 impl Client {
     /// Whether somebody is there.

@@ -35,7 +35,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::protocol::jsonrpc::{Fault, is_blank, response};
+use crate::protocol::jsonrpc::{RpcError, is_blank, response};
 use crate::text::{count, indented, visible};
 pub use methods::Said;
 use peer::Peer;
@@ -131,7 +131,7 @@ impl Client {
         method: &str,
         params: &impl Serialize,
         patience: Duration,
-    ) -> Result<Result<T, Fault>, Gone> {
+    ) -> Result<Result<T, RpcError>, Gone> {
         self.ask(method, params, patience, None)
     }
 
@@ -144,7 +144,7 @@ impl Client {
         params: &impl Serialize,
         patience: Duration,
         meanwhile: &mut dyn FnMut() -> Option<String>,
-    ) -> Result<Result<T, Fault>, Gone> {
+    ) -> Result<Result<T, RpcError>, Gone> {
         self.ask(method, params, patience, Some(meanwhile))
     }
 
@@ -164,12 +164,12 @@ impl Client {
         params: &impl Serialize,
         patience: Duration,
         meanwhile: Option<&'a mut dyn FnMut() -> Option<String>>,
-    ) -> Result<Result<T, Fault>, Gone> {
+    ) -> Result<Result<T, RpcError>, Gone> {
         let until = end_of(patience);
         let id = self.last + 1;
         let line = match line(Some(id), method, params) {
             Ok(line) => line,
-            Err(told) => return Ok(Err(Fault::new(Fault::PARAMS, told))),
+            Err(told) => return Ok(Err(RpcError::new(RpcError::PARAMS, told))),
         };
         self.last = id;
         let request = self.hand(line).map_err(|what| self.over(&what, None))?;
@@ -235,7 +235,7 @@ impl Client {
         &mut self,
         line: &[u8],
         id: u64,
-    ) -> Result<Option<Result<T, Fault>>, String> {
+    ) -> Result<Option<Result<T, RpcError>>, String> {
         if is_blank(line) {
             return Ok(None);
         }

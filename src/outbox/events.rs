@@ -8,8 +8,8 @@ use super::contents::{left_out, lines_shown};
 use super::results::Limits;
 use crate::clock::Timestamp;
 use crate::protocol::operations::{
-    self, Encoding, ErrorCategory, ErrorEvent, Event, EventsMessage, Status, UtcTime, Version,
-    approval_required, events_of, status_of, user_message,
+    self, Encoding, ErrorCategory, Event, EventsMessage, Status, UtcTime, approval_required,
+    events_of, status_of, user_message,
 };
 use crate::protocol::{Detail, Failure, FileVersion, Lines, Outcome, Warning, WarningKind};
 use crate::session::Session;
@@ -44,7 +44,7 @@ pub fn waiting(session: &Session) -> Option<EventsMessage> {
     let (asked, at) = (&question.ask, utc(question.at));
     events.push(approval_required(step, &question.id, &asked.reason, &asked.policy, at));
     let (run_id, status) = (run_id(session, session.sequence), Status::AwaitingApproval);
-    Some(EventsMessage { protocol_version: Version, run_id, status, events })
+    Some(EventsMessage { run_id, status, events })
 }
 
 /// The section `## Events`, within limits.
@@ -68,15 +68,15 @@ fn message(session: &Session, outcomes: &[Outcome], limits: &Limits) -> EventsMe
     let (kept, [failed, ok]) = keep(shown.collect(), limits.results);
     events.extend(kept.into_iter().flatten());
     if failed + ok > 0 {
-        events.push(Event::Error(ErrorEvent {
-            operation_id: None,
+        let message = format!(
+            "the events of more operations are left out for room: {ok} succeeded, {failed} failed"
+        );
+        events.push(Event {
             timestamp: now.clone(),
-            category: ErrorCategory::Execution,
-            message: format!(
-                "the events of more operations are left out for room: {ok} succeeded, {failed} failed"
-            ),
-            details: None,
-        }));
+            category: Some(ErrorCategory::Execution),
+            message: Some(message),
+            ..Event::default()
+        });
     }
     // A complete session said these in the outbox before.
     if is_conversation && !session.is_complete {
@@ -85,7 +85,7 @@ fn message(session: &Session, outcomes: &[Outcome], limits: &Limits) -> EventsMe
         events.extend(written.map(|words| said(words, now.clone())));
     }
     let (run_id, status) = (run_id(session, session.answered()), status_of(outcomes));
-    EventsMessage { protocol_version: Version, run_id, status, events }
+    EventsMessage { run_id, status, events }
 }
 
 /// An outcome within limits. What is left out of a file becomes a warning event, as the protocol has no field for it.

@@ -1,5 +1,6 @@
 //! What an operation is about to do, written to the journal beforehand, so that a recovery can tell whether it was
-//! done.
+//! done. Paths are those after symbolic links were resolved.
+#![expect(missing_docs, reason = "the names say what most fields are")]
 
 use serde::{Deserialize, Serialize};
 
@@ -29,7 +30,6 @@ pub enum Effect {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FileEffect {
-    /// Its path, after symbolic links were resolved.
     pub path: RelPath,
     /// The name in the same folder to which the new content is written first.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -48,9 +48,7 @@ pub struct FileEffect {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MoveEffect {
-    /// Its path, after symbolic links on the way were resolved.
     pub from: RelPath,
-    /// Its new path.
     pub to: RelPath,
     /// Its inode number, which it keeps.
     pub inode: u64,

@@ -1,4 +1,5 @@
 //! Versions of files, and excerpts of them. An edit by line numbers must apply to the version that the model saw.
+#![expect(missing_docs, reason = "the names say what most fields are")]
 
 use serde::{Deserialize, Serialize};
 
@@ -95,9 +96,7 @@ impl Excerpt {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Revision {
-    /// The version before.
     pub before: FileVersion,
-    /// The version after.
     pub after: FileVersion,
     /// The lines around the changes, as they are now.
     #[serde(default, skip_serializing_if = "Excerpt::is_empty")]
@@ -139,13 +138,11 @@ impl Likeness {
     }
 }
 
-/// A file of which lines are shown as they are now.
+/// A file of which lines are shown as they are now, by its resolved path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Fresh {
-    /// Its path, after symbolic links were resolved.
     pub path: RelPath,
-    /// Its version.
     pub seen: FileVersion,
 }
 

@@ -1,36 +1,75 @@
-//! What models do wrong. Programs read the kind of a mistake, as sentences may change.
+//! What is wrong with a reply: mistakes, for which a block is refused, and warnings beside an outcome. Their texts may
+//! quote what a model sent, and may change: programs read the codes, which never do. docs/use.md lists them.
+
+use std::ops::Deref;
 
 use serde::{Deserialize, Serialize};
 
 use super::Kind;
 use crate::text::visible_line;
 
+/// Declares an enum of codes, which are written as words such as `cut-off`.
+macro_rules! codes {
+    ($(#[$about:meta])* $name:ident { $($(#[$attribute:meta])* $code:ident)* }) => {
+        $(#[$about])*
+        #[derive(
+            Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+        )]
+        #[serde(rename_all = "kebab-case")]
+        #[expect(missing_docs, reason = "the names say it")]
+        pub enum $name {
+            $($(#[$attribute])* $code,)*
+        }
+    };
+}
+
+codes! {
+    /// What a model did wrong, in a block or in what it asks for. `Other` is what a version wrote that had no codes.
+    #[derive(Default)]
+    Mistake {
+        #[default] Other
+        NoCommand NoText CutOff NotClosed EndUnclear OpeningMissing ThoughtsUnopened LooksLikeTag
+        ReplyLinesDiffer ReplyLineLate ReplyLineUnreadable Outbox TagUnreadable AttributeTwice
+        UnknownAttribute AttributeMissing BodyAsAttribute AttributeValue LineNumber PartRange
+        TextAfterTag PartlyQuoted PathRefused OwnState PathLink PathPlaceholder PathElsewhere
+        PathCitation PathBackslashes EmptyPattern PatternUnclear CommandUnclear EmptyCommand
+        FenceUnclear NumberedLines Diff ConflictMarkers SearchPairs PairsAndRange PairsAsContent
+        MessageRefused OperationMalformed TooMany FileNotFound FileExists FolderNotFile NoSuchLines
+        TextNotFound LinesLeftOut StaleLines TextNotOnce
+    }
+}
+
+codes! {
+    /// What a [`Warning`] is about. `Reading` is what a version wrote that had no codes; `Done`, which only `check` counts,
+    /// is an end of the session that does not count.
+    WarningKind {
+        Reading
+        TagRepaired BodyOnTagLine UnknownAttribute TextAfterTag PathDecorated PathBackslashes
+        PathPlaceholder FenceTakenOff NumbersTakenOff NumbersKept FenceKept MarkersKept SignsKept
+        IndentedBody OwnClosingInBody LooksLikeTag StrayClosing TagsInThoughts TagsInElement
+        ReplyLineUnreadable InventedResult EscapedTags StrangeCharacters CitationMark PageFurniture
+        EntitiesOnly OtherDialect EncodingIgnored EndNotLast More Guard Timeout Asking Done Loosely
+        Guest Room Search StandIn
+    }
+}
+
+/// The stable name of a [`Mistake`] or a [`WarningKind`], as programs see it.
+pub fn code(kind: impl Serialize) -> String {
+    let value = serde_json::to_value(kind).ok();
+    value.and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
 /// What is wrong with a tag or a body.
 #[derive(Debug, Clone)]
 pub(in crate::protocol) struct Problem {
-    pub(in crate::protocol) sort: Mistake,
+    pub(in crate::protocol) mistake: Mistake,
     /// A phrase that names the line or the tag.
     pub(in crate::protocol) phrase: String,
 }
 
 impl Problem {
-    pub(in crate::protocol) fn new(sort: Mistake, phrase: impl Into<String>) -> Self {
-        Self { sort, phrase: phrase.into() }
-    }
-}
-
-/// The first characters of a text, for quoting it in a message.
-pub(in crate::protocol) fn brief(text: &str) -> String {
-    const LIMIT: usize = 100;
-    let text = text.trim_end();
-    if text.len() <= LIMIT {
-        return visible_line(text).into_owned();
-    }
-    let cut = text.char_indices().nth(LIMIT).map(|(cut, _)| cut);
-    let shown = visible_line(&text[..cut.unwrap_or(text.len())]);
-    match cut {
-        None => shown.into_owned(),
-        Some(_) => format!("{shown}…"),
+    pub(in crate::protocol) fn new(mistake: Mistake, phrase: impl Into<String>) -> Self {
+        Self { mistake, phrase: phrase.into() }
     }
 }
 
@@ -41,82 +80,76 @@ pub struct Invalid {
     /// What the block was meant to be.
     pub kind: Kind,
     /// The kind of mistake.
-    #[serde(default)]
-    pub sort: Mistake,
+    #[serde(default, rename = "sort")]
+    pub mistake: Mistake,
     /// Whether it was refused for safety rather than misunderstood.
     pub rejected: bool,
     /// The reason, with the line and the correct form.
     pub reason: String,
 }
 
-/// What a model did wrong, in a block or in what it asks for. Written as words such as `cut-off`, which never change.
-/// docs/use.md lists them.
-#[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
-#[serde(rename_all = "kebab-case")]
-#[expect(missing_docs, reason = "the names say it")]
-pub enum Mistake {
-    /// Written by a version that had no kinds of mistakes.
-    #[default]
-    Other,
-    NoCommand,
-    NoText,
-    CutOff,
-    NotClosed,
-    EndUnclear,
-    OpeningMissing,
-    ThoughtsUnopened,
-    LooksLikeTag,
-    ReplyLinesDiffer,
-    ReplyLineLate,
-    ReplyLineUnreadable,
-    Outbox,
-    TagUnreadable,
-    AttributeTwice,
-    UnknownAttribute,
-    AttributeMissing,
-    BodyAsAttribute,
-    AttributeValue,
-    LineNumber,
-    PartRange,
-    TextAfterTag,
-    PartlyQuoted,
-    PathRefused,
-    OwnState,
-    PathLink,
-    PathPlaceholder,
-    PathElsewhere,
-    PathCitation,
-    PathBackslashes,
-    EmptyPattern,
-    PatternUnclear,
-    CommandUnclear,
-    EmptyCommand,
-    FenceUnclear,
-    NumberedLines,
-    Diff,
-    ConflictMarkers,
-    SearchPairs,
-    PairsAndRange,
-    PairsAsContent,
-    MessageRefused,
-    OperationMalformed,
-    TooMany,
-    FileNotFound,
-    FileExists,
-    FolderNotFile,
-    NoSuchLines,
-    TextNotFound,
-    LinesLeftOut,
-    StaleLines,
-    TextNotOnce,
+/// A warning beside the outcome of an operation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Written", into = "Written")]
+pub struct Warning {
+    /// The kind of warning.
+    pub kind: WarningKind,
+    /// The sentence.
+    pub text: String,
 }
 
-/// The stable name of a [`Mistake`] or a [`WarningKind`](super::WarningKind), as programs see it.
-pub fn code(sort: impl Serialize) -> String {
-    let value = serde_json::to_value(sort).ok();
-    value.and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
+impl Warning {
+    /// A warning of that kind.
+    pub fn new(kind: WarningKind, text: impl Into<String>) -> Self {
+        Self { kind, text: text.into() }
+    }
+}
+
+impl Deref for Warning {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.text
+    }
+}
+
+/// A warning in files. One whose kind is not known is a text alone.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Written {
+    Text(String),
+    Coded { sort: WarningKind, text: String },
+}
+
+impl From<Written> for Warning {
+    fn from(written: Written) -> Self {
+        match written {
+            Written::Text(text) => Self::new(WarningKind::Reading, text),
+            Written::Coded { sort, text } => Self { kind: sort, text },
+        }
+    }
+}
+
+impl From<Warning> for Written {
+    fn from(Warning { kind, text }: Warning) -> Self {
+        match kind {
+            WarningKind::Reading => Self::Text(text),
+            _ => Self::Coded { sort: kind, text },
+        }
+    }
+}
+
+/// The beginning of a text on one line, for quoting it in a message.
+pub(in crate::protocol) fn brief(text: &str) -> String {
+    shortened(text.trim_end(), 100)
+}
+
+/// The first `limit` characters of a text, on one line and with nothing hidden in them.
+pub(in crate::protocol) fn shortened(text: &str, limit: usize) -> String {
+    match text.char_indices().nth(limit) {
+        None => visible_line(text).into_owned(),
+        Some((cut, _)) => format!("{}…", visible_line(&text[..cut])),
+    }
 }
 
 #[cfg(test)]
@@ -128,7 +161,7 @@ mod tests {
     fn what_was_written_before_there_were_sorts_is_still_read() {
         let json = r#"{"kind":"run","rejected":false,"reason":"b"}"#;
         let read: Invalid = serde_json::from_str(json).unwrap();
-        assert_eq!(read.sort, Mistake::Other);
+        assert_eq!(read.mistake, Mistake::Other);
         let json = r#"{"kind":"execution","reason":"b"}"#;
         assert_eq!(serde_json::from_str::<Failure>(json).unwrap(), Failure::execution("b"));
         assert_eq!(serde_json::to_string(&Failure::execution("b")).unwrap(), json);
@@ -136,5 +169,18 @@ mod tests {
         let json = serde_json::to_string(&failure).unwrap();
         assert!(json.contains(r#""mistake":"cut-off""#), "{json}");
         assert_eq!(serde_json::from_str::<Failure>(&json).unwrap(), failure);
+    }
+
+    #[test]
+    fn plain_texts_are_still_read() {
+        for (json, sort) in [
+            (r#""b""#, WarningKind::Reading),
+            (r#"{"sort":"guard","text":"b"}"#, WarningKind::Guard),
+            (r#"{"sort":"text-after-tag","text":"b"}"#, WarningKind::TextAfterTag),
+        ] {
+            let warning: Warning = serde_json::from_str(json).unwrap();
+            assert_eq!(warning, Warning::new(sort, "b"));
+            assert_eq!(serde_json::to_string(&warning).unwrap(), json);
+        }
     }
 }

@@ -17,7 +17,6 @@ mod path;
 mod reply;
 mod returns;
 pub mod tags;
-mod warning;
 
 use serde::{Deserialize, Serialize};
 
@@ -26,7 +25,7 @@ pub use content_checks::elision;
 pub(crate) use content_checks::{is_code, may_be_patch};
 pub use effect::{Digest, Effect, FileEffect, MoveEffect, MoveLook};
 pub use file_version::{Excerpt, FileVersion, Fresh, FuzzyMatch, Likeness, Revision};
-pub use mistake::{Invalid, Mistake, code};
+pub use mistake::{Invalid, Mistake, Warning, WarningKind, code};
 pub use operation::{
     Asked, Asks, Change, Content, Existing, Kind, Lines, Operation, Part, Reading, Replacement,
     ShellCommand, Step, Streams,
@@ -35,7 +34,6 @@ pub use outcome::{Detail, Ending, Execution, Failure, FailureKind, HIT_WIDTH, Hi
 pub use output::{Capture, Output};
 pub use path::{PathFault, RelPath};
 pub use reply::{Address, ParsedReply, Reply, ends_early, parsed, read, read_run};
-pub use warning::{Warning, WarningKind};
 
 /// The language of a session's outboxes. Replies are understood in either.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,4 +1,5 @@
 //! Operations: what a reply asks for, the same in every dialect.
+#![expect(missing_docs, reason = "the names say what most fields and variants are")]
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -12,7 +13,6 @@ use super::{FileVersion, Invalid, Mistake, RelPath, Warning, elision};
 /// One thing that a reply asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", tag = "type")]
-#[expect(missing_docs, reason = "names say what most fields are")]
 pub enum Operation {
     /// Show a text, without a final newline, to the person.
     Message { text: String },
@@ -45,7 +45,7 @@ pub enum Operation {
     Run(ShellCommand),
     /// Complete the task, which ends the session.
     Done {
-        /// What was accomplished, without a final newline.
+        /// Without a final newline.
         summary: String,
         /// Whether it counts only if every operation before it succeeded.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -95,11 +95,9 @@ impl Part {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Existing {
-    /// Replace its content.
     Replace,
     /// Replace its content, unless a line of the new content stands for others that would be lost; see [`elision`].
     ReplaceWhole,
-    /// Fail.
     Fail,
 }
 
@@ -117,9 +115,7 @@ pub enum Change {
     /// Replace lines `start` to `end` (from 1, both included).
     #[serde(rename_all = "camelCase")]
     Lines {
-        /// The first line to replace.
         start: usize,
-        /// The last line to replace.
         end: usize,
         /// Whole lines, each with its `\n`; empty to delete the lines.
         with: String,
@@ -138,7 +134,6 @@ pub enum Change {
 /// A text, and what replaces it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[expect(missing_docs, reason = "names say it")]
 pub struct Replacement {
     pub old: String,
     pub new: String,
@@ -147,7 +142,6 @@ pub struct Replacement {
 /// The kinds of operations. Dialects have their own names for them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[expect(missing_docs, reason = "they are the operations")]
 pub enum Kind {
     Message,
     Create,
@@ -198,7 +192,6 @@ impl Operation {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ShellCommand {
-    /// The command line.
     pub command: String,
     /// The folder that it starts in; None for the workspace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -212,7 +205,6 @@ pub struct ShellCommand {
     /// Additional environment variables.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
-    /// How its output is captured.
     #[serde(default)]
     pub streams: Streams,
 }
@@ -243,12 +235,13 @@ pub enum Streams {
 }
 
 /// The content of a file, written to the journal as a text or as `{"base64": "…"}`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
 pub enum Content {
     /// A text as it was sent.
     Text(String),
     /// Bytes that were sent as Base64.
-    Bytes(Vec<u8>),
+    Bytes(#[serde(with = "as_base64")] Vec<u8>),
 }
 
 impl Content {
@@ -286,34 +279,22 @@ impl From<&str> for Content {
     }
 }
 
-#[derive(Serialize, Deserialize)]
-#[serde(untagged)]
-enum Kept<'a> {
-    Text(Cow<'a, str>),
-    Encoded { base64: String },
-}
+/// Bytes as `{"base64": "…"}`.
+mod as_base64 {
+    use super::{Deserialize, Deserializer, Encoding, Serialize, Serializer, de};
 
-impl Serialize for Content {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Text(text) => Kept::Text(Cow::Borrowed(text)),
-            Self::Bytes(bytes) => {
-                Kept::Encoded { base64: Encoding::Base64.encode(bytes).unwrap_or_default() }
-            }
-        }
-        .serialize(serializer)
+    #[derive(Serialize, Deserialize)]
+    struct Encoded {
+        base64: String,
     }
-}
 
-impl<'de> Deserialize<'de> for Content {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(match Kept::deserialize(deserializer)? {
-            Kept::Text(text) => Self::Text(text.into_owned()),
-            Kept::Encoded { base64 } => {
-                let bytes = Encoding::Base64.decode(&base64).map_err(de::Error::custom)?;
-                Self::Bytes(bytes.into_owned())
-            }
-        })
+    pub(super) fn serialize<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
+        Encoded { base64: Encoding::Base64.encode(bytes).unwrap_or_default() }.serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
+        let Encoded { base64 } = Encoded::deserialize(from)?;
+        Ok(Encoding::Base64.decode(&base64).map_err(de::Error::custom)?.into_owned())
     }
 }
 
@@ -408,11 +389,11 @@ impl Step {
     /// An error of the reply as a whole.
     pub(in crate::protocol) fn refused(
         line: usize,
-        sort: Mistake,
+        mistake: Mistake,
         reason: impl Into<String>,
     ) -> Self {
         let (kind, reason) = (Kind::Reply, reason.into());
-        Self::new(line, Asks::Invalid(Invalid { kind, sort, rejected: false, reason }))
+        Self::new(line, Asks::Invalid(Invalid { kind, mistake, rejected: false, reason }))
     }
 
     /// The kind of operation that the block is, or was meant to be.

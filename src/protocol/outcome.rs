@@ -1,4 +1,5 @@
 //! Outcomes of operations, the same in every dialect.
+#![expect(missing_docs, reason = "the names say what most fields and variants are")]
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -10,19 +11,16 @@ use super::{
     Asked, Asks, Excerpt, Fresh, Invalid, Kind, Mistake, Operation, Output, Part, RelPath,
     Revision, Step, Warning, code,
 };
-use crate::text::{count, visible_line};
+use crate::text::{count, named, visible_line};
 
 /// What came of one operation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Outcome {
-    /// The kind of operation.
     pub kind: Kind,
     /// The line of the reply that asked for it; 0 if no line did.
     pub line: usize,
-    /// What happened.
     pub detail: Detail,
-    /// What is reported beside it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
     /// What its event repeats, if the session's dialect is operations.
@@ -36,16 +34,14 @@ pub struct Outcome {
 /// What happened. The path of a file is the one after symbolic links were resolved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[expect(missing_docs, reason = "names say what most fields are")]
 pub enum Detail {
     /// A message was shown to the person.
     Shown { text: String },
     /// A file was created, or its content replaced.
     Created { path: RelPath, bytes: u64, replaced: bool },
-    /// Lines of a file were replaced.
+    /// Lines of a file, from the first to the last, were replaced.
     Edited {
         path: RelPath,
-        /// The first and last line that were replaced.
         lines: (usize, usize),
         /// How many lines replace them.
         inserted: usize,
@@ -57,7 +53,6 @@ pub enum Detail {
     /// Parts of a file were replaced.
     Replaced {
         path: RelPath,
-        /// How many replacements were made.
         edits: usize,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         revision: Option<Box<Revision>>,
@@ -104,9 +99,9 @@ pub enum Detail {
     Ran(Execution),
     /// The session was completed.
     Completed { summary: String },
-    /// The session was not completed, and why.
+    /// The session was not completed.
     Ineffective { summary: String, reason: String },
-    /// A preview cannot know it, and why.
+    /// A preview cannot know it.
     Unknown { reason: String },
     /// It failed. Nothing was changed unless the reason says so.
     Failed(Failure),
@@ -119,7 +114,6 @@ pub const HIT_WIDTH: usize = 300;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Hit {
-    /// The path of its file.
     pub path: String,
     /// Its number, from 1.
     pub line: usize,
@@ -159,7 +153,6 @@ impl Detail {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Failure {
-    /// The kind of failure.
     pub kind: FailureKind,
     /// The model's mistake, if it is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -180,7 +173,6 @@ pub struct Failure {
     pub fresh: Option<Box<Fresh>>,
 }
 
-/// The kinds of failures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum FailureKind {
@@ -204,13 +196,9 @@ pub enum FailureKind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Execution {
-    /// The command line.
     pub command: String,
-    /// How it ended.
     pub ending: Ending,
-    /// What it wrote.
     pub output: Output,
-    /// How long it took.
     pub duration: Duration,
 }
 
@@ -246,11 +234,10 @@ impl Ending {
             ),
             Self::Interrupted => "interrupted by the user; it may have partly run".to_owned(),
             Self::Lost => "deaddrop, or its process that ran the command, was stopped meanwhile: it may have run in part or as a whole, and is not run again; look at what it did".to_owned(),
-            Self::Stopped(why) => format!(
-                "ended by deaddrop with everything it had started: {}",
-                crate::text::visible_line(why)
-            ),
-            Self::NotStarted(why) => crate::text::visible_line(why).into_owned(),
+            Self::Stopped(why) => {
+                format!("ended by deaddrop with everything it had started: {}", visible_line(why))
+            }
+            Self::NotStarted(why) => visible_line(why).into_owned(),
         })
     }
 }
@@ -290,19 +277,6 @@ impl Outcome {
         Some(word.to_owned())
     }
 
-    /// Whether it is about files or a command.
-    pub fn is_work(&self) -> bool {
-        !matches!(
-            self.detail,
-            Detail::Shown { .. } | Detail::Completed { .. } | Detail::Ineffective { .. }
-        )
-    }
-
-    /// Whether it is about a command.
-    pub fn ran(&self) -> bool {
-        matches!(self.detail, Detail::Ran(_))
-    }
-
     /// The outcome of a malformed block.
     pub fn invalid(step: &Step, invalid: &Invalid) -> Self {
         let kind = match invalid.rejected {
@@ -310,7 +284,7 @@ impl Outcome {
             false if step.ends => FailureKind::CutOff,
             false => FailureKind::Invalid,
         };
-        let failure = Failure::new(kind, invalid.reason.clone()).as_a(invalid.sort);
+        let failure = Failure::new(kind, invalid.reason.clone()).as_a(invalid.mistake);
         Self::of(step, failure.into())
     }
 
@@ -318,7 +292,7 @@ impl Outcome {
     pub fn not_run(step: &Step, why: &str) -> Self {
         let what = match &step.asks {
             Asks::Operation(Operation::Run(run)) => {
-                Some(format!("{} was not run: {why}", crate::text::named(&run.command)))
+                Some(format!("{} was not run: {why}", named(&run.command)))
             }
             Asks::Operation(operation) => {
                 operation.path().map(|path| format!("'{path}' was not touched: {why}"))
@@ -339,7 +313,7 @@ impl Outcome {
     pub fn not_run_from(left: &[Step], limit: usize) -> Vec<Self> {
         let Some(first) = left.first() else { return Vec::new() };
         let beyond_limit = |step: &Step| match &step.asks {
-            Asks::Invalid(invalid) if invalid.sort == Mistake::TooMany => {
+            Asks::Invalid(invalid) if invalid.mistake == Mistake::TooMany => {
                 Some(Self::invalid(step, invalid))
             }
             _ => None,
@@ -353,9 +327,8 @@ impl Outcome {
             left.len(),
             first.line
         );
-        let detail = Failure::new(FailureKind::NotRun, reason).into();
-        let (kind, line, warnings) = (Kind::Reply, first.line, Vec::new());
-        vec![Self { kind, line, detail, warnings, asked: None, at: None }]
+        let of_reply = Step::refused(first.line, Mistake::TooMany, "");
+        vec![Self::of(&of_reply, Failure::new(FailureKind::NotRun, reason).into())]
     }
 
     /// Shortens each stream of a command to `limit` characters.
@@ -366,6 +339,19 @@ impl Outcome {
             execution.output = execution.output.within(limit);
         }
         outcome
+    }
+
+    /// Whether it is about files or a command.
+    pub fn is_work(&self) -> bool {
+        !matches!(
+            self.detail,
+            Detail::Shown { .. } | Detail::Completed { .. } | Detail::Ineffective { .. }
+        )
+    }
+
+    /// Whether it is about a command.
+    pub fn ran(&self) -> bool {
+        matches!(self.detail, Detail::Ran(_))
     }
 
     /// Whether it is a command whose end is unknown.

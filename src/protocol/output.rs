@@ -1,4 +1,5 @@
 //! The output of a command, shortened to its beginning and its end.
+#![expect(missing_docs, reason = "the names say what some fields are")]
 
 use serde::{Deserialize, Serialize};
 
@@ -11,13 +12,7 @@ pub enum Output {
     /// Both streams, in the order written.
     Together(Capture),
     /// Each stream on its own.
-    #[serde(rename_all = "camelCase")]
-    Apart {
-        /// Standard output.
-        stdout: Capture,
-        /// Standard error.
-        stderr: Capture,
-    },
+    Apart { stdout: Capture, stderr: Capture },
 }
 
 impl Default for Output {
@@ -119,13 +114,11 @@ impl Capture {
         let last = limit - first;
         let left_out = self.left_out + (head + tail - limit) as u64;
         // What is known on either side of the gap. Without one, that is the same.
-        let (before, after) = match self.left_out {
-            0 => ([&*self.head, &self.tail].concat(), [&*self.head, &self.tail].concat()),
-            _ => (
-                [&*self.head, &self.after_head].concat(),
-                [&*self.before_tail, &self.tail].concat(),
-            ),
+        let [after_head, before_tail] = match self.left_out {
+            0 => [&self.tail, &self.head],
+            _ => [&self.after_head, &self.before_tail],
         };
+        let (before, after) = (self.head.clone() + after_head, before_tail.clone() + &self.tail);
         let (before, after_head) = before.split_at(char_offset(&before, first));
         let skipped = after.chars().count() - last;
         let (before_tail, after) = after.split_at(char_offset(&after, skipped));

@@ -27,7 +27,7 @@ pub enum PathFault {
     #[error("Path names no file: '{}'", visible_line(.0))]
     NoFile(String),
     /// It has a control character, or one that is invisible or reorders text.
-    #[error("Path holds the character U+{:04X}: '{}'", u32::from(*.0), shown(*.0, .1))]
+    #[error("Path contains the character U+{:04X}: '{}'", u32::from(*.0), shown(*.0, .1))]
     Character(char, String),
     /// It is longer than any file system allows.
     #[error("Path is too long: at most {COMPONENT_LIMIT} bytes a name and {PATH_LIMIT} in all")]

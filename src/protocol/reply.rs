@@ -10,7 +10,7 @@ use std::path::Path;
 
 use memchr::{memchr_iter, memmem};
 
-use super::operations::{self, Encoding, Received, Refused};
+use super::operations::{self, Encoding};
 use super::tags::{self, Blocks};
 use super::{
     Asked, Asks, Dialect, Kind, Mistake, Operation, Reading, Step, Streams, Warning, WarningKind,
@@ -42,7 +42,7 @@ pub struct Address {
 }
 
 /// The error for a reply with nothing of either dialect, in a session of operations.
-const NO_MESSAGE: &str = r#"The reply holds no operations message, so nothing was done. Correct form, as one JSON object: {"protocolVersion": "1.0", "operations": [{"type": "shell", "command": "ls"}]}; to end the session: {"protocolVersion": "1.0", "operations": [{"type": "message", "id": "done", "content": "a summary"}]}"#;
+const NO_MESSAGE: &str = r#"The reply contains no operations message, so nothing was done. Correct form, as one JSON object: {"protocolVersion": "1.0", "operations": [{"type": "shell", "command": "ls"}]}; to end the session: {"protocolVersion": "1.0", "operations": [{"type": "message", "id": "done", "content": "a summary"}]}"#;
 
 /// Reads a reply, in whichever dialect it is (tag protocol, "Inbox Format"; agent-spaces-protocol, "Operations
 /// Message"). `dialect` is the session's, which decides how results are kept: when files are read, whether streams are
@@ -61,13 +61,13 @@ const NO_MESSAGE: &str = r#"The reply holds no operations message, so nothing wa
 /// }
 /// ```
 pub fn read(text: &str, dialect: Dialect) -> Reply {
-    read_as(text, dialect, true)
+    read_blocks(text, tags::blocks(text), dialect, true)
 }
 
 /// Reads commands that are run once, outside any session: the `message` with the id [`DONE`](operations::DONE) has no
 /// special meaning. A message without operations has no steps.
 pub fn read_run(text: &str) -> Reply {
-    read_as(text, Dialect::Operations, false)
+    read_blocks(text, tags::blocks(text), Dialect::Operations, false)
 }
 
 /// Whether a reply may be incomplete: it ends inside a block, or inside what may be a message.
@@ -83,73 +83,63 @@ fn ends_within(text: &str, blocks: &Blocks) -> bool {
     }
 }
 
-fn read_as(text: &str, dialect: Dialect, ends: bool) -> Reply {
-    read_blocks(text, tags::blocks(text), dialect, ends)
-}
-
 /// Reads a text with these blocks. `ends` says whether the reply can end its session.
-fn read_blocks(text: &str, mut blocks: Blocks, dialect: Dialect, ends: bool) -> Reply {
+fn read_blocks(text: &str, blocks: Blocks, dialect: Dialect, ends: bool) -> Reply {
     let text = returns::with_line_feeds(text);
     let found = outside(&text, &blocks).and_then(|outside| operations::find(&outside));
-    let is_message = matches!(found, Some(Ok(_)));
-    let (mut steps, unclosed, is_in) = match found {
-        Some(found) if is_in_operations(&found, &blocks) => {
-            let unclosed = found.as_ref().is_err_and(|refused| refused.unclosed);
+    let Blocks { steps: mut in_tags, mut notes, answers, unclosed, .. } = blocks;
+    let line = found.as_ref().map_or(0, |found| match found {
+        Ok(received) => received.line,
+        Err(refused) => refused.line,
+    });
+    let other = |told| Warning::new(WarningKind::OtherDialect, told);
+    let (is_message, is_cut) = match &found {
+        Some(Ok(_)) => (true, false),
+        found => (false, matches!(found, Some(Err(refused)) if refused.unclosed)),
+    };
+    let mut reply = match found {
+        Some(found) if is_in_operations(found.is_ok(), line, &in_tags) => {
             let mut steps = operations::steps(found, ends);
             use WarningKind::{TagsInElement, TagsInThoughts};
-            blocks.notes.retain(|note| matches!(note.sort, TagsInThoughts | TagsInElement));
-            steps.iter_mut().take(1).for_each(|first| first.warnings.append(&mut blocks.notes));
-            if let (Some(block), Some(last)) = (blocks.steps.first(), steps.last_mut()) {
-                let told = format!(
-                    "the tags from line {} on were ignored: a reply holds either an operations message or tags",
+            notes.retain(|note| matches!(note.kind, TagsInThoughts | TagsInElement));
+            steps.iter_mut().take(1).for_each(|first| first.warnings.append(&mut notes));
+            if let (Some(block), Some(last)) = (in_tags.first(), steps.last_mut()) {
+                last.warnings.push(other(format!(
+                    "the tags from line {} on were ignored: a reply contains either an operations message or tags",
                     block.line
-                );
-                last.warnings.push(Warning::new(WarningKind::OtherDialect, told));
+                )));
             }
-            (steps, unclosed, Some(Dialect::Operations))
+            Reply { steps, unclosed: is_cut, dialect: Some(Dialect::Operations), answers }
         }
         found => {
-            if let (Some(found), Some(last)) = (&found, blocks.steps.last_mut()) {
-                let told = format!(
-                    "the operations message on line {} was not carried out: a reply holds either tags or an operations message",
-                    line_of(found)
-                );
-                last.warnings.push(Warning::new(WarningKind::OtherDialect, told));
+            if let (Some(_), Some(last)) = (found, in_tags.last_mut()) {
+                last.warnings.push(other(format!(
+                    "the operations message on line {line} was not carried out: a reply contains either tags or an operations message"
+                )));
             }
-            let is_in = (!blocks.steps.is_empty()).then_some(Dialect::Tags);
-            (blocks.steps, blocks.unclosed, is_in)
+            let dialect = (!in_tags.is_empty()).then_some(Dialect::Tags);
+            Reply { steps: in_tags, unclosed, dialect, answers }
         }
     };
-    if steps.is_empty() && (ends || !is_message) {
+    if reply.steps.is_empty() && (ends || !is_message) {
         let told = match dialect {
             Dialect::Tags => tags::NO_COMMAND,
             Dialect::Operations if ends => NO_MESSAGE,
             // A run has no session that could be ended.
             Dialect::Operations => NO_MESSAGE.split("; to end").next().unwrap_or(NO_MESSAGE),
         };
-        let step = Step::refused(1, Mistake::NoCommand, told);
-        steps.push(Step { warnings: std::mem::take(&mut blocks.notes), ..step });
+        reply.steps.push(Step { warnings: notes, ..Step::refused(1, Mistake::NoCommand, told) });
     }
-    steps.iter_mut().for_each(|step| keep(step, dialect));
-    Reply { steps, unclosed, dialect: is_in, answers: blocks.answers }
+    reply.steps.iter_mut().for_each(|step| keep(step, dialect));
+    reply
 }
 
-/// Whether a message counts beside these blocks.
-fn is_in_operations(found: &Result<Received, Refused>, blocks: &Blocks) -> bool {
-    let Some(first) = blocks.steps.first() else { return true };
+/// Whether a message that begins on `line` counts beside these blocks.
+fn is_in_operations(is_valid: bool, line: usize, blocks: &[Step]) -> bool {
+    let Some(first) = blocks.first() else { return true };
     let in_order = |step: &Step| step.ends || matches!(step.asks, Asks::Operation(_));
-    if blocks.steps.iter().any(in_order) {
-        // Where the message ends is not known if it is broken: the blocks may be content of it.
-        return found.is_err() && line_of(found) < first.line;
-    }
-    true
-}
-
-fn line_of(found: &Result<Received, Refused>) -> usize {
-    match found {
-        Ok(received) => received.line,
-        Err(refused) => refused.line,
-    }
+    // Where a broken message ends is not known: the blocks behind it may be content of it.
+    !blocks.iter().any(in_order) || !is_valid && line < first.line
 }
 
 /// What is outside of blocks, each line where it was. None if that cannot contain a message. Opening tags stay, as a
@@ -179,7 +169,7 @@ fn outside<'a>(text: &'a str, blocks: &Blocks) -> Option<Cow<'a, str>> {
     Some(outside.into())
 }
 
-/// Has the results of a step kept as the dialect tells them.
+/// Makes a step keep its results in the way in which the dialect reports them.
 fn keep(step: &mut Step, dialect: Dialect) {
     match (dialect, &mut step.asks) {
         (Dialect::Operations, Asks::Operation(operation)) => {
@@ -190,13 +180,15 @@ fn keep(step: &mut Step, dialect: Dialect) {
                 Operation::Run(run) => run.streams = Streams::Apart,
                 _ => {}
             }
-            let about = || match &*operation {
-                Operation::Run(run) => run.command.clone(),
-                other => other.path().map(ToString::to_string).unwrap_or_default(),
-            };
-            step.asked.get_or_insert_with(|| Asked { id: None, about: about() });
+            step.asked.get_or_insert_with(|| {
+                let about = match &*operation {
+                    Operation::Run(run) => run.command.clone(),
+                    other => other.path().map(ToString::to_string).unwrap_or_default(),
+                };
+                Asked { id: None, about }
+            });
         }
-        // What was refused as a whole is told apart by having been asked as nothing.
+        // A reply that was refused as a whole repeats nothing.
         (Dialect::Operations, Asks::Invalid(invalid)) if invalid.kind == Kind::Reply => {}
         (Dialect::Operations, Asks::Invalid(_)) => {
             step.asked.get_or_insert_default();
@@ -215,7 +207,7 @@ fn keep(step: &mut Step, dialect: Dialect) {
                 }
                 Asks::Operation(Operation::Run(run)) => run.streams = Streams::Together,
                 Asks::Operation(_) => {}
-                // Results stand on one line there.
+                // There, each result is one line.
                 Asks::Invalid(invalid) => invalid.reason = invalid.reason.replace('\n', "; "),
             }
         }
@@ -226,7 +218,7 @@ thread_local! {
     static PARSED: Cell<usize> = const { Cell::new(0) };
 }
 
-/// How often this thread has parsed a [`ParsedReply`], which reads every byte of it.
+/// How often this thread has parsed a [`ParsedReply`], for tests: it reads every byte.
 pub fn parsed() -> usize {
     PARSED.get()
 }
@@ -268,26 +260,26 @@ impl ParsedReply {
 
     /// Reads it, as [`read`] does.
     pub fn read(&mut self, dialect: Dialect) -> Reply {
-        self.blocks();
-        let blocks = self.blocks.take().map_or_else(|| tags::blocks(&self.text), |parsed| *parsed);
-        read_blocks(&self.text, blocks, dialect, true)
+        self.read_in(dialect, None)
     }
 
     /// Reads it. In tags, an absolute path in the workspace, whose real path is given, is used as the relative path.
     pub fn read_in(&mut self, dialect: Dialect, workspace: Option<&Path>) -> Reply {
         let names = |path: &&str| memmem::find(self.text.as_bytes(), path.as_bytes()).is_some();
         let workspace = workspace.and_then(Path::to_str).filter(names);
-        let Some(workspace) = workspace else { return self.read(dialect) };
-        // The blocks that were parsed before do not know it.
-        PARSED.set(PARSED.get() + 1);
-        read_blocks(&self.text, tags::blocks_in(&self.text, Some(workspace)), dialect, true)
+        // Blocks that were parsed before do not know the workspace.
+        let parsed = self.blocks.take().filter(|_| workspace.is_none());
+        let blocks = parsed.unwrap_or_else(|| self.parse(workspace));
+        read_blocks(&self.text, *blocks, dialect, true)
     }
 
     fn blocks(&self) -> &Blocks {
-        self.blocks.get_or_init(|| {
-            PARSED.set(PARSED.get() + 1);
-            Box::new(tags::blocks(&self.text))
-        })
+        self.blocks.get_or_init(|| self.parse(None))
+    }
+
+    fn parse(&self, workspace: Option<&str>) -> Box<Blocks> {
+        PARSED.set(PARSED.get() + 1);
+        Box::new(tags::blocks_in(&self.text, workspace))
     }
 }
 

@@ -1,9 +1,12 @@
-//! Carriage returns. They are line ends in a reply that has no others, and an error in a command where a terminal would
-//! show another line than the one that runs. Pure.
+//! Carriage returns. A reply whose lines end in nothing else is read with line feeds in their place. A command with one
+//! inside a line is refused, since a terminal would show another command than the one that runs. Pure.
 
 use std::borrow::Cow;
 
 use memchr::memchr;
+
+use super::mistake::Problem;
+use super::{Mistake, Warning, WarningKind};
 
 /// A reply with line feeds in place of its carriage returns if its lines end in those alone. Offsets stay the same.
 pub(super) fn with_line_feeds(text: &str) -> Cow<'_, str> {
@@ -11,14 +14,18 @@ pub(super) fn with_line_feeds(text: &str) -> Cow<'_, str> {
     if holds(b'\n') || !holds(b'\r') { text.into() } else { text.replace('\r', "\n").into() }
 }
 
-/// Removes the carriage returns of a command whose lines all end in one. None if it has none.
+/// Removes the carriage returns of a command whose lines all end in one, with a warning. `first` is the line of the reply
+/// on which the command begins, if that is known.
 ///
 /// # Errors
-/// The number of the first line, from 1, that has a carriage return elsewhere, or at its end though other lines have
-/// none.
-pub(super) fn without(command: &str) -> Result<Option<String>, usize> {
+/// A line has a carriage return elsewhere, or at its end though other lines have none.
+pub(super) fn strip(
+    command: String,
+    first: Option<usize>,
+    warnings: &mut Vec<Warning>,
+) -> Result<String, Problem> {
     if memchr(b'\r', command.as_bytes()).is_none() {
-        return Ok(None);
+        return Ok(command);
     }
     let inner = |line: &str| line.trim_end_matches('\n').strip_suffix('\r').map(str::len);
     let is_wrong = |line: &str| line[..inner(line).unwrap_or(line.len())].contains('\r');
@@ -26,17 +33,22 @@ pub(super) fn without(command: &str) -> Result<Option<String>, usize> {
     // The last line may have no end.
     let is_plain = |line: &str| line.ends_with('\n') && inner(line).is_none();
     let ends = lines().position(|line| inner(line).is_some());
-    match lines().position(is_wrong).or(ends.filter(|_| lines().any(is_plain))) {
-        Some(line) => Err(line + 1),
-        None => Ok(Some(command.replace('\r', ""))),
+    if let Some(n) = lines().position(is_wrong).or(ends.filter(|_| lines().any(is_plain))) {
+        let line = match first {
+            Some(first) => format!("line {} of the reply", first + n),
+            None => format!("line {} of the command", n + 1),
+        };
+        let phrase = format!(
+            "{line} contains a carriage return (U+000D), so a terminal would show a different command from the one that runs: send it without carriage returns (printf '\\r' writes one)"
+        );
+        return Err(Problem::new(Mistake::CommandUnclear, phrase));
     }
-}
-
-/// Why a command is rejected if the line of this name has a carriage return.
-pub(super) fn told(line: &str) -> String {
-    format!(
-        "{line} holds a carriage return (U+000D), so a terminal shows another command than the one that would run: send it without (where it is meant, printf '\\r' writes one)"
-    )
+    let from = first.map(|line| format!(" from line {line} on")).unwrap_or_default();
+    let text = format!(
+        "the lines of the command{from} ended in carriage returns (U+000D), which were removed: end lines with line feeds alone"
+    );
+    warnings.push(Warning::new(WarningKind::StrangeCharacters, text));
+    Ok(command.replace('\r', ""))
 }
 
 #[cfg(test)]
@@ -60,12 +72,17 @@ mod tests {
             ("cd a\r\n\r\nls", Some("cd a\n\nls")),
             ("ls\r", Some("ls")),
         ] {
-            assert_eq!(without(command), Ok(plain.map(str::to_owned)), "{command:?}");
+            let mut warnings = Vec::new();
+            let stripped = strip(command.to_owned(), None, &mut warnings).unwrap();
+            assert_eq!(stripped, plain.unwrap_or(command));
+            assert_eq!(warnings.is_empty(), plain.is_none(), "{command:?}");
         }
         for (command, line) in
             [("rm a\rls", 1), ("ls\nrm a\rls\r\n", 2), ("ls\r\r\n", 1), ("ls\ncd a\r\nls\n", 2)]
         {
-            assert_eq!(without(command), Err(line), "{command:?}");
+            let problem = strip(command.to_owned(), Some(7), &mut Vec::new()).unwrap_err();
+            let phrase = format!("line {} of the reply contains", line + 6);
+            assert!(problem.phrase.starts_with(&phrase), "{command:?}: {}", problem.phrase);
         }
     }
 }

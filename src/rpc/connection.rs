@@ -10,7 +10,7 @@ use super::desk::{Answers, Desk, Way, may_wait, quick};
 use super::line::{Line, Lines};
 use super::queue::Queue;
 use super::{Given, Service};
-use crate::protocol::jsonrpc::{self, Fault, LINE_LIMIT, Method, connected, connects_to, is_blank};
+use crate::protocol::jsonrpc::{self, LINE_LIMIT, Method, RpcError, connected, connects_to};
 
 /// An interrupt that overtakes is no longer, in bytes: nobody looks through long lines twice. A
 /// longer one comes in its order.
@@ -41,7 +41,7 @@ pub(super) fn read(
             Ok(Some(line)) => {
                 // Whoever carries it out looks for CONNECT in the first line, whatever that is.
                 if let (false, Line::Whole(line)) = (first, &line) {
-                    if is_blank(line) {
+                    if jsonrpc::is_blank(line) {
                         continue;
                     }
                     if let Some(key) = interrupts(line) {
@@ -134,10 +134,10 @@ pub(super) fn work(
                 let told = format!(
                     "invalid request: the line is longer than {LINE_LIMIT} bytes (32 MiB), and nothing of it was kept"
                 );
-                Some((refusal(None, &Fault::new(Fault::REQUEST, told)).into_bytes(), None))
+                Some((refusal(None, &RpcError::new(RpcError::REQUEST, told)).into_bytes(), None))
             }
             (None, Line::Answers(answers)) => Some((answers, None)),
-            (None, Line::Whole(line)) if is_blank(&line) => None,
+            (None, Line::Whole(line)) if jsonrpc::is_blank(&line) => None,
             (None, Line::Whole(line)) => {
                 let answered = answer(line, service, within, &queue.budgets.answers);
                 // It may take long until somebody reads that.
@@ -197,7 +197,7 @@ fn answer(
     Some((answer, share))
 }
 
-fn refusal(id: Option<u64>, fault: &Fault) -> String {
+fn refusal(id: Option<u64>, fault: &RpcError) -> String {
     jsonrpc::answer::<Given>(id, Err(fault))
 }
 
@@ -222,7 +222,7 @@ mod tests {
     }
 
     impl Service for Slow {
-        fn call(&self, method: Method) -> Result<Given, Fault> {
+        fn call(&self, method: Method) -> Result<Given, RpcError> {
             match method {
                 Method::Exec(exec) => {
                     let goes_on = |keys: &mut Vec<String>| !keys.contains(&exec.cmd);
@@ -336,7 +336,7 @@ mod tests {
         /// Gives a megabyte, whatever is asked for.
         struct Long;
         impl Service for Long {
-            fn call(&self, _: Method) -> Result<Given, Fault> {
+            fn call(&self, _: Method) -> Result<Given, RpcError> {
                 Ok(Given::File(FileContent { content: "x".repeat(1 << 20) }))
             }
             fn interrupt(&self, _: &str) {}

@@ -10,7 +10,7 @@ use super::budget::{Need, Share, need};
 use super::outlet::Outlet;
 use super::queue::{Queue, Turn};
 use super::{Given, Service};
-use crate::protocol::jsonrpc::{self, Fault, Method};
+use crate::protocol::jsonrpc::{self, Method, RpcError};
 
 /// So many bytes of answers are handed out though more are to come.
 const ENOUGH: usize = 64 << 10;
@@ -38,7 +38,7 @@ pub(super) struct Answers {
 
 impl Answers {
     /// Adds what a request came to.
-    pub(super) fn add(&mut self, id: u64, given: Result<&Given, &Fault>) {
+    pub(super) fn add(&mut self, id: u64, given: Result<&Given, &RpcError>) {
         jsonrpc::answer_after(&mut self.lines, Some(id), given);
         self.since.get_or_insert_with(Instant::now);
     }
@@ -207,7 +207,7 @@ mod tests {
     struct Easy;
 
     impl Service for Easy {
-        fn call(&self, method: Method) -> Result<Given, Fault> {
+        fn call(&self, method: Method) -> Result<Given, RpcError> {
             Ok(match method {
                 Method::Ping => Given::Pong(Pong { pong: true }),
                 _ => Given::Written(Written { success: true }),

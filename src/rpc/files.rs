@@ -5,7 +5,7 @@ use super::named::{Named, failed, named, named_file, with_path};
 use crate::place::Place;
 use crate::policy::Opens;
 use crate::protocol::jsonrpc::{
-    Entries, Fault, FileContent, FileEntry, READ_LIMIT, WriteFile, Written,
+    Entries, FileContent, FileEntry, READ_LIMIT, RpcError, WriteFile, Written,
 };
 use crate::protocol::operations::Encoding;
 use crate::protocol::{Detail, Existing, Operation, Reading, RelPath};
@@ -14,7 +14,7 @@ use crate::workspace::Contents;
 
 impl Served {
     /// All of a text file.
-    pub(super) fn read_file(&self, sent: &str) -> Result<FileContent, Fault> {
+    pub(super) fn read_file(&self, sent: &str) -> Result<FileContent, RpcError> {
         let workspace = &self.serving.workspace;
         let path = named_file(workspace.path(), sent)?;
         self.is_there().map_err(|reason| with_path(sent, &reason))?;
@@ -29,14 +29,14 @@ impl Served {
         if size > limit {
             // So much of it was read; of some nobody knows the size.
             let least = if size == limit + 1 { "at least " } else { "" };
-            return Err(Fault::internal(format!(
+            return Err(RpcError::internal(format!(
                 "'{shown}' is too long: {least}{size} bytes, and files up to {} are read; take parts of it by a command",
                 byte_count(limit)
             )));
         }
         String::from_utf8(bytes).map(|content| FileContent { content }).map_err(|e| {
             let at = e.utf8_error().valid_up_to();
-            Fault::internal(format!(
+            RpcError::internal(format!(
                 "'{shown}' is not UTF-8 text ({}, the first that is none at {at}); read it by a command, such as base64",
                 byte_count(size)
             ))
@@ -44,7 +44,7 @@ impl Served {
     }
 
     /// Makes or replaces a file, and folders on the way to it.
-    pub(super) fn write_file(&self, file: WriteFile) -> Result<Written, Fault> {
+    pub(super) fn write_file(&self, file: WriteFile) -> Result<Written, RpcError> {
         let WriteFile { path: sent, content } = file;
         let path = named_file(self.serving.workspace.path(), &sent)?;
         self.is_there().map_err(|reason| with_path(&sent, &reason))?;
@@ -56,7 +56,7 @@ impl Served {
         let permit = !self.guarded;
         let look = place.look(&operation).map_err(|e| with_path(&sent, &e.to_string()))?;
         if !permit && look.is_some_and(|look| look.protected) {
-            return Err(Fault::internal(format!(
+            return Err(RpcError::internal(format!(
                 "Path is protected: '{}' is only written by hand, since others act on such files: those of the names in the setting protected_names, and what git obeys elsewhere",
                 visible_line(&sent)
             )));
@@ -70,7 +70,7 @@ impl Served {
     }
 
     /// What is in a folder. Names that are no UTF-8 are shown with U+FFFD for what is none.
-    pub(super) fn list_dir(&self, sent: &str) -> Result<Entries, Fault> {
+    pub(super) fn list_dir(&self, sent: &str) -> Result<Entries, RpcError> {
         let workspace = &self.serving.workspace;
         let path = match named(workspace.path(), sent)? {
             Named::Root => None,
@@ -89,7 +89,7 @@ impl Served {
         Ok(Entries { entries: listed.into_iter().map(entry).collect() })
     }
 
-    fn may_read(&self, sent: &str, path: &RelPath) -> Result<(), Fault> {
+    fn may_read(&self, sent: &str, path: &RelPath) -> Result<(), RpcError> {
         if self.serving.policy.is_none() {
             return Ok(());
         }

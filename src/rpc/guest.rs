@@ -17,9 +17,9 @@ use crate::machine;
 use crate::place::{Place, WriteAhead, find};
 use crate::policy::{self, Opens};
 use crate::protocol::jsonrpc::{
-    About, AboutAsked, ContentsOf, Fault, FindAsked, FoundThere, LeftOut, LeftOutFolder, LookAt,
-    LookedAt, READ_LIMIT, ReadOf, Readable, ResultOf, STREAM_LIMIT, State, StepAsked, VERSION,
-    Walked, WalkedFile,
+    About, AboutParams, FindParams, FindResult, LeftOut, LeftOutFolder, LookParams, LookResult,
+    READ_LIMIT, ReadParams, ReadResult, Readable, ResultParams, RpcError, STREAM_LIMIT, State,
+    StepParams, VERSION, WalkResult, WalkedFile,
 };
 use crate::protocol::operations::Encoding;
 use crate::protocol::{Digest, Operation, Reading, RelPath, Warning, WarningKind};
@@ -28,7 +28,7 @@ use crate::workspace::Terms;
 use crate::workspace::walk::{Count, EntryKind};
 
 impl Served {
-    pub(super) fn about(&self, asked: AboutAsked) -> Result<About, Fault> {
+    pub(super) fn about(&self, asked: AboutParams) -> Result<About, RpcError> {
         let runner = &self.serving.runner;
         let confinement = runner.confinement(&self.serving.own);
         let policy = self.serving.policy.as_ref();
@@ -56,7 +56,7 @@ impl Served {
         })
     }
 
-    pub(super) fn walked(&self) -> Result<Walked, Fault> {
+    pub(super) fn walked(&self) -> Result<WalkResult, RpcError> {
         let workspace = &self.serving.workspace;
         let mut walk = workspace.walk().map_err(|e| failed(&e))?;
         workspace.count_ignored(&mut walk);
@@ -75,16 +75,16 @@ impl Served {
         let Count { files: single, bytes, .. } = walk.ignored_files();
         let left_out = LeftOut { files: (single, bytes), folders: folders.collect() };
         let unreadable = walk.unreadable().to_vec();
-        Ok(Walked { files: files.collect(), unreadable, left_out })
+        Ok(WalkResult { files: files.collect(), unreadable, left_out })
     }
 
-    pub(super) fn looked(&self, asked: &LookAt) -> LookedAt {
+    pub(super) fn looked(&self, asked: &LookParams) -> LookResult {
         let workspace = &self.serving.workspace;
         let place = workspace.place_of(&asked.operation);
         let standing = if asked.standing { workspace.standing(&asked.operation) } else { None };
         match workspace.look(&asked.operation) {
-            None => LookedAt { place, standing, ..LookedAt::default() },
-            Some(look) => LookedAt {
+            None => LookResult { place, standing, ..LookResult::default() },
+            Some(look) => LookResult {
                 seen: true,
                 real: look.real,
                 size: look.size,
@@ -96,31 +96,31 @@ impl Served {
         }
     }
 
-    pub(super) fn contents(&self, asked: &ReadOf) -> Result<ContentsOf, Fault> {
+    pub(super) fn contents(&self, asked: &ReadParams) -> Result<ReadResult, RpcError> {
         let reading = Reading::Now(Encoding::Utf8);
         let operation = Operation::Read { path: asked.path.clone(), reading };
         let place = self.place(&|| false);
         let refused = self.refused(&operation, Opens::default(), &place);
         if let Some(failure) = refused.map_err(|e| failed(&e))? {
-            return Ok(ContentsOf::Failed(failure));
+            return Ok(ReadResult::Failed(failure));
         }
-        let ReadOf { path, limit, part } = asked;
+        let ReadParams { path, limit, part } = asked;
         let read = if part.is_whole() {
             self.serving.workspace.read(path, (*limit).min(READ_LIMIT))
         } else {
             self.serving.workspace.read_part(path, *part)
         };
         Ok(match read {
-            Ok(file) => ContentsOf::file(file.path, file.bytes, file.size, file.lines),
-            Err(failure) => ContentsOf::Failed(failure),
+            Ok(file) => ReadResult::file(file.path, file.bytes, file.size, file.lines),
+            Err(failure) => ReadResult::Failed(failure),
         })
     }
 
     /// Looks for files, or for lines in them.
-    pub(super) fn found_there(&self, asked: &FindAsked) -> Result<FoundThere, Fault> {
-        let FindAsked { operation, files, key } = asked;
+    pub(super) fn found_there(&self, asked: &FindParams) -> Result<FindResult, RpcError> {
+        let FindParams { operation, files, key } = asked;
         if !matches!(operation, Operation::List { .. } | Operation::Search { .. }) {
-            return Err(Fault::params("only a list or a search finds something"));
+            return Err(RpcError::params("only a list or a search finds something"));
         }
         key.as_deref().map_or(Ok(()), check_key)?;
         let going = key.as_deref().map(|key| self.steps.enter(key));
@@ -129,7 +129,7 @@ impl Served {
         let place = self.place(&interrupted);
         let refused = self.refused(operation, Opens::default(), &place);
         if let Some(failure) = refused.map_err(|e| failed(&e))? {
-            return Ok(FoundThere { detail: failure.into(), warnings: Vec::new() });
+            return Ok(FindResult { detail: failure.into(), warnings: Vec::new() });
         }
         let own = self.serving.policy.as_ref().map(|policy| policy.files.clone());
         let theirs = files.clone().map(|Readable { enabled, blocked, allowed, max_bytes }| Files {
@@ -144,12 +144,12 @@ impl Served {
         let readable = |path: &RelPath, size| both.iter().all(|may| may(path, size));
         let terms = Terms { readable: &readable, interrupted: &interrupted };
         let (detail, warnings) = find(&self.serving.workspace, operation, &terms);
-        Ok(FoundThere { detail, warnings })
+        Ok(FindResult { detail, warnings })
     }
 
     /// Carries out a step, or tells what it came to.
-    pub(super) fn step(&self, asked: &StepAsked) -> Result<State, Fault> {
-        let StepAsked { key, operation, settled, .. } = asked;
+    pub(super) fn step(&self, asked: &StepParams) -> Result<State, RpcError> {
+        let StepParams { key, operation, settled, .. } = asked;
         check_key(key)?;
         check_operation(operation)?;
         homes::check(asked.own.as_deref())?;
@@ -167,7 +167,7 @@ impl Served {
         if let Some(begun) = &held.begun
             && (begun.operation != digest || begun.key != *key)
         {
-            return Err(Fault::params(format!("the key '{key}' was used for another operation")));
+            return Err(RpcError::params(format!("the key '{key}' is of another operation")));
         }
         loop {
             match self.found(key, &mut held)? {
@@ -192,8 +192,8 @@ impl Served {
     }
 
     /// What a step came to.
-    pub(super) fn came_to(&self, asked: &ResultOf) -> Result<State, Fault> {
-        let ResultOf { key, state } = asked;
+    pub(super) fn came_to(&self, asked: &ResultParams) -> Result<State, RpcError> {
+        let ResultParams { key, state } = asked;
         check_key(key)?;
         self.check_state(state.as_deref())?;
         let taken = self.steps.try_hold(key, false).map_err(|e| unknown(&e))?;
@@ -213,20 +213,20 @@ impl Served {
     }
 
     /// Whether what is known of steps here is what the host knows of.
-    fn check_state(&self, state: Option<&str>) -> Result<(), Fault> {
+    fn check_state(&self, state: Option<&str>) -> Result<(), RpcError> {
         let Some(state) = state else { return Ok(()) };
         if self.steps.identity().map_err(|e| unknown(&e))? == state {
             return Ok(());
         }
         let told =
             "what is known of steps here is not what was: it was lost, or this is another guest";
-        Err(Fault::new(Fault::OTHER, told))
+        Err(RpcError::new(RpcError::OTHER, told))
     }
 
     /// Does what was asked for, which was never done. After an error nothing was.
     fn carry_out(
         &self,
-        asked: &StepAsked,
+        asked: &StepParams,
         operation: Digest,
         held: &mut Held,
         going: &Going,
@@ -303,15 +303,15 @@ impl From<Done> for State {
     }
 }
 
-fn check_key(key: &str) -> Result<(), Fault> {
+fn check_key(key: &str) -> Result<(), RpcError> {
     if is_key(key) {
         return Ok(());
     }
-    Err(Fault::params("key must be 1 to 64 letters (a-z, A-Z), digits and hyphens"))
+    Err(RpcError::params("key must be 1 to 64 letters (a-z, A-Z), digits and hyphens"))
 }
 
 /// Only what has an effect on this machine is a step; reads are asked for by `read`.
-fn check_operation(operation: &Operation) -> Result<(), Fault> {
+fn check_operation(operation: &Operation) -> Result<(), RpcError> {
     let what = match operation {
         Operation::Message { .. } => "a message is",
         Operation::Done { .. } => "the end of a session is",
@@ -320,7 +320,7 @@ fn check_operation(operation: &Operation) -> Result<(), Fault> {
         }
         _ => return Ok(()),
     };
-    Err(Fault::params(format!("{what} no step of a guest")))
+    Err(RpcError::params(format!("{what} no step of a guest")))
 }
 
 /// What an operation is known by.
@@ -341,23 +341,23 @@ pub(super) fn unseen(error: &Error) -> Warning {
     Warning::new(WarningKind::Guard, told)
 }
 
-fn later(told: &str) -> Fault {
-    Fault::new(Fault::LATER, told)
+fn later(told: &str) -> RpcError {
+    RpcError::new(RpcError::LATER, told)
 }
 
-fn stopped(told: &str) -> Fault {
+fn stopped(told: &str) -> RpcError {
     later(&format!("deaddrop is being stopped there, and {told}"))
 }
 
 /// Whether a step was begun is not known.
-pub(super) fn unknown(error: &Error) -> Fault {
+pub(super) fn unknown(error: &Error) -> RpcError {
     later(&error.to_string())
 }
 
-fn failed(error: &Error) -> Fault {
-    Fault::internal(error.to_string())
+fn failed(error: &Error) -> RpcError {
+    RpcError::internal(error.to_string())
 }
 
-fn undone(error: &Error) -> Fault {
-    Fault::internal(format!("{error}; nothing was done"))
+fn undone(error: &Error) -> RpcError {
+    RpcError::internal(format!("{error}; nothing was done"))
 }

@@ -13,7 +13,7 @@ use super::steps::{is_at, is_key};
 use super::{Given, Served};
 use crate::error::{Error, Result};
 use crate::protocol::Operation;
-use crate::protocol::jsonrpc::{Fault, StepAsked, Written};
+use crate::protocol::jsonrpc::{RpcError, StepParams, Written};
 use crate::runner::aside::put_aside;
 
 /// What their names begin with.
@@ -116,7 +116,7 @@ impl Drop for Home {
 
 impl Served {
     /// What the commands of a step have for themselves: what its session has, if it is of one.
-    pub(super) fn home_of(&self, asked: &StepAsked) -> Result<Home> {
+    pub(super) fn home_of(&self, asked: &StepParams) -> Result<Home> {
         self.homes.clear_old();
         let Some(name) = &asked.own else {
             return Ok(Home { folder: self.serving.own.clone(), held: None });
@@ -127,24 +127,24 @@ impl Served {
     }
 
     /// A session of a host is over: what its commands have had for themselves goes.
-    pub(super) fn leave(&self, name: &str) -> Result<Given, Fault> {
+    pub(super) fn leave(&self, name: &str) -> Result<Given, RpcError> {
         check(Some(name))?;
         match self.homes.leave(name) {
             Ok(()) => Ok(Given::Written(Written { success: true })),
             Err(e) => {
                 let error = Error::io("remove", &self.homes.path_of(name), e);
-                Err(Fault::internal(error.to_string()))
+                Err(RpcError::internal(error.to_string()))
             }
         }
     }
 }
 
 /// Only what can be a key can be the name of such a folder: nothing else is made, or removed.
-pub(super) fn check(name: Option<&str>) -> Result<(), Fault> {
+pub(super) fn check(name: Option<&str>) -> Result<(), RpcError> {
     if name.is_none_or(is_key) {
         return Ok(());
     }
-    Err(Fault::params("a session must be named by 1 to 64 letters (a-z, A-Z), digits and hyphens"))
+    Err(RpcError::params("a session is named by 1 to 64 letters (a-z, A-Z), digits and hyphens"))
 }
 
 fn make_folder(folder: &Path) -> io::Result<()> {

@@ -14,7 +14,7 @@ use super::record::{Begun, Done, Held};
 use super::steps::SLICE;
 use crate::error::Result;
 use crate::place::{Left, left_on_disk, lost_command};
-use crate::protocol::jsonrpc::Fault;
+use crate::protocol::jsonrpc::RpcError;
 use crate::protocol::{Effect, Warning};
 use crate::workspace::guard::{Guard, Snapshot};
 
@@ -37,7 +37,7 @@ impl Served {
     ///
     /// # Errors
     /// That cannot be said.
-    pub(super) fn found(&self, key: &str, held: &mut Held) -> Result<Found, Fault> {
+    pub(super) fn found(&self, key: &str, held: &mut Held) -> Result<Found, RpcError> {
         let Some(begun) = &held.begun else { return Ok(Found::Nothing) };
         if let Some(done) = &held.done {
             return Ok(Found::Done(Box::new(done.clone())));

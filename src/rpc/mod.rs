@@ -29,8 +29,8 @@ mod vsock;
 use serde::Serialize;
 
 use crate::protocol::jsonrpc::{
-    About, ContentsOf, Entries, ExecResult, Fault, FileContent, FoundThere, LookedAt, Method, Pong,
-    State, Walked, Written,
+    About, Entries, ExecResult, FileContent, FindResult, LookResult, Method, Pong, ReadResult,
+    RpcError, State, WalkResult, Written,
 };
 pub use bases::Bases;
 pub use listen::{At, Listening};
@@ -43,7 +43,7 @@ pub trait Service: Sync {
     ///
     /// # Errors
     /// Why it could not be done, for whoever asked.
-    fn call(&self, method: Method) -> Result<Given, Fault>;
+    fn call(&self, method: Method) -> Result<Given, RpcError>;
     /// Ends a step that is being carried out, without waiting for it.
     fn interrupt(&self, key: &str);
 }
@@ -65,13 +65,13 @@ pub enum Given {
     /// Of `about`.
     About(About),
     /// Of `walk`.
-    Walked(Walked),
+    Walked(WalkResult),
     /// Of `look`.
-    Looked(LookedAt),
+    Looked(LookResult),
     /// Of `read`.
-    Contents(ContentsOf),
+    Contents(ReadResult),
     /// Of `find`.
-    Found(FoundThere),
+    Found(FindResult),
     /// Of `step` and `result`.
     Step(State),
 }

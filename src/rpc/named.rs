@@ -6,7 +6,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use crate::protocol::jsonrpc::Fault;
+use crate::protocol::jsonrpc::RpcError;
 use crate::protocol::{Failure, PathFault, RelPath};
 use crate::text::visible_line;
 
@@ -25,22 +25,22 @@ pub(super) enum Named {
 }
 
 /// What a path names for somebody whose root is `root`, a canonical path.
-pub(super) fn named(root: &Path, sent: &str) -> Result<Named, Fault> {
+pub(super) fn named(root: &Path, sent: &str) -> Result<Named, RpcError> {
     let text = visible_line(sent);
     if sent.len() > LONGEST {
         let begin: String = text.chars().take(TOLD).collect();
-        return Err(Fault::internal(format!(
+        return Err(RpcError::internal(format!(
             "Path is too long ({} bytes): '{begin}…'",
             sent.len()
         )));
     }
     if cfg!(unix) && sent.contains('\\') {
         // Elsewhere here it stands between folders, so another file would be taken.
-        return Err(Fault::internal(format!(
+        return Err(RpcError::internal(format!(
             "Path holds a backslash, which names of files here cannot: '{text}'"
         )));
     }
-    let outside = || Fault::internal(PathFault::Outside(sent.to_owned()).to_string());
+    let outside = || RpcError::internal(PathFault::Outside(sent.to_owned()).to_string());
     let is_absolute = sent.starts_with('/');
     let mut parts = Vec::new();
     for part in sent.split('/') {
@@ -57,7 +57,7 @@ pub(super) fn named(root: &Path, sent: &str) -> Result<Named, Fault> {
         return Ok(Named::Root);
     }
     RelPath::parse(&parts.join("/")).map(Named::Below).map_err(|fault| {
-        Fault::internal(match fault {
+        RpcError::internal(match fault {
             PathFault::Outside(_) => PathFault::Outside(sent.to_owned()).to_string(),
             PathFault::NoFile(_) => PathFault::NoFile(sent.to_owned()).to_string(),
             PathFault::Character(c, _) => PathFault::Character(c, sent.to_owned()).to_string(),
@@ -67,15 +67,15 @@ pub(super) fn named(root: &Path, sent: &str) -> Result<Named, Fault> {
 }
 
 /// The same for a file, which the root is not.
-pub(super) fn named_file(root: &Path, sent: &str) -> Result<RelPath, Fault> {
+pub(super) fn named_file(root: &Path, sent: &str) -> Result<RelPath, RpcError> {
     let named = named(root, sent)?;
     if matches!(sent.rsplit('/').next(), Some("" | "." | "..") | None) {
-        return Err(Fault::internal(PathFault::NoFile(sent.to_owned()).to_string()));
+        return Err(RpcError::internal(PathFault::NoFile(sent.to_owned()).to_string()));
     }
     match named {
         Named::Below(path) => Ok(path),
         Named::Root => {
-            Err(Fault::internal(format!("'{}' is a folder, not a file", visible_line(sent))))
+            Err(RpcError::internal(format!("'{}' is a folder, not a file", visible_line(sent))))
         }
     }
 }
@@ -103,14 +103,14 @@ fn below<'a, 'b>(root: &Path, parts: &'a [&'b str]) -> Option<&'a [&'b str]> {
 }
 
 /// Why something failed, with the path as it was sent.
-pub(super) fn failed(sent: &str, failure: &Failure) -> Fault {
+pub(super) fn failed(sent: &str, failure: &Failure) -> RpcError {
     with_path(sent, &failure.reason)
 }
 
 /// The same of a reason.
-pub(super) fn with_path(sent: &str, reason: &str) -> Fault {
+pub(super) fn with_path(sent: &str, reason: &str) -> RpcError {
     let shown = visible_line(sent);
-    Fault::internal(if shown.is_empty() || reason.contains(&format!("'{shown}'")) {
+    RpcError::internal(if shown.is_empty() || reason.contains(&format!("'{shown}'")) {
         reason.to_owned()
     } else {
         format!("'{shown}': {reason}")
@@ -168,7 +168,7 @@ mod tests {
         ] {
             let fault = at(path).unwrap_err();
             let told = format!("Path is outside workspace: '{path}'");
-            assert_eq!((fault.code, fault.message), (Fault::INTERNAL, told));
+            assert_eq!((fault.code, fault.message), (RpcError::INTERNAL, told));
         }
     }
 
@@ -186,7 +186,7 @@ mod tests {
     fn what_no_path_can_be_is_told_with_it() {
         let root = Path::new("/");
         let told = |path: &str| named(root, path).unwrap_err().message;
-        assert_eq!(told("a\0b"), "Path holds the character U+0000: 'a␀b'");
+        assert_eq!(told("a\0b"), "Path contains the character U+0000: 'a␀b'");
         assert!(told("a\\b").ends_with("'a\\b'"));
         let long = "x".repeat(256);
         assert!(told(&format!("/{long}")).contains(&long));

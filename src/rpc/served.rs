@@ -12,7 +12,7 @@ use crate::config::Policy;
 use crate::error::{self, Error};
 use crate::place::{Here, Place};
 use crate::policy::{Ask, Decision, Denial, Opens};
-use crate::protocol::jsonrpc::{Exec, Fault, Key, ListDir, Method, Pong, ReadFile, Written};
+use crate::protocol::jsonrpc::{Exec, Key, ListDir, Method, Pong, ReadFile, RpcError, Written};
 use crate::protocol::{Failure, FailureKind, Operation};
 use crate::runner::Runner;
 use crate::runner::sandbox::Tier;
@@ -175,7 +175,7 @@ impl Served {
 }
 
 impl Service for Served {
-    fn call(&self, method: Method) -> Result<Given, Fault> {
+    fn call(&self, method: Method) -> Result<Given, RpcError> {
         match method {
             Method::Ping => Ok(Given::Pong(Pong { pong: true })),
             Method::Exec(Exec { cmd }) => Ok(Given::Ran(self.exec(cmd))),

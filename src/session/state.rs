@@ -274,7 +274,7 @@ fn read_results<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Outcome>, D::E
 
 /// Earlier versions stored a `[DONE]` without effect as a message with a warning.
 pub(super) fn upgrade(mut outcome: Outcome) -> Outcome {
-    let is_reason = |warning: &crate::protocol::Warning| warning.sort == WarningKind::Done;
+    let is_reason = |warning: &crate::protocol::Warning| warning.kind == WarningKind::Done;
     if let (Kind::Done, Detail::Shown { text }) = (outcome.kind, &outcome.detail)
         && let Some(at) = outcome.warnings.iter().position(is_reason)
     {

@@ -44,7 +44,7 @@ pub(crate) fn lines(text: &str) -> Vec<String> {
                     "{} {mark} {} {}{rejected}",
                     step.line,
                     code(invalid.kind),
-                    code(invalid.sort)
+                    code(invalid.mistake)
                 )
             }
         });
@@ -56,7 +56,7 @@ pub(crate) fn lines(text: &str) -> Vec<String> {
 }
 
 fn warnings(step: &Step) -> impl Iterator<Item = String> {
-    step.warnings.iter().map(|warning| code(warning.sort))
+    step.warnings.iter().map(|warning| code(warning.kind))
 }
 
 fn indented(warning: &str) -> String {

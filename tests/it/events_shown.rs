@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::answers;
 use deaddrop::outbox::{self, Environment, Files, render};
 use deaddrop::policy::{Ask, Opens};
-use deaddrop::protocol::operations::{self, Encoding, Event, Status, parse_events_message};
+use deaddrop::protocol::operations::{self, Encoding, EventType, Status, parse_events_message};
 use deaddrop::protocol::{
     Asked, Capture, Detail, Dialect, Digest, Ending, Execution, Failure, FailureKind, Kind,
     Mistake, Outcome, Output, RelPath, Warning, WarningKind, read,
@@ -105,8 +105,8 @@ fn later_outboxes_tell_the_events_and_what_the_user_says() {
         "The user says:\n  Hurry\n\nContinue working on the task based on the events above. If the task is complete, send a message operation with the id \"done\" and a summary."
     );
     let whole = outbox::events(&session);
-    let Event::Shell(shell) = &whole.events[0] else { panic!() };
-    assert_eq!(shell.stdout.as_deref(), Some("123456789"));
+    assert_eq!(whole.events[0].event_type, EventType::Shell);
+    assert_eq!(whole.events[0].stdout.as_deref(), Some("123456789"));
     assert_eq!(session.events_name(), "a1b2c3d4_seq0002.events.json");
 }
 
@@ -117,7 +117,8 @@ fn the_last_events_of_a_session_are_those_of_its_last_reply() {
     session.advance(vec![outcome(Kind::Done, "", done)], session.updated_at);
     let events = outbox::events(&session);
     assert_eq!((&*events.run_id, events.status), ("run_a1b2c3d4_0001", Status::Completed));
-    assert!(matches!(&events.events[..], [Event::Message(_)]), "{events:?}");
+    let types: Vec<_> = events.events.iter().map(|event| event.event_type).collect();
+    assert_eq!(types, [EventType::Message], "{events:?}");
     assert_eq!(session.events_name(), "a1b2c3d4_seq0002.events.json");
 }
 
@@ -159,7 +160,7 @@ fn a_turn_that_waits_tells_what_it_came_to_and_what_is_asked() {
         operations::print(&message),
         r#"{"protocolVersion":"1.0","runId":"run_a1b2c3d4_0001","status":"awaiting_approval","events":[
   {"type":"message","timestamp":"2025-01-15T10:30:00Z","success":true},
-  {"type":"approvalRequired","timestamp":"2025-01-15T10:30:00Z","operationId":"cleanup-1","operationType":"shell","reason":"Destructive command requires approval","details":{"command":"rm -rf temp/*","policy":"destructive_commands_approval"}}
+  {"type":"approvalRequired","operationId":"cleanup-1","timestamp":"2025-01-15T10:30:00Z","operationType":"shell","reason":"Destructive command requires approval","details":{"command":"rm -rf temp/*","policy":"destructive_commands_approval"}}
 ]}
 "#
     );
@@ -255,8 +256,9 @@ proptest! {
         prop_assert_eq!((&found.run_id, found.status), (&whole.run_id, whole.status));
         prop_assert_eq!(found.events.len(), whole.events.len());
         for (found, whole) in found.events.iter().zip(&whole.events) {
-            match (found, whole) {
-                (Event::Shell(found), Event::Shell(whole)) => {
+            prop_assert_eq!(found.event_type, whole.event_type);
+            match found.event_type {
+                EventType::Shell => {
                     prop_assert_eq!(&found.command, &whole.command);
                     for (found, whole) in [(&found.stdout, &whole.stdout), (&found.stderr, &whole.stderr)] {
                         let short = whole.as_ref().is_none_or(|text| text.chars().count() <= 4);

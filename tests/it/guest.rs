@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use deaddrop::config::{Mode, Policy, Sandbox};
-use deaddrop::protocol::jsonrpc::{Fault, Method, ResultOf, State, StepAsked};
+use deaddrop::protocol::jsonrpc::{Method, ResultParams, RpcError, State, StepParams};
 use deaddrop::protocol::{
     Content, Detail, Ending, Existing, Operation, RelPath, ShellCommand, Warning,
 };
@@ -54,12 +54,12 @@ impl Guest {
     }
 
     /// A process that carries out a step: this program again, with arguments that bring it there.
-    pub fn process(&self, arguments: &[&str], asked: &StepAsked) -> Command {
+    pub fn process(&self, arguments: &[&str], asked: &StepParams) -> Command {
         self.process_of(arguments, std::slice::from_ref(asked))
     }
 
     /// The same of several, each begun when the one before is noted.
-    pub fn process_of(&self, arguments: &[&str], asked: &[StepAsked]) -> Command {
+    pub fn process_of(&self, arguments: &[&str], asked: &[StepParams]) -> Command {
         let mut command = Command::new(env::current_exe().unwrap());
         command.args(arguments);
         command.env(BASE, self.base.path()).env(STEP, serde_json::to_string(asked).unwrap());
@@ -86,7 +86,7 @@ pub fn carry_out() {
         eprintln!("SKIPPED: this is what other tests start");
         return;
     };
-    let asked: Vec<StepAsked> = serde_json::from_str(&asked).unwrap();
+    let asked: Vec<StepParams> = serde_json::from_str(&asked).unwrap();
     let served = served(Path::new(&base), None);
     let record = |key: &str| Path::new(&base).join(format!("state/steps/step_{key}"));
     thread::scope(|scope| {
@@ -128,8 +128,8 @@ fn served(base: &Path, policy: Option<Policy>) -> Served {
     Served::new(serving).unwrap()
 }
 
-pub fn asked(key: &str, operation: Operation) -> StepAsked {
-    StepAsked {
+pub fn asked(key: &str, operation: Operation) -> StepParams {
+    StepParams {
         key: key.to_owned(),
         operation,
         protected: false,
@@ -142,16 +142,16 @@ pub fn asked(key: &str, operation: Operation) -> StepAsked {
     }
 }
 
-pub fn run(key: &str, command: &str) -> StepAsked {
+pub fn run(key: &str, command: &str) -> StepParams {
     asked(key, Operation::Run(ShellCommand::new(command)))
 }
 
-pub fn create(key: &str, path: &str, text: &str) -> StepAsked {
+pub fn create(key: &str, path: &str, text: &str) -> StepParams {
     let (path, content) = (RelPath::parse(path).unwrap(), Content::from(text));
     asked(key, Operation::Create { path, content, existing: Existing::Replace })
 }
 
-pub fn step(served: &Served, asked: StepAsked) -> Result<State, Fault> {
+pub fn step(served: &Served, asked: StepParams) -> Result<State, RpcError> {
     match served.call(Method::Step(Box::new(asked)))? {
         Given::Step(state) => Ok(state),
         other => panic!("{other:?}"),
@@ -160,7 +160,7 @@ pub fn step(served: &Served, asked: StepAsked) -> Result<State, Fault> {
 
 #[track_caller]
 pub fn result(served: &Served, key: &str) -> State {
-    match served.call(Method::Result(ResultOf { key: key.to_owned(), state: None })) {
+    match served.call(Method::Result(ResultParams { key: key.to_owned(), state: None })) {
         Ok(Given::Step(state)) => state,
         other => panic!("{other:?}"),
     }

@@ -4,7 +4,7 @@
 use std::fs::{self, File};
 use std::time::{Duration, SystemTime};
 
-use deaddrop::protocol::jsonrpc::{Fault, Key, Method, StepAsked};
+use deaddrop::protocol::jsonrpc::{Key, Method, RpcError, StepParams};
 use deaddrop::rpc::{Given, Served, Service};
 
 use crate::guest::{Guest, create, ended, run, step};
@@ -86,11 +86,11 @@ fn a_daemon_whose_guest_rests_tells_it_over_the_next_connection() {
     daemon.wait();
 }
 
-fn of(own: &str, asked: StepAsked) -> StepAsked {
-    StepAsked { own: Some(own.to_owned()), ..asked }
+fn of(own: &str, asked: StepParams) -> StepParams {
+    StepParams { own: Some(own.to_owned()), ..asked }
 }
 
-fn leave(served: &Served, name: &str) -> Result<(), Fault> {
+fn leave(served: &Served, name: &str) -> Result<(), RpcError> {
     match served.call(Method::Leave(Key { key: name.to_owned() }))? {
         Given::Written(written) => {
             assert!(written.success);
@@ -108,10 +108,10 @@ fn nothing_but_a_home_can_be_named() {
     guest.base.write("state/own_a.b/file", "");
     for name in ["", ".", "..", "/", "a/b", "../other", "x/../../other", "a.b", "ä", "a_b", "\0"] {
         let wrong = step(&served, of(name, run("k", "echo x > f"))).unwrap_err();
-        assert_eq!(wrong.code, Fault::PARAMS, "{name}: {wrong}");
-        assert_eq!(leave(&served, name).unwrap_err().code, Fault::PARAMS, "{name}");
+        assert_eq!(wrong.code, RpcError::PARAMS, "{name}: {wrong}");
+        assert_eq!(leave(&served, name).unwrap_err().code, RpcError::PARAMS, "{name}");
     }
-    assert_eq!(leave(&served, &"k".repeat(65)).unwrap_err().code, Fault::PARAMS);
+    assert_eq!(leave(&served, &"k".repeat(65)).unwrap_err().code, RpcError::PARAMS);
     leave(&served, "other").unwrap();
     leave(&served, "a").unwrap();
     assert!(guest.base.exists("state/other/file") && guest.base.exists("state/own_a.b/file"));
@@ -170,7 +170,7 @@ fn a_home_is_not_left_while_a_command_uses_it() {
         guest.base.write("workspace/go", "");
         let state = format!("{:?}", going.join().unwrap());
         let fault = fault.unwrap_err();
-        assert_eq!(fault.code, Fault::INTERNAL);
+        assert_eq!(fault.code, RpcError::INTERNAL);
         assert!(fault.message.contains("own_s") && fault.message.contains("using it"), "{fault}");
         assert!(state.contains("kept"), "{state}");
     });

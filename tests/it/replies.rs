@@ -185,7 +185,7 @@ fn check_looks_at_a_reply_as_apply_would_carry_it_out() {
     let run = base.run_with(&["check", "--policy", "permissive"], LS).with_code(1);
     assert!(run.stdout.contains("REFUSED shell        DENIED: "), "{run:?}");
     let run = base.run_with(&["check"], "Hello").with_code(1);
-    assert!(run.stdout.contains("holds no operations message"), "{run:?}");
+    assert!(run.stdout.contains("contains no operations message"), "{run:?}");
     // Several are open, of which one has to be named.
     base.begin(ID);
     base.run_with(&["check"], LS).with_code(2);

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use deaddrop::protocol::jsonrpc::{Fault, Method, ResultOf, State, StepAsked};
+use deaddrop::protocol::jsonrpc::{Method, ResultParams, RpcError, State, StepParams};
 use deaddrop::protocol::{Detail, Ending};
 use deaddrop::rpc::{Given, Served, Service};
 
@@ -15,12 +15,12 @@ use crate::rpc_steps::{CHILD, OK, fault};
 use crate::support::{has_sandbox, set_time, wait_until};
 
 /// A process that was killed while it carried out this step.
-fn killed(guest: &Guest, asked: &StepAsked, when: impl Fn() -> bool) {
+fn killed(guest: &Guest, asked: &StepParams, when: impl Fn() -> bool) {
     killed_at(guest, std::slice::from_ref(asked), when);
 }
 
 /// The same of several steps at once.
-fn killed_at(guest: &Guest, asked: &[StepAsked], when: impl Fn() -> bool) {
+fn killed_at(guest: &Guest, asked: &[StepParams], when: impl Fn() -> bool) {
     let mut child = guest.process_of(CHILD, asked).stdout(Stdio::null()).spawn().unwrap();
     wait_until("the command", when);
     child.kill().unwrap();
@@ -70,11 +70,12 @@ fn what_a_lost_command_did_to_protected_names_is_put_right() {
 
 /// Whether protected names are guarded here; says so if not.
 fn is_guarded(served: &Served) -> bool {
-    let guarded =
-        match served.call(Method::About(deaddrop::protocol::jsonrpc::AboutAsked { tools: true })) {
-            Ok(Given::About(about)) => about.guarded,
-            other => panic!("{other:?}"),
-        };
+    let guarded = match served
+        .call(Method::About(deaddrop::protocol::jsonrpc::AboutParams { tools: true }))
+    {
+        Ok(Given::About(about)) => about.guarded,
+        other => panic!("{other:?}"),
+    };
     assert_eq!(guarded, has_sandbox("auto"), "it is what confines commands that guards them");
     if !guarded {
         eprintln!("SKIPPED: what a command does to protected names; nothing guards them here");
@@ -129,7 +130,7 @@ fn what_a_second_lost_command_did_is_put_right_too() {
 #[test]
 fn a_write_that_was_approved_while_a_lost_command_ran_stays() {
     let guest = Guest::new();
-    let approved = StepAsked { protected: true, ..create("k-2", ".vscode/x.json", "{}") };
+    let approved = StepParams { protected: true, ..create("k-2", ".vscode/x.json", "{}") };
     let long = run("k-1", "touch ready; sleep 600");
     killed_at(&guest, &[long, approved], || {
         guest.base.exists("workspace/ready") && is_done(&guest, "k-2")
@@ -159,7 +160,7 @@ fn a_command_that_outlives_its_process_is_running_until_it_ends() {
             asked.is_finished()
         });
         let fault = asked.join().unwrap();
-        assert_eq!(fault.code, Fault::LATER, "{fault}");
+        assert_eq!(fault.code, RpcError::LATER, "{fault}");
     });
     drop(held);
     // A process that another test starts at this moment holds what is open here until it is another
@@ -173,7 +174,7 @@ fn a_command_that_outlives_its_process_is_running_until_it_ends() {
 fn who_knows_of_other_steps_is_told_so() {
     let guest = Guest::new();
     let state = |served: &Served| match served
-        .call(Method::About(deaddrop::protocol::jsonrpc::AboutAsked { tools: true }))
+        .call(Method::About(deaddrop::protocol::jsonrpc::AboutParams { tools: true }))
     {
         Ok(Given::About(about)) => about.state,
         other => panic!("{other:?}"),
@@ -181,18 +182,18 @@ fn who_knows_of_other_steps_is_told_so() {
     let known = state(&guest.served());
     assert_eq!((known.len(), &state(&guest.served())), (32, &known));
     let add =
-        |state: &str| StepAsked { state: Some(state.to_owned()), ..run("k", "echo x >> log") };
+        |state: &str| StepParams { state: Some(state.to_owned()), ..run("k", "echo x >> log") };
     let served = guest.served();
-    assert_eq!(fault(&served, add("other")).code, Fault::OTHER);
+    assert_eq!(fault(&served, add("other")).code, RpcError::OTHER);
     assert_eq!(guest.lines("log"), 0);
     step(&served, add(&known)).unwrap();
     // A torn one was told to nobody.
     guest.base.write("state/steps/id", &known[..7]);
     let other = state(&guest.served());
     assert!(other.len() == 32 && other != known);
-    assert_eq!(fault(&served, add(&known)).code, Fault::OTHER);
-    let asked = ResultOf { key: "k".to_owned(), state: Some(known) };
-    assert_eq!(served.call(Method::Result(asked)).unwrap_err().code, Fault::OTHER);
+    assert_eq!(fault(&served, add(&known)).code, RpcError::OTHER);
+    let asked = ResultParams { key: "k".to_owned(), state: Some(known) };
+    assert_eq!(served.call(Method::Result(asked)).unwrap_err().code, RpcError::OTHER);
     assert_eq!(guest.lines("log"), 1);
 }
 
@@ -268,7 +269,7 @@ fn a_torn_record_is_told_from_a_damaged_one() {
         bytes[at] ^= 1;
         fs::write(guest.record("k"), bytes).unwrap();
         let fault = fault(&guest.served(), add());
-        assert_eq!(fault.code, Fault::LATER);
+        assert_eq!(fault.code, RpcError::LATER);
         assert!(fault.message.contains("step_k: it is damaged"), "{fault}");
     }
     assert_eq!(guest.lines("log"), 1);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use deaddrop::config::{Mode, Policy, Sandbox};
 use deaddrop::protocol::jsonrpc::{
-    Exec, ExecCode, ExecResult, Fault, ListDir, Method, ReadFile, WriteFile,
+    Exec, ExecCode, ExecResult, ListDir, Method, ReadFile, RpcError, WriteFile,
 };
 use deaddrop::rpc::{Served, Service, Serving};
 use deaddrop::runner::Runner;
@@ -98,7 +98,7 @@ impl Scene {
     }
 
     /// What a request comes to, as it is sent.
-    pub fn call(&self, method: Method) -> Result<Value, Fault> {
+    pub fn call(&self, method: Method) -> Result<Value, RpcError> {
         self.served.call(method).map(|given| serde_json::to_value(given).unwrap())
     }
 
@@ -112,26 +112,26 @@ impl Scene {
         serde_json::from_value(self.call(Method::ExecCode(code)).unwrap()).unwrap()
     }
 
-    pub fn read(&self, path: &str) -> Result<String, Fault> {
+    pub fn read(&self, path: &str) -> Result<String, RpcError> {
         let given = self.call(Method::ReadFile(ReadFile { path: path.to_owned() }))?;
         Ok(given["content"].as_str().unwrap().to_owned())
     }
 
-    pub fn write(&self, path: &str, content: &str) -> Result<Value, Fault> {
+    pub fn write(&self, path: &str, content: &str) -> Result<Value, RpcError> {
         let (path, content) = (path.to_owned(), content.to_owned());
         self.call(Method::WriteFile(WriteFile { path, content }))
     }
 
-    pub fn list(&self, path: &str) -> Result<Value, Fault> {
+    pub fn list(&self, path: &str) -> Result<Value, RpcError> {
         self.call(Method::ListDir(ListDir { path: path.to_owned() }))
     }
 }
 
 /// That it failed, with this in the message.
 #[track_caller]
-pub fn assert_fault<T: std::fmt::Debug>(result: Result<T, Fault>, holds: &[&str]) {
+pub fn assert_fault<T: std::fmt::Debug>(result: Result<T, RpcError>, holds: &[&str]) {
     let fault = result.unwrap_err();
-    assert_eq!(fault.code, Fault::INTERNAL, "{fault}");
+    assert_eq!(fault.code, RpcError::INTERNAL, "{fault}");
     for part in holds {
         assert!(fault.message.contains(part), "no {part:?} in {fault}");
     }

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use deaddrop::protocol::jsonrpc::{
-    ContentsOf, Fault, LookAt, Method, ReadOf, State, StepAsked, VERSION,
+    LookParams, Method, ReadParams, ReadResult, RpcError, State, StepParams, VERSION,
 };
 use deaddrop::protocol::operations::Encoding;
 use deaddrop::protocol::{
@@ -29,7 +29,7 @@ fn a_process_that_carries_out_a_step() {
     carry_out();
 }
 
-pub fn fault(served: &Served, asked: StepAsked) -> Fault {
+pub fn fault(served: &Served, asked: StepParams) -> RpcError {
     step(served, asked).unwrap_err()
 }
 
@@ -119,10 +119,10 @@ fn a_key_is_of_one_operation_and_forgotten_when_settled() {
     let add = || run("k", "echo x >> log");
     step(&served, add()).unwrap();
     let wrong = fault(&served, run("k", "echo y >> log"));
-    assert_eq!((wrong.code, guest.lines("log")), (Fault::PARAMS, 1));
+    assert_eq!((wrong.code, guest.lines("log")), (RpcError::PARAMS, 1));
     assert!(wrong.message.contains("another operation"), "{wrong}");
     for key in ["", "a/b", "../k", "ä", "k_1", &"k".repeat(65)] {
-        assert_eq!(fault(&served, run(key, "true")).code, Fault::PARAMS, "{key}");
+        assert_eq!(fault(&served, run(key, "true")).code, RpcError::PARAMS, "{key}");
     }
     step(&served, run(&"k".repeat(64), "true")).unwrap();
     let read = |reading| Operation::Read { path: RelPath::parse("a").unwrap(), reading };
@@ -130,13 +130,13 @@ fn a_key_is_of_one_operation_and_forgotten_when_settled() {
     let (text, summary) = (String::new(), String::new());
     let message = Operation::Message { text };
     for operation in [now, later, message, Operation::Done { summary, if_ok: false }] {
-        assert_eq!(fault(&served, asked("m", operation)).code, Fault::PARAMS);
+        assert_eq!(fault(&served, asked("m", operation)).code, RpcError::PARAMS);
     }
     // A step cannot settle itself.
     let settled = || vec!["k".to_owned()];
-    step(&served, StepAsked { settled: settled(), ..add() }).unwrap();
+    step(&served, StepParams { settled: settled(), ..add() }).unwrap();
     assert_eq!(guest.lines("log"), 1);
-    step(&served, StepAsked { settled: settled(), ..run("next", "true") }).unwrap();
+    step(&served, StepParams { settled: settled(), ..run("next", "true") }).unwrap();
     assert_eq!(result(&served, "k"), State::Unknown);
     assert!(!guest.record("k").exists());
     step(&served, add()).unwrap();
@@ -158,17 +158,17 @@ fn the_guests_own_policy_holds_as_far_as_nobody_need_be_asked() {
     let told = denied(step(&served, run("rm", "rm -r x")).unwrap());
     assert!(told.contains("nobody can be asked"), "{told}");
     // What opens names and repositories opens nothing else.
-    let open = StepAsked { protected: true, repository: true, ..run("rm-2", "rm -r x") };
+    let open = StepParams { protected: true, repository: true, ..run("rm-2", "rm -r x") };
     denied(step(&served, open).unwrap());
     assert!(guest.base.exists("workspace/x/y"));
     let served = guest.ruled("workspace");
     denied(step(&served, create("p-1", ".vscode/x.json", "{}")).unwrap());
-    let open = StepAsked { protected: true, ..create("p-2", ".vscode/x.json", "{}") };
+    let open = StepParams { protected: true, ..create("p-2", ".vscode/x.json", "{}") };
     let state = step(&served, open).unwrap();
     assert!(matches!(&state, State::Done { detail: Detail::Created { .. }, .. }), "{state:?}");
     assert_eq!(guest.base.read("workspace/.vscode/x.json"), "{}");
     let Ok(Given::About(about)) =
-        served.call(Method::About(deaddrop::protocol::jsonrpc::AboutAsked { tools: true }))
+        served.call(Method::About(deaddrop::protocol::jsonrpc::AboutParams { tools: true }))
     else {
         panic!()
     };
@@ -180,7 +180,7 @@ fn the_guests_own_policy_holds_as_far_as_nobody_need_be_asked() {
     let commit = "git commit --allow-empty -m x";
     let told = denied(step(&served, run("g-1", commit)).unwrap());
     assert!(told.contains("'git commit' writes to the repository"), "{told}");
-    let open = |key, command| StepAsked { repository: true, ..run(key, command) };
+    let open = |key, command| StepParams { repository: true, ..run(key, command) };
     // Whether there is a git, or a repository, is another matter.
     assert!(matches!(ended(step(&served, open("g-2", commit)).unwrap()).0, Ending::Exited(_)));
     let more = open("g-3", "rm -r x; git commit -m x");
@@ -210,7 +210,7 @@ fn what_cannot_be_noted_is_not_done() {
     guest.base.write("state/steps", "");
     let served = guest.served();
     let fault = fault(&served, run("k", "echo x >> log"));
-    assert_eq!((fault.code, guest.lines("log")), (Fault::LATER, 0));
+    assert_eq!((fault.code, guest.lines("log")), (RpcError::LATER, 0));
     assert!(fault.message.contains("step_k"), "{fault}");
     fs::remove_file(guest.base.at("state/steps")).unwrap();
     assert_eq!(ended(step(&served, run("k", "echo x >> log")).unwrap()).0, OK);
@@ -224,7 +224,7 @@ fn a_guest_tells_what_it_is_and_what_it_holds() {
     fs::File::create(guest.base.at("workspace/a.bin")).unwrap().write_all(&[0, 255]).unwrap();
     let served = guest.served();
     let Ok(Given::About(about)) =
-        served.call(Method::About(deaddrop::protocol::jsonrpc::AboutAsked { tools: true }))
+        served.call(Method::About(deaddrop::protocol::jsonrpc::AboutParams { tools: true }))
     else {
         panic!()
     };
@@ -238,19 +238,19 @@ fn a_guest_tells_what_it_is_and_what_it_holds() {
     let files: Vec<_> = walked.files.iter().map(|f| (&*f.0, f.1, f.2)).collect();
     assert_eq!(files, [(".vscode/x.json", 2, 'f'), ("a.bin", 2, 'f'), ("b.txt", 3, 'f')]);
     let operation = create("k", ".vscode/x.json", "").operation;
-    let look = Method::Look(Box::new(LookAt { operation, standing: true }));
+    let look = Method::Look(Box::new(LookParams { operation, standing: true }));
     let Ok(Given::Looked(looked)) = served.call(look) else { panic!() };
     assert!(looked.seen && looked.protected && looked.standing.is_some());
     assert_eq!((looked.size, &looked.real), (Some(2), &looked.place));
     let read = |path: &str, limit| {
         let path = RelPath::parse(path).unwrap();
-        match served.call(Method::Read(ReadOf { path, limit, part: Part::default() })) {
+        match served.call(Method::Read(ReadParams { path, limit, part: Part::default() })) {
             Ok(Given::Contents(contents)) => contents,
             other => panic!("{other:?}"),
         }
     };
     let path = |path: &str| RelPath::parse(path).unwrap();
-    assert_eq!(read("b.txt", 2), ContentsOf::file(path("b.txt"), b"tw".to_vec(), 3, None));
-    assert_eq!(read("a.bin", u64::MAX), ContentsOf::file(path("a.bin"), vec![0, 255], 2, None));
-    assert!(matches!(read("none", 1), ContentsOf::Failed(_)));
+    assert_eq!(read("b.txt", 2), ReadResult::file(path("b.txt"), b"tw".to_vec(), 3, None));
+    assert_eq!(read("a.bin", u64::MAX), ReadResult::file(path("a.bin"), vec![0, 255], 2, None));
+    assert!(matches!(read("none", 1), ReadResult::Failed(_)));
 }

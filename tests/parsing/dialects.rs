@@ -90,7 +90,7 @@ proptest! {
                 let reply = read(&reply, dialect);
                 prop_assert_eq!(reply.steps.len(), 1, "{:?}", reply);
                 // What may be a fence of the chat's is told, and kept.
-                let told = |warning: &&Warning| warning.sort != WarningKind::FenceKept;
+                let told = |warning: &&Warning| warning.kind != WarningKind::FenceKept;
                 prop_assert_eq!(reply.steps[0].warnings.iter().find(told), None);
             }
         }

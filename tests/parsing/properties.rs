@@ -106,7 +106,7 @@ proptest! {
         // What is odd in a body is so still.
         let is_of_tags = |warning: &Warning| {
             !matches!(
-                warning.sort,
+                warning.kind,
                 WarningKind::FenceKept
                     | WarningKind::MarkersKept
                     | WarningKind::NumbersKept

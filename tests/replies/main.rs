@@ -101,9 +101,9 @@ fn unescaped(written: &str) -> Result<String, Failed> {
 fn sorts(step: &Step) -> impl Iterator<Item = String> {
     let mistake = match &step.asks {
         Asks::Operation(_) => None,
-        Asks::Invalid(invalid) => Some(json!(invalid.sort)),
+        Asks::Invalid(invalid) => Some(json!(invalid.mistake)),
     };
-    let warnings = step.warnings.iter().map(|warning| json!(warning.sort));
+    let warnings = step.warnings.iter().map(|warning| json!(warning.kind));
     mistake.into_iter().chain(warnings).map(|sort| sort.as_str().unwrap().to_owned())
 }
 
@@ -116,12 +116,12 @@ fn shown(step: &Step) -> String {
         Asks::Invalid(invalid) => {
             let mark = if step.ends { "!!" } else { "!" };
             let sort = if invalid.rejected { " rejected" } else { "" };
-            let code = json!(invalid.sort);
+            let code = json!(invalid.mistake);
             format!("{} {mark}{sort} {:?} {}\n", step.line, invalid.kind, code.as_str().unwrap())
         }
     };
     for warning in &step.warnings {
-        out.push_str(&format!("    ~ {}\n", json!(warning.sort).as_str().unwrap()));
+        out.push_str(&format!("    ~ {}\n", json!(warning.kind).as_str().unwrap()));
     }
     out
 }

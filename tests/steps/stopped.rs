@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use deaddrop::protocol::jsonrpc::{State, StepAsked};
+use deaddrop::protocol::jsonrpc::{State, StepParams};
 use deaddrop::protocol::{Detail, Ending};
 
 use crate::guest::{Guest, create, result, run, said, step};
@@ -44,7 +44,7 @@ fn can_trace() -> bool {
 }
 
 /// A command, or a file that replaces another.
-fn steps() -> [StepAsked; 2] {
+fn steps() -> [StepParams; 2] {
     [run(KEY, "echo said; echo x >> log"), create(KEY, "deep/a.txt", "new\n")]
 }
 
@@ -57,7 +57,7 @@ fn scene() -> Guest {
 /// A process that carries out a step, watched, with this done to it.
 fn traced(
     guest: &Guest,
-    asked: &StepAsked,
+    asked: &StepParams,
     injection: Option<&str>,
 ) -> (Option<State>, bool, String) {
     let file = tempfile::NamedTempFile::new().unwrap();
@@ -70,7 +70,7 @@ fn traced(
 }
 
 /// Where an undisturbed process can be stopped once it has to do with the step.
-fn undisturbed(asked: &StepAsked) -> Option<Vec<Point>> {
+fn undisturbed(asked: &StepParams) -> Option<Vec<Point>> {
     if !can_trace() {
         return None;
     }
@@ -90,7 +90,7 @@ fn undisturbed(asked: &StepAsked) -> Option<Vec<Point>> {
 /// Whether a step came to what it may come to; gives whether it was lost.
 fn judge(
     guest: &Guest,
-    asked: &StepAsked,
+    asked: &StepParams,
     state: Option<State>,
     stopped: bool,
 ) -> Result<bool, String> {
@@ -120,7 +120,7 @@ fn judge(
 }
 
 /// A host that asks what became of it, asks for it again where it may, and once more.
-fn ask_again(guest: &Guest, asked: &StepAsked) -> Result<State, String> {
+fn ask_again(guest: &Guest, asked: &StepParams) -> Result<State, String> {
     let served = guest.served();
     let told = result(&served, KEY);
     let again = step(&served, asked.clone()).map_err(|e| e.to_string())?;

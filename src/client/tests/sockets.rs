@@ -128,7 +128,7 @@ fn a_fault_that_names_no_request_counts_only_where_there_is_one() {
         hear(&mut stream);
         say(&mut stream, fault);
     });
-    assert_eq!(one.client().ping(LONG), Ok(Err(Fault::new(Fault::REQUEST, "too long"))));
+    assert_eq!(one.client().ping(LONG), Ok(Err(RpcError::new(RpcError::REQUEST, "too long"))));
     let two = fake(move |mut stream| {
         hear(&mut stream);
         hear(&mut stream);
@@ -169,7 +169,7 @@ fn who_answers_before_it_has_heard_all_is_heard() {
     });
     let mut client = fake.client();
     let said = client.write_file("a", &"x".repeat(8 << 20), LONG);
-    assert_eq!(said, Ok(Err(Fault::new(Fault::REQUEST, "too long"))));
+    assert_eq!(said, Ok(Err(RpcError::new(RpcError::REQUEST, "too long"))));
     // Half a line stands on the wire.
     assert!(!client.ping(LONG).unwrap_err().sent);
 }

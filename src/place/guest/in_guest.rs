@@ -8,8 +8,8 @@ use crate::error::{Error, Result};
 use crate::place::{Left, Place, WriteAhead, fault_of, lost, shorter_than_asked, told};
 use crate::policy::Opens;
 use crate::protocol::jsonrpc::{
-    Fault, FindAsked, FoundThere, LookAt, LookedAt, READ_LIMIT, Readable, ResultOf, State,
-    StepAsked, without_content,
+    FindParams, FindResult, LookParams, LookResult, READ_LIMIT, Readable, ResultParams, RpcError,
+    State, StepParams, without_content,
 };
 use crate::protocol::{
     Detail, Digest, Effect, Ending, Failure, Operation, Part, Reading, RelPath, Warning,
@@ -26,7 +26,7 @@ pub(super) struct InGuest<'a> {
     step: usize,
     noticed: Vec<Warning>,
     /// What was looked at last for this step, and what the guest told of it.
-    looked: RefCell<Option<(LookAt, LookedAt)>>,
+    looked: RefCell<Option<(LookParams, LookResult)>>,
 }
 
 impl<'a> InGuest<'a> {
@@ -39,8 +39,8 @@ impl<'a> InGuest<'a> {
     }
 
     /// What the guest tells of an operation: the same is asked for once before a step.
-    fn look_at(&self, operation: &Operation, standing: bool) -> Result<LookedAt> {
-        let asked = LookAt { operation: without_content(operation), standing };
+    fn look_at(&self, operation: &Operation, standing: bool) -> Result<LookResult> {
+        let asked = LookParams { operation: without_content(operation), standing };
         let known = self
             .looked
             .take()
@@ -48,7 +48,7 @@ impl<'a> InGuest<'a> {
         let (asked, looked) = match known {
             Some(known) => known,
             None => {
-                let looked: LookedAt = self.guest.ask("look", &asked, PATIENCE)?;
+                let looked: LookResult = self.guest.ask("look", &asked, PATIENCE)?;
                 (asked, looked)
             }
         };
@@ -86,7 +86,7 @@ impl<'a> InGuest<'a> {
         }
         // A session that was over may have been taken up again.
         self.guest.over.borrow_mut().retain(|own| *own != self.terms.own);
-        let asked = StepAsked {
+        let asked = StepParams {
             key: key.to_owned(),
             operation,
             protected: opens.protected,
@@ -118,16 +118,16 @@ impl<'a> InGuest<'a> {
                 return Err(self.guest.nonsense("step", why));
             }
             // What it came to, if it was begun, will be told later.
-            Err(Fault { code: Fault::LATER, message }) => {
+            Err(RpcError { code: RpcError::LATER, message }) => {
                 return Err(Error::guest(&self.guest.label(), &sane::line(&message)));
             }
             // Those that were asked before may have begun it, and are not to be had again.
-            Err(Fault { code: Fault::OTHER, .. }) if broke => lost(&asked.operation),
-            Err(Fault { code: Fault::OTHER, .. }) => return Ok(None),
+            Err(RpcError { code: RpcError::OTHER, .. }) if broke => lost(&asked.operation),
+            Err(RpcError { code: RpcError::OTHER, .. }) => return Ok(None),
             // It was not understood, so nothing was done.
-            Err(Fault { code: Fault::PARAMS, message, .. }) => not_done(message),
+            Err(RpcError { code: RpcError::PARAMS, message, .. }) => not_done(message),
             // It was refused now; but where it is asked for again it may have been begun before.
-            Err(Fault { message, .. }) => {
+            Err(RpcError { message, .. }) => {
                 let effect = Effect::Guest { key: key.to_owned(), state: asked.state.clone() };
                 match self.left(&effect, &asked.operation)? {
                     Left::Done(detail, warnings) => {
@@ -167,12 +167,12 @@ impl Place for InGuest<'_> {
                 }
             }
             Operation::List { .. } | Operation::Search { .. } => {
-                let asked = FindAsked {
+                let asked = FindParams {
                     operation: operation.clone(),
                     files: self.terms.files.as_ref().map(readable),
                     key: Some(uuid::Uuid::new_v4().simple().to_string()),
                 };
-                let FoundThere { detail, warnings } = self.guest.find(&asked, PATIENCE)?;
+                let FindResult { detail, warnings } = self.guest.find(&asked, PATIENCE)?;
                 self.noticed = sane::warnings(warnings);
                 return Ok(sane::detail(detail, operation, self.terms.output_limit));
             }
@@ -220,7 +220,7 @@ impl Place for InGuest<'_> {
         if operation.path().is_none() {
             return Ok(None);
         }
-        let LookedAt { seen, real, size, protected, mut moved, .. } =
+        let LookResult { seen, real, size, protected, mut moved, .. } =
             self.look_at(operation, false)?;
         // An operation with a path is always looked at: else its path would go unjudged.
         if !seen {
@@ -257,11 +257,11 @@ impl Place for InGuest<'_> {
 
     fn left(&mut self, effect: &Effect, operation: &Operation) -> Result<Left> {
         let Effect::Guest { key, state } = effect else { return Ok(Left::Lost) };
-        let asked = ResultOf { key: key.clone(), state: state.clone() };
+        let asked = ResultParams { key: key.clone(), state: state.clone() };
         loop {
             let told = match self.guest.exchange("result", &asked, PATIENCE)? {
-                Err(Fault { code: Fault::OTHER, .. }) => return Ok(Left::Lost),
-                Err(Fault { message, .. }) => {
+                Err(RpcError { code: RpcError::OTHER, .. }) => return Ok(Left::Lost),
+                Err(RpcError { message, .. }) => {
                     return Err(Error::guest(&self.guest.label(), &sane::line(&message)));
                 }
                 Ok(told) => told,

@@ -13,7 +13,7 @@ use crate::client::{Client, Gone};
 use crate::config::Way;
 use crate::error::{Error, Result};
 use crate::protocol::jsonrpc::{
-    About, AboutAsked, Fault, FindAsked, FoundThere, Key, Pong, State, StepAsked, VERSION, Written,
+    self, About, AboutParams, FindParams, FindResult, Key, RpcError, State, StepParams, VERSION,
 };
 
 /// So long a guest is tried for that was there a moment ago: what it was doing may have to end first.
@@ -66,7 +66,7 @@ impl Guest {
 
     /// Asks for that anew.
     pub(super) fn learn_state(&self) -> Result<()> {
-        let about: About = self.ask("about", &AboutAsked::default(), PATIENCE)?;
+        let about: About = self.ask("about", &AboutParams::default(), PATIENCE)?;
         self.keep_state(&about);
         Ok(())
     }
@@ -83,7 +83,7 @@ impl Guest {
         };
         for key in self.over.take() {
             // One that does not know the method, or does not want to, is not asked again.
-            let answer = client.call::<Written>("leave", &Key { key }, LEAVE);
+            let answer = client.call::<jsonrpc::Written>("leave", &Key { key }, LEAVE);
             if answer.is_err() {
                 // What it still has to say is nobody's answer.
                 link.take();
@@ -110,7 +110,7 @@ impl Guest {
         Ok(match self.kind()? {
             Kind::Plain(about) => about.tools.clone(),
             Kind::Deaddrop(_) => {
-                let about: About = self.ask("about", &AboutAsked { tools: true }, PATIENCE)?;
+                let about: About = self.ask("about", &AboutParams { tools: true }, PATIENCE)?;
                 sane::about(about).tools
             }
         })
@@ -137,7 +137,7 @@ impl Guest {
         if let Some(kind) = &*self.kind.borrow() {
             return Ok(kind.clone());
         }
-        let kind = match self.exchange::<About>("about", &AboutAsked::default(), PATIENCE)? {
+        let kind = match self.exchange::<About>("about", &AboutParams::default(), PATIENCE)? {
             Ok(about) if about.version == VERSION => {
                 self.keep_state(&about);
                 Kind::Deaddrop(Rc::new(sane::about(about)))
@@ -149,7 +149,7 @@ impl Guest {
                 );
                 return Err(Error::guest(&self.label(), &why));
             }
-            Err(Fault { code: Fault::METHOD, .. }) => {
+            Err(RpcError { code: RpcError::METHOD, .. }) => {
                 Kind::Plain(Rc::new(sane::about(plain::about(self)?)))
             }
             Err(fault) => return Err(self.nonsense("about", &fault.to_string())),
@@ -176,13 +176,13 @@ impl Guest {
         method: &str,
         params: &impl Serialize,
         patience: Duration,
-    ) -> Result<Result<T, Fault>> {
+    ) -> Result<Result<T, RpcError>> {
         self.twice(|client| client.call(method, params, patience))
     }
 
     /// Makes sure that there is a connection, and somebody who answers.
     pub(super) fn meet(&self) -> Result<()> {
-        self.exchange::<Pong>("ping", &serde_json::json!({}), HELLO).map(drop)
+        self.exchange::<jsonrpc::Pong>("ping", &serde_json::json!({}), HELLO).map(drop)
     }
 
     /// Asks for what must not be asked for twice. Tells with the error whether it may have been done.
@@ -191,7 +191,7 @@ impl Guest {
         method: &str,
         params: &impl Serialize,
         patience: Duration,
-    ) -> Result<Result<T, Fault>> {
+    ) -> Result<Result<T, RpcError>> {
         self.with(Duration::ZERO, |client| client.call(method, params, patience))
             .map_err(|gone| self.away(&gone))
     }
@@ -200,9 +200,9 @@ impl Guest {
     /// wants to stop. Tells too whether the connection broke meanwhile.
     pub(super) fn step(
         &self,
-        asked: &StepAsked,
+        asked: &StepParams,
         patience: Duration,
-    ) -> Result<(Result<State, Fault>, bool)> {
+    ) -> Result<(Result<State, RpcError>, bool)> {
         let mut times = 0;
         let state = self.twice(|client| {
             times += 1;
@@ -212,7 +212,7 @@ impl Guest {
     }
 
     /// Lists or searches, which may be asked for twice; ends it where the person wants to stop.
-    pub(super) fn find(&self, asked: &FindAsked, patience: Duration) -> Result<FoundThere> {
+    pub(super) fn find(&self, asked: &FindParams, patience: Duration) -> Result<FindResult> {
         let key = asked.key.clone().unwrap_or_default();
         self.twice(|client| self.call_until(client, "find", asked, &key, patience))?
             .map_err(|fault| self.nonsense("find", &sane::line(&fault.message)))
@@ -227,14 +227,14 @@ impl Guest {
         asked: &impl Serialize,
         key: &str,
         patience: Duration,
-    ) -> Result<Result<T, Fault>, Gone> {
+    ) -> Result<Result<T, RpcError>, Gone> {
         let key = Key { key: key.to_owned() };
         let mut told: Option<Instant> = None;
         client.call_while(method, asked, patience, &mut || {
             // Said again: the first may overtake what it is to end.
             let tell = self.is_interrupted() && told.is_none_or(|told| told.elapsed() >= AGAIN);
             told = if tell { Some(Instant::now()) } else { told };
-            tell.then(|| crate::protocol::jsonrpc::request(None, "interrupt", &key))
+            tell.then(|| jsonrpc::request(None, "interrupt", &key))
         })
     }
 

@@ -21,7 +21,7 @@ use crate::client::Client;
 use crate::config;
 use crate::error::Result;
 use crate::program::Programs;
-use crate::protocol::jsonrpc::{About, ContentsOf, ReadOf};
+use crate::protocol::jsonrpc::{About, ReadParams, ReadResult};
 use crate::protocol::{Failure, Part, RelPath};
 use crate::workspace::walk::Walk;
 use crate::workspace::{self, Contents};
@@ -167,10 +167,10 @@ impl Guest {
     }
 
     fn read_of(&self, path: &RelPath, limit: u64, part: Part) -> Result<Result<Contents, Failure>> {
-        let asked = ReadOf { path: path.clone(), limit, part };
+        let asked = ReadParams { path: path.clone(), limit, part };
         Ok(match self.ask("read", &asked, PATIENCE)? {
-            ContentsOf::Failed(failure) => Err(sane::failure(failure)),
-            ContentsOf::File { path, bytes, size, lines } => {
+            ReadResult::Failed(failure) => Err(sane::failure(failure)),
+            ReadResult::File { path, bytes, size, lines } => {
                 let mut bytes = bytes.into_bytes();
                 bytes.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
                 let size = sane::size(size.max(bytes.len() as u64));

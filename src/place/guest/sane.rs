@@ -1,7 +1,7 @@
 //! What a guest says, as far as it can be believed: of the sort that was asked for, no longer than it
 //! may be, and without characters that would mislead a reader.
 
-use crate::protocol::jsonrpc::{About, LeftOutFolder, STREAM_LIMIT, Walked, WalkedFile};
+use crate::protocol::jsonrpc::{About, LeftOutFolder, STREAM_LIMIT, WalkResult, WalkedFile};
 use crate::protocol::{
     Capture, Change, Detail, Ending, Excerpt, Failure, FailureKind, Hit, Lines, Operation, Output,
     Part, Revision, Streams, Warning, WarningKind,
@@ -47,7 +47,7 @@ pub(super) fn lines(lines: Lines, bytes: &[u8], part: Part) -> Lines {
 
 /// A listing, without what cannot be the path of a file in a workspace; how many there were of that is
 /// told.
-pub(super) fn walk(Walked { files, mut unreadable, left_out }: Walked) -> Walk {
+pub(super) fn walk(WalkResult { files, mut unreadable, left_out }: WalkResult) -> Walk {
     let all = files.len();
     let mut told = Vec::new();
     for WalkedFile(path, bytes, letter) in files {
@@ -170,9 +170,9 @@ fn revision(revision: Option<Box<Revision>>) -> Option<Box<Revision>> {
 
 pub(super) fn warnings(warnings: Vec<Warning>) -> Vec<Warning> {
     // That it does not count is for this side to say.
-    let told = |warning: &Warning| warning.sort != WarningKind::Done;
+    let told = |warning: &Warning| warning.kind != WarningKind::Done;
     let warnings = warnings.into_iter().filter(told).take(WARNINGS);
-    warnings.map(|warning| Warning::new(warning.sort, line(&warning.text))).collect()
+    warnings.map(|warning| Warning::new(warning.kind, line(&warning.text))).collect()
 }
 
 /// What an operation came to, if that is something that it can come to.

@@ -1,9 +1,9 @@
-//! Finds lines that stand for others which a text leaves out (`// ... rest unchanged ...`), and placeholders of
+//! Finds lines that stand for lines that a text leaves out (`// ... rest unchanged ...`), and placeholders of
 //! secrets that were not shown (`[withheld: AWS key]`). Pure.
 //!
 //! What such lines look like is in `data/elision.toml`.
 
-use std::cell::OnceCell;
+use std::cell::{LazyCell, OnceCell};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::LazyLock;
 
@@ -15,12 +15,12 @@ use super::{FileKind, pattern};
 use crate::protocol::{RelPath, Replacement};
 use crate::secrets;
 
-/// Why a line is not written to a file that would lose something by it, as a phrase that follows the line's
-/// name. `instead` says what to do if the line stands for others.
+/// Says why a line is not written: the file would lose text. The phrase follows the line's name, and `instead` says what
+/// to do if the line stands for others.
 pub fn loses(line: &str, path: &str, instead: &str) -> String {
     let (what, instead) = if has_secret_placeholder(line) {
-        let leave = "Leave that line as it is, and edit others";
-        ("holds what stands for a secret, which", leave)
+        let leave = "Leave that line as it is, and edit only others";
+        ("contains the placeholder for a secret, which", leave)
     } else {
         ("stands for lines that", instead)
     };
@@ -77,19 +77,17 @@ fn first_missing<'a>(
     file: &[u8],
     path: &RelPath,
 ) -> Option<(usize, usize, &'a str)> {
-    let lines = OnceCell::new();
-    let collect = || file.split(|b| *b == b'\n').map(<[u8]>::trim_ascii).collect();
-    let is_in_file = |line: &str| {
-        let lines: &HashSet<&[u8]> = lines.get_or_init(collect);
-        lines.contains(line.as_bytes())
-    };
+    let lines = LazyCell::new(|| {
+        file.split(|b| *b == b'\n').map(<[u8]>::trim_ascii).collect::<HashSet<_>>()
+    });
     let extension = path.name().rsplit_once('.').map_or("", |(_, end)| end).to_ascii_lowercase();
     texts.into_iter().enumerate().find_map(|(n, (new, replaced))| {
         candidates(new).next()?;
         let (extension, loss) = (Some(extension.clone()), Loss::of(new, replaced));
         let detector = Detector::new(new, FileKind::of(path), extension, loss);
-        let (start, line) = candidates(new)
-            .find(|(start, line)| detector.is_elision(*start, line) && !is_in_file(line.trim()))?;
+        let (start, line) = candidates(new).find(|(start, line)| {
+            detector.is_elision(*start, line) && !lines.contains(line.trim().as_bytes())
+        })?;
         Some((n, line_number(new.as_bytes(), start), line.trim()))
     })
 }

@@ -25,9 +25,7 @@ pub(in crate::protocol) fn strip<'a>(
 
 /// A text without the fence around all of it.
 pub(in crate::protocol) fn inside(text: &str) -> &str {
-    let found = around(text.trim_end());
-    let is_clear = |(fence, inner): &(&str, &str)| !inner.lines().any(|line| closes(fence, line));
-    found.filter(is_clear).map_or(text, |(_, inner)| inner)
+    strip(text.trim_end(), "", &mut Vec::new()).ok().flatten().unwrap_or(text)
 }
 
 /// Refuses a fence around all of the text `of` that replaces a part of a file of code: in a comment it may be
@@ -63,12 +61,18 @@ pub(in crate::protocol) fn warn_kept(text: &str, first: usize, whose: &str) -> O
     Some(Warning::new(WarningKind::FenceKept, text))
 }
 
-/// The fence that a line opens: three or more of a sign, with no more backticks behind.
-pub(in crate::protocol) fn fence_of(line: &str) -> Option<&str> {
+/// The fence that a line opens, and what is written behind it. Backticks on both sides make a span within a line.
+pub(in crate::protocol) fn opening(line: &str) -> Option<(&str, &str)> {
     let line = line.trim();
-    let sign = line.chars().next().filter(|c| matches!(c, '`' | '~'))?;
-    let length = line.len() - line.trim_start_matches(sign).len();
-    (length >= 3 && !line[length..].contains('`')).then(|| &line[..length])
+    let mark = line.chars().next().filter(|c| matches!(c, '`' | '~'))?;
+    let info = line.trim_start_matches(mark);
+    let fence = &line[..line.len() - info.len()];
+    (fence.len() >= 3 && (mark == '~' || !info.contains('`'))).then_some((fence, info))
+}
+
+/// The fence that a line opens, if no backticks are behind it.
+pub(in crate::protocol) fn fence_of(line: &str) -> Option<&str> {
+    opening(line).filter(|(_, info)| !info.contains('`')).map(|(fence, _)| fence)
 }
 
 /// The fence that a text begins and ends with, and what is between.
@@ -80,7 +84,7 @@ fn around(text: &str) -> Option<(&str, &str)> {
 }
 
 /// Whether a line closes a fence.
-fn closes(fence: &str, line: &str) -> bool {
+pub(in crate::protocol) fn closes(fence: &str, line: &str) -> bool {
     let line = line.trim();
     line.len() >= fence.len() && line.bytes().all(|b| b == fence.as_bytes()[0])
 }

@@ -1,8 +1,7 @@
 //! What kind of file a path names, as far as the checks of its content depend on that.
 
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
-
-use serde::Deserialize;
 
 use crate::protocol::RelPath;
 
@@ -21,38 +20,27 @@ pub(in crate::protocol) enum FileKind {
     Code,
 }
 
-#[derive(Deserialize)]
-struct Tables {
-    documents: Vec<String>,
-    texts: Vec<String>,
-    outputs: Vec<String>,
-    patches: Vec<String>,
-    text_names: Vec<String>,
-    text_folders: Vec<String>,
-    templates: Vec<String>,
-}
-
-static TABLES: LazyLock<Tables> = LazyLock::new(|| {
+/// Lists of extensions and names; see `data/file_kinds.toml`.
+static LISTS: LazyLock<BTreeMap<String, Vec<String>>> = LazyLock::new(|| {
     toml::from_str(include_str!("data/file_kinds.toml")).expect("a constant table")
 });
 
 impl FileKind {
     /// The kind of file that a path names.
     pub(in crate::protocol) fn of(path: &RelPath) -> Self {
-        let has = |names: &[String], name: &str| names.iter().any(|n| n.eq_ignore_ascii_case(name));
+        let has = |list: &str, name: &str| LISTS[list].iter().any(|n| n.eq_ignore_ascii_case(name));
         let name = match path.name().rsplit_once('.') {
-            Some((stem, end)) if has(&TABLES.templates, end) => stem,
+            Some((stem, end)) if has("templates", end) => stem,
             _ => path.name(),
         };
+        let is_text_folder = |part: &str| LISTS["text_folders"].iter().any(|name| name == part);
         match name.rsplit_once('.') {
-            Some((_, end)) if has(&TABLES.documents, end) => Self::Document,
-            Some((_, end)) if has(&TABLES.texts, end) => Self::Text,
-            Some((_, end)) if has(&TABLES.outputs, end) => Self::Output,
-            Some((_, end)) if has(&TABLES.patches, end) => Self::Patch,
-            None if has(&TABLES.text_names, name) => Self::Text,
-            None if path.components().any(|part| TABLES.text_folders.iter().any(|f| f == part)) => {
-                Self::Text
-            }
+            Some((_, end)) if has("documents", end) => Self::Document,
+            Some((_, end)) if has("texts", end) => Self::Text,
+            Some((_, end)) if has("outputs", end) => Self::Output,
+            Some((_, end)) if has("patches", end) => Self::Patch,
+            None if has("text_names", name) => Self::Text,
+            None if path.components().any(is_text_folder) => Self::Text,
             _ => Self::Code,
         }
     }

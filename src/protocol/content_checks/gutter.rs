@@ -149,7 +149,7 @@ pub(in crate::protocol) fn warn_kept(text: &str, first: Option<u64>, of: &str) -
 
 fn kept(of: &str) -> Warning {
     let text = format!(
-        "the lines of {of} may begin with line numbers, which were kept as content: send the lines without numbers if the file has none"
+        "the lines of {of} seem to begin with line numbers, which were kept: if the file has no line numbers, send the lines without them"
     );
     Warning::new(WarningKind::NumbersKept, text)
 }

@@ -1,14 +1,16 @@
 //! The methods by which a host carries out a session's operations in a guest, beside the six of
 //! bouvet-jsonrpc: those of a place (see [`crate::place::Place`]). What has an effect has a key, so that
 //! nothing is done twice if a connection breaks. [`Method`](super::Method) lists them.
+#![expect(missing_docs, reason = "the names say what most fields are")]
 
 use serde::{Deserialize, Serialize};
 
 #[cfg(doc)]
-use super::Fault;
+use super::RpcError;
 use crate::protocol::operations::Encoding;
 use crate::protocol::{
-    Content, Detail, Digest, Lines, MoveLook, Operation, Part, RelPath, Warning,
+    Change, Content, Detail, Digest, Failure, Lines, MoveLook, Operation, Part, Reading, RelPath,
+    Warning,
 };
 
 /// The version of these methods. A guest of another version is refused.
@@ -17,7 +19,7 @@ pub const VERSION: u32 = 3;
 /// The parameters of `about`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct AboutAsked {
+pub struct AboutParams {
     /// Whether tools are wanted, too, which takes a while.
     pub tools: bool,
 }
@@ -56,33 +58,24 @@ pub struct About {
     pub state: String,
 }
 
-/// All files of the workspace that are not ignored.
+/// All files of the workspace that are not ignored, and the folders that could not be read, both sorted by path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Walked {
-    /// Sorted by path.
+pub struct WalkResult {
     pub files: Vec<WalkedFile>,
-    /// Folders that could not be read, sorted.
     pub unreadable: Vec<String>,
-    /// What the ignore rules there leave out.
-    #[serde(default, skip_serializing_if = "LeftOut::is_nothing")]
+    #[serde(default)]
     pub left_out: LeftOut,
 }
 
-/// What is not among the files of a [`Walked`].
+/// What ignore rules leave out of a [`WalkResult`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LeftOut {
     /// How many single files, and their size in bytes together.
     pub files: (u64, u64),
-    /// Folders, sorted by path.
+    /// Sorted by path.
     pub folders: Vec<LeftOutFolder>,
-}
-
-impl LeftOut {
-    fn is_nothing(&self) -> bool {
-        *self == Self::default()
-    }
 }
 
 /// A folder: its path with a `/` at the end, the number and size of the files in it, whether that is all.
@@ -93,10 +86,9 @@ pub struct LeftOutFolder(pub String, pub u64, pub u64, pub bool);
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WalkedFile(pub String, pub u64, pub char);
 
-/// The parameters of `look`.
+/// The parameters of `look`: an operation that is about to be carried out, see [`without_content`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LookAt {
-    /// The operation that is about to be carried out, without the content that it would write.
+pub struct LookParams {
     pub operation: Operation,
     /// Whether the digest of what is there is wanted.
     #[serde(default)]
@@ -105,7 +97,7 @@ pub struct LookAt {
 
 /// The result of `look`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LookedAt {
+pub struct LookResult {
     /// Whether the operation has a path that can be inspected; otherwise only `place` is set.
     pub seen: bool,
     /// The path with links resolved.
@@ -119,20 +111,16 @@ pub struct LookedAt {
     /// As [`crate::place::Place::standing`], if it was wanted.
     pub standing: Option<Digest>,
     /// What a move would take with it, and where it would put that.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moved: Option<MoveLook>,
 }
 
-/// The parameters of `find`.
+/// The parameters of `find`: a list or a search.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FindAsked {
-    /// A list or a search.
+pub struct FindParams {
     pub operation: Operation,
     /// The files that the host's policy lets be searched, in addition to the guest's own policy.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<Readable>,
     /// The key by which `interrupt` ends it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
 }
 
@@ -146,37 +134,32 @@ pub struct Readable {
     pub blocked: Vec<String>,
     /// Patterns of the only paths that are; if there are none, all are.
     pub allowed: Vec<String>,
-    /// The maximum size of a file in bytes.
+    /// The maximum size of a file.
     pub max_bytes: Option<u64>,
 }
 
 /// The result of `find`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FoundThere {
-    /// The outcome.
+pub struct FindResult {
     pub detail: Detail,
-    /// Warnings about it.
     #[serde(default)]
     pub warnings: Vec<Warning>,
 }
 
-/// The parameters of `read`.
+/// The parameters of `read`: a file, or lines of it. Of lines, the guest's own limit counts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ReadOf {
-    /// The file.
+pub struct ReadParams {
     pub path: RelPath,
     /// The maximum number of bytes.
     pub limit: u64,
-    /// Its lines that are wanted. Of a part of them the guest's own limit counts.
-    #[serde(default, skip_serializing_if = "Part::is_whole")]
+    #[serde(default)]
     pub part: Part,
 }
 
 /// The result of `read`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum ContentsOf {
-    /// A file.
+pub enum ReadResult {
     File {
         /// The path with links resolved.
         path: RelPath,
@@ -185,17 +168,15 @@ pub enum ContentsOf {
         /// The size of the whole.
         size: u64,
         /// The lines that these are, if a part was asked for.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         lines: Option<Lines>,
     },
-    /// Why it was not read.
-    Failed(crate::protocol::Failure),
+    Failed(Failure),
 }
 
 /// The parameters of `step`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct StepAsked {
+pub struct StepParams {
     /// The key of the step: 1 to 64 letters, digits and `-`.
     pub key: String,
     /// The operation. Its timeout is used as it is.
@@ -207,36 +188,29 @@ pub struct StepAsked {
     #[serde(default)]
     pub repository: bool,
     /// Whether the command reaches the network; by default the guest's settings decide.
-    #[serde(default)]
     pub network: Option<bool>,
     /// The number of characters that are kept of a command's output, both streams together.
     pub output_limit: usize,
-    /// [`About::state`] as the host knows it: a guest with another one does nothing ([`Fault::OTHER`]).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// [`About::state`] as the host knows it: a guest with another one does nothing ([`RpcError::OTHER`]).
     pub state: Option<String>,
     /// The session of the host, whose commands have a HOME and a `/tmp` of their own, kept from step to
     /// step; None for those of the guest's server.
-    #[serde(default)]
     pub own: Option<String>,
     /// Keys of earlier steps whose results the host has recorded: the guest forgets them.
     #[serde(default)]
     pub settled: Vec<String>,
 }
 
-/// The parameters of `result`.
+/// The parameters of `result`, as in [`StepParams`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ResultOf {
-    /// As in [`StepAsked`].
+pub struct ResultParams {
     pub key: String,
-    /// As in [`StepAsked`].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
 }
 
-/// A step by its key; for `leave` a session by [`StepAsked::own`].
+/// A step by its key; for `leave` a session by [`StepParams::own`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Key {
-    /// As in [`StepAsked`].
     pub key: String,
 }
 
@@ -247,19 +221,15 @@ pub struct Key {
 pub enum State {
     /// It was never begun, or had no effect: it may be sent again.
     Unknown,
-    /// It is running.
     Running,
-    /// It is done.
     Done {
-        /// The outcome.
         detail: Detail,
-        /// Warnings about it.
         #[serde(default)]
         warnings: Vec<Warning>,
     },
 }
 
-impl ContentsOf {
+impl ReadResult {
     /// Creates the result of a file, whose bytes are sent as text if they are text.
     pub fn file(path: RelPath, bytes: Vec<u8>, size: u64, lines: Option<Lines>) -> Self {
         let bytes = match String::from_utf8(bytes) {
@@ -270,21 +240,15 @@ impl ContentsOf {
     }
 }
 
-/// Returns an operation without the content that it would write, for [`LookAt`].
+/// Returns an operation without the content that it would write, for [`LookParams`].
 #[must_use]
 pub fn without_content(operation: &Operation) -> Operation {
-    use crate::protocol::{Change, Reading};
-    match operation {
-        Operation::Create { path, existing, .. } => {
-            Operation::Create { path: path.clone(), content: "".into(), existing: *existing }
-        }
-        Operation::Edit { path, .. } => {
-            Operation::Edit { path: path.clone(), change: Change::First(Vec::new()) }
-        }
-        Operation::Read { path, .. } => {
-            let reading = Reading::Now(Encoding::Utf8);
-            Operation::Read { path: path.clone(), reading }
-        }
-        other => other.clone(),
+    let mut operation = operation.clone();
+    match &mut operation {
+        Operation::Create { content, .. } => *content = "".into(),
+        Operation::Edit { change, .. } => *change = Change::First(Vec::new()),
+        Operation::Read { reading, .. } => *reading = Reading::Now(Encoding::Utf8),
+        _ => {}
     }
+    operation
 }

@@ -3,11 +3,14 @@
 //! the root.
 #![expect(missing_docs, reason = "the specification explains the fields, by these names")]
 
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{AboutAsked, Fault, FindAsked, Key, LookAt, ReadOf, Request, ResultOf, StepAsked};
+use super::{
+    AboutParams, FindParams, Key, LookParams, ReadParams, Request, ResultParams, RpcError,
+    StepParams,
+};
 
 /// What a request asks for: the six methods, and those of [`super::guest`].
 #[derive(Debug, Clone, PartialEq)]
@@ -25,53 +28,50 @@ pub enum Method {
     /// Lists a directory.
     ListDir(ListDir),
     /// `about` describes the guest: [`About`](super::About).
-    About(AboutAsked),
-    /// `walk` lists all files of the workspace: [`Walked`](super::Walked).
+    About(AboutParams),
+    /// `walk` lists all files of the workspace: [`WalkResult`](super::WalkResult).
     Walk,
-    /// `look` inspects the path of an operation before it is carried out: [`LookedAt`](super::LookedAt).
-    Look(Box<LookAt>),
-    /// `read` returns a file's first bytes or some of its lines: [`ContentsOf`](super::ContentsOf).
-    Read(ReadOf),
-    /// `find` lists or searches files: [`FoundThere`](super::FoundThere).
-    Find(Box<FindAsked>),
+    /// `look` inspects the path of an operation before it is carried out: [`LookResult`](super::LookResult).
+    Look(Box<LookParams>),
+    /// `read` returns a file's first bytes or some of its lines: [`ReadResult`](super::ReadResult).
+    Read(ReadParams),
+    /// `find` lists or searches files: [`FindResult`](super::FindResult).
+    Find(Box<FindParams>),
     /// `step` carries out an operation once: [`State`](super::State).
-    Step(Box<StepAsked>),
+    Step(Box<StepParams>),
     /// `result` returns the [`State`](super::State) of a step.
-    Result(ResultOf),
+    Result(ResultParams),
     /// `leave` ends a session and removes the directories of its commands: [`Written`].
     Leave(Key),
     /// `interrupt` ends a step: a notification that overtakes other requests.
     Interrupt(Key),
 }
 
-/// The parameters of `exec`.
+// The parameters of the six methods.
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exec {
     pub cmd: String,
 }
 
-/// The parameters of `exec_code`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExecCode {
-    /// The language, in any case.
+    /// In any case.
     pub lang: String,
     pub code: String,
 }
 
-/// The parameters of `read_file`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReadFile {
     pub path: String,
 }
 
-/// The parameters of `write_file`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WriteFile {
     pub path: String,
     pub content: String,
 }
 
-/// The parameters of `list_dir`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListDir {
     pub path: String,
@@ -82,17 +82,17 @@ impl Method {
     ///
     /// # Errors
     /// There is no such method, or its parameters are wrong.
-    pub fn of(request: Request) -> Result<Self, Fault> {
+    pub fn of(request: Request) -> Result<Self, RpcError> {
         let Request { method, params, .. } = request;
         Ok(match method.as_str() {
-            "ping" => none(&params?).map(|()| Self::Ping)?,
+            "ping" => read(params).map(|IgnoredAny| Self::Ping)?,
             "exec" => Self::Exec(read(params)?),
             "exec_code" => Self::ExecCode(read(params)?),
             "read_file" => Self::ReadFile(read(params)?),
             "write_file" => Self::WriteFile(read(params)?),
             "list_dir" => Self::ListDir(read(params)?),
             "about" => Self::About(read(params)?),
-            "walk" => none(&params?).map(|()| Self::Walk)?,
+            "walk" => read(params).map(|IgnoredAny| Self::Walk)?,
             "look" => Self::Look(Box::new(read(params)?)),
             "read" => Self::Read(read(params)?),
             "find" => Self::Find(Box::new(read(params)?)),
@@ -100,29 +100,28 @@ impl Method {
             "result" => Self::Result(read(params)?),
             "leave" => Self::Leave(read(params)?),
             "interrupt" => Self::Interrupt(read(params)?),
-            _ => return Err(Fault::new(Fault::METHOD, format!("method not found: {method}"))),
+            _ => {
+                return Err(RpcError::new(RpcError::METHOD, format!("method not found: {method}")));
+            }
         })
     }
 }
 
-/// Checks the parameters of a method that has none: they are ignored if they have the right type.
-fn none(params: &Value) -> Result<(), Fault> {
-    match params {
-        Value::Object(_) | Value::Array(_) => Ok(()),
-        _ => Err(Fault::params("params must be an object")),
+/// Reads the parameters of a method. Those that it does not have are ignored.
+fn read<T: DeserializeOwned>(params: Result<Value, RpcError>) -> Result<T, RpcError> {
+    match params? {
+        params @ (Value::Object(_) | Value::Array(_)) => {
+            serde_json::from_value(params).map_err(RpcError::params)
+        }
+        _ => Err(RpcError::params("params must be an object")),
     }
 }
 
-fn read<T: DeserializeOwned>(params: Result<Value, Fault>) -> Result<T, Fault> {
-    let params = params?;
-    none(&params)?;
-    serde_json::from_value(params).map_err(Fault::params)
-}
+// Their results.
 
 /// What ends a stream that was truncated.
 pub const TRUNCATED: &str = "\n... [output truncated]";
 
-/// The result of `ping`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pong {
     pub pong: bool,
@@ -139,13 +138,11 @@ pub struct ExecResult {
     pub stderr: String,
 }
 
-/// The result of `read_file`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileContent {
     pub content: String,
 }
 
-/// The result of `write_file`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Written {
     pub success: bool,
@@ -157,7 +154,6 @@ pub struct Entries {
     pub entries: Vec<FileEntry>,
 }
 
-/// One entry of a directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileEntry {
     pub name: String,
@@ -166,12 +162,10 @@ pub struct FileEntry {
     pub size: u64,
 }
 
-/// A program that is given code as an argument.
+/// A program, to be looked up on `PATH`, and its option before code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interpreter {
-    /// Its name, to be looked up on `PATH`.
     pub program: &'static str,
-    /// The option before the code.
     pub flag: &'static str,
 }
 

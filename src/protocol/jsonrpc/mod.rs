@@ -9,7 +9,7 @@
 //!   value is invalid params (-32602), and so is a missing parameter. Unknown ones are ignored.
 //! - *JSON that cannot be represented* (nested too deep, 1e400, half a surrogate pair, millions of
 //!   values) is invalid params (-32602) inside `params`, otherwise an invalid request (-32600), with
-//!   the ID if there is one. Only what is no JSON, or no UTF-8, is a parse error.
+//!   the ID if there is one. Only text that is not JSON, or not UTF-8, is a parse error.
 //! - *A list of requests* (a batch of JSON-RPC 2.0) is an invalid request.
 //! - *`error.data`* is never sent.
 
@@ -17,24 +17,24 @@ mod guest;
 mod method;
 #[cfg(test)]
 mod tests;
-mod unread;
 
-use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
+
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::bounded;
 pub use guest::{
-    About, AboutAsked, ContentsOf, FindAsked, FoundThere, Key, LeftOut, LeftOutFolder, LookAt,
-    LookedAt, ReadOf, Readable, ResultOf, State, StepAsked, VERSION, Walked, WalkedFile,
-    without_content,
+    About, AboutParams, FindParams, FindResult, Key, LeftOut, LeftOutFolder, LookParams,
+    LookResult, ReadParams, ReadResult, Readable, ResultParams, State, StepParams, VERSION,
+    WalkResult, WalkedFile, without_content,
 };
 pub use method::{
     Entries, Exec, ExecCode, ExecResult, FileContent, FileEntry, Interpreter, ListDir, Method,
     Pong, ReadFile, TRUNCATED, WriteFile, Written, interpreter,
 };
-use unread::Unread;
 
 /// The longest line that is received, in bytes, without its end.
 pub const LINE_LIMIT: usize = 32 << 20;
@@ -48,14 +48,14 @@ pub const MESSAGE_LIMIT: usize = 64 << 10;
 /// An error response (bouvet-jsonrpc, "Error Codes").
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message} ({code})")]
-pub struct Fault {
+pub struct RpcError {
     /// One of the codes below.
     pub code: i64,
     /// What is wrong.
     pub message: String,
 }
 
-impl Fault {
+impl RpcError {
     /// The line is not JSON.
     pub const PARSE: i64 = -32_700;
     /// It is JSON, but not a request.
@@ -95,23 +95,16 @@ pub struct Request {
     /// The name of its method.
     pub method: String,
     /// An object or a list; an empty object where none were sent. A fault if they cannot be represented.
-    pub params: Result<Value, Fault>,
+    pub params: Result<Value, RpcError>,
 }
 
-/// The response to a line that is no request.
+/// The response to a line that is not a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidRequest {
     /// The ID of the line, if it has one.
     pub id: Option<u64>,
     /// What is wrong with it.
-    pub fault: Fault,
-}
-
-impl InvalidRequest {
-    fn new(id: Option<u64>, code: i64, problem: &str) -> Self {
-        let kind = if code == Fault::PARSE { "parse error" } else { "invalid request" };
-        Self { id, fault: Fault::new(code, format!("{kind}: {problem}")) }
-    }
+    pub fault: RpcError,
 }
 
 /// Shortens a text to [`MESSAGE_LIMIT`] bytes, with `…` if there was more.
@@ -136,7 +129,7 @@ pub fn is_blank(line: &[u8]) -> bool {
 pub fn connects_to(line: &[u8]) -> Option<u32> {
     let line = std::str::from_utf8(line).ok()?.trim_ascii_end();
     let port = line.strip_prefix("CONNECT ")?;
-    // No sign: that is no port.
+    // A port has no sign.
     port.bytes().all(|b| b.is_ascii_digit()).then(|| port.parse().ok())?
 }
 
@@ -150,44 +143,62 @@ pub fn connected(port: u32) -> String {
 /// # Errors
 /// The response to send: it is not JSON, or not a request.
 pub fn read(line: &[u8]) -> Result<Request, InvalidRequest> {
-    let text = std::str::from_utf8(line)
-        .map_err(|e| InvalidRequest::new(None, Fault::PARSE, &format!("no UTF-8 ({e})")))?;
-    let mut unread = None;
-    let mut fields = match bounded::from_str(text) {
-        Ok(Value::Object(fields)) => fields,
-        Ok(value) => {
-            let problem = if value.is_array() {
-                "a list of requests is not taken; send each on its own line"
-            } else {
-                "it must be an object"
-            };
-            return Err(InvalidRequest::new(None, Fault::REQUEST, problem));
+    let unparsable = |problem: String| InvalidRequest {
+        id: None,
+        fault: RpcError::new(RpcError::PARSE, format!("parse error: {problem}")),
+    };
+    let invalid = |id: Option<u64>, problem: &str| InvalidRequest {
+        id,
+        fault: RpcError::new(RpcError::REQUEST, format!("invalid request: {problem}")),
+    };
+    let text = std::str::from_utf8(line).map_err(|e| unparsable(format!("not UTF-8 ({e})")))?;
+    // Skips the values, so that one that cannot be represented does not hide the others. The last of equal keys counts.
+    let fields = serde_json::from_str::<BTreeMap<String, &RawValue>>(text).map_err(|_| {
+        if let Err(error) = serde_json::from_str::<IgnoredAny>(text) {
+            return unparsable(error.to_string());
         }
-        Err(why) => {
-            let partly = unread::read(text, &why)?;
-            unread = Some(partly.unread);
-            partly.fields
+        match bounded::from_str(text) {
+            Err(error) => invalid(None, &not_representable(&error)),
+            Ok(Value::Array(_)) => {
+                invalid(None, "a list of requests is not taken; send each on its own line")
+            }
+            Ok(_) => invalid(None, "it must be an object"),
         }
-    };
-    let sent = fields.remove("id");
-    let id = sent.as_ref().and_then(Value::as_u64);
-    let invalid = |problem: &str| Err(InvalidRequest::new(id, Fault::REQUEST, problem));
-    if sent.is_some() && id.is_none() {
-        return invalid("id must be a whole number from 0 to 18446744073709551615");
+    })?;
+    let id = fields.get("id").and_then(|raw| raw.get().parse().ok());
+    if id.is_none() && fields.contains_key("id") {
+        let problem = "id must be a whole number from 0 to 18446744073709551615";
+        return Err(invalid(None, problem));
     }
-    if fields.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
-        return invalid("jsonrpc must be \"2.0\"");
+    let string = |key| serde_json::from_str::<String>(fields.get(key)?.get()).ok();
+    if string("jsonrpc").as_deref() != Some("2.0") {
+        return Err(invalid(id, "jsonrpc must be \"2.0\""));
     }
-    let Some(Value::String(method)) = fields.remove("method") else {
-        return invalid("method must be a string");
+    let method = string("method").ok_or_else(|| invalid(id, "method must be a string"))?;
+    let value_of = |raw: &&RawValue| {
+        // The brackets make it as deep as it is in the line.
+        let list = bounded::from_str(&format!("[{}]", raw.get()));
+        list.map(|mut list| list[0].take()).map_err(|error| not_representable(&error))
     };
-    let params = match (unread, fields.remove("params")) {
-        (Some(Unread::Params(problem)), _) => Err(Fault::params(problem)),
-        (Some(Unread::Other(problem)), _) => return invalid(&problem),
-        (None, None | Some(Value::Null)) => Ok(json!({})),
-        (None, Some(params)) => Ok(params),
-    };
+    // One after the other, as each may take much memory.
+    let mut others = fields.iter().filter(|(key, _)| *key != "params");
+    let problem = others.find_map(|(_, raw)| value_of(raw).err());
+    let params = fields.get("params").map_or(Ok(Value::Null), value_of).map_err(RpcError::params);
+    if let (Ok(_), Some(problem)) = (&params, problem) {
+        return Err(invalid(id, &problem));
+    }
+    let params = params.map(|params| if params.is_null() { json!({}) } else { params });
     Ok(Request { id, method, params })
+}
+
+/// Why JSON cannot be represented.
+fn not_representable(error: &serde_json::Error) -> String {
+    let problem = error.to_string();
+    // It is JSON, so nothing else can be wrong with an escape.
+    if problem.contains("hex escape") {
+        return format!("half of a surrogate pair, which is not text ({problem})");
+    }
+    problem
 }
 
 /// Reads a request that has an ID and asks for a method; None for any other line.
@@ -197,76 +208,68 @@ pub fn quick(line: &[u8]) -> Option<(u64, Method)> {
     Method::of(request).ok().map(|method| (id, method))
 }
 
-/// Returns the line that answers a request, with its end.
-///
-/// # Panics
-/// Never: every result can be written as JSON.
-pub fn answer<T: Serialize>(id: Option<u64>, result: Result<&T, &Fault>) -> String {
-    let mut line = Vec::new();
-    answer_after(&mut line, id, result);
-    String::from_utf8(line).expect("JSON is UTF-8")
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "jsonrpc", rename = "2.0")]
+struct Response<T, E> {
+    id: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<T>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<E>,
 }
 
-/// Appends the line that answers a request, with its end.
-///
-/// # Panics
-/// Never: every result can be written as JSON.
-pub fn answer_after<T: Serialize>(
-    lines: &mut Vec<u8>,
-    id: Option<u64>,
-    result: Result<&T, &Fault>,
-) {
-    #[derive(Serialize)]
-    struct Response<'a, T> {
-        jsonrpc: &'a str,
-        id: Option<u64>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        result: Option<&'a T>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        error: Option<&'a Fault>,
-    }
-    let response = Response { jsonrpc: "2.0", id, result: result.ok(), error: result.err() };
-    serde_json::to_writer(&mut *lines, &response).expect("texts and numbers become JSON");
+/// Appends a value as a line of JSON.
+fn write_line(lines: &mut Vec<u8>, value: &impl Serialize) {
+    serde_json::to_writer(&mut *lines, value).expect("texts and numbers become JSON");
     lines.push(b'\n');
 }
 
+/// Returns the line that answers a request, with its end.
+pub fn answer<T: Serialize>(id: Option<u64>, result: Result<&T, &RpcError>) -> String {
+    let mut line = Vec::new();
+    answer_after(&mut line, id, result);
+    String::from_utf8(line).unwrap_or_default()
+}
+
+/// Appends the line that answers a request, with its end.
+pub fn answer_after<T: Serialize>(
+    lines: &mut Vec<u8>,
+    id: Option<u64>,
+    result: Result<&T, &RpcError>,
+) {
+    write_line(lines, &Response { id, result: result.ok(), error: result.err() });
+}
+
 /// Returns the line of a request, with its end; without an ID it is a notification.
-///
-/// # Panics
-/// Never: all parameters can be written as JSON.
 pub fn request<T: Serialize>(id: Option<u64>, method: &str, params: &T) -> String {
-    let id = id.map(|id| format!("\"id\":{id},")).unwrap_or_default();
-    let params = serde_json::to_string(params).expect("texts and numbers become JSON");
-    format!("{{\"jsonrpc\":\"2.0\",{id}\"method\":{},\"params\":{params}}}\n", json!(method))
+    #[derive(Serialize)]
+    #[serde(tag = "jsonrpc", rename = "2.0")]
+    struct Sent<'a, T> {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        id: Option<u64>,
+        method: &'a str,
+        params: &'a T,
+    }
+    let mut line = Vec::new();
+    write_line(&mut line, &Sent { id, method, params });
+    String::from_utf8(line).unwrap_or_default()
 }
 
 /// Reads the answer to the request `id`.
 ///
 /// # Errors
-/// The line is not a response to that request, and why. Inside, the fault that the server returned.
-pub fn response<T: DeserializeOwned>(line: &[u8], id: u64) -> Result<Result<T, Fault>, String> {
-    /// A response whose result is not interpreted yet.
-    #[derive(Deserialize)]
-    struct Response<'a> {
-        id: Option<u64>,
-        #[serde(borrow)]
-        result: Option<&'a RawValue>,
-        error: Option<Fault>,
+/// The line is not a response to that request, and why. Inside, the error that the server returned.
+pub fn response<T: DeserializeOwned>(line: &[u8], id: u64) -> Result<Result<T, RpcError>, String> {
+    let response: Response<&RawValue, RpcError> =
+        serde_json::from_slice(line).map_err(|e| format!("it is no answer: {e}"))?;
+    match (response.id, response.error, response.result) {
+        // The answer to a request that could not be read has no ID.
+        (None, Some(error), _) => Ok(Err(error)),
+        (other, ..) if other != Some(id) => Err(format!("it answers {other:?} and not {id}")),
+        (_, Some(error), _) => Ok(Err(error)),
+        (_, None, Some(result)) => serde_json::from_str(result.get())
+            .map(Ok)
+            .map_err(|e| format!("its result is not as it should be: {e}")),
+        (_, None, None) => Err("it has neither a result nor an error".to_owned()),
     }
-    let text = std::str::from_utf8(line).map_err(|e| format!("it is no UTF-8: {e}"))?;
-    let response: Response =
-        serde_json::from_str(text).map_err(|e| format!("it is no answer: {e}"))?;
-    if let Some(fault) = response.error {
-        // What could not be read has no id.
-        return match response.id {
-            Some(other) if other != id => Err(format!("it answers {other} and not {id}")),
-            _ => Ok(Err(fault)),
-        };
-    }
-    if response.id != Some(id) {
-        return Err(format!("it answers {:?} and not {id}", response.id));
-    }
-    let result = response.result.ok_or("it has neither a result nor an error")?;
-    let result = serde_json::from_str(result.get());
-    result.map(Ok).map_err(|e| format!("its result is not as it should be: {e}"))
 }

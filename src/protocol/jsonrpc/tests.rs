@@ -21,12 +21,12 @@ fn requests_are_read_with_or_without_an_id() {
 #[test]
 fn what_is_no_request_is_told_with_its_id_where_it_has_one() {
     for line in ["{", "x", "\"\u{1}\"", "{}{}", "{\"id\":1,}"] {
-        assert_eq!(refused(line), (None, Fault::PARSE), "{line}");
+        assert_eq!(refused(line), (None, RpcError::PARSE), "{line}");
     }
-    assert_eq!(read(b"\xff").unwrap_err().fault.code, Fault::PARSE);
+    assert_eq!(read(b"\xff").unwrap_err().fault.code, RpcError::PARSE);
     for line in ["[]", "1", "null", "\"x\"", "{}", r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#]
     {
-        assert_eq!(refused(line), (None, Fault::REQUEST), "{line}");
+        assert_eq!(refused(line), (None, RpcError::REQUEST), "{line}");
     }
     for line in [
         r#"{"id":7}"#,
@@ -35,11 +35,11 @@ fn what_is_no_request_is_told_with_its_id_where_it_has_one() {
         r#"{"jsonrpc":"2.0","id":7}"#,
         r#"{"jsonrpc":"2.0","id":7,"method":1}"#,
     ] {
-        assert_eq!(refused(line), (Some(7), Fault::REQUEST), "{line}");
+        assert_eq!(refused(line), (Some(7), RpcError::REQUEST), "{line}");
     }
     for id in ["\"7\"", "-1", "1.5", "null", "[7]", "18446744073709551616"] {
         let line = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
-        assert_eq!(refused(&line), (None, Fault::REQUEST), "{line}");
+        assert_eq!(refused(&line), (None, RpcError::REQUEST), "{line}");
     }
 }
 
@@ -61,18 +61,18 @@ fn wrong_parameters_and_methods_have_codes_of_their_own() {
         ("read_file", r#"{"path":["a"]}"#),
         ("ping", "true"),
     ] {
-        assert_eq!(code(method, params), Err(Fault::PARAMS), "{method} {params}");
+        assert_eq!(code(method, params), Err(RpcError::PARAMS), "{method} {params}");
     }
     assert_eq!(code("ping", "null"), Ok(Method::Ping));
     assert_eq!(code("ping", r#"{"more":1}"#), Ok(Method::Ping));
-    assert_eq!(code("Ping", "{}"), Err(Fault::METHOD));
+    assert_eq!(code("Ping", "{}"), Err(RpcError::METHOD));
     let both = Method::ListDir(ListDir { path: "a".to_owned() });
     assert_eq!(code("list_dir", r#"{"path":"a","deep":true}"#), Ok(both));
 }
 
 #[test]
 fn an_answer_has_either_a_result_or_an_error() {
-    let fault = Fault::new(Fault::METHOD, "method not found: unknown");
+    let fault = RpcError::new(RpcError::METHOD, "method not found: unknown");
     assert_eq!(
         answer::<()>(Some(7), Err(&fault)),
         "{\"jsonrpc\":\"2.0\",\"id\":7,\"error\":{\"code\":-32601,\"message\":\"method not found: unknown\"}}\n"
@@ -93,7 +93,7 @@ fn what_is_asked_is_read_and_what_is_answered_too() {
     assert_eq!(response::<Pong>(line.as_bytes(), 3), Ok(Ok(Pong { pong: true })));
     assert!(response::<Pong>(line.as_bytes(), 4).unwrap_err().contains("answers Some(3)"));
     assert!(response::<Written>(line.as_bytes(), 3).unwrap_err().contains("success"));
-    let fault = Fault::internal("x");
+    let fault = RpcError::internal("x");
     let line = answer::<()>(Some(3), Err(&fault));
     assert_eq!(response::<Pong>(line.as_bytes(), 3), Ok(Err(fault.clone())));
     let line = answer::<()>(None, Err(&fault));
@@ -175,5 +175,114 @@ fn what_clients_send_is_read_with_its_method() {
         assert_eq!(quick(line.as_bytes()), None, "{line}");
     }
     let many = br#"{"jsonrpc":"2.0","id":1,"method":"exec","params":["a",null,null,null,null]}"#;
-    assert_eq!(Method::of(read(many).unwrap()).unwrap_err().code, Fault::PARAMS);
+    assert_eq!(Method::of(read(many).unwrap()).unwrap_err().code, RpcError::PARAMS);
+}
+
+/// Lines that are JSON with something that cannot be represented.
+mod not_representable {
+    use super::super::{Method, RpcError, read};
+
+    fn refused(line: &str) -> (Option<u64>, i64, String) {
+        let (id, fault) = match read(line.as_bytes()) {
+            Err(refused) => (refused.id, refused.fault),
+            Ok(request) => (request.id, Method::of(request).unwrap_err()),
+        };
+        (id, fault.code, fault.message)
+    }
+
+    fn deep(depth: usize) -> String {
+        format!("{}{}", "[".repeat(depth), "]".repeat(depth))
+    }
+
+    /// Values that are JSON and cannot be held, and what is said of them.
+    fn values() -> [(String, &'static str); 7] {
+        [
+            (deep(200), "recursion limit"),
+            (deep(1_000_000), "recursion limit"),
+            (format!("{}0{}", "{\"a\":".repeat(200), "}".repeat(200)), "recursion limit"),
+            ("-1e400".to_owned(), "number out of range"),
+            (r#""a\ud800b""#.to_owned(), "surrogate"),
+            (r#"{"\udc00":0}"#.to_owned(), "surrogate"),
+            (format!("[{}0]", "0,".repeat(3_000_000)), "more values"),
+        ]
+    }
+
+    #[test]
+    fn parameters_that_cannot_be_held_are_told_with_the_id() {
+        for (value, told) in values() {
+            for line in [
+                format!(r#"{{"jsonrpc":"2.0","id":7,"method":"exec","params":{value}}}"#),
+                format!(r#"{{"params":{{"cmd":{value}}},"method":"exec","jsonrpc":"2.0","id":7}}"#),
+                // Of fields that stand twice the last counts, however they are spelt.
+                format!(
+                    r#"{{"id":6,"jsonrpc":"2.0","method":"ping","params":[{value}],"\u0069d":7}}"#
+                ),
+            ] {
+                let (id, code, message) = refused(&line);
+                assert_eq!((id, code), (Some(7), RpcError::PARAMS), "{message}");
+                assert!(message.starts_with("invalid params: "), "{message}");
+                assert!(message.contains(told), "{message}");
+            }
+            let line = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"Exec","params":{value}}}"#);
+            let told = (Some(7), RpcError::METHOD, "method not found: Exec".to_owned());
+            assert_eq!(refused(&line), told);
+            let line = format!(r#"{{"jsonrpc":"2.0","method":"exec","params":{value}}}"#);
+            assert_eq!(refused(&line).0, None);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_held_elsewhere_makes_it_no_request() {
+        for (value, told) in values() {
+            for (line, id) in [
+                (format!(r#"{{"jsonrpc":"2.0","id":7,"method":"ping","more":{value}}}"#), Some(7)),
+                (value.clone(), None),
+                (format!("[{value}]"), None),
+            ] {
+                let (found, code, message) = refused(&line);
+                assert_eq!((found, code), (id, RpcError::REQUEST), "{message}");
+                assert!(message.starts_with("invalid request: "), "{message}");
+                assert!(message.contains(told) || line.starts_with('{'), "{message}");
+            }
+            for (line, id, told) in [
+                (format!(r#"{{"jsonrpc":"2.0","id":{value},"method":"ping"}}"#), None, "id must"),
+                (format!(r#"{{"jsonrpc":{value},"id":7,"method":"ping"}}"#), Some(7), "jsonrpc"),
+                (format!(r#"{{"jsonrpc":"2.0","id":7,"method":{value}}}"#), Some(7), "method must"),
+                (format!(r#"{{"id":7,"params":{value}}}"#), Some(7), "jsonrpc must"),
+            ] {
+                let (found, code, message) = refused(&line);
+                assert_eq!((found, code), (id, RpcError::REQUEST), "{message}");
+                assert!(message.contains(told), "{message}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_json_has_no_id_whatever_stands_in_it() {
+        for (value, _) in values() {
+            for line in [
+                format!(r#"{{"jsonrpc":"2.0","id":7,"method":"exec","params":{value}"#),
+                format!(r#"{{"jsonrpc":"2.0","id":7,"method":"exec","params":{value},}}"#),
+                format!(r#"{{"jsonrpc":"2.0","id":7,"method":"exec","params":{value}}}}}"#),
+            ] {
+                let (id, code, message) = refused(&line);
+                assert_eq!((id, code), (None, RpcError::PARSE), "{message}");
+                assert!(message.starts_with("parse error: "), "{message}");
+            }
+        }
+    }
+
+    #[test]
+    fn as_deep_as_is_read_is_read_and_one_deeper_told() {
+        let line = |depth: usize| {
+            let params = deep(depth);
+            format!(r#"{{"jsonrpc":"2.0","id":7,"method":"ping","params":{params}}}"#)
+        };
+        let most = (1..200).take_while(|depth| {
+            read(line(*depth).as_bytes()).is_ok_and(|request| request.params.is_ok())
+        });
+        let most = most.last().unwrap();
+        assert_eq!(most, 126);
+        assert_eq!(refused(&line(most + 1)).1, RpcError::PARAMS);
+    }
 }

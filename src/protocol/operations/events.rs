@@ -19,16 +19,21 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::lower::type_name;
-use super::{
-    ApprovalDetails, ErrorCategory, ErrorEvent, Event, EventsMessage, FileEvent, MessageEvent,
-    PolicyDeniedEvent, ShellEvent, Status, UtcTime,
-};
+use super::{ErrorCategory, Event, EventType, EventsMessage, Status, UtcTime};
 use crate::protocol::{
     Asks, Detail, Ending, Execution, Failure, FailureKind, Kind, Mistake, Operation, Outcome,
     Output, RelPath, Step, Warning, WarningKind, tags,
 };
 use crate::text::{is_hazard, visible_line};
 
+/// Warnings about the reply as a whole, not about the operation beside which they are kept.
+const ABOUT_REPLY: [WarningKind; 5] = [
+    WarningKind::InventedResult,
+    WarningKind::OtherDialect,
+    WarningKind::ReplyLineUnreadable,
+    WarningKind::TagsInElement,
+    WarningKind::TagsInThoughts,
+];
 /// The guide's words for a command that the policy does not list; the program's name may follow.
 pub const NOT_ALLOWED: &str = "Command not in allowed list";
 
@@ -44,10 +49,10 @@ pub fn events_of(outcome: &Outcome, now: &UtcTime) -> Vec<Event> {
     };
     let mut events = vec![report.event(&outcome.detail)];
     let (of_reply, of_operation): (Vec<_>, Vec<_>) =
-        outcome.warnings.iter().partition(|warning| is_about_reply(warning.sort));
+        outcome.warnings.iter().partition(|warning| ABOUT_REPLY.contains(&warning.kind));
     for warning in of_operation {
         // What an outbox has no room for is not the operation's.
-        let is_own = warning.sort != WarningKind::Room;
+        let is_own = warning.kind != WarningKind::Room;
         match is_own.then(|| warning_field(&mut events[0])).flatten() {
             Some(field) if field.is_empty() => field.clone_from(&warning.text),
             Some(field) => field.push_str(&format!("\n{}", warning.text)),
@@ -79,30 +84,30 @@ pub fn status_of(outcomes: &[Outcome]) -> Status {
 /// Reports that the user has to approve an operation ("Approval Flow"); `id` is its own or a
 /// generated one.
 pub fn approval_required(step: &Step, id: &str, reason: &str, policy: &str, at: UtcTime) -> Event {
-    let subject = |lowered: &str| match &step.asked {
-        Some(asked) if !asked.about.is_empty() => asked.about.clone(),
-        _ => lowered.to_owned(),
+    let subject = match &step.asks {
+        Asks::Operation(Operation::Run(run)) => Some(("command", &*run.command)),
+        Asks::Operation(operation) => operation.path().map(|path| ("path", path.as_str())),
+        Asks::Invalid(_) => None,
     };
-    let mut details = ApprovalDetails { policy: Some(policy.to_owned()), ..Default::default() };
-    match &step.asks {
-        Asks::Operation(Operation::Run(run)) => details.command = Some(subject(&run.command)),
-        Asks::Operation(operation) => {
-            details.path = operation.path().map(|path| subject(path.as_str()));
-        }
-        Asks::Invalid(_) => {}
-    }
-    Event::ApprovalRequired {
+    let sent = step.asked.as_ref().map(|asked| &*asked.about).filter(|about| !about.is_empty());
+    let subject = subject.map(|(key, lowered)| (key, sent.unwrap_or(lowered)));
+    let details = subject.into_iter().chain([("policy", policy)]);
+    let details = details.map(|(key, text)| (key.to_owned(), text.into())).collect();
+    Event {
+        event_type: EventType::ApprovalRequired,
+        operation_id: Some(id.to_owned()),
         timestamp: at,
-        operation_id: id.to_owned(),
-        operation_type: type_name(step.kind()).to_owned(),
-        reason: reason.to_owned(),
-        details,
+        operation_type: Some(type_name(step.kind()).to_owned()),
+        reason: Some(reason.to_owned()),
+        details: Some(details),
+        ..Event::default()
     }
 }
 
 /// Reports what the user said.
 pub fn user_message(text: &str, at: UtcTime) -> Event {
-    Event::UserMessage { timestamp: at, content: text.to_owned() }
+    let (event_type, content) = (EventType::UserMessage, Some(text.to_owned()));
+    Event { event_type, timestamp: at, content, ..Event::default() }
 }
 
 /// Prints a message as JSON, each event on an indented line of its own; other lines begin with a
@@ -119,11 +124,12 @@ pub fn user_message(text: &str, at: UtcTime) -> Event {
 /// assert_eq!(print(&parse_events_message(message).unwrap()), message);
 /// ```
 pub fn print(message: &EventsMessage) -> String {
-    let EventsMessage { protocol_version, run_id, status, events } = message;
+    let EventsMessage { run_id, status, events } = message;
     let lines: Vec<String> = events.iter().map(|event| format!("\n  {}", json(event))).collect();
-    let (version, run_id, status) = (json(protocol_version), json(run_id), json(status));
     format!(
-        "{{\"protocolVersion\":{version},\"runId\":{run_id},\"status\":{status},\"events\":[{}{}]}}\n",
+        "{{\"protocolVersion\":\"1.0\",\"runId\":{},\"status\":{},\"events\":[{}{}]}}\n",
+        json(run_id),
+        json(status),
         lines.join(","),
         if events.is_empty() { "" } else { "\n" }
     )
@@ -146,29 +152,15 @@ fn json(value: &impl Serialize) -> String {
     escaped
 }
 
-/// Whether a warning is about the reply as a whole, not about the operation beside which it is kept.
-fn is_about_reply(sort: WarningKind) -> bool {
-    use WarningKind::{
-        InventedResult, OtherDialect, ReplyLineUnreadable, TagsInElement, TagsInThoughts,
-    };
-    matches!(
-        sort,
-        InventedResult | OtherDialect | ReplyLineUnreadable | TagsInElement | TagsInThoughts
-    )
-}
-
 /// Where an event has room for a warning: in its `error`, or after the reason of a failure.
 fn warning_field(event: &mut Event) -> Option<&mut String> {
-    match event {
-        Event::CreateFile { file, .. }
-        | Event::ReadFile { file, .. }
-        | Event::EditFile { file, .. }
-        | Event::DeleteFile(file) => Some(file.error.get_or_insert_default()),
-        Event::Shell(event) => Some(event.error.get_or_insert_default()),
-        Event::PolicyDenied(event) => Some(&mut event.reason),
-        Event::Error(event) => Some(&mut event.message),
-        Event::Message(_) | Event::UserMessage { .. } | Event::ApprovalRequired { .. } => None,
-    }
+    let field = match event.event_type {
+        EventType::PolicyDenied => &mut event.reason,
+        EventType::Error => &mut event.message,
+        EventType::Message | EventType::UserMessage | EventType::ApprovalRequired => return None,
+        _ => &mut event.error,
+    };
+    Some(field.get_or_insert_default())
 }
 
 /// What all events about an operation have in common.
@@ -182,33 +174,32 @@ struct Report<'a> {
 
 impl Report<'_> {
     fn event(&self, detail: &Detail) -> Event {
-        let file = |path: &RelPath| self.file(path.as_str(), None);
+        let file = |event_type, path: &RelPath| self.file(event_type, path.as_str());
         match detail {
             Detail::Shown { .. } | Detail::Completed { .. } | Detail::Ineffective { .. } => {
-                let (operation_id, timestamp) = (self.id.clone(), self.at.clone());
-                Event::Message(MessageEvent { operation_id, timestamp, success: true })
+                Event { success: Some(true), ..self.about(EventType::Message) }
             }
             Detail::Created { path, bytes, .. } => {
-                Event::CreateFile { file: file(path), bytes_written: Some(*bytes) }
+                Event { bytes_written: Some(*bytes), ..file(EventType::CreateFile, path) }
             }
             Detail::Edited { path, .. } => {
-                Event::EditFile { file: file(path), edits_applied: Some(1) }
+                Event { edits_applied: Some(1), ..file(EventType::EditFile, path) }
             }
             Detail::Replaced { path, edits, .. } => {
-                Event::EditFile { file: file(path), edits_applied: Some(*edits as u64) }
+                Event { edits_applied: Some(*edits as u64), ..file(EventType::EditFile, path) }
             }
-            Detail::Deleted { path } => Event::DeleteFile(file(path)),
-            Detail::Read { path, content, encoding, size } => Event::ReadFile {
-                file: file(path),
+            Detail::Deleted { path } => file(EventType::DeleteFile, path),
+            Detail::Read { path, content, encoding, size } => Event {
                 content: Some(content.clone()),
                 encoding: Some(*encoding),
                 size: Some(*size),
+                ..file(EventType::ReadFile, path)
             },
-            Detail::ReadLater { path, .. } => {
-                let error = Some("it was not read in its place".to_owned());
-                let file = self.file(path.as_str(), error);
-                Event::ReadFile { file, content: None, encoding: None, size: None }
-            }
+            Detail::ReadLater { path, .. } => Event {
+                success: Some(false),
+                error: Some("the file was not read at this point".to_owned()),
+                ..file(EventType::ReadFile, path)
+            },
             // The protocol has no events for these three: they are reported like a command.
             Detail::Moved { path, to, .. } => {
                 self.listed(&format!("{path} {to}"), format!("Moved '{path}' to '{to}'"))
@@ -220,7 +211,7 @@ impl Report<'_> {
             Detail::Found { pattern, .. } => {
                 self.listed(pattern, detail.listing().unwrap_or_default().into_owned())
             }
-            Detail::Ran(execution) => Event::Shell(self.ran(execution)),
+            Detail::Ran(execution) => self.ran(execution),
             Detail::Unknown { reason } => {
                 self.error(ErrorCategory::Execution, format!("not known: {reason}"))
             }
@@ -241,13 +232,12 @@ impl Report<'_> {
                 let program = self.subject.and_then(|command| command.split_whitespace().next());
                 let named = program.map(|it| format!("{NOT_ALLOWED}: {}", visible_line(it)));
                 let is_plain = named.is_some_and(|named| named == *reason);
-                Event::PolicyDenied(PolicyDeniedEvent {
-                    operation_id: self.id.clone(),
-                    timestamp: self.at.clone(),
-                    operation_type: type_name(self.kind).to_owned(),
-                    reason: if is_plain { NOT_ALLOWED.to_owned() } else { reason.clone() },
+                Event {
+                    operation_type: Some(type_name(self.kind).to_owned()),
+                    reason: Some(if is_plain { NOT_ALLOWED.to_owned() } else { reason.clone() }),
                     suggestion: suggestion.clone(),
-                })
+                    ..self.about(EventType::PolicyDenied)
+                }
             }
             FailureKind::Rejected => self.own_failure(format!("REJECTED: {reason}")),
             FailureKind::Execution => {
@@ -271,55 +261,43 @@ impl Report<'_> {
 
     /// The operation's own event of a failure, if it has one that can fail.
     fn own_failure(&self, error: String) -> Event {
-        let file = |error| self.file("", Some(error));
-        match self.kind {
-            Kind::Create => Event::CreateFile { file: file(error), bytes_written: None },
-            Kind::Read => {
-                Event::ReadFile { file: file(error), content: None, encoding: None, size: None }
+        let event = match self.kind {
+            Kind::Create => self.file(EventType::CreateFile, ""),
+            Kind::Read => self.file(EventType::ReadFile, ""),
+            Kind::Edit => self.file(EventType::EditFile, ""),
+            Kind::Delete => self.file(EventType::DeleteFile, ""),
+            Kind::Run | Kind::List | Kind::Search | Kind::Move => self.shell(""),
+            Kind::Message | Kind::Done | Kind::Reply => {
+                return self.error(ErrorCategory::Execution, error);
             }
-            Kind::Edit => Event::EditFile { file: file(error), edits_applied: None },
-            Kind::Delete => Event::DeleteFile(file(error)),
-            Kind::Run | Kind::List | Kind::Search | Kind::Move => {
-                Event::Shell(ShellEvent { error: Some(error), ..self.shell("") })
-            }
-            Kind::Message | Kind::Done | Kind::Reply => self.error(ErrorCategory::Execution, error),
-        }
+        };
+        Event { success: Some(false), error: Some(error), ..event }
     }
 
-    // Both name what was sent, and only if that is not known, what it was lowered to.
+    // An event names the path or command as it was sent, and only if that is not known, as it was lowered.
 
-    fn file(&self, path: &str, error: Option<String>) -> FileEvent {
-        FileEvent {
-            operation_id: self.id.clone(),
-            timestamp: self.at.clone(),
-            path: self.subject.unwrap_or(path).to_owned(),
-            success: error.is_none(),
-            error,
-        }
+    fn file(&self, event_type: EventType, path: &str) -> Event {
+        let path = self.subject.unwrap_or(path).to_owned();
+        Event { path: Some(path), success: Some(true), ..self.about(event_type) }
     }
 
-    fn shell(&self, command: &str) -> ShellEvent {
+    fn shell(&self, command: &str) -> Event {
         let command = self.subject.unwrap_or(command);
-        ShellEvent {
-            operation_id: self.id.clone(),
-            timestamp: self.at.clone(),
-            command: match self.kind {
-                // What is reported like a command, as the tag that asks for it.
-                Kind::List | Kind::Search | Kind::Move => {
-                    format!("{} {command}", tags::name(self.kind)).trim_end().to_owned()
-                }
-                _ => command.to_owned(),
-            },
-            ..ShellEvent::default()
-        }
+        let command = match self.kind {
+            // What is reported like a command is named like the tag that asks for it.
+            Kind::List | Kind::Search | Kind::Move => {
+                format!("{} {command}", tags::name(self.kind)).trim_end().to_owned()
+            }
+            _ => command.to_owned(),
+        };
+        Event { command: Some(command), success: Some(true), ..self.about(EventType::Shell) }
     }
 
     fn listed(&self, subject: &str, stdout: String) -> Event {
-        let stdout = Some(stdout);
-        Event::Shell(ShellEvent { success: true, stdout, ..self.shell(subject) })
+        Event { stdout: Some(stdout), ..self.shell(subject) }
     }
 
-    fn ran(&self, execution: &Execution) -> ShellEvent {
+    fn ran(&self, execution: &Execution) -> Event {
         let Execution { command, ending, output, duration } = execution;
         let (stdout, stderr) = match output {
             Output::Together(capture) => (capture.to_text(), None),
@@ -332,13 +310,13 @@ impl Report<'_> {
             Ending::TimedOut(_) => Some(124),
             Ending::Interrupted | Ending::Lost | Ending::Stopped(_) | Ending::NotStarted(_) => None,
         };
-        // What was never begun wrote nothing, and of what was lost nobody knows.
+        // A command that never began wrote nothing, and of one that was lost nobody knows.
         let ran = !matches!(ending, Ending::NotStarted(_) | Ending::Lost);
         let has_duration = matches!(ending, Ending::Exited(_)) || *duration > Duration::ZERO;
         let timed_out = matches!(ending, Ending::TimedOut(_));
         let milliseconds = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
-        ShellEvent {
-            success: *ending == Ending::Exited(0),
+        Event {
+            success: Some(*ending == Ending::Exited(0)),
             exit_code,
             stdout: Some(stdout).filter(|text| ran || !text.is_empty()),
             stderr: stderr.filter(|text| ran || !text.is_empty()),
@@ -350,18 +328,23 @@ impl Report<'_> {
     }
 
     fn error(&self, category: ErrorCategory, message: String) -> Event {
-        let (operation_id, timestamp) = (self.id.clone(), self.at.clone());
-        Event::Error(ErrorEvent { operation_id, timestamp, category, message, details: None })
+        let (category, message) = (Some(category), Some(message));
+        Event { category, message, ..self.about(EventType::Error) }
     }
 
     /// A warning as an event of its own.
     fn warning(&self, operation_id: Option<String>, warning: &Warning) -> Event {
-        let category = match warning.sort {
+        let category = match warning.kind {
             WarningKind::Guard | WarningKind::Asking => ErrorCategory::Policy,
             WarningKind::Timeout => ErrorCategory::Timeout,
             _ => ErrorCategory::Execution,
         };
-        let (timestamp, message) = (self.at.clone(), warning.text.clone());
-        Event::Error(ErrorEvent { operation_id, timestamp, category, message, details: None })
+        Event { operation_id, ..self.error(category, warning.text.clone()) }
+    }
+
+    /// An event about the operation, without the fields of its type.
+    fn about(&self, event_type: EventType) -> Event {
+        let (operation_id, timestamp) = (self.id.clone(), self.at.clone());
+        Event { event_type, operation_id, timestamp, ..Event::default() }
     }
 }

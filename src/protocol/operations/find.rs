@@ -14,8 +14,8 @@ use super::parse::{
     without_bom,
 };
 use super::validate::form;
-use super::{Faults, OPERATION_TYPES};
-use crate::protocol::Kind;
+use super::{OPERATION_TYPES, SchemaFaults};
+use crate::protocol::{Kind, content_checks::fence};
 
 /// The languages of fences that may contain a message.
 const LANGUAGES: [&str; 7] = ["", "json", "jsonc", "json5", "text", "txt", "plaintext"];
@@ -27,11 +27,11 @@ const AHEAD: usize = 200;
 
 /// A message that is rejected as a whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refused {
+pub struct RefusedMessage {
     /// The line of the reply on which the message begins, counted from 1.
     pub line: usize,
     /// What is wrong with it.
-    pub faults: Faults,
+    pub faults: SchemaFaults,
     /// Whether only its end is missing: the reply may be cut off or incomplete.
     pub unclosed: bool,
 }
@@ -56,7 +56,7 @@ pub struct Refused {
 /// assert!(find(&reply.replace("1.0", "1.7")).unwrap().is_err());
 /// assert_eq!(find("Just prose, with {braces}."), None);
 /// ```
-pub fn find(reply: &str) -> Option<Result<Received, Refused>> {
+pub fn find(reply: &str) -> Option<Result<Received, RefusedMessage>> {
     let lines = &mut Lines::of(reply);
     let SearchResult { messages, broken, .. } = search(without_bom(reply));
     let (line, faults, unclosed) = match (&*messages, broken) {
@@ -68,7 +68,7 @@ pub fn find(reply: &str) -> Option<Result<Received, Refused>> {
             } else {
                 json_problem(&error, part, lines)
             };
-            let faults = Faults::one("$", problem, form("OperationsMessage", &[]));
+            let faults = SchemaFaults::one("$", problem, form("OperationsMessage", &[]));
             (lines.line_of(part), faults, unclosed)
         }
         ([message], _) => match receive_part(message, lines) {
@@ -81,10 +81,10 @@ pub fn find(reply: &str) -> Option<Result<Received, Refused>> {
                 "the reply contains several operations messages, on lines {line} and {other}"
             );
             let form = "one message with all operations, in their order";
-            (line, Faults::one("$", problem, form), false)
+            (line, SchemaFaults::one("$", problem, form), false)
         }
     };
-    Some(Err(Refused { line, faults, unclosed }))
+    Some(Err(RefusedMessage { line, faults, unclosed }))
 }
 
 /// Whether a reply ends inside something that began as a message may: it may be incomplete.
@@ -140,32 +140,18 @@ fn search(text: &str) -> SearchResult<'_> {
     found
 }
 
-/// An open code fence: its mark, how often that is repeated, and whether the fence is searched.
-struct Fence {
-    mark: char,
-    length: usize,
-    searched: bool,
-}
-
-/// Whether a message may begin on this line; keeps track of the fences that it opens or closes.
-fn is_searched(line: &str, open: &mut Option<Fence>) -> bool {
-    let line = line.trim();
-    if let Some(Fence { mark, length, searched }) = *open {
-        let closes = line.len() >= length && line.trim_start_matches(mark).is_empty();
+/// Whether a message may begin on this line. `open` is the fence around it, and whether that is searched.
+fn is_searched<'a>(line: &'a str, open: &mut Option<(&'a str, bool)>) -> bool {
+    if let Some((mark, searched)) = *open {
+        let closes = fence::closes(mark, line);
         *open = open.take().filter(|_| !closes);
         return searched && !closes;
     }
-    let Some(mark) = line.chars().next().filter(|c| matches!(c, '`' | '~')) else { return true };
-    let info = line.trim_start_matches(mark);
-    let length = line.len() - info.len();
-    // Backticks on both sides make a span within a line.
-    if length < 3 || (mark == '`' && info.contains('`')) {
-        return true;
-    }
+    let Some((mark, info)) = fence::opening(line) else { return true };
     let word = info.split([' ', '\t', '{', ',']).find(|word| !word.is_empty()).unwrap_or_default();
     let searched = info.trim_start().starts_with("{\"")
         || LANGUAGES.iter().any(|known| word.eq_ignore_ascii_case(known));
-    *open = Some(Fence { mark, length, searched });
+    *open = Some((mark, searched));
     searched
 }
 
@@ -200,8 +186,7 @@ fn is_message(object: &str) -> bool {
     let fields = fields_of(object);
     let Some(operations) = fields.get(OPERATIONS) else { return false };
     let mut is_message = fields.contains_key(VERSION);
-    // What is no list has no elements.
-    let _ = elements(operations.get(), |it| is_message = is_message || is_operation(it));
+    elements(operations.get(), |_, it| is_message = is_message || is_operation(it));
     is_message
 }
 
@@ -213,15 +198,11 @@ fn is_meant(seen: &[u8]) -> bool {
     has(OPERATIONS) && (has(VERSION) || kinds.any(|(name, _)| has(&format!("\"{name}\""))))
 }
 
-/// Whether a broken message ends too early, with the reply or at the end of its fence, and nothing
-/// after that place could be its end: `]}`, or a string and `}`.
+/// Whether a broken message ends too early: nothing after the error could be its end, `]}` or a string and `}`.
 fn is_cut(part: &str, error: &Error) -> bool {
     let rest = &part[part.floor_char_boundary(error_offset(error, part))..];
-    let is_in_string = error.to_string().starts_with("control character");
-    let is_at_fence = ["```", "~~~"].iter().any(|mark| rest.trim_start().starts_with(mark));
     let ends_message = |at: usize| rest[..at].trim_end().ends_with([']', '"']);
-    error.is_eof()
-        || (is_in_string || is_at_fence) && !memchr_iter(b'}', rest.as_bytes()).any(ends_message)
+    error.is_eof() || !memchr_iter(b'}', rest.as_bytes()).any(ends_message)
 }
 
 /// Says where a message that ends too early does so, and what to do.
@@ -231,10 +212,9 @@ fn cut_off(part: &str, error: &Error, lines: &mut Lines) -> String {
     let list = memmem::find(before.as_bytes(), b"\"operations\"")
         .and_then(|key| Some(&before[key + memchr(b'[', &before.as_bytes()[key..])?..]))
         .unwrap_or_default();
-    let (mut count, mut rest) = (0, list.get(1..).unwrap_or_default());
-    let _ = elements(list, |element| {
-        let end = element.as_ptr().addr() - list.as_ptr().addr() + element.len();
-        (count, rest) = (count + 1, &list[end..]);
+    let mut rest = list.get(1..).unwrap_or_default();
+    let count = elements(list, |_, element| {
+        rest = &list[element.as_ptr().addr() - list.as_ptr().addr() + element.len()..];
     });
     let open = rest.trim_start_matches(|c: char| c == ',' || c.is_whitespace());
     let ends = if open.starts_with('{') {

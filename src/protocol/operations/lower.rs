@@ -6,8 +6,8 @@
 use std::time::Duration;
 
 use super::{
-    Encoding, Entry, Faults, FileEdit, OPERATION_TYPES, OPERATIONS_LIMIT, Operation, Received,
-    Refused,
+    Encoding, FileEdit, OPERATION_TYPES, OPERATIONS_LIMIT, Operation, Received, ReceivedOperation,
+    RefusedMessage,
 };
 use crate::protocol::{
     Asked, Asks, Change, Content, Existing, Invalid, Kind, Mistake, Operation as Lowered,
@@ -26,12 +26,13 @@ pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Lowers a message to steps. `ends` says whether its last operation can end a session: a `message`
 /// with the ID [`DONE`], if all before it succeed. If not, there may be no steps at all.
-pub fn steps(found: Result<Received, Refused>, ends: bool) -> Vec<Step> {
+pub fn steps(found: Result<Received, RefusedMessage>, ends: bool) -> Vec<Step> {
     let Received { line, entries } = match found {
         Ok(received) => received,
-        Err(Refused { line, faults, unclosed }) => {
-            let sort = if unclosed { Mistake::CutOff } else { Mistake::MessageRefused };
-            return vec![Step::refused(line, sort, format!("Nothing was carried out. {faults}"))];
+        Err(RefusedMessage { line, faults, unclosed }) => {
+            let mistake = if unclosed { Mistake::CutOff } else { Mistake::MessageRefused };
+            let reason = format!("Nothing was carried out. {faults}");
+            return vec![Step::refused(line, mistake, reason)];
         }
     };
     if entries.is_empty() && ends {
@@ -42,41 +43,35 @@ pub fn steps(found: Result<Received, Refused>, ends: bool) -> Vec<Step> {
         return vec![Step { asked: Some(Asked::default()), ..step }];
     }
     let last = entries.len().saturating_sub(1);
-    let lower_entry = |(n, entry): (usize, Entry)| {
-        let closes = ends && entry.asked.id.as_deref() == Some(DONE) && entry.operation.is_ok();
-        let mut step = lower_entry(entry, n >= OPERATIONS_LIMIT);
-        match step.asks {
-            Asks::Operation(Lowered::Message { text: summary }) if closes && n == last => {
-                step.asks = Asks::Operation(Lowered::Done { summary, if_ok: true });
+    let lower_entry = |(n, entry): (usize, ReceivedOperation)| {
+        let ReceivedOperation { line, kind, asked, operation } = entry;
+        let mut warnings = Vec::new();
+        let is_beyond = n >= OPERATIONS_LIMIT;
+        let mistake = if is_beyond { Mistake::TooMany } else { Mistake::OperationMalformed };
+        let lowered = operation.map_err(|faults| refusal(mistake, faults.to_string()));
+        let asks = match lowered.and_then(|operation| lower(operation, &mut warnings)) {
+            Ok(Lowered::Message { text }) if ends && asked.id.as_deref() == Some(DONE) => {
+                if n < last {
+                    let told = format!(
+                        "the id \"{DONE}\" did not end the session: only the last operation of a reply can"
+                    );
+                    warnings.push(Warning::new(WarningKind::EndNotLast, told));
+                    Asks::Operation(Lowered::Message { text })
+                } else {
+                    Asks::Operation(Lowered::Done { summary: text, if_ok: true })
+                }
             }
-            Asks::Operation(Lowered::Message { .. }) if closes => step.warnings.push(Warning::new(
-                WarningKind::EndNotLast,
-                format!("the id \"{DONE}\" did not end the session: only the last operation of a reply can"),
-            )),
-            _ => {}
-        }
-        step
+            Ok(operation) => Asks::Operation(operation),
+            Err(invalid) => Asks::Invalid(Invalid { kind: kind.unwrap_or(Kind::Reply), ..invalid }),
+        };
+        Step { asked: Some(asked), warnings, ..Step::new(line, asks) }
     };
     entries.into_iter().enumerate().map(lower_entry).collect()
 }
 
-fn lower_entry(Entry { line, kind, asked, operation }: Entry, is_beyond: bool) -> Step {
-    let mut warnings = Vec::new();
-    let refuse_malformed = |faults: Faults| {
-        let sort = if is_beyond { Mistake::TooMany } else { Mistake::OperationMalformed };
-        refusal(sort, faults.to_string())
-    };
-    let lowered = operation.map_err(refuse_malformed).and_then(|it| lower(it, &mut warnings));
-    let asks = match lowered {
-        Ok(operation) => Asks::Operation(operation),
-        Err(invalid) => Asks::Invalid(Invalid { kind: kind.unwrap_or(Kind::Reply), ..invalid }),
-    };
-    Step { asked: Some(asked), warnings, ..Step::new(line, asks) }
-}
-
-/// Why a valid operation cannot be carried out; its kind is set by [`lower_entry`].
-fn refusal(sort: Mistake, reason: impl Into<String>) -> Invalid {
-    Invalid { kind: Kind::Reply, sort, rejected: false, reason: reason.into() }
+/// Why a valid operation cannot be carried out; its kind is set by [`steps`].
+fn refusal(mistake: Mistake, reason: impl Into<String>) -> Invalid {
+    Invalid { kind: Kind::Reply, mistake, rejected: false, reason: reason.into() }
 }
 
 impl From<PathFault> for Invalid {
@@ -87,8 +82,8 @@ impl From<PathFault> for Invalid {
 }
 
 impl From<Wrong> for Invalid {
-    fn from(Wrong { sort, phrase }: Wrong) -> Self {
-        refusal(sort, phrase)
+    fn from(Wrong { mistake, phrase }: Wrong) -> Self {
+        refusal(mistake, phrase)
     }
 }
 
@@ -127,7 +122,7 @@ fn lower(operation: Operation, warnings: &mut Vec<Warning>) -> Result<Lowered, I
             Lowered::Delete { path: lower_path(&path, warnings)? }
         }
         Operation::Shell { command, cwd, timeout, env, .. } => Lowered::Run(ShellCommand {
-            command: without_returns(command, warnings)?,
+            command: returns::strip(command, None, warnings)?,
             cwd: cwd.as_deref().map(lower_cwd).transpose()?.flatten(),
             timeout: timeout.map(|ms| Duration::from_millis(ms.into())),
             default_timeout: Some(DEFAULT_TIMEOUT),
@@ -193,33 +188,16 @@ fn lower_path(text: &str, warnings: &mut Vec<Warning>) -> Result<RelPath, Invali
 
 /// Lowers a working directory; None is the workspace, which has no name among paths.
 fn lower_cwd(text: &str) -> Result<Option<RelPath>, PathFault> {
-    let mut rest = text;
-    while let Some(shorter) = ["/", "\\", "/.", "\\."].iter().find_map(|end| rest.strip_suffix(end))
+    let mut folder = text;
+    while let Some(shorter) =
+        ["/", "\\", "/.", "\\."].iter().find_map(|end| folder.strip_suffix(end))
     {
-        rest = shorter;
+        folder = shorter;
     }
-    match rest {
-        "." => Ok(None),
-        "" if text.is_empty() => Ok(None),
-        "" => RelPath::parse(text).map(Some),
-        folder => RelPath::parse(folder).map(Some),
+    if text.is_empty() || folder == "." {
+        return Ok(None);
     }
-}
-
-/// Removes the carriage returns at the ends of a command's lines.
-fn without_returns(command: String, warnings: &mut Vec<Warning>) -> Result<String, Invalid> {
-    match returns::without(&command) {
-        Ok(None) => Ok(command),
-        Ok(Some(plain)) => {
-            let warning = "the lines of the command ended in carriage returns (\\r), which were removed: write \\n alone between lines";
-            warnings.push(Warning::new(WarningKind::StrangeCharacters, warning));
-            Ok(plain)
-        }
-        Err(n) => {
-            let reason = returns::told(&format!("line {n} of the command"));
-            Err(refusal(Mistake::CommandUnclear, reason))
-        }
-    }
+    RelPath::parse(if folder.is_empty() { text } else { folder }).map(Some)
 }
 
 /// The type by which an operation of that kind is reported. The protocol has no events for lists,

@@ -39,17 +39,16 @@ mod tests;
 pub use encoding::{Encoding, UtcTime};
 pub use events::{NOT_ALLOWED, approval_required, events_of, print, status_of, user_message};
 pub(super) use find::ends_early;
-pub use find::{Refused, find};
+pub use find::{RefusedMessage, find};
 pub use lower::{DEFAULT_TIMEOUT, DONE, steps};
 pub use parse::{
-    Entry, MESSAGE_OPERATIONS_LIMIT, OPERATIONS_LIMIT, Received, parse_approval,
+    MESSAGE_OPERATIONS_LIMIT, OPERATIONS_LIMIT, Received, ReceivedOperation, parse_approval,
     parse_events_message, parse_operations_message, receive,
 };
-pub use validate::{CONTENT_LIMIT, Fault, Faults};
+pub use validate::{CONTENT_LIMIT, SchemaFault, SchemaFaults};
 pub use wire::{
-    Approval, ApprovalDetails, Decision, ErrorCategory, ErrorEvent, Event, EventsMessage, FileEdit,
-    FileEvent, MessageEvent, OPERATION_TYPES, Operation, OperationsMessage, PolicyDeniedEvent,
-    ShellEvent, Status, Version,
+    Approval, Decision, ErrorCategory, Event, EventType, EventsMessage, FileEdit, OPERATION_TYPES,
+    Operation, OperationsMessage, Status,
 };
 
 /// What a model is told about this dialect: the PROTOCOL section of outboxes that teach it.

@@ -6,14 +6,15 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use memchr::{memchr_iter, memchr2};
+use memchr::memchr_iter;
+use serde::Deserialize;
 use serde::de::{DeserializeOwned, Deserializer, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Error, Value, json};
 
-use super::validate::{check, check_union, form};
+use super::validate::{check, check_union, form, in_plain_words};
 use super::{
-    Approval, Decision, EventsMessage, Faults, OPERATION_TYPES, Operation, OperationsMessage,
+    Approval, Decision, EventsMessage, OPERATION_TYPES, Operation, OperationsMessage, SchemaFaults,
 };
 use crate::protocol::{Asked, Kind, bounded};
 use crate::text::visible_line;
@@ -25,25 +26,6 @@ pub const MESSAGE_OPERATIONS_LIMIT: usize = 10_000;
 const MESSAGE: &str = "OperationsMessage";
 /// The number of bytes that are shown on each side of an error.
 const CONTEXT: usize = 24;
-const TRAILING_COMMA: &str = "there is a comma before a closing bracket";
-/// What `serde_json` says of a text, by a part of it, in plain words.
-const JSON_PROBLEMS: [(&str, &str); 8] = [
-    (
-        "control character",
-        "a string contains a line break, tab or other control character (write \\n, \\t)",
-    ),
-    ("recursion limit", "it is nested deeper than 127 levels"),
-    ("hex escape", "a \\u escape is no character (surrogates come in pairs)"),
-    (
-        "invalid escape",
-        "a backslash precedes a character that is not escaped (write \\\\ for a backslash)",
-    ),
-    ("number out of range", "a number is too large"),
-    ("key must be a string", "a key has no double quotes around it"),
-    ("trailing comma", TRAILING_COMMA),
-    ("expected value", "a value is missing"),
-];
-
 /// The fields of an object, their values not read yet.
 pub(super) type RawFields<'a> = BTreeMap<String, &'a RawValue>;
 
@@ -53,12 +35,12 @@ pub struct Received {
     /// The line of the text on which the message begins, counted from 1.
     pub line: usize,
     /// Its operations, in order.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<ReceivedOperation>,
 }
 
 /// One entry of a message's `operations`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct ReceivedOperation {
     /// The line of the text on which it begins, counted from 1.
     pub line: usize,
     /// Its kind, if its type is one of the six.
@@ -67,7 +49,7 @@ pub struct Entry {
     pub asked: Asked,
     /// What it asks for, or why it is skipped although others are carried out (agent-spaces-protocol,
     /// "Graceful Degradation"). Those after the first [`OPERATIONS_LIMIT`] are skipped, too.
-    pub operation: Result<Operation, Faults>,
+    pub operation: Result<Operation, SchemaFaults>,
 }
 
 /// Reads a message, taking each operation by itself: a malformed one does not stop the others. The
@@ -76,31 +58,34 @@ pub struct Entry {
 /// # Errors
 /// What is wrong with the message as a whole, so that nothing of it may be carried out: it is not
 /// JSON, has no `operations`, has more than [`MESSAGE_OPERATIONS_LIMIT`], or has another version.
-pub fn receive(text: &str) -> Result<Received, Faults> {
+pub fn receive(text: &str) -> Result<Received, SchemaFaults> {
     receive_part(text, &mut Lines::of(text))
 }
 
 /// Receives a message that is a part of the text in which lines are counted.
-pub(super) fn receive_part(part: &str, lines: &mut Lines) -> Result<Received, Faults> {
-    let mut faults = Faults::default();
+pub(super) fn receive_part(part: &str, lines: &mut Lines) -> Result<Received, SchemaFaults> {
+    let mut faults = SchemaFaults::default();
     let list = operations_of(part, lines, &mut faults);
     faults.or(())?;
     let line = lines.line_of(without_bom(part).trim_start());
-    let (mut entries, mut count) = (Vec::new(), 0);
-    each_element(list, |part| {
-        if count < MESSAGE_OPERATIONS_LIMIT {
-            entries.push(entry(count, part, lines));
+    let mut entries = Vec::new();
+    let count = elements(list, |n, part| {
+        if n < MESSAGE_OPERATIONS_LIMIT {
+            entries.push(entry(n, part, lines));
         }
-        count += 1;
     });
     if count > MESSAGE_OPERATIONS_LIMIT {
         let form = format!("at most {MESSAGE_OPERATIONS_LIMIT} operations in a message");
-        return Err(Faults::one("$.operations", format!("there are {count} operations"), form));
+        return Err(SchemaFaults::one(
+            "$.operations",
+            format!("there are {count} operations"),
+            form,
+        ));
     }
     Ok(Received { line, entries })
 }
 
-fn entry(n: usize, part: &str, lines: &mut Lines) -> Entry {
+fn entry(n: usize, part: &str, lines: &mut Lines) -> ReceivedOperation {
     let line = lines.line_of(part);
     let value = value_of(part, lines);
     let text = |key: &str| value.as_ref().ok()?.get(key)?.as_str();
@@ -109,15 +94,15 @@ fn entry(n: usize, part: &str, lines: &mut Lines) -> Entry {
     let about = if kind == Some(Kind::Run) { text("command") } else { text("path") };
     let about = about.filter(|_| kind != Some(Kind::Message)).unwrap_or_default().to_owned();
     let operation = if n < OPERATIONS_LIMIT {
-        operation_of(n, value)
+        validated("Operation", value, &operation_path(n))
     } else {
         let problem =
             format!("only the first {OPERATIONS_LIMIT} operations of a message are carried out");
         let form = "the same operation in another message";
-        Err(Faults::one(&format!("$.operations[{n}]"), problem, form))
+        Err(SchemaFaults::one(&operation_path(n), problem, form))
     };
     let about = if operation.is_ok() { about } else { String::new() };
-    Entry { line, kind, asked: Asked { id, about }, operation }
+    ReceivedOperation { line, kind, asked: Asked { id, about }, operation }
 }
 
 /// The kind of operations of that type.
@@ -125,29 +110,19 @@ pub(super) fn kind_named(name: &str) -> Option<Kind> {
     OPERATION_TYPES.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind)
 }
 
-/// The operation at that place of a message.
-fn operation_of(n: usize, value: Result<Value, String>) -> Result<Operation, Faults> {
-    let path = format!("$.operations[{n}]");
-    let value = value.map_err(|problem| Faults::one(&path, problem, form("Operation", &[])))?;
-    validated("Operation", value, &path)
-}
-
 /// Reads and validates a whole operations message.
 ///
 /// # Errors
 /// Everything that is wrong with it and its operations.
-pub fn parse_operations_message(text: &str) -> Result<OperationsMessage, Faults> {
+pub fn parse_operations_message(text: &str) -> Result<OperationsMessage, SchemaFaults> {
     let lines = &mut Lines::of(text);
-    let (mut faults, mut operations, mut n) = (Faults::default(), Vec::new(), 0);
+    let (mut faults, mut operations) = (SchemaFaults::default(), Vec::new());
     let list = operations_of(text, lines, &mut faults);
-    each_element(list, |part| {
-        match operation_of(n, value_of(part, lines)) {
-            Ok(operation) => operations.push(operation),
-            Err(more) => faults.append(more),
-        }
-        n += 1;
+    elements(list, |n, part| {
+        let operation = validated("Operation", value_of(part, lines), &operation_path(n));
+        operations.extend(faults.keep(operation));
     });
-    faults.or(OperationsMessage::new(operations))
+    faults.or(OperationsMessage { operations })
 }
 
 /// Reads and validates a whole events message.
@@ -155,19 +130,20 @@ pub fn parse_operations_message(text: &str) -> Result<OperationsMessage, Faults>
 /// # Errors
 /// Everything that is wrong with it and its events. What the interfaces mark with `?` may be left out,
 /// but not be null; unknown fields are ignored.
-pub fn parse_events_message(text: &str) -> Result<EventsMessage, Faults> {
-    let mut message = whole_value(text, "EventsMessage")?;
-    let mut faults = Faults::default();
+pub fn parse_events_message(text: &str) -> Result<EventsMessage, SchemaFaults> {
+    let name = "EventsMessage";
+    let fault = |problem| SchemaFaults::one("$", problem, form(name, &[]));
+    let mut message = whole_value(text).map_err(fault)?;
     // Events are validated one by one, each with the definition of its type.
-    let events = message.get_mut("events").filter(|events| events.is_array());
-    let events = events.map(|events| std::mem::replace(events, json!([])));
-    check("EventsMessage", &message, "$", &mut faults);
-    for (n, event) in events.iter().filter_map(Value::as_array).flatten().enumerate() {
-        check_union("Event", event, &format!("$.events[{n}]"), &mut faults);
+    let sent = message.get_mut("events").and_then(Value::as_array_mut).map(std::mem::take);
+    let (mut faults, mut events) = (SchemaFaults::default(), Vec::new());
+    check(name, &message, "$", &mut faults);
+    for (n, event) in sent.into_iter().flatten().enumerate() {
+        events.extend(faults.keep(validated("Event", Ok(event), &format!("$.events[{n}]"))));
     }
     faults.or(())?;
-    message["events"] = events.unwrap_or_default();
-    deserialized("EventsMessage", message, "$")
+    let message = EventsMessage::deserialize(message).map_err(|error| fault(error.to_string()))?;
+    Ok(EventsMessage { events, ..message })
 }
 
 /// Reads a user's decision about an operation: `{"approval": …}`, or a `userMessage` whose content is
@@ -175,12 +151,13 @@ pub fn parse_events_message(text: &str) -> Result<EventsMessage, Faults> {
 ///
 /// # Errors
 /// Everything that is wrong with it.
-pub fn parse_approval(text: &str) -> Result<Approval, Faults> {
-    let value = whole_value(text, "ApprovalMessage")?;
+pub fn parse_approval(text: &str) -> Result<Approval, SchemaFaults> {
+    let fault = |problem| SchemaFaults::one("$", problem, form("ApprovalMessage", &[]));
+    let value = whole_value(text).map_err(fault)?;
     // A text that says two things says nothing.
     let is_said = value["type"] == "userMessage" && value.get("approval").is_none();
     let definition = if is_said { "UserMessage" } else { "ApprovalMessage" };
-    let mut faults = Faults::default();
+    let mut faults = SchemaFaults::default();
     check(definition, &value, "$", &mut faults);
     faults.or(())?;
     let field = |key: &str| value["approval"][key].as_str().map(str::to_owned);
@@ -193,26 +170,26 @@ pub fn parse_approval(text: &str) -> Result<Approval, Faults> {
     })
 }
 
-/// The operation or event that a value is.
+/// The `Operation` or `Event` that the value at `path` is, if it could be read.
 pub(super) fn validated<T: DeserializeOwned>(
     union: &str,
-    value: Value,
+    value: Result<Value, String>,
     path: &str,
-) -> Result<T, Faults> {
-    let mut faults = Faults::default();
-    check_union(union, &value, path, &mut faults);
+) -> Result<T, SchemaFaults> {
+    let fault = |problem| SchemaFaults::one(path, problem, form(union, &[]));
+    let (mut value, mut faults) = (value.map_err(fault)?, SchemaFaults::default());
+    check_union(union, &mut value, path, &mut faults);
     faults.or(())?;
-    deserialized(union, value, path)
+    T::deserialize(value).map_err(|error| fault(error.to_string()))
 }
 
-fn deserialized<T: DeserializeOwned>(name: &str, value: Value, path: &str) -> Result<T, Faults> {
-    T::deserialize(value).map_err(|error| Faults::one(path, error.to_string(), form(name, &[])))
+/// Reads the value that a text is.
+pub(super) fn whole_value(text: &str) -> Result<Value, String> {
+    value_of(without_bom(text), &mut Lines::of(text))
 }
 
-/// Reads the value of this definition that a text is.
-pub(super) fn whole_value(text: &str, name: &str) -> Result<Value, Faults> {
-    let value = value_of(without_bom(text), &mut Lines::of(text));
-    value.map_err(|problem| Faults::one("$", problem, form(name, &[])))
+fn operation_path(n: usize) -> String {
+    format!("$.operations[{n}]")
 }
 
 /// Removes the byte order mark with which some editors begin a file.
@@ -222,7 +199,7 @@ pub(super) fn without_bom(text: &str) -> &str {
 
 /// Validates what is around the operations of a message, and returns the text of their list. Other
 /// fields are not read.
-fn operations_of<'a>(text: &'a str, lines: &mut Lines, faults: &mut Faults) -> &'a str {
+fn operations_of<'a>(text: &'a str, lines: &mut Lines, faults: &mut SchemaFaults) -> &'a str {
     const NONE: &str = "[]";
     let text = without_bom(text);
     let Ok(fields) = serde_json::from_str::<RawFields>(text) else {
@@ -253,17 +230,11 @@ fn operations_of<'a>(text: &'a str, lines: &mut Lines, faults: &mut Faults) -> &
     list
 }
 
-/// Calls `each` with the text of each element of a list that was read as JSON once.
-fn each_element<'a>(list: &'a str, each: impl FnMut(&'a str)) {
-    let walked = elements(list, each);
-    debug_assert!(walked.is_ok(), "{walked:?}");
-}
-
-/// Calls `each` with the text of each element of the list that `list` is, up to the first that is not
-/// JSON.
-pub(super) fn elements<'a>(list: &'a str, each: impl FnMut(&'a str)) -> Result<(), Error> {
-    struct Each<F>(F);
-    impl<'a, F: FnMut(&'a str)> Visitor<'a> for Each<F> {
+/// Calls `each` with the number and the text of each element of a list, up to the first that is not JSON. Returns their
+/// number.
+pub(super) fn elements<'a>(list: &'a str, each: impl FnMut(usize, &'a str)) -> usize {
+    struct Each<'n, F>(&'n mut usize, F);
+    impl<'a, F: FnMut(usize, &'a str)> Visitor<'a> for Each<'_, F> {
         type Value = ();
 
         fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
@@ -272,12 +243,16 @@ pub(super) fn elements<'a>(list: &'a str, each: impl FnMut(&'a str)) -> Result<(
 
         fn visit_seq<A: SeqAccess<'a>>(mut self, mut seq: A) -> Result<(), A::Error> {
             while let Some(element) = seq.next_element::<&RawValue>()? {
-                (self.0)(element.get());
+                (self.1)(*self.0, element.get());
+                *self.0 += 1;
             }
             Ok(())
         }
     }
-    serde_json::Deserializer::from_str(list).deserialize_seq(Each(each))
+    let mut count = 0;
+    // What is no list has no elements.
+    let _ = serde_json::Deserializer::from_str(list).deserialize_seq(Each(&mut count, each));
+    count
 }
 
 /// Reads `part`, a piece of the text in which lines are counted.
@@ -290,24 +265,19 @@ pub(super) fn json_problem(error: &Error, part: &str, lines: &mut Lines) -> Stri
     let message = error.to_string();
     let what = message.rsplit_once(" at line ").map_or(&*message, |(what, _)| what);
     let at = error_offset(error, part);
-    let known = JSON_PROBLEMS.iter().find(|(words, _)| what.contains(words));
     let what = match part.as_bytes().get(at) {
         _ if error.is_eof() => "it ends before it is complete; was it cut off?",
-        Some(b']' | b'}') if what == "expected value" => TRAILING_COMMA,
+        Some(b']' | b'}') if what == "expected value" => {
+            "there is a comma before a closing bracket"
+        }
         Some(b'/') if what == "expected value" => "it contains a comment",
-        _ => known.map_or(what, |(_, words)| words),
+        _ => in_plain_words(what),
     };
     let from = part.floor_char_boundary(at.saturating_sub(CONTEXT));
     let to = part.ceil_char_boundary((at + CONTEXT).min(part.len()));
     let near = visible_line(&part[from..to]);
     let line = lines.line_of(&part[part.floor_char_boundary(at)..]);
-    // Words of the chat often follow what was cut off.
-    let is_cut = !error.is_eof()
-        && !message.starts_with("trailing characters")
-        && memchr2(b'}', b']', &part.as_bytes()[at..]).is_none();
-    let cut =
-        if is_cut { "; nothing after that closes it, so it may have been cut off" } else { "" };
-    format!("it cannot be read as JSON: {what} (line {line}, near `{near}`){cut}")
+    format!("it cannot be read as JSON: {what} (line {line}, near `{near}`)")
 }
 
 /// The byte of `part` at which reading stopped.

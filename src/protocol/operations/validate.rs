@@ -1,7 +1,6 @@
 //! Validates messages with their JSON Schemas ("JSON Schema") and with the rules that a schema cannot
 //! express ("Validation Rules"). Each fault names its JSON path and the correct form.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::LazyLock;
@@ -11,7 +10,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::{Encoding, UtcTime};
-use crate::text::{count, nearest, visible_line};
+use crate::protocol::mistake::shortened;
+use crate::text::{count, nearest};
 
 /// The maximum length of a path, in UTF-16 units.
 const PATH_LIMIT: usize = 255;
@@ -27,18 +27,21 @@ const QUOTE_LIMIT: usize = 60;
 const NAME_LIMIT: usize = 40;
 const MISSING: &str = "it is missing";
 
-/// The correct forms of definitions and fields, in the order in which faults are reported.
-static FORMS: LazyLock<Vec<(String, String)>> = LazyLock::new(|| {
-    #[derive(Deserialize)]
-    struct Table {
-        forms: Vec<(String, String)>,
-    }
-    toml::from_str::<Table>(include_str!("data/forms.toml")).expect("a table of forms").forms
-});
+/// The words of messages.
+#[derive(Deserialize)]
+struct Words {
+    /// The correct forms of definitions and fields, in the order in which faults are reported.
+    forms: Vec<(String, String)>,
+    /// What `serde_json` says of a text, by a part of it, in plain words.
+    json_problems: Vec<(String, String)>,
+}
+
+static WORDS: LazyLock<Words> =
+    LazyLock::new(|| toml::from_str(include_str!("data/words.toml")).expect("a constant table"));
 
 /// One thing that is wrong with a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
+pub struct SchemaFault {
     /// Where, as a JSON path: `$.operations[2].timeout`. `$` is the message itself.
     pub path: String,
     /// What is wrong there, without a full stop.
@@ -47,7 +50,7 @@ pub struct Fault {
     pub form: String,
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for SchemaFault {
     /// Writes one line, whatever was sent.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}. Correct form: {}", self.path, self.problem, self.form)
@@ -57,14 +60,14 @@ impl fmt::Display for Fault {
 /// Everything that is wrong with a message, in its order; never empty when it is an error. Each fault is
 /// printed on a line of its own. At most 100 are kept, and the rest is counted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Faults {
-    kept: Vec<Fault>,
+pub struct SchemaFaults {
+    kept: Vec<SchemaFault>,
     more: usize,
 }
 
-impl Faults {
+impl SchemaFaults {
     /// Returns the faults that were kept, in order.
-    pub fn iter(&self) -> impl Iterator<Item = &Fault> {
+    pub fn iter(&self) -> impl Iterator<Item = &SchemaFault> {
         self.kept.iter()
     }
 
@@ -76,17 +79,20 @@ impl Faults {
     pub(super) fn add(&mut self, path: &str, problem: impl Into<String>, form: impl Into<String>) {
         if self.kept.len() < FAULT_LIMIT {
             let (path, problem, form) = (path.to_owned(), problem.into(), form.into());
-            self.kept.push(Fault { path, problem, form });
+            self.kept.push(SchemaFault { path, problem, form });
         } else {
             self.more += 1;
         }
     }
 
-    /// Adds the faults of a part of it.
-    pub(super) fn append(&mut self, part: Self) {
-        let room = FAULT_LIMIT - self.kept.len();
-        self.more += part.more + part.kept.len().saturating_sub(room);
-        self.kept.extend(part.kept.into_iter().take(room));
+    /// Returns the value of a part, or adds its faults.
+    pub(super) fn keep<T>(&mut self, part: Result<T, Self>) -> Option<T> {
+        part.map_err(|part| {
+            let room = FAULT_LIMIT - self.kept.len();
+            self.more += part.more + part.kept.len().saturating_sub(room);
+            self.kept.extend(part.kept.into_iter().take(room));
+        })
+        .ok()
     }
 
     /// The only fault of something.
@@ -102,7 +108,7 @@ impl Faults {
     }
 }
 
-impl fmt::Display for Faults {
+impl fmt::Display for SchemaFaults {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (n, fault) in self.kept.iter().enumerate() {
             write!(f, "{}{fault}", if n > 0 { "\n" } else { "" })?;
@@ -114,23 +120,19 @@ impl fmt::Display for Faults {
     }
 }
 
-impl std::error::Error for Faults {}
+impl std::error::Error for SchemaFaults {}
 
 /// What is wrong with a path, by the letter of agent-spaces-protocol, "Path Validation": `a..b` is refused,
 /// too. Whether it names a file is known when the operation is tried: the empty path and `C:\x` pass here
 /// and are refused there (see [`RelPath`](crate::protocol::RelPath)).
 pub(super) fn path_problem(path: &str) -> Option<&'static str> {
-    if path.starts_with('/') {
-        Some("the path is absolute")
-    } else if path.contains("..") {
-        Some("the path contains `..`")
-    } else if path.contains('\0') {
-        Some("the path contains a null character")
-    } else if excess(path, PATH_LIMIT).is_some() {
-        Some("the path is longer than 255 characters")
-    } else {
-        None
-    }
+    let problems = [
+        (path.starts_with('/'), "the path is absolute"),
+        (path.contains(".."), "the path contains `..`"),
+        (path.contains('\0'), "the path contains a null character"),
+        (excess(path, PATH_LIMIT).is_some(), "the path is longer than 255 characters"),
+    ];
+    problems.into_iter().find_map(|(applies, problem)| applies.then_some(problem))
 }
 
 /// By how many UTF-16 units, which is what JavaScript counts, a text is longer than `limit`.
@@ -176,21 +178,23 @@ struct Definition {
     fields: Map<String, Value>,
 }
 
-/// Adds everything that is wrong with an `Operation` or an `Event`. Its type decides which definition it
-/// is validated with, so that faults are about what was meant.
-pub(super) fn check_union(union: &str, value: &Value, path: &str, faults: &mut Faults) {
-    if !value.is_object() {
+/// Adds everything that is wrong with an `Operation` or an `Event`. Its type decides which definition it is validated
+/// with, so that faults are about what was meant. Fields that its definition does not have are removed.
+pub(super) fn check_union(union: &str, value: &mut Value, path: &str, faults: &mut SchemaFaults) {
+    let Value::Object(fields) = &*value else {
         let problem = format!("{} is not an object", shown(value));
         return faults.add(path, problem, form(union, &[]));
-    }
+    };
     let types = RULES.definitions.iter().filter(|(name, _)| name.ends_with(union));
     let types =
-        types.filter_map(|(name, it)| Some((it.fields.get("type")?["const"].as_str()?, name)));
-    let word = value["type"].as_str().unwrap_or_default();
-    if let Some((_, name)) = types.clone().find(|(kind, _)| *kind == word) {
-        return check(name, value, path, faults);
+        types.filter_map(|(name, it)| Some((it.fields.get("type")?["const"].as_str()?, name, it)));
+    let word = fields.get("type").and_then(Value::as_str).unwrap_or_default();
+    if let Some((_, name, definition)) = types.clone().find(|(kind, ..)| *kind == word) {
+        check(name, value, path, faults);
+        let fields = value.as_object_mut().into_iter();
+        return fields.for_each(|it| it.retain(|key, _| definition.fields.contains_key(key)));
     }
-    let problem = match value.get("type") {
+    let problem = match fields.get("type") {
         None => MISSING.to_owned(),
         Some(kind) => {
             let near = nearest(word, types.map(|it| it.0).filter(|_| word.len() < NAME_LIMIT));
@@ -202,7 +206,7 @@ pub(super) fn check_union(union: &str, value: &Value, path: &str, faults: &mut F
 }
 
 /// Adds everything that is wrong with a value of this definition, which is found at `path`.
-pub(super) fn check(name: &str, value: &Value, path: &str, faults: &mut Faults) {
+pub(super) fn check(name: &str, value: &Value, path: &str, faults: &mut SchemaFaults) {
     let Definition { index, fields } = &RULES.definitions[name];
     for (field, sent) in value.as_object().into_iter().flatten() {
         let elements = sent.as_array().map(Vec::len).or(sent.as_object().map(Map::len));
@@ -211,12 +215,14 @@ pub(super) fn check(name: &str, value: &Value, path: &str, faults: &mut Faults) 
             return faults.add(&format!("{path}.{field}"), problem, form(name, &[field]));
         }
     }
-    let valid = RULES.schemas.validate(value, *index);
     let mut found = Vec::new();
-    if let Err(error) = &valid {
-        problems(error, value, &mut found);
+    if let Err(error) = RULES.schemas.validate(value, *index) {
+        schema_problems(&error, value, &mut found);
     }
-    beyond_schema(name, fields, value, &mut found);
+    for (field, schema) in fields {
+        let problem = problem_beyond_schema(name, field, schema, value);
+        found.extend(problem.map(|problem| (vec![field.clone()], problem)));
+    }
     found.sort_by_cached_key(|(keys, _)| place(name, keys));
     found.dedup_by(|(later, _), (first, _)| later == first);
     for (keys, problem) in found {
@@ -244,38 +250,28 @@ fn child(path: &str, key: &str) -> String {
     }
 }
 
-/// Keys and numbers that lead from a value to a part of it.
-type Keys<'a> = Vec<Cow<'a, str>>;
-
-/// Adds what its schema finds wrong with a value: where, and the problem there.
-fn problems<'e>(
-    error: &'e ValidationError<'_, '_>,
-    value: &Value,
-    found: &mut Vec<(Keys<'e>, String)>,
-) {
+/// Adds what its schema finds wrong with a value: the keys and numbers that lead to a part of it, and the problem there.
+fn schema_problems(error: &ValidationError, value: &Value, found: &mut Vec<(Vec<String>, String)>) {
     if !error.causes.is_empty() {
-        return error.causes.iter().for_each(|cause| problems(cause, value, found));
+        return error.causes.iter().for_each(|cause| schema_problems(cause, value, found));
     }
-    let (mut keys, mut part) = (Keys::new(), value);
-    for token in &error.instance_location.tokens {
-        match token {
-            InstanceToken::Prop(key) => {
-                part = &part[&**key];
-                keys.push(Cow::Borrowed(key));
-            }
-            InstanceToken::Item(n) => {
-                part = &part[*n];
-                keys.push(n.to_string().into());
-            }
-        }
-    }
+    let key = |token: &InstanceToken| match token {
+        InstanceToken::Prop(key) => key.to_string(),
+        InstanceToken::Item(n) => n.to_string(),
+    };
+    let mut keys: Vec<String> = error.instance_location.tokens.iter().map(key).collect();
+    let part = value.pointer(&error.instance_location.to_string()).unwrap_or(&Value::Null);
     let value = shown(part);
     let problem = match &error.kind {
         ErrorKind::Required { want } => {
-            let missing = want.iter().map(|key| [&*keys, &[Cow::Borrowed(*key)]].concat());
-            return found.extend(missing.map(|keys| (keys, MISSING.to_owned())));
+            for missing in want {
+                keys.push((*missing).to_owned());
+                found.push((keys.clone(), MISSING.to_owned()));
+                keys.pop();
+            }
+            return;
         }
-        // Counted in UTF-16 units by `beyond_schema`, of which there are never fewer.
+        // Counted in UTF-16 units by `problem_beyond_schema`, of which there are never fewer.
         ErrorKind::MaxLength { .. } => return,
         ErrorKind::Type { want, .. } => {
             let want: Vec<String> = want.iter().map(|kind| kind.to_string()).collect();
@@ -289,28 +285,19 @@ fn problems<'e>(
     found.push((keys, problem));
 }
 
-/// Adds what is wrong with the fields of an object that its schema cannot express.
-fn beyond_schema<'a>(
-    name: &str,
-    fields: &'a Map<String, Value>,
-    value: &Value,
-    found: &mut Vec<(Keys<'a>, String)>,
-) {
-    for (field, schema) in fields {
-        let Some(text) = value[field].as_str() else { continue };
-        let limit = schema["maxLength"].as_u64().and_then(|limit| usize::try_from(limit).ok());
-        let too_many = limit.and_then(|limit| excess(text, limit));
-        let problem = match (&**field, too_many) {
-            ("path" | "cwd", _) if name.ends_with("Operation") => {
-                path_problem(text).map(|problem| format!("{problem} (\"{}\")", brief(text)))
-            }
-            ("timestamp", _) if UtcTime::parse(text).is_none() => {
-                Some(format!("\"{}\" is not a time in UTC", brief(text)))
-            }
-            ("content", None) => content_problem(name, text, &value["encoding"]),
-            (_, too_many) => too_many.map(|n| format!("it is {} too long", count(n, "character"))),
-        };
-        found.extend(problem.map(|problem| (vec![field.into()], problem)));
+/// What is wrong with a field of an object that its schema cannot express.
+fn problem_beyond_schema(name: &str, field: &str, schema: &Value, value: &Value) -> Option<String> {
+    let text = value[field].as_str()?;
+    let limit = schema["maxLength"].as_u64().and_then(|limit| usize::try_from(limit).ok());
+    match (field, limit.and_then(|limit| excess(text, limit))) {
+        ("path" | "cwd", _) if name.ends_with("Operation") => {
+            path_problem(text).map(|problem| format!("{problem} (\"{}\")", brief(text)))
+        }
+        ("timestamp", _) if UtcTime::parse(text).is_none() => {
+            Some(format!("\"{}\" is not a time in UTC", brief(text)))
+        }
+        ("content", None) => content_problem(name, text, &value["encoding"]),
+        (_, too_many) => too_many.map(|n| format!("it is {} too long", count(n, "character"))),
     }
 }
 
@@ -329,12 +316,12 @@ fn content_problem(name: &str, content: &str, encoding: &Value) -> Option<String
 /// The correct form of the place to which the keys lead in a value of this definition: that of the place
 /// itself, or of what it is in.
 pub(super) fn form(name: &str, keys: &[&str]) -> String {
-    let known = (0..=keys.len()).rev().find_map(|n| FORMS.get(rank(name, &keys[..n])));
+    let known = (0..=keys.len()).rev().find_map(|n| WORDS.forms.get(rank(name, &keys[..n])));
     known.map(|(_, form)| form.clone()).unwrap_or_default()
 }
 
-/// The order of faults: that of [`FORMS`], elements by their number.
-fn place(name: &str, keys: &[Cow<str>]) -> Vec<usize> {
+/// The order of faults: that of `WORDS`, elements by their number.
+fn place(name: &str, keys: &[String]) -> Vec<usize> {
     let mut fields = Vec::new();
     let mut places = Vec::new();
     for key in keys {
@@ -346,12 +333,18 @@ fn place(name: &str, keys: &[Cow<str>]) -> Vec<usize> {
     places
 }
 
-/// The place in [`FORMS`], a definition's own form before the general one; behind all if it is not there.
+/// The place in `WORDS`, a definition's own form before the general one; behind all if it is not there.
 fn rank(name: &str, keys: &[&str]) -> usize {
     let field = keys.join(".");
     let own = if keys.is_empty() { name.to_owned() } else { format!("{name}.{field}") };
-    let place = FORMS.iter().position(|(key, _)| *key == own || *key == field);
-    place.unwrap_or(FORMS.len())
+    let place = WORDS.forms.iter().position(|(key, _)| *key == own || *key == field);
+    place.unwrap_or(WORDS.forms.len())
+}
+
+/// What `serde_json` says of a text, in plain words.
+pub(super) fn in_plain_words(said: &str) -> &str {
+    let mut problems = WORDS.json_problems.iter();
+    problems.find(|(words, _)| said.contains(words)).map_or(said, |(_, plain)| plain)
 }
 
 /// The beginning of a value as JSON.
@@ -362,10 +355,6 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// The beginning of a text, on one line and with nothing hidden in it.
 fn brief(text: &str) -> String {
-    match text.char_indices().nth(QUOTE_LIMIT) {
-        None => visible_line(text).into_owned(),
-        Some((cut, _)) => format!("{}…", visible_line(&text[..cut])),
-    }
+    shortened(text, QUOTE_LIMIT)
 }

@@ -7,36 +7,17 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::{Map, Number, Value};
 
 use super::{Encoding, UtcTime};
 use crate::protocol::Kind;
 
-/// The version of the protocol that every message names. There is only `1.0` (agent-spaces-protocol,
-/// "Protocol Version").
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Version;
-
-impl Serialize for Version {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str("1.0")
-    }
-}
-
-/// What an agent sends (agent-spaces-protocol, "Operations Message").
+/// What an agent sends (agent-spaces-protocol, "Operations Message"). There is only version 1.0 of the protocol.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(tag = "protocolVersion", rename = "1.0")]
 pub struct OperationsMessage {
-    pub protocol_version: Version,
     pub operations: Vec<Operation>,
-}
-
-impl OperationsMessage {
-    /// Creates a message of these operations.
-    pub fn new(operations: Vec<Operation>) -> Self {
-        Self { protocol_version: Version, operations }
-    }
 }
 
 /// The types of operations, in the order of the specification.
@@ -117,10 +98,8 @@ pub struct FileEdit {
 /// What answers an operations message (agent-spaces-protocol, "Events Message"). deaddrop's run IDs are
 /// `run_` and letters, digits, `-` and `_`; the protocol allows any text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", tag = "protocolVersion", rename = "1.0")]
 pub struct EventsMessage {
-    #[serde(skip_deserializing)]
-    pub protocol_version: Version,
     pub run_id: String,
     pub status: Status,
     pub events: Vec<Event>,
@@ -138,90 +117,40 @@ pub enum Status {
     Error,
 }
 
-/// What happened to an operation, or what the user said.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
-pub enum Event {
-    /// The user said something.
-    UserMessage { timestamp: UtcTime, content: String },
-    /// A message was shown.
-    Message(MessageEvent),
-    /// The result of `createFile`.
-    CreateFile {
-        #[serde(flatten)]
-        file: FileEvent,
-        #[serde(default, deserialize_with = "whole", skip_serializing_if = "Option::is_none")]
-        bytes_written: Option<u64>,
-    },
-    /// The result of `readFile`: `content` in `encoding`, and the size of the file in bytes.
-    ReadFile {
-        #[serde(flatten)]
-        file: FileEvent,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        content: Option<String>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        encoding: Option<Encoding>,
-        #[serde(default, deserialize_with = "whole", skip_serializing_if = "Option::is_none")]
-        size: Option<u64>,
-    },
-    /// The result of `editFile`.
-    EditFile {
-        #[serde(flatten)]
-        file: FileEvent,
-        #[serde(default, deserialize_with = "whole", skip_serializing_if = "Option::is_none")]
-        edits_applied: Option<u64>,
-    },
-    /// The result of `deleteFile`.
-    DeleteFile(FileEvent),
-    /// The result of `shell`.
-    Shell(ShellEvent),
-    /// The run waits for the user to approve an operation. `operation_id` is its own ID or a generated
-    /// one.
-    ApprovalRequired {
-        timestamp: UtcTime,
-        operation_id: String,
-        operation_type: String,
-        reason: String,
-        details: ApprovalDetails,
-    },
-    /// The policy or the user denied an operation.
-    PolicyDenied(PolicyDeniedEvent),
-    /// A failure for which there is no other event.
-    Error(ErrorEvent),
-}
-
-/// `message`: a message was shown, so `success` is always true.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// The types of events: what the user said, the results of the six operations, and what else may come of one. `Error`
+/// is a failure for which there is no other event.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct MessageEvent {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub operation_id: Option<String>,
-    pub timestamp: UtcTime,
-    pub success: bool,
+pub enum EventType {
+    UserMessage,
+    Message,
+    CreateFile,
+    ReadFile,
+    EditFile,
+    DeleteFile,
+    Shell,
+    ApprovalRequired,
+    PolicyDenied,
+    #[default]
+    Error,
 }
 
-/// What the events of file operations have in common. Beside a success, `error` is a warning.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct FileEvent {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub operation_id: Option<String>,
-    pub timestamp: UtcTime,
-    pub path: String,
-    pub success: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
-}
-
-/// `shell`: its result. `error` is what the system, not the command, reports; beside a success, a warning.
+/// What happened to an operation, or what the user said. Its type decides which of the fields it has; see the schema.
+/// Beside a success, `error` is a warning.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ShellEvent {
+pub struct Event {
+    #[serde(rename = "type")]
+    pub event_type: EventType,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operation_id: Option<String>,
     pub timestamp: UtcTime,
-    pub command: String,
-    pub success: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub success: Option<bool>,
     #[serde(default, deserialize_with = "whole", skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -234,42 +163,26 @@ pub struct ShellEvent {
     pub error: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timed_out: Option<bool>,
-}
-
-/// What an operation that needs approval is about, and the policy that asks.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ApprovalDetails {
+    #[serde(default, deserialize_with = "whole", skip_serializing_if = "Option::is_none")]
+    pub bytes_written: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub command: Option<String>,
+    pub content: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub path: Option<String>,
+    pub encoding: Option<Encoding>,
+    #[serde(default, deserialize_with = "whole", skip_serializing_if = "Option::is_none")]
+    pub size: Option<u64>,
+    #[serde(default, deserialize_with = "whole", skip_serializing_if = "Option::is_none")]
+    pub edits_applied: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub policy: Option<String>,
-}
-
-/// `policyDenied`: an operation was not tried, since the policy or the user denied it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct PolicyDeniedEvent {
+    pub operation_type: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub operation_id: Option<String>,
-    pub timestamp: UtcTime,
-    pub operation_type: String,
-    pub reason: String,
+    pub category: Option<ErrorCategory>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suggestion: Option<String>,
-}
-
-/// `error`: a failure for which there is no other event (agent-spaces-protocol, "Error Response
-/// Format").
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ErrorEvent {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub operation_id: Option<String>,
-    pub timestamp: UtcTime,
-    pub category: ErrorCategory,
-    pub message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Map<String, Value>>,
 }
@@ -288,24 +201,6 @@ pub enum ErrorCategory {
     Timeout,
     /// The machine fails it: no disk, no sandbox.
     System,
-}
-
-impl Event {
-    /// Returns whether the operation succeeded, for events that have `success`.
-    pub fn success(&self) -> Option<bool> {
-        match self {
-            Self::Message(event) => Some(event.success),
-            Self::CreateFile { file, .. }
-            | Self::ReadFile { file, .. }
-            | Self::EditFile { file, .. }
-            | Self::DeleteFile(file) => Some(file.success),
-            Self::Shell(event) => Some(event.success),
-            Self::UserMessage { .. }
-            | Self::ApprovalRequired { .. }
-            | Self::PolicyDenied(_)
-            | Self::Error(_) => None,
-        }
-    }
 }
 
 /// Reads a whole number however it is written: `30000`, `30000.0` or `3e4`.

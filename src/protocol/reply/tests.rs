@@ -60,7 +60,7 @@ fn tags_that_are_in_order_come_first_and_the_message_is_told_of() {
         let reply = read(&format!("{LS}\n{RUN}{RUN}"), dialect);
         assert_eq!(kinds(&reply), ["Run", "Run"]);
         assert!(reply.steps[0].warnings.is_empty());
-        let told = "the operations message on line 1 was not carried out: a reply holds either tags or an operations message";
+        let told = "the operations message on line 1 was not carried out: a reply contains either tags or an operations message";
         assert_eq!(reply.steps[1].warnings, [Warning::new(WarningKind::OtherDialect, told)]);
         let reply =
             read(&format!("{RUN}{LS}\n{{\"protocolVersion\": 1, \"operations\": "), dialect);

@@ -4,11 +4,11 @@ use super::body::{self, Body};
 use super::catalogue::Command;
 pub(super) use super::catalogue::DONE_IF_OK;
 use super::wrong::{Fault, Wrong, wrong};
-use super::{escapes, lints, paths};
+use super::{lints, paths};
 use crate::protocol::mistake::brief;
 use crate::protocol::{
     Asked, Asks, Change, Existing, Invalid, Kind, Mistake, Operation, Part, Reading, RelPath,
-    ShellCommand, Step, Warning, WarningKind,
+    ShellCommand, Step, Warning, WarningKind, returns,
 };
 
 /// A block as its tags have it.
@@ -37,8 +37,8 @@ impl Block<'_> {
             Err(Fault::Outside { given, fault }) => {
                 let form = command.form;
                 let reason = format!("{fault} (line {number}, `{tag}`). Correct form: {form}");
-                let (kind, sort) = (command.kind, Mistake::PathRefused);
-                let invalid = Invalid { kind, sort, rejected: true, reason };
+                let (kind, mistake) = (command.kind, Mistake::PathRefused);
+                let invalid = Invalid { kind, mistake, rejected: true, reason };
                 let asked = Some(Asked { id: None, about: given });
                 Step { asked, ..Step::new(number, Asks::Invalid(invalid)) }
             }
@@ -46,7 +46,7 @@ impl Block<'_> {
                 Step::new(number, tag_fault(command, number, self.tag, &wrong))
             }
         };
-        for warning in warnings.iter_mut().filter(|warning| is_of_tag(warning.sort)) {
+        for warning in warnings.iter_mut().filter(|warning| is_of_tag(warning.kind)) {
             warning.text.insert_str(0, &format!("line {number}: "));
         }
         step.warnings = warnings;
@@ -81,7 +81,7 @@ impl Block<'_> {
             body::check(&mut body, start, warnings)?;
         }
         if kind == Kind::Run {
-            body.text = escapes::without_returns(body.text, body.line, warnings)?;
+            body.text = returns::strip(body.text, Some(body.line), warnings)?;
         }
         if self.command.closing.is_some() {
             lints::run(&body, warnings);
@@ -181,9 +181,9 @@ fn missing(name: &str) -> Wrong {
 }
 
 /// Whether a warning is about an opening tag, so that its line helps.
-fn is_of_tag(sort: WarningKind) -> bool {
+fn is_of_tag(kind: WarningKind) -> bool {
     use WarningKind::{PathBackslashes, PathDecorated, PathPlaceholder, UnknownAttribute};
-    [UnknownAttribute, PathDecorated, PathBackslashes, PathPlaceholder].contains(&sort)
+    [UnknownAttribute, PathDecorated, PathBackslashes, PathPlaceholder].contains(&kind)
 }
 
 fn without_newline(mut body: String) -> String {
@@ -195,14 +195,19 @@ fn without_newline(mut body: String) -> String {
 
 /// A block with which something is wrong.
 pub(super) fn tag_fault(command: &Command, number: usize, tag: &str, what: &Wrong) -> Asks {
-    let Wrong { sort, phrase } = what;
+    let Wrong { mistake, phrase } = what;
     let (tag, phrase, form) = (brief(tag.trim()), phrase.trim_end_matches(','), command.form);
     let reason = format!("Line {number}, `{tag}`: {phrase}. Correct form: {form}");
-    Asks::Invalid(Invalid { kind: command.kind, sort: *sort, rejected: false, reason })
+    Asks::Invalid(Invalid { kind: command.kind, mistake: *mistake, rejected: false, reason })
 }
 
 /// A block that cannot be read, as a sentence.
-pub(super) fn refused(command: &Command, number: usize, sort: Mistake, sentence: String) -> Step {
-    let invalid = Invalid { kind: command.kind, sort, rejected: false, reason: sentence };
+pub(super) fn refused(
+    command: &Command,
+    number: usize,
+    mistake: Mistake,
+    sentence: String,
+) -> Step {
+    let invalid = Invalid { kind: command.kind, mistake, rejected: false, reason: sentence };
     Step::new(number, Asks::Invalid(invalid))
 }

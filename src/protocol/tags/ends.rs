@@ -328,7 +328,7 @@ impl Parser<'_> {
         );
         // Where the form is wrong, it need not be the end of the reply that is missing.
         let mistake = match fault {
-            Some(fault) if fault.sort == Mistake::BodyAsAttribute => fault.sort,
+            Some(fault) if fault.mistake == Mistake::BodyAsAttribute => fault.mistake,
             _ => Mistake::CutOff,
         };
         self.unclosed |= mistake == Mistake::CutOff;
@@ -582,7 +582,7 @@ mod tests {
             let text =
                 format!("[CREATE_FILE path=\"a\" end=\"T\"]\nT T\n{nearly}\nT\n[/CREATE_FILE]\n");
             let Asks::Invalid(invalid) = &parse(&text).steps[0].asks else { panic!("{nearly}") };
-            assert_eq!(invalid.sort, Mistake::CutOff);
+            assert_eq!(invalid.mistake, Mistake::CutOff);
             let told = format!("`{nearly}` on line 3 does not close it");
             assert!(invalid.reason.contains(&told), "{}", invalid.reason);
         }

@@ -1,9 +1,9 @@
-//! Characters of a command that a chat window may have escaped, and carriage returns in it.
+//! Characters of a command that a chat window may have escaped.
 
 use memchr::memchr_iter;
 
 use super::wrong::{Wrong, wrong};
-use crate::protocol::{Mistake, Warning, WarningKind, returns};
+use crate::protocol::Mistake;
 
 /// Why nobody can say which command a body is that begins on `line`, after a tag that arrived escaped: it has
 /// characters that Markdown escapes. Shells know some of them, too, so they prove nothing after other tags.
@@ -17,26 +17,4 @@ pub(super) fn doubt(body: &str, line: usize) -> Option<Wrong> {
         &body[at..at + 2]
     );
     Some(wrong(Mistake::CommandUnclear, phrase))
-}
-
-/// A command that begins on `line` without the carriage returns that its lines end in.
-pub(super) fn without_returns(
-    command: String,
-    line: usize,
-    warnings: &mut Vec<Warning>,
-) -> Result<String, Wrong> {
-    match returns::without(&command) {
-        Ok(None) => Ok(command),
-        Ok(Some(plain)) => {
-            let text = format!(
-                "the lines of the command from line {line} on ended in carriage returns (U+000D), which were removed"
-            );
-            warnings.push(Warning::new(WarningKind::StrangeCharacters, text));
-            Ok(plain)
-        }
-        Err(n) => {
-            let phrase = returns::told(&format!("line {} of the reply", line + n - 1));
-            Err(wrong(Mistake::CommandUnclear, phrase))
-        }
-    }
 }

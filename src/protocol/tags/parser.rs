@@ -120,7 +120,7 @@ impl Item<'_> {
     pub(super) fn is_command(&self) -> bool {
         match &self.kind {
             ItemKind::Step(Step { asks: Asks::Invalid(invalid), .. }) => {
-                invalid.sort != Mistake::ThoughtsUnopened
+                invalid.mistake != Mistake::ThoughtsUnopened
             }
             ItemKind::Block(_) | ItemKind::Step(_) => true,
             ItemKind::Note(_) | ItemKind::More(_) => false,

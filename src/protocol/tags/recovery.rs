@@ -464,7 +464,7 @@ mod tests {
         // Again behind a command it refuses the reply.
         let reply = parse(&format!("{line}{run}{line}"));
         let Asks::Invalid(invalid) = &reply.steps[0].asks else { panic!() };
-        assert_eq!((reply.steps.len(), invalid.sort), (1, Mistake::ReplyLineLate));
+        assert_eq!((reply.steps.len(), invalid.mistake), (1, Mistake::ReplyLineLate));
         let within = format!("[MESSAGE]\n{line}[/MESSAGE]\n");
         assert_eq!(parse(&within).answers, None);
     }
@@ -487,7 +487,7 @@ mod tests {
             assert_eq!(reply.answers.map(|answers| answers.sequence), answered);
             assert_eq!(reply.steps.len(), 1);
             let Asks::Invalid(invalid) = &reply.steps[0].asks else { panic!() };
-            assert_eq!(invalid.sort, sort);
+            assert_eq!(invalid.mistake, sort);
         }
         for (button, warnings) in
             [("[Reply]\n", 0), ("[reply all]\n", 0), ("[REPLY sequence=\"x\"]\n", 1)]

@@ -7,9 +7,9 @@ use crate::protocol::content_checks::pattern;
 pub(in crate::protocol) use crate::protocol::mistake::Problem as Wrong;
 use crate::protocol::{Kind, Mistake, PathFault};
 
-/// A mistake of that sort.
-pub(super) fn wrong(sort: Mistake, phrase: impl Into<String>) -> Wrong {
-    Wrong::new(sort, phrase)
+/// What is wrong, by its code.
+pub(super) fn wrong(mistake: Mistake, phrase: impl Into<String>) -> Wrong {
+    Wrong::new(mistake, phrase)
 }
 
 /// Why a block cannot be used.

@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use deaddrop::protocol::jsonrpc::{Fault, TRUNCATED};
+use deaddrop::protocol::jsonrpc::{RpcError, TRUNCATED};
 use serde_json::{Value, json};
 
 use super::client::{Client, Server};
@@ -159,7 +159,7 @@ fn the_lines_of_the_schemas_are_lines_here() {
             let answer = client.answer();
             match name {
                 "id" => assert_eq!(answer["id"], 9),
-                _ if required => assert_eq!(answer["error"]["code"], Fault::REQUEST, "{name}"),
+                _ if required => assert_eq!(answer["error"]["code"], RpcError::REQUEST, "{name}"),
                 _ => assert_eq!(answer["result"], json!({ "pong": true }), "{name}"),
             }
         });
@@ -211,7 +211,7 @@ fn every_method_has_the_parameters_and_results_of_the_table() {
                 wrong[name] = json!({ "of": ["another type"] });
                 for params in [without, wrong] {
                     let fault = &client.ask(2, method, &params)["error"];
-                    assert_eq!(fault["code"], Fault::PARAMS, "{method} {params}");
+                    assert_eq!(fault["code"], RpcError::PARAMS, "{method} {params}");
                 }
             }
         }

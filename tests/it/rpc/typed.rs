@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use deaddrop::client::Client;
-use deaddrop::protocol::jsonrpc::{ExecResult, Fault, FileEntry, Pong};
+use deaddrop::protocol::jsonrpc::{ExecResult, FileEntry, Pong, RpcError};
 
 use super::client::Server;
 use crate::support::{Base, PATIENCE, program};
@@ -28,9 +28,9 @@ fn call_all(client: &mut Client) {
     let unknown = client.exec_code("cobol", "", PATIENCE).unwrap();
     assert_eq!(unknown, ran(-1, "", "unsupported language: cobol"));
 
-    let fails = |said: Result<(), Fault>| {
+    let fails = |said: Result<(), RpcError>| {
         let fault = said.unwrap_err();
-        assert_eq!(fault.code, Fault::INTERNAL, "{fault}");
+        assert_eq!(fault.code, RpcError::INTERNAL, "{fault}");
         assert!(fault.message.contains("'../x'"), "{fault}");
     };
     fails(client.read_file("../x", PATIENCE).unwrap().map(drop));

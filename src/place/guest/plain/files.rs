@@ -4,7 +4,7 @@ use super::super::{Guest, PATIENCE, sane};
 use super::answer;
 use crate::error::Result;
 use crate::protocol::jsonrpc::{
-    Entries, ExecResult, Fault, FileContent, FileEntry, ListDir, ReadFile, WriteFile, Written,
+    Entries, ExecResult, FileContent, FileEntry, ListDir, ReadFile, RpcError, WriteFile, Written,
 };
 use crate::protocol::{Detail, Digest, Existing, Failure, FileEffect, Operation, RelPath};
 use crate::workspace::{
@@ -34,7 +34,7 @@ impl Stands {
 }
 
 /// What is in a folder, as far as it can have such a name; an empty one is the root.
-pub(super) fn list(guest: &Guest, folder: &str) -> Result<Result<Vec<FileEntry>, Fault>> {
+pub(super) fn list(guest: &Guest, folder: &str) -> Result<Result<Vec<FileEntry>, RpcError>> {
     let path = guest.place_in(folder);
     let listed = guest.exchange::<Entries>("list_dir", &ListDir { path }, PATIENCE)?;
     Ok(listed.map(|Entries { mut entries }| {
@@ -70,7 +70,7 @@ pub(super) fn folder(guest: &Guest, path: &RelPath) -> Result<Result<(), Failure
 }
 
 /// All of a file.
-pub(super) fn content(guest: &Guest, path: &str) -> Result<Result<String, Fault>> {
+pub(super) fn content(guest: &Guest, path: &str) -> Result<Result<String, RpcError>> {
     let asked = ReadFile { path: guest.place_in(path) };
     let read = guest.exchange::<FileContent>("read_file", &asked, PATIENCE)?;
     Ok(read.map(|FileContent { content }| content))
@@ -258,7 +258,7 @@ fn remove(guest: &Guest, path: &RelPath) -> Result<Result<(), String>> {
 }
 
 /// Whether a script succeeded, or what was said.
-fn done(ran: Result<ExecResult, Fault>) -> Result<(), String> {
+fn done(ran: Result<ExecResult, RpcError>) -> Result<(), String> {
     match ran {
         Ok(ran) if ran.exit_code == 0 => Ok(()),
         Ok(ran) => {

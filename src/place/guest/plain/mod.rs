@@ -24,7 +24,7 @@ use crate::error::Result;
 use crate::place::here::left_by;
 use crate::place::{Left, Place, WriteAhead, fault_of, told};
 use crate::policy::Opens;
-use crate::protocol::jsonrpc::{Exec, ExecResult, Fault, READ_LIMIT};
+use crate::protocol::jsonrpc::{Exec, ExecResult, READ_LIMIT, RpcError};
 use crate::protocol::{
     Detail, Digest, Effect, Failure, MoveLook, Operation, Part, Reading, RelPath, ShellCommand,
     Warning,
@@ -64,7 +64,7 @@ impl Guest {
     }
 
     /// Runs a small script that is no command of a reply's; `again`: it may be run twice.
-    fn script(&self, cmd: String, again: bool) -> Result<Result<ExecResult, Fault>> {
+    fn script(&self, cmd: String, again: bool) -> Result<Result<ExecResult, RpcError>> {
         let asked = Exec { cmd };
         if again {
             self.exchange("exec", &asked, PATIENCE)
@@ -83,7 +83,7 @@ fn beyond(what: &str, command: &str) -> Detail {
 }
 
 /// What the agent says against it, as the end of a sentence.
-fn answer(fault: &Fault) -> String {
+fn answer(fault: &RpcError) -> String {
     format!("; the guest's agent says: {}", sane::line(&fault.message))
 }
 

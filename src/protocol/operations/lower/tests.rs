@@ -138,7 +138,7 @@ fn each_operation_beyond_the_limit_is_a_step_with_its_id() {
     assert!(steps.iter().all(|step| step.kind() == Kind::Message));
     for step in &steps[1000..] {
         let Asks::Invalid(invalid) = &step.asks else { panic!("{step:?}") };
-        assert_eq!(invalid.sort, Mistake::TooMany);
+        assert_eq!(invalid.mistake, Mistake::TooMany);
         assert_eq!(step.asked.as_ref().unwrap().id.as_deref(), Some("done"));
     }
 }
@@ -154,7 +154,7 @@ fn names_that_are_placeholders_elsewhere_are_paths_here() {
         false,
     ))
     .unwrap();
-    assert!(matches!(step.asks, Asks::Invalid(Invalid { sort: Mistake::PathCitation, .. })));
+    assert!(matches!(step.asks, Asks::Invalid(Invalid { mistake: Mistake::PathCitation, .. })));
 }
 
 #[test]
@@ -173,10 +173,10 @@ fn a_fence_is_read_as_one_around_a_body_in_tags_is() {
             "[CREATE_FILE path=\"a.py\"]\n{}[/CREATE_FILE]\n",
             serde_json::from_str::<String>(&content).unwrap()
         ));
-        let sorts = |step: &Step| step.warnings.iter().map(|told| told.sort).collect::<Vec<_>>();
+        let sorts = |step: &Step| step.warnings.iter().map(|told| told.kind).collect::<Vec<_>>();
         assert_eq!(sorts(&step), sorts(&in_tags.steps[0]), "{content}");
         match (&step.asks, &in_tags.steps[0].asks) {
-            (Asks::Invalid(one), Asks::Invalid(other)) => assert_eq!(one.sort, other.sort),
+            (Asks::Invalid(one), Asks::Invalid(other)) => assert_eq!(one.mistake, other.mistake),
             (
                 Asks::Operation(Lowered::Create { content: one, .. }),
                 Asks::Operation(Lowered::Create { content: other, .. }),
@@ -185,11 +185,11 @@ fn a_fence_is_read_as_one_around_a_body_in_tags_is() {
         }
         step
     };
-    assert_eq!(create("```python\nx\n```\n").warnings[0].sort, WarningKind::FenceTakenOff);
-    assert_eq!(create("x\n```\n").warnings[0].sort, WarningKind::FenceKept);
+    assert_eq!(create("```python\nx\n```\n").warnings[0].kind, WarningKind::FenceTakenOff);
+    assert_eq!(create("x\n```\n").warnings[0].kind, WarningKind::FenceKept);
     assert!(create("x\n").warnings.is_empty());
     let Asks::Invalid(invalid) = create("```\nx\n```\ny\n```\n").asks else { panic!() };
-    assert_eq!(invalid.sort, Mistake::FenceUnclear);
+    assert_eq!(invalid.mistake, Mistake::FenceUnclear);
     assert!(invalid.reason.starts_with("the content begins and ends with a fence"));
 
     let edit = |path: &str| {
@@ -201,6 +201,6 @@ fn a_fence_is_read_as_one_around_a_body_in_tags_is() {
         )
     };
     let Asks::Invalid(invalid) = &edit("a.py")[0].asks else { panic!() };
-    assert_eq!(invalid.sort, Mistake::FenceUnclear);
+    assert_eq!(invalid.mistake, Mistake::FenceUnclear);
     assert!(matches!(edit("a.md")[0].asks, Asks::Operation(_)));
 }

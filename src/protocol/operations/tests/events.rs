@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::super::{Event, EventsMessage, MessageEvent, ShellEvent, Status, UtcTime, Version};
+use super::super::{Event, EventType, EventsMessage, Status, UtcTime};
 use super::{paths, validate_event, validate_events_message, with, without};
 
 const TIME: &str = "2025-01-15T10:30:00Z";
@@ -146,23 +146,25 @@ fn an_events_message_has_a_run_a_status_and_events() {
 #[test]
 fn made_events_are_printed_as_the_specification_prints_them() {
     let time = || UtcTime::parse(TIME).unwrap();
-    let said = MessageEvent { operation_id: None, timestamp: time(), success: true };
-    let timed_out = ShellEvent {
+    let said = Event {
+        event_type: EventType::Message,
+        timestamp: time(),
+        success: Some(true),
+        ..Event::default()
+    };
+    let timed_out = Event {
+        event_type: EventType::Shell,
         operation_id: Some("s".into()),
         timestamp: time(),
-        command: "sleep 1000".into(),
-        success: false,
+        command: Some("sleep 1000".into()),
+        success: Some(false),
         exit_code: Some(124),
-        stdout: None,
-        stderr: None,
         duration_ms: Some(30000),
-        error: None,
         timed_out: Some(true),
+        ..Event::default()
     };
-    let events = vec![Event::Message(said), Event::Shell(timed_out)];
-    let (protocol_version, run_id) = (Version, "run_xyz789".to_owned());
-    let status = Status::AwaitingApproval;
-    let message = EventsMessage { protocol_version, run_id, status, events };
+    let (run_id, status) = ("run_xyz789".to_owned(), Status::AwaitingApproval);
+    let message = EventsMessage { run_id, status, events: vec![said, timed_out] };
     let printed = serde_json::to_value(&message).unwrap();
     assert_eq!(
         printed,
@@ -188,7 +190,7 @@ fn fields_of_other_events_are_ignored() {
 #[test]
 fn failures_can_be_told_from_successes() {
     let told: Vec<Option<bool>> =
-        full().iter().map(|(event, _)| validate_event(event).unwrap().success()).collect();
+        full().iter().map(|(event, _)| validate_event(event).unwrap().success).collect();
     let (yes, no) = (Some(true), Some(false));
     assert_eq!(told, [None, yes, yes, yes, no, no, no, None, None, None]);
 }

@@ -5,7 +5,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::super::{
-    Approval, Decision, Faults, parse_approval, parse_events_message, parse_operations_message,
+    Approval, Decision, SchemaFaults, parse_approval, parse_events_message,
+    parse_operations_message,
 };
 use super::{
     parse_event, parse_operation, paths, validate_event, validate_events_message,
@@ -13,12 +14,12 @@ use super::{
 };
 
 /// What validating comes to: the value printed again.
-fn printed<T: Serialize>(read: Result<T, Faults>) -> Result<Value, Faults> {
+fn printed<T: Serialize>(read: Result<T, SchemaFaults>) -> Result<Value, SchemaFaults> {
     read.map(|read| serde_json::to_value(read).unwrap())
 }
 
 /// Both ways to read a value must come to the same.
-fn read(kind: &str, value: &Value) -> Result<Value, Faults> {
+fn read(kind: &str, value: &Value) -> Result<Value, SchemaFaults> {
     let text = serde_json::to_string_pretty(value).unwrap();
     let (validated, parsed) = match kind {
         "operation" => (printed(validate_operation(value)), printed(parse_operation(&text))),

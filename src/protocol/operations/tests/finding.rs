@@ -1,6 +1,6 @@
 //! Finding the message in a reply, and leaving alone what is none.
 
-use super::super::{Received, Refused, ends_early, find};
+use super::super::{Received, RefusedMessage, ends_early, find};
 
 const MESSAGE: &str = "{\"protocolVersion\": \"1.0\", \"operations\": [\n  {\"type\": \"shell\", \"command\": \"ls\"}\n]}";
 
@@ -8,7 +8,7 @@ fn found(reply: &str) -> Received {
     find(reply).unwrap_or_else(|| panic!("nothing in {reply}")).unwrap()
 }
 
-fn refused(reply: &str) -> Refused {
+fn refused(reply: &str) -> RefusedMessage {
     find(reply).unwrap_or_else(|| panic!("nothing in {reply}")).unwrap_err()
 }
 

@@ -270,7 +270,7 @@ fn a_message_without_a_list_of_operations_is_refused_as_a_whole() {
         assert_eq!(paths(&parse_operations_message(text).unwrap_err()), [path], "{text}");
     }
     let empty = parse_operations_message("{\"protocolVersion\": \"1.0\", \"operations\": []}");
-    assert_eq!(empty, Ok(OperationsMessage::new(vec![])));
+    assert_eq!(empty, Ok(OperationsMessage { operations: vec![] }));
 }
 
 #[test]

@@ -13,37 +13,37 @@ mod schemas;
 use serde_json::Value;
 
 use super::{
-    Event, EventsMessage, Faults, Operation, OperationsMessage, parse_events_message,
+    Event, EventsMessage, Operation, OperationsMessage, SchemaFaults, parse_events_message,
     parse_operations_message,
 };
 use crate::protocol::operations::parse::{validated, whole_value};
 
-fn parse_operation(text: &str) -> Result<Operation, Faults> {
-    validated("Operation", whole_value(text, "Operation")?, "$")
+fn parse_operation(text: &str) -> Result<Operation, SchemaFaults> {
+    validated("Operation", whole_value(text), "$")
 }
 
-fn parse_event(text: &str) -> Result<Event, Faults> {
-    validated("Event", whole_value(text, "Event")?, "$")
+fn parse_event(text: &str) -> Result<Event, SchemaFaults> {
+    validated("Event", whole_value(text), "$")
 }
 
-fn validate_operation(value: &Value) -> Result<Operation, Faults> {
+fn validate_operation(value: &Value) -> Result<Operation, SchemaFaults> {
     parse_operation(&value.to_string())
 }
 
-fn validate_operations_message(value: &Value) -> Result<OperationsMessage, Faults> {
+fn validate_operations_message(value: &Value) -> Result<OperationsMessage, SchemaFaults> {
     parse_operations_message(&value.to_string())
 }
 
-fn validate_event(value: &Value) -> Result<Event, Faults> {
+fn validate_event(value: &Value) -> Result<Event, SchemaFaults> {
     parse_event(&value.to_string())
 }
 
-fn validate_events_message(value: &Value) -> Result<EventsMessage, Faults> {
+fn validate_events_message(value: &Value) -> Result<EventsMessage, SchemaFaults> {
     parse_events_message(&value.to_string())
 }
 
 /// The JSON paths of all faults, in order.
-fn paths(faults: &Faults) -> Vec<&str> {
+fn paths(faults: &SchemaFaults) -> Vec<&str> {
     faults.iter().map(|fault| &*fault.path).collect()
 }
 

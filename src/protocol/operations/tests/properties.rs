@@ -99,7 +99,7 @@ fn operation() -> impl Strategy<Value = Operation> {
 }
 
 pub(super) fn message() -> impl Strategy<Value = OperationsMessage> {
-    prop::collection::vec(operation(), 0..4).prop_map(OperationsMessage::new)
+    prop::collection::vec(operation(), 0..4).prop_map(|operations| OperationsMessage { operations })
 }
 
 fn holds_null(value: &Value) -> bool {
