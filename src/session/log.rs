@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -136,16 +136,25 @@ pub fn undos(entries: &[LogEntry]) -> Vec<&LogEntry> {
     undos.filter(|undo| !redone.contains(&undo.sequence)).collect()
 }
 
-/// Appends a turn. A torn line can only be of a turn in the journal, so [`restore`] has removed it before.
+/// Appends a turn.
 pub fn add(folder: &Path, id: &str, entry: LogEntry) -> Result<()> {
     // It may be there already, or torn.
     if entry.recovered {
         return restore(folder, id, vec![entry]).map(drop);
     }
     let path = path(folder, id);
-    let log = atomic::open_own(File::options().append(true).create(true), &path);
-    let line = to_line(&entry);
-    log.and_then(|mut log| log.write_all(&line)).map_err(|e| Error::io("write", &path, e))
+    let append = || -> io::Result<()> {
+        let mut log =
+            atomic::open_own(File::options().read(true).append(true).create(true), &path)?;
+        // A torn line must not swallow this one.
+        let mut last = [b'\n'];
+        if log.seek(SeekFrom::End(-1)).is_ok() {
+            log.read_exact(&mut last)?;
+        }
+        let end: &[u8] = if last == *b"\n" { b"" } else { b"\n" };
+        log.write_all(&[end, &to_line(&entry)].concat())
+    };
+    append().map_err(|e| Error::io("write", &path, e))
 }
 
 /// Adds those of these turns that a log lacks, each in its place, and returns how many there were. If there

@@ -119,7 +119,7 @@ fn one_outbox_shows_a_megabyte_of_files_at_most() {
     assert!(outbox.len() < 1_100_000, "{}", outbox.len());
     assert_eq!(outbox.matches("\n[OK] READ_FILE: ").count(), 5);
     assert!(outbox.contains(
-        "[FAILED] READ_FILE: '7.txt' is not shown: of the files that one reply asks for 1000000 bytes are looked at"
+        "[FAILED] READ_FILE: '7.txt' is not shown: this reply asks for more than 1000000 bytes of files"
     ));
 }
 

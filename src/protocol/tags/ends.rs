@@ -73,6 +73,19 @@ impl Parser<'_> {
         next
     }
 
+    /// Where the body of a block ends that is drafted in a span, if it has one beyond doubt.
+    pub(super) fn end_of_draft(&mut self, token: &Token) -> Option<usize> {
+        let closing = token.command().closing?;
+        let end = self.line_end(token.at);
+        let rest = &self.text[token.name_end..end];
+        if rest.contains(closing) {
+            return None;
+        }
+        let word = attributes::token(rest).filter(|word| attributes::is_word(word));
+        let next = self.next_tag(token, &word.unwrap_or_default(), end, token.is_plain())?;
+        next.closes().then(|| self.next_line(next.at))
+    }
+
     fn end_without_word(&mut self, found: &Found<'_>, body_at: usize) -> Option<End> {
         let token = &found.token;
         let next = self.next_tag(token, "", body_at, token.is_plain());

@@ -166,6 +166,8 @@ pub(super) struct Parser<'a> {
     pub(super) end: usize,
     /// Its markers, where they were looked at.
     pub(super) line: Option<Line<'a>>,
+    /// Where reasoning ended last in a draft that was looked through for that.
+    pub(super) stray_at: usize,
     tags: u8,
     /// What is behind the end of a span that was not open.
     pub(super) doubtful_from: Option<(usize, Sort)>,
@@ -210,6 +212,7 @@ impl<'a> Parser<'a> {
             begin: 0,
             end: 0,
             line: None,
+            stray_at: 0,
             tags: 0,
             doubtful_from: None,
             quiet_to: 0,
@@ -425,7 +428,7 @@ impl<'a> Parser<'a> {
                 self.skip(body_at..end.closing.end);
             } else {
                 let body = body_at..end.closing.start;
-                let stray = || reasoning::stray_end(self.text, body.clone());
+                let stray = || reasoning::stray_end(self.text, body.clone(), "");
                 let stray = found.word.is_none().then(stray).flatten();
                 if let Some(stray) = &stray
                     && mentions(&self.text[body], command.name)
@@ -554,9 +557,12 @@ impl<'a> Parser<'a> {
                     let is_refused = matches!(step.asks, Asks::Invalid(_));
                     let has_steps = !steps.is_empty();
                     // The body of a block that is refused is no body, so nothing before that end counts.
-                    let stray = stray.filter(|_| is_refused).inspect(|_| steps.clear());
+                    let lost = stray.filter(|_| is_refused).map(|stray| self.unopened(stray));
+                    if lost.is_some() {
+                        steps.clear();
+                    }
                     steps.push(step);
-                    steps.extend(stray.filter(|_| has_steps).map(|stray| self.unopened(stray)));
+                    steps.extend(lost.filter(|_| has_steps));
                     continue;
                 }
                 ItemKind::Step(step) => {

@@ -331,8 +331,8 @@ fn may_be_reasoning(sign: u8, rest: &[u8]) -> bool {
     !next.is_ascii() || next == b':' || BEGINS.iter().chain([&CHANNEL]).any(is_one)
 }
 
-/// Where reasoning ends in a body that does not begin in it.
-pub(super) fn stray_end(text: &str, body: Range<usize>) -> Option<Range<usize>> {
+/// Where reasoning ends in a body that does not begin in it, by a marker of any key but one.
+pub(super) fn stray_end(text: &str, body: Range<usize>, but: &str) -> Option<Range<usize>> {
     let bytes = &text.as_bytes()[body.clone()];
     let signs = memchr3_iter(b'<', b'[', b'&', bytes)
         .filter(|at| may_be_reasoning(bytes[*at], &bytes[at + 1..]));
@@ -362,7 +362,9 @@ pub(super) fn stray_end(text: &str, body: Range<usize>) -> Option<Range<usize>> 
             let Some(strength) = line.closes(marker) else { continue };
             match open.get_mut(&marker.key).filter(|count| **count > 0) {
                 Some(count) => *count -= 1,
-                None if strength == Strength::Alone => return Some(marker.at..marker.end),
+                None if strength == Strength::Alone && marker.key != but => {
+                    return Some(marker.at..marker.end);
+                }
                 None => {}
             }
         }

@@ -10,7 +10,7 @@ use std::ops::Range;
 use super::attributes::brief;
 use super::lexer::{self, Token, TokenKind};
 use super::parser::{Item, ItemKind, Parser};
-use super::reasoning::{Line, Marker, PAIR, Sort, Strength, form_of_end};
+use super::reasoning::{self, Line, Marker, PAIR, Sort, Strength, form_of_end};
 use super::recovery::is_of_outbox;
 use crate::protocol::{Mistake, Step, Warning, WarningKind};
 
@@ -258,11 +258,35 @@ impl Parser<'_> {
 
     /// Counts a tag that is in a span, and skips the body of a block that is drafted there.
     pub(super) fn count_tag(&mut self, token: &Token) {
+        if token.kind == TokenKind::Open
+            && let Some(end) = self.end_of_draft(token)
+            && self.is_draft(end)
+        {
+            self.at = end;
+            self.has_other_end = true;
+        }
         let closes = matches!(token.kind, TokenKind::Close { .. });
         self.has_other_end |= closes;
         if let Some(span) = self.spans.last_mut() {
             span.tags += usize::from(token.opens());
             span.missed_command |= closes || token.may_be_missed();
+        }
+    }
+
+    /// Whether what ends there may be skipped: in an element, its end may be in that body, and unless all is
+    /// reasoning, so may be the end of reasoning that began before.
+    fn is_draft(&mut self, end: usize) -> bool {
+        let Some(span) = self.spans.first() else { return false };
+        match span.sort {
+            Sort::Reasoning => true,
+            Sort::Element => false,
+            // Drafts that overlap end in the same place.
+            Sort::Paired if (self.end..end).contains(&self.stray_at) => false,
+            Sort::Paired => {
+                let stray = reasoning::stray_end(self.text, self.end..end, &span.key);
+                self.stray_at = stray.as_ref().map_or(self.stray_at, |stray| stray.start);
+                stray.is_none()
+            }
         }
     }
 
