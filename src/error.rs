@@ -214,8 +214,7 @@ impl Error {
         ErrorKind::Undo { why: why.into(), code: "cannot-undo" }.into()
     }
 
-    /// The same error of a reply, an undo, a setting or the command line with a code that says more exactly
-    /// why.
+    /// The same error, of a reply, an undo, a setting or the command line, with a more exact code.
     #[must_use]
     pub fn with_code(mut self, exact: &'static str) -> Self {
         if let ErrorKind::NoReply { code, .. }
