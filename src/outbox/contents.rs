@@ -202,9 +202,13 @@ impl<'a> Block<'a> {
             None if !lines.cut => format!(", {}", count(lines.last, "line")),
             _ => format!("; {}", range(&lines)),
         };
+        if lines.numbered && lines.first > 0 {
+            extent.push_str(", each behind its number and `| `");
+        }
         if lines.within_line {
+            let length = lines.length.map_or("longer than was looked at".to_owned(), byte_count);
             let shown = count(last_line_length(text, &lines), "character");
-            extent.push_str(&format!(", only the first {shown} of line {}", lines.last));
+            extent.push_str(&format!(", only the first {shown} of line {} ({length})", lines.last));
         }
         let is_whole = text.len() == self.text.len() && !lines.within_line;
         let newline = match whole_lines(self.contents).last() {

@@ -130,7 +130,7 @@ fn describe_undo(changed: &Changed, back: &Back, redaction: &mut Redaction<'_>) 
         text += &list("Ignored files that were not restored", named, ignored.places);
     }
     let others = back.others.named.iter().map(|path| redaction.name(path));
-    text += &list("Also changed by somebody else since", others, back.others.count);
+    text += &list("Restored, but with later changes by somebody else", others, back.others.count);
     text + limit
         + " Rely on these files as they are now, and read them again before you edit them by line numbers.\n"
 }

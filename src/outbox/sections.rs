@@ -12,15 +12,15 @@ use crate::text::{count, indented, visible, visible_line};
 const CONTINUE: &str = "Continue working on the task based on the results above. If the task is complete, send [DONE] with a summary.";
 /// The same in a session of operations.
 const CONTINUE_EVENTS: &str = "Continue working on the task based on the events above. If the task is complete, send a message operation with the id \"done\" and a summary.";
-/// The most characters of the task in the first HEADER. PROMPT contains all of it.
-const FIRST_TASK: usize = 2_000;
+/// The most characters of the task in the first HEADER, whose PROMPT contains all of it, and the least in others.
+const TASK: usize = 2_000;
 
-/// HEADER, with at most `limit` characters of the task.
+/// HEADER, with about `limit` characters of the task.
 pub(super) fn header(session: &Session, limit: usize) -> String {
     let Session { id, sequence, task, .. } = session;
     let (limit, whole) = match sequence {
-        1 => (limit.min(FIRST_TASK), "PROMPT contains all of it"),
-        _ => (limit, "the first message contained all of it"),
+        1 => (limit.min(TASK), "PROMPT contains all of it"),
+        _ => (limit.max(TASK), "the first message contained all of it"),
     };
     let task = visible(task);
     let shown = beginning(&task, limit);

@@ -57,7 +57,8 @@ pub(super) fn find(text: &str, path: Option<&str>, spans: &mut Vec<Span>) {
 fn is_token(format: &Format, text: &[u8], secret: Range<usize>, parts: &Captures) -> bool {
     let Some(drawn) = parts.name("drawn") else { return false };
     // A long prefix is not there by chance, so that it begins a token even after a letter.
-    let is_distinct = drawn.start() - secret.start >= 4 && !format.ends_words;
+    let prefix = drawn.start() - parts.get(0).map_or(drawn.start(), |all| all.start());
+    let is_distinct = prefix >= 4 && !format.ends_words;
     let drawn = drawn.as_bytes();
     // A word that continues is another word, except for what people append to a token.
     let continues = text.get(secret.end).is_some_and(|byte| {

@@ -208,8 +208,8 @@ impl Back {
         let others = self.others.named.iter();
         let others = others.map(|path| format!("'{path}' still contains a later change"));
         let more = self.others.count.saturating_sub(self.others.named.len());
-        let more =
-            (more > 0).then(|| format!("{} still contain later changes", count(more, "more file")));
+        let contain = if more == 1 { "contains a later change" } else { "contain later changes" };
+        let more = (more > 0).then(|| format!("{} still {contain}", count(more, "more file")));
         let ignored = self.ignored.iter().filter(|ignored| ignored.matters()).map(|ignored| {
             format!(
                 "ignored files are not restored, since deaddrop does not record them: {}",

@@ -416,3 +416,16 @@ fn what_one_character_can_be_is_known_of_all() {
         assert!(most + 1 >= exactly, "{most} for {exactly} of U+{:04X}", u32::from(c));
     }
 }
+
+#[test]
+fn the_task_is_shown_however_many_results_there_are() {
+    for dialect in [Dialect::Tags, Dialect::Operations] {
+        let mut session = session("Make the program faster", dialect);
+        session.sequence = 2;
+        session.last_results = (0..2_000).map(|n| ran(&format!("echo {n}"), "x\n", 1)).collect();
+        let walk = Walk::of([("a.py", 7)]);
+        let rendered = render(&session, &environment(4_000), &walk, &Files::default());
+        assert!(rendered.tokens <= 4_000, "{}", rendered.tokens);
+        assert!(rendered.text.contains("Task: Make the program faster\n"), "{}", rendered.text);
+    }
+}

@@ -44,7 +44,7 @@ fn a_name_that_holds_a_secret_is_not_told_after_a_redo_either() {
     base.run(&["undo", "--force"]).ok();
     base.run(&["redo"]).ok();
     let outbox = base.outbox(4);
-    tells(&outbox, &["changed by somebody else since: [withheld: AWS key]\n"]);
+    tells(&outbox, &["with later changes by somebody else: [withheld: AWS key]\n"]);
     assert!(!outbox.contains(&name), "{outbox}");
 }
 
@@ -135,7 +135,7 @@ fn the_outbox_after_a_redo_tells_what_does_not_stand_again() {
         &base.outbox(4),
         &[
             "reply to message 1.\nFiles changed by that: new a, new b\n",
-            "Also changed by somebody else since: a\n",
+            "Restored, but with later changes by somebody else: a\n",
         ],
     );
     // Where all of it stands again, that is said.
@@ -156,7 +156,7 @@ fn the_outbox_after_a_redo_tells_what_does_not_stand_again() {
         &base.outbox(5),
         &[
             "The user has undone what you changed in reply to message",
-            "Also changed by somebody else since: a\n",
+            "Restored, but with later changes by somebody else: a\n",
         ],
     );
 }

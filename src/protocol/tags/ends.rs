@@ -329,6 +329,21 @@ impl Parser<'_> {
         self.end_reply(token, Mistake::EndUnclear, text);
     }
 
+    /// Refuses a block in whose body reasoning may end, and what is before it: its tag may be in that.
+    pub(super) fn refuse_draft(&mut self, token: &Token, stray: &Range<usize>) {
+        let (line, shown) = (self.number(stray.start), brief(&self.text[stray.clone()]));
+        let number = self.number(token.line);
+        self.drop_items();
+        self.add_body(0..stray.end);
+        let text = format!(
+            "Line {line}: `{shown}` ends thoughts whose beginning is missing, or is in the body of the block on line {number}, so nothing before or after it was carried out. Send again what was meant as a command, without thoughts; where a body is to contain such a line, {}",
+            end_by_word(token.command())
+        );
+        let step = Step::refused(line, Mistake::ThoughtsUnopened, text);
+        self.end_with(step, stray.start, None);
+        self.at = self.next_line(stray.start);
+    }
+
     /// Refuses a block that nothing closes, and all that follows, which may be its body.
     fn never_closed(&mut self, found: &Found<'_>, wrong: &str) {
         let (token, command) = (&found.token, found.token.command());
@@ -375,6 +390,15 @@ impl Parser<'_> {
         let command = named(|name| name.starts_with(word));
         command.is_some() && self.is_cut(&Token::new(begin, begin, command))
     }
+}
+
+/// Whether a text has the name of a command in it, however that is written.
+pub(super) fn mentions(text: &str, name: &str) -> bool {
+    let letters = |text: &str| -> String {
+        let letters = text.chars().map(lexer::folded).filter(char::is_ascii_alphabetic);
+        letters.map(|c| c.to_ascii_lowercase()).collect()
+    };
+    letters(text).contains(&letters(name))
 }
 
 /// The tags of a command that are alone on their lines, from the beginning of a line on.

@@ -14,7 +14,7 @@ use super::attributes::{self, Opening, brief};
 use super::block::{Block, refused, tag_fault};
 use super::body;
 use super::catalogue::Command;
-use super::ends::{End, closing_tag, end_by_word};
+use super::ends::{End, closing_tag, mentions};
 use super::escapes;
 use super::lexer::{self, Decoration, Token, TokenKind};
 use super::lints;
@@ -454,21 +454,6 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// Refuses a block in whose body reasoning may end, and what is before it: its tag may be in that.
-    fn refuse_draft(&mut self, token: &Token, stray: &Range<usize>) {
-        let (line, shown) = (self.number(stray.start), brief(&self.text[stray.clone()]));
-        let number = self.number(token.line);
-        self.drop_items();
-        self.add_body(0..stray.end);
-        let text = format!(
-            "Line {line}: `{shown}` ends thoughts whose beginning is missing, or is in the body of the block on line {number}, so nothing before or after it was carried out. Send again what was meant as a command, without thoughts; where a body is to contain such a line, {}",
-            end_by_word(token.command())
-        );
-        let step = Step::refused(line, Mistake::ThoughtsUnopened, text);
-        self.end_with(step, stray.start, None);
-        self.at = self.next_line(stray.start);
-    }
-
     /// Reads what is on the line of an opening tag.
     fn tag(&self, token: &Token) -> Found<'a> {
         let command = token.command();
@@ -724,15 +709,6 @@ impl<'a> Parser<'a> {
         self.begin = self.line_begin(self.at);
         self.end = self.line_end(self.at);
     }
-}
-
-/// Whether a text has the name of a command in it, however that is written.
-fn mentions(text: &str, name: &str) -> bool {
-    let letters = |text: &str| -> String {
-        let letters = text.chars().map(lexer::folded).filter(char::is_ascii_alphabetic);
-        letters.map(|c| c.to_ascii_lowercase()).collect()
-    };
-    letters(text).contains(&letters(name))
 }
 
 /// The text between an opening tag and a closing one at the end of its line.

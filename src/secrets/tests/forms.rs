@@ -172,6 +172,9 @@ fn a_token_is_found_directly_behind_a_word() {
             withheld(&format!("a {token}{behind} b"), None, &secret, &form.kind.to_string());
         }
     }
+    let signed = of_note().find(|form| form.kind == "Azure signature").unwrap();
+    let (signature, secret) = token(&signed, 5);
+    withheld(&format!("a {signature}_x b"), None, &secret, &signed.kind);
     // Behind a letter what follows must be no word, which few are that were drawn.
     let (mut missed, mut all) = (0, 0);
     for form in of_note() {
