@@ -32,7 +32,7 @@ fn a_token_is_withheld_on_both_sides_of_every_cut() {
             let kept = if form.keep_prefix { form.prefix } else { "" };
             let secret = if kept.is_empty() { form.prefix.to_owned() + &body } else { body };
             let before = format!("a line\nkey: {kept}");
-            withheld_at_every_cut(&before, &secret, " end\nlast\n", &form.kind.to_string());
+            withheld_at_every_cut(&before, &secret, " end\nlast\n", &form.kind);
         }
     }
     let body = drawn(BASE62, 36, 7);

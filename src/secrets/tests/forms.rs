@@ -99,7 +99,7 @@ fn every_drawn_token_of_every_form_is_found() {
         let mut missed_here = 0;
         for seed in 0..200 {
             let (token, _) = token(&form, seed * 7 + 1);
-            missed_here += u32::from(sorts(&token, None) != [form.kind.to_string()]);
+            missed_here += u32::from(sorts(&token, None) != [form.kind.clone()]);
         }
         (missed, all) = (missed + missed_here, all + 200);
     }
@@ -130,7 +130,7 @@ fn tokens_of_several_parts_are_found() {
 fn a_token_is_found_wherever_it_stands() {
     for form in Form::all() {
         let (token, secret) = token(&form, 5);
-        let sort = form.kind.to_string();
+        let sort = form.kind.clone();
         for (before, after) in [
             ("x = \"", "\""),
             ("line one\nthen ", " and more\nline three\n"),
@@ -162,14 +162,14 @@ fn a_token_is_found_directly_behind_a_word() {
     for form in of_note() {
         let (token, secret) = token(&form, 5);
         for before in ["tok_", "pre_", "1", "x1_"] {
-            withheld(&format!("a {before}{token} b"), None, &secret, &form.kind.to_string());
+            withheld(&format!("a {before}{token} b"), None, &secret, &form.kind);
         }
     }
     // And before what somebody put behind it, where it cannot be a part of it.
     for form in of_note().filter(|form| !form.keep_prefix && !form.has(b'_')) {
         let (token, secret) = token(&form, 5);
         for behind in ["_", "_old", "_2"] {
-            withheld(&format!("a {token}{behind} b"), None, &secret, &form.kind.to_string());
+            withheld(&format!("a {token}{behind} b"), None, &secret, &form.kind);
         }
     }
     let signed = of_note().find(|form| form.kind == "Azure signature").unwrap();
@@ -180,7 +180,7 @@ fn a_token_is_found_directly_behind_a_word() {
     for form in of_note() {
         for seed in 0..50 {
             let (token, _) = token(&form, seed * 7 + 1);
-            missed += u32::from(sorts(&format!("x{token}"), None) != [form.kind.to_string()]);
+            missed += u32::from(sorts(&format!("x{token}"), None) != [form.kind.clone()]);
             all += 1;
         }
     }

@@ -106,7 +106,7 @@ fn struck_another(text: &str, first: &str, point: &Point) -> bool {
         let own = || lines().filter(|(of, _)| *of == pid).map(|(_, line)| line.trim_start());
         let call = format!("{}(", point.name);
         own().filter(|line| line.starts_with(&call)).count() == point.n
-            && own().last().is_some_and(|line| line.starts_with("+++ killed by SIGKILL"))
+            && own().next_back().is_some_and(|line| line.starts_with("+++ killed by SIGKILL"))
     })
 }
 
