@@ -427,7 +427,8 @@ impl<'a> Parser<'a> {
                 // It is refused, and what it contains is skipped.
                 self.skip(body_at..end.closing.end);
             } else {
-                let body = body_at..end.closing.start;
+                // Text behind the tag is of the body, too.
+                let body = token.name_end..end.closing.start;
                 let stray = || reasoning::stray_end(self.text, body.clone(), "");
                 let stray = found.word.is_none().then(stray).flatten();
                 if let Some(stray) = &stray
