@@ -42,13 +42,16 @@ pub(super) fn read(
     warnings: &mut Vec<Warning>,
 ) -> Result<Option<RelPath>, Fault> {
     let may_be_workspace = matches!(kind, Kind::List | Kind::Search);
-    let mut given = value.trim();
+    let (mut given, mut has_blanks) = (value.trim(), value.trim() != value);
     if may_be_workspace && matches!(given, "" | "." | "./") {
         return Ok(None);
     }
     if may_be_workspace || kind == Kind::Move {
-        let folder = given.trim_end_matches('/');
-        given = if folder.is_empty() { given } else { folder };
+        let folder = given.trim_end_matches(|c: char| c == '/' || c.is_whitespace());
+        if !folder.is_empty() {
+            has_blanks |= given[folder.len()..].contains(char::is_whitespace);
+            given = folder;
+        }
     }
     let unclear = |(mistake, phrase): (Mistake, &str)| {
         Fault::Wrong(wrong(mistake, format!("{key}=\"{}\" {phrase}", brief(given))))
@@ -94,7 +97,7 @@ pub(super) fn read(
         Some((WarningKind::PathDecorated, read_as("")))
     } else if text.contains('\\') {
         Some((WarningKind::PathBackslashes, read_as(": write / between folders")))
-    } else if value.trim() != value {
+    } else if has_blanks {
         let text = format!("the path '{path}' was read without the blanks around it");
         Some((WarningKind::PathDecorated, text))
     } else {
