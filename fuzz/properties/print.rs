@@ -23,13 +23,23 @@ pub(crate) fn print<'a>(operations: impl IntoIterator<Item = &'a Operation>) -> 
         out.push_str(&match body {
             None => format!("[{name}{attributes}]\n"),
             // Where the body may contain a tag of this name, the word closes it.
-            Some(body) if body.contains('[') && body.to_ascii_uppercase().contains(name) => {
+            Some(body) if may_name(body, name) => {
                 format!("[{name}{attributes}{end}]\n{body}[/{name}{end}]\n")
             }
             Some(body) => format!("[{name}{attributes}]\n{body}[/{name}]\n"),
         });
     }
     out
+}
+
+/// Whether a body may contain a tag of that name, however it is written, or the end of reasoning behind one.
+fn may_name(body: &str, name: &str) -> bool {
+    let letters = |text: &str| -> String {
+        text.chars().filter(char::is_ascii_alphabetic).map(|c| c.to_ascii_uppercase()).collect()
+    };
+    body.contains(['[', '<', '&']) && letters(body).contains(&letters(name))
+        || body.contains(|c: char| !c.is_ascii() && !c.is_alphanumeric())
+        || body.contains(|c| matches!(c, '\u{ff21}'..='\u{ff5a}'))
 }
 
 /// The attributes in an operation's opening tag, each after a blank.

@@ -188,9 +188,10 @@ fn meanwhile(scene: &Scene, command: &str, what: impl FnOnce(&Path)) -> String {
     let workspace = scene.base.at("workspace");
     wait_until("the command", || workspace.join("ready").exists());
     what(&workspace);
-    fs::write(workspace.join("go"), "").unwrap();
-    // Who is no root removes only their own.
+    fs::write(workspace.join("go-"), "").unwrap();
+    // Who is no root removes only their own. The command goes on when all of it is handed over.
     scene.hand_over_workspace();
+    fs::rename(workspace.join("go-"), workspace.join("go")).unwrap();
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success(), "{}: {output:?}", scene.name());
     scene.base.read(String::from_utf8(output.stdout).unwrap().trim())
