@@ -138,7 +138,9 @@ fn replies_of_64_mib_are_read_in_linear_time() {
 #[test]
 fn many_more_shapes_are_read_in_linear_time() {
     // Each length of all shapes is made once: making them takes as long as reading them.
-    let all = |bytes| [hostile_replies(bytes), many_on_a_line(bytes), nearly_tags(bytes)].concat();
+    let all = |bytes| {
+        [hostile_replies(bytes), many_on_a_line(bytes), words(bytes), nearly_tags(bytes)].concat()
+    };
     let [short, long] = [16 * KIB, 256 * KIB];
     for (few, many) in all(short).into_iter().zip(all(long)) {
         let name: String = few.chars().take(40).collect();
@@ -263,6 +265,24 @@ fn hostile_replies(bytes: usize) -> Vec<String> {
         many("~~[DONE]~~\n"),
         format!("  {opening}{}  [/CREATE_FILE]\n", many("  x\n")),
         format!("{opening}{}[/CREATE_FILE]", many("[/CREATE_FILE] x\n")),
+    ]
+}
+
+/// Blocks that each end by a word of their own, once and twice, and such as are drafted in thoughts.
+fn words(bytes: usize) -> Vec<String> {
+    let numbered = |tags: fn(usize) -> String, bytes: usize| -> String {
+        (0..bytes / tags(10_000).len()).map(tags).collect()
+    };
+    let block = |n| format!("[MESSAGE end=\"w{n}\"]\nx\n[/MESSAGE end=\"w{n}\"]\n");
+    let opening = |n| format!("[MESSAGE end=\"w{n}\"]\n");
+    let closing = |n| format!("[/MESSAGE end=\"w{n}\"]\n");
+    let other = |n| format!("[NAME_{n} x=\"y\"]\n[/NAME_{n}]\n");
+    vec![
+        numbered(block, bytes),
+        numbered(block, bytes / 2).repeat(2),
+        format!("<think>\n{}</think>\n", numbered(opening, bytes)),
+        format!("{}{}", opening(0), numbered(closing, bytes)),
+        numbered(other, bytes),
     ]
 }
 

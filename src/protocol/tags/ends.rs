@@ -39,16 +39,10 @@ impl Parser<'_> {
         None
     }
 
-    /// The next tag from the beginning of a line on that the end of a block may be: of its command and with its word
-    /// (empty for none), or opening another, and undecorated where `is_plain`.
-    pub(super) fn next_tag(
-        &mut self,
-        token: &Token,
-        word: &str,
-        from: usize,
-        is_plain: bool,
-    ) -> Option<Token> {
-        let key = (token.command?.kind, word.to_owned(), is_plain);
+    /// The next tag from the beginning of a line on that the end of a block without a word may be: one that closes its
+    /// command without a word, or opens another, and undecorated where `is_plain`.
+    pub(super) fn next_tag(&mut self, token: &Token, from: usize, is_plain: bool) -> Option<Token> {
+        let key = (token.command?.kind, is_plain);
         // No line is looked through twice for the same.
         if let Some((begin, known)) = self.next_tags.get(&key)
             && *begin <= from
@@ -56,21 +50,26 @@ impl Parser<'_> {
         {
             return *known;
         }
-        let text = self.text;
-        let has_word = |found: &Token| {
-            let rest = &text[found.name_end..line_end(text, found.at)];
-            attributes::token(rest).is_some_and(|given| given == word)
+        let is_one = |found: &Token| {
+            matches!(found.kind, TokenKind::Open | TokenKind::Close { by_word: false })
         };
-        let is_one = |found: &Token| match found.kind {
-            TokenKind::Open => word.is_empty() || has_word(found),
-            TokenKind::Close { by_word } => {
-                by_word != word.is_empty() && (!by_word || has_word(found))
-            }
-            _ => false,
-        };
-        let next = tags_of(text, token, from..text.len(), is_plain).find(is_one);
+        let next = tags_of(self.text, token, from..self.text.len(), is_plain).find(is_one);
         self.next_tags.insert(key, (from, next));
         next
+    }
+
+    /// The next tag from the beginning of a line on that has a command and that word.
+    fn next_with_word(
+        &mut self,
+        token: &Token,
+        word: &str,
+        from: usize,
+        is_plain: bool,
+    ) -> Option<Token> {
+        let key = (token.command.map(|command| command.kind), word.to_owned());
+        let tags = self.index().get(&key)?;
+        let behind = &tags[tags.partition_point(|tag| tag.line < from)..];
+        behind.iter().find(|tag| !is_plain || tag.is_plain()).copied()
     }
 
     /// Where the body of a block ends that is drafted in a span, if it has one beyond doubt.
@@ -82,20 +81,23 @@ impl Parser<'_> {
             return None;
         }
         let word = attributes::token(rest).filter(|word| attributes::is_word(word));
-        let next = self.next_tag(token, &word.unwrap_or_default(), end, token.is_plain())?;
+        let next = match word {
+            Some(word) => self.next_with_word(token, &word, end, token.is_plain())?,
+            None => self.next_tag(token, end, token.is_plain())?,
+        };
         next.closes().then(|| self.next_line(next.at))
     }
 
     fn end_without_word(&mut self, found: &Found<'_>, body_at: usize) -> Option<End> {
         let token = &found.token;
-        let next = self.next_tag(token, "", body_at, token.is_plain());
+        let next = self.next_tag(token, body_at, token.is_plain());
         if let Some(end) = next.filter(Token::closes) {
             return self.unless_in_doubt(token, body_at, &end, false);
         }
         let command = token.command();
         // The first of two closing tags may be of its body, with the block that it closes.
         let mut behind =
-            |tag: Token| self.next_tag(token, "", self.next_line(tag.at), token.is_plain());
+            |tag: Token| self.next_tag(token, self.next_line(tag.at), token.is_plain());
         let is_nest = next
             .and_then(&mut behind)
             .filter(Token::closes)
@@ -161,8 +163,9 @@ impl Parser<'_> {
             self.end_unclear(token, &why, false);
             return None;
         }
-        let plain = self.next_tag(token, word, body_at, token.is_plain()).filter(Token::closes);
-        let Some(end) = plain.or_else(|| self.next_tag(token, word, body_at, false)) else {
+        let plain =
+            self.next_with_word(token, word, body_at, token.is_plain()).filter(Token::closes);
+        let Some(end) = plain.or_else(|| self.next_with_word(token, word, body_at, false)) else {
             let wrong = self.wrong_closing(token, body_at, self.text.len());
             self.never_closed(
                 found,
@@ -171,7 +174,7 @@ impl Parser<'_> {
             return None;
         };
         let (line, shown) = (self.number(end.line), self.shown(end.at));
-        let next = self.next_tag(token, word, self.next_line(end.at), false);
+        let next = self.next_with_word(token, word, self.next_line(end.at), false);
         if !end.closes() {
             let why = format!("on line {line} `{shown}` opens another of that word within it");
             self.end_unclear(token, &why, true);

@@ -152,8 +152,8 @@ pub(super) struct Found<'a> {
     stray: Option<Range<usize>>,
 }
 
-/// Tags by their command, or by a name that no command has.
-type Named<'a> = HashMap<(Option<Kind>, &'a str), Vec<Token>>;
+/// Tags by their command and their word, or by a name that no command has, in order.
+pub(super) type Index = HashMap<(Option<Kind>, String), Vec<Token>>;
 
 pub(super) struct Parser<'a> {
     pub(super) text: &'a str,
@@ -185,10 +185,9 @@ pub(super) struct Parser<'a> {
     pub(super) last_ends: Option<HashMap<String, usize>>,
     /// Bodies and spans that have ended, in order, none in another.
     bodies: Vec<Range<usize>>,
-    /// For a command, a word, and whether it is to be undecorated: from where on a tag was sought, and the next one.
-    pub(super) next_tags: HashMap<(Kind, String, bool), (usize, Option<Token>)>,
-    /// The tags of a command, and the closing ones of a name that no command has.
-    pub(super) named: Option<Named<'a>>,
+    /// For a command, and whether it is to be undecorated: from where on a tag was sought, and the next one.
+    pub(super) next_tags: HashMap<(Kind, bool), (usize, Option<Token>)>,
+    pub(super) index: Option<Index>,
     /// An offset, and the number of its line.
     counted: (usize, usize),
     /// Whether a span contains the end of other reasoning, or of a block.
@@ -224,7 +223,7 @@ impl<'a> Parser<'a> {
             last_ends: None,
             bodies: Vec::new(),
             next_tags: HashMap::new(),
-            named: None,
+            index: None,
             counted: (0, 1),
             has_other_end: false,
             unclosed: false,
@@ -507,7 +506,7 @@ impl<'a> Parser<'a> {
             return false;
         }
         let mut is_closed = || {
-            let next = self.next_tag(token, "", self.next_line(token.at), false);
+            let next = self.next_tag(token, self.next_line(token.at), false);
             next.is_some_and(|next| next.closes())
         };
         if !is_whole || !after.is_empty() {

@@ -1,8 +1,6 @@
 //! What is no block in order: closing tags that are left over, lines that look like tags, results that
 //! a reply made up, the line that says which outbox it answers, and texts that are no reply.
 
-use std::collections::HashMap;
-
 use memchr::memchr_iter;
 
 use super::attributes::{self, brief};
@@ -10,7 +8,7 @@ use super::block::{DONE_IF_OK, refused};
 use super::catalogue::COMMANDS;
 use super::ends::close_it;
 use super::lexer::{self, Decoration, Token, TokenKind};
-use super::parser::{Item, ItemKind, Parser};
+use super::parser::{Index, Item, ItemKind, Parser};
 use super::spans::tags_were;
 use crate::protocol::{Address, Kind, Mistake, Step, Warning, WarningKind};
 
@@ -139,30 +137,44 @@ impl Parser<'_> {
 
     /// The next tag behind a lookalike that has its command, or else closes its name.
     fn next_named(&mut self, token: &Token) -> Option<Token> {
+        let kind = token.command.map(|command| command.kind);
+        let name = if kind.is_some() { "" } else { name_of(self.text, token) };
+        let tags = self.index().get(&(kind, name.to_owned()))?;
+        tags.get(tags.partition_point(|found| found.at <= token.at)).copied()
+    }
+
+    /// The tags of the text, bodies included: of a command without a word or with it, and closing ones of a name that
+    /// no command has.
+    pub(super) fn index(&mut self) -> &Index {
         let text = self.text;
-        let name = |token: &Token| text[token.at..token.name_end].trim_start_matches(['[', '/']);
-        let named = self.named.get_or_insert_with(|| {
-            let (mut named, mut line) = (HashMap::<_, Vec<_>>::new(), 0);
+        self.index.get_or_insert_with(|| {
+            let (mut index, mut line) = (Index::new(), 0);
             for end in memchr_iter(b'\n', text.as_bytes()).chain([text.len()]) {
                 let found = lexer::lex(text, line, end);
-                // A closing tag with a word closes only what was opened with that.
-                let counts = |found: &Token| found.kind != (TokenKind::Close { by_word: true });
-                if let Some(found) = found.filter(counts) {
-                    if let Some(command) = found.command.filter(|_| found.opens() || found.closes())
-                    {
-                        named.entry((Some(command.kind), "")).or_default().push(found);
-                    }
-                    if found.closes() {
-                        named.entry((None, name(&found))).or_default().push(found);
-                    }
-                }
                 line = end + 1;
+                let Some(found) = found.filter(|found| found.opens() || found.closes()) else {
+                    continue;
+                };
+                let kind = found.command.map(|command| command.kind);
+                // A closing tag with a word closes only what was opened with that.
+                let by_word = found.kind == (TokenKind::Close { by_word: true });
+                if !by_word && kind.is_some() {
+                    index.entry((kind, String::new())).or_default().push(found);
+                }
+                if !by_word && found.closes() {
+                    let name = name_of(text, &found).to_owned();
+                    index.entry((None, name)).or_default().push(found);
+                }
+                if found.alone
+                    && (by_word || found.kind == TokenKind::Open)
+                    && let Some(word) = attributes::token(&text[found.name_end..end])
+                    && attributes::is_word(&word)
+                {
+                    index.entry((kind, word)).or_default().push(found);
+                }
             }
-            named
-        });
-        let key = if token.command.is_some() { "" } else { name(token) };
-        let tags = named.get(&(token.command.map(|command| command.kind), key))?;
-        tags.get(tags.partition_point(|found| found.at <= token.at)).copied()
+            index
+        })
     }
 
     /// A result as an outbox reports it, with what it shows: what is there is no command.
@@ -343,6 +355,11 @@ impl Parser<'_> {
         }
         true
     }
+}
+
+/// The name in a tag, without its bracket and slash.
+fn name_of<'t>(text: &'t str, token: &Token) -> &'t str {
+    text[token.at..token.name_end].trim_start_matches(['[', '/'])
 }
 
 fn address(values: &[Option<String>]) -> Option<Address> {
