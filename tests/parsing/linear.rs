@@ -283,6 +283,11 @@ fn words(bytes: usize) -> Vec<String> {
         format!("<think>\n{}</think>\n", numbered(opening, bytes)),
         format!("{}{}", opening(0), numbered(closing, bytes)),
         numbered(other, bytes),
+        format!(
+            "<think>\n{}{}",
+            "[MESSAGE end=\"E\"] x\n".repeat(bytes / 50),
+            "[/MESSAGE end='E']\n".repeat(bytes / 50)
+        ),
     ]
 }
 

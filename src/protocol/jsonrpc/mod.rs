@@ -18,12 +18,12 @@ mod method;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::fmt;
 
-use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::de::{DeserializeOwned, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::bounded;
 pub use guest::{
@@ -152,43 +152,72 @@ pub fn read(line: &[u8]) -> Result<Request, InvalidRequest> {
         fault: RpcError::new(RpcError::REQUEST, format!("invalid request: {problem}")),
     };
     let text = std::str::from_utf8(line).map_err(|e| unparsable(format!("not UTF-8 ({e})")))?;
-    // Skips the values, so that one that cannot be represented does not hide the others. The last of equal keys counts.
-    let fields = serde_json::from_str::<BTreeMap<String, &RawValue>>(text).map_err(|_| {
-        if let Err(error) = serde_json::from_str::<IgnoredAny>(text) {
-            return unparsable(error.to_string());
+    let (mut fields, problem) = match bounded::from_str(text) {
+        Ok(Value::Object(fields)) => (fields, None),
+        Ok(Value::Array(_)) => {
+            let problem = "a list of requests is not taken; send each on its own line";
+            return Err(invalid(None, problem));
         }
-        match bounded::from_str(text) {
-            Err(error) => invalid(None, &not_representable(&error)),
-            Ok(Value::Array(_)) => {
-                invalid(None, "a list of requests is not taken; send each on its own line")
-            }
-            Ok(_) => invalid(None, "it must be an object"),
+        Ok(_) => return Err(invalid(None, "it must be an object")),
+        Err(error) => {
+            // What is skipped takes no memory, however deep or long it is.
+            serde_json::from_str::<IgnoredAny>(text).map_err(|e| unparsable(e.to_string()))?;
+            let problem = not_representable(&error);
+            let known = serde_json::Deserializer::from_str(text).deserialize_map(KnownFields);
+            let (fields, of_params) = known.map_err(|_| invalid(None, &problem))?;
+            (fields, Some(of_params.ok_or(problem)))
         }
-    })?;
-    let id = fields.get("id").and_then(|raw| raw.get().parse().ok());
-    if id.is_none() && fields.contains_key("id") {
+    };
+    let sent = fields.remove("id");
+    let id = sent.as_ref().and_then(Value::as_u64);
+    if sent.is_some() && id.is_none() {
         let problem = "id must be a whole number from 0 to 18446744073709551615";
         return Err(invalid(None, problem));
     }
-    let string = |key| serde_json::from_str::<String>(fields.get(key)?.get()).ok();
-    if string("jsonrpc").as_deref() != Some("2.0") {
+    if fields.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
         return Err(invalid(id, "jsonrpc must be \"2.0\""));
     }
-    let method = string("method").ok_or_else(|| invalid(id, "method must be a string"))?;
-    let value_of = |raw: &&RawValue| {
-        // The brackets make it as deep as it is in the line.
-        let list = bounded::from_str(&format!("[{}]", raw.get()));
-        list.map(|mut list| list[0].take()).map_err(|error| not_representable(&error))
+    let Some(Value::String(method)) = fields.remove("method") else {
+        return Err(invalid(id, "method must be a string"));
     };
-    // One after the other, as each may take much memory.
-    let mut others = fields.iter().filter(|(key, _)| *key != "params");
-    let problem = others.find_map(|(_, raw)| value_of(raw).err());
-    let params = fields.get("params").map_or(Ok(Value::Null), value_of).map_err(RpcError::params);
-    if let (Ok(_), Some(problem)) = (&params, problem) {
-        return Err(invalid(id, &problem));
-    }
-    let params = params.map(|params| if params.is_null() { json!({}) } else { params });
+    let params = match (problem, fields.remove("params")) {
+        (Some(Ok(of_params)), _) => Err(RpcError::params(of_params)),
+        (Some(Err(of_others)), _) => return Err(invalid(id, &of_others)),
+        (None, None | Some(Value::Null)) => Ok(json!({})),
+        (None, Some(params)) => Ok(params),
+    };
     Ok(Request { id, method, params })
+}
+
+/// Reads the fields of a request of which others, or some, cannot be represented, so that the client learns which
+/// request it was. Those that cannot be represented are null; the problem is that of the parameters.
+struct KnownFields;
+
+impl<'de> Visitor<'de> for KnownFields {
+    type Value = (Map<String, Value>, Option<String>);
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Self::Value, A::Error> {
+        let (mut fields, mut problem) = (Map::new(), None);
+        // The last of equal keys counts.
+        while let Some((key, value)) = object.next_entry::<&RawValue, &RawValue>()? {
+            // A key that is no text is none of these.
+            let key: String = serde_json::from_str(key.get()).unwrap_or_default();
+            if !["id", "jsonrpc", "method", "params"].contains(&&*key) {
+                continue;
+            }
+            // The brackets make it as deep as it is in the line.
+            let read = bounded::from_str(&format!("[{}]", value.get()));
+            if key == "params" {
+                problem = read.as_ref().err().map(not_representable);
+            }
+            fields.insert(key, read.map_or(Value::Null, |mut list| list[0].take()));
+        }
+        Ok((fields, problem))
+    }
 }
 
 /// Why JSON cannot be represented.
@@ -265,7 +294,8 @@ pub fn response<T: DeserializeOwned>(line: &[u8], id: u64) -> Result<Result<T, R
     match (response.id, response.error, response.result) {
         // The answer to a request that could not be read has no ID.
         (None, Some(error), _) => Ok(Err(error)),
-        (other, ..) if other != Some(id) => Err(format!("it answers {other:?} and not {id}")),
+        (None, ..) => Err("it has no ID".to_owned()),
+        (Some(other), ..) if other != id => Err(format!("it answers {other} and not {id}")),
         (_, Some(error), _) => Ok(Err(error)),
         (_, None, Some(result)) => serde_json::from_str(result.get())
             .map(Ok)

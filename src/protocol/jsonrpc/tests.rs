@@ -91,7 +91,7 @@ fn what_is_asked_is_read_and_what_is_answered_too() {
     assert_eq!(read(line.trim_end().as_bytes()).unwrap().id, Some(3));
     let line = answer(Some(3), Ok(&Pong { pong: true }));
     assert_eq!(response::<Pong>(line.as_bytes(), 3), Ok(Ok(Pong { pong: true })));
-    assert!(response::<Pong>(line.as_bytes(), 4).unwrap_err().contains("answers Some(3)"));
+    assert!(response::<Pong>(line.as_bytes(), 4).unwrap_err().contains("answers 3 and not 4"));
     assert!(response::<Written>(line.as_bytes(), 3).unwrap_err().contains("success"));
     let fault = RpcError::internal("x");
     let line = answer::<()>(Some(3), Err(&fault));
@@ -254,6 +254,17 @@ mod not_representable {
                 assert_eq!((found, code), (id, RpcError::REQUEST), "{message}");
                 assert!(message.contains(told), "{message}");
             }
+        }
+    }
+
+    #[test]
+    fn keys_that_cannot_be_held_make_it_no_request_but_leave_the_id() {
+        let many = "\"\":0,".repeat(1_100_000);
+        for (fields, told) in [("\"\\udc00\":0,", "surrogate"), (&many, "more values")] {
+            let line = format!(r#"{{{fields}"jsonrpc":"2.0","id":7,"method":"ping"}}"#);
+            let (id, code, message) = refused(&line);
+            assert_eq!((id, code), (Some(7), RpcError::REQUEST), "{message}");
+            assert!(message.contains(told), "{message}");
         }
     }
 

@@ -14,7 +14,7 @@ use crate::protocol::{
     PathFault, Reading, RelPath, Replacement, ShellCommand, Step, Streams, Warning, WarningKind,
     content_checks::{diff, fence, is_code, may_be_patch},
     returns,
-    tags::Wrong,
+    tags::Problem,
 };
 use crate::text::visible_line;
 
@@ -81,8 +81,8 @@ impl From<PathFault> for Invalid {
     }
 }
 
-impl From<Wrong> for Invalid {
-    fn from(Wrong { mistake, phrase }: Wrong) -> Self {
+impl From<Problem> for Invalid {
+    fn from(Problem { mistake, phrase }: Problem) -> Self {
         refusal(mistake, phrase)
     }
 }

@@ -13,7 +13,7 @@ use serde::Deserialize;
 
 use super::catalogue::Command;
 use super::lexer::{Decoration, is_zero_width};
-use super::wrong::{Refused, Wrong, wrong};
+use super::wrong::{Problem, Refused, wrong};
 use crate::protocol::content_checks::pattern;
 pub(super) use crate::protocol::mistake::brief;
 use crate::protocol::{Kind, Mistake, Warning, WarningKind};
@@ -48,21 +48,13 @@ pub(super) struct Opening<'a> {
     pub(super) warnings: Vec<Warning>,
 }
 
-impl Opening<'_> {
-    /// The value of one of the command's attributes.
-    pub(super) fn value(&self, command: &Command, name: &str) -> Option<&str> {
-        let at = command.attributes.iter().position(|known| known.name == name)?;
-        self.values.get(at)?.as_deref()
-    }
-}
-
 /// Reads what follows a command's name in its opening tag, and adds what had to be overlooked. An
 /// error says what is wrong with the tag.
 pub(super) fn read<'a>(
     command: &Command,
     text: &'a str,
     decoration: &mut Decoration,
-) -> Result<Opening<'a>, Wrong> {
+) -> Result<Opening<'a>, Problem> {
     if decoration.has(Decoration::STRUCK) {
         return Err(wrong(Mistake::LooksLikeTag, "the tag is struck out (~~)"));
     }
@@ -137,7 +129,7 @@ pub(super) fn read<'a>(
 }
 
 /// A warning about an attribute that a command does not know, and that is ignored if that does no harm.
-fn check_unknown(command: &Command, key: &str) -> Result<Warning, Wrong> {
+fn check_unknown(command: &Command, key: &str) -> Result<Warning, Problem> {
     let (shown, lower) = (brief(key), key.to_ascii_lowercase());
     let is_refused = |refused: &&Refused| {
         refused.kinds.contains(&command.kind) && refused.pattern.is_match(&lower)
@@ -149,7 +141,7 @@ fn check_unknown(command: &Command, key: &str) -> Result<Warning, Wrong> {
     Ok(Warning::new(WarningKind::UnknownAttribute, text))
 }
 
-fn unreadable(command: &Command, from: &str) -> Wrong {
+fn unreadable(command: &Command, from: &str) -> Problem {
     let mut phrase = if from.trim_end().is_empty() {
         "the tag does not end in ]".to_owned()
     } else {

@@ -2,8 +2,7 @@
 
 use super::body::{self, Body};
 use super::catalogue::Command;
-pub(super) use super::catalogue::DONE_IF_OK;
-use super::wrong::{Fault, Wrong, wrong};
+use super::wrong::{Fault, Problem, wrong};
 use super::{lints, paths};
 use crate::protocol::mistake::brief;
 use crate::protocol::{
@@ -42,7 +41,7 @@ impl Block<'_> {
                 let asked = Some(Asked { id: None, about: given });
                 Step { asked, ..Step::new(number, Asks::Invalid(invalid)) }
             }
-            Err(Fault::Wrong(wrong)) => {
+            Err(Fault::Problem(wrong)) => {
                 Step::new(number, tag_fault(command, number, self.tag, &wrong))
             }
         };
@@ -131,20 +130,18 @@ impl Block<'_> {
         })
     }
 
-    /// The value of an attribute.
     fn value(&self, name: &str) -> Option<&str> {
-        let at = self.command.attributes.iter().position(|known| known.name == name)?;
-        self.values.get(at)?.as_deref()
+        self.command.value(&self.values, name)
     }
 
-    fn line_number(&self, key: &str) -> Result<Option<usize>, Wrong> {
+    fn line_number(&self, key: &str) -> Result<Option<usize>, Problem> {
         let Some(given) = self.value(key) else { return Ok(None) };
         let phrase = || format!("{key}=\"{}\" is not a line number", brief(given));
         given.trim().parse().map(Some).map_err(|_| wrong(Mistake::LineNumber, phrase()))
     }
 
     /// The lines of a file that are to be shown, and how.
-    fn part(&self) -> Result<Part, Wrong> {
+    fn part(&self) -> Result<Part, Problem> {
         let (start, end) = (self.line_number("start_line")?, self.line_number("end_line")?);
         for (key, line) in [("start_line", start), ("end_line", end)] {
             if line == Some(0) {
@@ -164,7 +161,7 @@ impl Block<'_> {
     }
 
     /// Whether an attribute says yes; `fault` is what is wrong with one that says neither.
-    fn choice(&self, key: &str, yes: &[&str], no: &[&str], fault: &str) -> Result<bool, Wrong> {
+    fn choice(&self, key: &str, yes: &[&str], no: &[&str], fault: &str) -> Result<bool, Problem> {
         let Some(given) = self.value(key) else { return Ok(false) };
         let word = given.trim().to_ascii_lowercase();
         let is_yes = yes.contains(&&*word);
@@ -176,7 +173,7 @@ impl Block<'_> {
     }
 }
 
-fn missing(name: &str) -> Wrong {
+fn missing(name: &str) -> Problem {
     wrong(Mistake::AttributeMissing, format!("the attribute {name} is missing"))
 }
 
@@ -194,8 +191,8 @@ fn without_newline(mut body: String) -> String {
 }
 
 /// A block with which something is wrong.
-pub(super) fn tag_fault(command: &Command, number: usize, tag: &str, what: &Wrong) -> Asks {
-    let Wrong { mistake, phrase } = what;
+pub(super) fn tag_fault(command: &Command, number: usize, tag: &str, what: &Problem) -> Asks {
+    let Problem { mistake, phrase } = what;
     let (tag, phrase, form) = (brief(tag.trim()), phrase.trim_end_matches(','), command.form);
     let reason = format!("Line {number}, `{tag}`: {phrase}. Correct form: {form}");
     Asks::Invalid(Invalid { kind: command.kind, mistake: *mistake, rejected: false, reason })

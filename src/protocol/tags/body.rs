@@ -4,7 +4,7 @@
 use memchr::memchr_iter;
 
 use super::pairs;
-use super::wrong::{Wrong, wrong};
+use super::wrong::{Problem, wrong};
 use crate::protocol::content_checks::{FileKind, diff, fence, gutter, may_be_patch};
 use crate::protocol::{Kind, Mistake, RelPath, Replacement, Warning, WarningKind};
 
@@ -45,7 +45,7 @@ impl Body {
     }
 
     /// Removes a fence around all of it. Blank lines around a command do not count.
-    fn unfence(&mut self, warnings: &mut Vec<Warning>) -> Result<bool, Wrong> {
+    fn unfence(&mut self, warnings: &mut Vec<Warning>) -> Result<bool, Problem> {
         let mut begin = 0;
         let mut text = &*self.text;
         if self.kind == Kind::Run {
@@ -68,7 +68,7 @@ pub(super) fn check(
     body: &mut Body,
     first: usize,
     warnings: &mut Vec<Warning>,
-) -> Result<(), Wrong> {
+) -> Result<(), Problem> {
     let (is_code, is_edit, of) = (body.is_code(), body.kind == Kind::Edit, body.name());
     if (is_code || body.kind == Kind::Run) && !body.unfence(warnings)? {
         warnings.extend(fence::warn_kept(&body.text, body.line, ""));
@@ -114,7 +114,7 @@ pub(super) fn read_pairs(
     body: &mut Body,
     tag: &str,
     warnings: &mut Vec<Warning>,
-) -> Result<Vec<Replacement>, Wrong> {
+) -> Result<Vec<Replacement>, Problem> {
     pairs::dedent(&mut body.text, tag, body.line, warnings);
     if !pairs::are_in(&body.text) {
         let diff = "the body is a diff, which is not an edit: send the lines that are to be replaced and those for them as a pair, without signs before them";

@@ -19,6 +19,14 @@ pub(super) struct Command {
     pub(super) form: &'static str,
 }
 
+impl Command {
+    /// The value of an attribute, of those that a tag gives, in the table's order.
+    pub(super) fn value<'v>(&self, values: &'v [Option<String>], name: &str) -> Option<&'v str> {
+        let at = self.attributes.iter().position(|known| known.name == name)?;
+        values.get(at)?.as_deref()
+    }
+}
+
 impl PartialEq for Command {
     fn eq(&self, other: &Self) -> bool {
         self.kind == other.kind
@@ -47,7 +55,7 @@ pub(super) static COMMANDS: LazyLock<Vec<Command>> = LazyLock::new(|| {
 });
 
 /// The first command whose name is such a one.
-pub(super) fn named(is_one: impl Fn(&str) -> bool) -> Option<&'static Command> {
+pub(super) fn find_command(is_one: impl Fn(&str) -> bool) -> Option<&'static Command> {
     COMMANDS.iter().find(|command| is_one(command.name))
 }
 

@@ -1,16 +1,18 @@
 //! Where the body of a block ends: at its closing tag; otherwise, where that is beyond doubt, at the one
 //! that needs repair. What would have to be guessed ends the reply.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use memchr::{memchr_iter, memmem, memrchr};
+use regex::Regex;
 
 use super::attributes::{self, brief};
 use super::block::{refused, tag_fault};
-use super::catalogue::{Command, named};
+use super::catalogue::{Command, find_command};
 use super::lexer::{self, Decoration, Token, TokenKind, line_end};
 use super::parser::{Found, ItemKind, Parser};
-use crate::protocol::content_checks::fence::fence_of;
+use crate::protocol::content_checks::fence::{closes, fence_of};
 use crate::protocol::{Kind, Mistake, Step};
 
 /// Where a body ends.
@@ -19,6 +21,52 @@ pub(super) struct End {
     pub(super) closing: Range<usize>,
     pub(super) decoration: Decoration,
     pub(super) quote: u8,
+}
+
+/// The tags of a text, bodies included, in order. Made only for blocks with a word and for lookalikes.
+#[derive(Default)]
+pub(super) struct Index {
+    /// The tags of each command but for closing ones with a word.
+    of_command: HashMap<Kind, Vec<Token>>,
+    /// Closing tags without a word, by name.
+    closing: HashMap<String, Vec<Token>>,
+    /// Tags that are alone on their line, by command and word: all of them, and the undecorated ones.
+    with_word: HashMap<(Kind, String, bool), Vec<Token>>,
+}
+
+impl Index {
+    fn of(text: &str) -> Self {
+        let (mut index, mut line) = (Self::default(), 0);
+        for end in memchr_iter(b'\n', text.as_bytes()).chain([text.len()]) {
+            let found = lexer::lex(text, line, end);
+            line = end + 1;
+            let Some(tag) = found.filter(|tag| tag.opens() || tag.closes()) else { continue };
+            // A closing tag with a word closes only what was opened with that.
+            let by_word = tag.kind == (TokenKind::Close { by_word: true });
+            if !by_word && tag.closes() {
+                index.closing.entry(name_of(text, &tag).to_owned()).or_default().push(tag);
+            }
+            let Some(kind) = tag.command.map(|command| command.kind) else { continue };
+            if !by_word {
+                index.of_command.entry(kind).or_default().push(tag);
+            }
+            if tag.alone
+                && (by_word || tag.kind == TokenKind::Open)
+                && let Some(word) = attributes::token(&text[tag.name_end..end])
+            {
+                for is_plain in [false, true].into_iter().filter(|plain| !plain || tag.is_plain()) {
+                    let key = (kind, word.clone(), is_plain);
+                    index.with_word.entry(key).or_default().push(tag);
+                }
+            }
+        }
+        index
+    }
+}
+
+/// The name in a tag, without its bracket and slash.
+fn name_of<'t>(text: &'t str, token: &Token) -> &'t str {
+    text[token.at..token.name_end].trim_start_matches(['[', '/'])
 }
 
 impl Parser<'_> {
@@ -39,9 +87,14 @@ impl Parser<'_> {
         None
     }
 
-    /// The next tag from the beginning of a line on that the end of a block without a word may be: one that closes its
-    /// command without a word, or opens another, and undecorated where `is_plain`.
-    pub(super) fn next_tag(&mut self, token: &Token, from: usize, is_plain: bool) -> Option<Token> {
+    /// The next tag that can end a block without a word, or open another within it, from the beginning of a line on;
+    /// undecorated where `is_plain`.
+    pub(super) fn next_without_word(
+        &mut self,
+        token: &Token,
+        from: usize,
+        is_plain: bool,
+    ) -> Option<Token> {
         let key = (token.command?.kind, is_plain);
         // No line is looked through twice for the same.
         if let Some((begin, known)) = self.next_tags.get(&key)
@@ -58,7 +111,7 @@ impl Parser<'_> {
         next
     }
 
-    /// The next tag from the beginning of a line on that has a command and that word.
+    /// The same for a block with that word.
     fn next_with_word(
         &mut self,
         token: &Token,
@@ -66,10 +119,24 @@ impl Parser<'_> {
         from: usize,
         is_plain: bool,
     ) -> Option<Token> {
-        let key = (token.command.map(|command| command.kind), word.to_owned());
-        let tags = self.index().get(&key)?;
-        let behind = &tags[tags.partition_point(|tag| tag.line < from)..];
-        behind.iter().find(|tag| !is_plain || tag.is_plain()).copied()
+        let key = (token.command?.kind, word.to_owned(), is_plain);
+        let tags = self.index().with_word.get(&key)?;
+        tags.get(tags.partition_point(|tag| tag.line < from)).copied()
+    }
+
+    /// The next tag behind a lookalike that has its command, or else closes its name.
+    pub(super) fn next_of_lookalike(&mut self, token: &Token) -> Option<Token> {
+        let (text, index) = (self.text, self.index());
+        let tags = match token.command {
+            Some(command) => index.of_command.get(&command.kind)?,
+            None => index.closing.get(name_of(text, token))?,
+        };
+        tags.get(tags.partition_point(|tag| tag.at <= token.at)).copied()
+    }
+
+    fn index(&mut self) -> &Index {
+        let text = self.text;
+        self.index.get_or_insert_with(|| Index::of(text))
     }
 
     /// Where the body of a block ends that is drafted in a span, if it has one beyond doubt.
@@ -81,28 +148,31 @@ impl Parser<'_> {
             return None;
         }
         let word = attributes::token(rest).filter(|word| attributes::is_word(word));
+        let from = self.next_line(token.at);
         let next = match word {
-            Some(word) => self.next_with_word(token, &word, end, token.is_plain())?,
-            None => self.next_tag(token, end, token.is_plain())?,
+            Some(word) => self.next_with_word(token, &word, from, token.is_plain())?,
+            None => self.next_without_word(token, from, token.is_plain())?,
         };
         next.closes().then(|| self.next_line(next.at))
     }
 
     fn end_without_word(&mut self, found: &Found<'_>, body_at: usize) -> Option<End> {
         let token = &found.token;
-        let next = self.next_tag(token, body_at, token.is_plain());
+        let next = self.next_without_word(token, body_at, token.is_plain());
         if let Some(end) = next.filter(Token::closes) {
             return self.unless_in_doubt(token, body_at, &end, false);
         }
         let command = token.command();
-        // The first of two closing tags may be of its body, with the block that it closes.
+        // The first of two closing tags may be of its body, with the block that it closes; and so may a block with a
+        // word of its own.
+        let has_word = next.is_some_and(|next| {
+            attributes::token(&self.text[next.name_end..self.line_end(next.at)]).is_some()
+        });
         let mut behind =
-            |tag: Token| self.next_tag(token, self.next_line(tag.at), token.is_plain());
-        let is_nest = next
-            .and_then(&mut behind)
-            .filter(Token::closes)
-            .and_then(behind)
-            .is_some_and(|tag| tag.closes());
+            |tag: Token| self.next_without_word(token, self.next_line(tag.at), token.is_plain());
+        let closing = next.and_then(&mut behind).filter(Token::closes);
+        let is_nest = closing
+            .is_some_and(|closing| has_word || behind(closing).is_some_and(|tag| tag.closes()));
         if let Some(next) = next.filter(|_| is_nest) {
             let (line, name) = (self.number(next.line), command.name);
             let why = format!(
@@ -116,11 +186,7 @@ impl Parser<'_> {
             return Some(end);
         }
         let wrong = self.wrong_closing(token, body_at, region_end);
-        // One with a word of its own may be in its body.
-        let has_word = |next: &Token| {
-            attributes::token(&self.text[next.name_end..self.line_end(next.at)]).is_some()
-        };
-        let Some(next) = next.filter(|next| !has_word(next)) else {
+        let Some(next) = next.filter(|_| !has_word) else {
             self.never_closed(found, &wrong);
             return None;
         };
@@ -179,9 +245,9 @@ impl Parser<'_> {
             let why = format!("on line {line} `{shown}` opens another of that word within it");
             self.end_unclear(token, &why, true);
         } else if next.is_some_and(|next| next.closes()) {
-            let why = format!("behind `{shown}` on line {line} another one is left over");
-            match self.first_of(token) {
-                Some(first) => self.nest_unclear(first, &why, true),
+            let why = format!("after `{shown}` on line {line} there is a second one");
+            match self.first_item_of(token) {
+                Some(first) => self.refuse_from_first(first, &why, true),
                 None => self.end_unclear(token, &why, true),
             }
         } else {
@@ -281,7 +347,8 @@ impl Parser<'_> {
     fn only_a_tag_follows(&self, from: usize) -> bool {
         let at = self.text.len() - self.text[from..].trim_start().len();
         let token = || lexer::lex(self.text, self.line_begin(at), self.line_end(at));
-        at == self.text.len() || token().is_some_and(|token| token.is_plain_open())
+        at == self.text.len()
+            || token().is_some_and(|token| token.kind == TokenKind::Open && token.is_plain())
     }
 
     /// The line of the first tag in a region that opens a block with a body, or begins the reply.
@@ -324,7 +391,7 @@ impl Parser<'_> {
 
     /// Refuses a block whose end would have to be guessed.
     pub(super) fn end_unclear(&mut self, token: &Token, why: &str, has_word: bool) {
-        let how = close_it(token.command(), has_word);
+        let how = advise_closing(token.command(), has_word);
         let (number, shown) = (self.number(token.line), self.shown(token.at));
         let text = format!(
             "Line {number}: where `{shown}` ends is not clear: {why}. So neither it nor anything after it was carried out. Send it again from there; {how}"
@@ -333,14 +400,14 @@ impl Parser<'_> {
     }
 
     /// Refuses a block in whose body reasoning may end, and what is before it: its tag may be in that.
-    pub(super) fn refuse_draft(&mut self, token: &Token, stray: &Range<usize>) {
+    pub(super) fn refuse_possible_draft(&mut self, token: &Token, stray: &Range<usize>) {
         let (line, shown) = (self.number(stray.start), brief(&self.text[stray.clone()]));
         let number = self.number(token.line);
         self.drop_items();
         self.add_body(0..stray.end);
         let text = format!(
-            "Line {line}: `{shown}` ends thoughts whose beginning is missing, or is in the body of the block on line {number}, so nothing before or after it was carried out. Send again what was meant as a command, without thoughts; where a body is to contain such a line, {}",
-            end_by_word(token.command())
+            "Line {line}: `{shown}` may end thoughts whose beginning is missing, or belong to the block on line {number}, so nothing was carried out. Send the commands again without thoughts; where a body is to contain such a line, {}",
+            advise_end_word(token.command())
         );
         let step = Step::refused(line, Mistake::ThoughtsUnopened, text);
         self.end_with(step, stray.start, None);
@@ -390,18 +457,22 @@ impl Parser<'_> {
         let Some(word) = word.filter(|_| self.text[end..].trim_start().is_empty()) else {
             return false;
         };
-        let command = named(|name| name.starts_with(word));
+        let command = find_command(|name| name.starts_with(word));
         command.is_some() && self.is_cut(&Token::new(begin, begin, command))
     }
 }
 
-/// Whether a text has the name of a command in it, however that is written.
-pub(super) fn mentions(text: &str, name: &str) -> bool {
-    let letters = |text: &str| -> String {
-        let letters = text.chars().map(lexer::folded).filter(char::is_ascii_alphabetic);
-        letters.map(|c| c.to_ascii_lowercase()).collect()
-    };
-    letters(text).contains(&letters(name))
+/// Whether a text may have an opening tag of a command in it, however that is written. A name of one word counts
+/// behind a bracket only.
+pub(super) fn may_open(text: &str, name: &str) -> bool {
+    let joint = r"[\s\\_*`-]*";
+    let letters = name.to_ascii_lowercase().replace('_', "");
+    let letters: Vec<String> = letters.chars().map(String::from).collect();
+    let before = if name.contains('_') { "(?:^|[^/])" } else { r"[\[［【<‹({;]" };
+    let pattern = format!("{before}{joint}{}", letters.join(joint));
+    let folded = text.chars().map(lexer::folded).filter(|c| !lexer::is_zero_width(*c));
+    let folded: String = folded.map(|c| c.to_ascii_lowercase()).collect();
+    Regex::new(&pattern).is_ok_and(|pattern| pattern.is_match(&folded))
 }
 
 /// The tags of a command that are alone on their lines, from the beginning of a line on.
@@ -437,11 +508,10 @@ fn tags_of(
 fn is_in_a_fence(body: &str) -> bool {
     let mut open: Option<&str> = None;
     for line in body.lines() {
-        let Some(fence) = fence_of(line) else { continue };
         open = match open {
-            None => Some(fence),
-            Some(first) if fence.starts_with(first) && line.trim() == fence => None,
-            Some(first) => Some(first),
+            Some(fence) if closes(fence, line) => None,
+            Some(fence) => Some(fence),
+            None => fence_of(line),
         };
     }
     open.is_some()
@@ -507,7 +577,7 @@ pub(super) fn closing_tag(command: &Command, word: Option<&str>) -> String {
 }
 
 /// How to end a block whose body contains its closing tag.
-pub(super) fn close_it(command: &Command, has_word: bool) -> String {
+pub(super) fn advise_closing(command: &Command, has_word: bool) -> String {
     let (name, closing) = (command.name, command.closing.unwrap_or_default());
     if has_word {
         return format!(
@@ -516,12 +586,12 @@ pub(super) fn close_it(command: &Command, has_word: bool) -> String {
     }
     format!(
         "close it with {closing} alone on a line; where the body is to contain such a line, {}",
-        end_by_word(command)
+        advise_end_word(command)
     )
 }
 
 /// How to end a block by a word.
-pub(super) fn end_by_word(command: &Command) -> String {
+pub(super) fn advise_end_word(command: &Command) -> String {
     let name = command.name;
     let path = match command.kind {
         Kind::Create | Kind::Edit => " path=\"…\"",

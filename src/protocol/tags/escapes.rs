@@ -2,12 +2,12 @@
 
 use memchr::memchr_iter;
 
-use super::wrong::{Wrong, wrong};
+use super::wrong::{Problem, wrong};
 use crate::protocol::Mistake;
 
 /// Why nobody can say which command a body is that begins on `line`, after a tag that arrived escaped: it has
 /// characters that Markdown escapes. Shells know some of them, too, so they prove nothing after other tags.
-pub(super) fn doubt(body: &str, line: usize) -> Option<Wrong> {
+pub(super) fn doubt(body: &str, line: usize) -> Option<Problem> {
     let is_escaped = |byte: &u8| b"_*[]()#<>~`&|!+-.{}".contains(byte);
     let at = memchr_iter(b'\\', body.as_bytes())
         .find(|at| body.as_bytes().get(at + 1).is_some_and(is_escaped))?;

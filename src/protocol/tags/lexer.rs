@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use memchr::memchr;
 
 use super::attributes;
-use super::catalogue::{COMMANDS, Command, named};
+use super::catalogue::{COMMANDS, Command, find_command};
 use crate::protocol::Kind;
 
 /// The repairs needed to read a tag, as a set. None changes its meaning.
@@ -137,11 +137,6 @@ impl Token {
 
     pub(super) fn closes(&self) -> bool {
         matches!(self.kind, TokenKind::Close { .. } | TokenKind::Lookalike { closes: true, .. })
-    }
-
-    /// Whether it is an opening tag as protocol 1.0 has it.
-    pub(super) fn is_plain_open(&self) -> bool {
-        self.kind == TokenKind::Open && self.is_plain()
     }
 
     pub(super) fn is_plain(&self) -> bool {
@@ -351,7 +346,7 @@ pub(super) fn name(inside: &str) -> Option<Name> {
     let (closes, word) = without_slash(inside);
     let is_end = |rest: &str| rest.chars().next().is_none_or(ends_name);
     let is_it = |name: &str| word.strip_prefix(name).is_some_and(is_end);
-    if let Some(command) = named(is_it) {
+    if let Some(command) = find_command(is_it) {
         let length = inside.len() - word.len() + command.name.len();
         let decoration = Decoration::default();
         return Some(Name { command, closes, misspelt: false, upper: true, length, decoration });
@@ -376,9 +371,9 @@ pub(super) fn name(inside: &str) -> Option<Name> {
             }
             _ if word.is_empty() => return None,
             _ => {
-                let called = named(|name| name == word).filter(|_| !first_ended);
+                let called = find_command(|name| name == word).filter(|_| !first_ended);
                 let is_near = |name: &str| name.contains('_') && name != word && same(name, &word);
-                let near = || named(is_near).filter(|_| ends_name(c));
+                let near = || find_command(is_near).filter(|_| ends_name(c));
                 let misspelt = is_folded || called.is_none();
                 if !upper && called.is_some() {
                     decoration.add(Decoration::CASE);
@@ -458,7 +453,7 @@ fn other_name(token: Token, inside: &str) -> Option<Token> {
     if !tail.starts_with(ends_name) {
         // `[READ_FILE: a.py]`
         let is_one = tail.starts_with([':', '=', ',', '(', '"', '\'']) && tail.ends_with(']');
-        let command = named(|known| known == name && known.contains('_'))?;
+        let command = find_command(|known| known == name && known.contains('_'))?;
         return found(Some(command), false).filter(|_| is_one);
     }
     let (alias, command) = (ALIASES.get(name), synonym(name));
@@ -484,7 +479,7 @@ fn other_name(token: Token, inside: &str) -> Option<Token> {
 /// Whether what follows a tag's name ends with its closing tag, as it is written or as its command's.
 fn ends_itself(tail: &str, name: &str) -> bool {
     let inner = tail.strip_suffix(']').and_then(|tail| tail.rsplit_once("[/"));
-    let called = |word: &str| named(|known| known == word).or_else(|| synonym(word));
+    let called = |word: &str| find_command(|known| known == word).or_else(|| synonym(word));
     inner.is_some_and(|(_, closing)| {
         closing == name || called(closing).is_some() && called(closing) == called(name)
     })
@@ -509,7 +504,7 @@ fn in_other_brackets(token: Token, rest: &str) -> Option<Token> {
     let inner = ENTITIES.iter().find_map(|entity| inner.strip_prefix(entity)).unwrap_or(inner);
     let (closes, word) = without_slash(inner);
     let length = word.find(|c: char| !c.is_ascii_uppercase() && c != '_').unwrap_or(word.len());
-    let command = named(|name| name == &word[..length])?;
+    let command = find_command(|name| name == &word[..length])?;
     let tail = word[length..].trim_end();
     let mut if_closed = false;
     let is_one = if open == 0 || rest.starts_with(['(', '{']) {
@@ -546,7 +541,7 @@ static ALIASES: LazyLock<HashMap<String, Alias>> = LazyLock::new(|| {
     let table: Lists = toml::from_str(include_str!("data/names.toml")).expect("a constant table");
     let mut aliases = HashMap::new();
     for (name, lists) in table {
-        let command = named(|known| known == name);
+        let command = find_command(|known| known == name);
         for (list, words) in lists {
             let (is_same, is_bare) = (command.is_some() && list != "other", list == "bare");
             let alias = |word| (word, Alias { command, is_same, is_bare });
@@ -566,7 +561,7 @@ pub(super) fn meant(name: &str) -> Option<&'static Command> {
     let name = name.to_ascii_uppercase();
     let nearest = || {
         let nearest = crate::text::nearest(&name, COMMANDS.iter().map(|command| command.name))?;
-        named(|known| known == nearest)
+        find_command(|known| known == nearest)
     };
     ALIASES.get(&name).and_then(|alias| alias.command).or_else(nearest)
 }

@@ -208,8 +208,10 @@ fn strange(text: &str) -> impl Iterator<Item = (usize, char)> {
             // Whole chunks are looked at faster than byte by byte.
             let may_have =
                 |chunk: &[u8]| chunk.iter().fold(false, |any, byte| any | is_candidate(byte));
-            from += bytes.get(from..)?.chunks(CHUNK).position(may_have)? * CHUNK;
-            from += bytes[from..].iter().position(is_candidate)?;
+            if !is_candidate(bytes.get(from)?) {
+                from += bytes[from..].chunks(CHUNK).position(may_have)? * CHUNK;
+                from += bytes[from..].iter().position(is_candidate)?;
+            }
             let (at, c) = (from, text[from..].chars().next()?);
             from += c.len_utf8();
             // A carriage return counts where it ends no line.

@@ -12,7 +12,7 @@ use std::ops::RangeInclusive;
 use memchr::memmem;
 
 use super::lexer::is_zero_width;
-use super::wrong::{Wrong, wrong};
+use super::wrong::{Problem, wrong};
 use crate::protocol::content_checks::fence::fence_of;
 use crate::protocol::mistake::brief;
 use crate::protocol::{Mistake, Replacement, Warning, WarningKind};
@@ -104,7 +104,7 @@ pub(super) fn read(
     body: &str,
     first: usize,
     warnings: &mut Vec<Warning>,
-) -> Result<Vec<Replacement>, Wrong> {
+) -> Result<Vec<Replacement>, Problem> {
     let fault = |phrase: String| wrong(Mistake::SearchPairs, phrase);
     let mut pairs = Vec::new();
     let mut repaired = None;
@@ -173,7 +173,7 @@ pub(super) fn read(
 }
 
 /// What is wrong with a body without pairs that has a line which resembles the beginning of one.
-pub(super) fn resembling(body: &str, first: usize) -> Option<Wrong> {
+pub(super) fn resembling(body: &str, first: usize) -> Option<Problem> {
     let (number, line) =
         (first..).zip(body.lines()).find(|(_, line)| resembled(line) == Some('<'))?;
     let inner = line.trim_start_matches([' ', '\t']);

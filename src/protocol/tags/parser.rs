@@ -14,13 +14,13 @@ use super::attributes::{self, Opening, brief};
 use super::block::{Block, refused, tag_fault};
 use super::body;
 use super::catalogue::Command;
-use super::ends::{End, closing_tag, mentions};
+use super::ends::{End, Index, closing_tag, may_open};
 use super::escapes;
 use super::lexer::{self, Decoration, Token, TokenKind};
 use super::lints;
 use super::reasoning::{self, Line, Sort};
 use super::spans::Span;
-use super::wrong::{Wrong, wrong};
+use super::wrong::{Problem, wrong};
 use crate::protocol::{
     Address, Asks, Dialect, Kind, Mistake, Operation, Reply, Step, Warning, WarningKind, returns,
 };
@@ -106,8 +106,8 @@ pub(super) enum ItemKind<'a> {
 impl Found<'_> {
     /// Whether other text follows a tag that has no body.
     fn has_text_behind(&self) -> bool {
-        let own = format!("[/{}]", self.token.command().name);
-        !self.after.is_empty() && inline_body(self.after, &own, &self.token) != Some("")
+        let own = || format!("[/{}]", self.token.command().name);
+        !self.after.is_empty() && inline_body(self.after, &own(), &self.token) != Some("")
     }
 }
 
@@ -137,7 +137,7 @@ impl Item<'_> {
 /// A block, with its tag read.
 pub(super) struct Found<'a> {
     pub(super) token: Token,
-    pub(super) tag: Result<Opening<'a>, Wrong>,
+    pub(super) tag: Result<Opening<'a>, Problem>,
     /// What had to be overlooked in its tag.
     decoration: Decoration,
     /// What follows the tag on its line.
@@ -151,9 +151,6 @@ pub(super) struct Found<'a> {
     /// Where reasoning ends in that body that does not begin in it.
     stray: Option<Range<usize>>,
 }
-
-/// Tags by their command and their word, or by a name that no command has, in order.
-pub(super) type Index = HashMap<(Option<Kind>, String), Vec<Token>>;
 
 pub(super) struct Parser<'a> {
     pub(super) text: &'a str,
@@ -389,18 +386,18 @@ impl<'a> Parser<'a> {
     fn open(&mut self, token: &Token) -> bool {
         let end = self.end;
         if self.is_doubtful(token) {
-            let why = "it is behind the end of something that was not open";
+            let why = "it follows an end marker that nothing opened";
             match token.command().closing {
                 Some(_) => self.end_unclear(token, why, false),
                 None => self.looks_like_tag(token, why),
             }
             return true;
         }
-        let mut found = self.tag(token);
         let command = token.command();
         if command.kind == Kind::Reply {
             return self.addressed(token, true);
         }
+        let mut found = self.tag(token);
         if let Some(line) = super::pasted::sentence(self.text, token) {
             self.outbox(line);
             return true;
@@ -431,9 +428,9 @@ impl<'a> Parser<'a> {
                 let stray = || reasoning::stray_end(self.text, body.clone(), "");
                 let stray = found.word.is_none().then(stray).flatten();
                 if let Some(stray) = &stray
-                    && mentions(&self.text[body], command.name)
+                    && may_open(&self.text[body], command.name)
                 {
-                    self.refuse_draft(token, stray);
+                    self.refuse_possible_draft(token, stray);
                     return true;
                 }
                 found.stray = stray;
@@ -472,7 +469,7 @@ impl<'a> Parser<'a> {
             after = before;
         }
         let word = command.closing.and_then(|_| match &tag {
-            Ok(tag) => tag.value(command, "end").map(str::to_owned),
+            Ok(tag) => command.value(&tag.values, "end").map(str::to_owned),
             // What such a body contains is no command either.
             Err(_) => attributes::token(rest),
         });
@@ -506,7 +503,7 @@ impl<'a> Parser<'a> {
             return false;
         }
         let mut is_closed = || {
-            let next = self.next_tag(token, self.next_line(token.at), false);
+            let next = self.next_without_word(token, self.next_line(token.at), false);
             next.is_some_and(|next| next.closes())
         };
         if !is_whole || !after.is_empty() {
@@ -531,7 +528,7 @@ impl<'a> Parser<'a> {
                     continue;
                 }
                 ItemKind::Block(found) if self.is_mentioned(&found.token) => {
-                    let why = "what takes something away counts only outside quotations and lists of code spans";
+                    let why = "a command that deletes or moves is ignored in quotations and in lists of code spans";
                     self.as_words(&found.token, why)
                 }
                 ItemKind::Block(found) => {
@@ -607,7 +604,7 @@ impl<'a> Parser<'a> {
         let command = token.command();
         let number = self.number(token.line);
         let line = &self.text[token.line..self.line_end(token.at)];
-        let malformed = |what: &Wrong| Step::new(number, tag_fault(command, number, line, what));
+        let malformed = |what: &Problem| Step::new(number, tag_fault(command, number, line, what));
         let Opening { values, warnings: more, .. } = match tag {
             Ok(tag) => tag,
             Err(what) => return malformed(&what),

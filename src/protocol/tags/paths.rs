@@ -24,7 +24,7 @@ struct Tables {
 static TABLES: LazyLock<Tables> =
     LazyLock::new(|| toml::from_str(include_str!("data/paths.toml")).expect("a constant table"));
 
-/// What matches where any of the patterns does: hardly any path.
+/// Matches what any of the patterns matches; few paths do.
 static ANY: LazyLock<Regex> = LazyLock::new(|| {
     let refused = TABLES.refused.iter().map(|refused| &refused.pattern);
     let all = refused.chain([&TABLES.placeholder_name, &TABLES.may_be_placeholder]);
@@ -54,7 +54,7 @@ pub(super) fn read(
         }
     }
     let unclear = |(mistake, phrase): (Mistake, &str)| {
-        Fault::Wrong(wrong(mistake, format!("{key}=\"{}\" {phrase}", brief(given))))
+        Fault::Problem(wrong(mistake, format!("{key}=\"{}\" {phrase}", brief(given))))
     };
     let bare = undecorated(given);
     let unlinked = unlinked(bare).map_err(unclear)?;

@@ -13,7 +13,7 @@ pub fn asked_at(line: usize, as_sent: Option<&str>) -> String {
     format!(" (line {line} of the reply{tag})")
 }
 
-/// How to ask for lines of a file, where it has not those that were asked for. None if the operation has no range.
+/// How to ask for lines of a file, if the file lacks the requested lines. None if the operation has no range.
 pub fn form_of_range(operation: &Operation) -> Option<String> {
     let form = match operation {
         Operation::Edit { change: Change::Lines { .. }, .. } => EDIT_BY_LINES,

@@ -430,8 +430,8 @@ fn section(raw: &str, begin: usize) -> Option<Marker> {
     None
 }
 
-/// Where a canonical form goes on after a sign that is as long as it is written no more: there, where the line does,
-/// and whether nothing of that sign is in it.
+/// Behind each sign whose length changed: the offset in the canonical form, the one in the line, and whether the sign
+/// was left out.
 #[derive(Default)]
 struct Offsets(Vec<(usize, usize, bool)>);
 

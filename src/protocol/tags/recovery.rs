@@ -1,14 +1,12 @@
 //! What is no block in order: closing tags that are left over, lines that look like tags, results that
 //! a reply made up, the line that says which outbox it answers, and texts that are no reply.
 
-use memchr::memchr_iter;
-
 use super::attributes::{self, brief};
-use super::block::{DONE_IF_OK, refused};
-use super::catalogue::COMMANDS;
-use super::ends::close_it;
+use super::block::refused;
+use super::catalogue::{COMMANDS, DONE_IF_OK};
+use super::ends::advise_closing;
 use super::lexer::{self, Decoration, Token, TokenKind};
-use super::parser::{Index, Item, ItemKind, Parser};
+use super::parser::{Item, ItemKind, Parser};
 use super::spans::tags_were;
 use crate::protocol::{Address, Kind, Mistake, Step, Warning, WarningKind};
 
@@ -22,9 +20,9 @@ impl Parser<'_> {
             return;
         }
         let (line, shown) = (self.number(token.line), self.shown(token.line));
-        if let Some(first) = self.first_of(token) {
+        if let Some(first) = self.first_item_of(token) {
             let why = format!("on line {line} a `{shown}` is left over");
-            return self.nest_unclear(first, &why, by_word);
+            return self.refuse_from_first(first, &why, by_word);
         }
         // Decorated it is words about the protocol; and before the end of a summary there are commands
         // that are meant.
@@ -50,13 +48,13 @@ impl Parser<'_> {
         let text = format!(
             "Line {line}: `{shown}` closes a block whose opening tag is missing or does not begin its line; {before}, nor was anything after it. Correct form: {}; {}",
             command.form,
-            close_it(command, by_word)
+            advise_closing(command, by_word)
         );
         self.end_reply(token, Mistake::OpeningMissing, text);
     }
 
     /// Refuses the first block of a kind and all that follows: any of them may go on up to a closing tag that is left over.
-    pub(super) fn nest_unclear(&mut self, first: usize, why: &str, by_word: bool) {
+    pub(super) fn refuse_from_first(&mut self, first: usize, why: &str, by_word: bool) {
         let item = self.items.swap_remove(first);
         self.items.truncate(first);
         let (block, has_word) = match item.kind {
@@ -67,7 +65,7 @@ impl Parser<'_> {
     }
 
     /// The first item of a tag's command. No command is sought twice in vain.
-    pub(super) fn first_of(&mut self, token: &Token) -> Option<usize> {
+    pub(super) fn first_item_of(&mut self, token: &Token) -> Option<usize> {
         let kind = token.command?.kind;
         let is_same = |item: &Item<'_>| item.command == token.command;
         let first =
@@ -95,7 +93,7 @@ impl Parser<'_> {
                 None => self.text[end.at..end.name_end].ends_with(name),
             })
         });
-        let next = self.next_named(token);
+        let next = self.next_of_lookalike(token);
         let end = next.filter(Token::closes);
         if if_closed && end.is_none() {
             return false;
@@ -133,48 +131,6 @@ impl Parser<'_> {
             self.push(token.line, None, ItemKind::Step(step));
         }
         true
-    }
-
-    /// The next tag behind a lookalike that has its command, or else closes its name.
-    fn next_named(&mut self, token: &Token) -> Option<Token> {
-        let kind = token.command.map(|command| command.kind);
-        let name = if kind.is_some() { "" } else { name_of(self.text, token) };
-        let tags = self.index().get(&(kind, name.to_owned()))?;
-        tags.get(tags.partition_point(|found| found.at <= token.at)).copied()
-    }
-
-    /// The tags of the text, bodies included: of a command without a word or with it, and closing ones of a name that
-    /// no command has.
-    pub(super) fn index(&mut self) -> &Index {
-        let text = self.text;
-        self.index.get_or_insert_with(|| {
-            let (mut index, mut line) = (Index::new(), 0);
-            for end in memchr_iter(b'\n', text.as_bytes()).chain([text.len()]) {
-                let found = lexer::lex(text, line, end);
-                line = end + 1;
-                let Some(found) = found.filter(|found| found.opens() || found.closes()) else {
-                    continue;
-                };
-                let kind = found.command.map(|command| command.kind);
-                // A closing tag with a word closes only what was opened with that.
-                let by_word = found.kind == (TokenKind::Close { by_word: true });
-                if !by_word && kind.is_some() {
-                    index.entry((kind, String::new())).or_default().push(found);
-                }
-                if !by_word && found.closes() {
-                    let name = name_of(text, &found).to_owned();
-                    index.entry((None, name)).or_default().push(found);
-                }
-                if found.alone
-                    && (by_word || found.kind == TokenKind::Open)
-                    && let Some(word) = attributes::token(&text[found.name_end..end])
-                    && attributes::is_word(&word)
-                {
-                    index.entry((kind, word)).or_default().push(found);
-                }
-            }
-            index
-        })
     }
 
     /// A result as an outbox reports it, with what it shows: what is there is no command.
@@ -355,11 +311,6 @@ impl Parser<'_> {
         }
         true
     }
-}
-
-/// The name in a tag, without its bracket and slash.
-fn name_of<'t>(text: &'t str, token: &Token) -> &'t str {
-    text[token.at..token.name_end].trim_start_matches(['[', '/'])
 }
 
 fn address(values: &[Option<String>]) -> Option<Address> {

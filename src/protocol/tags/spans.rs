@@ -259,6 +259,7 @@ impl Parser<'_> {
     /// Counts a tag that is in a span, and skips the body of a block that is drafted there.
     pub(super) fn count_tag(&mut self, token: &Token) {
         if token.kind == TokenKind::Open
+            && self.spans.first().is_some_and(|span| span.sort != Sort::Element)
             && let Some(end) = self.end_of_draft(token)
             && self.is_draft(end)
         {

@@ -4,12 +4,12 @@ use regex::Regex;
 use serde::Deserialize;
 
 use crate::protocol::content_checks::pattern;
-pub(in crate::protocol) use crate::protocol::mistake::Problem as Wrong;
+pub(in crate::protocol) use crate::protocol::mistake::Problem;
 use crate::protocol::{Kind, Mistake, PathFault};
 
 /// What is wrong, by its code.
-pub(super) fn wrong(mistake: Mistake, phrase: impl Into<String>) -> Wrong {
-    Wrong::new(mistake, phrase)
+pub(super) fn wrong(mistake: Mistake, phrase: impl Into<String>) -> Problem {
+    Problem::new(mistake, phrase)
 }
 
 /// Why a block cannot be used.
@@ -19,12 +19,12 @@ pub(super) enum Fault {
         given: String,
         fault: PathFault,
     },
-    Wrong(Wrong),
+    Problem(Problem),
 }
 
-impl From<Wrong> for Fault {
-    fn from(wrong: Wrong) -> Self {
-        Self::Wrong(wrong)
+impl From<Problem> for Fault {
+    fn from(wrong: Problem) -> Self {
+        Self::Problem(wrong)
     }
 }
 
