@@ -102,9 +102,10 @@ pub enum Existing {
 }
 
 impl Existing {
-    /// How a file is replaced by `content`.
-    pub fn replaced_by(content: &str) -> Self {
-        if elision::may_leave_out(content) { Self::ReplaceWhole } else { Self::Replace }
+    /// Whether the content of the file is to be compared with `content` before that replaces it.
+    pub fn compares(self, content: &[u8]) -> bool {
+        let may_leave_out = || str::from_utf8(content).is_ok_and(elision::may_leave_out);
+        self == Self::ReplaceWhole && may_leave_out()
     }
 }
 

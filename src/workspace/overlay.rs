@@ -72,7 +72,7 @@ impl<'a> Overlay<'a> {
             return Err(already_exists(path, found.is_folder()));
         }
         let real = way.real.clone();
-        if existing == Existing::ReplaceWhole && way.found.is_some() {
+        if way.found.is_some() && existing.compares(content) {
             self.size(path, &way)?;
             nothing_left_out(path, content, &self.contents(path, way, EDIT_LIMIT)?.bytes)?;
         } else {

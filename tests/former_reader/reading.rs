@@ -69,9 +69,10 @@ fn described(operation: &Operation) -> String {
         Operation::Message { text } => ("message", None, text.clone()),
         Operation::Create { path, content, existing } => {
             let existing = match existing {
-                Existing::Replace => "replace",
-                Existing::ReplaceWhole => "replace whole",
                 Existing::Fail => "fail",
+                // The former reader looked itself whether lines may be left out.
+                _ if existing.compares(content.as_bytes()) => "replace whole",
+                _ => "replace",
             };
             ("create", Some(at(Some(path.as_str()))), format!("{existing}\n{}", content.to_text()))
         }

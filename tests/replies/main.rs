@@ -20,7 +20,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use deaddrop::protocol::{Address, Asks, Change, Existing, Operation, Reading, Step, tags};
+use deaddrop::protocol::{Address, Asks, Change, Operation, Reading, Step, tags};
 use libtest_mimic::{Arguments, Failed, Trial};
 use serde_json::json;
 use similar::TextDiff;
@@ -130,7 +130,7 @@ fn asked(operation: &Operation) -> String {
     match operation {
         Operation::Message { text } => format!("message {text:?}"),
         Operation::Create { path, content, existing } => {
-            let whole = if *existing == Existing::ReplaceWhole { " whole" } else { "" };
+            let whole = if existing.compares(content.as_bytes()) { " whole" } else { "" };
             format!("create{whole} {path} {:?}", content.to_text())
         }
         Operation::Edit { path, change: Change::Lines { start, end, with, .. } } => {

@@ -98,8 +98,7 @@ fn lower(operation: Operation, warnings: &mut Vec<Warning>) -> Result<Lowered, I
             let (content, existing) = match encoding.unwrap_or_default() {
                 Encoding::Utf8 => {
                     let text = lower_text(&path, content, warnings)?;
-                    let existing = Existing::replaced_by(&text);
-                    (Content::Text(text), existing)
+                    (Content::Text(text), Existing::ReplaceWhole)
                 }
                 // It was decoded once before, when it was validated.
                 Encoding::Base64 => {

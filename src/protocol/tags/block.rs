@@ -89,8 +89,8 @@ impl Block<'_> {
         let required = |path: Option<RelPath>| path.ok_or_else(|| missing("path"));
         Ok(match kind {
             Kind::Create => {
-                let existing = Existing::replaced_by(&text);
-                Operation::Create { path: required(path)?, content: text.into(), existing }
+                let (path, existing) = (required(path)?, Existing::ReplaceWhole);
+                Operation::Create { path, content: text.into(), existing }
             }
             Kind::Edit => {
                 let change = if is_in_pairs {

@@ -1,7 +1,10 @@
 //! The body of a block: what is not part of it is removed if that is beyond doubt, with a warning, and what
 //! would have to be guessed is refused.
 
+use std::sync::LazyLock;
+
 use memchr::memchr_iter;
+use regex::Regex;
 
 use super::pairs;
 use super::wrong::{Problem, wrong};
@@ -20,7 +23,15 @@ pub(super) struct Body {
     pub(super) line: usize,
     /// Whether its tag gives the word that closes it.
     pub(super) has_end: bool,
+    /// Whether it has one of the signs that few bodies have.
+    pub(super) has_signs: bool,
 }
+
+/// What a closing tag, a marker of a pair or of a conflict, an added line of a diff, or a citation mark has.
+static SIGNS: LazyLock<Regex> = LazyLock::new(|| {
+    let pattern = r"\[/|<<<<<|\n\+|contentReference|oai_citation|\x{e200}|【";
+    Regex::new(pattern).expect("a constant pattern")
+});
 
 impl Body {
     pub(super) fn new(
@@ -32,7 +43,8 @@ impl Body {
     ) -> Self {
         let file_kind = path.map_or(FileKind::Code, FileKind::of);
         let may_be_patch = path.is_some_and(may_be_patch);
-        Self { kind, file_kind, may_be_patch, text, line, has_end }
+        let has_signs = text.starts_with('+') || SIGNS.is_match(&text);
+        Self { kind, file_kind, may_be_patch, text, line, has_end, has_signs }
     }
 
     /// Whether it is code that is written to a file.
@@ -73,7 +85,7 @@ pub(super) fn check(
     if (is_code || body.kind == Kind::Run) && !body.unfence(warnings)? {
         warnings.extend(fence::warn_kept(&body.text, body.line, ""));
     }
-    let has_pairs = pairs::are_in(&body.text);
+    let has_pairs = body.has_signs && pairs::are_in(&body.text);
     let is_document = matches!(body.file_kind, FileKind::Code | FileKind::Document);
     if body.kind == Kind::Create && is_document && has_pairs && pairs::are_first_in(&body.text) {
         let phrase = "the body is pairs of SEARCH and REPLACE and not the content of the file: send all of the content, or the pairs with EDIT_FILE and no line numbers (or RUN_COMMAND, if the file is to contain such lines)";
@@ -84,13 +96,17 @@ pub(super) fn check(
     }
     let first = u64::try_from(first).ok();
     if let Some(plain) = gutter::strip(&body.text, gutter::First::Is(first), &of, warnings)? {
-        body.text = plain;
+        // A sign may have been behind a number.
+        (body.text, body.has_signs) = (plain, true);
     } else {
         warnings.extend(gutter::warn_kept(&body.text, first, &of));
     }
     let text = &body.text;
     if !body.may_be_patch {
         diff::refuse_diff(text, &of)?;
+    }
+    if !body.has_signs {
+        return Ok(());
     }
     if has_pairs && is_edit {
         let phrase = "the tag gives a range of lines, and the body pairs of SEARCH and REPLACE: send one of the two (or the range with RUN_COMMAND, if the file is to contain such lines)";

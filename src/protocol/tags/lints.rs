@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use memchr::{memchr, memchr_iter, memchr2, memmem, memrchr};
+use memchr::{memchr, memchr_iter, memchr2, memchr3_iter, memmem, memrchr};
 use regex::Regex;
 use serde::Deserialize;
 
@@ -36,8 +36,8 @@ static PAGE: LazyLock<Page> =
 /// A lint: its code, and what it says of a body.
 type Lint = (WarningKind, fn(&Body) -> Option<String>);
 
-/// Lints of every body.
-const ALL: [Lint; 2] =
+/// Lints of every body with signs.
+const OF_SIGNS: [Lint; 2] =
     [(WarningKind::OwnClosingInBody, own_closing_tag), (WarningKind::CitationMark, citation)];
 
 /// Lints of bodies that are written to a file or run.
@@ -53,7 +53,8 @@ const OF_CODE: [Lint; 6] = [
 /// Runs all lints that apply to a body.
 pub(super) fn run(body: &Body, warnings: &mut Vec<Warning>) {
     let is_said = matches!(body.kind, Kind::Message | Kind::Done);
-    for (sort, lint) in ALL.iter().chain(OF_CODE.iter().filter(|_| !is_said)) {
+    let of_signs = OF_SIGNS.iter().filter(|_| body.has_signs);
+    for (sort, lint) in of_signs.chain(OF_CODE.iter().filter(|_| !is_said)) {
         warnings.extend(lint(body).map(|text| Warning::new(*sort, text)));
     }
 }
@@ -171,8 +172,9 @@ fn strange_characters(body: &Body) -> Option<String> {
     /// How many characters are named.
     const MOST: usize = 16;
     let is_own = |c: char| body.is_prose() && PAGE.typography.contains(c);
-    let mut found = strange(&body.text).filter(|(_, c)| !is_own(*c)).peekable();
-    let line = body.line_of(found.peek()?.0);
+    let mut found = strange(&body.text);
+    found.retain(|(_, c)| !is_own(*c));
+    let line = body.line_of(found.first()?.0);
     let mut names: Vec<String> = Vec::new();
     for (_, c) in found {
         let name = format!("U+{:04X}", u32::from(c));
@@ -199,31 +201,20 @@ fn dash(body: &Body) -> Option<String> {
 }
 
 /// The strange characters of a text, and where they are.
-fn strange(text: &str) -> impl Iterator<Item = (usize, char)> {
-    const CHUNK: usize = 64;
-    let (bytes, mut from) = (text.as_bytes(), 0);
-    let is_candidate = |byte: &u8| *byte >= 0x80 || matches!(byte, 8 | 11 | 13 | 27);
-    std::iter::from_fn(move || {
-        loop {
-            // Whole chunks are looked at faster than byte by byte.
-            let may_have =
-                |chunk: &[u8]| chunk.iter().fold(false, |any, byte| any | is_candidate(byte));
-            if !is_candidate(bytes.get(from)?) {
-                from += bytes[from..].chunks(CHUNK).position(may_have)? * CHUNK;
-                from += bytes[from..].iter().position(is_candidate)?;
-            }
-            let (at, c) = (from, text[from..].chars().next()?);
-            from += c.len_utf8();
-            // A carriage return counts where it ends no line.
-            let is_one = match c {
-                '\r' => bytes.get(from).is_some_and(|next| *next != b'\n'),
-                c => PAGE.strange.iter().any(|(first, last)| (*first..=*last).contains(&c)),
-            };
-            if is_one {
-                return Some((at, c));
-            }
-        }
-    })
+fn strange(text: &str) -> Vec<(usize, char)> {
+    let bytes = text.as_bytes();
+    // One of them begins with one of these bytes.
+    let controls = memchr3_iter(8, 11, 27, bytes).chain(memchr_iter(b'\r', bytes));
+    let others = memchr3_iter(0xc2, 0xe2, 0xef, bytes).chain(memchr3_iter(0xe1, 0xe3, 0xf3, bytes));
+    let is_one = |(at, c): &(usize, char)| match c {
+        // A carriage return counts where it ends no line.
+        '\r' => bytes.get(at + 1).is_some_and(|next| *next != b'\n'),
+        c => PAGE.strange.iter().any(|(first, last)| (*first..=*last).contains(c)),
+    };
+    let all = controls.chain(others).filter_map(|at| Some((at, text[at..].chars().next()?)));
+    let mut found: Vec<(usize, char)> = all.filter(is_one).collect();
+    found.sort_unstable();
+    found
 }
 
 /// The sign of a quotation before each line of code.
@@ -269,7 +260,8 @@ fn page_furniture(body: &Body) -> Option<String> {
     let word_at = |at: usize| text[at..].lines().next().unwrap_or_default().trim();
     let is_furniture = |at: &usize| {
         let word = word_at(*at);
-        is_button(word) || is_notice(word) || *at == 0 && is_label(word)
+        // No label is longer.
+        word.len() <= 32 && (is_button(word) || is_notice(word) || *at == 0 && is_label(word))
     };
     let begins = memchr_iter(b'\n', text.as_bytes()).map(|at| at + 1);
     let at = std::iter::once(0).chain(begins).take(3).find(is_furniture);

@@ -59,7 +59,14 @@ pub(super) fn read(
     let bare = undecorated(given);
     let unlinked = unlinked(bare).map_err(unclear)?;
     let text = unlinked.as_deref().unwrap_or(bare);
-    refuse(text, text).map_err(unclear)?;
+    // Few paths are like any pattern.
+    let suspect = |path: &str| Some(letters(path)).filter(|letters| ANY.is_match(letters));
+    let mut letters = suspect(text);
+    let refuse = |letters: &Option<String>| {
+        let refused = letters.as_ref().map_or(Ok(()), |letters| refuse(letters, text));
+        refused.map_err(unclear)
+    };
+    refuse(&letters)?;
     // As Markdown escapes each `_`, or as Windows separates folders.
     let [all, escaped, backslashes] = ["_", "\\_", "\\"].map(|sign| text.matches(sign).count());
     if escaped > 0 && [all, backslashes] == [escaped; 2] {
@@ -75,17 +82,17 @@ pub(super) fn read(
     let path = RelPath::parse(inside.as_deref().unwrap_or(text))
         .map_err(|fault| Fault::Outside { given: value.to_owned(), fault })?;
     if path.as_str() != text {
-        refuse(path.as_str(), text).map_err(unclear)?;
+        letters = suspect(path.as_str());
+        refuse(&letters)?;
     }
-    let letters = letters(path.as_str());
     // After `./`, a name is a name.
-    let is_guarded = text.starts_with("./") || !ANY.is_match(&letters);
-    if !is_guarded && TABLES.placeholder_name.is_match(&letters) {
+    let letters = letters.filter(|_| !text.starts_with("./"));
+    if letters.as_ref().is_some_and(|letters| TABLES.placeholder_name.is_match(letters)) {
         let phrase =
             format!("is a placeholder and not a real path (a file of that very name is ./{path})");
         return Err(unclear((Mistake::PathPlaceholder, &phrase)));
     }
-    if !is_guarded && TABLES.may_be_placeholder.is_match(&letters) {
+    if letters.is_some_and(|letters| TABLES.may_be_placeholder.is_match(&letters)) {
         let text = format!("the path '{path}' looks like a placeholder, and was used as written");
         warnings.push(Warning::new(WarningKind::PathPlaceholder, text));
     }
@@ -129,13 +136,8 @@ fn inside(workspace: &str, path: &str) -> Option<String> {
     (is_inside && !rest.contains(&"..")).then(|| rest.join("/"))
 }
 
-/// Refuses a path that a row of the table matches, by what it is and how it was `sent`.
-fn refuse(path: &str, sent: &str) -> Result<(), (Mistake, &'static str)> {
-    let letters = letters(path);
-    let letters = letters.trim_start_matches("./");
-    if !ANY.is_match(letters) {
-        return Ok(());
-    }
+/// Refuses a path that a row of the table matches, by its letters and how it was `sent`.
+fn refuse(letters: &str, sent: &str) -> Result<(), (Mistake, &'static str)> {
     let is_guarded = sent.starts_with("./");
     let is_refused =
         |refused: &&Refused| (refused.always || !is_guarded) && refused.pattern.is_match(letters);
@@ -143,10 +145,11 @@ fn refuse(path: &str, sent: &str) -> Result<(), (Mistake, &'static str)> {
     refused.map_or(Ok(()), |refused| Err((refused.mistake, refused.phrase.as_str())))
 }
 
-/// A path in small letters, with `/` between folders, without `_`, `-` and blanks.
+/// A path in small letters, with `/` between folders, without `_`, `-` and blanks, nor `./` before it.
 fn letters(path: &str) -> String {
-    let letters = path.chars().filter(|c| !matches!(c, '_' | '-' | ' '));
-    letters.map(|c| if c == '\\' { '/' } else { c.to_ascii_lowercase() }).collect()
+    let mut letters = path.to_ascii_lowercase().replace('\\', "/");
+    letters.retain(|c| !matches!(c, '_' | '-' | ' '));
+    letters.trim_start_matches("./").to_owned()
 }
 
 /// A text without pairs of marks around it.
@@ -163,7 +166,8 @@ fn undecorated(mut text: &str) -> &str {
 /// The text of a link that a chat made of a file's name, whose target is that name; None if there is no
 /// link.
 fn unlinked(text: &str) -> Result<Option<String>, (Mistake, &'static str)> {
-    let Some((before, rest)) = text.split_once("](") else { return Ok(None) };
+    let link = || text.split_once("](");
+    let Some((before, rest)) = text.contains('(').then(link).flatten() else { return Ok(None) };
     let plain = || {
         let (folder, name) = before.rsplit_once('[')?;
         let (target, after) = rest.split_once(')')?;

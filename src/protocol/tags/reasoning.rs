@@ -301,9 +301,9 @@ fn is_json(line: &str) -> bool {
 /// Whether a line may have a marker: most have none.
 fn may_have_marker(raw: &str) -> bool {
     let bytes = raw.as_bytes();
+    // `-->` and `]]>` begin with none of the other signs.
     memchr3(b'<', b'[', b'&', bytes).is_some()
-        || memmem::find(bytes, b"-->").is_some()
-        || memmem::find(bytes, b"]]>").is_some()
+        || memchr(b'>', bytes).is_some()
         || wide_signs(bytes).next().is_some()
 }
 
@@ -316,19 +316,24 @@ fn wide_signs(bytes: &[u8]) -> impl Iterator<Item = usize> {
 
 /// Whether what follows a sign that begins a marker may be a name of reasoning.
 fn may_be_reasoning(sign: u8, rest: &[u8]) -> bool {
-    const BEGINS: [&[u8; 3]; 10] =
-        [b"thi", b"tho", b"rea", b"ref", b"ana", b"ant", b"scr", b"beg", b"sta", b"end"];
-    const CHANNEL: &[u8; 3] = b"cha";
     if sign == b'&' {
-        return rest.first().is_some_and(|byte| *byte == b'#' || byte.eq_ignore_ascii_case(&b'l'));
+        return matches!(rest.first(), Some(b'#' | b'l' | b'L'));
     }
-    let blank = rest.iter().take(8).take_while(|byte| b" \t/\\|".contains(byte)).count();
-    let rest = &rest[blank..];
+    let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t' | b'/' | b'\\' | b'|');
+    let rest = &rest[rest.iter().take(8).take_while(|byte| is_blank(byte)).count()..];
     let name = rest.iter().take(20).take_while(|byte| byte.is_ascii_alphanumeric()).count();
-    let begin = &rest[..name.min(3)];
-    let is_one = |known: &&[u8; 3]| begin.eq_ignore_ascii_case(&known[..]);
     let next = rest.get(name).copied().unwrap_or_default();
-    !next.is_ascii() || next == b':' || BEGINS.iter().chain([&CHANNEL]).any(is_one)
+    let begin =
+        rest[..name].first_chunk().map(|begin: &[u8; 3]| begin.map(|b| b.to_ascii_lowercase()));
+    !next.is_ascii()
+        || next == b':'
+        || begin.is_some_and(|begin| {
+            let begins = [
+                b"thi", b"tho", b"rea", b"ref", b"ana", b"ant", b"scr", b"beg", b"sta", b"end",
+                b"cha",
+            ];
+            begins.contains(&&begin)
+        })
 }
 
 /// Where reasoning ends in a body that does not begin in it, by a marker of any key but one.
