@@ -264,18 +264,15 @@ impl Parser<'_> {
         end: &Token,
         has_word: bool,
     ) -> Option<End> {
-        let (line, shown) = (self.number(end.line), self.shown(end.at));
-        let why = if self.is_of_a_fence(end, body_at) {
-            format!(
-                "the fence behind the closing tag on line {line}, `{shown}`, may be the end of one in the body"
-            )
+        let (what, doubt) = if self.is_of_a_fence(end, body_at) {
+            ("the fence behind ", "may be the end of one in the body")
         } else if end.decoration.exceeds(token.decoration) {
-            format!(
-                "the closing tag on line {line}, `{shown}`, has decoration that the opening one lacks"
-            )
+            ("", "has decoration that the opening one lacks")
         } else {
             return Some(self.end_at(end));
         };
+        let (line, shown) = (self.number(end.line), self.shown(end.at));
+        let why = format!("{what}the closing tag on line {line}, `{shown}`, {doubt}");
         self.end_unclear(token, &why, has_word);
         None
     }
