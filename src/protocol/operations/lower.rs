@@ -9,12 +9,12 @@ use super::{
     Encoding, FileEdit, OPERATION_TYPES, OPERATIONS_LIMIT, Operation, Received, ReceivedOperation,
     RefusedMessage,
 };
+use crate::protocol::mistake::Problem;
 use crate::protocol::{
     Asked, Asks, Change, Content, Existing, Invalid, Kind, Mistake, Operation as Lowered,
     PathFault, Reading, RelPath, Replacement, ShellCommand, Step, Streams, Warning, WarningKind,
     content_checks::{diff, fence, is_code, may_be_patch},
     returns,
-    tags::Problem,
 };
 use crate::text::visible_line;
 

@@ -13,8 +13,9 @@ use serde::Deserialize;
 
 use super::catalogue::Command;
 use super::lexer::{Decoration, is_zero_width};
-use super::wrong::{Problem, Refused, wrong};
+use super::tag_error::RefusedPattern;
 use crate::protocol::content_checks::pattern;
+use crate::protocol::mistake::Problem;
 pub(super) use crate::protocol::mistake::brief;
 use crate::protocol::{Kind, Mistake, Warning, WarningKind};
 
@@ -32,7 +33,7 @@ struct Tables {
     #[serde(deserialize_with = "pattern")]
     attribute: Regex,
     entities: Vec<(String, String)>,
-    refused: Vec<Refused>,
+    refused: Vec<RefusedPattern>,
     #[serde(deserialize_with = "pattern")]
     end: Regex,
 }
@@ -56,7 +57,7 @@ pub(super) fn read<'a>(
     decoration: &mut Decoration,
 ) -> Result<Opening<'a>, Problem> {
     if decoration.has(Decoration::STRUCK) {
-        return Err(wrong(Mistake::LooksLikeTag, "the tag is struck out (~~)"));
+        return Err(Problem::new(Mistake::LooksLikeTag, "the tag is struck out (~~)"));
     }
     let attributes = &command.attributes;
     let mut values = vec![None; attributes.len()];
@@ -73,7 +74,7 @@ pub(super) fn read<'a>(
             // Nobody could say which of a pattern's backslashes were meant.
             if is_escaped && pair.raw.trim_start_matches('\\').contains('\\') {
                 let phrase = "the characters of the tag arrived escaped (\\), so its pattern is unclear: send the tag in a code block";
-                return Err(wrong(Mistake::PatternUnclear, phrase));
+                return Err(Problem::new(Mistake::PatternUnclear, phrase));
             }
             // No pattern ends in one: the quote after it belongs to the pattern.
             if (pair.value.len() - pair.value.trim_end_matches('\\').len()) % 2 == 1 {
@@ -96,23 +97,23 @@ pub(super) fn read<'a>(
         };
         if is_twice {
             let phrase = format!("`{}` gives an attribute twice", brief(pair.raw));
-            return Err(wrong(Mistake::AttributeTwice, phrase));
+            return Err(Problem::new(Mistake::AttributeTwice, phrase));
         }
         if unknown.len() > LIMIT {
             let phrase = format!("there are more than {LIMIT} attributes");
-            return Err(wrong(Mistake::TagUnreadable, phrase));
+            return Err(Problem::new(Mistake::TagUnreadable, phrase));
         }
         cursor.skip(&TABLES.blanks_and_commas);
     }
     let after = cursor.rest;
     // Otherwise the end of a value without quotes is not known.
     if is_bare && after.contains(']') && !after.contains("[/") {
-        return Err(wrong(Mistake::TagUnreadable, "a value without quotes contains a ]"));
+        return Err(Problem::new(Mistake::TagUnreadable, "a value without quotes contains a ]"));
     }
     let mut given = attributes.iter().zip(&values);
     if let Some((wanted, _)) = given.find(|(known, value)| known.required && value.is_none()) {
         let phrase = format!("the attribute {} is missing", wanted.name);
-        return Err(wrong(Mistake::AttributeMissing, phrase));
+        return Err(Problem::new(Mistake::AttributeMissing, phrase));
     }
     // An edit has both ends of its range or neither.
     if command.kind == Kind::Edit
@@ -122,7 +123,7 @@ pub(super) fn read<'a>(
         let wanted = if start.is_some() { "end_line" } else { "start_line" };
         let is_range = start.as_ref().or(end.as_ref()).is_some_and(|given| given.contains('-'));
         let mistake = if is_range { Mistake::LineNumber } else { Mistake::AttributeMissing };
-        return Err(wrong(mistake, format!("the attribute {wanted} is missing")));
+        return Err(Problem::new(mistake, format!("the attribute {wanted} is missing")));
     }
     let warnings = unknown.iter().map(|key| check_unknown(command, key)).collect::<Result<_, _>>();
     Ok(Opening { values, after, warnings: warnings? })
@@ -131,11 +132,11 @@ pub(super) fn read<'a>(
 /// A warning about an attribute that a command does not know, and that is ignored if that does no harm.
 fn check_unknown(command: &Command, key: &str) -> Result<Warning, Problem> {
     let (shown, lower) = (brief(key), key.to_ascii_lowercase());
-    let is_refused = |refused: &&Refused| {
+    let is_refused = |refused: &&RefusedPattern| {
         refused.kinds.contains(&command.kind) && refused.pattern.is_match(&lower)
     };
-    if let Some(Refused { mistake, phrase, .. }) = TABLES.refused.iter().find(is_refused) {
-        return Err(wrong(*mistake, format!("the attribute {shown} {phrase}")));
+    if let Some(RefusedPattern { mistake, phrase, .. }) = TABLES.refused.iter().find(is_refused) {
+        return Err(Problem::new(*mistake, format!("the attribute {shown} {phrase}")));
     }
     let text = format!("the attribute {shown} is unknown to {} and was ignored", command.name);
     Ok(Warning::new(WarningKind::UnknownAttribute, text))
@@ -150,7 +151,7 @@ fn unreadable(command: &Command, from: &str) -> Problem {
     if command.kind == Kind::Search && from.contains('"') {
         phrase.push_str(" (put a pattern that contains double quotes in single ones, without \\ before them: pattern='print(\"x\")')");
     }
-    wrong(Mistake::TagUnreadable, phrase)
+    Problem::new(Mistake::TagUnreadable, phrase)
 }
 
 /// The attributes of a tag up to where it cannot be read, and the rest of it.

@@ -2,9 +2,9 @@
 
 use super::body::{self, Body};
 use super::catalogue::Command;
-use super::wrong::{Fault, Problem, wrong};
+use super::tag_error::TagError;
 use super::{lints, paths};
-use crate::protocol::mistake::brief;
+use crate::protocol::mistake::{Problem, brief};
 use crate::protocol::{
     Asked, Asks, Change, Existing, Invalid, Kind, Mistake, Operation, Part, Reading, RelPath,
     ShellCommand, Step, Warning, WarningKind, returns,
@@ -33,7 +33,7 @@ impl Block<'_> {
             Ok(operation) => {
                 Step { as_sent: Some(tag), ..Step::new(number, Asks::Operation(operation)) }
             }
-            Err(Fault::Outside { given, fault }) => {
+            Err(TagError::PathOutside { given, fault }) => {
                 let form = command.form;
                 let reason = format!("{fault} (line {number}, `{tag}`). Correct form: {form}");
                 let (kind, mistake) = (command.kind, Mistake::PathRefused);
@@ -41,8 +41,8 @@ impl Block<'_> {
                 let asked = Some(Asked { id: None, about: given });
                 Step { asked, ..Step::new(number, Asks::Invalid(invalid)) }
             }
-            Err(Fault::Problem(wrong)) => {
-                Step::new(number, tag_fault(command, number, self.tag, &wrong))
+            Err(TagError::Problem(problem)) => {
+                Step::new(number, tag_fault(command, number, self.tag, &problem))
             }
         };
         for warning in warnings.iter_mut().filter(|warning| is_of_tag(warning.kind)) {
@@ -56,7 +56,7 @@ impl Block<'_> {
         &mut self,
         workspace: Option<&str>,
         warnings: &mut Vec<Warning>,
-    ) -> Result<Operation, Fault> {
+    ) -> Result<Operation, TagError> {
         let kind = self.command.kind;
         let mut path_in = |key: &str| match self.value(key) {
             Some(value) => paths::read(kind, (key, value), workspace, warnings),
@@ -109,7 +109,7 @@ impl Block<'_> {
             Kind::Search => {
                 let pattern = self.value("pattern").unwrap_or_default().to_owned();
                 if pattern.is_empty() {
-                    return Err(wrong(Mistake::EmptyPattern, "the pattern is empty").into());
+                    return Err(Problem::new(Mistake::EmptyPattern, "the pattern is empty").into());
                 }
                 Operation::Search { pattern, path }
             }
@@ -118,7 +118,7 @@ impl Block<'_> {
                 Operation::Move { path: required(path)?, to }
             }
             Kind::Run if text.trim().is_empty() => {
-                return Err(wrong(Mistake::EmptyCommand, "the command is empty").into());
+                return Err(Problem::new(Mistake::EmptyCommand, "the command is empty").into());
             }
             Kind::Run => Operation::Run(ShellCommand::new(without_newline(text))),
             Kind::Done => {
@@ -137,7 +137,7 @@ impl Block<'_> {
     fn line_number(&self, key: &str) -> Result<Option<usize>, Problem> {
         let Some(given) = self.value(key) else { return Ok(None) };
         let phrase = || format!("{key}=\"{}\" is not a line number", brief(given));
-        given.trim().parse().map(Some).map_err(|_| wrong(Mistake::LineNumber, phrase()))
+        given.trim().parse().map(Some).map_err(|_| Problem::new(Mistake::LineNumber, phrase()))
     }
 
     /// The lines of a file that are to be shown, and how.
@@ -146,14 +146,14 @@ impl Block<'_> {
         for (key, line) in [("start_line", start), ("end_line", end)] {
             if line == Some(0) {
                 let phrase = format!("{key}=\"0\" is not a line number: lines are counted from 1");
-                return Err(wrong(Mistake::LineNumber, phrase));
+                return Err(Problem::new(Mistake::LineNumber, phrase));
             }
         }
         if let (Some(start), Some(end)) = (start, end)
             && start > end
         {
             let phrase = format!("start_line=\"{start}\" is after end_line=\"{end}\"");
-            return Err(wrong(Mistake::PartRange, phrase));
+            return Err(Problem::new(Mistake::PartRange, phrase));
         }
         let (yes, no) = (["true", "yes", "1"], ["false", "no", "0"]);
         let numbered = self.choice("numbered", &yes, &no, "is neither true nor false")?;
@@ -167,14 +167,14 @@ impl Block<'_> {
         let is_yes = yes.contains(&&*word);
         if !is_yes && !no.contains(&&*word) {
             let phrase = format!("{key}=\"{}\" {fault}", brief(given.trim()));
-            return Err(wrong(Mistake::AttributeValue, phrase));
+            return Err(Problem::new(Mistake::AttributeValue, phrase));
         }
         Ok(is_yes)
     }
 }
 
 fn missing(name: &str) -> Problem {
-    wrong(Mistake::AttributeMissing, format!("the attribute {name} is missing"))
+    Problem::new(Mistake::AttributeMissing, format!("the attribute {name} is missing"))
 }
 
 /// Whether a warning is about an opening tag, so that its line helps.

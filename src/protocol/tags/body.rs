@@ -7,8 +7,8 @@ use memchr::memchr_iter;
 use regex::Regex;
 
 use super::pairs;
-use super::wrong::{Problem, wrong};
 use crate::protocol::content_checks::{FileKind, diff, fence, gutter, may_be_patch};
+use crate::protocol::mistake::Problem;
 use crate::protocol::{Kind, Mistake, RelPath, Replacement, Warning, WarningKind};
 
 /// A body, and what is known about it.
@@ -89,7 +89,7 @@ pub(super) fn check(
     let is_document = matches!(body.file_kind, FileKind::Code | FileKind::Document);
     if body.kind == Kind::Create && is_document && has_pairs && pairs::are_first_in(&body.text) {
         let phrase = "the body is pairs of SEARCH and REPLACE and not the content of the file: send all of the content, or the pairs with EDIT_FILE and no line numbers (or RUN_COMMAND, if the file is to contain such lines)";
-        return Err(wrong(Mistake::PairsAsContent, phrase));
+        return Err(Problem::new(Mistake::PairsAsContent, phrase));
     }
     if !is_code {
         return Ok(());
@@ -110,7 +110,7 @@ pub(super) fn check(
     }
     if has_pairs && is_edit {
         let phrase = "the tag gives a range of lines, and the body pairs of SEARCH and REPLACE: send one of the two (or the range with RUN_COMMAND, if the file is to contain such lines)";
-        return Err(wrong(Mistake::PairsAndRange, phrase));
+        return Err(Problem::new(Mistake::PairsAndRange, phrase));
     }
     if has_pairs {
         let text = format!("{of} contains a line <<<<<<< SEARCH, as in an edit; it was kept");
@@ -135,10 +135,11 @@ pub(super) fn read_pairs(
     if !pairs::are_in(&body.text) {
         let diff = "the body is a diff, which is not an edit: send the lines that are to be replaced and those for them as a pair, without signs before them";
         let is_diff = diff::is_diff(fence::inside(&body.text));
-        let missing = wrong(Mistake::AttributeMissing, "the attribute start_line is missing");
+        let missing =
+            Problem::new(Mistake::AttributeMissing, "the attribute start_line is missing");
         return Err(match pairs::resembling(&body.text, body.line) {
             Some(resembling) => resembling,
-            None if is_diff => wrong(Mistake::Diff, diff),
+            None if is_diff => Problem::new(Mistake::Diff, diff),
             None => missing,
         });
     }

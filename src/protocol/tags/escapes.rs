@@ -2,8 +2,8 @@
 
 use memchr::memchr_iter;
 
-use super::wrong::{Problem, wrong};
 use crate::protocol::Mistake;
+use crate::protocol::mistake::Problem;
 
 /// Why nobody can say which command a body is that begins on `line`, after a tag that arrived escaped: it has
 /// characters that Markdown escapes. Shells know some of them, too, so they prove nothing after other tags.
@@ -16,5 +16,5 @@ pub(super) fn doubt(body: &str, line: usize) -> Option<Problem> {
         "the characters of the tag arrived escaped (\\), and so may have those of the command (`{}` on line {line}), so what it was is unclear: send it in a code block",
         &body[at..at + 2]
     );
-    Some(wrong(Mistake::CommandUnclear, phrase))
+    Some(Problem::new(Mistake::CommandUnclear, phrase))
 }

@@ -38,14 +38,13 @@ mod print;
 mod reasoning;
 mod recovery;
 mod spans;
-mod wrong;
+mod tag_error;
 
 pub use catalogue::name;
 pub use lints::is_button;
 pub use parser::parse;
 pub(in crate::protocol) use parser::{Blocks, NO_COMMAND, blocks, blocks_in};
 pub use print::{EXCERPT_LINES, asked_at, excerpt, form_of_range, has_room, output, summary};
-pub(in crate::protocol) use wrong::Problem;
 
 /// What an LLM is told about this dialect: the PROTOCOL section of every outbox.
 pub const PROMPT: &str = include_str!("../../../protocol-prompt/tags.md");

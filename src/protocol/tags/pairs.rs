@@ -12,9 +12,8 @@ use std::ops::RangeInclusive;
 use memchr::memmem;
 
 use super::lexer::is_zero_width;
-use super::wrong::{Problem, wrong};
 use crate::protocol::content_checks::fence::fence_of;
-use crate::protocol::mistake::brief;
+use crate::protocol::mistake::{Problem, brief};
 use crate::protocol::{Mistake, Replacement, Warning, WarningKind};
 
 /// How to write the markers, for error messages.
@@ -105,7 +104,7 @@ pub(super) fn read(
     first: usize,
     warnings: &mut Vec<Warning>,
 ) -> Result<Vec<Replacement>, Problem> {
-    let fault = |phrase: String| wrong(Mistake::SearchPairs, phrase);
+    let fault = |phrase: String| Problem::new(Mistake::SearchPairs, phrase);
     let mut pairs = Vec::new();
     let mut repaired = None;
     let mut lines = (first..).zip(body.split_inclusive('\n'));
@@ -187,7 +186,7 @@ pub(super) fn resembling(body: &str, first: usize) -> Option<Problem> {
         format!("begins no pair: {MARKERS}")
     };
     let phrase = format!("line {number} `{}` {why}", brief(line.trim()));
-    Some(wrong(Mistake::SearchPairs, phrase))
+    Some(Problem::new(Mistake::SearchPairs, phrase))
 }
 
 /// The sign of the marker that a line resembles: it is indented, decorated, escaped, misspelt, or has another

@@ -20,7 +20,7 @@ use super::lexer::{self, Decoration, Token, TokenKind};
 use super::lints;
 use super::reasoning::{self, Line, Sort};
 use super::spans::Span;
-use super::wrong::{Problem, wrong};
+use crate::protocol::mistake::Problem;
 use crate::protocol::{
     Address, Asks, Dialect, Kind, Mistake, Operation, Reply, Step, Warning, WarningKind, returns,
 };
@@ -622,7 +622,7 @@ impl<'a> Parser<'a> {
                 if matches!(command.kind, Kind::Delete | Kind::Move) {
                     let text =
                         format!("`{shown}` is behind the tag, which is to be alone on its line,");
-                    return malformed(&wrong(Mistake::TextAfterTag, text));
+                    return malformed(&Problem::new(Mistake::TextAfterTag, text));
                 }
                 let text = format!("`{shown}` after the tag on line {number} was ignored");
                 warnings.push(Warning::new(WarningKind::TextAfterTag, text));
@@ -634,7 +634,7 @@ impl<'a> Parser<'a> {
         };
         let first = inline.unwrap_or(after);
         if let Some(what) = in_doubt(&token, closing, first) {
-            return malformed(&wrong(Mistake::TextAfterTag, what));
+            return malformed(&Problem::new(Mistake::TextAfterTag, what));
         }
         let (mut lines, mut quote, mut is_glued) = ("", token.quote, false);
         if let Some(end) = end {
@@ -662,7 +662,7 @@ impl<'a> Parser<'a> {
             (token.quote > 0).then(|| body::unquoted(lines, token.quote, lead)).flatten();
         if quote != token.quote || token.quote > 0 && unquoted.is_none() {
             let text = "the lines of the block are not all quoted (>) as its tag is, each with a blank behind or none,";
-            return malformed(&wrong(Mistake::PartlyQuoted, text));
+            return malformed(&Problem::new(Mistake::PartlyQuoted, text));
         }
         let lines = unquoted.as_deref().unwrap_or(lines);
         // Where the tag line ends in CRLF, so does the body: a property of the reply, not of it.

@@ -6,15 +6,15 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde::Deserialize;
 
-use super::wrong::{Fault, Refused, wrong};
+use super::tag_error::{RefusedPattern, TagError};
 use crate::protocol::content_checks::pattern;
-use crate::protocol::mistake::brief;
+use crate::protocol::mistake::{Problem, brief};
 use crate::protocol::{Kind, Mistake, RelPath, Warning, WarningKind};
 
 #[derive(Deserialize)]
 struct Tables {
     marks: Vec<(String, String)>,
-    refused: Vec<Refused>,
+    refused: Vec<RefusedPattern>,
     #[serde(deserialize_with = "pattern")]
     placeholder_name: Regex,
     #[serde(deserialize_with = "pattern")]
@@ -40,7 +40,7 @@ pub(super) fn read(
     (key, value): (&str, &str),
     workspace: Option<&str>,
     warnings: &mut Vec<Warning>,
-) -> Result<Option<RelPath>, Fault> {
+) -> Result<Option<RelPath>, TagError> {
     let may_be_workspace = matches!(kind, Kind::List | Kind::Search);
     let (mut given, mut has_blanks) = (value.trim(), value.trim() != value);
     if may_be_workspace && matches!(given, "" | "." | "./") {
@@ -54,7 +54,7 @@ pub(super) fn read(
         }
     }
     let unclear = |(mistake, phrase): (Mistake, &str)| {
-        Fault::Problem(wrong(mistake, format!("{key}=\"{}\" {phrase}", brief(given))))
+        TagError::Problem(Problem::new(mistake, format!("{key}=\"{}\" {phrase}", brief(given))))
     };
     let bare = undecorated(given);
     let unlinked = unlinked(bare).map_err(unclear)?;
@@ -80,7 +80,7 @@ pub(super) fn read(
         return Ok(None);
     }
     let path = RelPath::parse(inside.as_deref().unwrap_or(text))
-        .map_err(|fault| Fault::Outside { given: value.to_owned(), fault })?;
+        .map_err(|fault| TagError::PathOutside { given: value.to_owned(), fault })?;
     if path.as_str() != text {
         letters = suspect(path.as_str());
         refuse(&letters)?;
@@ -139,8 +139,9 @@ fn inside(workspace: &str, path: &str) -> Option<String> {
 /// Refuses a path that a row of the table matches, by its letters and how it was `sent`.
 fn refuse(letters: &str, sent: &str) -> Result<(), (Mistake, &'static str)> {
     let is_guarded = sent.starts_with("./");
-    let is_refused =
-        |refused: &&Refused| (refused.always || !is_guarded) && refused.pattern.is_match(letters);
+    let is_refused = |refused: &&RefusedPattern| {
+        (refused.always || !is_guarded) && refused.pattern.is_match(letters)
+    };
     let refused = TABLES.refused.iter().find(is_refused);
     refused.map_or(Ok(()), |refused| Err((refused.mistake, refused.phrase.as_str())))
 }

@@ -1,36 +1,31 @@
-//! What is wrong with a block.
+//! Why a block cannot be used.
 
 use regex::Regex;
 use serde::Deserialize;
 
 use crate::protocol::content_checks::pattern;
-pub(in crate::protocol) use crate::protocol::mistake::Problem;
+use crate::protocol::mistake::Problem;
 use crate::protocol::{Kind, Mistake, PathFault};
 
-/// What is wrong, by its code.
-pub(super) fn wrong(mistake: Mistake, phrase: impl Into<String>) -> Problem {
-    Problem::new(mistake, phrase)
-}
-
-/// Why a block cannot be used.
-pub(super) enum Fault {
+/// What is wrong with a block.
+pub(super) enum TagError {
     /// A path is not inside the workspace. `given` is the value as it was sent.
-    Outside {
+    PathOutside {
         given: String,
         fault: PathFault,
     },
     Problem(Problem),
 }
 
-impl From<Problem> for Fault {
-    fn from(wrong: Problem) -> Self {
-        Self::Problem(wrong)
+impl From<Problem> for TagError {
+    fn from(problem: Problem) -> Self {
+        Self::Problem(problem)
     }
 }
 
 /// What is refused if a pattern matches it: a row of a table.
 #[derive(Deserialize)]
-pub(super) struct Refused {
+pub(super) struct RefusedPattern {
     #[serde(deserialize_with = "pattern")]
     pub(super) pattern: Regex,
     pub(super) mistake: Mistake,
