@@ -135,11 +135,11 @@ fn find_entries(text: &[u8], document: Range<usize>, spans: &mut Vec<Span>) {
 fn lines(text: &[u8], part: Range<usize>) -> impl Iterator<Item = Range<usize>> {
     let mut at = part.start;
     std::iter::from_fn(move || {
-        let rest = text[at..part.end].split_inclusive(|byte| *byte == b'\n').next()?;
         let start = at;
-        at += rest.len();
-        let line = rest.strip_suffix(b"\n").unwrap_or(rest);
-        Some(start..start + line.strip_suffix(b"\r").unwrap_or(line).len())
+        let rest = text.get(at..part.end).filter(|rest| !rest.is_empty())?;
+        let end = memchr::memchr(b'\n', rest).map_or(part.end, |length| start + length);
+        at = end + 1;
+        Some(start..end - usize::from(text[start..end].ends_with(b"\r")))
     })
 }
 

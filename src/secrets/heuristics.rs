@@ -12,7 +12,7 @@ use base64::engine::general_purpose::STANDARD;
 use memchr::memmem;
 
 use super::formats::is_random;
-use super::rules::{ASSIGNMENTS, NAME_WORDS, NAMES, PATTERNS, STAND_INS};
+use super::rules::{ASSIGNMENT_SET, ASSIGNMENTS, NAME_WORDS, NAMES, PATTERNS, STAND_INS};
 use super::{Certainty, MARK, SecretKind, Span};
 
 /// The longest name on either side of the word in it.
@@ -68,7 +68,8 @@ fn secret_of(text: &[u8], word: Range<usize>, in_source: bool) -> Option<Span> {
     let name = &text[range.clone()];
     let before = &text[range.start.saturating_sub(BEFORE)..range.start];
     let after = &text[range.end..text.len().min(range.end + AFTER)];
-    ASSIGNMENTS.iter().find_map(|(pattern, way)| {
+    ASSIGNMENT_SET.matches(after).into_iter().find_map(|n| {
+        let (pattern, way) = &ASSIGNMENTS[n];
         if way.in_source.is_some_and(|wanted| wanted != in_source)
             || way.name.as_ref().is_some_and(|pattern| !pattern.is_match(name))
             || way.before.as_ref().is_some_and(|pattern| !pattern.is_match(before))
