@@ -109,7 +109,7 @@ pub(super) struct Format {
     #[serde(default)]
     pub(super) check: ValueCheck,
     #[serde(default)]
-    mentions: Vec<String>,
+    pub(super) mentions: Vec<String>,
     regex: String,
     /// Compiled when it is needed, since most are not.
     #[serde(skip)]
@@ -169,7 +169,6 @@ pub(super) struct Assignment {
 pub(super) struct StandIns {
     pub(super) values: Vec<String>,
     pub(super) words: Vec<String>,
-    pub(super) published: Vec<String>,
     pub(super) claims: Vec<String>,
     pub(super) disguised: Vec<String>,
 }
@@ -191,6 +190,7 @@ pub(super) struct Patterns {
     pub(super) key_marker: BytePattern,
     pub(super) assignment: BytePattern,
     pub(super) invisible: BytePattern,
+    pub(super) kubernetes_secret: BytePattern,
     pub(super) backup: BytePattern,
     pub(super) env_file: BytePattern,
     pub(super) example_file: BytePattern,
