@@ -39,7 +39,7 @@ struct WholeFile<'a> {
     /// Where its lines begin.
     starts: Vec<usize>,
     /// The text without secrets; None if the person released the file.
-    redacted: Option<Redacted<'static>>,
+    redacted: Option<Redacted>,
     /// The lines that contain secrets, by number.
     changed: BTreeMap<usize, Changed>,
 }
@@ -47,7 +47,7 @@ struct WholeFile<'a> {
 impl<'a> WholeFile<'a> {
     fn new(contents: &'a Contents, redactor: &Redactor) -> Self {
         let text = String::from_utf8_lossy(&contents.bytes);
-        let redacted = redactor.look(contents.path.as_str(), &text).map(Redacted::into_owned);
+        let redacted = redactor.look(contents.path.as_str(), &text);
         let changed = redacted.as_ref().map(|redacted| Redactor::changed(&text, redacted));
         let ends = memchr::memchr_iter(b'\n', text.as_bytes());
         let starts = std::iter::once(0).chain(ends.map(|end| end + 1)).collect();
@@ -150,7 +150,7 @@ impl<'a> Redaction<'a> {
         self.excerpt(outcome);
         let Self { redactor, .. } = self;
         for warning in &mut outcome.warnings {
-            replace(&mut warning.text, |text| redactor.output(name, text));
+            replace(&mut warning.text, |text| redactor.output(name, None, text));
         }
         match &mut outcome.detail {
             Detail::Ran(Execution { command, output, .. }) => {
@@ -187,7 +187,7 @@ impl<'a> Redaction<'a> {
             Detail::Failed(failure) => {
                 // The reason may quote lines of the file.
                 let of = failure.of.as_ref().map(RelPath::as_str);
-                replace(&mut failure.reason, |text| redactor.output_of(name, of, text));
+                replace(&mut failure.reason, |text| redactor.output(name, of, text));
             }
             _ => {}
         }

@@ -16,5 +16,5 @@ mod told;
 
 pub use decision::{Ask, Decision, Denial, Opens};
 pub use files::{Access, folder, may_search, path};
-pub use shell::{Explained, REPOSITORY, command, explain, run};
+pub use shell::{Explained, NEW_REPOSITORY, REPOSITORY, command, explain, run};
 pub use told::told;

@@ -15,6 +15,8 @@ pub(super) const ALLOWED: &str = "shell.allowedCommands";
 pub(super) const UNREADABLE: &str = "shell.unreadable";
 /// The rule that has git ask before it writes to a repository.
 pub const REPOSITORY: &str = "sandbox.repository";
+/// What happens to a repository that a command creates in the workspace.
+pub const NEW_REPOSITORY: &str = "deaddrop moves it to quarantine after the command";
 
 /// What the shell does by itself, as it does `if`: it starts nothing that the list could name.
 const STEERING: [&str; 26] = [
@@ -136,9 +138,7 @@ fn explain_with<'a>(
 fn opened(decision: Decision, subcommand: &str) -> Decision {
     let opens = Opens { repository: true, ..Opens::default() };
     let why = if git::makes_repository(subcommand) {
-        format!(
-            "'git {subcommand}' makes a repository, and a new one in the workspace is put away after the command: making one there is for the user"
-        )
+        format!("'git {subcommand}' makes a repository: if new in the workspace, {NEW_REPOSITORY}")
     } else {
         format!("'git {subcommand}' writes to the repository")
     };

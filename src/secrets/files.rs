@@ -4,20 +4,15 @@ use std::ops::Range;
 
 use memchr::memmem;
 
-use super::heuristics::{is_harmless, is_mark};
+use super::heuristics::{is_harmless, is_unset};
 use super::rules::PATTERNS;
 use super::{Certainty, SecretKind, Span};
 
 pub(super) fn find(text: &str, path: Option<&str>, spans: &mut Vec<Span>) {
     let bytes = text.as_bytes();
-    let file = path.map(file_name).unwrap_or_default();
-    if is_env(&file) {
+    if path.is_some_and(is_env) {
         for (_, value) in secret_variables(bytes) {
-            let lines = lines(bytes, value).enumerate();
-            spans.extend(lines.map(|(n, line)| {
-                let span = Span::new(line, SecretKind::ENV, Certainty::File);
-                Span { is_announced: n == 0, ..span }
-            }));
+            spans.extend(Span::parts(lines(bytes, value), SecretKind::ENV, Certainty::File));
         }
     }
     if memmem::find(bytes, b"kind: Secret").is_some() {
@@ -28,15 +23,13 @@ pub(super) fn find(text: &str, path: Option<&str>, spans: &mut Vec<Span>) {
 /// Whether a file with this name or path (with `/`) contains secrets as text. Their values are also looked for
 /// elsewhere; see [`super::SecretSnapshot`].
 pub fn holds_secrets(path: &str) -> bool {
-    let file = file_name(path);
-    is_env(&file) || PATTERNS.secret_text_file.is_match(file.as_bytes())
+    is_env(path) || PATTERNS.secret_text_file.is_match(file_name(path).as_bytes())
 }
 
 /// Whether a file with this name or path (with `/`) contains secrets in any form. It is shown only to those who
 /// ask for it.
 pub fn is_secret_file(path: &str) -> bool {
-    let file = file_name(path);
-    holds_secrets(&file) || PATTERNS.secret_binary_file.is_match(file.as_bytes())
+    holds_secrets(path) || PATTERNS.secret_binary_file.is_match(file_name(path).as_bytes())
 }
 
 /// The name of a file in lower case, without the ending of a backup.
@@ -48,44 +41,35 @@ pub(super) fn file_name(path: &str) -> String {
     name
 }
 
-/// Whether a file with this name (in lower case) sets environment variables, and is no example.
-pub(super) fn is_env(file: &str) -> bool {
+/// Whether a file with this path sets environment variables, and is no example.
+pub(super) fn is_env(path: &str) -> bool {
+    let file = file_name(path);
     PATTERNS.env_file.is_match(file.as_bytes()) && !PATTERNS.example_file.is_match(file.as_bytes())
 }
 
 /// The names and values of the variables in a file such as `.env` that must not be shown.
 pub(super) fn secret_variables(text: &[u8]) -> impl Iterator<Item = (Range<usize>, Range<usize>)> {
     PATTERNS.assignment.captures_iter(text).filter_map(move |parts| {
-        let name = parts.name("name")?.range();
-        let quoted = ["double", "single", "back", "open"].iter().find_map(|n| parts.name(n));
-        let mut value = quoted.or_else(|| parts.name("bare"))?.range();
-        if quoted.is_none() {
-            let comment = memmem::find(&text[value.clone()], b" #");
-            let end = comment.map_or(value.end, |at| value.start + at);
-            value = trimmed(text, value.start..end);
-        }
-        (!may_show(&text[name.clone()], &text[value.clone()])).then_some((name, value))
+        let (name, value) = (parts.get(1)?, parts.iter().skip(2).flatten().next()?);
+        let is_secret = !may_show(name.as_bytes(), value.as_bytes());
+        is_secret.then(|| (name.range(), value.range()))
     })
 }
 
 fn may_show(name: &[u8], value: &[u8]) -> bool {
     let value = value.trim_ascii();
-    let is_known = value.is_empty() || is_mark(value) || PATTERNS.variable.is_match(value);
-    is_known
-        || if PATTERNS.secret_variable.is_match(name) {
-            PATTERNS.switch.is_match(value)
-        } else {
-            is_harmless(value)
-        }
+    if PATTERNS.secret_variable.is_match(name) {
+        is_unset(value) || PATTERNS.switch.is_match(value)
+    } else {
+        is_harmless(value)
+    }
 }
 
 /// The entries of `data` and `stringData` in YAML documents that are of `kind: Secret`.
 fn find_kubernetes(text: &[u8], spans: &mut Vec<Span>) {
-    let ends = lines(text, 0..text.len()).filter(|line| text[line.clone()].starts_with(b"---"));
     let mut start = 0;
-    for end in ends.map(|line| line.start).chain([text.len()]) {
-        let is_kind = |line: Range<usize>| text[line].trim_ascii() == b"kind: Secret";
-        if lines(text, start..end).any(is_kind) {
+    for end in memmem::find_iter(text, b"\n---").chain([text.len()]) {
+        if PATTERNS.kubernetes_secret.is_match(&text[start..end]) {
             find_entries(text, start..end, spans);
         }
         start = end;
@@ -120,12 +104,8 @@ fn find_entries(text: &[u8], document: Range<usize>, spans: &mut Vec<Span>) {
             }
         }
         let content = &text[value.clone()];
-        let is_shown = content.is_empty()
-            || is_mark(content)
-            || PATTERNS.variable.is_match(content)
-            || content.starts_with(b"{{")
-            || content.starts_with(b"-----");
-        if !is_shown {
+        let is_no_value = content.starts_with(b"{{") || content.starts_with(b"-----");
+        if !is_no_value && !is_unset(content) {
             spans.push(Span::new(value, SecretKind::KUBERNETES, Certainty::File));
         }
     }
@@ -135,11 +115,11 @@ fn find_entries(text: &[u8], document: Range<usize>, spans: &mut Vec<Span>) {
 fn lines(text: &[u8], part: Range<usize>) -> impl Iterator<Item = Range<usize>> {
     let mut at = part.start;
     std::iter::from_fn(move || {
-        let rest = text[at..part.end].split_inclusive(|byte| *byte == b'\n').next()?;
         let start = at;
-        at += rest.len();
-        let line = rest.strip_suffix(b"\n").unwrap_or(rest);
-        Some(start..start + line.strip_suffix(b"\r").unwrap_or(line).len())
+        let rest = text.get(at..part.end).filter(|rest| !rest.is_empty())?;
+        let end = memchr::memchr(b'\n', rest).map_or(part.end, |length| start + length);
+        at = end + 1;
+        Some(start..end - usize::from(text[start..end].ends_with(b"\r")))
     })
 }
 

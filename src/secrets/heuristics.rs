@@ -12,7 +12,7 @@ use base64::engine::general_purpose::STANDARD;
 use memchr::memmem;
 
 use super::formats::is_random;
-use super::rules::{ASSIGNMENTS, NAME_WORDS, NAMES, PATTERNS, STAND_INS};
+use super::rules::{ASSIGNMENT_SET, ASSIGNMENTS, NAME_WORDS, NAMES, PATTERNS, STAND_INS};
 use super::{Certainty, MARK, SecretKind, Span};
 
 /// The longest name on either side of the word in it.
@@ -20,9 +20,6 @@ const LONGEST_NAME: usize = 48;
 /// How far before and after a name the patterns of [`ASSIGNMENTS`] see.
 const BEFORE: usize = 320;
 const AFTER: usize = 5_000;
-/// The entropy of an AWS secret, in bits per character, and its length.
-const AWS_ENTROPY: f64 = 4.2;
-const AWS_LENGTH: usize = 40;
 
 /// Finds secrets under a name that suggests one.
 pub(super) fn find_named(text: &str, file: Option<&str>, spans: &mut Vec<Span>) {
@@ -68,7 +65,8 @@ fn secret_of(text: &[u8], word: Range<usize>, in_source: bool) -> Option<Span> {
     let name = &text[range.clone()];
     let before = &text[range.start.saturating_sub(BEFORE)..range.start];
     let after = &text[range.end..text.len().min(range.end + AFTER)];
-    ASSIGNMENTS.iter().find_map(|(pattern, way)| {
+    ASSIGNMENT_SET.matches(after).into_iter().find_map(|n| {
+        let (pattern, way) = &ASSIGNMENTS[n];
         if way.in_source.is_some_and(|wanted| wanted != in_source)
             || way.name.as_ref().is_some_and(|pattern| !pattern.is_match(name))
             || way.before.as_ref().is_some_and(|pattern| !pattern.is_match(before))
@@ -116,7 +114,7 @@ fn secret_kind(name: &[u8], value: &[u8]) -> Option<SecretKind> {
     }
     let is_secret = kind != SecretKind::LOGIN && looks_random(value)
         || kind == SecretKind::PASSWORD && is_strong_password(value)
-        || kind == SecretKind::AWS && value.len() == AWS_LENGTH && is_random(value, AWS_ENTROPY)
+        || kind == SecretKind::AWS && value.len() == 40 && is_random(value, 4.2)
         || has_random_letters(value);
     // A digest under the name of what it is a digest of.
     let is_digest = is_hex(value) && contains("sha") && !contains("shared");
@@ -192,6 +190,11 @@ impl Mix {
         Self { digits, upper, lower, other, changes }
     }
 
+    /// Whether the letters of this text are of one case, but perhaps for the first.
+    pub(super) fn is_one_case(self, text: &[u8]) -> bool {
+        self.upper.min(self.lower) == 0 || self.upper == 1 && text[0].is_ascii_uppercase()
+    }
+
     /// How many of the four kinds occur.
     pub(super) fn kinds(self) -> usize {
         [self.digits, self.upper, self.lower, self.other].iter().filter(|n| **n > 0).count()
@@ -212,12 +215,7 @@ pub(super) fn entropy(text: &[u8]) -> f64 {
 
 /// Whether a text of at least 16 characters can hardly be anything but random.
 pub(super) fn looks_random(text: &[u8]) -> bool {
-    if text.len() < 16
-        || is_sample(text)
-        || is_readable(text)
-        || PATTERNS.composed.is_match(text)
-        || encodes_words(text)
-    {
+    if text.len() < 16 || has_meaning(text) || PATTERNS.composed.is_match(text) {
         return false;
     }
     let (mix, bits) = (Mix::of(text), entropy(text));
@@ -244,8 +242,7 @@ pub(super) fn has_random_letters(text: &[u8]) -> bool {
         && is_mixed
         && entropy(text) >= 3.4
         && common_pairs(text).is_some_and(|(common, all)| common * 100 <= all * 24)
-        && !is_sample(text)
-        && !encodes_words(text)
+        && !has_meaning(text)
 }
 
 /// Whether somebody took pains with a password: eight characters or more, mixed, and no word.
@@ -259,9 +256,15 @@ pub(super) fn is_strong_password(text: &[u8]) -> bool {
         && (mix.changes >= 3 || text.len() >= 12 && bits >= 3.2)
         && bits >= 2.75
         && !is_placeholder(text)
-        && !is_sample(text)
-        && !is_readable(text)
-        && !encodes_words(text)
+        && !has_meaning(text)
+}
+
+/// Whether a text stands for something, or contains words, perhaps in base64.
+fn has_meaning(text: &[u8]) -> bool {
+    let is_plain = |text: &[u8]| text.iter().all(|byte| matches!(byte, b' '..=b'~' | b'\n'));
+    let has_words = |text: &[u8]| is_sample(text) || is_readable(text);
+    has_words(text)
+        || STANDARD.decode(text).is_ok_and(|decoded| is_plain(&decoded) && has_words(&decoded))
 }
 
 /// Whether words can be read in a text: too many pairs of letters are those of a language.
@@ -280,21 +283,11 @@ fn common_pairs(text: &[u8]) -> Option<(usize, usize)> {
     (all >= 4).then_some((common, all))
 }
 
-/// Whether it is base64 of something readable, such as a stand-in or a position in a list.
-fn encodes_words(text: &[u8]) -> bool {
-    STANDARD.decode(text).is_ok_and(|decoded| {
-        decoded.iter().all(|byte| matches!(byte, b' '..=b'~' | b'\n'))
-            && (is_sample(&decoded) || is_readable(&decoded))
-    })
-}
-
 /// Whether a text contains a word that says so, is a published example, or has characters in a row or repeated.
 pub(super) fn is_sample(text: &[u8]) -> bool {
     let lower = text.to_ascii_lowercase();
     let contains = |word: &String| memmem::find(&lower, word.as_bytes()).is_some();
-    STAND_INS.words.iter().chain(&STAND_INS.published).any(contains)
-        || has_run(&lower)
-        || is_repeated(&lower)
+    STAND_INS.words.iter().any(contains) || has_run(&lower) || is_repeated(&lower)
 }
 
 /// `abcdef`, `987654` or `aaaaaa`.
@@ -371,11 +364,15 @@ pub(super) fn is_harmless(value: &[u8]) -> bool {
     // A path with a long random part is rather base64 that begins with `/`.
     let mut parts = value.split(|byte| matches!(byte, b'/' | b'.' | b'-' | b'_'));
     let mut is_base64 = || parts.any(|part| part.len() >= 20) && !is_readable(value);
-    PATTERNS.harmless.is_match(value)
-        || PATTERNS.variable.is_match(value)
+    is_unset(value)
+        || PATTERNS.harmless.is_match(value)
         || PATTERNS.path.is_match(value) && !is_base64()
         || PATTERNS.local_address.is_match(value)
-        || is_mark(value)
+}
+
+/// Whether there is no value: nothing, only a variable, or the mark of a secret.
+pub(super) fn is_unset(value: &[u8]) -> bool {
+    value.is_empty() || is_mark(value) || PATTERNS.variable.is_match(value)
 }
 
 /// Whether a secret was already replaced by it.
@@ -385,8 +382,7 @@ pub(super) fn is_mark(value: &[u8]) -> bool {
 
 /// Whether all are hexadecimal digits, and not in both cases.
 pub(super) fn is_hex(text: &[u8]) -> bool {
-    let is_digit = |byte: &u8| byte.is_ascii_hexdigit();
-    text.iter().all(is_digit)
+    text.iter().all(u8::is_ascii_hexdigit)
         && !(text.iter().any(u8::is_ascii_lowercase) && text.iter().any(u8::is_ascii_uppercase))
 }
 

@@ -14,19 +14,17 @@ pub(super) struct VisibleText {
 impl VisibleText {
     /// None if nothing is removed.
     pub(super) fn of(text: &str) -> Option<Self> {
-        // The first bytes of all that is removed. Most texts have none of them.
-        if !text.bytes().any(|byte| matches!(byte, 0 | 0x1b | 0xc2 | 0xe2 | 0xef)) {
-            return None;
-        }
+        let mut hits = PATTERNS.invisible.find_iter(text.as_bytes()).peekable();
+        hits.peek()?;
         let mut visible = Self { text: String::new(), removed: Vec::new() };
         let mut at = 0;
-        for hit in PATTERNS.invisible.find_iter(text.as_bytes()) {
+        for hit in hits {
             visible.text.push_str(&text[at..hit.start()]);
             at = hit.end();
             visible.removed.push((visible.text.len(), at - visible.text.len()));
         }
         visible.text.push_str(&text[at..]);
-        (!visible.removed.is_empty()).then_some(visible)
+        Some(visible)
     }
 
     /// The span in the original text, from its first byte to its last.

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use regex::bytes::{Regex, RegexBuilder};
 
-use super::files::{file_name, holds_secrets, is_env, secret_variables};
+use super::files::{holds_secrets, is_env, secret_variables};
 use super::heuristics::{Mix, entropy, is_harmless, is_placeholder, looks_random};
 use super::rules::PATTERNS;
 use super::{Certainty, Context, MARK, SecretKind, Span, find_spans, merge};
@@ -42,7 +42,7 @@ impl SecretSnapshot {
         let mut variable_bytes = 0;
         for (path, text) in files.into_iter().filter(|(path, _)| holds_secrets(path)) {
             let text = text.as_ref();
-            let found = secret_variables(text.as_bytes()).filter(|_| is_env(&file_name(path)));
+            let found = secret_variables(text.as_bytes()).filter(|_| is_env(path));
             for (name, value) in found.map(|(name, value)| (&text[name], text[value].trim())) {
                 variable_bytes += name.len() + value.len();
                 if variable_bytes <= MOST_BYTES && !value.contains('\n') {
@@ -69,15 +69,14 @@ impl SecretSnapshot {
     }
 
     pub(super) fn find(&self, text: &str, spans: &mut Vec<Span>) {
-        for hit in self.variables.iter().flat_map(|names| names.captures_iter(text.as_bytes())) {
-            let value = hit.iter().skip(1).flatten().next();
-            spans.extend(
-                value.map(|value| Span::new(value.range(), SecretKind::ENV, Certainty::File)),
-            );
+        let bytes = text.as_bytes();
+        for hit in self.variables.iter().flat_map(|names| names.captures_iter(bytes)) {
+            let value = hit.iter().skip(1).flatten().next().map(|value| value.range());
+            spans.extend(value.map(|value| Span::new(value, SecretKind::ENV, Certainty::File)));
         }
-        for hit in self.values.iter().flat_map(|values| values.find_iter(text.as_bytes())) {
+        for hit in self.values.iter().flat_map(|values| values.find_iter(bytes)) {
             let kind = self.kinds.get(&text[hit.range()]);
-            if let Some(kind) = kind.filter(|_| !is_within_mark(&text.as_bytes()[..hit.start()])) {
+            if let Some(kind) = kind.filter(|_| !is_within_mark(&bytes[..hit.start()])) {
                 spans.push(Span::new(hit.range(), *kind, Certainty::File));
             }
         }

@@ -70,18 +70,11 @@ pub struct Finding {
 
 /// A text without its secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Redacted<'a> {
+pub struct Redacted {
     /// The text, with as many lines as before.
-    pub text: Cow<'a, str>,
+    pub text: String,
     /// The secrets that it contained, in the order of the text.
     pub findings: Vec<Finding>,
-}
-
-impl Redacted<'_> {
-    /// Copies the text if it is borrowed.
-    pub fn into_owned(self) -> Redacted<'static> {
-        Redacted { text: Cow::Owned(self.text.into_owned()), findings: self.findings }
-    }
 }
 
 /// Replaces the secrets in a text. `file` is the path (with `/`) of the file whose whole content it is; None
@@ -95,7 +88,7 @@ impl Redacted<'_> {
 /// assert_eq!(redacted.text, "AWS_ACCESS_KEY_ID=[withheld: AWS key]\n");
 /// assert_eq!((redacted.findings.len(), redacted.findings[0].line), (1, 1));
 /// ```
-pub fn redact<'a>(text: &'a str, file: Option<&str>) -> Redacted<'a> {
+pub fn redact(text: &str, file: Option<&str>) -> Redacted {
     redact_part(text, 0..text.len(), &Context { file, ..Context::default() })
 }
 
@@ -114,8 +107,8 @@ struct Context<'a> {
 
 /// Replaces the secrets in a part of a text, which the rest of the text helps to recognise. A secret across the
 /// edge of the part is replaced as a whole. Lines are counted from the beginning of the part.
-fn redact_part<'a>(text: &'a str, part: Range<usize>, context: &Context) -> Redacted<'a> {
-    let (mut text, mut part, mut findings) = (Cow::Borrowed(text), part, Vec::new());
+fn redact_part(text: &str, mut part: Range<usize>, context: &Context) -> Redacted {
+    let (mut text, mut findings) = (Cow::Borrowed(text), Vec::new());
     for _ in 0..ROUNDS {
         let spans = merge(find_spans(&text, context));
         if spans.is_empty() {
@@ -124,11 +117,7 @@ fn redact_part<'a>(text: &'a str, part: Range<usize>, context: &Context) -> Reda
         text = Cow::Owned(replace(&text, spans, &mut part, &mut findings));
     }
     findings.sort_by_key(|finding| finding.line);
-    let text = match text {
-        Cow::Borrowed(text) => Cow::Borrowed(&text[part]),
-        Cow::Owned(text) => Cow::Owned(text[part].to_owned()),
-    };
-    Redacted { text, findings }
+    Redacted { text: text[part].to_owned(), findings }
 }
 
 /// Which ends of a text were cut off.
@@ -165,6 +154,16 @@ enum Certainty {
 impl Span {
     fn new(range: Range<usize>, kind: SecretKind, certainty: Certainty) -> Self {
         Self { range, kind, is_announced: true, certainty }
+    }
+
+    /// The parts of one secret, of which the first is announced.
+    fn parts(
+        ranges: impl IntoIterator<Item = Range<usize>>,
+        kind: SecretKind,
+        certainty: Certainty,
+    ) -> impl Iterator<Item = Self> {
+        let spans = ranges.into_iter().map(move |range| Self::new(range, kind, certainty));
+        spans.enumerate().map(|(n, span)| Self { is_announced: n == 0, ..span })
     }
 }
 
@@ -225,9 +224,10 @@ fn replace(
     part: &mut Range<usize>,
     findings: &mut Vec<Finding>,
 ) -> String {
-    let line_feeds = |range: Range<usize>| memchr::memchr_iter(b'\n', &text.as_bytes()[range]);
+    let line_feeds: Vec<usize> = memchr::memchr_iter(b'\n', text.as_bytes()).collect();
+    let line_feeds_before = |at: usize| line_feeds.partition_point(|feed| *feed < at);
     let mut out = String::with_capacity(text.len());
-    let (mut at, mut line, mut counted, old) = (0, 1, part.start, part.clone());
+    let (mut at, old) = (0, part.clone());
     let mut is_continued = old.start > 0;
     for Span { range, kind, mut is_announced, .. } in spans {
         out.push_str(&text[at..range.start]);
@@ -235,17 +235,17 @@ fn replace(
         if range.end > old.start && range.start < old.end {
             // Of a private key that begins before the part, the first line inside says what it is.
             is_announced |= std::mem::take(&mut is_continued);
-            let begin = range.start.max(counted);
-            line += line_feeds(counted..begin).count();
-            counted = begin;
             if is_announced {
+                let begin = range.start.max(old.start);
+                let line = 1 + line_feeds_before(begin) - line_feeds_before(old.start);
                 findings.push(Finding { kind, line });
             }
         }
         if is_announced {
             out.extend([MARK, kind.0, "]"]);
         }
-        out.extend(line_feeds(range.clone()).map(|_| '\n'));
+        let lines = line_feeds_before(range.end) - line_feeds_before(range.start);
+        out.extend(std::iter::repeat_n('\n', lines));
         // The part grows by the rest of a secret across its edge.
         for (edge, old, inside) in
             [(&mut part.start, old.start, start), (&mut part.end, old.end, out.len())]

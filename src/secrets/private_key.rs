@@ -41,6 +41,8 @@ const SAMPLE: usize = 512;
 
 pub(super) fn find(text: &str, spans: &mut Vec<Span>) {
     let text = text.as_bytes();
+    let mut withhold =
+        |runs| spans.extend(Span::parts(runs, SecretKind::PRIVATE_KEY, Certainty::PrivateKey));
     let (mut begin, mut from) = (None, 0);
     for marker in PATTERNS.key_marker.captures_iter(text) {
         let Some(all) = marker.get(0) else { continue };
@@ -48,10 +50,10 @@ pub(super) fn find(text: &str, spans: &mut Vec<Span>) {
         let gap = Gap::new(text, begin, from..all.start(), !begins);
         // After the end of one key and before the beginning of another there may be one whose lines are in reverse.
         let is_reversed = begins && begin.is_none() && from > 0;
-        withhold(if is_reversed { gap.reversed_runs() } else { gap.key_runs() }, spans);
+        withhold(if is_reversed { gap.reversed_runs() } else { gap.key_runs() });
         (begin, from) = (begins.then(|| all.start()), all.end());
     }
-    withhold(Gap::new(text, begin, from..text.len(), false).key_runs(), spans);
+    withhold(Gap::new(text, begin, from..text.len(), false).key_runs());
     // PEM in base64, on one line or wrapped.
     let mut encoded = memmem::find_iter(text, ENCODED_BEGIN).peekable();
     while let Some(at) = encoded.next() {
@@ -61,7 +63,7 @@ pub(super) fn find(text: &str, spans: &mut Vec<Span>) {
             let next = encoded.peek().map_or(text.len(), |next| end.max(*next));
             let mut runs = Gap::new(text, Some(at), end..next, false).key_runs();
             runs.insert(0, at..end);
-            withhold(runs, spans);
+            withhold(runs);
         }
     }
 }
@@ -76,28 +78,15 @@ pub(super) fn find_isolated(text: &str, has_key: bool, spans: &mut Vec<Span>) {
             // A name before it is none of it.
             let name = text[run.clone()].trim_end_matches('=').rfind('=');
             run.start += name.map_or(0, |at| at + 1);
-            let is_long = run.len() >= SHORTEST_DRAWN && is_random(text[run.clone()].as_bytes());
-            let mix = Mix::of(&gap.text[run.clone()]);
-            let is_mixed = mix.digits.min(mix.upper).min(mix.lower) > 0;
-            let is_no_word = || has_key && !is_plain_word(&gap.text[run.clone()]);
-            let is_piece = || line.random > 0 || is_mixed || is_no_word();
-            if is_long || is_alone && is_piece() {
+            let (piece, mix) = (&gap.text[run.clone()], Mix::of(&gap.text[run.clone()]));
+            let is_long = piece.len() >= SHORTEST_DRAWN && is_random(piece);
+            let is_mixed = mix.digits.min(mix.upper).min(mix.lower) > 0 || line.random > 0;
+            if is_long || is_alone && (is_mixed || has_key && !is_plain_word(piece)) {
                 // What looks like another secret is called so.
-                spans.push(Span { certainty: Certainty::File, ..key_span(run) });
+                spans.push(Span::new(run, SecretKind::PRIVATE_KEY, Certainty::File));
             }
         }
     }
-}
-
-fn key_span(run: Range<usize>) -> Span {
-    Span::new(run, SecretKind::PRIVATE_KEY, Certainty::PrivateKey)
-}
-
-/// Withholds the runs of a key. The first is announced.
-fn withhold(runs: Vec<Range<usize>>, spans: &mut Vec<Span>) {
-    let first = spans.len();
-    spans.extend(runs.into_iter().map(key_span));
-    spans.iter_mut().skip(first + 1).for_each(|span| span.is_announced = false);
 }
 
 /// The text between two markers, before the first, or after the last.
@@ -121,16 +110,11 @@ impl<'a> Gap<'a> {
         let behind = begin.map_or(marker, |_| part.start);
         let end = text.len().min(behind + FRAME);
         let end = memchr::memchr(b'\n', &text[behind..end]).map_or(end, |n| behind + n);
-        let (mut before, mut behind) =
-            (Line::read(text, start..marker, &[]), Line::read(text, behind..end, &[]));
         // All of a key may be on the line of its marker.
-        if begin.is_none() && (!is_ended || before.is_of_key()) {
-            before = Line::default();
-        }
-        if behind.random > 0 {
-            behind = Line::default();
-        }
-        let words = before.runs.into_iter().chain(behind.runs);
+        let before = Some(Line::read(text, start..marker, &[]))
+            .filter(|line| begin.is_some() || is_ended && !line.is_of_key());
+        let behind = Some(Line::read(text, behind..end, &[])).filter(|line| line.random == 0);
+        let words = before.into_iter().chain(behind).flat_map(|line| line.runs);
         let frame = words.map(|run| &text[run]).take(FRAME_WORDS).collect();
         Self { text, part, is_begun: begin.is_some(), is_ended, frame }
     }
@@ -240,7 +224,8 @@ impl<'a> Gap<'a> {
             let is_next = is_single && !is_beside && taken.len() < 2 && between.is_empty();
             // The last line, and after it the checksum of a PGP key, may be too short to tell, and so may a line that
             // was cut off.
-            let is_end = line.is_short() && last.is_some() == is_downward
+            let is_short = line.runs.len() == 1 && line.all < FULL_LINE;
+            let is_end = is_short && last.is_some() == is_downward
                 || is_single && last.is_some_and(|last| line.all <= last);
             let is_end = is_end && !is_beside && short < 2;
             if line.is_of_key() || is_next || line.runs.len() == 1 && last == Some(line.all) {
@@ -310,29 +295,21 @@ impl Line {
     fn is_of_key(&self) -> bool {
         self.random > 0 && self.random * 2 >= self.all
     }
-
-    fn is_short(&self) -> bool {
-        self.runs.len() == 1 && self.all < FULL_LINE
-    }
 }
 
 /// Whether a run of base64 is a word or a short number, which could hardly be of a key.
 fn is_plain_word(run: &[u8]) -> bool {
     let mix = Mix::of(run);
-    let is_capitalised = mix.upper == 1 && run[0].is_ascii_uppercase();
-    let is_one_case = mix.upper.min(mix.lower) == 0 || is_capitalised;
     mix.digits == run.len() && run.len() <= 4
         || mix.upper + mix.lower == run.len()
-            && is_one_case
+            && mix.is_one_case(run)
             && (run.len() < SHORTEST_DRAWN || is_readable(run))
 }
 
 /// Whether a run of base64 is no word, name or number.
 fn is_random(run: &[u8]) -> bool {
     let mix = Mix::of(run);
-    let is_capitalised = mix.upper == 1 && run[0].is_ascii_uppercase();
-    let is_mixed = mix.digits > 0 && mix.upper + mix.lower > 0
-        || mix.upper.min(mix.lower) > 0 && !is_capitalised;
+    let is_mixed = mix.digits > 0 && mix.upper + mix.lower > 0 || !mix.is_one_case(run);
     let is_word = || {
         let digits = run.strip_prefix(b"0x").unwrap_or(run);
         mix.changes * 4 < run.len()

@@ -69,8 +69,7 @@ impl Redactor {
         let is_binary = text.contains(['\0', '\u{fffd}']);
         if is_binary && redacted.findings.is_empty() && is_secret_file(path) {
             let kind = SecretKind::SECRET_FILE;
-            let lines = text.matches('\n');
-            redacted.text = [format!("{MARK}{kind}]").as_str()].into_iter().chain(lines).collect();
+            redacted.text = format!("{MARK}{kind}]{}", "\n".repeat(text.matches('\n').count()));
             redacted.findings.push(Finding { kind, line: 1 });
         }
         self.keep(&Place::File(path.to_owned()), redacted, text)
@@ -105,34 +104,29 @@ impl Redactor {
 
     /// Redacts a whole file once for all that is shown of it by [`Self::part`] and [`Self::changed`]; None for a
     /// released file.
-    pub fn look<'a>(&self, path: &str, text: &'a str) -> Option<Redacted<'a>> {
+    pub fn look(&self, path: &str, text: &str) -> Option<Redacted> {
         (!self.settings.releases(path)).then(|| self.redact(text, Some(path)))
     }
 
     /// The lines `first` to `last` (from 1, both included) of a redacted file. Only what is found in them counts.
     pub fn part(&mut self, path: &str, whole: &Redacted, first: usize, last: usize) -> String {
         let is_within = |finding: &&Finding| (first..=last).contains(&finding.line);
-        let findings: Vec<Finding> = whole.findings.iter().filter(is_within).copied().collect();
-        self.note(&Place::File(path.to_owned()), &findings);
+        self.note(&Place::File(path.to_owned()), whole.findings.iter().filter(is_within));
         let lines = whole.text.split_inclusive('\n').skip(first.saturating_sub(1));
         lines.take((last + 1).saturating_sub(first)).collect()
     }
 
     /// The lines of a redacted file that differ from the file, by number.
     pub fn changed(text: &str, whole: &Redacted) -> BTreeMap<usize, Changed> {
-        let Some(first) = whole.findings.first() else { return BTreeMap::new() };
-        let (mut kind, mut findings) = (first.kind, whole.findings.iter().peekable());
-        let mut changed = BTreeMap::new();
-        for (number, (text, shown)) in (1..).zip(text.lines().zip(whole.text.lines())) {
-            while let Some(next) = findings.next_if(|finding| finding.line <= number) {
-                kind = next.kind;
-            }
-            if text != shown {
-                let line = Changed { text: text.to_owned(), shown: shown.to_owned(), kind };
-                changed.insert(number, line);
-            }
-        }
-        changed
+        let lines = (1..).zip(text.lines().zip(whole.text.lines()));
+        let changed = lines.filter(|(_, (text, shown))| text != shown);
+        let kinds = changed.filter_map(|(number, (text, shown))| {
+            let found = whole.findings.partition_point(|finding| finding.line <= number);
+            let Finding { kind, .. } = whole.findings.get(found.saturating_sub(1))?;
+            let (text, shown) = (text.to_owned(), shown.to_owned());
+            Some((number, Changed { text, shown, kind: *kind }))
+        });
+        kinds.collect()
     }
 
     /// Notes that such a line is shown, and returns whether it must be redacted.
@@ -159,16 +153,13 @@ impl Redactor {
         Cow::Owned(shown)
     }
 
-    /// The output of a command, as it may be shown. `command` tells the person which.
-    pub fn output<'a>(&mut self, command: &str, text: &'a str) -> Cow<'a, str> {
+    /// What an operation says, perhaps about a file, as it may be shown. `name` tells the person which operation.
+    pub fn output<'a>(&mut self, name: &str, path: Option<&str>, text: &'a str) -> Cow<'a, str> {
+        if path.is_some_and(|path| self.settings.releases(path)) {
+            return Cow::Borrowed(text);
+        }
         let redacted = self.redact(text, None);
-        self.keep(&Place::Output(command.to_owned()), redacted, text)
-    }
-
-    /// What an operation says about a file, which may be released.
-    pub fn output_of<'a>(&mut self, name: &str, path: Option<&str>, text: &'a str) -> Cow<'a, str> {
-        let is_released = path.is_some_and(|path| self.settings.releases(path));
-        if is_released { Cow::Borrowed(text) } else { self.output(name, text) }
+        self.keep(&Place::Output(name.to_owned()), redacted, text)
     }
 
     /// A part of the output of a command, given what precedes and follows it.
@@ -176,7 +167,7 @@ impl Redactor {
         let whole = [before, text, after].concat();
         let part = before.len()..before.len() + text.len();
         let context = Context { snapshot: Some(&self.snapshot), ..Context::default() };
-        let redacted = redact_part(&whole, part, &context).into_owned();
+        let redacted = redact_part(&whole, part, &context);
         self.keep(&Place::Output(command.to_owned()), redacted, text).into_owned()
     }
 
@@ -187,7 +178,7 @@ impl Redactor {
         }
         let redacted = self.redact(path, None);
         // The place must not name the secret.
-        self.keep(&Place::Name(redacted.text.clone().into_owned()), redacted, path)
+        self.keep(&Place::Name(redacted.text.clone()), redacted, path)
     }
 
     /// Notes the secrets in the person's own words (`what` names them), which are shown as they are.
@@ -201,18 +192,19 @@ impl Redactor {
         self.settings.mode == SecretsMode::Withhold
     }
 
-    fn redact<'a>(&self, text: &'a str, file: Option<&str>) -> Redacted<'a> {
+    fn redact(&self, text: &str, file: Option<&str>) -> Redacted {
         let context = Context { file, snapshot: Some(&self.snapshot), ..Context::default() };
         redact_part(text, 0..text.len(), &context)
     }
 
     /// Notes the findings, and returns the text that is shown.
-    fn keep<'a>(&mut self, place: &Place, redacted: Redacted<'a>, text: &'a str) -> Cow<'a, str> {
+    fn keep<'a>(&mut self, place: &Place, redacted: Redacted, text: &'a str) -> Cow<'a, str> {
         self.note(place, &redacted.findings);
-        if self.withholds() { redacted.text } else { Cow::Borrowed(text) }
+        let is_changed = self.withholds() && redacted.text != text;
+        if is_changed { Cow::Owned(redacted.text) } else { Cow::Borrowed(text) }
     }
 
-    fn note(&mut self, place: &Place, findings: &[Finding]) {
+    fn note<'f>(&mut self, place: &Place, findings: impl IntoIterator<Item = &'f Finding>) {
         for Finding { kind, line } in findings {
             let mut found = self.found.iter_mut().rev();
             match found.find(|(other, of, _)| other == place && of == kind) {
@@ -268,9 +260,7 @@ impl Redactor {
 
 fn describe_lines(lines: &[usize]) -> String {
     let named: Vec<String> = lines.iter().take(MOST_LINES).map(usize::to_string).collect();
-    match (lines.len(), lines.len().saturating_sub(MOST_LINES)) {
-        (1, _) => format!("line {}", named[0]),
-        (_, 0) => format!("lines {}", named.join(", ")),
-        (_, more) => format!("lines {} and {more} more", named.join(", ")),
-    }
+    let (word, named) = (if lines.len() == 1 { "line" } else { "lines" }, named.join(", "));
+    let more = lines.len().saturating_sub(MOST_LINES);
+    if more > 0 { format!("{word} {named} and {more} more") } else { format!("{word} {named}") }
 }

@@ -20,7 +20,7 @@ pub(super) static MENTIONED: LazyLock<RegexSet> = LazyLock::new(|| {
         [] => r"[^\s\S]".to_owned(),
         _ => format.any_mention(),
     });
-    RegexSetBuilder::new(mentions).unicode(false).build().expect("words of this crate")
+    set(mentions)
 });
 
 /// The words in names that suggest a secret.
@@ -47,6 +47,10 @@ pub(super) static ASSIGNMENTS: LazyLock<Vec<(Regex, Assignment)>> = LazyLock::ne
     ways.into_iter().map(|way| (value(&way), way)).collect()
 });
 
+/// Finds out which of these patterns match: to try each by itself takes several times as long.
+pub(super) static ASSIGNMENT_SET: LazyLock<RegexSet> =
+    LazyLock::new(|| set(ASSIGNMENTS.iter().map(|(value, _)| value.as_str())));
+
 /// What stands for a secret.
 pub(super) static STAND_INS: LazyLock<StandIns> =
     LazyLock::new(|| load(include_str!("data/stand_ins.toml")));
@@ -61,6 +65,10 @@ fn load<T: DeserializeOwned>(table: &str) -> T {
 
 fn pattern(pattern: &str) -> Regex {
     RegexBuilder::new(pattern).unicode(false).build().expect("a pattern of this crate")
+}
+
+fn set(patterns: impl IntoIterator<Item = impl AsRef<str>>) -> RegexSet {
+    RegexSetBuilder::new(patterns).unicode(false).build().expect("patterns of this crate")
 }
 
 /// A regex for bytes, read from a table.
@@ -101,7 +109,7 @@ pub(super) struct Format {
     #[serde(default)]
     pub(super) check: ValueCheck,
     #[serde(default)]
-    mentions: Vec<String>,
+    pub(super) mentions: Vec<String>,
     regex: String,
     /// Compiled when it is needed, since most are not.
     #[serde(skip)]
@@ -161,7 +169,6 @@ pub(super) struct Assignment {
 pub(super) struct StandIns {
     pub(super) values: Vec<String>,
     pub(super) words: Vec<String>,
-    pub(super) published: Vec<String>,
     pub(super) claims: Vec<String>,
     pub(super) disguised: Vec<String>,
 }
@@ -183,6 +190,7 @@ pub(super) struct Patterns {
     pub(super) key_marker: BytePattern,
     pub(super) assignment: BytePattern,
     pub(super) invisible: BytePattern,
+    pub(super) kubernetes_secret: BytePattern,
     pub(super) backup: BytePattern,
     pub(super) env_file: BytePattern,
     pub(super) example_file: BytePattern,

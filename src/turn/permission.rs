@@ -6,7 +6,7 @@ use super::TurnInput;
 use crate::config::Policy;
 use crate::error::Result;
 use crate::place::Place;
-use crate::policy::{self, Access, Ask, Decision, Denial, Opens};
+use crate::policy::{self, Access, Ask, Decision, Denial, NEW_REPOSITORY, Opens};
 use crate::protocol::{
     Change, Digest, Failure, FailureKind, Operation, Part, Reading, RelPath, ShellCommand, Step,
 };
@@ -187,10 +187,10 @@ fn makes_repository(run: &ShellCommand, place: &dyn Place) -> Result<bool> {
     Ok(true)
 }
 
-/// An approval would be of no use, since the repository would be removed after the command.
+/// An approval would be of no use, since the repository would not stay.
 fn denied_repository() -> Denial {
     Denial {
-        reason: "Commands must not create a repository in the workspace: deaddrop removes it after the command".to_owned(),
+        reason: format!("Commands must not create a repository in the workspace: {NEW_REPOSITORY}"),
         policy: policy::REPOSITORY.to_owned(),
         suggestion: Some("Leave git init out, and ask the user to run it if a repository is wanted; git add and git commit then need the user's approval".to_owned()),
     }

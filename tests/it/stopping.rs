@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::support::{Base, Daemon, ID, set_time, wait_until};
+use crate::support::{Base, Daemon, ID, has_sandbox, set_time, wait_until};
 
 /// One turn after another, each building on the one before.
 const REPLIES: [&str; 4] = [
@@ -268,6 +268,43 @@ fn a_daemon_that_waits_uses_no_time_of_the_processor() {
     seconds(3);
     let after = used();
     assert!(after - before <= 2, "{before} {after}");
+}
+
+#[test]
+fn what_a_person_wrote_before_the_first_command_began_stays() {
+    if !has_sandbox("partial") {
+        return;
+    }
+    let reply = "[RUN_COMMAND]\ntest -e go || { touch began; sleep 100; }\n[/RUN_COMMAND]\n";
+    for begun in [true, false] {
+        let base = Base::with_session();
+        // Only the guard keeps commands from protected names.
+        base.write("deaddrop.toml", "sandbox = \"partial\"\n");
+        let mut daemon = base.serve(&["resume"]);
+        base.write("inbox/r.txt", reply);
+        wait_until("the command", || base.exists("workspace/began"));
+        daemon.signal("KILL");
+        daemon.wait();
+        let mut journal = fs::read(base.at("sessions/journal")).unwrap();
+        let used = journal.iter().rposition(|byte| *byte != 0).unwrap() + 1;
+        let last = journal[..used - 1].iter().rposition(|byte| *byte == b'\n').unwrap() + 1;
+        assert!(String::from_utf8_lossy(&journal[last..used]).contains("{\"intent\":"));
+        if !begun {
+            // It was stopped before this was on disk, when the guard had looked around.
+            journal[last..used].fill(0);
+            assert!(String::from_utf8_lossy(&journal).contains("{\"guard\":"));
+            fs::write(base.at("sessions/journal"), journal).unwrap();
+        }
+        base.write("workspace/.vscode/tasks.json", "mine\n");
+        base.write("workspace/go", "");
+        let run = base.run(&["resume", "--no-watch"]).ok();
+        let told = if begun { ", 1 interrupted" } else { "; 1 left to do now" };
+        assert!(run.stderr.contains(told), "{run:?}");
+        // Otherwise nobody knows that it was not the command's.
+        assert_eq!(base.exists("workspace/.vscode/tasks.json"), !begun, "{run:?}");
+        assert_eq!(base.exists("sessions/quarantine/a1b2c3d4_seq0001"), begun, "{run:?}");
+        assert_eq!(base.outbox(2).contains("(exit code 0)"), !begun);
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What is said of command lines, in words, and lists of the person's own.
 
 use crate::config::Policy;
-use crate::policy::{Decision, Opens, command, explain, run};
+use crate::policy::{Decision, NEW_REPOSITORY, Opens, command, explain, run};
 use crate::protocol::{RelPath, ShellCommand};
 
 fn standard() -> Policy {
@@ -36,6 +36,8 @@ fn words_of_decisions() {
     assert_eq!(asked.reason, "'git commit' writes to the repository");
     assert_eq!(asked.policy, "sandbox.repository");
     assert!(asked.opens.repository && !asked.opens.protected);
+    let asked = ask("workspace", "git clone x");
+    assert!(asked.reason.ends_with(NEW_REPOSITORY), "{}", asked.reason);
     let both = ask("permissive", "rm -r x; git commit -m y");
     assert!(both.opens.repository, "{both:?}");
     assert_eq!(

@@ -8,7 +8,7 @@ use crate::secrets::{Context, Cut, redact_part};
 fn shown_part(before: &str, text: &str, after: &str) -> String {
     let whole = [before, text, after].concat();
     let part = before.len()..before.len() + text.len();
-    redact_part(&whole, part, &Context::default()).text.into_owned()
+    redact_part(&whole, part, &Context::default()).text
 }
 
 /// Withholds a secret that is cut after each of its characters, on both sides of the cut.
@@ -113,9 +113,7 @@ fn findings_are_counted_from_the_beginning_of_the_part() {
 }
 
 fn isolated(text: &str, cut: Cut) -> String {
-    redact_part(text, 0..text.len(), &Context { isolated: Some(cut), ..Context::default() })
-        .text
-        .into_owned()
+    redact_part(text, 0..text.len(), &Context { isolated: Some(cut), ..Context::default() }).text
 }
 
 #[test]

@@ -11,12 +11,15 @@ static FORMS: LazyLock<Table> =
     LazyLock::new(|| toml::from_str(include_str!("forms.toml")).unwrap());
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Table {
     token: Vec<Sample>,
+    without_sample: Vec<WithoutSample>,
 }
 
 /// Tokens as a service makes them; see `forms.toml`.
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Sample {
     pub(super) kind: String,
     prefixes: Vec<String>,
@@ -26,6 +29,15 @@ pub(super) struct Sample {
     pub(super) before: usize,
     #[serde(default)]
     pub(super) keep_prefix: bool,
+}
+
+/// A format whose tokens other tests make.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WithoutSample {
+    kind: String,
+    mentions: Vec<String>,
+    reason: String,
 }
 
 /// Such tokens with one of their prefixes.
@@ -78,6 +90,33 @@ fn every_format_has_the_parts_that_its_check_needs() {
         };
         assert!(needed.iter().all(|name| names.contains(name)), "{} {names:?}", format.kind);
     }
+}
+
+#[test]
+fn every_token_format_has_a_sample_or_a_reason_for_none() {
+    let mut without = Vec::new();
+    for format in FORMATS.iter().filter(|format| matches!(format.check, ValueCheck::Token)) {
+        let kind = format.kind.to_string();
+        for mention in &format.mentions {
+            let is_sampled = Form::all().into_iter().any(|form| {
+                let (token, _) = token(&form, 5);
+                let found = format.regex().find(token.as_bytes());
+                (&form.kind, form.prefix) == (&kind, mention)
+                    && found.is_some_and(|found| found.len() == token.len())
+            });
+            if !is_sampled {
+                without.push((kind.clone(), mention.clone()));
+            }
+        }
+    }
+    let mut listed = Vec::new();
+    for WithoutSample { kind, mentions, reason } in &FORMS.without_sample {
+        assert!(!reason.is_empty(), "{kind}");
+        listed.extend(mentions.iter().map(|mention| (kind.clone(), mention.clone())));
+    }
+    without.sort();
+    listed.sort();
+    assert_eq!(without, listed);
 }
 
 fn token(form: &Form, seed: u64) -> (String, String) {

@@ -29,7 +29,7 @@ fn the_body_of_a_key_goes_and_its_lines_stay() {
             let mut lines = vec!["before".to_owned(), begin(kind)];
             lines.extend(body.clone());
             lines.extend([end(kind), "after".to_owned()]);
-            let redacted = redact(&lines.join(line_end), None).text.into_owned();
+            let redacted = redact(&lines.join(line_end), None).text;
             let mut expected = vec!["before".to_owned(), begin(kind), MARKER.to_owned()];
             expected.extend(vec![String::new(); body.len() - 1]);
             expected.extend([end(kind), "after".to_owned()]);
@@ -74,7 +74,7 @@ fn a_key_on_one_line_is_found() {
         body(64).join("\\n"),
         end("")
     );
-    let redacted = redact(&text, Some("account.json")).text.into_owned();
+    let redacted = redact(&text, Some("account.json")).text;
     assert!(redacted.contains(&format!("{}\\n{MARKER}\\n", begin(""))), "{redacted}");
     assert!(body(64).iter().take(4).all(|line| !redacted.contains(line.as_str())));
     let text = format!("K=\"{}{}{}\"", begin(""), body(64).concat(), end(""));
@@ -101,7 +101,7 @@ fn half_a_key_is_enough() {
         format!("{}\n{MARKER}\n\n[… 3 lines left out …]\n", begin("RSA "))
     );
     let text = format!("left out\n{}\n{}\nnext\n", lines[2..].join("\n"), end("RSA "));
-    let shown = redact(&text, None).text.into_owned();
+    let shown = redact(&text, None).text;
     assert_eq!(
         shown,
         format!("left out\n{MARKER}{}{}\nnext\n", "\n".repeat(lines.len() - 2), end("RSA "))
@@ -116,13 +116,13 @@ fn headers_and_other_kinds_are_known() {
         begin("RSA "),
         end("RSA ")
     );
-    let shown = redact(&text, None).text.into_owned();
+    let shown = redact(&text, None).text;
     assert!(shown.contains("DEK-Info: AES-128-CBC,00FF\n\n[withheld: private key]\n\n"), "{shown}");
     let dashes = "-".repeat(5);
     let text = format!(
         "{dashes}BEGIN PGP PRIVATE KEY BLOCK{dashes}\nVersion: 1\n\n{body}\n=aB3x\n{dashes}END PGP PRIVATE KEY BLOCK{dashes}\n"
     );
-    let shown = redact(&text, None).text.into_owned();
+    let shown = redact(&text, None).text;
     assert!(
         shown.contains(MARKER) && !shown.contains("MIIE") && !shown.contains("aB3x"),
         "{shown}"
@@ -130,7 +130,7 @@ fn headers_and_other_kinds_are_known() {
     let text = format!(
         "PuTTY-User-Key-File-3: ssh-ed25519\nPrivate-Lines: 4\n{body}\nPrivate-MAC: 00aa\n"
     );
-    let shown = redact(&text, Some("id.ppk")).text.into_owned();
+    let shown = redact(&text, Some("id.ppk")).text;
     assert!(
         shown.contains(&format!("Private-Lines: 4\n{MARKER}\n\n"))
             && shown.ends_with("Private-MAC: 00aa\n"),
@@ -185,7 +185,7 @@ fn a_key_that_was_made_just_now_is_found() {
         return;
     }
     let text = std::fs::read_to_string(&path).unwrap();
-    let shown = redact(&text, Some("id")).text.into_owned();
+    let shown = redact(&text, Some("id")).text;
     let lines: Vec<&str> = text.lines().collect();
     for line in &lines[1..lines.len() - 1] {
         assert!(!shown.contains(line), "{shown}");
@@ -294,7 +294,7 @@ fn what_stands_between_two_keys_is_shown() {
     let key = format!("{}\n{}\n{}\n", begin(""), body(64).join("\n"), end(""));
     let certificate = format!("{dashes}BEGIN CERTIFICATE{dashes}\n{}\n", drawn(BASE64, 64, 3))
         + &format!("{dashes}END CERTIFICATE{dashes}\n");
-    let shown = redact(&format!("{key}{certificate}{key}"), None).text.into_owned();
+    let shown = redact(&format!("{key}{certificate}{key}"), None).text;
     assert!(shown.contains(&certificate), "{shown}");
     // Nor is what follows a marker that is only mentioned, or precedes one.
     stays(&format!("A file that has {} first.\n{certificate}", begin("")));

@@ -15,7 +15,7 @@ fn part_shown_with(snapshot: &SecretSnapshot, before: &str, text: &str, after: &
     let context = Context { snapshot: Some(snapshot), ..Context::default() };
     let whole = [before, text, after].concat();
     let part = before.len()..before.len() + text.len();
-    redact_part(&whole, part, &context).text.into_owned()
+    redact_part(&whole, part, &context).text
 }
 
 #[test]

@@ -15,7 +15,7 @@ fn each_place_and_sort_is_told_once_with_its_lines() {
     let shown = redactor.contents("a b/x.py", &text).into_owned();
     assert_eq!(shown, "t = [withheld: GitHub token]\n".repeat(7));
     assert_eq!(redactor.contents("a b/x.py", &text), shown, "asked for twice, told once");
-    redactor.output("'env'", &format!("\nT={}\n", token(9)));
+    redactor.output("'env'", None, &format!("\nT={}\n", token(9)));
     let name = format!("{}.txt", token(10));
     assert_eq!(redactor.name(&name), "[withheld: GitHub token].txt");
     assert_eq!(redactor.name("plain.txt"), "plain.txt");

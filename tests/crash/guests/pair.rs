@@ -76,6 +76,8 @@ pub(super) struct Pair {
     pub(super) way: Way,
     /// How often the guest was killed: so many commands may be lost, and no more.
     pub(super) guest_kills: usize,
+    /// Whether a process of the guest's was killed, such as one that tries out the sandbox: commands may fail.
+    pub(super) struck_another: bool,
     /// How often the host was started to go on.
     pub(super) starts: usize,
 }
@@ -83,7 +85,8 @@ pub(super) struct Pair {
 impl Pair {
     pub(super) fn new(way: Way) -> Self {
         let (scene, guest) = (Scene::new(), Base::new());
-        let pair = Self { scene, guest, way, guest_kills: 0, starts: 0 };
+        let (guest_kills, struck_another, starts) = (0, false, 0);
+        let pair = Self { scene, guest, way, guest_kills, struck_another, starts };
         let (host, guest) = (pair.scene.base.path().display(), pair.guest.path().display());
         fs::create_dir_all(pair.guest.at(pair.tree())).unwrap();
         // Each guest asks every tool that it finds for its version, which takes longer than all else.

@@ -36,7 +36,7 @@ fn results(pair: &Pair) -> BTreeMap<usize, Vec<String>> {
 
 /// Which command a result is about.
 fn command_of(line: &str) -> Option<usize> {
-    (1..=COMMANDS).find(|n| line.contains(&format!("Ran 'echo {n} >> trace;")))
+    (1..=COMMANDS).find(|n| line.contains(&format!("'echo {n} >> trace;")))
 }
 
 /// Judges a session at its end; gives how many commands were told as interrupted.
@@ -79,6 +79,14 @@ fn compare_results(pair: &Pair, Reference(expected): &Reference, wrong: &mut Vec
                 && command_of(told) == Some(n)
             {
                 lost += 1;
+            } else if let Some(n) = number
+                && pair.struck_another
+                && told.starts_with("[FAILED] ")
+                && command_of(told) == Some(n)
+            {
+                if told.contains("Could not run") && trace.contains(&n) {
+                    wrong.push(format!("command {n} is told as not run, and ran"));
+                }
             } else if told != expected {
                 wrong.push(format!("turn {turn}: {told:?} is told, and not {expected:?}"));
             } else if let Some(n) = number
