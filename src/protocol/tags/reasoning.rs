@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use memchr::{memchr, memchr3, memchr3_iter, memmem, memrchr};
+use memchr::{memchr, memchr3, memchr3_iter, memrchr};
 use regex::Regex;
 
 use super::lexer::{self, Decoration, is_zero_width};
