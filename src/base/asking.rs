@@ -71,21 +71,21 @@ impl Base {
         if session.question() != Some(question) {
             return Err(Error::nothing_pending(&question.id));
         }
-        let verdict = ApprovalDecision { question: question.clone(), approved, reason };
-        self.follow(session, verdict, None, observer)
+        let decision = ApprovalDecision { question: question.clone(), approved, reason };
+        self.follow(session, decision, None, observer)
     }
 
     fn follow(
         &mut self,
         session: Session,
-        verdict: ApprovalDecision,
+        decision: ApprovalDecision,
         claimed: Option<(Origin, Claimed)>,
         observer: &mut dyn Observer,
     ) -> Result<Turn> {
         if session.run.is_none() {
-            return self.go_on(session, verdict, claimed, observer);
+            return self.go_on(session, decision, claimed, observer);
         }
-        let begin = Begin::of(session, Vec::new(), Some(verdict), claimed);
+        let begin = Begin::of(session, Vec::new(), Some(decision), claimed);
         self.within_turn = true;
         self.note(&Record::Begin(Box::new(begin.clone())))?;
         self.keep_decision(&begin, false)
@@ -95,7 +95,7 @@ impl Base {
     pub(super) fn keep_decision(&mut self, begin: &Begin, recovered: bool) -> Result<Turn> {
         let mut session = begin.session.clone();
         if let Some(pending) = &mut session.pending {
-            pending.decision.clone_from(&begin.verdict);
+            pending.decision.clone_from(&begin.decision);
         }
         session.updated_at = self.now();
         self.commit(begin, Commit { session, outbox: None, recovered })
@@ -127,9 +127,9 @@ impl Base {
                     .and_then(|found| {
                         self.suits(&found.0).map(|()| found).map_err(|e| e.to_string())
                     }) {
-                    Ok((session, verdict)) => {
+                    Ok((session, decision)) => {
                         let claimed = Some((Origin::Approvals, claimed));
-                        Ok(self.follow(session, verdict, claimed, observer)?)
+                        Ok(self.follow(session, decision, claimed, observer)?)
                     }
                     Err(why) => {
                         self.approvals.reject(&claimed, &why)?;
@@ -170,7 +170,7 @@ impl Base {
         }
         let run = self.store.load_stem(stem)?;
         match run.pending.as_ref().and_then(|pending| pending.decision.clone()) {
-            Some(verdict) => self.go_on(run, verdict, None, observer),
+            Some(decision) => self.go_on(run, decision, None, observer),
             None => Ok(Turn { session: run, outbox: None }),
         }
     }
@@ -277,7 +277,8 @@ const ID_LIMIT: usize = 1_000;
 pub(super) fn name(begin: &Begin, step: usize) -> String {
     let Begin { session, .. } = begin;
     // Asked again, since it changed: then it is the same operation.
-    let again = begin.verdict.as_ref().map(|verdict| &verdict.question).filter(|q| q.step == step);
+    let again =
+        begin.decision.as_ref().map(|decision| &decision.question).filter(|q| q.step == step);
     if let Some(question) = again {
         return question.id.clone();
     }

@@ -45,7 +45,7 @@ impl Begin {
     pub(super) fn of(
         session: Session,
         steps: Vec<Step>,
-        verdict: Option<ApprovalDecision>,
+        decision: Option<ApprovalDecision>,
         claimed: Option<(Origin, Claimed)>,
     ) -> Self {
         let (folder, name, claim, file, text) = match claimed {
@@ -60,7 +60,7 @@ impl Begin {
             }
         };
         let (policy, guest, undoing) = (None, None, None);
-        Self { session, name, claim, file, text, steps, policy, folder, guest, verdict, undoing }
+        Self { session, name, claim, file, text, steps, policy, folder, guest, decision, undoing }
     }
 }
 
@@ -95,7 +95,7 @@ impl Base {
     pub fn go_on(
         &mut self,
         mut session: Session,
-        verdict: ApprovalDecision,
+        decision: ApprovalDecision,
         claimed: Option<(Origin, Claimed)>,
         observer: &mut dyn Observer,
     ) -> Result<Turn> {
@@ -107,7 +107,7 @@ impl Base {
         if let Some(run) = &mut session.run {
             run.told = told;
         }
-        self.begin_turn(Begin::of(session, Vec::new(), Some(verdict), claimed), observer)
+        self.begin_turn(Begin::of(session, Vec::new(), Some(decision), claimed), observer)
     }
 
     fn begin_turn(&mut self, mut begin: Begin, observer: &mut dyn Observer) -> Result<Turn> {
@@ -175,7 +175,7 @@ impl Base {
         let input = TurnInput {
             steps: begin.steps(),
             known: &known,
-            verdict: begin.verdict.as_ref(),
+            decision: begin.decision.as_ref(),
             session: &begin.session,
             judge: &judge,
             name_question: Some(&|step| asking::name(begin, step)),

@@ -176,7 +176,7 @@ impl<'a> Surroundings<'a> {
         let input = TurnInput {
             steps: &reply.steps,
             known: &BTreeMap::new(),
-            verdict: None,
+            decision: None,
             session: &session.clone().unwrap_or_default(),
             judge: &|operation, place| turn::judge(&policy, guarded, operation, place),
             name_question: None,

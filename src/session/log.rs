@@ -18,7 +18,7 @@ use crate::text::count;
 
 /// One turn.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(rename_all = "camelCase")]
 pub struct LogEntry {
     /// The outbox that was answered.
     pub sequence: u32,
@@ -29,12 +29,15 @@ pub struct LogEntry {
     /// How many commands of the protocol the reply contained.
     pub commands: usize,
     /// How many of them were neither messages nor `[DONE]`.
+    #[serde(default)]
     pub operations: usize,
     /// How many of these ran a shell command.
+    #[serde(default)]
     pub ran: usize,
     /// How many of the commands did not succeed.
     pub failed: usize,
     /// How many of those were running when deaddrop was killed.
+    #[serde(default)]
     pub interrupted: usize,
     /// Whether the turn completed the session.
     pub is_complete: bool,
@@ -43,10 +46,12 @@ pub struct LogEntry {
     /// How many files and links it changed; None where that is unknown.
     pub changed: Option<usize>,
     /// The checkpoint records of these changes.
+    #[serde(default)]
     pub records: Vec<BlobId>,
     /// Changes of ignored files, as far as they are known.
     pub ignored: Option<Ignored>,
     /// The turns that an undo took back, by their sequence numbers.
+    #[serde(default)]
     pub undid: Vec<u32>,
     /// The undo that a redo took back, by its sequence number.
     pub redid: Option<u32>,

@@ -76,7 +76,8 @@ pub struct Begin {
     /// The guest that executes the turn; None for this machine.
     pub guest: Option<String>,
     /// The decision after which the turn continues; then the file and its text, if any, are its own.
-    pub verdict: Option<ApprovalDecision>,
+    #[serde(rename = "verdict")]
+    pub decision: Option<ApprovalDecision>,
     /// Present if the turn is an undo or a redo.
     pub undoing: Option<Undoing>,
 }
@@ -116,7 +117,7 @@ pub enum Origin {
 impl Begin {
     /// All steps of the turn.
     pub fn steps(&self) -> &[Step] {
-        let pending = self.session.pending.as_ref().filter(|_| self.verdict.is_some());
+        let pending = self.session.pending.as_ref().filter(|_| self.decision.is_some());
         pending.map_or(&self.steps, |pending| &pending.steps)
     }
 
@@ -129,7 +130,7 @@ impl Begin {
 
     /// Whether it only records the decision about a run, which is resumed later.
     pub fn is_decision_alone(&self) -> bool {
-        self.session.run.is_some() && self.verdict.is_some() && self.session.question().is_some()
+        self.session.run.is_some() && self.decision.is_some() && self.session.question().is_some()
     }
 
     /// The file name of the reply.

@@ -119,10 +119,14 @@ fn a_stored_log_is_read() {
     assert_eq!(failed, [2, 1, 0, 2, 1, 2, 1, 1]);
     assert_eq!(log::undone(&entries).into_iter().collect::<Vec<_>>(), [2]);
     assert!(entries[6].recovered && entries[6].interrupted == 1);
-    // A turn that is missing gets its line back, in its place.
+    // A turn that is missing gets its line back, in its place. A line that lacks fields is no turn.
     let missing = entries[2].clone();
     let rest: Vec<&str> = LOG.lines().filter(|line| !line.contains("\"sequence\":3,")).collect();
-    fs::write(folder.path().join(format!("{ID}.log")), rest.join("\n") + "\n{\"torn").unwrap();
+    fs::write(
+        folder.path().join(format!("{ID}.log")),
+        rest.join("\n") + "\n{\"sequence\":9}\n{\"torn",
+    )
+    .unwrap();
     assert_eq!(log::restore(folder.path(), ID, vec![missing]).unwrap(), 1);
     assert_eq!(log::read(folder.path(), ID).unwrap(), entries);
     let written = fs::read_to_string(folder.path().join(format!("{ID}.log"))).unwrap();

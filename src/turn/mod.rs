@@ -60,7 +60,7 @@ pub struct TurnInput<'a> {
     /// The outcomes of steps that are not executed again, by step, counted from 0.
     pub known: &'a BTreeMap<usize, Outcome>,
     /// The person's decision about one of the steps.
-    pub verdict: Option<&'a ApprovalDecision>,
+    pub decision: Option<&'a ApprovalDecision>,
     /// The session before the turn.
     pub session: &'a Session,
     /// The policy's decision about an operation.

@@ -31,9 +31,9 @@ pub(super) fn seek(
     operation: &Operation,
     place: &dyn Place,
 ) -> Result<Permission> {
-    let verdict = input.verdict.filter(|verdict| verdict.question.step == n);
-    if let Some(verdict) = verdict.filter(|verdict| !verdict.approved) {
-        return Ok(Permission::Denied(denied_by_person(verdict, operation)));
+    let decision = input.decision.filter(|decision| decision.question.step == n);
+    if let Some(decision) = decision.filter(|decision| !decision.approved) {
+        return Ok(Permission::Denied(denied_by_person(decision, operation)));
     }
     let ask = match (input.judge)(operation, place)? {
         Decision::Allow => return Ok(Permission::Granted(Opens::default(), None)),
@@ -48,7 +48,7 @@ pub(super) fn seek(
         return Ok(Permission::Granted(ask.opens, Some(warning)));
     };
     let digest = binding(operation, place)?;
-    let reason = match verdict.map(|verdict| &verdict.question) {
+    let reason = match decision.map(|decision| &decision.question) {
         Some(approved) if approved.digest == digest && approved.ask.opens == ask.opens => {
             return Ok(Permission::Granted(ask.opens, None));
         }
@@ -85,13 +85,13 @@ fn binding(operation: &Operation, place: &dyn Place) -> Result<Digest> {
     Ok(Digest::of(bound.as_bytes()))
 }
 
-fn denied_by_person(verdict: &ApprovalDecision, operation: &Operation) -> Failure {
+fn denied_by_person(decision: &ApprovalDecision, operation: &Operation) -> Failure {
     let what = match (operation, operation.path()) {
         (Operation::Run(run), _) => named(&run.command),
         (_, Some(path)) => format!("'{path}'"),
         _ => "it".to_owned(),
     };
-    let why = verdict.reason.as_ref().map_or(String::new(), |reason| format!(": {reason}"));
+    let why = decision.reason.as_ref().map_or(String::new(), |reason| format!(": {reason}"));
     Failure::new(FailureKind::Denied, format!("The user denied {what}{why}"))
 }
 
@@ -135,6 +135,8 @@ pub fn judge(
         let real_to = moved.and_then(|moved| moved.to.as_ref());
         paths.extend(iter::once(to).chain(real_to).map(|to| (Access::Write, to)));
     }
+    // Most paths are what they lead to.
+    paths.dedup();
     let mut decision = Decision::Allow;
     for (access, path) in paths {
         decision = decision.stricter(match operation {

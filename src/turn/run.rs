@@ -205,9 +205,9 @@ impl Turn<'_, '_> {
         // Only events have times, and the name under which the person was asked.
         if let Some(asked) = &mut outcome.asked {
             outcome.at = UtcTime::parse(&(self.input.now)().to_string());
-            let verdict = self.input.verdict.filter(|verdict| verdict.question.step == n);
-            if let (None, Some(verdict)) = (&asked.id, verdict) {
-                asked.id = Some(verdict.question.id.clone());
+            let decision = self.input.decision.filter(|decision| decision.question.step == n);
+            if let (None, Some(decision)) = (&asked.id, decision) {
+                asked.id = Some(decision.question.id.clone());
             }
         }
         if !matches!(outcome.detail, Detail::ReadLater { .. }) {

@@ -126,7 +126,7 @@ fn files_are_read_once_for_an_end_that_does_not_count() {
     let input = TurnInput {
         steps: &tags::parse(reply).steps,
         known: &BTreeMap::new(),
-        verdict: None,
+        decision: None,
         session: &Session::default(),
         judge: &|_, _| Ok(Decision::Allow),
         name_question: None,
