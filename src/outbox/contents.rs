@@ -321,7 +321,7 @@ pub(super) fn render_offered(shown: &[&Block<'_>], listed: usize) -> String {
         Dialect::Operations => "readFile",
     };
     let what = if n < listed {
-        format!("{n} of {listed} non-empty files, in full; {read} shows the others.")
+        format!("{n} of {listed} non-empty files, in full; {read} may show the others.")
     } else {
         format!("Every non-empty text file, in full ({}).", count(n, "file"))
     };

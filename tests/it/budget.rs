@@ -249,7 +249,7 @@ fn what_is_offered_has_half_of_the_room_and_what_the_person_named_all() {
         assert!(rendered.shown.iter().all(|file| file.whole));
         let n = rendered.shown.len();
         let told = format!(
-            "\n## Workspace File Contents\n{n} of 20 non-empty files, in full; READ_FILE shows the others.\n--- f00.py"
+            "\n## Workspace File Contents\n{n} of 20 non-empty files, in full; READ_FILE may show the others.\n--- f00.py"
         );
         assert!(rendered.text.contains(&told), "{}", rendered.text);
         n
