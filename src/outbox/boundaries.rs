@@ -7,10 +7,24 @@
 use crate::session::Session;
 use crate::text::is_hazard;
 
-/// How the outbox's own lines begin, in lower case, separated by `|`.
-const MARKERS: &str = "--- |=== |[ok]|[failed]|[reply |[... more results are left out|... line\
-    |first line of your reply|the user says:|your reply could not be read|## environment\
-    |## workspace file|## previous command results|## requested file contents|## events";
+/// How the outbox's own lines begin, in lower case.
+const MARKERS: [&str; 15] = [
+    "--- ",
+    "=== ",
+    "[ok]",
+    "[failed]",
+    "[reply ",
+    "[... more results are left out",
+    "... line",
+    "first line of your reply",
+    "the user says:",
+    "your reply could not be read",
+    "## environment",
+    "## workspace file",
+    "## previous command results",
+    "## requested file contents",
+    "## events",
+];
 
 /// Whether a reader could take this line for one of the outbox's own. Case, the kind of blanks and invisible
 /// characters do not matter.
@@ -19,7 +33,7 @@ pub(super) fn could_be_marker(line: &str) -> bool {
     let seen = line.chars().filter(|c| is_blank(*c) || !is_unseen(*c));
     let seen = seen.map(|c| if is_blank(c) { ' ' } else { c.to_ascii_lowercase() });
     let seen = seen.skip_while(|c| *c == ' ');
-    MARKERS.split('|').any(|marker| seen.clone().take(marker.len()).eq(marker.chars()))
+    MARKERS.iter().any(|marker| seen.clone().take(marker.len()).eq(marker.chars()))
 }
 
 /// Whether any line, wherever it is cut, could be taken for one that begins or ends a part of an outbox.
