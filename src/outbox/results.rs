@@ -112,25 +112,28 @@ pub(super) fn describe_changes(session: &Session, redaction: &mut Redaction<'_>)
 fn describe_undo(changed: &Changed, back: &Back, redaction: &mut Redaction<'_>) -> String {
     let turns: Vec<String> = back.turns.iter().map(u32::to_string).collect();
     let (plural, turns) = (if turns.len() == 1 { "" } else { "s" }, turns.join(", "));
-    let (what, limit) = match back.redid {
-        Some(_) => ("redone", "No command was run again."),
+    let (what, files, others, limit) = match back.redid {
+        Some(_) => ("redone", "Files changed again", "Redone", "No command was run again."),
         None => (
             "undone",
+            "Files restored",
+            "Restored",
             "Only workspace files were restored: other effects of commands remain, such as commits, ignored files and everything outside the workspace.",
         ),
     };
     let mut text =
         format!("The user has {what} what you changed in reply to message{plural} {turns}.\n");
-    let files = changed.named.iter().map(|change| redaction.change(change));
-    text += &list("Files changed by that", files, changed.files);
+    let named = changed.named.iter().map(|change| redaction.change(change));
+    text += &list(files, named, changed.files);
     let left = back.left.iter().map(|(path, _)| redaction.name(path));
     text += &list("Left as they are", left, back.left.len());
     if let Some(ignored) = back.ignored.as_ref().filter(|ignored| ignored.matters()) {
         let named = ignored.named.iter().map(|name| redaction.name(name));
         text += &list("Ignored files that were not restored", named, ignored.places);
     }
-    let others = back.others.named.iter().map(|path| redaction.name(path));
-    text += &list("Restored, but with later changes by somebody else", others, back.others.count);
+    let named = back.others.named.iter().map(|path| redaction.name(path));
+    let introduction = format!("{others}, but with later changes by somebody else");
+    text += &list(&introduction, named, back.others.count);
     text + limit
         + " Rely on these files as they are now, and read them again before you edit them by line numbers.\n"
 }
