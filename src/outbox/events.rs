@@ -57,8 +57,11 @@ fn message(session: &Session, outcomes: &[Outcome], limits: &Limits) -> EventsMe
     let now = utc(session.updated_at);
     let mut events = Vec::new();
     let is_conversation = session.run.is_none();
-    // PROMPT contains all of it.
-    let said = |words: &str, at| user_message(&clipped(words, limits.each), at);
+    let said = |words: &str, at| {
+        let shown = clipped(words, limits.each);
+        let whole = if shown == words { "" } else { " (PROMPT contains all of it)" };
+        user_message(&(shown + whole), at)
+    };
     if is_conversation && session.answered() == 0 {
         events.push(said(&session.task, utc(session.created_at)));
     }

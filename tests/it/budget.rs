@@ -238,6 +238,14 @@ fn events_are_shortened_in_the_outbox_and_say_so() {
 }
 
 #[test]
+fn events_say_that_prompt_contains_all_of_the_words_that_they_shorten() {
+    let session = session(&"Do it well. ".repeat(1_500), Dialect::Operations);
+    let RenderedOutbox { text, tokens, .. } = rendered(&session, &Files::default(), 12_000);
+    assert!(tokens <= 12_000, "{tokens}");
+    assert!(text.contains(" more characters left out) (PROMPT contains all of it)\""), "{text}");
+}
+
+#[test]
 fn what_is_offered_has_half_of_the_room_and_what_the_person_named_all() {
     let text = "    value = compute(value, other)\n".repeat(300);
     let names = |included: usize| {
