@@ -46,6 +46,17 @@ fn range(lines: &Lines) -> String {
     }
 }
 
+/// The lines that are shown, and how much of a line that is shown in part.
+pub(super) fn extent(lines: &Lines, shown: &str) -> String {
+    let range = range(lines);
+    if !lines.within_line {
+        return range;
+    }
+    let first = count(last_line_length(shown, lines), "character");
+    let length = lines.length.map_or("more bytes than were read".to_owned(), byte_count);
+    format!("{range}, its first {first} of {length}")
+}
+
 /// The text with line numbers, if they were requested.
 fn numbered<'t>(text: Cow<'t, str>, lines: &Lines) -> Cow<'t, str> {
     if !lines.numbered {
@@ -64,12 +75,20 @@ pub(super) fn whole_lines(contents: &Contents) -> &[u8] {
     memchr::memrchr(b'\n', bytes).map_or(b"", |n| &bytes[..=n])
 }
 
-/// The lines from line `first` on that are in the first `end` bytes of `text`, of a file with `total` lines.
-pub(super) fn lines_shown(first: usize, text: &str, end: usize, total: usize) -> Lines {
+/// The lines from line `first` on that are in the first `end` bytes of `text`, of a file with `total` lines. Only the
+/// first of them can be cut; `bytes` begin with that line as it is in the file.
+pub(super) fn lines_shown(
+    first: usize,
+    text: &str,
+    end: usize,
+    total: usize,
+    bytes: &[u8],
+) -> Lines {
     let (shown, cut) = (&text[..end], end < text.len());
     let last = (first + count_lines(shown.as_bytes())).saturating_sub(1);
     let within_line = cut && !(shown.is_empty() || shown.ends_with('\n'));
-    Lines { first, last, total, cut, within_line, ..Lines::default() }
+    let length = Some(memchr::memchr(b'\n', bytes).unwrap_or(bytes.len()) as u64);
+    Lines { first, last, total, cut, within_line, length, ..Lines::default() }
 }
 
 /// Which lines were read.
@@ -164,7 +183,9 @@ impl<'a> Block<'a> {
         let lines = if shown.len() == self.text.len() {
             self.read
         } else {
-            let lines = lines_shown(first, &self.text, shown.len(), total);
+            let bytes = &self.contents.bytes;
+            let lines = lines_shown(first, &self.text, shown.len(), total, bytes);
+            let length = if self.read.within_line { length } else { lines.length };
             Lines { uncounted, length, numbered, ..lines }
         };
         (!shown.is_empty() || self.text.is_empty()).then_some((shown, lines))
@@ -200,15 +221,10 @@ impl<'a> Block<'a> {
         };
         let mut extent = match part {
             None if !lines.cut => format!(", {}", count(lines.last, "line")),
-            _ => format!("; {}", range(&lines)),
+            _ => format!("; {}", extent(&lines, text)),
         };
         if lines.numbered && lines.first > 0 {
-            extent.push_str(", each behind its number and `| `");
-        }
-        if lines.within_line {
-            let length = lines.length.map_or("longer than was looked at".to_owned(), byte_count);
-            let shown = count(last_line_length(text, &lines), "character");
-            extent.push_str(&format!(", only the first {shown} of line {} ({length})", lines.last));
+            extent.push_str("; each line is behind its number and `| `");
         }
         let is_whole = text.len() == self.text.len() && !lines.within_line;
         let newline = match whole_lines(self.contents).last() {

@@ -4,7 +4,7 @@
 
 use super::Shown;
 use super::budget::{clipped, contents_within, keep};
-use super::contents::{left_out, lines_shown};
+use super::contents::{extent, left_out, lines_shown};
 use super::results::Limits;
 use crate::clock::Timestamp;
 use crate::protocol::operations::{
@@ -111,7 +111,8 @@ fn shortened(session: &Session, outcome: &Outcome, limits: &Limits) -> Outcome {
         return outcome;
     }
     let rest = left_out(session.dialect, path, &lines, &content[..end], Some(lines.total));
-    let message = format!("'{path}' is given in part: {}", rest.unwrap_or_default());
+    let given = extent(&lines, &content[..end]);
+    let message = format!("'{path}' is given in part ({given}): {}", rest.unwrap_or_default());
     content.truncate(end);
     outcome.warnings.push(Warning::new(WarningKind::Room, message));
     outcome
@@ -124,7 +125,7 @@ fn shown_within(content: &str, encoding: Encoding, limit: usize) -> (usize, Line
         Encoding::Base64 if content.len() <= limit => content.len(),
         Encoding::Base64 => 0,
     };
-    (end, lines_shown(1, content, end, count_lines(content.as_bytes())))
+    (end, lines_shown(1, content, end, count_lines(content.as_bytes()), content.as_bytes()))
 }
 
 /// What the model sees of a file in events that contain `limit` characters of it.

@@ -217,11 +217,12 @@ fn events_are_shortened_in_the_outbox_and_say_so() {
     let (_, json) = text.split_once("## Events\n").unwrap();
     let (json, _) = json.split_once("\n\n=== PROMPT").unwrap();
     assert_eq!(parse_events_message(json).unwrap().events.len(), 22);
-    let (_, told) = json.split_once("'big.py' is given in part: lines ").expect(json);
-    let (next, told) = told.split_once('-').unwrap();
-    let next = next.parse::<usize>().unwrap();
-    let (last, words) = (next + 399, "8000 are left out for room: shell with sed -n");
-    assert!(told.starts_with(&format!("{words} '{next},{last}p' 'big.py' shows more")), "{told}");
+    let (_, told) = json.split_once("'big.py' is given in part (lines 1-").expect(json);
+    let (lines, told) = told.split_once(' ').unwrap();
+    let next = lines.parse::<usize>().unwrap() + 1;
+    let (last, words) = (next + 399, "-8000 are left out for room: shell with sed -n");
+    let expected = format!("of 8000): lines {next}{words} '{next},{last}p' 'big.py' shows more");
+    assert!(told.starts_with(&expected), "{told}");
     assert!(!shown[0].whole && shown[0].version.is_some());
     assert_eq!(shown[0].lines, [(1, next - 1)]);
 
