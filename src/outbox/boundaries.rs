@@ -10,12 +10,8 @@ use crate::session::Session;
 use crate::text::is_hazard;
 
 /// How the outbox's own lines begin, in lower case.
-static MARKERS: LazyLock<Vec<&str>> = LazyLock::new(|| {
-    let markers = "--- |=== |[ok]|[failed]|[reply |[... more results are left out|... line\
-        |first line of your reply|the user says:|your reply could not be read|## environment\
-        |## workspace file|## previous command results|## requested file contents|## events";
-    markers.split('|').collect()
-});
+static MARKERS: LazyLock<Vec<&str>> =
+    LazyLock::new(|| include_str!("data/markers.txt").lines().collect());
 
 /// Whether a reader could take this line for one of the outbox's own. Case, the kind of blanks and invisible
 /// characters do not matter.
