@@ -6,13 +6,14 @@
 //! machine unasked is never among them unless the person named it, nor what is in a folder whose name begins with a
 //! dot.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use crate::protocol::{Detail, Failure, Outcome, RelPath};
 use crate::secrets::is_secret_file;
 use crate::session::{Offer, Session};
+use crate::workspace::Contents;
 use crate::workspace::picture::Picture;
 
 /// As many files are tried at most: each is read, perhaps from another machine.
@@ -23,6 +24,8 @@ const NEWEST: usize = 100;
 /// How many words of the task are examined, and how many files they may name without a folder.
 const WORDS: usize = 2_000;
 const BY_NAME: usize = 20;
+/// Marks that may be part of a file's name, and may surround it in a text.
+const RARE: [char; 6] = ['+', '@', '$', '#', '~', '%'];
 
 /// Names of files that say what a project is.
 const TELLING: &str = "readme cargo.toml package.json pyproject.toml requirements.txt setup.cfg go.mod \
@@ -40,6 +43,17 @@ pub struct Candidate<'a> {
     pub size: u64,
     /// Whether the person named it.
     pub included: bool,
+}
+
+/// Files that the first outbox may show, read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Offered {
+    /// Texts, the most wanted first.
+    pub files: Vec<Contents>,
+    /// How many of them, the first, the person named: these may take all the room there is.
+    pub included: usize,
+    /// How many files of the workspace are not empty, and not known to be something else than text.
+    pub listed: usize,
 }
 
 /// Whether a pattern of the person's can be read.
@@ -134,12 +148,9 @@ pub fn newest(session: &Session) -> Vec<&str> {
     paths.take(NEWEST).collect()
 }
 
-/// The paths near to the work: those of the newest results, and those that the person named.
-pub fn near<'a>(session: &'a Session, picture: &Picture<'a>) -> Vec<&'a str> {
-    let texts = std::iter::once(&session.task).chain(&session.said).map(String::as_str);
-    let mut near = newest(session);
-    near.extend(named(texts, picture));
-    near
+/// The paths that the person named in a session.
+pub fn named_by_person<'a>(session: &'a Session, picture: &Picture<'a>) -> Vec<&'a str> {
+    named(std::iter::once(&session.task).chain(&session.said).map(String::as_str), picture)
 }
 
 /// The paths that words of these texts name, in full or by a file name.
@@ -157,6 +168,33 @@ fn named<'w>(texts: impl Iterator<Item = &'w str>, picture: &Picture<'w>) -> Vec
         found.extend(picture.files().map(|file| file.path).filter(of_name).take(BY_NAME));
     }
     found
+}
+
+/// What leads to the work, or belongs to it.
+#[derive(Debug, Clone, Copy)]
+pub struct Way {
+    /// The number of the first path near to the work that it is or leads to, from 1; 0 for the root.
+    pub rank: usize,
+    /// How many levels it is above the nearest one.
+    pub distance: usize,
+}
+
+/// What leads to these paths: themselves, and the existing folders above them.
+pub fn ways(picture: &Picture<'_>, near: &[&str]) -> HashMap<String, Way> {
+    let distance = if near.is_empty() { 0 } else { usize::MAX };
+    let mut ways = HashMap::from([(String::new(), Way { rank: 0, distance })]);
+    for (path, rank) in near.iter().zip(1..) {
+        let whole = format!("{path}/");
+        let folders = memchr::memchr_iter(b'/', whole.as_bytes()).map(|slash| &whole[..=slash]);
+        let folders = folders.take_while(|folder| !picture.below(folder).is_empty());
+        let folders: Vec<&str> = std::iter::once("").chain(folders).collect();
+        for (distance, folder) in folders.into_iter().rev().enumerate() {
+            let way = ways.entry(folder.to_owned()).or_insert(Way { rank, distance });
+            way.distance = way.distance.min(distance);
+        }
+        ways.entry((*path).to_owned()).or_insert(Way { rank, distance: 0 });
+    }
+    ways
 }
 
 /// The files of which the newest results show lines. To remove secrets from these, the whole files are needed.
@@ -193,9 +231,14 @@ pub fn shows_contents(session: &Session) -> bool {
 
 /// The words of a text that may name files, without what is around them.
 fn words(text: &str) -> impl Iterator<Item = &str> {
-    let around = |c: char| !c.is_alphanumeric() && !matches!(c, '_' | '.' | '/' | '-');
+    let is_around = |c: char| !(c.is_alphanumeric() || "_./-".contains(c) || RARE.contains(&c));
+    let words = text.split(is_around).flat_map(|word| {
+        // A word such as `@src/a.rs` may mean `src/a.rs`, too.
+        let parts = word.split(RARE).filter(move |part| part.len() < word.len());
+        std::iter::once(word).chain(parts)
+    });
     // A dot may begin a name, and one at the end ends a sentence.
-    let words = text.split(around).map(|word| word.trim_end_matches(['.', '/', '-']));
+    let words = words.map(|word| word.trim_end_matches(['.', '/', '-']));
     words.map(|word| word.strip_prefix("./").unwrap_or(word)).filter(|word| !word.is_empty())
 }
 
@@ -305,5 +348,20 @@ mod tests {
             ["src/x.rs", "src/deep", "a/b/parser.rs"]
         );
         assert_eq!(of("a b x.r parser y.rss"), [""; 0]);
+        assert_eq!(of("look at @src/x.rs #1"), ["src/x.rs"]);
+
+        let paths =
+            ["%5Bid%5D.ts", "@types/x.d.ts", "a~1/b.c", "c++/a.cc", "r/$id.tsx", "r/+page.svelte"];
+        let walk = Walk::of(paths.map(|path| (path, 1)));
+        let picture = Picture::of(&walk, &[]);
+        for path in paths {
+            let text = format!("Fix ({path}), please.");
+            assert!(named(std::iter::once(&*text), &picture).contains(&path), "{path}");
+            let task = format!("Fix {path}.");
+            let files = paths.map(|path| (path, 1));
+            assert_eq!(chosen(&files, &task, &[])[0], path);
+            let name = path.rsplit('/').next().unwrap();
+            assert_eq!(named(std::iter::once(name), &picture), [path]);
+        }
     }
 }

@@ -4,13 +4,14 @@
 //! written into the content beforehand. The word is derived from the session's secret, the sequence number and the
 //! path, so rendering again gives the same word.
 
+use std::sync::LazyLock;
+
 use crate::session::Session;
 use crate::text::is_hazard;
 
-/// How the outbox's own lines begin, in lower case, separated by `|`.
-const MARKERS: &str = "--- |=== |[ok]|[failed]|[reply |[... more results are left out|... line\
-    |first line of your reply|the user says:|your reply could not be read|## environment\
-    |## workspace file|## previous command results|## requested file contents|## events";
+/// How the outbox's own lines begin, in lower case.
+static MARKERS: LazyLock<Vec<&str>> =
+    LazyLock::new(|| include_str!("data/markers.txt").lines().collect());
 
 /// Whether a reader could take this line for one of the outbox's own. Case, the kind of blanks and invisible
 /// characters do not matter.
@@ -19,7 +20,7 @@ pub(super) fn could_be_marker(line: &str) -> bool {
     let seen = line.chars().filter(|c| is_blank(*c) || !is_unseen(*c));
     let seen = seen.map(|c| if is_blank(c) { ' ' } else { c.to_ascii_lowercase() });
     let seen = seen.skip_while(|c| *c == ' ');
-    MARKERS.split('|').any(|marker| seen.clone().take(marker.len()).eq(marker.chars()))
+    MARKERS.iter().any(|marker| seen.clone().take(marker.len()).eq(marker.chars()))
 }
 
 /// Whether any line, wherever it is cut, could be taken for one that begins or ends a part of an outbox.
@@ -61,13 +62,6 @@ pub(super) fn word(content: &str, mut key: String) -> String {
 
 /// Whether a text contains an outbox or a part of one, as a copied chat page does. On a clipboard, it could be mistaken
 /// for a reply, and its examples for commands.
-///
-/// # Examples
-/// ```
-/// use deaddrop::outbox::holds_outbox;
-/// assert!(holds_outbox("=== HEADER ===\nSession: a1b2c3d4\nSequence: 1\n"));
-/// assert!(!holds_outbox("[REPLY session=\"a1b2c3d4\" sequence=\"1\" key=\"0f0f0f0f\"]\n[DONE]\n"));
-/// ```
 pub fn holds_outbox(text: &str) -> bool {
     let mut is_headed = false;
     text.lines().map(str::trim).filter(|line| !line.is_empty()).any(|line| {

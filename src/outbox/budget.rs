@@ -1,6 +1,7 @@
 //! Shortens texts to the room that is left. Room is measured in tokens, limits in characters. Pure.
 
 use crate::text::count;
+use crate::tokens;
 
 /// How many lines the suggested command shows of the rest of a file.
 pub(super) const NEXT_LINES: usize = 400;
@@ -9,18 +10,18 @@ pub(super) const BEGINNING: usize = 4_000;
 const LEAST: usize = 100;
 /// The first limit that is tried. It is doubled as long as the text fits.
 const FIRST_LIMIT: usize = 16;
-/// How often the interval between a limit that fits and one that does not is halved, where trying a limit is slow.
-pub(super) const STEPS: usize = 5;
+/// How often the interval between a limit that fits and one that does not is halved.
+const STEPS: usize = 5;
 
-/// Counts the tokens of a text.
-pub(super) type Measure = fn(&str) -> usize;
+/// Whether a text has at most `room` tokens. They are counted only if an estimate cannot tell.
+pub(super) fn fits(text: &str, room: usize) -> bool {
+    let most = tokens::estimate(text).most;
+    // An estimate may be a twentieth too low. It is hardly ever eight times too high.
+    most + most / 20 <= room || (most / 8 <= room && tokens::count(text) <= room)
+}
 
 /// Finds the greatest limit up to `most` that fits, or one slightly below after few steps; None if not even 0 fits.
-pub(super) fn greatest(
-    most: usize,
-    steps: usize,
-    mut fits: impl FnMut(usize) -> bool,
-) -> Option<usize> {
+pub(super) fn greatest(most: usize, mut fits: impl FnMut(usize) -> bool) -> Option<usize> {
     if fits(most) {
         return Some(most);
     }
@@ -28,7 +29,7 @@ pub(super) fn greatest(
     while high < most && fits(high) {
         (low, high) = (high, most.min(high.saturating_mul(2)));
     }
-    for _ in 0..steps {
+    for _ in 0..STEPS {
         let middle = low.midpoint(high);
         if middle > low && fits(middle) {
             low = middle;
@@ -47,12 +48,10 @@ pub(super) fn keep<T>(results: Vec<(bool, T)>, most: usize) -> (Vec<T>, [usize; 
     let mut left_out = [0, 0];
     let kept = results.into_iter().filter_map(|(success, result)| {
         let kind = usize::from(success);
-        if room[kind] == 0 {
-            left_out[kind] += 1;
-            return None;
-        }
-        room[kind] -= 1;
-        Some(result)
+        let is_kept = room[kind] > 0;
+        room[kind] = room[kind].saturating_sub(1);
+        left_out[kind] += usize::from(!is_kept);
+        is_kept.then_some(result)
     });
     (kept.collect(), left_out)
 }
@@ -118,7 +117,7 @@ mod tests {
         let renders = Cell::new(0);
         let greatest = |room, render: &dyn Fn(usize) -> String| {
             renders.set(0);
-            let found = greatest(LARGEST_TEXT, STEPS, |limit| {
+            let found = greatest(LARGEST_TEXT, |limit| {
                 renders.set(renders.get() + 1);
                 render(limit).split_whitespace().count() <= room
             });

@@ -1,49 +1,39 @@
 //! Blocks with the contents of files: the requested ones, and those that the first outbox shows unasked.
 //!
-//! ```text
-//! --- src/x.py ---
-//! its text, whole lines
-//! --- end src/x.py ---
-//! ... lines 201-512 are left out for room: [READ_FILE path="src/x.py" start_line="201"] shows them
-//! ```
-//!
-//! The last line appears only if something is left out. Of a line that is too long for the room, the beginning is
-//! shown, with a command that shows more of it: requesting it again would not help.
+//! A line after a block says what is left out and how to see it. Of a line that is too long for the room, the beginning
+//! is shown, with a command that shows more of it: requesting it again would not help.
 
 use std::borrow::Cow;
 
 use memchr::memmem;
 
 use super::boundaries::boundary;
-use super::budget::{BEGINNING, Measure, NEXT_LINES, contents_within};
+use super::budget::{BEGINNING, NEXT_LINES, contents_within};
 use super::redaction::Redaction;
+use super::results::Limits;
 use super::{Files, Shown};
 use crate::protocol::{Dialect, FileVersion, Lines};
 use crate::session::Session;
 use crate::text::{byte_count, count, is_hazard, shell_word, visible};
+use crate::tokens;
 use crate::workspace::Contents;
 use crate::workspace::edit::count_lines;
 
-/// Files that the first outbox may show, read.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Offered {
-    /// Texts, the most wanted first.
-    pub files: Vec<Contents>,
-    /// How many of them, the first, the person named: these may take all the room there is.
-    pub included: usize,
-    /// How many files of the workspace are not empty, and not known to be something else than text.
-    pub listed: usize,
-}
-
-/// `lines 3-9 of 120`
-fn range(lines: &Lines) -> String {
+/// `lines 3-9 of 120`, and how much of a line that is shown in part.
+pub(super) fn range(lines: &Lines, shown: &str) -> String {
     let Lines { first, last, total, uncounted, .. } = lines;
     let total = if *uncounted { format!("more than {total}") } else { total.to_string() };
-    match (first, last) {
-        (0, _) => "empty".to_owned(),
-        (first, last) if first == last => format!("line {first} of {total}"),
-        (first, last) => format!("lines {first}-{last} of {total}"),
+    let (range, whose) = match (first, last) {
+        (0, _) => ("empty".to_owned(), ""),
+        (first, last) if first == last => (format!("line {first} of {total}"), "its"),
+        (first, last) => (format!("lines {first}-{last} of {total}"), "the last one's"),
+    };
+    if !lines.within_line {
+        return range;
     }
+    let first = count(last_line_length(shown, lines), "character");
+    let length = lines.length.map_or("more bytes than were read".to_owned(), byte_count);
+    format!("{range}, {whose} first {first} of {length}")
 }
 
 /// The text with line numbers, if they were requested.
@@ -64,12 +54,18 @@ pub(super) fn whole_lines(contents: &Contents) -> &[u8] {
     memchr::memrchr(b'\n', bytes).map_or(b"", |n| &bytes[..=n])
 }
 
-/// The lines from line `first` on that are in the first `end` bytes of `text`, of a file with `total` lines.
-pub(super) fn lines_shown(first: usize, text: &str, end: usize, total: usize) -> Lines {
-    let (shown, cut) = (&text[..end], end < text.len());
-    let last = (first + count_lines(shown.as_bytes())).saturating_sub(1);
-    let within_line = cut && !(shown.is_empty() || shown.ends_with('\n'));
-    Lines { first, last, total, cut, within_line, ..Lines::default() }
+/// Those of the lines `read` that are in the first `end` bytes of `text`. Only the first one can be cut; `bytes` begin
+/// with it as it is in the file.
+pub(super) fn lines_within(read: Lines, text: &str, end: usize, bytes: &[u8]) -> Lines {
+    let shown = &text[..end];
+    if shown.len() == text.len() {
+        return read;
+    }
+    let last = (read.first + count_lines(shown.as_bytes())).saturating_sub(1);
+    let within_line = !(shown.is_empty() || shown.ends_with('\n'));
+    let length = memchr::memchr(b'\n', bytes).unwrap_or(bytes.len()) as u64;
+    let length = if read.within_line { read.length } else { Some(length) };
+    Lines { last, cut: true, within_line, length, ..read }
 }
 
 /// Which lines were read.
@@ -83,14 +79,14 @@ fn lines_read(contents: &Contents) -> Lines {
 }
 
 /// What is left out of a file after these lines, which `shown` contains, and how to see it; `end` is the last line that
-/// is left out, if it is known. None if nothing is left out.
+/// is left out, if it is known. Empty if nothing is left out.
 pub(super) fn left_out(
     dialect: Dialect,
     path: &str,
     lines: &Lines,
     shown: &str,
     end: Option<usize>,
-) -> Option<String> {
+) -> String {
     let Lines { last, total, uncounted, cut, within_line, .. } = *lines;
     let (next, word) = (last + 1, shell_word(path));
     let (run, search) = match dialect {
@@ -120,13 +116,15 @@ pub(super) fn left_out(
         };
         left_out.push(format!("{what} left out for room: {how}"));
     }
-    (!left_out.is_empty()).then(|| left_out.join("; "))
+    left_out.join("; ")
 }
 
 /// A file that is shown in full or, within a limit of characters, as far as its whole lines go.
 pub(super) struct Block<'a> {
     session: &'a Session,
     contents: &'a Contents,
+    /// Its path without secrets.
+    path: String,
     /// The lines that were read.
     read: Lines,
     /// Notes on the form of the text.
@@ -154,61 +152,48 @@ impl<'a> Block<'a> {
         let (notes, read) = (notes.collect(), lines_read(contents));
         let text = redaction.text(contents);
         let text = numbered(visible(&text), &read).into_owned();
-        Self { session, contents, read, notes, text }
+        let path = redaction.name(contents.path.as_str());
+        Self { session, contents, path, read, notes, text }
     }
 
     /// What is shown within `limit` characters, and its lines; None if that is nothing.
     fn shown_within(&self, limit: usize) -> Option<(&str, Lines)> {
         let shown = contents_within(&self.text, limit);
-        let Lines { first, total, uncounted, length, numbered, .. } = self.read;
-        let lines = if shown.len() == self.text.len() {
-            self.read
-        } else {
-            let lines = lines_shown(first, &self.text, shown.len(), total);
-            Lines { uncounted, length, numbered, ..lines }
-        };
+        let lines = lines_within(self.read, &self.text, shown.len(), &self.contents.bytes);
         (!shown.is_empty() || self.text.is_empty()).then_some((shown, lines))
     }
 
     /// The block, and the line that says what is left out; empty if nothing is shown.
     fn render(&self, limit: usize) -> String {
         let Some((text, lines)) = self.shown_within(limit) else { return String::new() };
-        let mut mark = self.contents.path.to_string();
+        let mut mark = self.path.clone();
         if self.contents.lines.is_some() {
-            mark.push_str(&format!(" ({})", range(&lines)));
+            mark.push_str(&format!(" ({})", range(&lines, text)));
         }
         if let Some(word) = boundary(self.session, &mark, text) {
             mark.push_str(&format!(" (boundary {word})"));
         }
         let newline = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
-        let path = self.contents.path.as_str();
         let end = (!self.read.cut).then_some(self.read.last);
-        let rest = left_out(self.session.dialect, path, &lines, text, end);
-        let rest = rest.map(|rest| format!("... {rest}\n")).unwrap_or_default();
+        let rest = left_out(self.session.dialect, &self.path, &lines, text, end);
+        let rest = if rest.is_empty() { rest } else { format!("... {rest}\n") };
         format!("--- {mark} ---\n{text}{newline}--- end {mark} ---\n{rest}")
     }
 
     /// Whether the file is shown within `limit` characters, and the text of its result.
     fn result(&self, limit: usize) -> (bool, String) {
-        let Contents { path, size, lines: part, .. } = self.contents;
-        let size = byte_count(*size);
+        let (path, part, size) = (&self.path, self.contents.lines, byte_count(self.contents.size));
         let Some((text, lines)) = self.shown_within(limit) else {
-            let message = format!(
-                "'{path}' is not shown ({size}): this message has no room for its first line. Ask for this file alone, or show a part of it with RUN_COMMAND, for example with head -c 2000"
-            );
-            return (false, message);
+            let how = "Ask for this file alone, or show a part of it with RUN_COMMAND, for example with head -c 2000";
+            let reason = "this message has no room for its first line";
+            return (false, format!("'{path}' is not shown ({size}): {reason}. {how}"));
         };
         let mut extent = match part {
             None if !lines.cut => format!(", {}", count(lines.last, "line")),
-            _ => format!("; {}", range(&lines)),
+            _ => format!("; {}", range(&lines, text)),
         };
         if lines.numbered && lines.first > 0 {
-            extent.push_str(", each behind its number and `| `");
-        }
-        if lines.within_line {
-            let length = lines.length.map_or("longer than was looked at".to_owned(), byte_count);
-            let shown = count(last_line_length(text, &lines), "character");
-            extent.push_str(&format!(", only the first {shown} of line {} ({length})", lines.last));
+            extent.push_str("; each line is behind its number and `| `");
         }
         let is_whole = text.len() == self.text.len() && !lines.within_line;
         let newline = match whole_lines(self.contents).last() {
@@ -223,12 +208,10 @@ impl<'a> Block<'a> {
     pub(super) fn shown(&self, limit: usize, wholes: &[Contents]) -> Option<Shown> {
         let Contents { path, bytes, size, lines: part } = self.contents;
         let (_, lines) = self.shown_within(limit)?;
+        let whole = || wholes.iter().find(|whole| whole.path == *path);
         let version = match part {
             None => Some(FileVersion::of(bytes, *size)),
-            Some(_) => {
-                let whole = wholes.iter().find(|whole| whole.path == *path);
-                whole.map(|whole| FileVersion::whole(&whole.bytes))
-            }
+            Some(_) => whole().map(|whole| FileVersion::whole(&whole.bytes)),
         };
         Some(Shown::new(path, &lines, version))
     }
@@ -264,10 +247,8 @@ impl<'a> RequestedBlocks<'a> {
                 other.path == file.path && is_whole && !is_numbered
             });
             let file = whole.unwrap_or(file);
-            let same = |block: &Block<'_>| {
-                (&block.contents.path, block.contents.lines) == (&file.path, file.lines)
-            };
-            blocks.iter().position(same).unwrap_or_else(|| {
+            let known = blocks.iter().position(|block| block.contents == file);
+            known.unwrap_or_else(|| {
                 blocks.push(Block::new(session, file, redaction));
                 blocks.len() - 1
             })
@@ -276,17 +257,18 @@ impl<'a> RequestedBlocks<'a> {
         Self { blocks, answers }
     }
 
-    /// Whether file `n` is shown within `limit` characters a file, and the text of its result.
-    pub(super) fn result(&self, n: usize, limit: usize) -> (bool, String) {
+    /// Whether file `n` is shown, and the text of its result.
+    pub(super) fn result(&self, n: usize, limits: &Limits) -> (bool, String) {
         match self.answers.get(n) {
-            Some(block) => self.blocks[*block].result(limit),
+            Some(block) => self.blocks[*block].result(limits.of_block(*block)),
             None => (false, "the file was not read".to_owned()),
         }
     }
 
-    /// The section with at most `limit` characters of each file; empty if nothing is shown.
-    pub(super) fn render(&self, limit: usize) -> String {
-        let blocks: String = self.blocks.iter().map(|block| block.render(limit)).collect();
+    /// The section; empty if nothing is shown.
+    pub(super) fn render(&self, limits: &Limits) -> String {
+        let blocks = self.blocks.iter().enumerate();
+        let blocks: String = blocks.map(|(n, block)| block.render(limits.of_block(n))).collect();
         if blocks.is_empty() { blocks } else { format!("\n## Requested File Contents\n{blocks}") }
     }
 }
@@ -297,7 +279,6 @@ pub(super) fn offered_within<'b, 'a>(
     blocks: &'b [Block<'a>],
     included: usize,
     room: usize,
-    measure: Measure,
 ) -> Vec<&'b Block<'a>> {
     // The heading, and the line below it.
     let mut left = room.saturating_sub(40);
@@ -307,7 +288,7 @@ pub(super) fn offered_within<'b, 'a>(
         }
         // Do not count what is certainly too long: no token has more than 128 bytes.
         let may_fit = block.text.len() / 128 <= left;
-        let rest = may_fit.then(|| left.checked_sub(measure(&block.render(usize::MAX))));
+        let rest = may_fit.then(|| left.checked_sub(tokens::count(&block.render(usize::MAX))));
         rest.flatten().map(|rest| left = rest).is_some()
     };
     blocks.iter().enumerate().filter(fits).map(|(_, block)| block).collect()
@@ -321,7 +302,7 @@ pub(super) fn render_offered(shown: &[&Block<'_>], listed: usize) -> String {
         Dialect::Operations => "readFile",
     };
     let what = if n < listed {
-        format!("{n} of {listed} non-empty files, in full; {read} shows the others.")
+        format!("{n} of {listed} non-empty files, in full; {read} may show the others.")
     } else {
         format!("Every non-empty text file, in full ({}).", count(n, "file"))
     };
@@ -342,11 +323,21 @@ mod tests {
 
     #[test]
     fn markers_name_the_lines() {
-        assert_eq!(range(&lines(3, 9, 120)), "lines 3-9 of 120");
-        assert_eq!(range(&lines(3, 3, 3)), "line 3 of 3");
-        assert_eq!(range(&lines(0, 0, 0)), "empty");
+        assert_eq!(range(&lines(3, 9, 120), ""), "lines 3-9 of 120");
+        assert_eq!(range(&lines(3, 3, 3), ""), "line 3 of 3");
+        assert_eq!(range(&lines(0, 0, 0), ""), "empty");
         let uncounted = Lines { uncounted: true, ..lines(3, 9, 1000) };
-        assert_eq!(range(&uncounted), "lines 3-9 of more than 1000");
+        assert_eq!(range(&uncounted, ""), "lines 3-9 of more than 1000");
+        let cut = Lines { within_line: true, length: Some(90), ..lines(1, 1, 2) };
+        assert_eq!(range(&cut, "abc"), "line 1 of 2, its first 3 characters of 90 bytes");
+        let cut = Lines { numbered: true, length: None, ..cut };
+        let told = "line 1 of 2, its first 2 characters of more bytes than were read";
+        assert_eq!(range(&cut, "1| ab"), told);
+        let cut = Lines { within_line: true, ..uncounted };
+        assert!(
+            range(&cut, "a\nb")
+                .ends_with(", the last one's first 1 character of more bytes than were read")
+        );
     }
 
     #[test]

@@ -4,12 +4,12 @@
 
 use super::Shown;
 use super::budget::{clipped, contents_within, keep};
-use super::contents::{left_out, lines_shown};
+use super::contents::{left_out, lines_within, range};
 use super::results::Limits;
 use crate::clock::Timestamp;
 use crate::protocol::operations::{
-    self, Encoding, ErrorCategory, Event, EventsMessage, Status, UtcTime, approval_required,
-    events_of, status_of, user_message,
+    Encoding, ErrorCategory, Event, EventsMessage, Status, UtcTime, approval_required, events_of,
+    status_of, user_message,
 };
 use crate::protocol::{Detail, Failure, FileVersion, Lines, Outcome, Warning, WarningKind};
 use crate::session::Session;
@@ -47,24 +47,21 @@ pub fn waiting(session: &Session) -> Option<EventsMessage> {
     Some(EventsMessage { run_id, status, events })
 }
 
-/// The section `## Events`, within limits.
-pub(super) fn render(session: &Session, outcomes: &[Outcome], limits: &Limits) -> String {
-    let message = message(session, outcomes, limits);
-    format!("\n## Events\n{}", operations::print(&message))
-}
-
-fn message(session: &Session, outcomes: &[Outcome], limits: &Limits) -> EventsMessage {
+/// The message of the section `## Events`, within limits.
+pub(super) fn message(session: &Session, outcomes: &[Outcome], limits: &Limits) -> EventsMessage {
     let now = utc(session.updated_at);
     let mut events = Vec::new();
     let is_conversation = session.run.is_none();
-    // PROMPT contains all of it.
-    let said = |words: &str, at| user_message(&clipped(words, limits.each), at);
+    let said = |words: &str, at| {
+        let shown = clipped(words, limits.each);
+        let whole = if shown == words { "" } else { " (PROMPT contains all of it)" };
+        user_message(&(shown + whole), at)
+    };
     if is_conversation && session.answered() == 0 {
         events.push(said(&session.task, utc(session.created_at)));
     }
-    let shown = outcomes
-        .iter()
-        .map(|outcome| (outcome.success(), events_of(&shortened(session, outcome, limits), &now)));
+    let shown = |outcome| events_of(&shortened(session, outcome, limits), &now);
+    let shown = outcomes.iter().map(|outcome| (outcome.success(), shown(outcome)));
     let (kept, [failed, ok]) = keep(shown.collect(), limits.results);
     events.extend(kept.into_iter().flatten());
     if failed + ok > 0 {
@@ -108,7 +105,8 @@ fn shortened(session: &Session, outcome: &Outcome, limits: &Limits) -> Outcome {
         return outcome;
     }
     let rest = left_out(session.dialect, path, &lines, &content[..end], Some(lines.total));
-    let message = format!("'{path}' is given in part: {}", rest.unwrap_or_default());
+    let given = range(&lines, &content[..end]);
+    let message = format!("'{path}' is given in part ({given}): {rest}");
     content.truncate(end);
     outcome.warnings.push(Warning::new(WarningKind::Room, message));
     outcome
@@ -121,7 +119,9 @@ fn shown_within(content: &str, encoding: Encoding, limit: usize) -> (usize, Line
         Encoding::Base64 if content.len() <= limit => content.len(),
         Encoding::Base64 => 0,
     };
-    (end, lines_shown(1, content, end, count_lines(content.as_bytes())))
+    let (bytes, total) = (content.as_bytes(), count_lines(content.as_bytes()));
+    let read = Lines { first: 1, last: total, total, ..Lines::default() };
+    (end, lines_within(read, content, end, bytes))
 }
 
 /// What the model sees of a file in events that contain `limit` characters of it.

@@ -2,20 +2,18 @@
 //!
 //! Sections get room in this order: PROTOCOL, Environment and PROMPT, the task and results, requested contents,
 //! unasked contents, the listing. A little is reserved for the listing, and a fifth for requested contents.
-//!
-//! Most outboxes are far below the limit, and an estimate is enough to see that. Otherwise tokens are counted exactly.
 
-use super::budget::{Measure, STEPS, greatest};
+use super::budget::{fits, greatest};
 use super::contents::{Block, RequestedBlocks, offered_within, render_offered};
-use super::listing::Listing;
+use super::listing::{LIMIT, Listing, NOT_LISTED};
 use super::redaction::Redaction;
 use super::results::{self, Limits, describe_changes};
 use super::{Environment, Files, Shown, events, sections};
-use crate::context::{near, newest};
+use crate::context::{named_by_person, newest};
 use crate::protocol::operations::EventsMessage;
 use crate::protocol::{Dialect, Outcome, RelPath};
 use crate::session::Session;
-use crate::tokens;
+use crate::tokens::{self, Estimate};
 use crate::workspace::picture::Picture;
 use crate::workspace::walk::Walk;
 
@@ -47,11 +45,10 @@ pub struct RenderedOutbox {
 /// What an outbox is rendered from. Results and contents are without secrets.
 pub(super) struct Material<'a> {
     pub(super) session: &'a Session,
-    environment: &'a Environment,
     files: &'a Files,
-    /// The newest results.
+    /// What is never shortened: the sections before the listing, and the beginning of PROMPT.
+    fixed: [String; 2],
     pub(super) outcomes: Vec<Outcome>,
-    /// See [`describe_changes`].
     pub(super) changes: String,
     pub(super) requested: RequestedBlocks<'a>,
     /// The files that the first outbox may show unasked.
@@ -86,22 +83,29 @@ pub fn render(
         }
     }
     let changes = describe_changes(session, &mut redaction);
-    let material = Material { session, environment, files, outcomes, changes, requested, offered };
+    let fixed = [sections::before_listing(session, environment), sections::prompt(session)];
+    let material = Material { session, files, fixed, outcomes, changes, requested, offered };
 
-    // An upper bound, found without the vocabulary.
-    let estimate: Measure = |text| tokens::estimate(text).most;
-    let picture = Picture::of(walk, &newest(session));
-    let listing = Listing::new(&picture, session.dialect, &near(session, &picture));
-    let mut listing = |room, measure: Measure| redaction.listing(listing.render(room, measure));
-    let offered = material.offered.iter().collect();
-    let whole = Fitted { limits: Limits::NONE, offered, listing: listing(usize::MAX, estimate) };
+    let mut near = newest(session);
+    let picture = Picture::of(walk, &near);
+    if picture.len() > LIMIT {
+        near.extend(named_by_person(session, &picture));
+    }
+    let listing = Listing::new(&picture, session.dialect, &near);
+    // An upper bound, found without the vocabulary. It shows of most outboxes that they are far below the limit.
+    let estimate = |text: &str| tokens::estimate(text).most;
+    let mut listing =
+        |room| redaction.redactor.listing(&listing.render(room, estimate)).into_owned();
+    let (limits, offered) = (Limits::NONE, material.offered.iter().collect());
+    let whole = Fitted { limits, offered, listing: listing(usize::MAX) };
     let limit = environment.max_tokens;
     let is_short = estimate(&material.compose(&whole)) <= limit;
-    let fitted = if is_short { whole } else { material.fit(limit, &whole.listing, &mut listing) };
+    let fitted = if is_short { whole } else { material.fit(limit, &mut listing) };
     let text = material.compose(&fitted);
-    // Report what `tokens::about` says of the text, unless that is known to be too low.
     let counted = if is_short { 0 } else { tokens::count(&text) };
-    let tokens = if counted > limit { counted } else { tokens::about(&text, limit) };
+    // The same number as that of `tokens::about`, unless that is known to be too low.
+    let Estimate { likely, most } = tokens::estimate(&text);
+    let tokens = if counted.max(most) > limit { counted } else { likely };
     let (is_tags, Limits { each, results, .. }) = (session.dialect == Dialect::Tags, fitted.limits);
     let excerpts = results == usize::MAX && (!is_tags || each == usize::MAX);
     let in_results = (excerpts && is_tags).then(|| redaction.shown_of_results());
@@ -111,70 +115,81 @@ pub fn render(
 }
 
 impl<'a> Material<'a> {
-    /// Shortens the sections so that all have at most `limit` tokens. `all` is the whole listing, and `listing`
-    /// shortens it.
-    fn fit(
-        &self,
-        limit: usize,
-        all: &str,
-        listing: &mut dyn FnMut(usize, Measure) -> String,
-    ) -> Fitted<'_, 'a> {
-        let size = |fitted: &Fitted<'_, 'a>| tokens::count(&self.compose(fitted));
-        let with = |limits| Fitted { limits, offered: Vec::new(), listing: String::new() };
-        let for_listing = tokens::count(all).min(LISTING).min(limit / 20);
-        let requested = tokens::count(&self.requested.render(usize::MAX));
+    /// Shortens the sections so that all have at most `limit` tokens. `listing` renders a listing within some room.
+    fn fit(&self, limit: usize, listing: &mut dyn FnMut(usize) -> String) -> Fitted<'_, 'a> {
+        let fixed: usize = self.fixed.iter().map(|text| tokens::count(text)).sum();
+        // The whole may have a few more tokens than its sections together.
+        let room = limit.saturating_sub(fixed + limit / 1000 + 16);
+        let left =
+            |limits: &Limits| room.saturating_sub(tokens::count(&self.within(limits).concat()));
+        let fit = |limits: Limits, reserved| {
+            fits(&self.within(&limits).concat(), room.saturating_sub(reserved))
+        };
+        let for_listing = tokens::estimate(&listing(usize::MAX)).most.min(LISTING).min(limit / 20);
+        let requested = tokens::estimate(&self.requested.render(&Limits::NONE)).likely;
         let reserved = for_listing + requested.min(limit / 5);
-        let fits = |limits, reserved| size(&with(limits)) + reserved <= limit;
 
         let mut limits = Limits { file: 0, ..Limits::NONE };
         // All items are shortened evenly, and if that is not enough, results are left out.
-        let each = greatest(usize::MAX, STEPS, |each| fits(Limits { each, ..limits }, reserved));
+        let each = greatest(usize::MAX, |each| fit(Limits { each, ..limits }, reserved));
         limits.each = each.unwrap_or_default();
         if each.is_none() {
-            let results = |results| fits(Limits { results, ..limits }, reserved);
-            limits.results = greatest(self.outcomes.len(), STEPS, results).unwrap_or_default();
+            let results = |results| fit(Limits { results, ..limits }, reserved);
+            limits.results = greatest(self.outcomes.len(), results).unwrap_or_default();
         }
-        let file = |file| fits(Limits { file, ..limits }, for_listing);
-        limits.file = greatest(usize::MAX, STEPS, file).unwrap_or_default();
+        let file = |file| fit(Limits { file, ..limits }, for_listing);
+        limits.file = greatest(usize::MAX, file).unwrap_or_default();
+        if limits.file < usize::MAX && left(&limits) > room / 8 {
+            // What files with very long lines cannot use goes to the first file that can.
+            let mut larger = (0..self.requested.blocks.len()).filter_map(|n| {
+                let larger = |limit| Limits { larger: (n, limit), ..limits };
+                greatest(usize::MAX, |limit| fit(larger(limit), for_listing)).map(larger)
+            });
+            let shown = |limits: &Limits| self.requested.render(limits).len();
+            limits = larger.find(|larger| shown(larger) > shown(&limits)).unwrap_or(limits);
+        }
 
-        let mut fitted = with(limits);
-        let room = limit.saturating_sub(size(&fitted) + for_listing);
-        let included = self.files.offered.included;
-        fitted.offered = offered_within(&self.offered, included, room, tokens::count);
-        // The whole may have a few more tokens than its sections together.
-        let mut room = limit.saturating_sub(size(&fitted));
-        loop {
-            fitted.listing = listing(room, tokens::count);
-            if room == 0 || size(&fitted) <= limit {
-                return fitted;
-            }
-            room = room * 15 / 16;
-        }
+        let mut left = left(&limits);
+        let for_offered = left.saturating_sub(for_listing);
+        let offered = offered_within(&self.offered, self.files.offered.included, for_offered);
+        left = left.saturating_sub(tokens::count(&render_offered(&offered, usize::MAX)));
+        // Without secrets, a listing may be longer.
+        let rooms = std::iter::successors(Some(left), |room| Some(room / 2));
+        let mut listings = rooms.map(listing);
+        let is_final = |listing: &String| listing == NOT_LISTED || fits(listing, left);
+        let listing = listings.find(is_final).unwrap_or_default();
+        Fitted { limits, offered, listing }
+    }
+
+    /// The sections that can be shortened, but for files and listings.
+    fn within(&self, limits: &Limits) -> [String; 4] {
+        [
+            sections::header(self.session, limits.each),
+            results::render(self, limits),
+            self.requested.render(limits),
+            sections::prompt_end(self, limits.each),
+        ]
     }
 
     fn compose(&self, fitted: &Fitted<'_, 'a>) -> String {
         let Fitted { limits, offered, listing } = fitted;
-        [
-            sections::header(self.session, limits.each).as_str(),
-            &sections::before_listing(self.session, self.environment),
-            listing,
-            &render_offered(offered, self.files.offered.listed),
-            &results::render(self, limits),
-            &self.requested.render(limits.file),
-            &sections::prompt(self),
-        ]
-        .concat()
+        let offered = render_offered(offered, self.files.offered.listed);
+        let ([before_listing, prompt], offered) = (&self.fixed, &offered);
+        let [header, results, requested, end] = &self.within(limits);
+        [header, before_listing, listing, offered, results, requested, prompt, end]
+            .map(String::as_str)
+            .concat()
     }
 
     /// The files that the model sees.
     fn shown(&self, fitted: &Fitted<'_, 'a>) -> Vec<Shown> {
-        let Limits { each, file, .. } = fitted.limits;
-        let wholes = &self.files.wholes;
+        let (limits, wholes) = (&fitted.limits, &self.files.wholes);
         let offered = fitted.offered.iter().filter_map(|block| block.shown(usize::MAX, wholes));
-        let requested = self.requested.blocks.iter().filter_map(|block| block.shown(file, wholes));
+        let requested = self.requested.blocks.iter().enumerate();
+        let requested = requested.filter_map(|(n, block)| block.shown(limits.of_block(n), wholes));
         // Sessions of tags read nothing while their replies are carried out.
         let read = self.session.last_results.iter();
-        let read = read.filter_map(|outcome| events::shown(outcome, each));
+        let read = read.filter_map(|outcome| events::shown(outcome, limits.each));
         offered.chain(requested).chain(read).collect()
     }
 }

@@ -7,19 +7,18 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::budget::{Measure, greatest};
+use super::budget::greatest;
+use crate::context::{Way, ways};
 use crate::protocol::Dialect;
 use crate::text::{byte_count, grouped, size, visible_line};
 use crate::workspace::picture::{Picture, Row};
 use crate::workspace::walk::{Count, EntryKind};
 
 /// The most lines of a listing.
-const LIMIT: usize = 400;
+pub(super) const LIMIT: usize = 400;
 /// How many unreadable folders are named. The last two are named, too: a guest may put a summary there.
 const UNREADABLE: usize = 20;
-/// Enough to find any price exactly.
-const STEPS: usize = 40;
-const NOT_LISTED: &str = "  (not listed)\n";
+pub(super) const NOT_LISTED: &str = "  (not listed)\n";
 
 /// A listing that can be rendered for any room.
 pub(super) struct Listing<'w> {
@@ -41,25 +40,19 @@ struct Folder<'w> {
     /// The first [`LIMIT`] children and those that lead to the work. No others are ever shown.
     children: Vec<Child<'w>>,
     /// The files of the other children.
-    rest: Count,
-    /// The files of all children, build products among them.
-    all: Count,
+    rest: Counts,
+    /// The files of all children.
+    all: Counts,
 }
+
+/// Files, and those that are build products.
+type Counts = [Count; 2];
 
 /// A row, or a folder with its rows.
 struct Child<'w> {
     row: usize,
     way: Option<Way>,
     folder: Option<Box<Folder<'w>>>,
-}
-
-/// What leads to the work, or belongs to it.
-#[derive(Debug, Clone, Copy)]
-struct Way {
-    /// The number of the first path near to the work that it is or leads to, from 1; 0 for the root.
-    rank: usize,
-    /// How many levels it is above the nearest one.
-    distance: usize,
 }
 
 /// How much of the tree is shown: how many of the near paths, the price up to which folders show all of their
@@ -73,7 +66,7 @@ impl<'w> Listing<'w> {
     }
 
     /// Renders as much as fits into `room`; [`NOT_LISTED`] if nothing does.
-    pub(super) fn render(&self, room: usize, measure: Measure) -> String {
+    pub(super) fn render(&self, room: usize, measure: fn(&str) -> usize) -> String {
         let closing = closing(self.picture);
         if self.picture.len() <= LIMIT {
             let lines = (0..self.picture.len()).map(|n| line(self.picture.row(n)));
@@ -102,7 +95,7 @@ impl<'w> Listing<'w> {
 
     /// The tree, as much of it as fits: first what is near, then whole folders, then as many children of the folders
     /// that lead there as half of the remaining room can hold.
-    fn grow(&self, room: usize, measure: Measure) -> Vec<String> {
+    fn grow(&self, room: usize, measure: fn(&str) -> usize) -> Vec<String> {
         let size = |limits| {
             let lines = self.tree(limits);
             (lines.len(), measure(&lines.concat()))
@@ -119,7 +112,7 @@ impl<'w> Listing<'w> {
                 let (lines, used) = size(limits);
                 lines <= most_lines && used <= room
             };
-            limits[n] = greatest(most, STEPS, fits).unwrap_or_default();
+            limits[n] = greatest(most, fits).unwrap_or_default();
         }
         self.tree(limits)
     }
@@ -150,7 +143,7 @@ impl<'w> Listing<'w> {
         for (n, child) in folder.children.iter().enumerate() {
             let is_shown = is_whole || way.is_some() && (n < first || is_near(child.way));
             match &child.folder {
-                _ if !is_shown => hidden.add(child.count(self.picture)),
+                _ if !is_shown => add(&mut hidden, child.counts(self.picture)),
                 Some(folder) => self.add_folder(folder, distance + 1, limits, lines),
                 None => lines.push(line(self.picture.row(child.row))),
             }
@@ -158,10 +151,10 @@ impl<'w> Listing<'w> {
                 return;
             }
         }
-        if hidden != Count::NONE {
+        if hidden != [Count::NONE; 2] {
             let path = if folder.path.is_empty() { "./".into() } else { visible_line(folder.path) };
             let more = if lines.len() > before { "more " } else { "" };
-            lines.push(format!("  {path} ({})\n", describe(hidden, more)));
+            lines.push(format!("  {path} ({})\n", describe_hidden(hidden, more)));
         }
     }
 }
@@ -171,13 +164,12 @@ impl<'w> Folder<'w> {
     fn new(
         picture: &Picture<'w>,
         path: &'w str,
-        rows: Range<usize>,
+        mut rows: Range<usize>,
         ways: &HashMap<String, Way>,
     ) -> Self {
         let (way, children) = (ways.get(path).copied(), Vec::new());
-        let (first_row, width, rest, all) = (rows.start, 0, Count::NONE, Count::NONE);
+        let (first_row, width, rest, all) = (rows.start, 0, [Count::NONE; 2], [Count::NONE; 2]);
         let mut folder = Self { path, first_row, way, width, children, rest, all };
-        let mut rows = rows;
         while let Some(row) = rows.next() {
             let path = picture.path(row);
             let slash = memchr::memchr(b'/', &path.as_bytes()[folder.path.len()..]);
@@ -193,13 +185,13 @@ impl<'w> Folder<'w> {
                 None => folder.way.and_then(|_| ways.get(path).copied()),
             };
             let child = Child { row, way, folder: inner };
-            let count = child.count(picture);
+            let counts = child.counts(picture);
             folder.width += 1;
-            folder.all.add(count);
+            add(&mut folder.all, counts);
             if folder.width <= LIMIT || way.is_some() {
                 folder.children.push(child);
             } else {
-                folder.rest.add(count);
+                add(&mut folder.rest, counts);
             }
         }
         folder
@@ -207,31 +199,19 @@ impl<'w> Folder<'w> {
 }
 
 impl Child<'_> {
-    fn count(&self, picture: &Picture<'_>) -> Count {
+    fn counts(&self, picture: &Picture<'_>) -> Counts {
         match (&self.folder, picture.row(self.row)) {
             (Some(folder), _) => folder.all,
-            (None, Row::Product(product)) => product.count,
-            (None, Row::File(file)) => Count { files: 1, bytes: file.size, is_whole: true },
+            (None, Row::Product(product)) => [Count::NONE, product.count],
+            (None, Row::File(file)) => {
+                [Count { files: 1, bytes: file.size, is_whole: true }, Count::NONE]
+            }
         }
     }
 }
 
-/// What leads to these paths: themselves, and the existing folders above them.
-fn ways(picture: &Picture<'_>, near: &[&str]) -> HashMap<String, Way> {
-    let distance = if near.is_empty() { 0 } else { usize::MAX };
-    let mut ways = HashMap::from([(String::new(), Way { rank: 0, distance })]);
-    for (path, rank) in near.iter().zip(1..) {
-        let whole = format!("{path}/");
-        let folders = memchr::memchr_iter(b'/', whole.as_bytes()).map(|slash| &whole[..=slash]);
-        let folders = folders.take_while(|folder| !picture.below(folder).is_empty());
-        let folders: Vec<&str> = std::iter::once("").chain(folders).collect();
-        for (distance, folder) in folders.into_iter().rev().enumerate() {
-            let way = ways.entry(folder.to_owned()).or_insert(Way { rank, distance });
-            way.distance = way.distance.min(distance);
-        }
-        ways.entry((*path).to_owned()).or_insert(Way { rank, distance: 0 });
-    }
-    ways
+fn add(sum: &mut Counts, counts: Counts) {
+    sum.iter_mut().zip(counts).for_each(|(sum, count)| sum.add(count));
 }
 
 /// The line of one row.
@@ -256,15 +236,21 @@ fn closing(picture: &Picture<'_>) -> String {
         Count::NONE => String::new(),
         ignored => format!("  … {} (not listed)\n", describe(ignored, "ignored ")),
     };
-    let mut unreadable: Vec<_> =
-        picture.unreadable().iter().map(|path| visible_line(path)).collect();
-    let hidden = unreadable.len().saturating_sub(UNREADABLE + 2);
+    let mut folders: Vec<_> = picture.unreadable().iter().map(|path| visible_line(path)).collect();
+    let hidden = folders.len().saturating_sub(UNREADABLE + 2);
     if hidden > 0 {
         let more = format!("… and {} more", grouped(hidden as u64));
-        unreadable.splice(UNREADABLE..UNREADABLE + hidden, [more.into()]);
+        folders.splice(UNREADABLE..UNREADABLE + hidden, [more.into()]);
     }
-    text.extend(unreadable.iter().map(|path| format!("  {path} (cannot be read)\n")));
+    text.extend(folders.iter().map(|path| format!("  {path} (cannot be read)\n")));
     text
+}
+
+/// Describes what a folder contains that is not listed.
+fn describe_hidden([files, products]: Counts, kind: &str) -> String {
+    let files = (files != Count::NONE).then(|| describe(files, kind));
+    let products = (products != Count::NONE).then(|| describe_products(products));
+    files.into_iter().chain(products).collect::<Vec<_>>().join("; ")
 }
 
 /// Describes how many files of a kind there are: `1,234 ignored files, 56 MB`.

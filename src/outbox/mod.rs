@@ -23,8 +23,8 @@ use crate::session::Session;
 use crate::workspace::Contents;
 use redaction::Redaction;
 
+pub use crate::context::Offered;
 pub use boundaries::holds_outbox;
-pub use contents::Offered;
 pub use events::{events, waiting};
 pub use layout::{RenderedOutbox, render};
 pub use redaction::words_messages;
@@ -32,10 +32,9 @@ pub use sections::with_words;
 
 /// What the Environment section says about this machine, and the limits of an outbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say what most fields are")]
 pub struct Environment {
-    /// The operating system.
     pub system: String,
-    /// How commands are run.
     pub shell: String,
     /// What confines commands, if anything does.
     pub sandbox: String,
@@ -45,15 +44,12 @@ pub struct Environment {
     pub protected: String,
     /// What the policy restricts, if anything.
     pub policy: Option<String>,
-    /// The default timeout of a command, in seconds.
+    /// The default timeout of a command, and the longest that it can request, in seconds.
     pub timeout: u64,
-    /// The longest timeout that a command can request, in seconds.
     pub longest: u64,
     /// How many characters of a command's output are kept.
     pub output_limit: usize,
-    /// The most tokens of an outbox.
     pub max_tokens: usize,
-    /// How secrets are treated.
     pub secrets: Secrets,
 }
 
@@ -65,8 +61,7 @@ pub struct Files {
     pub requested: Vec<Result<Contents, Failure>>,
     /// What the first outbox may show unasked.
     pub offered: Offered,
-    /// The whole files of which parts were requested or are in results ([`crate::context::files_with_lines`]), unless they are too
-    /// large.
+    /// The whole files of which parts were requested or are in results, unless they are too large.
     pub wholes: Vec<Contents>,
     /// Secret files ([`crate::secrets::holds_secrets`]). Their values are withheld wherever they occur.
     pub secrets: Vec<Contents>,

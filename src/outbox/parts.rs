@@ -58,14 +58,12 @@ impl FromStr for PartNumber {
     type Err = NoPart;
 
     fn from_str(text: &str) -> Result<Self, NoPart> {
-        let number = |text: &str| text.trim().parse().map_err(|_| NoPart::Form);
-        let (part, of) = match text.split_once('/') {
-            Some((part, of)) => (number(part)?, Some(number(of)?)),
-            None => (number(text)?, None),
-        };
-        match of {
-            Some(of) if part == 0 || part > of => Err(NoPart::Beyond { part, of }),
-            _ => Ok(Self { part, of }),
+        let numbers = text.split('/').map(|number| number.trim().parse().ok());
+        match numbers.collect::<Option<Vec<usize>>>().as_deref() {
+            Some(&[part]) => Ok(Self { part, of: None }),
+            Some(&[part, of]) if (1..=of).contains(&part) => Ok(Self { part, of: Some(of) }),
+            Some(&[part, of]) => Err(NoPart::Beyond { part, of }),
+            _ => Err(NoPart::Form),
         }
     }
 }
@@ -74,17 +72,6 @@ impl FromStr for PartNumber {
 ///
 /// # Errors
 /// The part does not exist, or the outbox cannot be split like that.
-///
-/// # Examples
-/// ```
-/// use deaddrop::outbox::parts::part;
-/// let outbox = "a line of an outbox\n".repeat(100);
-/// let second = part(&outbox, "2/2".parse().unwrap(), 30_000).unwrap();
-/// assert!(second.text.starts_with("=== PART 2 of 2 of one message: "));
-/// assert!(second.text.ends_with(": this was the last part, now answer ===\n"));
-/// let whole = part(&outbox, "1".parse().unwrap(), 30_000).unwrap();
-/// assert_eq!((whole.text, whole.of), (outbox, 1));
-/// ```
 pub fn part(outbox: &str, asked: PartNumber, limit: usize) -> Result<OutboxPart, NoPart> {
     // Nobody can write a text that contains its own digest.
     let word = could_be_part(outbox)
@@ -113,11 +100,8 @@ fn framed(piece: &str, part: usize, of: usize, word: &str) -> String {
         return piece.to_owned();
     }
     let wait = format!("wait for part {of} before you answer");
-    let (begins, ends) = if part == of {
-        ("this is the last part", "this was the last part, now answer")
-    } else {
-        (wait.as_str(), wait.as_str())
-    };
+    let last = ("this is the last part", "this was the last part, now answer");
+    let (begins, ends) = if part == of { last } else { (&*wait, &*wait) };
     let (newline, goes_on) = match (piece.ends_with('\n'), part == of) {
         (true, _) => ("", String::new()),
         (false, true) => ("\n", ", without a newline before this line".to_owned()),
@@ -133,8 +117,8 @@ fn pieces_within<'t>(text: &'t str, limit: usize, word: &str) -> Result<Vec<&'t 
     if length(text) <= limit {
         return Ok(vec![text]);
     }
-    let lines = [MOST - 1, MOST].map(|part| framed("", part, MOST, word).len());
-    let lines = lines[0].max(lines[1]);
+    let lines = |part| framed("", part, MOST, word).len();
+    let lines = lines(MOST - 1).max(lines(MOST));
     let least = lines + LEAST;
     if limit < least {
         return Err(NoPart::Limit { limit, least });

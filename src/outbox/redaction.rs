@@ -23,12 +23,10 @@ use crate::workspace::Contents;
 /// The most redacted lines of a file that are searched for one that has moved.
 const LINES: usize = 5_000;
 
-const SAID: &str = "what you said";
-
 /// Sentences about secrets in the person's own words, which an outbox shows as they are.
 pub fn words_messages(text: &str, secrets: &Secrets) -> Vec<String> {
     let mut redactor = Redactor::new(secrets);
-    redactor.words(SAID, text);
+    redactor.words("what you said", text);
     redactor.told()
 }
 
@@ -85,32 +83,23 @@ impl<'a> Redaction<'a> {
     }
 
     /// The text of a file, or of the requested lines.
-    pub(super) fn text(&mut self, contents: &'a Contents) -> Cow<'a, str> {
-        let text = String::from_utf8_lossy(whole_lines(contents));
+    pub(super) fn text(&mut self, contents: &Contents) -> String {
+        let text = &*String::from_utf8_lossy(whole_lines(contents));
         let Self { redactor, wholes, .. } = self;
         let path = contents.path.as_str();
         let shown = match (contents.lines, wholes.get(path)) {
-            (None, _) => redactor.contents(path, &text),
+            (None, _) => redactor.contents(path, text),
             (Some(lines), Some(whole)) if !lines.within_line => {
                 let part = |whole| redactor.part(path, whole, lines.first, lines.last);
                 let part = whole.redacted.as_ref().map(part);
-                part.filter(|_| redactor.withholds()).map_or(Cow::Borrowed(&*text), Cow::Owned)
+                part.filter(|_| redactor.withholds()).map_or(Cow::Borrowed(text), Cow::Owned)
             }
             (Some(lines), _) => {
                 let cut = Cut { beginning: false, end: lines.within_line };
-                redactor.stray(Some(path), lines.first, &text, cut)
+                redactor.stray(Some(path), lines.first, text, cut)
             }
         };
-        match shown {
-            Cow::Owned(shown) => Cow::Owned(shown),
-            Cow::Borrowed(_) => text,
-        }
-    }
-
-    /// A listing, with a name on each line.
-    pub(super) fn listing(&mut self, mut text: String) -> String {
-        replace(&mut text, |text| self.redactor.listing(text));
-        text
+        shown.into_owned()
     }
 
     /// Notes secrets in what the person wrote since the last outbox. It is shown as it is.
@@ -119,7 +108,7 @@ impl<'a> Redaction<'a> {
             self.redactor.words("your task", &session.task);
         }
         let said = session.said.iter().skip(session.said_before);
-        said.for_each(|text| self.redactor.words(SAID, text));
+        said.for_each(|text| self.redactor.words("what you said", text));
     }
 
     /// A name, which may be a path.
@@ -141,7 +130,10 @@ impl<'a> Redaction<'a> {
                 outcome.detail = failure.clone().into();
             }
         }
-        results.iter_mut().for_each(|outcome| self.outcome(outcome));
+        for outcome in &mut results {
+            self.outcome(outcome);
+            self.paths(outcome);
+        }
         results
     }
 
@@ -175,6 +167,7 @@ impl<'a> Redaction<'a> {
                 match shown.filter(|_| is_text || *encoding == Encoding::Utf8) {
                     Some(shown) => *content = shown,
                     None => {
+                        let path = redactor.name(path.as_str());
                         let reason = format!(
                             "'{path}' is not shown: it contains secrets, and they cannot be removed because it is not UTF-8 text"
                         );
@@ -190,6 +183,27 @@ impl<'a> Redaction<'a> {
                 replace(&mut failure.reason, |text| redactor.output(name, of, text));
             }
             _ => {}
+        }
+    }
+
+    /// Redacts the paths that a result names. The reason of a failure is redacted as a whole.
+    fn paths(&mut self, outcome: &mut Outcome) {
+        let paths = match &mut outcome.detail {
+            Detail::Moved { path, to, .. } => vec![path, to],
+            Detail::Created { path, .. }
+            | Detail::Edited { path, .. }
+            | Detail::Replaced { path, .. }
+            | Detail::Deleted { path }
+            | Detail::Listed { path: Some(path), .. }
+            | Detail::Read { path, .. } => vec![path],
+            _ => return,
+        };
+        for path in paths {
+            // A name that becomes too long is withheld as a whole.
+            let shown = RelPath::parse(&self.name(path.as_str()));
+            if let Ok(shown) = shown.or_else(|_| RelPath::parse("[withheld]")) {
+                *path = shown;
+            }
         }
     }
 
@@ -256,19 +270,18 @@ impl<'a> Redaction<'a> {
             return redactor.stray(path, number, text, cut);
         };
         let (here, current) = (whole.changed.get(&number), whole.line(number));
-        let shown = if here.is_none() && current.is_some_and(|line| shortened(line).contains(text))
-        {
+        let is_current = current.is_some_and(|line| shortened(line).contains(text));
+        let shown = if here.is_none() && is_current {
             Cow::Borrowed(text)
         } else {
             let mut lines = here.into_iter().chain(whole.changed.values().take(LINES));
             match lines.find(|line| shortened(&line.text) == text) {
                 None => redactor.stray(Some(path), number, text, cut),
-                Some(line) => match shortened(&line.shown) {
-                    shown if shown != text && redactor.takes(path, number, line) => {
-                        Cow::Owned(shown)
-                    }
-                    _ => Cow::Borrowed(text),
-                },
+                Some(line) => {
+                    let shown = shortened(&line.shown);
+                    let is_new = shown != text && redactor.takes(path, number, line);
+                    if is_new { Cow::Owned(shown) } else { Cow::Borrowed(text) }
+                }
             }
         };
         let is_text = matches!((&shown, &whole.text), (Cow::Borrowed(_), Cow::Borrowed(_)));

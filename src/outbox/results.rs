@@ -5,7 +5,7 @@ use super::budget::{clipped, first_lines, keep};
 use super::events;
 use super::layout::Material;
 use super::redaction::Redaction;
-use crate::protocol::{Detail, Dialect, Outcome, tags};
+use crate::protocol::{Detail, Dialect, Outcome, operations, tags};
 use crate::session::{Back, Changed, Ignored, Session};
 use crate::text::{count, indented, visible, visible_line};
 
@@ -18,35 +18,43 @@ const NAME_LENGTH: usize = 200;
 /// How much is shown of the task in HEADER, of results and of requested files.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
-    /// The most characters of each item: the task, an output stream, a list of lines, a file in events, and in events
-    /// the person's words, which PROMPT contains in full.
+    /// The most characters of each item: the task, an output stream, a list of lines or names, a file in events, and in
+    /// events the person's words, which PROMPT contains in full.
     pub(super) each: usize,
     /// The most results. Failures take precedence.
     pub(super) results: usize,
     /// The most characters of each requested file.
     pub(super) file: usize,
+    /// The number of a block, and the characters that it may have if these are more.
+    pub(super) larger: (usize, usize),
 }
 
 impl Limits {
-    pub(super) const NONE: Self = Self { each: usize::MAX, results: usize::MAX, file: usize::MAX };
+    pub(super) const NONE: Self =
+        Self { each: usize::MAX, results: usize::MAX, file: usize::MAX, larger: (0, 0) };
+
+    /// The most characters of this block of requested contents.
+    pub(super) fn of_block(&self, block: usize) -> usize {
+        if block == self.larger.0 { self.file.max(self.larger.1) } else { self.file }
+    }
 }
 
 /// The section, within limits; empty if there is nothing to report.
 pub(super) fn render(material: &Material<'_>, limits: &Limits) -> String {
-    let Material { session, outcomes, changes, .. } = material;
+    let Material { session, outcomes, .. } = material;
     if session.dialect == Dialect::Operations {
-        return events::render(session, outcomes, limits);
+        let events = events::message(session, outcomes, limits);
+        return format!("\n## Events\n{}", operations::print(&events));
     }
+    let changes = changes_within(&material.changes, limits.each);
     if outcomes.is_empty() && changes.is_empty() {
         return String::new();
     }
     let (results, [failed, ok]) = keep(describe_each(material, limits), limits.results);
-    let left_out = match failed + ok {
-        0 => String::new(),
-        // It is flush left, so nobody else can have written it.
-        _ => format!("[... more results are left out for room: {ok} OK, {failed} FAILED ...]\n"),
-    };
-    format!("\n## Previous Command Results\n{}{left_out}{changes}", results.concat())
+    // It is flush left, so nobody else can have written it.
+    let more = format!("[... more results are left out for room: {ok} OK, {failed} FAILED ...]\n");
+    let more = if failed + ok > 0 { &*more } else { "" };
+    format!("\n## Previous Command Results\n{}{more}{changes}", results.concat())
 }
 
 /// The text of each result, and whether it is a success.
@@ -56,7 +64,7 @@ fn describe_each(material: &Material<'_>, limits: &Limits) -> Vec<(bool, String)
     let result = |outcome: &Outcome| {
         let (success, summary) = match &outcome.detail {
             Detail::ReadLater { .. } => {
-                material.requested.result(reads.next().unwrap_or_default(), limits.file)
+                material.requested.result(reads.next().unwrap_or_default(), limits)
             }
             // The line tells equal commands apart.
             Detail::Ran(_) if !outcome.success() && outcome.line > 0 => {
@@ -70,21 +78,19 @@ fn describe_each(material: &Material<'_>, limits: &Limits) -> Vec<(bool, String)
         for warning in &outcome.warnings {
             text.push_str(&format!("  Warning: {}\n", line(&visible_line(warning))));
         }
-        if let Some(excerpt) = outcome.detail.excerpt() {
-            let lines = tags::excerpt(excerpt, &mut excerpt_room);
+        let excerpt = outcome.detail.excerpt();
+        let excerpt = excerpt.map(|excerpt| tags::excerpt(excerpt, &mut excerpt_room));
+        let listing = outcome.detail.listing().map(|lines| visible(&lines).into_owned());
+        for lines in excerpt.into_iter().chain(listing) {
             text.push_str(&indented(&first_lines(&lines, limits.each)));
-        }
-        if let Some(lines) = outcome.detail.listing() {
-            text.push_str(&indented(&first_lines(&visible(&lines), limits.each)));
         }
         if let Detail::Ran(execution) = &outcome.detail {
             let output = tags::output(&execution.output.within(limits.each));
-            // Further lines are indented, so none can pose as a result.
-            let (first, rest) = output.split_once('\n').unwrap_or((&output, ""));
             if !output.is_empty() {
-                text.push_str(format!("  Output: {first}").trim_end());
-                text.push('\n');
-                text.push_str(&indented(rest));
+                // Each line is indented, so none can pose as a result.
+                let (first, rest) = output.split_once('\n').unwrap_or((&output, ""));
+                let first = format!("Output: {first}");
+                text.push_str(&indented(&[first.trim_end(), rest].join("\n")));
             }
         }
         (success, text)
@@ -108,29 +114,37 @@ pub(super) fn describe_changes(session: &Session, redaction: &mut Redaction<'_>)
     text + &list(introduction, lost.named.iter().map(|name| redaction.name(name)), lost.count)
 }
 
+/// The same with lists of about `limit` characters.
+pub(super) fn changes_within(changes: &str, limit: usize) -> String {
+    changes.lines().map(|line| clipped(line, limit.max(LINE)) + "\n").collect()
+}
+
 /// What the person undid or redid.
 fn describe_undo(changed: &Changed, back: &Back, redaction: &mut Redaction<'_>) -> String {
     let turns: Vec<String> = back.turns.iter().map(u32::to_string).collect();
     let (plural, turns) = (if turns.len() == 1 { "" } else { "s" }, turns.join(", "));
-    let (what, limit) = match back.redid {
-        Some(_) => ("redone", "No command was run again."),
+    let (what, files, others, limit) = match back.redid {
+        Some(_) => ("redone", "Files changed again", "Redone", "No command was run again."),
         None => (
             "undone",
+            "Files restored",
+            "Restored",
             "Only workspace files were restored: other effects of commands remain, such as commits, ignored files and everything outside the workspace.",
         ),
     };
     let mut text =
         format!("The user has {what} what you changed in reply to message{plural} {turns}.\n");
-    let files = changed.named.iter().map(|change| redaction.change(change));
-    text += &list("Files changed by that", files, changed.files);
+    let named = changed.named.iter().map(|change| redaction.change(change));
+    text += &list(files, named, changed.files);
     let left = back.left.iter().map(|(path, _)| redaction.name(path));
     text += &list("Left as they are", left, back.left.len());
     if let Some(ignored) = back.ignored.as_ref().filter(|ignored| ignored.matters()) {
         let named = ignored.named.iter().map(|name| redaction.name(name));
         text += &list("Ignored files that were not restored", named, ignored.places);
     }
-    let others = back.others.named.iter().map(|path| redaction.name(path));
-    text += &list("Restored, but with later changes by somebody else", others, back.others.count);
+    let named = back.others.named.iter().map(|path| redaction.name(path));
+    let introduction = format!("{others}, but with later changes by somebody else");
+    text += &list(&introduction, named, back.others.count);
     text + limit
         + " Rely on these files as they are now, and read them again before you edit them by line numbers.\n"
 }

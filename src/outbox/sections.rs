@@ -2,16 +2,13 @@
 
 use super::Environment;
 use super::boundaries::could_be_marker;
-use super::budget::beginning;
+use super::budget::{beginning, clipped};
 use super::layout::Material;
+use super::results::changes_within;
 use crate::protocol::{Dialect, Outcome, operations, tags};
 use crate::session::Session;
 use crate::text::{count, indented, visible, visible_line};
 
-/// What PROMPT asks for after the first outbox.
-const CONTINUE: &str = "Continue working on the task based on the results above. If the task is complete, send [DONE] with a summary.";
-/// The same in a session of operations.
-const CONTINUE_EVENTS: &str = "Continue working on the task based on the events above. If the task is complete, send a message operation with the id \"done\" and a summary.";
 /// The most characters of the task in the first HEADER, whose PROMPT contains all of it, and the least in others.
 const TASK: usize = 2_000;
 
@@ -48,10 +45,9 @@ pub(super) fn before_listing(session: &Session, environment: &Environment) -> St
             (operations::PROMPT, format!("{timeout} s a command{longer}, {kept}"))
         }
     };
-    let tools = match session.tools.join(", ") {
-        tools if tools.is_empty() => "none of the usual ones were found".to_owned(),
-        tools => tools,
-    };
+    let tools = session.tools.join(", ");
+    let none = "none of the usual ones were found".to_owned();
+    let tools = if tools.is_empty() { none } else { tools };
     let facts = [
         ("System", &environment.system),
         ("Shell", &environment.shell),
@@ -62,53 +58,71 @@ pub(super) fn before_listing(session: &Session, environment: &Environment) -> St
         ("Limits", &limits),
     ];
     let policy = environment.policy.iter().map(|policy| ("Policy", policy));
-    let facts = facts.into_iter().chain(policy);
-    let lines = facts.map(|(name, value)| format!("  {name}: {}\n", visible_line(value)));
+    let line = |(name, value): (&str, &String)| format!("  {name}: {}\n", visible_line(value));
+    let facts: String = facts.into_iter().chain(policy).map(line).collect();
     format!(
-        "\n=== PROTOCOL ===\n{protocol}\n=== CONTEXT ===\n## Environment\n{}\n## Workspace Files\n",
-        lines.collect::<String>()
+        "\n=== PROTOCOL ===\n{protocol}\n=== CONTEXT ===\n## Environment\n{facts}\n## Workspace Files\n"
     )
 }
 
-/// PROMPT.
-pub(super) fn prompt(material: &Material<'_>) -> String {
-    let session = material.session;
+/// The beginning of PROMPT, which is never shortened: the task, and what the person said.
+pub(super) fn prompt(session: &Session) -> String {
     let mut out = "\n=== PROMPT ===\n".to_owned();
-    let is_first = session.sequence == 1;
-    if is_first {
+    if session.sequence == 1 {
         let task = visible(&session.task);
-        if task.lines().any(could_be_marker) {
-            out.push_str(&indented(&task));
-        } else {
-            out.push_str(&task);
-            out.push('\n');
-        }
+        let is_unclear = task.lines().any(could_be_marker);
+        out += &if is_unclear { indented(&task) } else { format!("{task}\n") };
     }
     let written = session.words_written();
     let (before, said) = written.split_at(session.said_before.min(written.len()));
     out.push_str(&words("The user has said, and you may have read it already:", before));
-    out.push_str(&words("The user says:", said));
-    if !is_first {
-        // There is no event for changes.
-        let (changes, go_on) = match session.dialect {
-            Dialect::Tags => ("", CONTINUE),
-            Dialect::Operations => (&*material.changes, CONTINUE_EVENTS),
-        };
-        let cut_off = describe_cut_off(&material.outcomes);
-        out.push_str(&[changes, &cut_off, go_on, "\n"].concat());
-    }
-    out + &end(session, session.added)
+    out + &words("The user says:", said)
 }
 
-/// If the newest reply was cut off: what to send again.
-fn describe_cut_off(results: &[Outcome]) -> String {
-    let Some(block) = results.iter().position(Outcome::is_cut_off) else { return String::new() };
-    let failed = !results[..block].iter().all(Outcome::success);
-    let corrected = if failed { "corrected versions of the blocks that failed, then " } else { "" };
-    let (number, line) = (block + 1, results[block].line);
+/// The rest of PROMPT, with lists of about `limit` characters.
+pub(super) fn prompt_end(material: &Material<'_>, limit: usize) -> String {
+    let session = material.session;
+    let end = end(session, session.added);
+    if session.sequence == 1 {
+        return end;
+    }
+    let cut_off = describe_cut_off(&material.outcomes);
+    let (changes, what, done) = match session.dialect {
+        Dialect::Tags => ("", "results", "[DONE] with"),
+        // There is no event for changes.
+        Dialect::Operations => {
+            (&*material.changes, "events", "a message operation with the id \"done\" and")
+        }
+    };
+    let changes = changes_within(changes, limit);
     format!(
-        "Your reply could not be read to its end. Send {corrected}everything from block {number} (line {line} of your reply) on, and nothing else.\n"
+        "{changes}{cut_off}Continue working on the task based on the {what} above. If the task is complete, send {done} a summary.\n{end}"
     )
+}
+
+/// If the newest reply was cut off: what was carried out, and what to send again.
+fn describe_cut_off(results: &[Outcome]) -> String {
+    let Some(cut) = results.iter().position(Outcome::is_cut_off) else { return String::new() };
+    let (applied, failed): (Vec<usize>, Vec<usize>) =
+        (1..=cut).partition(|number| results[number - 1].success());
+    let told = describe_blocks(" Applied", &applied) + &describe_blocks(" Failed", &failed);
+    let corrected =
+        if failed.is_empty() { "" } else { "corrected versions of the blocks that failed, then " };
+    let (number, line) = (cut + 1, results[cut].line);
+    format!(
+        "Your reply could not be read to its end.{told} Send {corrected}everything from block {number} (line {line} of your reply) on, and nothing else.\n"
+    )
+}
+
+/// Names blocks by their ascending numbers, in short: `Applied: blocks 1-3, 5.`; empty if there are none.
+fn describe_blocks(what: &str, numbers: &[usize]) -> String {
+    let runs = numbers.chunk_by(|a, b| a + 1 == *b).map(|run| match run {
+        [first, .., last] => format!("{first}-{last}"),
+        _ => run[0].to_string(),
+    });
+    let runs = clipped(&runs.collect::<Vec<_>>().join(", "), 60);
+    let noun = if numbers.len() == 1 { "block" } else { "blocks" };
+    if runs.is_empty() { runs } else { format!("{what}: {noun} {runs}.") }
 }
 
 /// The end of PROMPT, with the first `added` of the words that the person added after the outbox was written.
@@ -138,4 +152,22 @@ fn words(introduction: &str, words: &[String]) -> String {
     }
     let words: String = words.iter().map(|words| indented(&visible(words))).collect();
     format!("{introduction}\n{words}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_in_a_row_are_told_as_one() {
+        assert_eq!(describe_blocks("Failed", &[]), "");
+        assert_eq!(describe_blocks("Failed", &[4]), "Failed: block 4.");
+        assert_eq!(describe_blocks("Failed", &[1, 2, 3, 5, 7, 8]), "Failed: blocks 1-3, 5, 7-8.");
+        let many: Vec<usize> = (0..1000).map(|n| 2 * n + 1).collect();
+        let told = describe_blocks("Failed", &many);
+        assert!(
+            told.starts_with("Failed: blocks 1, 3, 5, 7, 9, 11, ") && told.len() < 120,
+            "{told}"
+        );
+    }
 }

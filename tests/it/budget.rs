@@ -8,7 +8,7 @@ use deaddrop::protocol::operations::{Encoding, parse_events_message};
 use deaddrop::protocol::{
     Asked, Capture, Detail, Dialect, Ending, Execution, Failure, Kind, Outcome, Output, RelPath,
 };
-use deaddrop::session::Session;
+use deaddrop::session::{ChangeKind, Changed, FileChange, Session};
 use deaddrop::text::visible;
 use deaddrop::tokens;
 use deaddrop::workspace::Contents;
@@ -217,11 +217,12 @@ fn events_are_shortened_in_the_outbox_and_say_so() {
     let (_, json) = text.split_once("## Events\n").unwrap();
     let (json, _) = json.split_once("\n\n=== PROMPT").unwrap();
     assert_eq!(parse_events_message(json).unwrap().events.len(), 22);
-    let (_, told) = json.split_once("'big.py' is given in part: lines ").expect(json);
-    let (next, told) = told.split_once('-').unwrap();
-    let next = next.parse::<usize>().unwrap();
-    let (last, words) = (next + 399, "8000 are left out for room: shell with sed -n");
-    assert!(told.starts_with(&format!("{words} '{next},{last}p' 'big.py' shows more")), "{told}");
+    let (_, told) = json.split_once("'big.py' is given in part (lines 1-").expect(json);
+    let (lines, told) = told.split_once(' ').unwrap();
+    let next = lines.parse::<usize>().unwrap() + 1;
+    let (last, words) = (next + 399, "-8000 are left out for room: shell with sed -n");
+    let expected = format!("of 8000): lines {next}{words} '{next},{last}p' 'big.py' shows more");
+    assert!(told.starts_with(&expected), "{told}");
     assert!(!shown[0].whole && shown[0].version.is_some());
     assert_eq!(shown[0].lines, [(1, next - 1)]);
 
@@ -238,6 +239,105 @@ fn events_are_shortened_in_the_outbox_and_say_so() {
 }
 
 #[test]
+fn of_a_first_line_that_is_too_long_events_say_how_much_is_given() {
+    let mut session = session("A task", Dialect::Operations);
+    let (path, content) = (RelPath::parse("one.js").unwrap(), "q".repeat(90_000) + "\nlast\n");
+    let size = content.len() as u64;
+    let read = Detail::Read { path, content, encoding: Encoding::Utf8, size };
+    session.advance(vec![outcome(Kind::Read, read)], session.updated_at);
+    let RenderedOutbox { text, shown, .. } = rendered(&session, &Files::default(), 8_000);
+    let told = "'one.js' is given in part (line 1 of 2, its first 4000 characters of 90000 bytes): the rest of line 1 is left out, as the line is too long to be shown whole: ";
+    assert!(text.contains(told), "{text}");
+    assert!(
+        text.contains(
+            "; line 2 is left out for room: shell with sed -n '2,2p' 'one.js' shows more"
+        )
+    );
+    assert!(!shown[0].whole && shown[0].lines.is_empty());
+}
+
+#[test]
+fn lists_of_changed_files_are_shortened_too() {
+    for dialect in [Dialect::Tags, Dialect::Operations] {
+        let mut session = session("A task", dialect);
+        session.advance(vec![ran("make", "", 0)], session.updated_at);
+        let change = |n: u32| {
+            let name: String =
+                (0..20).map(|part| format!("q{}zx{}/", n * 7_919 + part, part * n)).collect();
+            let path = format!("{n}/{name}").repeat(2)[..200].to_owned();
+            let by_command = true;
+            FileChange { path, how: ChangeKind::Changed, lines: None, by_command }
+        };
+        let named: Vec<FileChange> = (0..30).map(change).collect();
+        let changed = Changed { files: 30, by_commands: 30, named, ..Changed::default() };
+        session.changed = Some(Box::new(changed));
+        let all = rendered(&session, &Files::default(), 24_000).text;
+        assert!(all.matches("/q").count() > 300, "{all}");
+        let few = rendered(&session, &Files::default(), 4_000);
+        assert!(few.tokens <= 4_000, "{}", few.tokens);
+        assert!(few.text.contains("\nCommands changed 30 files: "), "{}", few.text);
+        assert!(few.text.contains(" more characters left out)\n"), "{}", few.text);
+    }
+}
+
+#[test]
+fn secrets_in_the_names_of_files_are_withheld_wherever_they_are_shown() {
+    let key = ["AKIA", "Q3EGRAZBXS4JKTPN"].concat();
+    let password = "hV83jsLq02xTz";
+    let named = [format!("{key}.txt"), format!("dir/{password}.txt")];
+    let secrets = vec![contents(".env", &format!("PASSWORD={password}\n"))];
+    let is_clean = |rendered: &RenderedOutbox| {
+        let text = &rendered.text;
+        assert!(!text.contains(&key) && !text.contains(password), "{text}");
+        assert!(text.contains("--- [withheld: ") && text.contains("--- dir/[withheld: "), "{text}");
+        assert!(rendered.withheld.len() >= 2, "{:?}", rendered.withheld);
+    };
+    let files = named.iter().map(|path| contents(path, "text\n"));
+    let offered = Offered { files: files.collect(), included: 0, listed: 2 };
+    let first = Files { offered, secrets: secrets.clone(), ..Files::default() };
+    is_clean(&rendered(&session("A task", Dialect::Tags), &first, 24_000));
+
+    let paths = named.each_ref().map(|path| RelPath::parse(path).unwrap());
+    let results = paths.iter().flat_map(|path| {
+        let (path, to) = (path.clone(), path.clone());
+        let created = Detail::Created { path: path.clone(), bytes: 5, replaced: false };
+        let deleted = Detail::Deleted { path: path.clone() };
+        let moved = Detail::Moved { path, to, files: None };
+        [(Kind::Create, created), (Kind::Delete, deleted), (Kind::Move, moved)]
+    });
+    let results = results.map(|(kind, detail)| outcome(kind, detail)).collect();
+    let asked: Vec<(&str, &str)> = named.iter().map(|path| (path.as_str(), "text\n")).collect();
+    let (session, files) = asked_for(&asked, results);
+    let rendered = rendered(&session, &Files { secrets, ..files }, 24_000);
+    is_clean(&rendered);
+    assert!(rendered.text.contains("[OK] MOVE_FILE: Moved 'dir/[withheld: "), "{}", rendered.text);
+    // The model sees the files all the same.
+    assert_eq!(rendered.shown[0].path, paths[0]);
+}
+
+#[test]
+fn few_counts_are_enough_to_fit_an_outbox() {
+    let texts = [1_000, 3_000, 90_000].map(|n| "    value = compute(value, other)\n".repeat(n));
+    let files: Vec<(&str, &str)> =
+        ["a", "b", "c"].into_iter().zip(texts.iter().map(String::as_str)).collect();
+    let results = (0..100).map(|n| ran("make", &"line of output\n".repeat(200), n % 2));
+    let (session, files) = asked_for(&files, results.collect());
+    let before = tokens::counted();
+    let rendered = rendered(&session, &files, 24_000);
+    let counted = tokens::counted() - before;
+    assert!(rendered.tokens <= 24_000 && rendered.tokens > 21_000, "{}", rendered.tokens);
+    assert!(counted <= 30, "{counted} counts");
+}
+
+#[test]
+fn events_say_that_prompt_contains_all_of_the_words_that_they_shorten() {
+    let session = session(&"Do it well. ".repeat(1_500), Dialect::Operations);
+    let RenderedOutbox { text, tokens, .. } = rendered(&session, &Files::default(), 12_000);
+    assert!(tokens <= 12_000, "{tokens}");
+    assert!(text.contains(" more characters left out) (PROMPT contains all of it)\""), "{text}");
+}
+
+#[test]
 fn what_is_offered_has_half_of_the_room_and_what_the_person_named_all() {
     let text = "    value = compute(value, other)\n".repeat(300);
     let names = |included: usize| {
@@ -249,7 +349,7 @@ fn what_is_offered_has_half_of_the_room_and_what_the_person_named_all() {
         assert!(rendered.shown.iter().all(|file| file.whole));
         let n = rendered.shown.len();
         let told = format!(
-            "\n## Workspace File Contents\n{n} of 20 non-empty files, in full; READ_FILE shows the others.\n--- f00.py"
+            "\n## Workspace File Contents\n{n} of 20 non-empty files, in full; READ_FILE may show the others.\n--- f00.py"
         );
         assert!(rendered.text.contains(&told), "{}", rendered.text);
         n

@@ -64,7 +64,7 @@ fn the_person_says_what_is_shown() {
     begin(&base, &["--include", ".ci/", "--include", "*.txt"], "Fix calc and .env").ok();
     let outbox = base.outbox(1);
     let section = shown(&outbox).unwrap();
-    let begin = "3 of 4 non-empty files, in full; READ_FILE shows the others.\n--- .ci/run.sh ---\nmake\n--- end .ci/run.sh ---\n--- notes.txt";
+    let begin = "3 of 4 non-empty files, in full; READ_FILE may show the others.\n--- .ci/run.sh ---\nmake\n--- end .ci/run.sh ---\n--- notes.txt";
     assert!(section.starts_with(begin), "{section}");
     assert!(!outbox.contains("KEY=1"));
 
@@ -119,7 +119,7 @@ fn what_a_policy_lets_nobody_read_is_not_shown() {
     assert!(
         shown(&outbox)
             .unwrap()
-            .starts_with("2 of 3 non-empty files, in full; READ_FILE shows the others.\n")
+            .starts_with("2 of 3 non-empty files, in full; READ_FILE may show the others.\n")
     );
     assert!(!outbox.contains("do not tell"));
 }
@@ -161,7 +161,7 @@ fn a_large_workspace_and_its_files_fit_the_chat() {
     assert!(
         shown(&base.outbox(1))
             .unwrap()
-            .contains(" of 401 non-empty files, in full; READ_FILE shows the others.")
+            .contains(" of 401 non-empty files, in full; READ_FILE may show the others.")
     );
 
     let reply = "[READ_FILE path=\"large.py\"]\n[RUN_COMMAND]\nseq 100000\n[/RUN_COMMAND]\n";

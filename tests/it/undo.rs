@@ -88,7 +88,7 @@ fn a_turn_is_told_shown_undone_and_redone() {
     assert_eq!(picture(&base), before);
     assert_eq!(base.read("workspace/build/out"), "x\n");
     let outbox = base.outbox(3);
-    let told = "The user has undone what you changed in reply to message 1.\nFiles changed by that: bin, link, deleted made.txt, new old.txt, run.sh (permissions), deleted src/a.py\n";
+    let told = "The user has undone what you changed in reply to message 1.\nFiles restored: bin, link, deleted made.txt, new old.txt, run.sh (permissions), deleted src/a.py\n";
     assert!(outbox.contains(told), "{outbox}");
     let turns = log(&base);
     assert_eq!((turns[0]["isUndone"].as_bool(), turns.len()), (Some(true), 2));

@@ -134,8 +134,8 @@ fn the_outbox_after_a_redo_tells_what_does_not_stand_again() {
     tells(
         &base.outbox(4),
         &[
-            "reply to message 1.\nFiles changed by that: new a, new b\n",
-            "Restored, but with later changes by somebody else: a\n",
+            "reply to message 1.\nFiles changed again: new a, new b\n",
+            "Redone, but with later changes by somebody else: a\n",
         ],
     );
     // Where all of it stands again, that is said.
@@ -147,7 +147,7 @@ fn the_outbox_after_a_redo_tells_what_does_not_stand_again() {
     base.run(&["redo", "--force"]).ok();
     assert_eq!(base.read("workspace/a"), "one\n");
     let outbox = base.outbox(4);
-    tells(&outbox, &["Files changed by that: a, new b\n"]);
+    tells(&outbox, &["Files changed again: a, new b\n"]);
     assert!(!outbox.contains("somebody else"), "{outbox}");
     // And taken back, what was put aside is there again.
     base.run(&["redo", "3"]).ok();

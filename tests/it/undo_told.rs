@@ -16,7 +16,7 @@ fn the_outbox_tells_what_was_undone_what_stands_and_why() {
     base.run(&["undo", "2", "--reason", "Wrong way:\n\u{1b}[31muse c instead"]).ok();
     let outbox = base.outbox(4);
     for told in [
-        "The user has undone what you changed in reply to messages 1, 2.\nFiles changed by that: deleted a, deleted b\n",
+        "The user has undone what you changed in reply to messages 1, 2.\nFiles restored: deleted a, deleted b\n",
         "other effects of commands remain, such as commits",
         "The user says:\n  Wrong way:\n  ␛[31muse c instead\n",
     ] {

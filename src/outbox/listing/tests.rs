@@ -111,9 +111,12 @@ fn build_products_and_ignored_files_are_told_in_a_line_each() {
   … 8 ignored files, 75 bytes (not listed)
 "
     );
-    // In a folder that is not listed itself they are counted with its files.
+    // In a folder that is not listed itself they are told beside its files.
     let told = listed(&walk, &[], 120);
-    assert_eq!(told.lines().next().unwrap(), "  ./ (1,238 files, 12 kB)");
+    assert_eq!(
+        told.lines().next().unwrap(),
+        "  ./ (2 files, 13 bytes; build products: 1,236 files, 12 kB)"
+    );
 }
 
 /// Paths of which many share folders, some hold build products.
@@ -202,4 +205,8 @@ fn what_was_not_counted_is_not_given_as_a_number() {
     assert_eq!(describe(count(2, 1234, false), ""), "more than 2 files, 1,234 bytes");
     assert_eq!(describe(Count::UNKNOWN, "ignored "), "ignored files, not counted");
     assert_eq!(describe(count(1, 2, true), "more "), "1 more file, 2 bytes");
+    let both = describe_hidden([count(1, 2, true), count(3, 4, true)], "more ");
+    assert_eq!(both, "1 more file, 2 bytes; build products: 3 files, 4 bytes");
+    let products = describe_hidden([Count::NONE, count(3, 4, true)], "");
+    assert_eq!(products, "build products: 3 files, 4 bytes");
 }
