@@ -58,10 +58,9 @@ pub fn visible_line(text: &str) -> Cow<'_, str> {
 /// and several scripts are written with (U+200C, U+200D) are not among them, nor what says whether a
 /// sign is an emoji (U+FE0E, U+FE0F).
 pub fn is_hazard(c: char) -> bool {
-    if c.is_ascii() {
-        return c.is_ascii_control() && !matches!(c, '\t' | '\n');
-    }
-    matches!(c,
+    c.is_ascii_control() && !matches!(c, '\t' | '\n')
+        || !c.is_ascii()
+            && matches!(c,
             '\u{80}'..='\u{9f}' | '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}'
             | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}' | '\u{200b}'
             | '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'

@@ -277,8 +277,7 @@ const ID_LIMIT: usize = 1_000;
 pub(super) fn name(begin: &Begin, step: usize) -> String {
     let Begin { session, .. } = begin;
     // Asked again, since it changed: then it is the same operation.
-    let again =
-        begin.decision.as_ref().map(|decision| &decision.question).filter(|q| q.step == step);
+    let again = begin.decision.as_ref().map(|given| &given.question).filter(|q| q.step == step);
     if let Some(question) = again {
         return question.id.clone();
     }

@@ -161,9 +161,8 @@ pub(super) fn plan(
         (Stands::Folder, _) => return Ok(Err(is_folder(path))),
         (stands, _) => stands,
     };
-    if let Operation::Create { content, existing, .. } = operation
+    if let (Operation::Create { content, existing, .. }, Stands::Text(old)) = (operation, &stands)
         && existing.compares(content.as_bytes())
-        && let Stands::Text(old) = &stands
         && let Err(failure) = nothing_left_out(path, content.as_bytes(), old.as_bytes())
     {
         return Ok(Err(failure));
