@@ -247,26 +247,14 @@ struct Response<T, E> {
     error: Option<E>,
 }
 
-/// Appends a value as a line of JSON.
-fn write_line(lines: &mut Vec<u8>, value: &impl Serialize) {
-    serde_json::to_writer(&mut *lines, value).expect("texts and numbers become JSON");
-    lines.push(b'\n');
+/// A value as a line of JSON, with its end.
+fn line_of(value: &impl Serialize) -> String {
+    serde_json::to_string(value).expect("texts and numbers become JSON") + "\n"
 }
 
 /// Returns the line that answers a request, with its end.
 pub fn answer<T: Serialize>(id: Option<u64>, result: Result<&T, &RpcError>) -> String {
-    let mut line = Vec::new();
-    answer_after(&mut line, id, result);
-    String::from_utf8(line).unwrap_or_default()
-}
-
-/// Appends the line that answers a request, with its end.
-pub fn answer_after<T: Serialize>(
-    lines: &mut Vec<u8>,
-    id: Option<u64>,
-    result: Result<&T, &RpcError>,
-) {
-    write_line(lines, &Response { id, result: result.ok(), error: result.err() });
+    line_of(&Response { id, result: result.ok(), error: result.err() })
 }
 
 /// Returns the line of a request, with its end; without an ID it is a notification.
@@ -279,9 +267,7 @@ pub fn request<T: Serialize>(id: Option<u64>, method: &str, params: &T) -> Strin
         method: &'a str,
         params: &'a T,
     }
-    let mut line = Vec::new();
-    write_line(&mut line, &Sent { id, method, params });
-    String::from_utf8(line).unwrap_or_default()
+    line_of(&Sent { id, method, params })
 }
 
 /// Reads the answer to the request `id`.

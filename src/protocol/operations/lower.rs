@@ -104,7 +104,7 @@ fn lower(operation: Operation, warnings: &mut Vec<Warning>) -> Result<Lowered, I
                 // It was decoded once before, when it was validated.
                 Encoding::Base64 => {
                     let bytes = Encoding::Base64.decode(&content).unwrap_or_default();
-                    (Content::Bytes(bytes.into_owned()), Existing::Replace)
+                    (Content::Bytes { base64: bytes.into_owned() }, Existing::Replace)
                 }
             };
             let existing = if overwrite == Some(true) { existing } else { Existing::Fail };
@@ -144,7 +144,7 @@ fn lower_text(
             None => warnings.extend(fence::warn_kept(&text, 1, " of the content")),
         }
         if !may_be_patch(path) {
-            warnings.extend(diff::check_content(&text, "the content", false)?);
+            warnings.extend(diff::check_content(&text, "the content")?);
         }
     }
     Ok(text)

@@ -54,24 +54,12 @@ pub use wire::{
 /// What a model is told about this dialect: the PROTOCOL section of outboxes that teach it.
 pub const PROMPT: &str = include_str!("../../../protocol-prompt/operations.md");
 
-/// Which message a schema describes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Schema {
-    /// What an agent sends.
-    Operations,
-    /// What answers it.
-    Events,
-}
-
-/// Returns the JSON Schema (draft-07) of a message, as text. That of operations is the specification's
-/// own (agent-spaces-protocol, "JSON Schema"); that of events, which it does not print, follows the
-/// interfaces of "Event Types" and "Error Response Format".
+/// The JSON Schema (draft-07) of what an agent sends: the specification's own (agent-spaces-protocol, "JSON Schema").
 ///
 /// Validation refuses whatever a schema refuses, and knows more: which paths are valid, how large a
 /// file may be, that base64 is base64. It counts lengths in UTF-16 units.
-pub fn schema(of: Schema) -> &'static str {
-    match of {
-        Schema::Operations => include_str!("schema/operations.json"),
-        Schema::Events => include_str!("schema/events.json"),
-    }
-}
+pub const OPERATIONS_SCHEMA: &str = include_str!("schema/operations.json");
+
+/// The JSON Schema of what answers it, which the specification does not print: it follows the interfaces of "Event
+/// Types" and "Error Response Format".
+pub const EVENTS_SCHEMA: &str = include_str!("schema/events.json");
