@@ -1,17 +1,7 @@
 //! JSON-RPC 2.0, one message a line, between a host and an agent in a guest (bouvet-jsonrpc): reads
 //! requests and responses, and writes them. Pure.
 //!
-//! Where the specification is silent:
-//!
-//! - *`id`*: a u64. A request without one is a notification and gets no response. Any other ID, null
-//!   included, makes the line an invalid request.
-//! - *`params`*: an object, or a list of the parameters in their order; null means none. Any other
-//!   value is invalid params (-32602), and so is a missing parameter. Unknown ones are ignored.
-//! - *JSON that cannot be represented* (nested too deep, 1e400, half a surrogate pair, millions of
-//!   values) is invalid params (-32602) inside `params`, otherwise an invalid request (-32600), with
-//!   the ID if there is one. Only text that is not JSON, or not UTF-8, is a parse error.
-//! - *A list of requests* (a batch of JSON-RPC 2.0) is an invalid request.
-//! - *`error.data`* is never sent.
+//! docs/rpc.md says what holds where the specification is silent.
 
 mod guest;
 mod method;

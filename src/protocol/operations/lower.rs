@@ -6,8 +6,7 @@
 use std::time::Duration;
 
 use super::{
-    Encoding, FileEdit, OPERATION_TYPES, OPERATIONS_LIMIT, Operation, Received, ReceivedOperation,
-    RefusedMessage,
+    Encoding, FileEdit, OPERATIONS_LIMIT, Operation, Received, ReceivedOperation, RefusedMessage,
 };
 use crate::protocol::{
     Asked, Asks, Change, Content, Existing, Invalid, Kind, Mistake, Operation as Lowered,
@@ -198,18 +197,6 @@ fn lower_cwd(text: &str) -> Result<Option<RelPath>, PathFault> {
         return Ok(None);
     }
     RelPath::parse(if folder.is_empty() { text } else { folder }).map(Some)
-}
-
-/// The type by which an operation of that kind is reported. The protocol has no events for lists,
-/// searches and moves, which are reported like commands.
-pub(super) fn type_name(kind: Kind) -> &'static str {
-    let reported = match kind {
-        Kind::Done | Kind::Reply => Kind::Message,
-        Kind::List | Kind::Search | Kind::Move => Kind::Run,
-        other => other,
-    };
-    let known = OPERATION_TYPES.iter().find(|(_, kind)| *kind == reported);
-    known.map_or("message", |(name, _)| name)
 }
 
 #[cfg(test)]

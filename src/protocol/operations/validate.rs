@@ -315,9 +315,9 @@ fn content_problem(name: &str, content: &str, encoding: &Value) -> Option<String
 
 /// The correct form of the place to which the keys lead in a value of this definition: that of the place
 /// itself, or of what it is in.
-pub(super) fn form(name: &str, keys: &[&str]) -> String {
+pub(super) fn form(name: &str, keys: &[&str]) -> &'static str {
     let known = (0..=keys.len()).rev().find_map(|n| WORDS.forms.get(rank(name, &keys[..n])));
-    known.map(|(_, form)| form.clone()).unwrap_or_default()
+    known.map_or("", |(_, form)| form)
 }
 
 /// The order of faults: that of `WORDS`, elements by their number.
