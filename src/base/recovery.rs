@@ -184,7 +184,7 @@ impl Base {
         if let Some(step) = step.map(|(step, _)| *step).filter(|_| !noticed.is_empty())
             && let Some(outcome) = known.get_mut(&step)
         {
-            noticed.iter().for_each(|told| observer.noticed(told));
+            noticed.iter().for_each(|told| observer.noticed(&told.text));
             outcome.warnings.append(&mut noticed);
             self.note(&Record::Result { step, outcome: Box::new(outcome.clone()) })?;
         }

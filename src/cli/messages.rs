@@ -16,7 +16,8 @@ use super::talk::{self, Talk};
 use crate::error::Result;
 use crate::inbox;
 use crate::protocol::operations::{
-    self, Schema, SchemaFault, parse_events_message, parse_operations_message,
+    EVENTS_SCHEMA, OPERATIONS_SCHEMA, SchemaFault, find, parse_events_message,
+    parse_operations_message,
 };
 use crate::text::count;
 
@@ -183,7 +184,7 @@ fn wrapped(text: &str) -> Option<SchemaFault> {
     if serde_json::from_str::<IgnoredAny>(text).is_ok() {
         return None;
     }
-    let line = match operations::find(text)? {
+    let line = match find(text)? {
         Ok(received) => received.line,
         // Such a fault is one of all: there are several messages, or the one is no JSON.
         Err(refused) if refused.faults.iter().any(|fault| fault.path == "$") => return None,
@@ -199,10 +200,10 @@ fn wrapped(text: &str) -> Option<SchemaFault> {
 }
 
 fn print(arguments: &Print, json: bool) -> ExitCode {
-    let text = operations::schema(match arguments.message {
-        Message::Operations => Schema::Operations,
-        Message::Events => Schema::Events,
-    });
+    let text = match arguments.message {
+        Message::Operations => OPERATIONS_SCHEMA,
+        Message::Events => EVENTS_SCHEMA,
+    };
     // It is JSON either way; on one line where results are to be an object a line.
     match serde_json::from_str::<Value>(text) {
         Ok(schema) if json => talk::json(&schema.to_string()),

@@ -77,7 +77,7 @@ pub(super) fn rows(talk: &Talk, outcomes: &[Outcome], recorded: bool, width: usi
     }
     let warnings: Vec<_> = work.iter().flat_map(|outcome| &outcome.warnings).collect();
     if let Some(first) = warnings.first() {
-        rows.push(row(talk.yellow("Warned"), first, room));
+        rows.push(row(talk.yellow("Warned"), &first.text, room));
         if warnings.len() > 1 {
             let more = format!("and {} more, see above", warnings.len() - 1);
             rows.push(row("".into(), &more, room));

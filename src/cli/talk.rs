@@ -241,7 +241,7 @@ impl Talk {
         }
         for warning in &outcome.warnings {
             text.push("\n        ");
-            text.push(self.yellow("warning:") + " " + &*visible_line(warning));
+            text.push(self.yellow("warning:") + " " + &*visible_line(&warning.text));
         }
         text
     }

@@ -76,7 +76,7 @@ fn describe_each(material: &Material<'_>, limits: &Limits) -> Vec<(bool, String)
         let mark = if success { "[OK]" } else { "[FAILED]" };
         let mut text = format!("{mark} {}: {}\n", tags::name(outcome.kind), line(&summary));
         for warning in &outcome.warnings {
-            text.push_str(&format!("  Warning: {}\n", line(&visible_line(warning))));
+            text.push_str(&format!("  Warning: {}\n", line(&visible_line(&warning.text))));
         }
         let excerpt = outcome.detail.excerpt();
         let excerpt = excerpt.map(|excerpt| tags::excerpt(excerpt, &mut excerpt_room));

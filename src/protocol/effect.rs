@@ -21,7 +21,6 @@ pub enum Effect {
         /// The secret key under which the guest knows the result.
         key: String,
         /// The id of the guest's memory of steps, if it gave one. Another memory has no results of this one.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         state: Option<String>,
     },
 }
@@ -32,13 +31,10 @@ pub enum Effect {
 pub struct FileEffect {
     pub path: RelPath,
     /// The name in the same folder to which the new content is written first.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub temporary: Option<String>,
     /// The content before; None if there is no file.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<Digest>,
     /// The content after; None if it is deleted.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<Digest>,
     /// The outcome if it succeeds.
     pub detail: Detail,
@@ -53,7 +49,6 @@ pub struct MoveEffect {
     /// Its inode number, which it keeps.
     pub inode: u64,
     /// The content of a file: some file systems number files anew.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<Digest>,
     /// The outcome if it succeeds.
     pub detail: Detail,

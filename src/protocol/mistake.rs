@@ -1,8 +1,6 @@
 //! What is wrong with a reply: mistakes, for which a block is refused, and warnings beside an outcome. Their texts may
 //! quote what a model sent, and may change: programs read the codes, which never do. docs/use.md lists them.
 
-use std::ops::Deref;
-
 use serde::{Deserialize, Serialize};
 
 use super::Kind;
@@ -90,9 +88,10 @@ pub struct Invalid {
 
 /// A warning beside the outcome of an operation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "Written", into = "Written")]
+#[serde(from = "WrittenWarning")]
 pub struct Warning {
     /// The kind of warning.
+    #[serde(rename = "sort")]
     pub kind: WarningKind,
     /// The sentence.
     pub text: String,
@@ -105,36 +104,19 @@ impl Warning {
     }
 }
 
-impl Deref for Warning {
-    type Target = str;
-
-    fn deref(&self) -> &str {
-        &self.text
-    }
-}
-
-/// A warning in files. One whose kind is not known is a text alone.
-#[derive(Serialize, Deserialize)]
+/// A warning in files. A version that had no codes wrote the text alone.
+#[derive(Deserialize)]
 #[serde(untagged)]
-enum Written {
+enum WrittenWarning {
     Text(String),
     Coded { sort: WarningKind, text: String },
 }
 
-impl From<Written> for Warning {
-    fn from(written: Written) -> Self {
+impl From<WrittenWarning> for Warning {
+    fn from(written: WrittenWarning) -> Self {
         match written {
-            Written::Text(text) => Self::new(WarningKind::Reading, text),
-            Written::Coded { sort, text } => Self { kind: sort, text },
-        }
-    }
-}
-
-impl From<Warning> for Written {
-    fn from(Warning { kind, text }: Warning) -> Self {
-        match kind {
-            WarningKind::Reading => Self::Text(text),
-            _ => Self::Coded { sort: kind, text },
+            WrittenWarning::Text(text) => Self::new(WarningKind::Reading, text),
+            WrittenWarning::Coded { sort, text } => Self::new(sort, text),
         }
     }
 }
@@ -173,8 +155,10 @@ mod tests {
 
     #[test]
     fn plain_texts_are_still_read() {
+        let plain: Warning = serde_json::from_str(r#""b""#).unwrap();
+        assert_eq!(plain, Warning::new(WarningKind::Reading, "b"));
         for (json, sort) in [
-            (r#""b""#, WarningKind::Reading),
+            (r#"{"sort":"reading","text":"b"}"#, WarningKind::Reading),
             (r#"{"sort":"guard","text":"b"}"#, WarningKind::Guard),
             (r#"{"sort":"text-after-tag","text":"b"}"#, WarningKind::TextAfterTag),
         ] {

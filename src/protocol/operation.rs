@@ -29,16 +29,9 @@ pub enum Operation {
         reading: Reading,
     },
     /// List the files below a folder; None for the workspace.
-    List {
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        path: Option<RelPath>,
-    },
+    List { path: Option<RelPath> },
     /// Find the lines that a regular expression matches, in a file or below a folder; None for the workspace.
-    Search {
-        pattern: String,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        path: Option<RelPath>,
-    },
+    Search { pattern: String, path: Option<RelPath> },
     /// Move a file or a folder to a path where nothing is yet.
     Move { path: RelPath, to: RelPath },
     /// Run a shell command.
@@ -74,10 +67,8 @@ impl Default for Reading {
 #[serde(rename_all = "camelCase")]
 pub struct Part {
     /// The first line, from 1; None for the file's first.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<usize>,
     /// The last line, included; None for the file's last.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<usize>,
     /// Whether each line has its number before it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -122,7 +113,6 @@ pub enum Change {
         with: String,
         /// The file as the model saw it last: the edit fails on another one. None if it never saw it. Filled in when
         /// the edit is executed.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         seen: Option<FileVersion>,
     },
     /// Replace the first occurrence of each text, in order: all or none.
@@ -195,13 +185,10 @@ impl Operation {
 pub struct ShellCommand {
     pub command: String,
     /// The folder that it starts in; None for the workspace.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<RelPath>,
     /// The timeout that it asks for. The policy may shorten it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Duration>,
     /// The default of its dialect; None leaves it to the policy and the settings.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_timeout: Option<Duration>,
     /// Additional environment variables.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -242,7 +229,10 @@ pub enum Content {
     /// A text as it was sent.
     Text(String),
     /// Bytes that were sent as Base64.
-    Bytes(#[serde(with = "as_base64")] Vec<u8>),
+    Bytes {
+        #[serde(with = "base64_text")]
+        base64: Vec<u8>,
+    },
 }
 
 impl Content {
@@ -250,7 +240,7 @@ impl Content {
     pub fn as_bytes(&self) -> &[u8] {
         match self {
             Self::Text(text) => text.as_bytes(),
-            Self::Bytes(bytes) => bytes,
+            Self::Bytes { base64 } => base64,
         }
     }
 
@@ -258,7 +248,7 @@ impl Content {
     pub fn into_bytes(self) -> Vec<u8> {
         match self {
             Self::Text(text) => text.into_bytes(),
-            Self::Bytes(bytes) => bytes,
+            Self::Bytes { base64 } => base64,
         }
     }
 
@@ -280,22 +270,16 @@ impl From<&str> for Content {
     }
 }
 
-/// Bytes as `{"base64": "…"}`.
-mod as_base64 {
+mod base64_text {
     use super::{Deserialize, Deserializer, Encoding, Serialize, Serializer, de};
 
-    #[derive(Serialize, Deserialize)]
-    struct Encoded {
-        base64: String,
-    }
-
     pub(super) fn serialize<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
-        Encoded { base64: Encoding::Base64.encode(bytes).unwrap_or_default() }.serialize(to)
+        Encoding::Base64.encode(bytes).serialize(to)
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
-        let Encoded { base64 } = Encoded::deserialize(from)?;
-        Ok(Encoding::Base64.decode(&base64).map_err(de::Error::custom)?.into_owned())
+        let text = String::deserialize(from)?;
+        Ok(Encoding::Base64.decode(&text).map_err(de::Error::custom)?.into_owned())
     }
 }
 
@@ -319,7 +303,6 @@ pub struct Lines {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub within_line: bool,
     /// The length of that line in bytes, if it is known and was not read whole.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub length: Option<u64>,
     /// Whether each has its number before it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -412,9 +395,11 @@ mod tests {
 
     #[test]
     fn text_and_bytes_come_back_as_they_were() {
-        for content in
-            [Content::from("a\u{0}é"), Content::Bytes(vec![0, 255]), Content::Bytes(vec![])]
-        {
+        for content in [
+            Content::from("a\u{0}é"),
+            Content::Bytes { base64: vec![0, 255] },
+            Content::Bytes { base64: vec![] },
+        ] {
             let kept = serde_json::to_string(&content).unwrap();
             assert_eq!(serde_json::from_str::<Content>(&kept).unwrap(), content, "{kept}");
         }

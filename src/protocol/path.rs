@@ -14,7 +14,7 @@ const PATH_LIMIT: usize = 4095;
 
 /// A relative path of one or more components, `/` between them, without `.` or `..`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[serde(try_from = "String")]
 pub struct RelPath(String);
 
 /// Why a text is not a path inside the workspace.
@@ -106,12 +106,6 @@ impl TryFrom<String> for RelPath {
 
     fn try_from(text: String) -> Result<Self, PathFault> {
         Self::parse(&text)
-    }
-}
-
-impl From<RelPath> for String {
-    fn from(path: RelPath) -> Self {
-        path.0
     }
 }
 

@@ -49,7 +49,7 @@ impl Served {
                 &format!("what it did to protected names could not be looked at to the end: {e}"),
             ),
         }
-        noticed.iter().for_each(|warning| tell(&mut result.stderr, warning));
+        noticed.iter().for_each(|warning| tell(&mut result.stderr, &warning.text));
         result
     }
 

@@ -261,7 +261,7 @@ impl Turn<'_, '_> {
         let ran = |outcome: &Outcome| outcome.kind == Kind::Run && outcome.ran();
         match self.outcomes.iter().rposition(ran) {
             Some(last) if !noticed.is_empty() => {
-                noticed.iter().for_each(|told| self.observer.noticed(told));
+                noticed.iter().for_each(|told| self.observer.noticed(&told.text));
                 self.outcomes[last].warnings.extend(noticed);
                 self.ledger.result(last, &self.outcomes[last])
             }

@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use boon::{Compiler, Schemas};
-use deaddrop::protocol::operations::{Schema, schema};
+use deaddrop::protocol::operations::{EVENTS_SCHEMA, OPERATIONS_SCHEMA};
 use serde_json::{Value, json};
 
 use crate::support::{Base, Run, program};
@@ -348,15 +348,15 @@ fn a_message_takes_no_more_memory_than_it_may() {
 #[test]
 fn the_schemas_are_printed_as_they_are() {
     let base = Base::new();
-    for (arguments, of) in [
-        (&["schema"][..], Schema::Operations),
-        (&["schema", "operations"], Schema::Operations),
-        (&["schema", "events"], Schema::Events),
-        (&["schema", "events", "--json"], Schema::Events),
+    for (arguments, schema) in [
+        (&["schema"][..], OPERATIONS_SCHEMA),
+        (&["schema", "operations"], OPERATIONS_SCHEMA),
+        (&["schema", "events"], EVENTS_SCHEMA),
+        (&["schema", "events", "--json"], EVENTS_SCHEMA),
     ] {
         let run = base.run(arguments).ok();
         // Whether that of operations is the specification's is tested where it lies.
-        let wanted: Value = serde_json::from_str(schema(of)).unwrap();
+        let wanted: Value = serde_json::from_str(schema).unwrap();
         assert_eq!(serde_json::from_str::<Value>(&run.stdout).unwrap(), wanted);
         assert_eq!(wanted["$schema"], "http://json-schema.org/draft-07/schema#");
         assert_eq!(run.stderr, "");

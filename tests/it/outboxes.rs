@@ -310,7 +310,7 @@ fn given(outcome: &Outcome) -> Given {
     };
     Given {
         line: format!("{mark} {}: {}{from}", tags::name(outcome.kind), tags::summary(outcome)),
-        warnings: outcome.warnings.iter().map(|w| visible_line(w).into_owned()).collect(),
+        warnings: outcome.warnings.iter().map(|w| visible_line(&w.text).into_owned()).collect(),
         output: output.filter(|output| !output.is_empty()).map(|output| {
             let mut lines: Vec<String> = output.lines().map(str::to_owned).collect();
             // Blanks at the end of the first line are not kept.

@@ -40,7 +40,10 @@ fn a_command_whose_process_died_is_lost_and_not_run_again() {
     let (ending, warnings) = ended(result(&served, "k"));
     assert_eq!(ending, Ending::Lost);
     if guest.base.exists("state/quarantine/step_k") {
-        assert!(warnings.iter().any(|told| told.contains("/quarantine/step_k/")), "{warnings:?}");
+        assert!(
+            warnings.iter().any(|told| told.text.contains("/quarantine/step_k/")),
+            "{warnings:?}"
+        );
         assert!(!guest.base.exists("workspace/.vscode"));
     }
     assert_eq!(ended(step(&served, add).unwrap()), (Ending::Lost, warnings));
@@ -64,7 +67,7 @@ fn what_a_lost_command_did_to_protected_names_is_put_right() {
     }
     assert!(made, "nothing was there to be put right");
     assert!(!guest.base.exists("workspace/made/.git"), "{warnings:?}");
-    assert!(warnings.iter().any(|told| told.contains("made/.git")), "{warnings:?}");
+    assert!(warnings.iter().any(|told| told.text.contains("made/.git")), "{warnings:?}");
     assert_eq!(guest.base.read("workspace/.vscode/kept.json"), "{}\n");
 }
 
@@ -99,7 +102,7 @@ fn what_a_lost_command_did_is_put_right_before_any_other_runs() {
     // Nothing of the protocol was asked yet.
     assert!(!guest.base.exists("workspace/made/.git"));
     let (_, warnings) = ended(result(&guest.served(), "k"));
-    assert!(warnings.iter().any(|told| told.contains("made/.git")), "{warnings:?}");
+    assert!(warnings.iter().any(|told| told.text.contains("made/.git")), "{warnings:?}");
 }
 
 #[test]
@@ -123,7 +126,7 @@ fn what_a_second_lost_command_did_is_put_right_too() {
     assert_eq!(ending, Ending::Lost);
     if is_guarded(&served) {
         assert!(!guest.base.exists("workspace/made/.git"), "{warnings:?}");
-        assert!(warnings.iter().any(|told| told.contains("made/.git")), "{warnings:?}");
+        assert!(warnings.iter().any(|told| told.text.contains("made/.git")), "{warnings:?}");
     }
 }
 

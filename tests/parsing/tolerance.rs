@@ -224,7 +224,7 @@ proptest! {
         prop_assert!(reply.steps.iter().all(|step| (1..=lines).contains(&step.line)), "{:?}", reply);
         for step in &reply.steps {
             prop_assert!(!step.ends || step == reply.steps.last().unwrap(), "{:?}", reply);
-            prop_assert!(step.warnings.iter().all(|told| !told.contains('\n')), "{:?}", reply);
+            prop_assert!(step.warnings.iter().all(|told| !told.text.contains('\n')), "{:?}", reply);
         }
     }
 }

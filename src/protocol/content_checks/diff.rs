@@ -10,12 +10,11 @@ use crate::protocol::{Mistake, Warning, WarningKind};
 /// A warning about a text that is kept, or why it is refused.
 pub(in crate::protocol) type Checked = Result<Option<Warning>, Problem>;
 
-/// Checks code that is the whole content of a file, or a part of one without the text that it replaces; `of` is
-/// its name.
-pub(in crate::protocol) fn check_content(text: &str, of: &str, is_part: bool) -> Checked {
+/// Checks code that is the whole content of a file; `of` is its name.
+pub(in crate::protocol) fn check_content(text: &str, of: &str) -> Checked {
     refuse_diff(text, of)?;
     refuse_conflict(text, of)?;
-    check_signs(text, of, |added, lines| is_part || added == lines)
+    check_signs(text, of, |added, lines| added == lines)
 }
 
 /// Checks code that replaces `old`.

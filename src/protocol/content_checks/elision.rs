@@ -12,7 +12,7 @@ use regex::{Regex, RegexSet};
 use serde::Deserialize;
 
 use super::{FileKind, pattern};
-use crate::protocol::{RelPath, Replacement};
+use crate::protocol::RelPath;
 use crate::secrets;
 
 /// Says why a line is not written: the file would lose text. The phrase follows the line's name, and `instead` says what
@@ -43,36 +43,9 @@ pub fn secret_placeholder_line(content: &[u8]) -> Option<usize> {
     found.find(|at| !is_rule(at)).map(|at| line_number(content, at))
 }
 
-/// The first line of `new` that stands for lines left out, with its number from 1, if `new` replaces
-/// `replaced` in the file at `path`, whose content is `old` and lacks that line.
+/// Finds the first line of several new texts, each with the text that it replaces, that stands for lines left out and
+/// is not in the file. Returns the index of the text, the number of the line in it, from 1, and the line.
 pub fn left_out<'a>(
-    new: &'a str,
-    replaced: &'a [u8],
-    old: &[u8],
-    path: &RelPath,
-) -> Option<(usize, &'a str)> {
-    first_missing([(new, replaced)], old, path).map(|(_, line, text)| (line, text))
-}
-
-/// The same for several replacements: the index of the replacement, the line's number in its new text,
-/// and the line.
-pub fn left_out_of_pairs<'a>(
-    pairs: &'a [Replacement],
-    old: &[u8],
-    path: &RelPath,
-) -> Option<(usize, usize, &'a str)> {
-    first_missing(pairs.iter().map(|pair| (&*pair.new, pair.old.as_bytes())), old, path)
-}
-
-/// Whether a text may leave something out, whatever file it is for.
-pub fn may_leave_out(text: &str) -> bool {
-    let kinds = [FileKind::Code, FileKind::Document];
-    let detectors = kinds.map(|kind| Detector::new(text, kind, None, Loss::Half));
-    candidates(text).any(|(start, line)| detectors.iter().any(|one| one.is_elision(start, line)))
-}
-
-/// The first line of several texts, each with what it replaces, that stands for others and is not in the file.
-fn first_missing<'a>(
     texts: impl IntoIterator<Item = (&'a str, &'a [u8])>,
     file: &[u8],
     path: &RelPath,
@@ -90,6 +63,13 @@ fn first_missing<'a>(
         })?;
         Some((n, line_number(new.as_bytes(), start), line.trim()))
     })
+}
+
+/// Whether a text may leave something out, whatever file it is for.
+pub fn may_leave_out(text: &str) -> bool {
+    let kinds = [FileKind::Code, FileKind::Document];
+    let detectors = kinds.map(|kind| Detector::new(text, kind, None, Loss::Half));
+    candidates(text).any(|(start, line)| detectors.iter().any(|one| one.is_elision(start, line)))
 }
 
 /// The number of the line that contains an offset, from 1.

@@ -234,7 +234,7 @@ impl ReadResult {
     pub fn file(path: RelPath, bytes: Vec<u8>, size: u64, lines: Option<Lines>) -> Self {
         let bytes = match String::from_utf8(bytes) {
             Ok(text) => Content::Text(text),
-            Err(e) => Content::Bytes(e.into_bytes()),
+            Err(e) => Content::Bytes { base64: e.into_bytes() },
         };
         Self::File { path, bytes, size, lines }
     }

@@ -1,17 +1,7 @@
 //! JSON-RPC 2.0, one message a line, between a host and an agent in a guest (bouvet-jsonrpc): reads
 //! requests and responses, and writes them. Pure.
 //!
-//! Where the specification is silent:
-//!
-//! - *`id`*: a u64. A request without one is a notification and gets no response. Any other ID, null
-//!   included, makes the line an invalid request.
-//! - *`params`*: an object, or a list of the parameters in their order; null means none. Any other
-//!   value is invalid params (-32602), and so is a missing parameter. Unknown ones are ignored.
-//! - *JSON that cannot be represented* (nested too deep, 1e400, half a surrogate pair, millions of
-//!   values) is invalid params (-32602) inside `params`, otherwise an invalid request (-32600), with
-//!   the ID if there is one. Only text that is not JSON, or not UTF-8, is a parse error.
-//! - *A list of requests* (a batch of JSON-RPC 2.0) is an invalid request.
-//! - *`error.data`* is never sent.
+//! docs/rpc.md says what holds where the specification is silent.
 
 mod guest;
 mod method;
@@ -247,26 +237,14 @@ struct Response<T, E> {
     error: Option<E>,
 }
 
-/// Appends a value as a line of JSON.
-fn write_line(lines: &mut Vec<u8>, value: &impl Serialize) {
-    serde_json::to_writer(&mut *lines, value).expect("texts and numbers become JSON");
-    lines.push(b'\n');
+/// A value as a line of JSON, with its end.
+fn line_of(value: &impl Serialize) -> String {
+    serde_json::to_string(value).expect("texts and numbers become JSON") + "\n"
 }
 
 /// Returns the line that answers a request, with its end.
 pub fn answer<T: Serialize>(id: Option<u64>, result: Result<&T, &RpcError>) -> String {
-    let mut line = Vec::new();
-    answer_after(&mut line, id, result);
-    String::from_utf8(line).unwrap_or_default()
-}
-
-/// Appends the line that answers a request, with its end.
-pub fn answer_after<T: Serialize>(
-    lines: &mut Vec<u8>,
-    id: Option<u64>,
-    result: Result<&T, &RpcError>,
-) {
-    write_line(lines, &Response { id, result: result.ok(), error: result.err() });
+    line_of(&Response { id, result: result.ok(), error: result.err() })
 }
 
 /// Returns the line of a request, with its end; without an ID it is a notification.
@@ -279,9 +257,7 @@ pub fn request<T: Serialize>(id: Option<u64>, method: &str, params: &T) -> Strin
         method: &'a str,
         params: &'a T,
     }
-    let mut line = Vec::new();
-    write_line(&mut line, &Sent { id, method, params });
-    String::from_utf8(line).unwrap_or_default()
+    line_of(&Sent { id, method, params })
 }
 
 /// Reads the answer to the request `id`.

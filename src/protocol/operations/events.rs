@@ -1,8 +1,7 @@
 //! Reports outcomes as events ("Event Types", "Error Handling"): one event for each operation.
 //!
-//! A warning about an operation is part of its event: it is in `error` beside a success, and after the
-//! reason of a failure. Only a `message` event has no field for that, so the warning is an `error`
-//! event with the same ID. So is what an outbox has no room for, and, without an ID, what concerns the reply as a whole.
+//! A warning about an operation is part of its event, as docs/operations.md has it. What an outbox has no room for is an
+//! `error` event of its own, and so is, without an ID, what concerns the reply as a whole.
 //!
 //! Where the specification is silent:
 //!
@@ -12,17 +11,15 @@
 //! - What was never begun is an `error` of category `execution`; a failure of the machine is one of
 //!   category `system`, which makes the run's status `error`; a message that is rejected as a whole is
 //!   one of category `validation`, with that status.
-//! - A command that ran has both streams, even if they are empty.
 
 use std::time::Duration;
 
 use serde::Serialize;
 
-use super::lower::type_name;
 use super::{ErrorCategory, Event, EventType, EventsMessage, Status, UtcTime};
 use crate::protocol::{
     Asks, Detail, Ending, Execution, Failure, FailureKind, Kind, Mistake, Operation, Outcome,
-    Output, RelPath, Step, Warning, WarningKind, tags,
+    Output, RelPath, Step, Warning, WarningKind, code, tags,
 };
 use crate::text::{is_hazard, visible_line};
 
@@ -97,7 +94,7 @@ pub fn approval_required(step: &Step, id: &str, reason: &str, policy: &str, at: 
         event_type: EventType::ApprovalRequired,
         operation_id: Some(id.to_owned()),
         timestamp: at,
-        operation_type: Some(type_name(step.kind()).to_owned()),
+        operation_type: Some(code(type_of(step.kind()))),
         reason: Some(reason.to_owned()),
         details: Some(details),
         ..Event::default()
@@ -152,6 +149,19 @@ fn json(value: &impl Serialize) -> String {
     escaped
 }
 
+/// The type of the event of an operation. The protocol has none for lists, searches and moves, which are reported like
+/// commands.
+fn type_of(kind: Kind) -> EventType {
+    match kind {
+        Kind::Message | Kind::Done | Kind::Reply => EventType::Message,
+        Kind::Create => EventType::CreateFile,
+        Kind::Read => EventType::ReadFile,
+        Kind::Edit => EventType::EditFile,
+        Kind::Delete => EventType::DeleteFile,
+        Kind::Run | Kind::List | Kind::Search | Kind::Move => EventType::Shell,
+    }
+}
+
 /// Where an event has room for a warning: in its `error`, or after the reason of a failure.
 fn warning_field(event: &mut Event) -> Option<&mut String> {
     let field = match event.event_type {
@@ -200,7 +210,6 @@ impl Report<'_> {
                 error: Some("the file was not read at this point".to_owned()),
                 ..file(EventType::ReadFile, path)
             },
-            // The protocol has no events for these three: they are reported like a command.
             Detail::Moved { path, to, .. } => {
                 self.listed(&format!("{path} {to}"), format!("Moved '{path}' to '{to}'"))
             }
@@ -233,7 +242,7 @@ impl Report<'_> {
                 let named = program.map(|it| format!("{NOT_ALLOWED}: {}", visible_line(it)));
                 let is_plain = named.is_some_and(|named| named == *reason);
                 Event {
-                    operation_type: Some(type_name(self.kind).to_owned()),
+                    operation_type: Some(code(type_of(self.kind))),
                     reason: Some(if is_plain { NOT_ALLOWED.to_owned() } else { reason.clone() }),
                     suggestion: suggestion.clone(),
                     ..self.about(EventType::PolicyDenied)
@@ -261,15 +270,10 @@ impl Report<'_> {
 
     /// The operation's own event of a failure, if it has one that can fail.
     fn own_failure(&self, error: String) -> Event {
-        let event = match self.kind {
-            Kind::Create => self.file(EventType::CreateFile, ""),
-            Kind::Read => self.file(EventType::ReadFile, ""),
-            Kind::Edit => self.file(EventType::EditFile, ""),
-            Kind::Delete => self.file(EventType::DeleteFile, ""),
-            Kind::Run | Kind::List | Kind::Search | Kind::Move => self.shell(""),
-            Kind::Message | Kind::Done | Kind::Reply => {
-                return self.error(ErrorCategory::Execution, error);
-            }
+        let event = match type_of(self.kind) {
+            EventType::Message => return self.error(ErrorCategory::Execution, error),
+            EventType::Shell => self.shell(""),
+            of_file => self.file(of_file, ""),
         };
         Event { success: Some(false), error: Some(error), ..event }
     }

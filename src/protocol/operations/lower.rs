@@ -6,8 +6,7 @@
 use std::time::Duration;
 
 use super::{
-    Encoding, FileEdit, OPERATION_TYPES, OPERATIONS_LIMIT, Operation, Received, ReceivedOperation,
-    RefusedMessage,
+    Encoding, FileEdit, OPERATIONS_LIMIT, Operation, Received, ReceivedOperation, RefusedMessage,
 };
 use crate::protocol::mistake::Problem;
 use crate::protocol::{
@@ -103,7 +102,7 @@ fn lower(operation: Operation, warnings: &mut Vec<Warning>) -> Result<Lowered, I
                 // It was decoded once before, when it was validated.
                 Encoding::Base64 => {
                     let bytes = Encoding::Base64.decode(&content).unwrap_or_default();
-                    (Content::Bytes(bytes.into_owned()), Existing::Replace)
+                    (Content::Bytes { base64: bytes.into_owned() }, Existing::Replace)
                 }
             };
             let existing = if overwrite == Some(true) { existing } else { Existing::Fail };
@@ -143,7 +142,7 @@ fn lower_text(
             None => warnings.extend(fence::warn_kept(&text, 1, " of the content")),
         }
         if !may_be_patch(path) {
-            warnings.extend(diff::check_content(&text, "the content", false)?);
+            warnings.extend(diff::check_content(&text, "the content")?);
         }
     }
     Ok(text)
@@ -197,18 +196,6 @@ fn lower_cwd(text: &str) -> Result<Option<RelPath>, PathFault> {
         return Ok(None);
     }
     RelPath::parse(if folder.is_empty() { text } else { folder }).map(Some)
-}
-
-/// The type by which an operation of that kind is reported. The protocol has no events for lists,
-/// searches and moves, which are reported like commands.
-pub(super) fn type_name(kind: Kind) -> &'static str {
-    let reported = match kind {
-        Kind::Done | Kind::Reply => Kind::Message,
-        Kind::List | Kind::Search | Kind::Move => Kind::Run,
-        other => other,
-    };
-    let known = OPERATION_TYPES.iter().find(|(_, kind)| *kind == reported);
-    known.map_or("message", |(name, _)| name)
 }
 
 #[cfg(test)]

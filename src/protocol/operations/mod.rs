@@ -5,25 +5,13 @@
 //! and `lower` (message → steps). `events` reports what came of the steps. A malformed operation does
 //! not stop the others; a wrong version does. Every fault names its JSON path and the correct form.
 //!
-//! If the texts disagree, agent-spaces-protocol.md wins, and within it the stricter statement:
+//! If the texts disagree, agent-spaces-protocol.md wins, and within it the stricter statement; where they are silent,
+//! what usual writers produce is read. docs/operations.md lists the rules that follow. Beside them:
 //!
-//! - *Version*: "should" be included, "must" be (reference), is not (guide, "Batching"): required.
-//! - *`..` in paths*: no "escapes" ("createFile"), or none at all ("Path Validation"): none at all,
-//!   and so for `cwd`.
-//! - *Lengths*: the schema counts characters, the original's `length` UTF-16 units: the latter, of
-//!   which there are never fewer.
-//! - *`timeout`*: a number (interface), an integer (schema): an integer, however it is written.
-//! - *`content`*: 10 MB for files (table; taken as MiB, decoded), 100,000 characters for a
-//!   `message` (schema): each as it says.
-//! - *`base64`*: nothing but the name: the standard alphabet, lines wrapped or not, padded or not.
-//! - *Times*: "ISO 8601"; all examples are in UTC and end in `Z`. Seconds may be left out.
-//! - *`operationId: null`* ("Example 1") against `operationId?: string`: left out, never null.
-//! - *Events without `timestamp`* or other required fields, in many examples: abbreviated;
-//!   required, as in the interfaces. "Present if success" is about what is sent; what is marked `?`
-//!   may be left out of what is read.
-//! - *"Exactly 6 event types"*: ten are defined, `error` among them.
-//! - *Names of the approval policy* (`destructive_commands`, `destructive_commands_approval`,
-//!   `shell.approvalRequired`): any text here.
+//! - The schema counts characters, the original's `length` UTF-16 units: the latter, of which there are never fewer.
+//! - Examples abbreviate events and write `operationId: null`. Fields are required as in the interfaces, and never null.
+//!   "Present if success" is about what is sent: what is marked `?` may be left out of what is read.
+//! - There are ten event types, not "exactly 6", and the approval policy has three names there: any text here.
 
 mod encoding;
 mod events;
@@ -54,24 +42,12 @@ pub use wire::{
 /// What a model is told about this dialect: the PROTOCOL section of outboxes that teach it.
 pub const PROMPT: &str = include_str!("../../../protocol-prompt/operations.md");
 
-/// Which message a schema describes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Schema {
-    /// What an agent sends.
-    Operations,
-    /// What answers it.
-    Events,
-}
-
-/// Returns the JSON Schema (draft-07) of a message, as text. That of operations is the specification's
-/// own (agent-spaces-protocol, "JSON Schema"); that of events, which it does not print, follows the
-/// interfaces of "Event Types" and "Error Response Format".
+/// The JSON Schema (draft-07) of what an agent sends: the specification's own (agent-spaces-protocol, "JSON Schema").
 ///
 /// Validation refuses whatever a schema refuses, and knows more: which paths are valid, how large a
 /// file may be, that base64 is base64. It counts lengths in UTF-16 units.
-pub fn schema(of: Schema) -> &'static str {
-    match of {
-        Schema::Operations => include_str!("schema/operations.json"),
-        Schema::Events => include_str!("schema/events.json"),
-    }
-}
+pub const OPERATIONS_SCHEMA: &str = include_str!("schema/operations.json");
+
+/// The JSON Schema of what answers it, which the specification does not print: it follows the interfaces of "Event
+/// Types" and "Error Response Format".
+pub const EVENTS_SCHEMA: &str = include_str!("schema/events.json");

@@ -9,7 +9,7 @@ use boon::{Compiler, ErrorKind, InstanceToken, SchemaIndex, Schemas, ValidationE
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{Encoding, UtcTime};
+use super::{EVENTS_SCHEMA, Encoding, OPERATIONS_SCHEMA, UtcTime};
 use crate::protocol::mistake::shortened;
 use crate::text::{count, nearest};
 
@@ -146,8 +146,8 @@ fn excess(text: &str, limit: usize) -> Option<usize> {
 static RULES: LazyLock<Rules> = LazyLock::new(|| {
     let mut rules = Rules { schemas: Schemas::new(), definitions: BTreeMap::new() };
     for (message, text) in [
-        ("OperationsMessage", include_str!("schema/operations.json")),
-        ("EventsMessage", include_str!("schema/events.json")),
+        ("OperationsMessage", OPERATIONS_SCHEMA),
+        ("EventsMessage", EVENTS_SCHEMA),
         ("ApprovalMessage", include_str!("schema/approval.json")),
     ] {
         let schema: Value = serde_json::from_str(text).expect("a schema is JSON");
@@ -315,9 +315,9 @@ fn content_problem(name: &str, content: &str, encoding: &Value) -> Option<String
 
 /// The correct form of the place to which the keys lead in a value of this definition: that of the place
 /// itself, or of what it is in.
-pub(super) fn form(name: &str, keys: &[&str]) -> String {
+pub(super) fn form(name: &str, keys: &[&str]) -> &'static str {
     let known = (0..=keys.len()).rev().find_map(|n| WORDS.forms.get(rank(name, &keys[..n])));
-    known.map(|(_, form)| form.clone()).unwrap_or_default()
+    known.map_or("", |(_, form)| form)
 }
 
 /// The order of faults: that of `WORDS`, elements by their number.

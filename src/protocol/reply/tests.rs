@@ -43,7 +43,7 @@ fn the_session_decides_how_results_are_kept() {
     assert_eq!(run.streams, Streams::Together);
     let Asks::Operation(Operation::Read { reading, .. }) = &reply.steps[1].asks else { panic!() };
     assert_eq!(*reading, Reading::default());
-    assert!(reply.steps[1].warnings[0].contains("base64 was ignored"));
+    assert!(reply.steps[1].warnings[0].text.contains("base64 was ignored"));
 
     let tags = "[READ_FILE path=\"a\"]\n[RUN_COMMAND]\nls\n[/RUN_COMMAND]\n[DONE]\n[/DONE]\n[READ_FILE path=\"../x\"]\n[READ_FILE]\n";
     let reply = read(tags, Dialect::Operations);
@@ -65,7 +65,7 @@ fn tags_that_are_in_order_come_first_and_the_message_is_told_of() {
         let reply =
             read(&format!("{RUN}{LS}\n{{\"protocolVersion\": 1, \"operations\": "), dialect);
         assert_eq!(kinds(&reply), ["Run"]);
-        assert!(reply.steps[0].warnings[0].contains("on line 4"), "{reply:?}");
+        assert!(reply.steps[0].warnings[0].text.contains("on line 4"), "{reply:?}");
     }
 }
 
@@ -74,7 +74,9 @@ fn a_message_counts_beside_tags_that_are_not_in_order() {
     for dialect in BOTH {
         let reply = read(&format!("[READ_FILE]\n{LS}"), dialect);
         assert_eq!(kinds(&reply), ["Run"]);
-        assert!(reply.steps[0].warnings[0].starts_with("the tags from line 1 on were ignored"));
+        assert!(
+            reply.steps[0].warnings[0].text.starts_with("the tags from line 1 on were ignored")
+        );
     }
 }
 

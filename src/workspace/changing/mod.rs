@@ -59,7 +59,7 @@ fn lines(
         ))
         .as_a(Mistake::Diff));
     }
-    if let Some((line, text)) = elision::left_out(with, replaced, old, real) {
+    if let Some((_, line, text)) = elision::left_out([(with, replaced)], old, real) {
         let instead = format!(
             "Send all of the lines from {start} to {end}, or a range for each change (where it is meant as it is, write it with RUN_COMMAND)"
         );
@@ -143,7 +143,7 @@ fn first(
     replacements: &[Replacement],
 ) -> Result<(Vec<u8>, Detail), Failure> {
     let edits = replacements.len();
-    if let Some((n, line, text)) = elision::left_out_of_pairs(replacements, old, real) {
+    if let Some((n, line, text)) = elision::left_out(new_and_old(replacements), old, real) {
         let which = if edits > 1 { format!("edit {} of {edits}: ", n + 1) } else { String::new() };
         let which = format!("{which}line {line} of newContent");
         return Err(lines_left_out(real, &which, text, WHOLE));
@@ -210,7 +210,7 @@ fn once(
             }
             Unfound::TooMuch => too_much(real, old, edits),
         })?;
-    if let Some((n, line, text)) = elision::left_out_of_pairs(replacements, old, real) {
+    if let Some((n, line, text)) = elision::left_out(new_and_old(replacements), old, real) {
         let which = format!("{}Line {line} of the REPLACE text", which(replacements, n));
         return Err(lines_left_out(real, &which, text, INSTEAD));
     }
@@ -222,6 +222,11 @@ fn once(
 
 /// What to do instead of a SEARCH text in which something stands for a secret.
 const WITHHELD: &str = "search for lines without [withheld: ...], which stands for a secret that the file holds, or replace the others by their numbers";
+
+/// Each new text, and the one that it replaces.
+fn new_and_old(replacements: &[Replacement]) -> impl Iterator<Item = (&str, &[u8])> {
+    replacements.iter().map(|pair| (&*pair.new, pair.old.as_bytes()))
+}
 
 /// Which of several pairs it is.
 fn which(replacements: &[Replacement], n: usize) -> String {

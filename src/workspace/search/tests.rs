@@ -145,7 +145,7 @@ fn what_the_policy_keeps_back_is_counted() {
     let terms = Terms { readable: &readable, ..TERMS };
     let (detail, told) = workspace.search("needle", None, &terms).unwrap();
     assert!(matches!(detail, Detail::Found { lines: 1, files: 1, .. }), "{detail:?}");
-    let told: Vec<&str> = told.iter().map(|told| &**told).collect();
+    let told: Vec<&str> = told.iter().map(|told| &*told.text).collect();
     assert_eq!(told, ["1 file not searched: the policy keeps them from being read"]);
 }
 
@@ -172,7 +172,7 @@ fn what_takes_too_long_or_is_stopped_is_told_so() {
     let terms = Terms { interrupted: &|| true, ..TERMS };
     let (detail, told) = workspace.search("needle", None, &terms).unwrap();
     assert!(matches!(detail, Detail::Found { cut: true, lines: 0, .. }), "{detail:?}");
-    assert_eq!(&*told[0], "the user stopped it: not all was looked at");
+    assert_eq!(&*told[0].text, "the user stopped it: not all was looked at");
     assert_eq!(workspace.list_below(None, &terms).unwrap().1.len(), 1);
 }
 

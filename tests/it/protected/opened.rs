@@ -113,7 +113,7 @@ fn what_runs_code_in_an_opened_repository_is_kept_or_put_away() {
             for gone in ["commondir", "objects/info/alternates", "info/attributes"] {
                 assert!(!scene.base.exists(&format!("workspace/.git/{gone}")), "{gone}");
             }
-            let planted = done.noticed[0].iter().any(|told| told.contains(".git/hooks"));
+            let planted = done.noticed[0].iter().any(|told| told.text.contains(".git/hooks"));
             // What is there is kept by a mount; what is not can only be put away.
             assert_eq!(planted, scene.is_partial() || !has_hooks, "{}: {done:#?}", scene.name());
             fs::remove_dir_all(scene.base.at("workspace/.git")).unwrap();
@@ -144,8 +144,10 @@ fn what_a_continued_rebase_would_run_is_put_away() {
         assert_eq!(done.succeeded(), [true; 3], "{}: {done:#?}", scene.name());
         let told = &done.noticed[0];
         assert_eq!(told.len(), 2, "{}: {done:#?}", scene.name());
-        assert!(told[0].contains("made '.git/rebase-merge', which is protected: it was moved to"));
-        assert!(told[1].contains("half-way is not left so"), "{told:?}");
+        assert!(
+            told[0].text.contains("made '.git/rebase-merge', which is protected: it was moved to")
+        );
+        assert!(told[1].text.contains("half-way is not left so"), "{told:?}");
         assert_eq!(done.noticed[1].len(), 4, "{}: {done:#?}", scene.name());
         assert!(done.noticed[2].is_empty(), "{}", scene.name());
         let said = &done.executions()[2].output.captures()[0].head;
@@ -177,8 +179,8 @@ fn an_approved_rebase_that_stops_is_put_away_and_one_that_ends_is_not() {
         assert_eq!(done.succeeded(), [false, true, true, true], "{}: {done:#?}", scene.name());
         let told = &done.noticed[0];
         assert_eq!(told.len(), 2, "{}: {done:#?}", scene.name());
-        assert!(told[0].contains("'.git/rebase-merge'"), "{told:?}");
-        assert!(told[1].contains("`git rebase --continue` would run outside the sandbox"));
+        assert!(told[0].text.contains("'.git/rebase-merge'"), "{told:?}");
+        assert!(told[1].text.contains("`git rebase --continue` would run outside the sandbox"));
         assert_eq!(done.told().len(), 2, "{}: {done:#?}", scene.name());
         let said = |n: usize| &*done.executions()[n].output.captures()[0].head;
         assert_eq!(said(1), "## side\n", "{}", scene.name());
@@ -244,8 +246,10 @@ fn a_new_repository_is_put_away_also_where_git_may_write() {
         assert!(!scene.base.exists("workspace/.git") && !scene.base.exists("workspace/deep/.git"));
         for told in [&done.noticed[0], &done.noticed[2]] {
             assert_eq!(told.len(), 2, "{}: {done:#?}", scene.name());
-            assert!(told[0].contains("which is protected: it was moved to sessions/quarantine"));
-            assert!(told[1].contains("a new one is not left in its place"), "{told:?}");
+            assert!(
+                told[0].text.contains("which is protected: it was moved to sessions/quarantine")
+            );
+            assert!(told[1].text.contains("a new one is not left in its place"), "{told:?}");
         }
     }
 }
@@ -323,8 +327,11 @@ fn a_repository_that_git_no_longer_knows_is_set_right_and_one_in_its_place_put_a
             let told = &done.noticed[0];
             assert_eq!(told.len(), 2, "{name}, {breaking}: {done:#?}");
             let place = format!("git needs '.git/{part}' to know the repository");
-            assert!(told[0].contains(&place), "{name}, {breaking}: {told:?}");
-            assert!(told[1].contains("'HEAD' makes its folder look like a repository"), "{told:?}");
+            assert!(told[0].text.contains(&place), "{name}, {breaking}: {told:?}");
+            assert!(
+                told[1].text.contains("'HEAD' makes its folder look like a repository"),
+                "{told:?}"
+            );
             assert!(done.noticed[1].is_empty(), "{name}, {breaking}: {done:#?}");
             assert_eq!(scene.base.read("workspace/.git/HEAD"), head, "{name}, {breaking}");
             assert!(!scene.base.exists("workspace/HEAD"), "{name}, {breaking}");

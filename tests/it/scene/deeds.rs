@@ -67,7 +67,7 @@ impl Done {
 
     /// All that was noticed.
     pub fn told(&self) -> Vec<&str> {
-        self.noticed.iter().flatten().map(|warning| &**warning).collect()
+        self.noticed.iter().flatten().map(|warning| &*warning.text).collect()
     }
 }
 

@@ -234,25 +234,35 @@ fn dots_alone_are_told_from_code() {
     }
 }
 
+/// The number of the first line that a text leaves others out with, and the line.
+fn one_left_out<'a>(
+    new: &'a str,
+    replaced: &'a [u8],
+    old: &[u8],
+    path: &RelPath,
+) -> Option<(usize, &'a str)> {
+    left_out([(new, replaced)], old, path).map(|(_, line, text)| (line, text))
+}
+
 #[test]
 fn only_lines_that_the_file_lacks_are_left_out() {
-    let always = |new, old: &[u8]| left_out(new, b"", old, &path("a.py"));
+    let always = |new, old: &[u8]| one_left_out(new, b"", old, &path("a.py"));
     let new = "a\n// ... rest unchanged ...\nb\n";
     assert_eq!(always(new, b"a\nb\n"), Some((2, "// ... rest unchanged ...")));
     assert_eq!(always(new, b"x\n  // ... rest unchanged ...\r\n"), None);
     assert_eq!(always("a\nb\n", b""), None);
     let (new, old) = ("a\n\n# existing methods\n", b"a\nb\nc\nd\n");
     assert!(may_leave_out(new) && always(new, old).is_none());
-    assert_eq!(left_out(new, old, old, &path("a.py")), Some((3, "# existing methods")));
-    assert_eq!(left_out(new, b"a\n", b"a\nb\nc\n", &path("a.py")), None);
+    assert_eq!(one_left_out(new, old, old, &path("a.py")), Some((3, "# existing methods")));
+    assert_eq!(one_left_out(new, b"a\n", b"a\nb\nc\n", &path("a.py")), None);
     let old = b"a\n  # existing methods\nb\nc\nd\n";
-    assert_eq!(left_out(new, old, old, &path("a.py")), None);
-    assert_eq!(left_out("run\n...\n", b"a\nb\nc\nd\ne\n", b"", &path("a.log")), None);
+    assert_eq!(one_left_out(new, old, old, &path("a.py")), None);
+    assert_eq!(one_left_out("run\n...\n", b"a\nb\nc\nd\ne\n", b"", &path("a.log")), None);
 }
 
 #[test]
 fn an_example_in_a_text_may_have_gaps() {
-    let left_out = |text| left_out(text, b"", b"", &path("README.md")).map(|found| found.0);
+    let left_out = |text| one_left_out(text, b"", b"", &path("README.md")).map(|found| found.0);
     let example = "# A\n```rust\nf();\n// ...\n```\n";
     assert_eq!(left_out(example), None);
     assert!(finds(example, "a.rs", Loss::Any));
@@ -262,11 +272,10 @@ fn an_example_in_a_text_may_have_gaps() {
 
 #[test]
 fn each_of_many_pairs_is_looked_at() {
-    let stub = Replacement { old: "x: int\ny\n".to_owned(), new: "x: int\n...\n".to_owned() };
-    let mut pairs = vec![stub; 40];
+    let mut pairs = vec![("x: int\n...\n", &b"x: int\ny\n"[..]); 40];
     let last = "# existing methods\n";
-    pairs.push(Replacement { old: "a\nb\nc\n".to_owned(), new: last.to_owned() });
-    let found = left_out_of_pairs(&pairs, b"", &path("a.py"));
+    pairs.push((last, b"a\nb\nc\n"));
+    let found = left_out(pairs, b"", &path("a.py"));
     assert_eq!(found, Some((40, 1, last.trim_end())));
 }
 
@@ -293,7 +302,9 @@ fn a_placeholder_of_a_secret_is_told_from_the_rule_about_it() {
     let both = "[withheld: ...] or\n[withheld: password]\n";
     assert_eq!(secret_placeholder_line(both.as_bytes()), Some(2));
     // In the place of lines of a file it may be short for one.
-    assert!(left_out("key = [withheld: ...]\n", b"key = x\n", b"key = x\n", &path("a")).is_some());
+    assert!(
+        one_left_out("key = [withheld: ...]\n", b"key = x\n", b"key = x\n", &path("a")).is_some()
+    );
     assert!(loses("[withheld: x]", "a", "").contains("for a secret, which 'a' would lose"));
     assert!(loses("// ...", "a", "b").starts_with("stands for lines that 'a' would lose"));
 }

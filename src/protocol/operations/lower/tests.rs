@@ -34,7 +34,7 @@ fn each_operation_means_what_it_says() {
         lowered(
             r#"{"type": "createFile", "path": "a/b", "content": "AP8=", "encoding": "base64", "overwrite": true}"#
         ),
-        create(Content::Bytes(vec![0, 255]), Existing::Replace)
+        create(Content::Bytes { base64: vec![0, 255] }, Existing::Replace)
     );
     assert_eq!(
         lowered(r#"{"type": "readFile", "path": "a", "encoding": "base64"}"#),
@@ -123,7 +123,7 @@ fn only_the_last_operation_ends_the_session() {
     let steps = asked_for(&format!("{DONE}, {DONE}"), true);
     let kinds: Vec<Kind> = steps.iter().map(Step::kind).collect();
     assert_eq!(kinds, [Kind::Message, Kind::Done]);
-    assert!(steps[0].warnings[0].contains("did not end the session"));
+    assert!(steps[0].warnings[0].text.contains("did not end the session"));
     assert!(steps[1].warnings.is_empty());
     let steps = asked_for(&format!("{DONE}, 7"), true);
     assert_eq!(steps[0].kind(), Kind::Message);

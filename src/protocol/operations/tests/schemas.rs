@@ -7,7 +7,7 @@ use proptest::strategy::ValueTree;
 use serde_json::{Value, json};
 
 use super::super::validate::form;
-use super::super::{Schema, schema};
+use super::super::{EVENTS_SCHEMA, OPERATIONS_SCHEMA};
 use super::properties::message;
 use super::{validate_events_message, validate_operations_message};
 use crate::protocol::Digest;
@@ -18,9 +18,9 @@ struct Validator {
 }
 
 impl Validator {
-    fn of(which: Schema) -> Self {
+    fn of(schema: &str) -> Self {
         let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
-        let text = serde_json::from_str(schema(which)).unwrap();
+        let text = serde_json::from_str(schema).unwrap();
         compiler.add_resource("schema.json", text).unwrap();
         let index = compiler.compile("schema.json", &mut schemas).unwrap();
         Self { schemas, index }
@@ -34,7 +34,7 @@ impl Validator {
 #[test]
 fn the_schema_of_operations_is_the_one_of_the_specification() {
     // The digest of the block under "JSON Schema" there, its keys sorted and its blanks left out.
-    let value: Value = serde_json::from_str(schema(Schema::Operations)).unwrap();
+    let value: Value = serde_json::from_str(OPERATIONS_SCHEMA).unwrap();
     let digest = Digest::of(sorted(&value).as_bytes());
     assert_eq!(digest.as_str(), "0a92d54343dae073b7c08de2cab01a7c");
 }
@@ -57,8 +57,8 @@ fn sorted(value: &Value) -> String {
 
 #[test]
 fn both_schemas_are_draft_07() {
-    for which in [Schema::Operations, Schema::Events] {
-        let value: Value = serde_json::from_str(schema(which)).unwrap();
+    for schema in [OPERATIONS_SCHEMA, EVENTS_SCHEMA] {
+        let value: Value = serde_json::from_str(schema).unwrap();
         assert_eq!(value["$schema"], "http://json-schema.org/draft-07/schema#");
         assert_eq!(value["properties"]["protocolVersion"], json!({"const": "1.0"}));
     }
@@ -66,8 +66,8 @@ fn both_schemas_are_draft_07() {
 
 #[test]
 fn every_field_has_a_correct_form() {
-    for which in [Schema::Operations, Schema::Events] {
-        let value: Value = serde_json::from_str(schema(which)).unwrap();
+    for schema in [OPERATIONS_SCHEMA, EVENTS_SCHEMA] {
+        let value: Value = serde_json::from_str(schema).unwrap();
         for (name, definition) in value["definitions"].as_object().unwrap() {
             for (field, _) in definition["properties"].as_object().into_iter().flatten() {
                 let form = form(name, &[field]);
@@ -132,11 +132,11 @@ fn events_message() -> Value {
 
 #[test]
 fn what_is_right_is_taken_and_what_only_validation_knows_is_not_the_schemas_business() {
-    let validator = Validator::of(Schema::Events);
+    let validator = Validator::of(EVENTS_SCHEMA);
     let events = events_message();
     assert_eq!(events["events"].as_array().unwrap().len(), 9);
     assert!(validator.takes(&events));
-    let validator = Validator::of(Schema::Operations);
+    let validator = Validator::of(OPERATIONS_SCHEMA);
     for (operation, valid) in [
         (json!({"type": "readFile", "path": "a"}), true),
         (json!({"type": "shell", "command": "ls", "timeout": 30000.0}), true),
@@ -153,7 +153,7 @@ fn what_is_right_is_taken_and_what_only_validation_knows_is_not_the_schemas_busi
 
 #[test]
 fn what_the_schema_of_events_refuses_is_refused() {
-    let validator = Validator::of(Schema::Events);
+    let validator = Validator::of(EVENTS_SCHEMA);
     let strategy = (prop::collection::vec(0..12_usize, 1..5), other());
     let mut seen = [0, 0];
     let mut runner = proptest::test_runner::TestRunner::deterministic();
@@ -170,7 +170,7 @@ fn what_the_schema_of_events_refuses_is_refused() {
 
 #[test]
 fn what_the_schema_of_operations_refuses_is_refused() {
-    let validator = Validator::of(Schema::Operations);
+    let validator = Validator::of(OPERATIONS_SCHEMA);
     let strategy = (message(), prop::collection::vec(0..12_usize, 1..6), other());
     let mut seen = [0, 0];
     let mut runner = proptest::test_runner::TestRunner::deterministic();
