@@ -10,8 +10,8 @@ pub(super) const BEGINNING: usize = 4_000;
 const LEAST: usize = 100;
 /// The first limit that is tried. It is doubled as long as the text fits.
 const FIRST_LIMIT: usize = 16;
-/// How often the interval between a limit that fits and one that does not is halved.
-const STEPS: usize = 5;
+/// How often the interval between a limit that fits and one that does not is halved, where trying a limit is slow.
+pub(super) const STEPS: usize = 5;
 
 /// Whether a text has at most `room` tokens. They are counted only if an estimate cannot tell.
 pub(super) fn fits(text: &str, room: usize) -> bool {
@@ -21,7 +21,11 @@ pub(super) fn fits(text: &str, room: usize) -> bool {
 }
 
 /// Finds the greatest limit up to `most` that fits, or one slightly below after few steps; None if not even 0 fits.
-pub(super) fn greatest(most: usize, mut fits: impl FnMut(usize) -> bool) -> Option<usize> {
+pub(super) fn greatest(
+    most: usize,
+    steps: usize,
+    mut fits: impl FnMut(usize) -> bool,
+) -> Option<usize> {
     if fits(most) {
         return Some(most);
     }
@@ -29,7 +33,7 @@ pub(super) fn greatest(most: usize, mut fits: impl FnMut(usize) -> bool) -> Opti
     while high < most && fits(high) {
         (low, high) = (high, most.min(high.saturating_mul(2)));
     }
-    for _ in 0..STEPS {
+    for _ in 0..steps {
         let middle = low.midpoint(high);
         if middle > low && fits(middle) {
             low = middle;
@@ -117,7 +121,7 @@ mod tests {
         let renders = Cell::new(0);
         let greatest = |room, render: &dyn Fn(usize) -> String| {
             renders.set(0);
-            let found = greatest(LARGEST_TEXT, |limit| {
+            let found = greatest(LARGEST_TEXT, STEPS, |limit| {
                 renders.set(renders.get() + 1);
                 render(limit).split_whitespace().count() <= room
             });

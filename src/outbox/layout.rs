@@ -3,7 +3,7 @@
 //! Sections get room in this order: PROTOCOL, Environment and PROMPT, the task and results, requested contents,
 //! unasked contents, the listing. A little is reserved for the listing, and a fifth for requested contents.
 
-use super::budget::{fits, greatest};
+use super::budget::{STEPS, fits, greatest};
 use super::contents::{Block, RequestedBlocks, offered_within, render_offered};
 use super::listing::{LIMIT, Listing, NOT_LISTED};
 use super::redaction::Redaction;
@@ -92,14 +92,14 @@ pub fn render(
         near.extend(named_by_person(session, &picture));
     }
     let listing = Listing::new(&picture, session.dialect, &near);
-    // An upper bound, found without the vocabulary. It shows of most outboxes that they are far below the limit.
-    let estimate = |text: &str| tokens::estimate(text).most;
+    let measure = |text: &str| tokens::estimate(text).likely;
     let mut listing =
-        |room| redaction.redactor.listing(&listing.render(room, estimate)).into_owned();
+        |room| redaction.redactor.listing(&listing.render(room, measure)).into_owned();
     let (limits, offered) = (Limits::NONE, material.offered.iter().collect());
     let whole = Fitted { limits, offered, listing: listing(usize::MAX) };
     let limit = environment.max_tokens;
-    let is_short = estimate(&material.compose(&whole)) <= limit;
+    // Of most outboxes an estimate shows that they are far below the limit, without the vocabulary.
+    let is_short = tokens::estimate(&material.compose(&whole)).most <= limit;
     let fitted = if is_short { whole } else { material.fit(limit, &mut listing) };
     let text = material.compose(&fitted);
     let counted = if is_short { 0 } else { tokens::count(&text) };
@@ -131,19 +131,19 @@ impl<'a> Material<'a> {
 
         let mut limits = Limits { file: 0, ..Limits::NONE };
         // All items are shortened evenly, and if that is not enough, results are left out.
-        let each = greatest(usize::MAX, |each| fit(Limits { each, ..limits }, reserved));
+        let each = greatest(usize::MAX, STEPS, |each| fit(Limits { each, ..limits }, reserved));
         limits.each = each.unwrap_or_default();
         if each.is_none() {
             let results = |results| fit(Limits { results, ..limits }, reserved);
-            limits.results = greatest(self.outcomes.len(), results).unwrap_or_default();
+            limits.results = greatest(self.outcomes.len(), STEPS, results).unwrap_or_default();
         }
         let file = |file| fit(Limits { file, ..limits }, for_listing);
-        limits.file = greatest(usize::MAX, file).unwrap_or_default();
+        limits.file = greatest(usize::MAX, STEPS, file).unwrap_or_default();
         if limits.file < usize::MAX && left(&limits) > room / 8 {
             // What files with very long lines cannot use goes to the first file that can.
             let mut larger = (0..self.requested.blocks.len()).filter_map(|n| {
                 let larger = |limit| Limits { larger: (n, limit), ..limits };
-                greatest(usize::MAX, |limit| fit(larger(limit), for_listing)).map(larger)
+                greatest(usize::MAX, STEPS, |limit| fit(larger(limit), for_listing)).map(larger)
             });
             let shown = |limits: &Limits| self.requested.render(limits).len();
             limits = larger.find(|larger| shown(larger) > shown(&limits)).unwrap_or(limits);
@@ -153,8 +153,8 @@ impl<'a> Material<'a> {
         let for_offered = left.saturating_sub(for_listing);
         let offered = offered_within(&self.offered, self.files.offered.included, for_offered);
         left = left.saturating_sub(tokens::count(&render_offered(&offered, usize::MAX)));
-        // Without secrets, a listing may be longer.
-        let rooms = std::iter::successors(Some(left), |room| Some(room / 2));
+        // A listing is made by an estimate, and may be longer without secrets.
+        let rooms = std::iter::successors(Some(left), |room| Some(room - room.div_ceil(8)));
         let mut listings = rooms.map(listing);
         let is_final = |listing: &String| listing == NOT_LISTED || fits(listing, left);
         let listing = listings.find(is_final).unwrap_or_default();

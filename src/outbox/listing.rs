@@ -112,7 +112,8 @@ impl<'w> Listing<'w> {
                 let (lines, used) = size(limits);
                 lines <= most_lines && used <= room
             };
-            limits[n] = greatest(most, fits).unwrap_or_default();
+            // So many steps find any price exactly.
+            limits[n] = greatest(most, 40, fits).unwrap_or_default();
         }
         self.tree(limits)
     }
