@@ -118,10 +118,8 @@ impl Context {
                 }
                 // What was told there is told here, once.
                 let outcomes = talk::outcomes(session).iter();
-                let with_outcomes: Vec<&str> = outcomes
-                    .flat_map(|outcome| &outcome.warnings)
-                    .map(|warning| &*warning.text)
-                    .collect();
+                let beside = outcomes.flat_map(|outcome| &outcome.warnings).map(|told| &*told.text);
+                let with_outcomes: Vec<&str> = beside.collect();
                 let told = told.iter().filter(|told| !with_outcomes.contains(&told.as_str()));
                 told.for_each(|told| teller.noticed(told));
                 if goes_back {

@@ -134,10 +134,8 @@ impl Verdict {
             Err(found) => {
                 let told: Vec<SchemaFault> = found.iter().cloned().collect();
                 let more = found.count() - told.len();
-                match wrapped(text) {
-                    Some(fault) => Self { message, entries: 0, faults: vec![fault], more: 0 },
-                    None => Self { message, entries: 0, faults: told, more },
-                }
+                let (faults, more) = wrapped(text).map_or((told, more), |fault| (vec![fault], 0));
+                Self { message, entries: 0, faults, more }
             }
         }
     }

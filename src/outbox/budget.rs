@@ -65,8 +65,7 @@ pub(super) fn keep<T>(results: Vec<(bool, T)>, most: usize) -> (Vec<T>, [usize; 
 pub(super) fn beginning(text: &str, limit: usize) -> &str {
     let Some((at, next)) = text.char_indices().nth(limit) else { return text };
     let searched = &text.as_bytes()[..at + usize::from(next == '\n')];
-    let whole_lines = memchr::memrchr(b'\n', searched).map(|n| n + 1);
-    &text[..whole_lines.unwrap_or(at)]
+    &text[..memchr::memrchr(b'\n', searched).map_or(at, |n| n + 1)]
 }
 
 /// The same for the contents of a file, but at most [`BEGINNING`] characters of a partial line, and none rather than

@@ -192,8 +192,7 @@ impl Workspace {
 /// Fails where a line of the new content stands for others that the file would lose.
 pub(crate) fn nothing_left_out(path: &RelPath, new: &[u8], old: &[u8]) -> Result<(), Failure> {
     let Ok(new) = std::str::from_utf8(new) else { return Ok(()) };
-    let found = elision::left_out([(new, old)], old, path);
-    let Some((_, line, text)) = found else { return Ok(()) };
+    let Some((_, line, text)) = elision::left_out([(new, old)], old, path) else { return Ok(()) };
     let instead = "Send all of the file, or an edit of the lines that change (where it is meant as it is, write it with a command)";
     Err(lines_left_out(path, &format!("Line {line} of the new content"), text, instead))
 }

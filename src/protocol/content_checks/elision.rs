@@ -12,7 +12,7 @@ use regex::{Regex, RegexSet};
 use serde::Deserialize;
 
 use super::{FileKind, pattern};
-use crate::protocol::RelPath;
+use crate::protocol::{RelPath, Replacement};
 use crate::secrets;
 
 /// Says why a line is not written: the file would lose text. The phrase follows the line's name, and `instead` says what
@@ -63,6 +63,15 @@ pub fn left_out<'a>(
         })?;
         Some((n, line_number(new.as_bytes(), start), line.trim()))
     })
+}
+
+/// The same for pairs of an edit.
+pub fn left_out_of_pairs<'a>(
+    pairs: &'a [Replacement],
+    file: &[u8],
+    path: &RelPath,
+) -> Option<(usize, usize, &'a str)> {
+    left_out(pairs.iter().map(|pair| (&*pair.new, pair.old.as_bytes())), file, path)
 }
 
 /// Whether a text may leave something out, whatever file it is for.

@@ -143,7 +143,7 @@ fn first(
     replacements: &[Replacement],
 ) -> Result<(Vec<u8>, Detail), Failure> {
     let edits = replacements.len();
-    if let Some((n, line, text)) = elision::left_out(new_and_old(replacements), old, real) {
+    if let Some((n, line, text)) = elision::left_out_of_pairs(replacements, old, real) {
         let which = if edits > 1 { format!("edit {} of {edits}: ", n + 1) } else { String::new() };
         let which = format!("{which}line {line} of newContent");
         return Err(lines_left_out(real, &which, text, WHOLE));
@@ -210,7 +210,7 @@ fn once(
             }
             Unfound::TooMuch => too_much(real, old, edits),
         })?;
-    if let Some((n, line, text)) = elision::left_out(new_and_old(replacements), old, real) {
+    if let Some((n, line, text)) = elision::left_out_of_pairs(replacements, old, real) {
         let which = format!("{}Line {line} of the REPLACE text", which(replacements, n));
         return Err(lines_left_out(real, &which, text, INSTEAD));
     }
@@ -222,11 +222,6 @@ fn once(
 
 /// What to do instead of a SEARCH text in which something stands for a secret.
 const WITHHELD: &str = "search for lines without [withheld: ...], which stands for a secret that the file holds, or replace the others by their numbers";
-
-/// Each new text, and the one that it replaces.
-fn new_and_old(replacements: &[Replacement]) -> impl Iterator<Item = (&str, &[u8])> {
-    replacements.iter().map(|pair| (&*pair.new, pair.old.as_bytes()))
-}
 
 /// Which of several pairs it is.
 fn which(replacements: &[Replacement], n: usize) -> String {

@@ -235,8 +235,7 @@ impl Guard {
     pub fn untold<'a>(&self, known: impl Iterator<Item = &'a Warning>) -> Vec<Warning> {
         let Some(quarantine) = &self.quarantine else { return Vec::new() };
         let known: Vec<&Warning> = known.collect();
-        let untold =
-            |path: &String| !known.iter().any(|warning| warning.text.contains(path.as_str()));
+        let untold = |path: &String| !known.iter().any(|told| told.text.contains(path.as_str()));
         let untold = quarantine.held().into_iter().filter(untold);
         warnings(sentences(untold.map(|at| Told::Earlier { at })))
     }
