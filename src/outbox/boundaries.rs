@@ -84,6 +84,12 @@ mod tests {
     use crate::outbox::parts;
 
     #[test]
+    fn the_list_of_own_lines_is_whole() {
+        assert!(MARKERS.iter().all(|marker| marker.len() >= 4 && *marker == marker.to_lowercase()));
+        assert!(["--- ", "=== ", "[reply "].iter().all(|marker| MARKERS.contains(marker)));
+    }
+
+    #[test]
     fn lines_that_could_be_markers_are_known() {
         for line in [
             "=== PROMPT ===",

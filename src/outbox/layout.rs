@@ -5,7 +5,7 @@
 
 use super::budget::{STEPS, fits, greatest};
 use super::contents::{Block, RequestedBlocks, offered_within, render_offered};
-use super::listing::{LIMIT, Listing, NOT_LISTED};
+use super::listing::{Listing, NOT_LISTED};
 use super::redaction::Redaction;
 use super::results::{self, Limits, describe_changes};
 use super::{Environment, Files, Shown, events, sections};
@@ -88,9 +88,7 @@ pub fn render(
 
     let mut near = newest(session);
     let picture = Picture::of(walk, &near);
-    if picture.len() > LIMIT {
-        near.extend(named_by_person(session, &picture));
-    }
+    near.extend(named_by_person(session, &picture));
     let listing = Listing::new(&picture, session.dialect, &near);
     let measure = |text: &str| tokens::estimate(text).likely;
     let mut listing =
@@ -155,10 +153,12 @@ impl<'a> Material<'a> {
         left = left.saturating_sub(tokens::count(&render_offered(&offered, usize::MAX)));
         // A listing is made by an estimate, and may be longer without secrets.
         let rooms = std::iter::successors(Some(left), |room| Some(room - room.div_ceil(8)));
-        let mut listings = rooms.map(listing);
-        let is_final = |listing: &String| listing == NOT_LISTED || fits(listing, left);
-        let listing = listings.find(is_final).unwrap_or_default();
-        Fitted { limits, offered, listing }
+        let with = |listing| Fitted { limits, offered: offered.clone(), listing };
+        let is_final = |fitted: &Fitted<'_, 'a>| {
+            fitted.listing == NOT_LISTED || fits(&self.compose(fitted), limit)
+        };
+        let fitted = rooms.map(listing).map(with).find(is_final);
+        fitted.unwrap_or_else(|| with(NOT_LISTED.to_owned()))
     }
 
     /// The sections that can be shortened, but for files and listings.

@@ -15,7 +15,7 @@ use crate::workspace::picture::{Picture, Row};
 use crate::workspace::walk::{Count, EntryKind};
 
 /// The most lines of a listing.
-pub(super) const LIMIT: usize = 400;
+const LIMIT: usize = 400;
 /// How many unreadable folders are named. The last two are named, too: a guest may put a summary there.
 const UNREADABLE: usize = 20;
 pub(super) const NOT_LISTED: &str = "  (not listed)\n";

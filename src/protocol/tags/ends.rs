@@ -3,13 +3,14 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::LazyLock;
 
 use memchr::{memchr_iter, memmem, memrchr};
 use regex::Regex;
 
 use super::attributes::{self, brief};
 use super::block::{refused, tag_fault};
-use super::catalogue::{Command, find_command};
+use super::catalogue::{COMMANDS, Command, find_command};
 use super::lexer::{self, Decoration, Token, TokenKind, line_end};
 use super::parser::{Found, ItemKind, Parser};
 use crate::protocol::content_checks::fence::{closes, fence_of};
@@ -175,9 +176,12 @@ impl Parser<'_> {
             .is_some_and(|closing| has_word || behind(closing).is_some_and(|tag| tag.closes()));
         if let Some(next) = next.filter(|_| is_nest) {
             let (line, name) = (self.number(next.line), command.name);
-            let why = format!(
-                "on line {line} another {name} opens within it, and more than one closing tag follows"
-            );
+            let follows = if has_word {
+                "and ends by a word"
+            } else {
+                "and more than one closing tag follows"
+            };
+            let why = format!("on line {line} another {name} opens within it, {follows}");
             self.end_unclear(token, &why, false);
             return None;
         }
@@ -459,17 +463,25 @@ impl Parser<'_> {
     }
 }
 
-/// Whether a text may have an opening tag of a command in it, however that is written. A name of one word counts
-/// behind a bracket only.
-pub(super) fn may_open(text: &str, name: &str) -> bool {
-    let joint = r"[\s\\_*`-]*";
-    let letters = name.to_ascii_lowercase().replace('_', "");
-    let letters: Vec<String> = letters.chars().map(String::from).collect();
-    let before = if name.contains('_') { "(?:^|[^/])" } else { r"[\[［【<‹({;]" };
-    let pattern = format!("{before}{joint}{}", letters.join(joint));
+/// For each command, what finds its tag in small letters, however that is written. A name of one word counts behind a
+/// bracket only.
+static TAGS: LazyLock<HashMap<Kind, Regex>> = LazyLock::new(|| {
+    let pattern = |name: &str| {
+        let joint = r"[\s\\_*`-]*";
+        let letters = name.to_ascii_lowercase().replace('_', "");
+        let letters: Vec<String> = letters.chars().map(String::from).collect();
+        let before = if name.contains('_') { "" } else { r"[\[［【<‹({;&]" };
+        Regex::new(&format!("{before}{joint}/?{joint}{}", letters.join(joint)))
+    };
+    let tags = COMMANDS.iter().map(|command| (command.kind, pattern(command.name)));
+    tags.filter_map(|(kind, pattern)| Some((kind, pattern.ok()?))).collect()
+});
+
+/// Whether a text may have a tag of a command in it.
+pub(super) fn may_have_tag(text: &str, command: &Command) -> bool {
     let folded = text.chars().map(lexer::folded).filter(|c| !lexer::is_zero_width(*c));
     let folded: String = folded.map(|c| c.to_ascii_lowercase()).collect();
-    Regex::new(&pattern).is_ok_and(|pattern| pattern.is_match(&folded))
+    TAGS.get(&command.kind).is_none_or(|tag| tag.is_match(&folded))
 }
 
 /// The tags of a command that are alone on their lines, from the beginning of a line on.

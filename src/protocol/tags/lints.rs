@@ -1,6 +1,7 @@
 //! What is odd in a body, and is kept all the same: a list of lints. On an ordinary body, each looks at its first
 //! lines or searches it for a few bytes. The words of chat pages are in `data/page.toml`.
 
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use memchr::{memchr, memchr_iter, memchr2, memchr3_iter, memmem, memrchr};
@@ -175,14 +176,8 @@ fn strange_characters(body: &Body) -> Option<String> {
     let mut found = strange(&body.text);
     found.retain(|(_, c)| !is_own(*c));
     let line = body.line_of(found.first()?.0);
-    let mut names: Vec<String> = Vec::new();
-    for (_, c) in found {
-        let name = format!("U+{:04X}", u32::from(c));
-        if names.len() < MOST && !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    let names = names.join(", ");
+    let names = found.iter().take(MOST).map(|(_, c)| format!("U+{:04X}", u32::from(*c)));
+    let names = names.collect::<Vec<_>>().join(", ");
     Some(format!(
         "the body contains {names} (first on line {line}), which a chat window may have inserted; it was kept as it is"
     ))
@@ -200,10 +195,10 @@ fn dash(body: &Body) -> Option<String> {
     ))
 }
 
-/// The strange characters of a text, and where they are.
+/// The strange characters of a text, each with where it is first, in that order.
 fn strange(text: &str) -> Vec<(usize, char)> {
     let bytes = text.as_bytes();
-    // One of them begins with one of these bytes.
+    // The first bytes of all of them.
     let controls = memchr3_iter(8, 11, 27, bytes).chain(memchr_iter(b'\r', bytes));
     let others = memchr3_iter(0xc2, 0xe2, 0xef, bytes).chain(memchr3_iter(0xe1, 0xe3, 0xf3, bytes));
     let is_one = |(at, c): &(usize, char)| match c {
@@ -212,7 +207,11 @@ fn strange(text: &str) -> Vec<(usize, char)> {
         c => PAGE.strange.iter().any(|(first, last)| (*first..=*last).contains(c)),
     };
     let all = controls.chain(others).filter_map(|at| Some((at, text[at..].chars().next()?)));
-    let mut found: Vec<(usize, char)> = all.filter(is_one).collect();
+    let mut first: BTreeMap<char, usize> = BTreeMap::new();
+    for (at, c) in all.filter(is_one) {
+        first.entry(c).and_modify(|known| *known = at.min(*known)).or_insert(at);
+    }
+    let mut found: Vec<(usize, char)> = first.into_iter().map(|(c, at)| (at, c)).collect();
     found.sort_unstable();
     found
 }

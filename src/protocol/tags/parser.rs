@@ -14,7 +14,7 @@ use super::attributes::{self, Opening, brief};
 use super::block::{Block, refused, tag_fault};
 use super::body;
 use super::catalogue::Command;
-use super::ends::{End, Index, closing_tag, may_open};
+use super::ends::{End, Index, closing_tag, may_have_tag};
 use super::escapes;
 use super::lexer::{self, Decoration, Token, TokenKind};
 use super::lints;
@@ -428,7 +428,7 @@ impl<'a> Parser<'a> {
                 let stray = || reasoning::stray_end(self.text, body.clone(), "");
                 let stray = found.word.is_none().then(stray).flatten();
                 if let Some(stray) = &stray
-                    && may_open(&self.text[body], command.name)
+                    && may_have_tag(&self.text[body], command)
                 {
                     self.refuse_possible_draft(token, stray);
                     return true;

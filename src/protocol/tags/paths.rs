@@ -167,8 +167,7 @@ fn undecorated(mut text: &str) -> &str {
 /// The text of a link that a chat made of a file's name, whose target is that name; None if there is no
 /// link.
 fn unlinked(text: &str) -> Result<Option<String>, (Mistake, &'static str)> {
-    let link = || text.split_once("](");
-    let Some((before, rest)) = text.contains('(').then(link).flatten() else { return Ok(None) };
+    let Some((before, rest)) = text.split_once("](") else { return Ok(None) };
     let plain = || {
         let (folder, name) = before.rsplit_once('[')?;
         let (target, after) = rest.split_once(')')?;

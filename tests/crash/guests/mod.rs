@@ -140,7 +140,6 @@ fn a_guest_that_is_killed_at_any_call_has_done_nothing_twice() {
     }
     let (others, own): (Vec<Point>, Vec<Point>) =
         points.into_iter().partition(|point| strikes_another(&text, point));
-    assert!(others.len() * 20 <= own.len(), "{others:#?}");
     for point in sample(&own, 17).iter().chain(&others) {
         let options = format!("{watch} --inject={}:signal=KILL:when={}", point.name, point.n);
         let (mut pair, text) = with_guest_traced(&options);
