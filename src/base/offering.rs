@@ -2,8 +2,8 @@
 
 use super::Base;
 use crate::context;
+use crate::context::Offered;
 use crate::error::{Error, Result};
-use crate::outbox::Offered;
 use crate::policy::{self, Access, Decision};
 use crate::protocol::RelPath;
 use crate::secrets::Redactor;

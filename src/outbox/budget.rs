@@ -52,10 +52,12 @@ pub(super) fn keep<T>(results: Vec<(bool, T)>, most: usize) -> (Vec<T>, [usize; 
     let mut left_out = [0, 0];
     let kept = results.into_iter().filter_map(|(success, result)| {
         let kind = usize::from(success);
-        let is_kept = room[kind] > 0;
-        room[kind] = room[kind].saturating_sub(1);
-        left_out[kind] += usize::from(!is_kept);
-        is_kept.then_some(result)
+        if room[kind] == 0 {
+            left_out[kind] += 1;
+            return None;
+        }
+        room[kind] -= 1;
+        Some(result)
     });
     (kept.collect(), left_out)
 }

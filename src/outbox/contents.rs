@@ -164,7 +164,7 @@ impl<'a> Block<'a> {
     }
 
     /// The block, and the line that says what is left out; empty if nothing is shown.
-    fn render(&self, limit: usize) -> String {
+    pub(super) fn render(&self, limit: usize) -> String {
         let Some((text, lines)) = self.shown_within(limit) else { return String::new() };
         let mut mark = self.path.clone();
         if self.contents.lines.is_some() {

@@ -137,27 +137,25 @@ impl<'a> Material<'a> {
         }
         let file = |file| fit(Limits { file, ..limits }, for_listing);
         limits.file = greatest(usize::MAX, STEPS, file).unwrap_or_default();
-        if limits.file < usize::MAX && left(&limits) > room / 8 {
+        let spare = left(&limits).saturating_sub(for_listing);
+        if limits.file < usize::MAX && spare > room / 8 {
             // What files with very long lines cannot use goes to the first file that can.
-            let mut larger = (0..self.requested.blocks.len()).filter_map(|n| {
-                let larger = |limit| Limits { larger: (n, limit), ..limits };
-                greatest(usize::MAX, STEPS, |limit| fit(larger(limit), for_listing)).map(larger)
+            limits.larger = self.requested.blocks.iter().enumerate().find_map(|(n, block)| {
+                let shown = block.render(limits.file);
+                let room = tokens::count(&shown) + spare;
+                let larger = greatest(usize::MAX, STEPS, |limit| fits(&block.render(limit), room))?;
+                (block.render(larger).len() > shown.len()).then_some((n, larger))
             });
-            let shown = |limits: &Limits| self.requested.render(limits).len();
-            limits = larger.find(|larger| shown(larger) > shown(&limits)).unwrap_or(limits);
         }
 
-        let mut left = left(&limits);
-        let for_offered = left.saturating_sub(for_listing);
-        let offered = offered_within(&self.offered, self.files.offered.included, for_offered);
-        left = left.saturating_sub(tokens::count(&render_offered(&offered, usize::MAX)));
+        let (left, included) = (left(&limits), self.files.offered.included);
+        let offered = offered_within(&self.offered, included, left.saturating_sub(for_listing));
+        let left = left.saturating_sub(tokens::count(&render_offered(&offered, usize::MAX)));
         // A listing is made by an estimate, and may be longer without secrets.
         let rooms = std::iter::successors(Some(left), |room| Some(room - room.div_ceil(8)));
         let with = |listing| Fitted { limits, offered: offered.clone(), listing };
-        let is_final = |fitted: &Fitted<'_, 'a>| {
-            fitted.listing == NOT_LISTED || fits(&self.compose(fitted), limit)
-        };
-        let fitted = rooms.map(listing).map(with).find(is_final);
+        let fit = |all: &Fitted<'_, 'a>| fits(&self.compose(all), limit);
+        let fitted = rooms.map(listing).map(with).find(|all| all.listing == NOT_LISTED || fit(all));
         fitted.unwrap_or_else(|| with(NOT_LISTED.to_owned()))
     }
 

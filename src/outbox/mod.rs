@@ -17,13 +17,13 @@ mod results;
 mod sections;
 
 use crate::config::Secrets;
+use crate::context::Offered;
 use crate::protocol::operations::EventsMessage;
 use crate::protocol::{Failure, FileVersion, Lines, RelPath};
 use crate::session::Session;
 use crate::workspace::Contents;
 use redaction::Redaction;
 
-pub use crate::context::Offered;
 pub use boundaries::holds_outbox;
 pub use events::{events, waiting};
 pub use layout::{RenderedOutbox, render};

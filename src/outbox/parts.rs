@@ -58,13 +58,13 @@ impl FromStr for PartNumber {
     type Err = NoPart;
 
     fn from_str(text: &str) -> Result<Self, NoPart> {
-        let numbers = text.split('/').map(|number| number.trim().parse().ok());
-        match numbers.collect::<Option<Vec<usize>>>().as_deref() {
-            Some(&[part]) => Ok(Self { part, of: None }),
-            Some(&[part, of]) if (1..=of).contains(&part) => Ok(Self { part, of: Some(of) }),
-            Some(&[part, of]) => Err(NoPart::Beyond { part, of }),
-            _ => Err(NoPart::Form),
-        }
+        let number = |text: &str| text.trim().parse().map_err(|_| NoPart::Form);
+        let Some((part, of)) = text.split_once('/') else {
+            return Ok(Self { part: number(text)?, of: None });
+        };
+        let (part, of) = (number(part)?, number(of)?);
+        let is_one = (1..=of).contains(&part);
+        if is_one { Ok(Self { part, of: Some(of) }) } else { Err(NoPart::Beyond { part, of }) }
     }
 }
 

@@ -26,16 +26,16 @@ pub(super) struct Limits {
     /// The most characters of each requested file.
     pub(super) file: usize,
     /// The number of a block, and the characters that it may have if these are more.
-    pub(super) larger: (usize, usize),
+    pub(super) larger: Option<(usize, usize)>,
 }
 
 impl Limits {
     pub(super) const NONE: Self =
-        Self { each: usize::MAX, results: usize::MAX, file: usize::MAX, larger: (0, 0) };
+        Self { each: usize::MAX, results: usize::MAX, file: usize::MAX, larger: None };
 
     /// The most characters of this block of requested contents.
     pub(super) fn of_block(&self, block: usize) -> usize {
-        if block == self.larger.0 { self.file.max(self.larger.1) } else { self.file }
+        self.larger.filter(|(larger, _)| *larger == block).map_or(self.file, |(_, limit)| limit)
     }
 }
 

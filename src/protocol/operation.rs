@@ -29,9 +29,16 @@ pub enum Operation {
         reading: Reading,
     },
     /// List the files below a folder; None for the workspace.
-    List { path: Option<RelPath> },
+    List {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        path: Option<RelPath>,
+    },
     /// Find the lines that a regular expression matches, in a file or below a folder; None for the workspace.
-    Search { pattern: String, path: Option<RelPath> },
+    Search {
+        pattern: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        path: Option<RelPath>,
+    },
     /// Move a file or a folder to a path where nothing is yet.
     Move { path: RelPath, to: RelPath },
     /// Run a shell command.
@@ -67,8 +74,10 @@ impl Default for Reading {
 #[serde(rename_all = "camelCase")]
 pub struct Part {
     /// The first line, from 1; None for the file's first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<usize>,
     /// The last line, included; None for the file's last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<usize>,
     /// Whether each line has its number before it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -94,9 +103,8 @@ pub enum Existing {
 
 impl Existing {
     /// Whether the content of the file is to be compared with `content` before that replaces it.
-    pub fn compares(self, content: &[u8]) -> bool {
-        let may_leave_out = || str::from_utf8(content).is_ok_and(elision::may_leave_out);
-        self == Self::ReplaceWhole && may_leave_out()
+    pub fn must_compare_with(self, content: &[u8]) -> bool {
+        self == Self::ReplaceWhole && str::from_utf8(content).is_ok_and(elision::may_leave_out)
     }
 }
 
@@ -113,6 +121,7 @@ pub enum Change {
         with: String,
         /// The file as the model saw it last: the edit fails on another one. None if it never saw it. Filled in when
         /// the edit is executed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         seen: Option<FileVersion>,
     },
     /// Replace the first occurrence of each text, in order: all or none.
@@ -185,10 +194,13 @@ impl Operation {
 pub struct ShellCommand {
     pub command: String,
     /// The folder that it starts in; None for the workspace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<RelPath>,
     /// The timeout that it asks for. The policy may shorten it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Duration>,
     /// The default of its dialect; None leaves it to the policy and the settings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_timeout: Option<Duration>,
     /// Additional environment variables.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

@@ -65,7 +65,7 @@ pub(super) fn seek(
     })))
 }
 
-/// Identifies the operation and the present state of what it would change.
+/// Identifies the operation, by its serialized form, and the present state of what it would change.
 ///
 /// # Panics
 /// Never: texts and numbers always become JSON.

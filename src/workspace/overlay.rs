@@ -72,7 +72,7 @@ impl<'a> Overlay<'a> {
             return Err(already_exists(path, found.is_folder()));
         }
         let real = way.real.clone();
-        if way.found.is_some() && existing.compares(content) {
+        if way.found.is_some() && existing.must_compare_with(content) {
             self.size(path, &way)?;
             nothing_left_out(path, content, &self.contents(path, way, EDIT_LIMIT)?.bytes)?;
         } else {

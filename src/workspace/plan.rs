@@ -37,7 +37,7 @@ impl Workspace {
                 return Err(already_exists(path, found.is_dir()));
             }
             regular(path, found)?;
-            if existing.compares(content) {
+            if existing.must_compare_with(content) {
                 let old = read_up_to(path, &spot, EDIT_LIMIT)?;
                 nothing_left_out(path, content, &old.bytes)?;
             }

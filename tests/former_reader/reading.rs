@@ -71,7 +71,7 @@ fn described(operation: &Operation) -> String {
             let existing = match existing {
                 Existing::Fail => "fail",
                 // The former reader looked itself whether lines may be left out.
-                _ if existing.compares(content.as_bytes()) => "replace whole",
+                _ if existing.must_compare_with(content.as_bytes()) => "replace whole",
                 _ => "replace",
             };
             ("create", Some(at(Some(path.as_str()))), format!("{existing}\n{}", content.to_text()))

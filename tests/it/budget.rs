@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use deaddrop::outbox::{Environment, Files, Offered, RenderedOutbox, render};
+use deaddrop::context::Offered;
+use deaddrop::outbox::{Environment, Files, RenderedOutbox, render};
 use deaddrop::protocol::operations::{Encoding, parse_events_message};
 use deaddrop::protocol::{
     Asked, Capture, Detail, Dialect, Ending, Execution, Failure, Kind, Outcome, Output, RelPath,

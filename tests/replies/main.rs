@@ -130,7 +130,7 @@ fn asked(operation: &Operation) -> String {
     match operation {
         Operation::Message { text } => format!("message {text:?}"),
         Operation::Create { path, content, existing } => {
-            let whole = if existing.compares(content.as_bytes()) { " whole" } else { "" };
+            let whole = if existing.must_compare_with(content.as_bytes()) { " whole" } else { "" };
             format!("create{whole} {path} {:?}", content.to_text())
         }
         Operation::Edit { path, change: Change::Lines { start, end, with, .. } } => {

@@ -23,12 +23,12 @@ pub(super) struct Body {
     pub(super) line: usize,
     /// Whether its tag gives the word that closes it.
     pub(super) has_end: bool,
-    /// Whether it has one of the signs that few bodies have.
-    pub(super) has_signs: bool,
+    /// Whether it has one of the marks that few bodies have.
+    pub(super) has_rare_marks: bool,
 }
 
 /// What a closing tag, a marker of a pair or of a conflict, an added line of a diff, or a citation mark has.
-static SIGNS: LazyLock<Regex> = LazyLock::new(|| {
+static RARE_MARKS: LazyLock<Regex> = LazyLock::new(|| {
     let pattern = r"\[/|<<<<<|\n\+|contentReference|oai_citation|\x{e200}|【";
     Regex::new(pattern).expect("a constant pattern")
 });
@@ -43,8 +43,8 @@ impl Body {
     ) -> Self {
         let file_kind = path.map_or(FileKind::Code, FileKind::of);
         let may_be_patch = path.is_some_and(may_be_patch);
-        let has_signs = text.starts_with('+') || SIGNS.is_match(&text);
-        Self { kind, file_kind, may_be_patch, text, line, has_end, has_signs }
+        let has_rare_marks = text.starts_with('+') || RARE_MARKS.is_match(&text);
+        Self { kind, file_kind, may_be_patch, text, line, has_end, has_rare_marks }
     }
 
     /// Whether it is code that is written to a file.
@@ -85,7 +85,7 @@ pub(super) fn check(
     if (is_code || body.kind == Kind::Run) && !body.unfence(warnings)? {
         warnings.extend(fence::warn_kept(&body.text, body.line, ""));
     }
-    let has_pairs = body.has_signs && pairs::are_in(&body.text);
+    let has_pairs = body.has_rare_marks && pairs::are_in(&body.text);
     let is_document = matches!(body.file_kind, FileKind::Code | FileKind::Document);
     if body.kind == Kind::Create && is_document && has_pairs && pairs::are_first_in(&body.text) {
         let phrase = "the body is pairs of SEARCH and REPLACE and not the content of the file: send all of the content, or the pairs with EDIT_FILE and no line numbers (or RUN_COMMAND, if the file is to contain such lines)";
@@ -96,8 +96,8 @@ pub(super) fn check(
     }
     let first = u64::try_from(first).ok();
     if let Some(plain) = gutter::strip(&body.text, gutter::First::Is(first), &of, warnings)? {
-        // A sign may have been behind a number.
-        (body.text, body.has_signs) = (plain, true);
+        // A mark may have been behind a number.
+        (body.text, body.has_rare_marks) = (plain, true);
     } else {
         warnings.extend(gutter::warn_kept(&body.text, first, &of));
     }
@@ -105,7 +105,7 @@ pub(super) fn check(
     if !body.may_be_patch {
         diff::refuse_diff(text, &of)?;
     }
-    if !body.has_signs {
+    if !body.has_rare_marks {
         return Ok(());
     }
     if has_pairs && is_edit {

@@ -176,12 +176,8 @@ impl Parser<'_> {
             .is_some_and(|closing| has_word || behind(closing).is_some_and(|tag| tag.closes()));
         if let Some(next) = next.filter(|_| is_nest) {
             let (line, name) = (self.number(next.line), command.name);
-            let follows = if has_word {
-                "and ends by a word"
-            } else {
-                "and more than one closing tag follows"
-            };
-            let why = format!("on line {line} another {name} opens within it, {follows}");
+            let end = if has_word { "ends by a word" } else { "more than one closing tag follows" };
+            let why = format!("on line {line} another {name} opens within it, and {end}");
             self.end_unclear(token, &why, false);
             return None;
         }

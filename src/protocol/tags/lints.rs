@@ -37,8 +37,8 @@ static PAGE: LazyLock<Page> =
 /// A lint: its code, and what it says of a body.
 type Lint = (WarningKind, fn(&Body) -> Option<String>);
 
-/// Lints of every body with signs.
-const OF_SIGNS: [Lint; 2] =
+/// Lints of every body with rare marks.
+const OF_RARE_MARKS: [Lint; 2] =
     [(WarningKind::OwnClosingInBody, own_closing_tag), (WarningKind::CitationMark, citation)];
 
 /// Lints of bodies that are written to a file or run.
@@ -54,8 +54,8 @@ const OF_CODE: [Lint; 6] = [
 /// Runs all lints that apply to a body.
 pub(super) fn run(body: &Body, warnings: &mut Vec<Warning>) {
     let is_said = matches!(body.kind, Kind::Message | Kind::Done);
-    let of_signs = OF_SIGNS.iter().filter(|_| body.has_signs);
-    for (sort, lint) in of_signs.chain(OF_CODE.iter().filter(|_| !is_said)) {
+    let of_rare_marks = OF_RARE_MARKS.iter().filter(|_| body.has_rare_marks);
+    for (sort, lint) in of_rare_marks.chain(OF_CODE.iter().filter(|_| !is_said)) {
         warnings.extend(lint(body).map(|text| Warning::new(*sort, text)));
     }
 }

@@ -24,9 +24,6 @@ pub(super) fn sentence(text: &str, tag: &Token) -> Option<usize> {
     let begin = memrchr(b'\n', &above.as_bytes()[from..]).map(|n| from + n + 1);
     let begin = begin.or_else(|| (from == 0).then_some(0))?;
     let said = above[begin..].trim();
-    if !said.ends_with(':') {
-        return None;
-    }
     let mut below = text[tag.line..].split('\n').map(str::trim);
     let [tag, next] = [below.next()?, below.next().unwrap_or_default()];
     let is_it = |example: &&Example| {

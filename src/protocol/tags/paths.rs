@@ -61,12 +61,8 @@ pub(super) fn read(
     let text = unlinked.as_deref().unwrap_or(bare);
     // Few paths are like any pattern.
     let suspect = |path: &str| Some(letters(path)).filter(|letters| ANY.is_match(letters));
-    let mut letters = suspect(text);
-    let refuse = |letters: &Option<String>| {
-        let refused = letters.as_ref().map_or(Ok(()), |letters| refuse(letters, text));
-        refused.map_err(unclear)
-    };
-    refuse(&letters)?;
+    let mut suspected = suspect(text);
+    refuse(suspected.as_deref(), text).map_err(unclear)?;
     // As Markdown escapes each `_`, or as Windows separates folders.
     let [all, escaped, backslashes] = ["_", "\\_", "\\"].map(|sign| text.matches(sign).count());
     if escaped > 0 && [all, backslashes] == [escaped; 2] {
@@ -82,17 +78,17 @@ pub(super) fn read(
     let path = RelPath::parse(inside.as_deref().unwrap_or(text))
         .map_err(|fault| TagError::PathOutside { given: value.to_owned(), fault })?;
     if path.as_str() != text {
-        letters = suspect(path.as_str());
-        refuse(&letters)?;
+        suspected = suspect(path.as_str());
+        refuse(suspected.as_deref(), text).map_err(unclear)?;
     }
     // After `./`, a name is a name.
-    let letters = letters.filter(|_| !text.starts_with("./"));
-    if letters.as_ref().is_some_and(|letters| TABLES.placeholder_name.is_match(letters)) {
+    let suspected = suspected.filter(|_| !text.starts_with("./"));
+    if suspected.as_ref().is_some_and(|letters| TABLES.placeholder_name.is_match(letters)) {
         let phrase =
             format!("is a placeholder and not a real path (a file of that very name is ./{path})");
         return Err(unclear((Mistake::PathPlaceholder, &phrase)));
     }
-    if letters.is_some_and(|letters| TABLES.may_be_placeholder.is_match(&letters)) {
+    if suspected.is_some_and(|letters| TABLES.may_be_placeholder.is_match(&letters)) {
         let text = format!("the path '{path}' looks like a placeholder, and was used as written");
         warnings.push(Warning::new(WarningKind::PathPlaceholder, text));
     }
@@ -136,8 +132,9 @@ fn inside(workspace: &str, path: &str) -> Option<String> {
     (is_inside && !rest.contains(&"..")).then(|| rest.join("/"))
 }
 
-/// Refuses a path that a row of the table matches, by its letters and how it was `sent`.
-fn refuse(letters: &str, sent: &str) -> Result<(), (Mistake, &'static str)> {
+/// Refuses a path that a row of the table matches, by its letters, if they are suspect, and how it was `sent`.
+fn refuse(letters: Option<&str>, sent: &str) -> Result<(), (Mistake, &'static str)> {
+    let Some(letters) = letters else { return Ok(()) };
     let is_guarded = sent.starts_with("./");
     let is_refused = |refused: &&RefusedPattern| {
         (refused.always || !is_guarded) && refused.pattern.is_match(letters)

@@ -301,7 +301,6 @@ fn is_json(line: &str) -> bool {
 /// Whether a line may have a marker: most have none.
 fn may_have_marker(raw: &str) -> bool {
     let bytes = raw.as_bytes();
-    // `-->` and `]]>` begin with none of the other signs.
     memchr3(b'<', b'[', b'&', bytes).is_some()
         || memchr(b'>', bytes).is_some()
         || wide_signs(bytes).next().is_some()
@@ -316,6 +315,8 @@ fn wide_signs(bytes: &[u8]) -> impl Iterator<Item = usize> {
 
 /// Whether what follows a sign that begins a marker may be a name of reasoning.
 fn may_be_reasoning(sign: u8, rest: &[u8]) -> bool {
+    const BEGINS: [&[u8; 3]; 11] =
+        [b"thi", b"tho", b"rea", b"ref", b"ana", b"ant", b"scr", b"beg", b"sta", b"end", b"cha"];
     if sign == b'&' {
         return matches!(rest.first(), Some(b'#' | b'l' | b'L'));
     }
@@ -323,17 +324,10 @@ fn may_be_reasoning(sign: u8, rest: &[u8]) -> bool {
     let rest = &rest[rest.iter().take(8).take_while(|byte| is_blank(byte)).count()..];
     let name = rest.iter().take(20).take_while(|byte| byte.is_ascii_alphanumeric()).count();
     let next = rest.get(name).copied().unwrap_or_default();
-    let begin =
-        rest[..name].first_chunk().map(|begin: &[u8; 3]| begin.map(|b| b.to_ascii_lowercase()));
+    let begin = &rest[..name.min(3)];
     !next.is_ascii()
         || next == b':'
-        || begin.is_some_and(|begin| {
-            let begins = [
-                b"thi", b"tho", b"rea", b"ref", b"ana", b"ant", b"scr", b"beg", b"sta", b"end",
-                b"cha",
-            ];
-            begins.contains(&&begin)
-        })
+        || BEGINS.iter().any(|known| begin.eq_ignore_ascii_case(&known[..]))
 }
 
 /// Where reasoning ends in a body that does not begin in it, by a marker of any key but one.

@@ -162,7 +162,7 @@ pub(super) fn plan(
         (stands, _) => stands,
     };
     if let (Operation::Create { content, existing, .. }, Stands::Text(old)) = (operation, &stands)
-        && existing.compares(content.as_bytes())
+        && existing.must_compare_with(content.as_bytes())
         && let Err(failure) = nothing_left_out(path, content.as_bytes(), old.as_bytes())
     {
         return Ok(Err(failure));
