@@ -204,58 +204,6 @@ pub fn sync_all_of<T>(_: T) -> io::Result<()> {
     Ok(())
 }
 
-/// When a file was last written, and by which clock.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Times {
-    /// In nanoseconds since 1970, as its file system has it.
-    pub written: i128,
-    /// The file system.
-    pub device: u64,
-    /// Whether that goes by this machine's clock for sure: a server has its own.
-    pub are_ours: bool,
-}
-
-impl Times {
-    /// Those of an open file or folder; None where there are none to go by.
-    #[cfg(unix)]
-    pub fn of(file: &File) -> Option<Self> {
-        use std::os::unix::fs::MetadataExt;
-        let found = file.metadata().ok()?;
-        let written = crate::clock::nanos(found.mtime(), found.mtime_nsec());
-        Some(Self { written, device: found.dev(), are_ours: is_local(file) })
-    }
-
-    /// Those of an open file or folder; None where there are none to go by.
-    #[cfg(not(unix))]
-    pub fn of(_: &File) -> Option<Self> {
-        None
-    }
-}
-
-/// Whether a file is on a file system of this machine that is known to be one.
-#[cfg(target_os = "linux")]
-fn is_local(file: &File) -> bool {
-    // ext, xfs, btrfs, tmpfs, overlayfs, zfs, f2fs, bcachefs
-    const LOCAL: [u64; 8] = [
-        0xef53,
-        0x5846_5342,
-        0x9123_683e,
-        0x0102_1994,
-        0x794c_7630,
-        0x2fc1_2fc1,
-        0xf2f5_2010,
-        0xca45_1a4e,
-    ];
-    let sort =
-        rustix::fs::fstatfs(file).map(|found| u64::try_from(found.f_type).unwrap_or_default());
-    sort.is_ok_and(|sort| LOCAL.contains(&(sort & 0xffff_ffff)))
-}
-
-#[cfg(all(unix, not(target_os = "linux")))]
-fn is_local(_: &File) -> bool {
-    false
-}
-
 /// Opens a file of deaddrop's own: a regular one, and none that a link leads to, which would be somebody
 /// else's. One that is made is the user's alone.
 ///

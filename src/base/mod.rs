@@ -144,7 +144,6 @@ impl Base {
         let (journal, payloads) = Journal::open(&config.sessions.join("journal"))?;
         let mut base = Self::build(config, clock, stop, lock, journal)?;
         base.checkpoints.clear();
-        base.checkpoints.close_again(&base.workspace);
         base.recover(&payloads, observer)?;
         base.forget_all();
         atomic::sweep(&base.config.outbox)?;

@@ -7,13 +7,14 @@ use std::time::Duration;
 use similar::{ChangeTag, TextDiff};
 
 use super::Base;
+use super::turning::Stopped;
 use crate::blobs::BlobId;
 use crate::error::{Error, Result};
 use crate::session::record::Begin;
 use crate::session::{ChangeKind, Changed, FileChange, Ignored, NAMED, Session, Several};
 use crate::turn::Observer;
 use crate::workspace::checkpoint::{
-    Change, KeptRules, LeftAside, Loss, Noted, Recorded, Recorder, Store, What, Why, composed,
+    Change, KeptRules, LeftAside, Loss, Recorded, Recorder, Store, What, Why, composed,
     unrestorable,
 };
 use crate::workspace::products::is_ignored_place;
@@ -23,17 +24,17 @@ const COUNTED: u64 = 1 << 20;
 /// Lines are told apart for no longer than this a file; what is left then counts as changed.
 const LONGEST: Duration = Duration::from_millis(100);
 
-/// The recorder of a turn of a session, of which this was noted before it was cut off.
+/// The recorder of a turn of a session; `stopped` is what is known of one that goes on after a hard stop.
 pub(super) fn begin<'a>(
     store: &'a mut Store,
     before: &Session,
-    noted: Option<Vec<Noted>>,
+    stopped: Option<Stopped>,
 ) -> Recorder<'a> {
     let rules = earlier(before).and_then(|changed| changed.rules.as_ref());
     let rules = rules.map(|rules| store.rules(rules));
-    let recorder = match noted {
+    let recorder = match stopped {
         None => Recorder::new(store),
-        Some(noted) => Recorder::resumed(store, noted),
+        Some(Stopped { noted, changed_since }) => Recorder::resumed(store, noted, &changed_since),
     };
     recorder.going_by(rules.unwrap_or_else(|| Ok(KeptRules::default())))
 }

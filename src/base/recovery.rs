@@ -6,12 +6,12 @@ use std::fs::{File, TryLockError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::turning::Known;
+use super::turning::{Known, Stopped};
 use super::{Base, elsewhere};
 use crate::atomic;
 use crate::error::{Error, Result};
 use crate::place::{Here, Unseen};
-use crate::protocol::{Detail, Effect, Outcome};
+use crate::protocol::{Detail, Digest, Effect, Outcome, RelPath};
 use crate::session::Session;
 use crate::session::record::{History, Record, Unfinished};
 use crate::text::count;
@@ -100,8 +100,7 @@ impl Base {
             return Ok(());
         }
         self.be_patient(&turn.begin)?;
-        // Before what is left of operations is cleared away.
-        self.note_what_is_theirs(&mut turn)?;
+        let changed_since = self.changed_since_stop(&turn);
         let interrupted = || self.stop.is_asked();
         let mut known = match &self.guest {
             Some(guest) if turn.begin.guest == self.guest_label() => {
@@ -136,8 +135,8 @@ impl Base {
             }
             _ => Guard::new(self.quarantine(&turn.begin.session)),
         };
-        let noted = Some(std::mem::take(&mut turn.noted));
-        let known = Known { outcomes: known, noted };
+        let noted = std::mem::take(&mut turn.noted);
+        let known = Known { outcomes: known, stopped: Some(Stopped { noted, changed_since }) };
         let after = self.go_through(&turn.begin, known, guard, observer)?;
         if after.session.is_complete {
             self.tell(format!("session {} is complete", after.session.id), observer);
@@ -146,19 +145,28 @@ impl Base {
         Ok(())
     }
 
-    /// Notes what was changed since deaddrop was stopped in a turn: that is the person's, and no work of it.
-    fn note_what_is_theirs(&mut self, turn: &mut Unfinished) -> Result<()> {
-        if !self.records(&turn.begin) || turn.noted.is_empty() {
-            return Ok(());
+    /// Where something else stands than the operations of a turn found or left: somebody has changed it since, so
+    /// an undo does not overwrite it unasked.
+    fn changed_since_stop(&self, turn: &Unfinished) -> Vec<RelPath> {
+        let mut meant: BTreeMap<&RelPath, Vec<Option<&Digest>>> = BTreeMap::new();
+        for effect in turn.intents.values() {
+            let ends = match effect {
+                Effect::File(effect) => vec![(&effect.path, [&effect.before, &effect.after])],
+                Effect::Move(effect) => {
+                    let ends = [&effect.from, &effect.to].into_iter();
+                    ends.map(|end| (end, [&effect.digest, &None])).collect()
+                }
+                Effect::Command | Effect::Guest { .. } => continue,
+            };
+            for (path, digests) in ends {
+                meant.entry(path).or_default().extend(digests.map(Option::as_ref));
+            }
         }
-        let effects: Vec<&Effect> = turn.intents.values().collect();
-        let left = self.journal.last_written();
-        let noted = self.checkpoints.changed_since(&self.workspace, &turn.noted, &effects, left);
-        if let Some(noted) = noted {
-            self.note(&Record::Noted(Box::new(noted.clone())))?;
-            turn.noted.push(noted);
-        }
-        Ok(())
+        let is_other = |(path, digests): &(&RelPath, Vec<Option<&Digest>>)| {
+            let now = self.workspace.digest(path);
+            !now.is_ok_and(|now| digests.contains(&now.as_ref()))
+        };
+        meant.into_iter().filter(is_other).map(|(path, _)| path.clone()).collect()
     }
 
     /// Finds what the commands of the turn have done to protected names, and tells it with the one

@@ -16,7 +16,7 @@ use crate::config::Mode;
 use crate::error::{Error, Result};
 use crate::inbox::Claimed;
 use crate::place::{Here, Place, Terms};
-use crate::protocol::{Digest, Kind, Operation, Outcome, Step};
+use crate::protocol::{Digest, Kind, Operation, Outcome, RelPath, Step};
 use crate::session::record::{Begin, Commit, FileId, Origin, PreparedOutbox, Record};
 use crate::session::{ApprovalDecision, Pending, Session, log};
 use crate::turn::{self, Observer, TurnInput};
@@ -35,8 +35,17 @@ const RUN_READS: u64 = 100 << 20;
 pub(super) struct Known {
     /// The steps that need not, or must not, be tried again, by number.
     pub(super) outcomes: BTreeMap<usize, Outcome>,
-    /// What is kept of what it was about to change; None where it begins.
-    pub(super) noted: Option<Vec<Noted>>,
+    /// What is known of a turn that was stopped hard; None where it begins.
+    pub(super) stopped: Option<Stopped>,
+}
+
+/// A turn that was stopped hard.
+#[derive(Default)]
+pub(super) struct Stopped {
+    /// What is stored of what it was about to change.
+    pub(super) noted: Vec<Noted>,
+    /// Where something else stands than its operations found or left.
+    pub(super) changed_since: Vec<RelPath>,
 }
 
 impl Begin {
@@ -126,7 +135,7 @@ impl Base {
         self.note(&begin)?;
         let Record::Begin(begin) = begin else { unreachable!("made above") };
         let guard = Guard::new(self.quarantine(&begin.session));
-        let known = Known { outcomes: begin.known(), noted: None };
+        let known = Known { outcomes: begin.known(), stopped: None };
         self.go_through(&begin, known, guard, observer)
     }
 
@@ -151,8 +160,8 @@ impl Base {
     ) -> Result<Turn> {
         observer.turn(&begin.session, begin.reply());
         self.be_patient(begin)?;
-        let Known { outcomes: known, noted } = known;
-        let recovered = noted.is_some();
+        let Known { outcomes: known, stopped: recovery } = known;
+        let recovered = recovery.is_some();
         let (policy, clock) =
             (begin.policy.clone().map_or_else(|| self.policy_of(&begin.session), Ok)?, self.clock);
         // What confines commands takes a while to find out, and may never be asked.
@@ -208,7 +217,7 @@ impl Base {
             (place.read_limit, place.read_room) = (read_limit, read_room);
             place.seen = observer.looks_on();
             place.recorder = records
-                .then(|| super::recording::begin(&mut self.checkpoints, &begin.session, noted));
+                .then(|| super::recording::begin(&mut self.checkpoints, &begin.session, recovery));
             let carried = turn::run(&input, &mut place, &mut notes, observer)?;
             let (walk, recorder) = place.into_parts();
             (carried, walk, recorder.map(|recorder| recorder.finish(&self.workspace)))

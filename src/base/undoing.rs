@@ -21,8 +21,6 @@ use crate::text::count;
 use crate::turn::Observer;
 use crate::workspace::checkpoint::{Change, Plan, What, composed, reversed};
 
-/// What can be done about what was there before, or may have been.
-const BY_FORCE: &str = "`--force` takes away what was there under a name that is not kept, too, and `deaddrop redo` brings it back";
 /// What can be done about what changed under protected names.
 const ALSO_PROTECTED: &str =
     "`--force` puts back what changed under protected names while commands ran, too";
@@ -93,8 +91,7 @@ impl Base {
             let cut_off = plan.conflicts.iter().any(|path| mixed.contains(path));
             let cut_off = if cut_off { cut_off_in(&recovered) } else { String::new() };
             let again = brings_back(&session, matches!(back, Back::Turns(_)));
-            let besides = besides(&plan.brought) + &cut_off;
-            let why = refusal(&plan.conflicts, &others, &again, &besides);
+            let why = refusal(&plan.conflicts, &others, &again, &cut_off);
             return Err(Error::undo(why).with_code("undo-conflict"));
         }
         if redid.is_none() && plan.changes.is_empty() && !plan.left.is_empty() {
@@ -102,12 +99,6 @@ impl Base {
         }
         if let Some(passed) = passed_over(&passed) {
             observer.noticed(&format!("{passed}; passed over"));
-        }
-        if force && !plan.brought.is_empty() {
-            let named = named(plan.brought.iter());
-            observer.noticed(&format!("{named} was there before, under a name that is not kept, and is taken away; `deaddrop redo` brings it back"));
-        } else if !plan.brought.is_empty() {
-            observer.noticed(&format!("{BY_FORCE} (after a `redo` of this)"));
         }
         if !plan.protected.is_empty() {
             observer.noticed(&format!("{ALSO_PROTECTED} (after a `redo` of this)"));
@@ -269,12 +260,7 @@ fn put_aside(plan: &Plan, others: &Others, again: &str, session: &Session) -> Op
     ))
 }
 
-/// The first of these paths, and how many more there are.
-fn named<'a>(paths: impl ExactSizeIterator<Item = &'a String>) -> String {
-    named_with(paths, |_| String::new())
-}
-
-/// The same, with what this says behind each.
+/// The first of these paths, with what this says behind each, and how many more there are.
 fn named_with<'a>(
     paths: impl ExactSizeIterator<Item = &'a String>,
     told: impl Fn(&str) -> String,
@@ -302,9 +288,10 @@ fn nothing_of(turns: &[u32], plan: &Plan, next: Option<(usize, u32)>) -> String 
         Some((n, sequence)) => format!("`deaddrop undo {n}` goes on to turn {sequence}"),
         None => "No earlier turn that stands has changed a file that is kept".to_owned(),
     };
-    let forces = [(&plan.brought, BY_FORCE), (&plan.protected, ALSO_PROTECTED)];
-    let forces = forces.into_iter().filter(|(which, _)| !which.is_empty());
-    let force: String = forces.map(|(_, told)| format!("{told}. ")).collect();
+    let force = match plan.protected.as_slice() {
+        [] => String::new(),
+        _ => format!("{ALSO_PROTECTED}. "),
+    };
     format!(
         "of turn{s} {} nothing can be taken back, and nothing was touched: {}. {force}{go_on}",
         which.join(", "),
@@ -317,26 +304,15 @@ fn cut_off_in(turns: &[u32]) -> String {
     let which: Vec<String> = turns.iter().map(u32::to_string).collect();
     let s = if which.len() == 1 { "" } else { "s" };
     format!(
-        ". deaddrop was stopped hard in turn{s} {}: what was changed there from then on counts as yours, also where a command may have done it",
+        ". deaddrop was stopped hard in turn{s} {}, so nobody knows which of these changes its commands made and which you made",
         which.join(", ")
     )
 }
 
-/// Said of what was there before and goes by force, too, where that is asked for for something else.
-fn besides(brought: &[String]) -> String {
-    if brought.is_empty() {
-        return String::new();
-    }
-    let named = named(brought.iter());
-    format!(
-        ". It also takes away {named}: what was there before the turn, under a name that is not kept"
-    )
-}
-
-fn refusal(conflicts: &[String], others: &Others, again: &str, besides: &str) -> String {
+fn refusal(conflicts: &[String], others: &Others, again: &str, cut_off: &str) -> String {
     let (was, them) = if conflicts.len() == 1 { ("was", "it") } else { ("were", "them") };
     format!(
-        "{} {was} changed since, and nothing was touched: {}. {}`--force` puts {them} back all the same; what stands there now is kept, and {again}{besides}",
+        "{} {was} changed since, and nothing was touched: {}. {}`--force` puts {them} back all the same; what stands there now is kept, and {again}{cut_off}",
         count(conflicts.len(), "file"),
         named_with(conflicts.iter(), |path| others.whose(path)),
         others.instead()

@@ -20,7 +20,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use crate::atomic::{self, Times};
+use crate::atomic;
 use crate::error::{Error, Result};
 
 /// How much room is made ahead at a time, in bytes.
@@ -39,8 +39,6 @@ pub struct Journal {
     synced: u64,
     /// Up to where the file contains records and then zeros.
     room: u64,
-    /// When it was last written before it was opened, by the clock of its file system, if that is known.
-    last_written: Option<Times>,
 }
 
 /// The records of a journal.
@@ -62,14 +60,13 @@ impl Journal {
         let mut options = File::options();
         options.read(true).write(true).create(true).truncate(false);
         let mut file = atomic::open_own(&mut options, path).map_err(fail)?;
-        let last_written = Times::of(&file);
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(fail)?;
         let contents = read(&bytes).map_err(|offset| Error::damaged_journal(path, offset))?;
         let end = contents.end as u64;
         let payloads = contents.payloads.iter().map(|payload| (*payload).to_owned()).collect();
         let room = if contents.torn { end } else { bytes.len() as u64 };
-        let mut journal = Self { file, path: path.to_owned(), end, synced: 0, room, last_written };
+        let mut journal = Self { file, path: path.to_owned(), end, synced: 0, room };
         // What was read may not be on disk yet, and is built upon from here on.
         journal.sync()?;
         atomic::sync_folder(path.parent().unwrap_or(Path::new(".")))?;
@@ -95,11 +92,6 @@ impl Journal {
             self.synced = self.end;
         }
         Ok(())
-    }
-
-    /// When it was last written before it was opened, if that is known.
-    pub fn last_written(&self) -> Option<&Times> {
-        self.last_written.as_ref()
     }
 
     /// How long the journal is, in bytes.

@@ -76,12 +76,6 @@ impl<'a> FolderCache<'a> {
         Ok((folder, found))
     }
 
-    /// The deepest folder on an escaped path that can be opened.
-    pub(super) fn nearest(&mut self, path: &str) -> &Dir {
-        let _ = self.folder(path);
-        self.last()
-    }
-
     /// Whether a link stands in the place of a folder on the way to an escaped path.
     pub(super) fn is_behind_link(&mut self, path: &str) -> bool {
         let Some((folder, _)) = path.rsplit_once('/') else { return false };

@@ -1,5 +1,5 @@
-//! What a person changes between a hard stop within a turn and the next start is theirs: an undo of that turn
-//! does not take it back unasked.
+//! What a person changes between a hard stop within a turn and the next start: an undo of that turn does not take it
+//! back unasked. Where commands ran before the stop, nobody knows who changed what, so all of it needs force.
 
 use std::fs;
 
@@ -14,9 +14,7 @@ fn refused(base: &Base, paths: &[&str]) {
     let names: Vec<String> = paths.iter().map(|path| format!("'{path}'")).collect();
     let told = format!("nothing was touched: {}. `--force`", names.join(", "));
     assert!(undo.stderr.contains(&told), "{told}: {}", undo.stderr);
-    let why =
-        "deaddrop was stopped hard in turn 1: what was changed there from then on counts as yours";
-    assert!(undo.stderr.contains(why), "{}", undo.stderr);
+    assert!(undo.stderr.contains("deaddrop was stopped hard in turn 1"), "{}", undo.stderr);
 }
 
 #[test]
@@ -72,12 +70,16 @@ fn cut_off(reply: &str, at: impl Fn(&[Point]) -> Option<&Point>) -> Option<Scene
         return None;
     }
     let point = at(&points).unwrap_or_else(|| panic!("{points:#?}")).clone();
-    let mut scene = scene();
-    let traced = scene.disturb(&format!("{}:signal=KILL:when={}", point.name, point.n));
-    assert!(traced.killed, "{:?}", traced.run);
-    assert!(!scene.base.exists(&format!("outbox/{ID}_seq0002.txt")));
-    scene.base.next_tick();
-    Some(scene)
+    // A slow machine may make a call more before it.
+    for _ in 0..5 {
+        let mut scene = scene();
+        let traced = scene.disturb(&format!("{}:signal=KILL:when={}", point.name, point.n));
+        if traced.killed && !scene.base.exists(&format!("outbox/{ID}_seq0002.txt")) {
+            scene.base.next_tick();
+            return Some(scene);
+        }
+    }
+    panic!("it is never cut off at {point:?}");
 }
 
 #[test]
@@ -114,23 +116,23 @@ fn what_operations_left_before_a_stop_is_theirs_and_what_came_after_it_the_perso
 }
 
 #[test]
-fn what_commands_did_before_a_stop_after_them_goes_back_and_the_persons_stays() {
+fn what_commands_did_before_a_stop_after_them_goes_back_by_force() {
     let reply = "[RUN_COMMAND]\necho v1 > made; echo more >> essay; mkdir d; echo x > d/x\n[/RUN_COMMAND]\n\
         [CREATE_FILE path=\"a\"]\nv1\n[/CREATE_FILE]\n";
     let at_the_outbox =
         |points: &[Point]| points.iter().position(|point| point.what.contains("/outbox/"));
     let cut_off = || cut_off(reply, |points| at_the_outbox(points).map(|at| &points[at]));
     let Some(mut scene) = cut_off() else { return };
-    scene.go_on();
-    scene.base.run(&["undo"]).ok();
-    assert_eq!(scene.base.names("workspace"), ["essay"]);
-    assert_eq!(scene.base.read("workspace/essay"), "draft\n");
-
-    let Some(mut scene) = cut_off() else { return };
     scene.base.write("workspace/notes", "mine\n");
     scene.base.write("workspace/d/x", "mine\n");
     scene.go_on();
-    refused(&scene.base, &["d/x", "notes"]);
+    let theirs = ["d", "d/x", "essay", "made", "notes"];
+    refused(&scene.base, &theirs);
+    scene.base.run(&["undo", "--force"]).ok();
+    assert_eq!(scene.base.names("workspace"), ["essay"]);
+    assert_eq!(scene.base.read("workspace/essay"), "draft\n");
+    scene.base.run(&["redo"]).ok();
+    assert_eq!(scene.base.read("workspace/notes"), "mine\n");
     // Nor does a stop within the next start make them the turn's.
     let Some(mut other) = cut_off() else { return };
     other.base.write("workspace/notes", "mine\n");
@@ -143,5 +145,5 @@ fn what_commands_did_before_a_stop_after_them_goes_back_and_the_persons_stays() 
     scene.base.next_tick();
     scene.base.write("workspace/a", "mine\n");
     scene.go_on();
-    refused(&scene.base, &["a", "notes"]);
+    refused(&scene.base, &["a", "d", "d/x", "essay", "made", "notes"]);
 }

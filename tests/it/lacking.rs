@@ -63,13 +63,3 @@ pub fn has_git() -> bool {
     }
     has
 }
-
-/// Whether the file system of temporary folders tells when a file was made.
-pub fn has_times_of_making() -> bool {
-    let file = tempfile::NamedTempFile::new().unwrap();
-    let told = file.as_file().metadata().unwrap().created();
-    if let Err(e) = &told {
-        eprintln!("SKIPPED: what needs to know when a file was made, which is not told here ({e})");
-    }
-    told.is_ok()
-}

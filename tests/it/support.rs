@@ -29,7 +29,7 @@ use serde_json::Value;
 
 pub use events_checked::check_events;
 #[allow(unused_imports, reason = "each test binary uses a part")]
-pub use lacking::{has_full_sandbox, has_git, has_sandbox, has_times_of_making};
+pub use lacking::{has_full_sandbox, has_git, has_sandbox};
 
 /// How long a test waits for something that must happen, on a machine that has much else to do.
 pub const PATIENCE: Duration = Duration::from_mins(1);

@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use crate::support::told::{left, why};
+use crate::support::told::why;
 use crate::support::{Base, has_git};
 
 fn git(base: &Base, folder: &str, script: &str) -> String {
@@ -115,37 +115,50 @@ fn nested() -> (Base, String) {
     (base, log)
 }
 
-#[test]
-fn a_repository_that_a_command_moved_goes_back_and_forth() {
-    if !has_git() {
-        return;
-    }
-    for script in
-        ["mv sub/nest n2", "mv sub/nest n2; echo two > n2/a", "mv sub n2; mv n2/nest 'n 3'"]
-    {
-        let (base, log) = nested();
-        base.apply(&command(script));
-        let folder = if script.contains("n 3") { "workspace/n 3" } else { "workspace/n2" };
-        assert!(base.exists(&format!("{folder}/.git")));
-        for _ in 0..2 {
-            assert_eq!(left(&base.back(&["undo"])), [""; 0], "{script}");
-            assert_eq!(git(&base, "workspace/sub/nest", "git status --short"), "", "{script}");
-            assert_eq!(git(&base, "workspace/sub/nest", "git log --format=%H"), log);
-            assert_eq!(base.names("workspace"), ["other", "sub"], "{script}");
-            // Git has been at work in it meanwhile.
-            assert_eq!(left(&base.back(&["redo"])), [""; 0], "{script}");
-            assert_eq!(git(&base, folder, "git log --format=%H"), log);
-            assert!(!base.exists("workspace/sub/nest"));
-        }
-    }
+/// What undo says of a repository that was moved to `to`: its files are back, and its `.git` is brought by the
+/// command that is named.
+#[track_caller]
+fn goes_back_by_hand(base: &Base, undo: &[&str], to: &str, log: &str) {
+    let undo = base.back(undo);
+    let home = "it holds the repository's .git: ";
+    let why = why(&undo, to);
+    let (_, by) = why.split_once(home).unwrap_or_else(|| panic!("{undo}"));
+    let by = by.trim_matches('`');
+    assert_eq!(by, format!("mv '{to}/.git' 'sub/nest/.git'"));
+    git(base, "workspace", by);
+    let all = "git log --format=%H; git status --short";
+    assert_eq!(git(base, "workspace/sub/nest", all), log);
 }
 
 #[test]
-fn a_repository_that_an_operation_moved_goes_back_and_forth() {
+fn a_repository_that_a_command_moved_is_named_with_what_brings_it_back() {
     if !has_git() {
         return;
     }
-    for more in ["", "echo two > n2/a", "rm other"] {
+    for (script, to) in [
+        ("mv sub/nest n2", "n2"),
+        ("mv sub/nest n2; echo b > n2/b", "n2"),
+        ("mv sub n2; mv n2/nest 'n 3'", "n 3"),
+    ] {
+        let (base, log) = nested();
+        let turn = base.run_with(&["apply", "-"], command(script)).ok();
+        let told = "cannot be undone: sub/nest/.git";
+        assert!(turn.stderr.contains(told), "{script}: {turn:?}");
+        goes_back_by_hand(&base, &["undo"], to, &log);
+    }
+    // Turns that move it on.
+    let (base, log) = nested();
+    base.apply(&command("mv sub/nest n2"));
+    base.apply(&command("mkdir deep; mv n2 deep/n3"));
+    goes_back_by_hand(&base, &["undo", "2"], "deep/n3", &log);
+}
+
+#[test]
+fn a_repository_that_an_operation_moved_is_named_with_what_brings_it_back() {
+    if !has_git() {
+        return;
+    }
+    for more in ["", "echo two > n2/b", "rm other"] {
         let (base, log) = nested();
         let moved = "[MOVE_FILE path=\"sub/nest\" to=\"n2\"]\n";
         let reply = match more {
@@ -155,68 +168,6 @@ fn a_repository_that_an_operation_moved_goes_back_and_forth() {
         };
         base.run_with(&["apply", "-"], reply).with_code(3);
         base.run(&["approve"]).ok();
-        for _ in 0..2 {
-            assert_eq!(left(&base.back(&["undo"])), [""; 0], "{more}");
-            let all = "git log --format=%H; git status --short";
-            assert_eq!(git(&base, "workspace/sub/nest", all), log, "{more}");
-            assert_eq!(base.names("workspace"), ["other", "sub"], "{more}");
-            assert_eq!(left(&base.back(&["redo"])), [""; 0], "{more}");
-            assert_eq!(git(&base, "workspace/n2", "git log --format=%H"), log);
-        }
+        goes_back_by_hand(&base, &["undo"], "n2", &log);
     }
-}
-
-#[test]
-fn turns_that_move_a_repository_on_go_back_at_once() {
-    if !has_git() {
-        return;
-    }
-    let (base, log) = nested();
-    base.apply(&command("mv sub/nest n2"));
-    base.apply(&command("mkdir deep; mv n2 deep/n3"));
-    base.run(&["undo", "2"]).ok();
-    assert_eq!(git(&base, "workspace/sub/nest", "git log --format=%H; git status --short"), log);
-    assert_eq!(base.names("workspace"), ["other", "sub"]);
-}
-
-#[test]
-fn a_repository_that_cannot_go_back_is_named_with_what_brings_it_back() {
-    if !has_git() {
-        return;
-    }
-    let (base, log) = nested();
-    base.apply(&command("mv sub/nest n2"));
-    // Another stands in its place.
-    base.write("workspace/sub/nest/mine", "mine\n");
-    git(&base, "workspace/sub/nest", "git init -q");
-    let undo = base.back(&["undo"]);
-    assert_eq!(left(&undo), ["sub/nest/.git", "n2/.git", "n2"]);
-    assert_eq!(
-        why(&undo, "sub/nest/.git"),
-        "something else stands there; `mv n2/.git sub/nest/.git` brings it back, once nothing stands there"
-    );
-    assert_eq!(why(&undo, "n2"), "it holds what is left as it is");
-    assert_eq!(base.read("workspace/sub/nest/a"), "one\n");
-    assert_eq!(git(&base, "workspace", "git --git-dir n2/.git log --format=%H"), log);
-    git(&base, "workspace", "rm -r sub/nest/.git; mv n2/.git sub/nest/.git");
-    assert_eq!(
-        git(&base, "workspace/sub/nest", "git log --format=%H; git status --short"),
-        format!("{log}?? mine\n")
-    );
-
-    // One that is gone from all that is looked at cannot come back, and the turn says so.
-    let (base, _) = nested();
-    base.write("workspace/.gitignore", "/kept-out/\n");
-    let applied = base
-        .run_with(
-            &["apply", "-"],
-            command("mkdir kept-out; mv sub/nest kept-out/; echo two > other"),
-        )
-        .ok();
-    let gone = "cannot be undone: sub/nest/.git (what git keeps of a repository)";
-    assert!(applied.stderr.contains(gone), "{}", applied.stderr);
-    let undo = base.back(&["undo"]);
-    assert_eq!(left(&undo), ["sub/nest/.git"]);
-    assert!(why(&undo, "sub/nest/.git").starts_with("what it was is not kept"), "{undo}");
-    assert_eq!(base.read("workspace/sub/nest/a"), "one\n");
 }

@@ -7,7 +7,7 @@ use std::os::unix::fs::{FileTypeExt, symlink};
 use serde_json::{Value, json};
 
 use crate::support::told::{left, left_sorted, why};
-use crate::support::{Base, Run, has_times_of_making};
+use crate::support::{Base, Run};
 
 fn command(script: &str) -> String {
     format!("[RUN_COMMAND]\n{script}\n[/RUN_COMMAND]\n")
@@ -141,23 +141,16 @@ fn a_file_of_the_persons_where_a_turn_put_one_for_a_folder_is_named_once() {
 
 #[test]
 fn what_is_ignored_and_renamed_by_a_command_stays() {
-    if !has_times_of_making() {
-        return;
-    }
     let base = Base::with_session();
     base.write("workspace/.gitignore", ".envx\nbuild/\n");
     base.write("workspace/.envx", "secret\n");
     base.write("workspace/build/data", "data\n");
-    // By their times they were there before the turn.
-    base.next_tick();
-    base.apply(&command("mv .envx env.bak; mv build out; echo n > n"));
+    let reply = command("mv .envx env.bak; mv build out; echo n > n");
+    let turn = base.run_with(&["apply", "--json", "-"], reply).ok().json();
+    let ignored = json!([".envx", "env.bak", "build/", "out/"]);
+    assert_eq!(turn["changed"]["ignored"]["named"], ignored, "{turn}");
     let told = base.json(&["undo"])["changed"].clone();
-    let undo = &told["back"];
-    assert_eq!(left_sorted(undo), ["env.bak", "out"]);
-    for path in ["env.bak", "out"] {
-        let brought = "it was there before the turn, under a name that is not kept";
-        assert_eq!(why(undo, path), brought, "{path}");
-    }
+    assert_eq!(left(&told["back"]), [""; 0]);
     deletes(&told, "n");
     assert!(!base.exists("workspace/n"));
     base.apply("[CREATE_FILE path=\"m\"]\nm\n[/CREATE_FILE]\n");
@@ -167,19 +160,13 @@ fn what_is_ignored_and_renamed_by_a_command_stays() {
     let base = Base::with_session();
     base.write("workspace/.gitignore", ".envx\n");
     base.write("workspace/.envx", "secret\n");
-    base.next_tick();
     base.apply(&command("mv .envx env.bak"));
-    let undo = base.fails(&["undo"], "nothing-to-undo").with_code(1).message();
-    assert!(undo.contains("of turn 1 nothing can be taken back"), "{undo}");
-    assert!(undo.contains("'env.bak'"), "{undo}");
+    base.fails(&["undo"], "nothing-to-undo").with_code(1);
     assert_eq!(base.read("workspace/env.bak"), "secret\n");
 }
 
 #[test]
 fn what_a_turn_made_or_changed_goes_back_whatever_became_of_ignored_files() {
-    if !has_times_of_making() {
-        return;
-    }
     // Of the size of an ignored file that was written to.
     let base = Base::with_session();
     base.write("workspace/.gitignore", "*.log\nbuild/\n");
@@ -202,34 +189,19 @@ fn what_a_turn_made_or_changed_goes_back_whatever_became_of_ignored_files() {
 }
 
 #[test]
-fn what_was_renamed_from_an_ignored_name_goes_by_force_and_comes_back() {
-    if !has_times_of_making() {
-        return;
-    }
+fn what_was_renamed_from_an_ignored_name_gives_its_place_back_by_force() {
     let base = Base::with_session();
     base.write("workspace/.gitignore", ".envx\n");
     base.write("workspace/.envx", "secret\n");
     base.write("workspace/a", "a\n");
-    base.next_tick();
     base.apply(&command("mv .envx a"));
-    let none = base.fails(&["undo"], "nothing-to-undo").with_code(1).message();
-    assert!(none.contains("'a' (it was there before"), "{none}");
-    assert!(none.contains("`--force` takes away what was there"), "{none}");
+    let refused = base.fails(&["undo"], "undo-conflict").with_code(1).message();
+    assert!(refused.contains("nothing was touched: 'a'"), "{refused}");
     assert_eq!(base.read("workspace/a"), "secret\n");
     base.run(&["undo", "--force"]).ok();
     assert_eq!(base.read("workspace/a"), "a\n");
     base.run(&["redo"]).ok();
     assert_eq!(base.read("workspace/a"), "secret\n");
-    // Where it is not all of the turn, that is told as well.
-    base.write("workspace/.envx", "other\n");
-    base.next_tick();
-    base.apply(&command("mv .envx b; echo n > n"));
-    let undo = base.run(&["undo", "--json"]).ok();
-    assert_eq!(left(&undo.json()["changed"]["back"]), ["b"]);
-    tells(&undo, &["`--force` takes away what was there", "(after a `redo` of this)"]);
-    base.run(&["redo"]).ok();
-    base.run(&["undo", "--force"]).ok();
-    assert!(!base.exists("workspace/b") && !base.exists("workspace/n"));
 }
 
 #[test]
@@ -239,10 +211,9 @@ fn what_keeps_a_folder_is_named() {
     base.apply(&command("mkdir new logs; echo a > new/a; echo x > logs/x.log"));
     base.write("workspace/new/mine", "mine\n");
     let undo = base.back(&["undo"]);
-    for (folder, held) in [
-        ("new", "the folder holds 'new/mine', which is not of what is taken back"),
-        ("logs", "the folder holds 'logs/x.log', which rules such as .gitignore"),
-    ] {
+    for (folder, held) in
+        [("new", "it is not empty: 'mine' stays"), ("logs", "it is not empty: 'x.log' stays")]
+    {
         let why = why(&undo, folder);
         assert!(why.starts_with(held), "{why}");
     }

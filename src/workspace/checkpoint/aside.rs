@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use cap_std::fs::Metadata;
 
-use super::numbers::Numbers;
+use super::index::Known;
+use super::look::Difference;
 use super::{Change, What, change_at};
 use crate::text::visible_line;
 use crate::workspace::Workspace;
@@ -43,16 +44,6 @@ pub enum Loss {
     Within,
 }
 
-/// Something that was left out of a look and is gone.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Gone<'a> {
-    /// Where it was, escaped; of a folder with a `/` at the end.
-    pub(super) path: &'a str,
-    pub(super) facts: Facts,
-    /// Its size in bytes; None where it was a folder.
-    pub(super) size: Option<u64>,
-}
-
 impl Aside {
     pub(super) fn of(left_out: Vec<Met>) -> Self {
         let known = |Met { path, kind, size, facts }| {
@@ -62,10 +53,39 @@ impl Aside {
         Self { all: left_out.into_iter().map(known).collect(), spoilt: BTreeSet::new() }
     }
 
-    #[cfg(all(test, target_os = "linux"))]
-    pub(super) fn for_tests<'a>(all: impl Iterator<Item = (&'a str, Facts, u64)>) -> Self {
-        let all = all.map(|(path, facts, size)| (path.to_owned(), (facts, size)));
-        Self { all: all.collect(), spoilt: BTreeSet::new() }
+    /// Where something is left out that is this: by its number, time of writing and size, since a number may be
+    /// that of a new file.
+    fn same<'a>(&'a self) -> impl Fn(&Facts, u64, bool) -> Option<&'a str> {
+        let mut by_number: HashMap<u64, Vec<(&str, &Facts, u64)>> = HashMap::new();
+        for (path, (facts, size)) in &self.all {
+            by_number.entry(facts.inode).or_default().push((path, facts, *size));
+        }
+        move |facts, size, is_folder| {
+            let is_it = |(path, was, then): &&(&str, &Facts, u64)| {
+                was.is_number_of(facts)
+                    && was.written == facts.written
+                    && path.ends_with('/') == is_folder
+                    && (is_folder || *then == size)
+            };
+            Some(by_number.get(&facts.inode)?.iter().find(is_it)?.0)
+        }
+    }
+
+    /// The new names of what was left out before, in the order of paths; of a folder with a `/` at the end.
+    pub(super) fn renamed_to<'a>(
+        &self,
+        differences: impl Iterator<Item = &'a Difference>,
+    ) -> BTreeSet<String> {
+        let same = self.same();
+        let is_renamed = |one: &&Difference| {
+            let is_folder = matches!(one.after, Some(What::Folder { .. }));
+            one.facts.is_some_and(|(facts, size)| same(&facts, size, is_folder).is_some())
+        };
+        let name = |one: &Difference| match one.after {
+            Some(What::Folder { .. }) => format!("{}/", one.path),
+            _ => one.path.clone(),
+        };
+        differences.filter(is_renamed).map(name).collect()
     }
 
     /// An operation is about to change a file for the first time.
@@ -80,40 +100,42 @@ impl Aside {
         }
     }
 
-    /// What a later look did not find any more, or another file in its place.
-    fn gone<'a>(&'a self, now: &'a Self) -> impl Iterator<Item = Gone<'a>> + 'a {
-        let is_gone = |path: &String, was: &Facts| {
-            let is_another = |facts: &Facts| !path.ends_with('/') && !facts.is_number_of(was);
-            now.all.get(path).is_none_or(|(facts, _)| is_another(facts))
-        };
-        let gone = self.all.iter().filter(move |(path, (facts, _))| is_gone(path, facts));
-        gone.map(|(path, (facts, size))| Gone {
-            path,
-            facts: *facts,
-            size: (!path.ends_with('/')).then_some(*size),
-        })
-    }
-
     /// What is not as it was in this look; but for what is recorded, in the order of paths, and folders that
-    /// hold something which is. What the later look `met` beside it tells what has another name now.
-    pub(super) fn changed<'a>(
-        &'a self,
-        now: &'a Self,
+    /// hold something which is. `renamed_to` are the names that some of it has now elsewhere.
+    pub(super) fn changed(
+        &self,
+        now: &Self,
         recorded: &[Change],
-        met: impl Iterator<Item = (&'a Facts, u64)>,
+        renamed_to: &BTreeSet<String>,
+        met: &BTreeMap<String, Known>,
     ) -> Vec<LeftAside> {
         let both =
             self.all.keys().chain(now.all.keys().filter(|path| !self.all.contains_key(*path)));
         let changed = both.filter(|path| {
             self.all.get(*path) != now.all.get(*path) && !self.is_recorded(now, path, recorded)
         });
-        let renamed = self.renamed(now, met);
+        let same = self.same();
+        let is_elsewhere = met.iter().map(|(path, known)| {
+            (path, &known.facts, known.size, matches!(known.what, What::Folder { .. }))
+        });
+        let others = now.all.iter().filter(|(path, it)| self.all.get(*path) != Some(*it));
+        let others = others.map(|(path, (facts, size))| (path, facts, *size, path.ends_with('/')));
+        let found = is_elsewhere.chain(others);
+        let renamed: HashSet<&str> = found
+            .filter_map(|(path, facts, size, is_folder)| {
+                same(facts, size, is_folder).filter(|was| was.trim_end_matches('/') != path)
+            })
+            .collect();
         let mut changed: Vec<LeftAside> = changed
             .map(|path| {
                 let lost = self.lost(now, path).filter(|_| !renamed.contains(&**path));
                 LeftAside { path: visible_line(&shown(path)).into_owned(), lost }
             })
             .collect();
+        let renamed = renamed_to
+            .iter()
+            .map(|path| LeftAside { path: visible_line(&shown(path)).into_owned(), lost: None });
+        changed.extend(renamed);
         changed.sort_unstable_by(|a, b| a.path.cmp(&b.path));
         changed
     }
@@ -156,105 +178,6 @@ impl Aside {
             false => (is_written || !is.is_number_of(was)).then_some(Loss::Overwritten),
         }
     }
-
-    /// What is gone from its place and stands in another, as it was: a number alone may be that of a new
-    /// file.
-    fn renamed<'a>(
-        &'a self,
-        now: &'a Self,
-        met: impl Iterator<Item = (&'a Facts, u64)>,
-    ) -> HashSet<&'a str> {
-        let gone: WhatIsGone<'_> = self.gone(now).collect();
-        if gone.by_number.is_empty() {
-            return HashSet::new();
-        }
-        let is = |gone: &&Gone<'_>, facts: &Facts, size: u64| {
-            gone.facts.written == facts.written && gone.size.is_none_or(|was| was == size)
-        };
-        let all = met.chain(now.all.values().map(|(facts, size)| (facts, *size)));
-        let of = |(facts, size)| {
-            gone.of_number(facts).filter(move |gone| is(gone, facts, size)).map(|gone| gone.path)
-        };
-        all.flat_map(of).collect()
-    }
-}
-
-/// What became of what was left out before the commands of a turn, as far as both looks are known.
-#[derive(Debug, Default)]
-pub(super) struct LeftOut<'a> {
-    still: Option<Numbers>,
-    gone: Option<WhatIsGone<'a>>,
-}
-
-/// What is gone of it, found by what tells one file from others.
-#[derive(Debug, Default)]
-pub(super) struct WhatIsGone<'a> {
-    by_number: HashMap<u64, Vec<Gone<'a>>>,
-    /// Sizes of single files with the times at which they were written, and sizes alone.
-    written: HashSet<(u64, i128)>,
-    sizes: HashSet<u64>,
-    /// The paths of folders, each with a `/` at its end.
-    pub(super) folders: Vec<&'a str>,
-}
-
-impl<'a> LeftOut<'a> {
-    pub(super) fn between([before, after]: [Option<&'a Aside>; 2]) -> Self {
-        let files = |aside: &Aside| {
-            aside
-                .all
-                .iter()
-                .filter(|(path, _)| !path.ends_with('/'))
-                .map(|(_, (facts, _))| facts)
-                .collect()
-        };
-        let gone = before.zip(after).map(|(before, after)| before.gone(after).collect());
-        Self { still: after.map(files), gone }
-    }
-
-    /// Whether a single file is still left out that is this, by its number.
-    pub(super) fn still_has(&self, facts: &Facts) -> bool {
-        self.still.as_ref().is_some_and(|still| still.has(facts))
-    }
-
-    /// What is gone of it; None where that is not known.
-    pub(super) fn gone(&self) -> Option<&WhatIsGone<'a>> {
-        self.gone.as_ref()
-    }
-}
-
-impl<'a> FromIterator<Gone<'a>> for WhatIsGone<'a> {
-    fn from_iter<I: IntoIterator<Item = Gone<'a>>>(all: I) -> Self {
-        let mut found = Self::default();
-        for gone in all {
-            match gone.size {
-                None => found.folders.push(gone.path),
-                Some(size) => {
-                    found.sizes.insert(size);
-                    found.written.insert((size, gone.facts.written));
-                }
-            }
-            found.by_number.entry(gone.facts.inode).or_default().push(gone);
-        }
-        found
-    }
-}
-
-impl<'a> WhatIsGone<'a> {
-    /// What may be this, by its number.
-    pub(super) fn of_number(&self, facts: &Facts) -> impl Iterator<Item = &Gone<'a>> {
-        let all = self.by_number.get(&facts.inode).into_iter().flatten();
-        all.filter(|gone| gone.facts.is_number_of(facts))
-    }
-
-    /// Whether a single file of this size, which is not empty, was last written then.
-    pub(super) fn was_written(&self, size: u64, written: i128) -> bool {
-        size > 0 && self.written.contains(&(size, written))
-    }
-
-    /// Whether a single file had this size, and was not empty.
-    pub(super) fn had_size(&self, size: u64) -> bool {
-        size > 0 && self.sizes.contains(&size)
-    }
 }
 
 #[cfg(all(test, target_os = "linux"))]
@@ -292,7 +215,7 @@ mod tests {
             ),
             ("chmod 600 x.log; chmod 700 data; echo y > y.log", "data/, x.log, y.log"),
             // What has another name is not lost, whatever took its place.
-            ("mv x.log z.log; mv n.log plain; mv y.log x.log", "n.log, x.log, y.log, z.log"),
+            ("mv x.log z.log; mv n.log plain; mv y.log x.log", "n.log, plain, x.log, y.log, z.log"),
             // A file in the place of a folder, and another of the same name.
             ("rm -r data; echo d > data", "data/ Deleted"),
             (

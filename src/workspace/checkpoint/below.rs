@@ -11,8 +11,7 @@ use crate::workspace::names::escaped_os;
 /// Deeper folders are not looked at: each one on the way is held open.
 const DEPTH: usize = 200;
 
-/// The paths of all that lies below a folder, escaped; of git's own only the folder itself, and nothing of
-/// deaddrop's.
+/// The paths of all that lies below a folder, escaped; but for git's own and deaddrop's.
 pub(super) fn below(workspace: &Workspace, path: &str) -> io::Result<Vec<String>> {
     let mut all = Vec::new();
     collect(workspace, &workspace.folder_at(path)?, path, 0, &mut all)?;
@@ -30,12 +29,11 @@ fn collect(
         let name = entry?.file_name();
         let below = format!("{path}/{}", escaped_os(&name));
         let found = folder.symlink_metadata(&name)?;
-        let is_gits = name == ".git";
-        if is_gits && !found.is_dir() || workspace.is_state(&below, &found) {
+        if name == ".git" || workspace.is_state(&below, &found) {
             continue;
         }
         all.push(below.clone());
-        if found.is_dir() && !is_gits && depth < DEPTH {
+        if found.is_dir() && depth < DEPTH {
             collect(workspace, &folder.open_dir_nofollow(&name)?, &below, depth + 1, all)?;
         }
     }

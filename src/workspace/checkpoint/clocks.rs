@@ -84,8 +84,7 @@ fn tell_by(sort: u64) -> bool {
 mod tests {
     use std::cell::Cell;
 
-    use super::super::brought::now_of_files;
-    use super::super::look::YOUNG;
+    use super::super::look::{YOUNG, now};
     use super::super::tests::scene;
     use super::*;
 
@@ -115,8 +114,8 @@ mod tests {
             scene.sh("echo one > a; touch -d '1 hour ago' a");
         }
         // Young files are looked at once more.
-        let changed = i128::from(now_of_files());
-        while i128::from(now_of_files()) <= changed + YOUNG {
+        let changed = now();
+        while now() <= changed + YOUNG {
             std::thread::sleep(std::time::Duration::from_millis(10));
         }
         for (untold, mut scene) in scenes {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Change;
-use super::renaming::is_same;
+use super::merge::is_same;
 
 /// These changes, one list after the other, as one list: of each place what stood there first, and
 /// what does in the end. Where it was something else in between than what the list before left, somebody
@@ -17,18 +17,11 @@ pub fn composed(lists: impl IntoIterator<Item = Vec<Change>>) -> Vec<Change> {
                 let goes_on = is_same(known.after.as_ref(), change.before.as_ref());
                 known.mixed |= change.mixed || !goes_on;
                 known.by_command |= change.by_command;
-                known.moved |= change.moved;
-                if !change.brought.is_empty() {
-                    known.brought.extend(change.brought);
-                    known.perhaps = change.perhaps;
-                }
                 known.after = change.after;
             }
         }
     }
-    let counts = |change: &Change| {
-        change.before != change.after || change.mixed || !change.brought.is_empty()
-    };
+    let counts = |change: &Change| change.before != change.after || change.mixed;
     all.into_values().filter(counts).collect()
 }
 

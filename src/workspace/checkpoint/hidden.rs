@@ -78,7 +78,7 @@ impl Difference {
     /// seen.
     pub(super) fn was_only_hidden(&self, since: i64) -> bool {
         let is_old = |facts: &Facts| facts.changed != 0 && facts.changed < since.into();
-        self.was_hidden() && self.stranger.as_ref().is_some_and(|(facts, _)| is_old(facts))
+        self.was_hidden() && self.facts.as_ref().is_some_and(|(facts, _)| is_old(facts))
     }
 }
 

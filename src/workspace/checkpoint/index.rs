@@ -2,7 +2,7 @@
 //! what stood there before a command, for a turn that is taken up again.
 //!
 //! A file of lines, `checksum " " JSON`, that only grows within a turn; a line says what stands
-//! somewhere, that nothing does, which rules hold, where nothing could be seen, or where repositories are. So a turn writes as much as has changed, and a
+//! somewhere, that nothing does, which rules hold, or where nothing could be seen. So a turn writes as much as has changed, and a
 //! place in the file ([`Mark`]) stands for all that was so then. What is torn or damaged at its end
 //! counts as never seen.
 
@@ -15,7 +15,6 @@ use serde::{Deserialize, Serialize};
 
 use super::What;
 use super::hidden::Hidden;
-use super::repositories::Repositories;
 use crate::atomic;
 use crate::blobs::BlobId;
 use crate::error::{Error, Result};
@@ -54,7 +53,6 @@ enum Line {
     RulesAt(Vec<(usize, String, BTreeMap<String, String>)>),
     Rules(Texts),
     Hidden(Hidden),
-    Repositories(Repositories),
 }
 
 /// A state of the index.
@@ -76,8 +74,6 @@ pub(super) struct Index {
     pub(super) rules: Texts,
     /// Where the last look could not see.
     pub(super) hidden: Hidden,
-    /// The repositories that it met.
-    pub(super) repositories: Repositories,
     /// How long the file is, and how long it was when it was written anew.
     end: u64,
     fresh: u64,
@@ -101,7 +97,6 @@ impl Index {
             earlier,
             rules,
             hidden,
-            repositories: Repositories::new(),
             end: 0,
             fresh: 0,
             last: String::new(),
@@ -152,7 +147,6 @@ impl Index {
                 Line::RulesAt(rules) => self.rules = whole(rules),
                 Line::Rules(rules) => self.rules = rules,
                 Line::Hidden(hidden) => self.hidden = hidden,
-                Line::Repositories(repositories) => self.repositories = repositories,
             }
         }
         self.fresh = self.end;
@@ -181,14 +175,6 @@ impl Index {
             self.note(&Line::Hidden(hidden.clone()));
             self.hidden = hidden;
         }
-    }
-
-    /// Gives those that the look before met.
-    pub(super) fn meet(&mut self, repositories: Repositories) -> Repositories {
-        if repositories != self.repositories {
-            self.note(&Line::Repositories(repositories.clone()));
-        }
-        std::mem::replace(&mut self.repositories, repositories)
     }
 
     fn note(&mut self, line: &Line) {
@@ -238,7 +224,6 @@ impl Index {
         push(&mut text, &Line::Id(self.id.clone()));
         push(&mut text, &shortened(&self.rules));
         push(&mut text, &Line::Hidden(self.hidden.clone()));
-        push(&mut text, &Line::Repositories(self.repositories.clone()));
         self.last.clear();
         for (path, known) in &self.seen {
             push_at(&mut text, &mut self.last, path, Some(known));

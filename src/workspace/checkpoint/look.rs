@@ -9,9 +9,9 @@ use super::aside::Aside;
 use super::clocks::Clocks;
 use super::hidden::{Hidden, unreadable_at};
 use super::index::Known;
-use super::numbers::{Identity, Numbers};
-use super::renaming::is_same;
-use super::{Store, What, Why, repositories, tracked};
+use super::merge::is_same;
+use super::numbers::Identity;
+use super::{Store, What, Why, tracked};
 use crate::blobs::BlobId;
 use crate::error::{Error, Result};
 use crate::text::visible_line;
@@ -38,8 +38,8 @@ pub(super) struct Difference {
     /// What stood there, and what does now.
     pub(super) before: Option<What>,
     pub(super) after: Option<What>,
-    /// What is told of it now, where the last look met it nowhere, or could not keep it.
-    pub(super) stranger: Option<(Facts, u64)>,
+    /// What is told of it now, if anything stands there.
+    pub(super) facts: Option<(Facts, u64)>,
 }
 
 /// Whether the times of what was met tell that it is as it was.
@@ -86,9 +86,6 @@ impl Store {
         met.push(workspace.met_root()?);
         met.sort_unstable_by(|a, b| a.path.cmp(&b.path));
         self.index.earlier = std::mem::take(&mut self.index.seen);
-        let kept =
-            self.index.earlier.values().filter(|known| !matches!(known.what, What::Unkept { .. }));
-        let kept: Numbers = kept.map(|known| &known.facts).collect();
         let (mut differences, mut folders) = (Vec::new(), FolderCache::new(workspace));
         let mut clocks = Clocks::default();
         for met in met {
@@ -114,13 +111,11 @@ impl Store {
             // What the root was is unknown where no look before had it.
             let is_new_root = met.path.is_empty() && was.is_none();
             if was_what.as_ref() != Some(&known.what) && !is_new_root {
-                let is_known = kept.has(&met.facts)
-                    || was.as_ref().is_some_and(|known| known.facts.is_number_of(&met.facts));
                 differences.push(Difference {
                     path: met.path.clone(),
                     before: was_what,
                     after: Some(known.what.clone()),
-                    stranger: (!is_known).then_some((met.facts, met.size)),
+                    facts: Some((met.facts, met.size)),
                 });
             }
             if was.as_ref() == Some(&known) {
@@ -145,12 +140,9 @@ impl Store {
             self.index.gone(&path);
             let before = Some(known.what);
             if before != after {
-                differences.push(Difference { path, before, after, stranger: None });
+                differences.push(Difference { path, before, after, facts: None });
             }
         }
-        let repositories = repositories::met(workspace, &walk);
-        let before = self.index.meet(repositories);
-        differences.extend(repositories::differences(workspace, &before, &self.index.repositories));
         self.index.hide(hidden);
         self.index.go_by(rules);
         if others {
@@ -227,17 +219,14 @@ impl Store {
                 return Err(Error::io("look at", path.as_ref(), e));
             }
         };
-        if !workspace.lists(path) {
-            return Ok(None);
-        }
         let folder = folders.last();
         let facts = Facts::of(&found);
         let unkept = |why| What::Unkept { why, is: Identity::of(&facts, found.len()) };
         if workspace.is_state(path, &found) {
             return Ok(Some(unkept(Why::Other)));
         }
-        Ok(Some(if found.is_dir() && repositories::is_gits(path) {
-            What::Unkept { why: Why::Repository, is: repositories::identity(&found) }
+        Ok(Some(if found.is_dir() && name == ".git" {
+            repository_at(path)
         } else if found.is_dir() {
             What::Folder { mode: facts.mode }
         } else if found.is_symlink() {
@@ -355,7 +344,12 @@ fn read_once(
     Ok((Some(bytes), before, after))
 }
 
-fn now() -> i128 {
+/// The `.git` folder of a repository. Git writes in it at any time, so nothing tells that it is as it was.
+pub(super) fn repository_at(path: &str) -> What {
+    What::Unkept { why: Why::Repository, is: Identity::At(path.to_owned()) }
+}
+
+pub(super) fn now() -> i128 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i128::try_from(since.as_nanos()).unwrap_or_default()
 }

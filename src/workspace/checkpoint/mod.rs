@@ -9,54 +9,44 @@
 //! - An unchanged file (number, size, times) is not read again: the index remembers it from the last
 //!   look. Where its `changed` time is one that nobody can set (`clocks`), and not so young that the file
 //!   could change once more within it: else it is.
-//! - Of a repository's `.git` only the number is known, so that it can go back by a rename.
 //! - Times, owners and extended attributes are not kept.
+//! - What was ignored before the turn and has another name since is left alone.
 //!
-//! `index` remembers what was seen, `look` looks, `recorder` does so around the operations of a turn
-//! (`hands` tells commands' changes from theirs, `rules` are those from before the turn, `aside` is
-//! what they leave out, `tracked` what git tracks all the same, `brought` what came from there, `hidden` what could not be seen, `stopped` what
-//! a person changed after a hard stop, `noted` what is kept for that, `numbers` which file is which),
-//! `room` is made for what is kept, `plan` and `restore` put things back (`opened` are folders that a
-//! plan looks below, `left` tells what is not, with what hangs on it, `copies` what may be the only
-//! copy of something, `writing` brings files to their places, `renaming` those that are not kept,
-//! `repositories` what git keeps, `spelling` where `a` is `A`, `standing` tells afterwards what stands),
-//! `compose` makes one change of several.
+//! | module | what it does |
+//! |---|---|
+//! | `index` | remembers what was seen, so that an unchanged file is not read again |
+//! | `look` | compares the workspace with it; `hidden` is what could not be seen, `tracked` what git tracks although ignored, `clocks` says whether times can be trusted |
+//! | `recorder` | looks around the operations of a turn; `hands` tells the changes of commands from those of operations, `rules` are the ignore rules from before the turn, `aside` is what they leave out, `noted` what a turn that is taken up again needs |
+//! | `merge`, `apply` | undo and redo: what is to change, and changing it |
+//! | `compose`, `standing` | several changes as one; whether something stands as recorded |
+//! | `room` | what is kept, and what goes when there is too much |
 
+mod apply;
 mod aside;
 mod below;
-mod brought;
 mod clocks;
 mod compose;
-mod copies;
 mod hands;
 mod hidden;
 mod index;
-mod left;
 mod look;
 #[cfg(all(test, target_os = "linux"))]
 mod lossless;
+mod merge;
 mod noted;
 mod numbers;
-mod opened;
 #[cfg(all(test, target_os = "linux"))]
 mod parts;
 mod places;
-mod plan;
 #[cfg(all(test, target_os = "linux"))]
 mod property;
 mod recorder;
-mod renaming;
-mod repositories;
-mod restore;
 mod room;
 mod rules;
-mod spelling;
 mod standing;
-mod stopped;
 #[cfg(all(test, target_os = "linux"))]
 mod tests;
 mod tracked;
-mod writing;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -68,16 +58,15 @@ use crate::blobs::{BlobId, Blobs};
 use crate::error::Result;
 use crate::protocol::RelPath;
 use crate::text::visible_line;
+pub use apply::Restored;
 pub use aside::{LeftAside, Loss};
 pub use compose::{composed, reversed};
 use index::Index;
 pub use index::Mark;
+pub use merge::{Plan, unrestorable};
 pub use noted::{Noted, Recorded};
 pub use numbers::Identity;
-pub use plan::Plan;
 pub use recorder::Recorder;
-pub use renaming::unrestorable;
-pub use restore::Restored;
 pub use room::{Needs, Turns};
 pub use rules::KeptRules;
 
@@ -197,30 +186,17 @@ pub struct Change {
     /// Whether a command of the turn changed it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_command: bool,
-    /// Whether an operation moved something there, or a command a repository.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub moved: bool,
-    /// What a command brought there that was in the workspace before the turn, where nothing is kept: it
-    /// cannot go back there. Of several turns each.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub brought: Vec<What>,
-    /// Whether that is a guess.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub perhaps: bool,
 }
 
 impl Change {
     /// What stood there, and what does.
     pub fn of(path: String, before: Option<What>, after: Option<What>) -> Self {
-        let brought = Vec::new();
-        let [mixed, by_command, moved, perhaps] = [false; 4];
-        Self { path, before, after, mixed, by_command, moved, brought, perhaps }
+        Self { path, before, after, mixed: false, by_command: false }
     }
 
-    /// The contents of both sides, and those that were brought, as far as they are kept.
+    /// The contents of both sides, as far as they are kept.
     pub fn blobs(&self) -> impl Iterator<Item = &BlobId> {
-        let sides = [&self.before, &self.after].into_iter().flatten();
-        sides.chain(&self.brought).filter_map(What::blob)
+        [&self.before, &self.after].into_iter().flatten().filter_map(What::blob)
     }
 
     /// Where it is, as operations name it; None where they cannot.

@@ -23,13 +23,6 @@ pub struct Noted {
     /// What operations had left there before one more command.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) left: Vec<(String, Option<What>)>,
-    /// Where an operation is about to move something.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) moved: Vec<String>,
-    /// What was changed after deaddrop was stopped in the turn, as far as that can be told: that is the
-    /// person's.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) theirs: Vec<String>,
     /// Why nothing of this turn can be taken back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) failed: Option<String>,

@@ -1,53 +1,11 @@
 //! What a file's number tells: whether it is one that was seen, and whether that is as it was.
 
-use std::collections::HashSet;
-
 use serde::{Deserialize, Serialize};
 
 use super::index::Known;
 use super::{What, Why};
-use crate::workspace::Workspace;
-use crate::workspace::folder_cache::FolderCache;
 use crate::workspace::walk::EntryKind;
 use crate::workspace::walk::close::{Facts, Met};
-
-/// The numbers of files, by their file systems as far as those are known.
-#[derive(Debug, Default)]
-pub(super) struct Numbers(HashSet<(u64, u64)>);
-
-impl<'a> FromIterator<&'a Facts> for Numbers {
-    fn from_iter<I: IntoIterator<Item = &'a Facts>>(all: I) -> Self {
-        let mut numbers = Self::default();
-        numbers.add(all.into_iter());
-        numbers
-    }
-}
-
-impl Numbers {
-    /// Adds those of what stands in these places.
-    pub(super) fn add_of<'p>(
-        &mut self,
-        workspace: &Workspace,
-        places: impl Iterator<Item = &'p String>,
-    ) {
-        let mut folders = FolderCache::new(workspace);
-        for place in places {
-            if let Ok((_, found)) = folders.stands_at(place) {
-                self.add([&Facts::of(&found)].into_iter());
-            }
-        }
-    }
-
-    /// Adds those of these files.
-    pub(super) fn add<'f>(&mut self, all: impl Iterator<Item = &'f Facts>) {
-        self.0.extend(all.map(|facts| (facts.device, facts.inode)));
-    }
-
-    /// Whether one of these files may be this.
-    pub(super) fn has(&self, facts: &Facts) -> bool {
-        [facts.device, 0].iter().any(|device| self.0.contains(&(*device, facts.inode)))
-    }
-}
 
 impl Known {
     /// Whether it is known to be as it was.
@@ -155,10 +113,6 @@ mod tests {
     #[test]
     fn a_number_counts_on_its_own_file_system() {
         let at = |device, inode| Facts { device, inode, ..Facts::default() };
-        let numbers: Numbers = [at(1, 7), at(0, 8)].iter().collect();
-        assert!(numbers.has(&at(1, 7)) && !numbers.has(&at(2, 7)));
-        // What an earlier start noted may be any.
-        assert!(numbers.has(&at(2, 8)) && !numbers.has(&at(2, 9)));
         let (what, path, size) = (What::Link { target: "x".into() }, "l".to_owned(), 1);
         let known = |device| Known { what: what.clone(), facts: at(device, 7), size, sure: true };
         let met = |device| {

@@ -110,7 +110,7 @@ fn what_an_operation_changed_after_a_command_is_not_the_commands() {
             let mut recorder = Recorder::new(&mut scene.store);
             let (first, last) = acts.split_at(acts.len() - left);
             let noted = act(&mut recorder, &scene.workspace, &root, first);
-            let mut recorder = Recorder::resumed(&mut scene.store, noted);
+            let mut recorder = Recorder::resumed(&mut scene.store, noted, &[]);
             act(&mut recorder, &scene.workspace, &root, last);
             let changes = recorder.finish(&scene.workspace).changes.unwrap();
             assert_eq!(told(&changes), expected, "{n}, taken up again");

@@ -5,7 +5,6 @@ use std::io;
 use cap_std::fs::{Dir, Metadata};
 
 use super::numbers::Identity;
-use super::repositories;
 use crate::error::{Error, Result};
 use crate::workspace::Workspace;
 use crate::workspace::folder_cache::FolderCache;
@@ -19,12 +18,6 @@ impl Workspace {
         Ok((folders.into_last()?, found))
     }
 
-    /// Whether this error of a look at a path says that nothing stands there: it is gone, or a folder on the
-    /// way is gone or is something else now, or no such name can be.
-    pub(super) fn tells_nothing_is_there(&self, path: &str, error: &io::Error) -> bool {
-        FolderCache::new(self).tells_nothing_is_there(path, error)
-    }
-
     /// The root, which no folder of a walk lists.
     pub(super) fn met_root(&self) -> Result<Met> {
         let found = self.root.dir_metadata();
@@ -36,17 +29,13 @@ impl Workspace {
     /// What tells whether what stands at a path is the same.
     pub(super) fn identity_at(&self, path: &str) -> io::Result<Identity> {
         let (_, found) = self.stands_at(path)?;
-        let is_gits = repositories::is_gits(path);
-        Ok(if is_gits {
-            repositories::identity(&found)
-        } else {
-            Identity::of(&Facts::of(&found), found.len())
-        })
+        Ok(Identity::of(&Facts::of(&found), found.len()))
     }
 }
 
 impl FolderCache<'_> {
-    /// As [`Workspace::tells_nothing_is_there`].
+    /// Whether this error of a look at a path says that nothing stands there: it is gone, or a folder on the
+    /// way is gone or is something else now, or no such name can be.
     pub(super) fn tells_nothing_is_there(&mut self, path: &str, error: &io::Error) -> bool {
         use io::ErrorKind::{InvalidFilename, InvalidInput, NotADirectory, NotFound};
         matches!(error.kind(), NotFound | NotADirectory | InvalidFilename | InvalidInput)

@@ -8,18 +8,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::aside::{Aside, LeftOut};
+use super::aside::Aside;
 use super::below::below;
-use super::brought::{Origin, drop_known, now_of_files, origin, with_brought};
 use super::hands::Hands;
-use super::look::{Difference, split};
-use super::numbers::Numbers;
+use super::look::{Difference, now, repository_at, split};
+use super::merge::ancestors;
 use super::rules::{Instead, KeptRules};
 use super::{Change, Mark, Noted, Recorded, Store, What};
 use crate::error::{Error, Result};
 use crate::protocol::{FileEffect, MoveEffect, RelPath};
 use crate::workspace::Workspace;
-use crate::workspace::folder_cache::FolderCache;
 use crate::workspace::names::escaped;
 use crate::workspace::walk::Walk;
 use crate::workspace::walk::close::{By, ignores};
@@ -36,16 +34,18 @@ pub struct Recorder<'a> {
     /// When its first command was about to run, as files get it for their times.
     pub(super) since: i64,
     hands: Hands,
-    /// Where operations moved something.
-    moved: BTreeSet<String>,
-    /// What was changed after a hard stop within the turn.
+    /// Where the person changed something after a hard stop within the turn. Where commands ran before it, nobody
+    /// knows who changed what.
     theirs: BTreeSet<String>,
+    is_mixed: bool,
     /// The rules that its first part left, where it had stopped to ask.
     rules: KeptRules,
     /// What was left out of the look before the first command, where that is known, and after the last.
     aside: [Option<Aside>; 2],
-    /// The numbers of files that are the turn's, or were kept, before its first command.
-    kept: Numbers,
+    /// The new names of what was left out before.
+    renamed: BTreeSet<String>,
+    /// Where repositories were before the first command.
+    repositories: Vec<String>,
     /// What commands changed, once they have all run.
     differences: Option<Vec<Difference>>,
     failed: Option<String>,
@@ -57,7 +57,7 @@ impl<'a> Recorder<'a> {
         store.hold_anew();
         let (early, late) = (BTreeMap::new(), BTreeMap::new());
         let (hands, rules) = (Hands::default(), KeptRules::default());
-        let (moved, theirs) = (BTreeSet::new(), BTreeSet::new());
+        let (theirs, is_mixed) = (BTreeSet::new(), false);
         let (aside, differences) = ([None, None], None);
         Self {
             store,
@@ -66,20 +66,24 @@ impl<'a> Recorder<'a> {
             all: None,
             since: i64::MIN,
             hands,
-            moved,
             theirs,
+            is_mixed,
             rules,
             aside,
-            kept: Numbers::default(),
+            renamed: BTreeSet::new(),
+            repositories: Vec::new(),
             differences,
             failed: None,
         }
     }
 
-    /// The same of a turn that is taken up again, of which all this was noted.
-    pub fn resumed(store: &'a mut Store, noted: Vec<Noted>) -> Self {
+    /// The same of a turn that is taken up again after a hard stop, of which all this was noted. `theirs` is where
+    /// something else stands than its operations found or left.
+    pub fn resumed(store: &'a mut Store, noted: Vec<Noted>, theirs: &[RelPath]) -> Self {
         let mut recorder = Self::new(store);
-        for Noted { stood, all, since, touched, left, moved, theirs, failed } in noted {
+        recorder.theirs = theirs.iter().map(|path| escaped(path.as_str().as_bytes())).collect();
+        recorder.is_mixed = noted.iter().any(|noted| noted.all.is_some());
+        for Noted { stood, all, since, touched, left, failed } in noted {
             let kept = stood.iter().filter_map(|(_, what)| what.as_ref()?.blob());
             recorder.store.hold(kept);
             recorder.since = since.unwrap_or(recorder.since);
@@ -97,8 +101,6 @@ impl<'a> Recorder<'a> {
             }
             touched.into_iter().for_each(|(path, changed)| recorder.hands.touch(path, changed));
             left.into_iter().for_each(|(path, what)| recorder.hands.leave(path, what));
-            recorder.moved.extend(moved);
-            recorder.theirs.extend(theirs);
             if let Some(why) = failed {
                 recorder.fail(&why);
             }
@@ -149,9 +151,7 @@ impl<'a> Recorder<'a> {
             for place in places {
                 let new = format!("{to}{}", &place[from.len()..]);
                 recorder.touch(workspace, place, noted)?;
-                recorder.touch(workspace, new.clone(), noted)?;
-                recorder.moved.insert(new.clone());
-                noted.moved.push(new);
+                recorder.touch(workspace, new, noted)?;
             }
             Ok(())
         })
@@ -188,19 +188,6 @@ impl<'a> Recorder<'a> {
     }
 
     fn touch(&mut self, workspace: &Workspace, path: String, noted: &mut Noted) -> Result<()> {
-        // Where both are one file, its name may change, too.
-        if let Some(listed) = workspace.spelling(&path).filter(|listed| *listed != path) {
-            self.touch_listed(workspace, listed, noted)?;
-        }
-        self.touch_listed(workspace, path, noted)
-    }
-
-    fn touch_listed(
-        &mut self,
-        workspace: &Workspace,
-        path: String,
-        noted: &mut Noted,
-    ) -> Result<()> {
         if self.all.is_some() && self.hands.may_have_changed(&path) {
             let changed = self.is_changed(workspace, &path)?;
             self.hands.touch(path.clone(), changed);
@@ -250,7 +237,8 @@ impl<'a> Recorder<'a> {
             });
             return noted.map(|noted| (noted, None));
         }
-        self.since = now_of_files();
+        // Times of files are coarse: one that is given now may be a little earlier.
+        self.since = i64::try_from(now() - 20_000_000).unwrap_or(i64::MAX);
         let looked = self.look_at_all(workspace);
         Some(match looked {
             Ok((walk, mark)) => {
@@ -271,7 +259,7 @@ impl<'a> Recorder<'a> {
         let by = self.rules.clone().and(self.rules_before()?).into_by();
         let (walk, _, aside) = self.store.look_at_all(workspace, &by)?;
         self.aside[0] = Some(aside);
-        self.kept.add_of(workspace, self.early.keys());
+        self.repositories = walk.repositories().map(str::to_owned).collect();
         self.store.settle()?;
         Ok((walk, self.store.index.write(true)?))
     }
@@ -285,10 +273,6 @@ impl<'a> Recorder<'a> {
     pub fn after_commands(&mut self, workspace: &Workspace) -> Option<Walk> {
         if self.all.is_none() || self.failed.is_some() {
             return None;
-        }
-        if !self.moved.is_empty() {
-            let seen = self.store.index.seen.values().filter(|known| !known.what.is_unkept());
-            self.kept.add(seen.map(|known| &known.facts));
         }
         let by = By::Given(self.store.index.rules.clone());
         match self.store.look_at_all(workspace, &by) {
@@ -316,9 +300,11 @@ impl<'a> Recorder<'a> {
                 not(e.to_string())
             }
             (Ok((changes, rules)), None) => {
-                let met = self.store.index.seen.values().map(|known| (&known.facts, known.size));
+                let met = &self.store.index.seen;
                 let ignored = match &self.aside {
-                    [Some(before), Some(after)] => before.changed(after, &changes, met),
+                    [Some(before), Some(after)] => {
+                        before.changed(after, &changes, &self.renamed, met)
+                    }
                     _ => Vec::new(),
                 };
                 Recorded { changes: Ok(changes), rules: Some(rules), ignored }
@@ -345,22 +331,32 @@ impl<'a> Recorder<'a> {
             None => std::mem::take(&mut self.rules).and(self.rules_before()?),
         };
         let mut all: BTreeMap<String, Change> = BTreeMap::new();
-        let left_out = LeftOut::between([self.aside[0].as_ref(), self.aside[1].as_ref()]);
-        let mut folders = FolderCache::new(workspace);
-        let differences = self.differences.take().unwrap_or_default().into_iter();
-        for difference in differences.filter(|one| !one.was_only_hidden(self.since)) {
-            let by_command = self.hands.is_by_command(&difference.path, difference.after.as_ref());
-            let is_moved = self.moved.contains(&difference.path);
-            let mut from = Origin::Turn;
-            let is_kept = difference.stranger.is_some_and(|(facts, _)| self.kept.has(&facts));
-            if (by_command || is_moved) && !is_kept && !difference.was_hidden() {
-                from = origin(&mut folders, &difference, self.since, &left_out);
+        let differences = self.differences.take().unwrap_or_default();
+        if let Some(before) = &self.aside[0] {
+            let by_command =
+                |one: &&Difference| self.hands.is_by_command(&one.path, one.after.as_ref());
+            self.renamed = before.renamed_to(differences.iter().filter(by_command));
+        }
+        let is_renamed = |path: &str| {
+            self.renamed.contains(path)
+                || ancestors(path).any(|above| self.renamed.contains(&format!("{above}/")))
+        };
+        for one in differences {
+            // What was ignored before is left alone, but for what it took the place of: a conflict.
+            let mixed = is_renamed(&one.path);
+            if one.was_only_hidden(self.since) || mixed && one.before.is_none() {
+                continue;
             }
-            let Difference { path, before, after, .. } = difference;
-            let change = Change::of(path.clone(), before, after);
-            let mut change = Change { by_command, ..change };
-            change.came_from(from);
-            all.insert(path, change);
+            let by_command = self.hands.is_by_command(&one.path, one.after.as_ref());
+            let change = Change::of(one.path.clone(), one.before, one.after);
+            all.insert(one.path, Change { mixed, by_command, ..change });
+        }
+        for folder in &self.repositories {
+            let path = format!("{folder}/.git").trim_start_matches('/').to_owned();
+            if self.store.look_at(workspace, &path, false)?.is_none() {
+                let change = Change::of(path.clone(), Some(repository_at(&path)), None);
+                all.insert(path, Change { by_command: true, ..change });
+            }
         }
         let touched = std::mem::take(&mut self.early).into_iter().map(|touched| (touched, true));
         let late = std::mem::take(&mut self.late).into_iter().map(|touched| (touched, false));
@@ -369,7 +365,7 @@ impl<'a> Recorder<'a> {
                 Some(known) if is_early => known.before = before,
                 Some(_) => {}
                 None => {
-                    let after = self.store.look_at_next(workspace, &mut folders, &path, true)?;
+                    let after = self.store.look_at(workspace, &path, true)?;
                     // A command of the turn had made it, and it is gone: else a walk had met it, but in a
                     // folder that could not be listed.
                     let is_met = |what: &Option<What>| {
@@ -377,24 +373,19 @@ impl<'a> Recorder<'a> {
                             && !self.store.index.hidden.hides(&path)
                     };
                     if is_early || !(is_met(&before) && is_met(&after)) {
-                        let change = Change::of(path.clone(), before, after);
-                        let is_moved = !is_early && self.moved.contains(&path);
-                        let since = Some(self.since).filter(|_| is_moved);
-                        let change = with_brought(&mut folders, change, since, &self.kept);
-                        all.insert(path, change);
+                        all.insert(path.clone(), Change::of(path, before, after));
                     }
                 }
             }
         }
-        drop_known(&mut all);
         self.store.settle()?;
         if self.all.is_some() {
             self.store.index.write(false)?;
         }
         let changes = all.into_values().filter(|change| change.before != change.after);
+        let is_theirs = |path: &str| ancestors(path).any(|above| self.theirs.contains(above));
         let told = |change: Change| Change {
-            moved: self.moved.contains(&change.path) || change.is_of_a_repository(),
-            mixed: self.theirs.contains(&change.path),
+            mixed: change.mixed || self.is_mixed && change.by_command || is_theirs(&change.path),
             ..change
         };
         Ok((changes.map(told).collect(), rules))

@@ -1,6 +1,6 @@
 //! Whether something stands somewhere, asked of what was recorded.
 
-use super::renaming::is_same;
+use super::merge::is_same;
 use super::{Change, Store, What};
 use crate::error::Result;
 use crate::workspace::Workspace;
@@ -22,9 +22,8 @@ impl Store {
     }
 
     /// The files and links of these changes where something else stands than the change left there, by
-    /// their paths for people. What was brought from among ignored files is told otherwise, and of what
-    /// cannot be read, as below a folder that is closed again, nothing is known. With `again` a disk that
-    /// fails is passed over: else nothing could go on where one is damaged.
+    /// their paths for people. Of what cannot be read nothing is known. With `again` a disk that fails is
+    /// passed over: otherwise nothing could go on where one is damaged.
     ///
     /// # Errors
     /// One of them cannot be looked at.
@@ -38,7 +37,7 @@ impl Store {
         let mut others = Vec::new();
         for change in changes {
             let counts = is_file(&change.before) || is_file(&change.after);
-            if !counts || !change.brought.is_empty() {
+            if !counts {
                 continue;
             }
             let after = change.after.as_ref();

@@ -299,9 +299,8 @@ fn what_the_person_changed_since_is_refused_and_kept_where_forced() {
     let plan = scene.plan(reversed(changes.clone()), false);
     assert_eq!(plan.conflicts, ["a"]);
     let plan = scene.plan(reversed(changes), true);
-    assert_eq!(plan.carry_out(&mut scene.store, &scene.workspace, false).unwrap().left, []);
-    let why = "the folder holds 'd/mine', which is not of what is taken back";
-    assert_eq!(plan.left, [("d".to_owned(), why.to_owned())]);
+    let left = plan.carry_out(&mut scene.store, &scene.workspace, false).unwrap().left;
+    assert_eq!(left, [("d".to_owned(), "it is not empty: 'mine' stays".to_owned())]);
     assert_eq!(fs::read_to_string(scene.dir.path().join("w/a")).unwrap(), "a\n");
     // What was overwritten can be had back.
     scene.make(reversed(plan.changes));
@@ -337,18 +336,20 @@ fn a_turn_that_is_taken_up_again_knows_what_was_before_it() {
     noted.push(recorder.before_command(workspace).unwrap().0);
     scene.sh("echo B > b; echo c > c");
     // The first process ends here, perhaps after its last look.
-    Recorder::resumed(&mut scene.store, noted.clone()).after_commands(&scene.workspace).unwrap();
+    Recorder::resumed(&mut scene.store, noted.clone(), &[])
+        .after_commands(&scene.workspace)
+        .unwrap();
     scene.store.settle().unwrap();
     scene.store.index.write(false).unwrap();
     scene.store = Store::new(&scene.dir.path().join("checkpoints"), 1000, 100_000);
-    let recorder = Recorder::resumed(&mut scene.store, noted.clone());
+    let recorder = Recorder::resumed(&mut scene.store, noted.clone(), &[]);
     assert_eq!(recorder.failed(), None);
     let changes = recorder.finish(&scene.workspace).changes.unwrap();
     assert_eq!(paths(&changes), ["a", "b", "c"]);
     assert_eq!(changes[0].before, Some(file(b"a\n")));
     // Without its index nothing is made up.
     fs::remove_file(scene.dir.path().join("checkpoints/index")).unwrap();
-    let recorder = Recorder::resumed(&mut scene.store, noted);
+    let recorder = Recorder::resumed(&mut scene.store, noted, &[]);
     assert!(recorder.finish(&scene.workspace).changes.unwrap_err().contains("is gone"));
 }
 

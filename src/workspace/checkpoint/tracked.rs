@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::plan::ancestors;
+use super::merge::ancestors;
 use crate::workspace::Workspace;
 use crate::workspace::folder_cache::FolderCache;
 use crate::workspace::walk::EntryKind;

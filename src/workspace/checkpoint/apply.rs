@@ -1,0 +1,537 @@
+//! Carries out a [`Plan`]. Each place is looked at again just before it is touched, and is left alone where
+//! something else stands there than was planned for. What stands somewhere tells whether it is done, so all of it
+//! can be repeated after a hard stop.
+//!
+//! Each file is on disk under a temporary name before it takes its place. Few are synced one by one; of many a
+//! batch is written, synced at once with its file system, and renamed.
+
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Write};
+
+use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt};
+use cap_std::fs::{Dir, Metadata, OpenOptions};
+
+use super::look::{is_closed, split};
+use super::merge::ancestors;
+use super::numbers::Identity;
+use super::{Change, Plan, Store, What};
+use crate::atomic::{self, rename_new};
+use crate::error::{Error, Result};
+use crate::text::visible_line;
+use crate::workspace::modes::{set_mode, without_set_ids};
+use crate::workspace::names::{shown, unescaped};
+use crate::workspace::plan::{give_to_owner, keep_owner};
+use crate::workspace::walk::close::Facts;
+use crate::workspace::{Workspace, sync};
+
+/// More files than these are synced in batches, before any of them gets its name.
+const FEW: usize = 48;
+/// The most files and about the most bytes of a batch: they need room beside what is there.
+const BATCH: (usize, u64) = (2000, 64 << 20);
+
+/// What became of a plan.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Restored {
+    /// What could not be put back, by its path for people, and why.
+    pub left: Vec<(String, String)>,
+    /// The numbers of these changes.
+    pub undone: BTreeSet<usize>,
+    /// Those of them that were not made since something else stands there than the plan says.
+    pub met: BTreeSet<usize>,
+}
+
+impl Restored {
+    /// Which of the planned changes were made. After a stop (`recovered`) also those that were made before it
+    /// and are others now, since somebody has changed them.
+    pub fn made(&self, planned: Vec<Change>, recovered: bool) -> Vec<Change> {
+        let mut made = Vec::new();
+        for (n, change) in planned.into_iter().enumerate() {
+            let mixed = recovered && self.met.contains(&n);
+            if mixed || !self.undone.contains(&n) {
+                made.push(Change { mixed, ..change });
+            }
+        }
+        made
+    }
+}
+
+/// Why a change was not made.
+enum Fault {
+    /// Something else stands there than when the plan was made.
+    Meanwhile,
+    /// The reason, for people.
+    Left(String),
+    /// It is left alone, unless the disk is to blame.
+    Io(io::Error),
+    /// A content cannot be read.
+    Store(Error),
+}
+
+impl From<io::Error> for Fault {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+type Step = Result<(), Fault>;
+
+/// A file or a link that stands under its temporary name.
+struct Ready {
+    change: usize,
+    /// What tells whether its place is still as it was; None where nothing stands there.
+    place: Option<Identity>,
+}
+
+struct Apply<'a> {
+    plan: &'a Plan,
+    store: &'a mut Store,
+    workspace: &'a Workspace,
+    restored: Restored,
+    /// Whether a content that cannot be read is left out, and the rest goes on.
+    gives_up: bool,
+    /// Whether files are synced in batches.
+    together: bool,
+    ready: Vec<Ready>,
+    /// The bytes of those.
+    waiting: u64,
+    /// Folders with changes that are not synced.
+    folders: BTreeSet<String>,
+}
+
+impl Plan {
+    /// Removes what an earlier try left under temporary names.
+    pub fn sweep(&self, workspace: &Workspace) {
+        for (n, change) in self.changes.iter().enumerate() {
+            if let Ok(folder) = workspace.folder_at(split(&change.path).0) {
+                let _ = folder.remove_file(self.temporary(n));
+            }
+        }
+    }
+
+    /// Carries it out, or what is left of it; all of it is on disk then. With `again` a content that cannot be
+    /// read is left out: otherwise nothing could ever go on where a disk is damaged.
+    ///
+    /// # Errors
+    /// The disk is full or fails. It can be repeated.
+    pub fn carry_out(
+        &self,
+        store: &mut Store,
+        workspace: &Workspace,
+        again: bool,
+    ) -> Result<Restored> {
+        let is_file = |change: &&Change| change.after.as_ref().and_then(What::blob).is_some();
+        let mut apply = Apply {
+            plan: self,
+            store,
+            workspace,
+            restored: Restored::default(),
+            gives_up: again,
+            together: atomic::SYNCS_ALL && self.changes.iter().filter(is_file).count() > FEW,
+            ready: Vec::new(),
+            waiting: 0,
+            folders: BTreeSet::new(),
+        };
+        if let Err(e) = apply.carry_out() {
+            for ready in std::mem::take(&mut apply.ready) {
+                apply.drop_temporary(&ready);
+            }
+            return Err(e);
+        }
+        Ok(apply.restored)
+    }
+}
+
+fn is_folder(what: Option<&What>) -> bool {
+    matches!(what, Some(What::Folder { .. }))
+}
+
+/// Whether what stood there goes, or makes way for something of another sort.
+fn goes(change: &Change) -> bool {
+    let sort = |what: &Option<What>| what.as_ref().map(std::mem::discriminant);
+    let is_file = |what: &Option<What>| matches!(what, Some(What::File { .. } | What::Link { .. }));
+    change.before.is_some()
+        && sort(&change.before) != sort(&change.after)
+        && !(is_file(&change.before) && is_file(&change.after))
+}
+
+impl Apply<'_> {
+    fn carry_out(&mut self) -> Result<()> {
+        let plan = self.plan;
+        let all = || plan.changes.iter().enumerate();
+        let is_moved = |path: &String| plan.moves.values().any(|from| from == path);
+        for (_, change) in all() {
+            if let Some(What::Folder { mode }) = change.before {
+                // Where that cannot be done, what is in it tells.
+                let _ = self.set_mode(&change.path, mode | 0o700);
+            }
+        }
+        let going = || all().rev().filter(|(_, change)| goes(change));
+        for (n, change) in going().filter(|(_, c)| !is_folder(c.before.as_ref())) {
+            if !is_moved(&change.path) {
+                self.step(n, change, Self::remove)?;
+            }
+        }
+        let coming = || all().filter(|(_, change)| change.before != change.after);
+        for (n, change) in coming().filter(|(_, c)| is_folder(c.after.as_ref())) {
+            self.step(n, change, Self::make_folder)?;
+        }
+        for (n, change) in coming() {
+            if let Some(from) = plan.moves.get(&change.path) {
+                self.step(n, change, |apply, change| apply.move_back(from, change))?;
+            }
+        }
+        for (n, change) in going().filter(|(_, c)| is_folder(c.before.as_ref())) {
+            self.step(n, change, Self::remove)?;
+        }
+        for (n, change) in coming() {
+            if matches!(change.after, Some(What::File { .. } | What::Link { .. })) {
+                self.prepare_with_room(n, change)?;
+            }
+        }
+        self.put_ready()?;
+        for (n, change) in all().rev() {
+            let undone = self.restored.undone.contains(&n);
+            let folder = if undone { &change.before } else { &change.after };
+            if let Some(What::Folder { mode }) = folder {
+                let set = self.set_mode(&change.path, *mode);
+                self.step(n, change, |_, _| Ok(set?))?;
+            }
+        }
+        self.sync()
+    }
+
+    /// Makes a change; where that fails, it is left alone.
+    fn step(
+        &mut self,
+        n: usize,
+        change: &Change,
+        make: impl FnOnce(&mut Self, &Change) -> Step,
+    ) -> Result<()> {
+        if self.restored.undone.contains(&n) {
+            return Ok(());
+        }
+        let why = match make(self, change) {
+            Ok(()) => return Ok(()),
+            Err(Fault::Meanwhile) => {
+                self.restored.met.insert(n);
+                "it was changed meanwhile".to_owned()
+            }
+            Err(Fault::Left(why)) => why,
+            Err(Fault::Store(e)) if self.gives_up => e.to_string(),
+            Err(Fault::Store(e)) => return Err(e),
+            Err(Fault::Io(e)) => {
+                let error = Error::io("put back", change.path.as_ref(), e);
+                if error.is_of_the_disk() {
+                    return Err(error);
+                }
+                error.to_string()
+            }
+        };
+        self.restored.undone.insert(n);
+        self.restored.left.push((change.shown(), why));
+        Ok(())
+    }
+
+    fn now(&mut self, change: &Change) -> Result<Option<What>, Fault> {
+        self.store.look_at(self.workspace, &change.path, false).map_err(Fault::Store)
+    }
+
+    /// The folder that holds the place of a change, and the name there.
+    fn place(&self, change: &Change) -> io::Result<(Dir, OsString)> {
+        let (folder, name) = split(&change.path);
+        Ok((self.workspace.folder_at(folder)?, unescaped(name)))
+    }
+
+    fn touched(&mut self, change: &Change) {
+        self.folders.insert(split(&change.path).0.to_owned());
+    }
+
+    /// Removes a file, a link, or an empty folder.
+    fn remove(&mut self, change: &Change) -> Step {
+        let now = self.now(change)?;
+        let is_made = is_folder(now.as_ref()) && is_folder(change.after.as_ref());
+        if now.is_none() || now == change.after || is_made {
+            return Ok(());
+        }
+        if is_folder(now.as_ref()) && is_folder(change.before.as_ref()) {
+            let (folder, name) = self.place(change)?;
+            match folder.remove_dir(name) {
+                Err(e) if e.kind() == io::ErrorKind::DirectoryNotEmpty => {
+                    return Err(Fault::Left(self.why_not_empty(change)));
+                }
+                removed => removed?,
+            }
+        } else if now == change.before && !now.is_some_and(|now| now.is_unkept()) {
+            let (folder, name) = self.place(change)?;
+            folder.remove_file(name)?;
+        } else {
+            return Err(Fault::Meanwhile);
+        }
+        self.touched(change);
+        Ok(())
+    }
+
+    /// What a folder holds that stays; of a repository's `.git` with the command that moves it back.
+    fn why_not_empty(&self, change: &Change) -> String {
+        let names = self.workspace.folder_at(&change.path).and_then(|folder| folder.entries());
+        let mut names: Vec<OsString> =
+            names.into_iter().flatten().flatten().map(|entry| entry.file_name()).collect();
+        names.sort_unstable();
+        let Some(first) = names.first() else { return "it is not empty".to_owned() };
+        if let Some(home) = names.iter().find(|name| *name == ".git").and(self.home_of(change)) {
+            let [from, to] = [&change.path, &home].map(|path| shown(path).replace('\'', "'\\''"));
+            return format!("it holds the repository's .git: `mv '{from}/.git' '{to}/.git'`");
+        }
+        format!("it is not empty: '{}' stays", visible_line(&first.to_string_lossy()))
+    }
+
+    /// Where a folder was before it was moved here: what was in it goes back there.
+    fn home_of(&self, change: &Change) -> Option<String> {
+        let below = format!("{}/", change.path);
+        let changes = &self.plan.changes;
+        let gone = changes.iter().filter(|c| c.after.is_none() && c.path.starts_with(&below));
+        gone.filter(|gone| !is_folder(gone.before.as_ref())).find_map(|gone| {
+            let rest = &gone.path[change.path.len()..];
+            let home = changes.iter().find(|home| {
+                home.before.is_none() && home.after == gone.before && home.path.ends_with(rest)
+            })?;
+            Some(home.path[..home.path.len() - rest.len()].to_owned())
+        })
+    }
+
+    fn make_folder(&mut self, change: &Change) -> Step {
+        match self.now(change)? {
+            Some(What::Folder { .. }) => return Ok(()),
+            Some(_) => return Err(Fault::Meanwhile),
+            None => {}
+        }
+        let (folder, name) = self.place(change)?;
+        folder.create_dir(&name)?;
+        give_to_owner(&folder, name.as_os_str())?;
+        self.touched(change);
+        self.set_mode(&change.path, 0o700)?;
+        Ok(())
+    }
+
+    fn set_mode(&mut self, path: &str, mode: u32) -> io::Result<()> {
+        let (folder, found) = self.workspace.stands_at(path)?;
+        let name = if path.is_empty() { ".".into() } else { unescaped(split(path).1) };
+        if found.is_dir() && Facts::of(&found).mode != mode {
+            set_mode(&folder, &name, mode)?;
+            self.folders.insert(path.to_owned());
+        }
+        Ok(())
+    }
+
+    /// Renames a file that is not stored to where it was.
+    fn move_back(&mut self, from: &str, change: &Change) -> Step {
+        let was = self.plan.change(from).and_then(|planned| planned.before.as_ref());
+        let is = |path: &str| {
+            let now = self.workspace.as_unkept(path, [was, None]).pop();
+            now.is_some_and(|(was, now)| super::merge::is_same(Some(was), Some(&now)))
+        };
+        if self.workspace.stands_at(&change.path).is_ok() {
+            return if is(&change.path) { Ok(()) } else { Err(Fault::Meanwhile) };
+        }
+        if !is(from) {
+            return Err(Fault::Meanwhile);
+        }
+        let (folder, name) = split(from);
+        let (to, new) = self.place(change)?;
+        rename_new(&self.workspace.folder_at(folder)?, &unescaped(name), &to, &new)?;
+        self.folders.insert(folder.to_owned());
+        self.touched(change);
+        Ok(())
+    }
+
+    /// Prepares a file or a link; where the disk is full, those before it get their places first.
+    fn prepare_with_room(&mut self, n: usize, change: &Change) -> Result<()> {
+        match self.step(n, change, |apply, change| apply.prepare(n, change)) {
+            Err(e) if e.is_of_a_full_disk() && !self.ready.is_empty() => {
+                self.put_ready()?;
+                self.step(n, change, |apply, change| apply.prepare(n, change))?;
+            }
+            done => done?,
+        }
+        let is_much = self.ready.len() >= BATCH.0 || self.waiting >= BATCH.1;
+        if is_much || !self.together { self.put_ready() } else { Ok(()) }
+    }
+
+    /// Writes a file or a link under its temporary name.
+    fn prepare(&mut self, n: usize, change: &Change) -> Step {
+        let place = self.place(change);
+        // Before it is looked at: what is changed after that is seen.
+        let identity = place.as_ref().ok().and_then(|(folder, name)| identity_of(folder, name));
+        let now = self.now(change)?;
+        if now == change.after {
+            return Ok(());
+        }
+        let is_free = now.is_none() && (change.before.is_none() || goes(change));
+        if now != change.before && !is_free || now.as_ref().is_some_and(What::is_unkept) {
+            return Err(Fault::Meanwhile);
+        }
+        let ((folder, name), temporary) = (place?, self.plan.temporary(n));
+        let _ = folder.remove_file(&temporary);
+        match (&change.after, &now) {
+            (Some(What::File { blob, mode, .. }), Some(What::File { blob: same, .. }))
+                if blob == same =>
+            {
+                set_mode(&folder, &name, without_set_ids(*mode))?;
+                let was = now.as_ref().and_then(What::mode).unwrap_or_default();
+                // Now it can be read, and may be another than it was taken for.
+                if is_closed(was) && self.now(change)? != change.after {
+                    set_mode(&folder, &name, was)?;
+                    return Err(Fault::Meanwhile);
+                }
+                // Its folder's entries do not say so.
+                self.together |= atomic::SYNCS_ALL;
+                self.touched(change);
+                return Ok(());
+            }
+            (Some(What::File { blob, mode, size }), _) => {
+                let bytes = self.store.blobs.read(blob).map_err(Fault::Store)?;
+                let gone = || Fault::Left("what it was is not kept any more".to_owned());
+                let bytes = bytes.ok_or_else(gone)?;
+                // What a former version stored may have such bits.
+                let mode = without_set_ids(*mode);
+                put(&folder, &temporary, &name, &bytes, mode, !self.together)?;
+                self.waiting += size;
+            }
+            (Some(What::Link { target }), _) => link(&folder, target, &temporary)?,
+            _ => return Ok(()),
+        }
+        self.ready.push(Ready { change: n, place: identity });
+        Ok(())
+    }
+
+    /// What is prepared gets its place, once it is on disk.
+    fn put_ready(&mut self) -> Result<()> {
+        if self.together {
+            let changes = &self.plan.changes;
+            let folders = self.ready.iter().map(|ready| split(&changes[ready.change].path).0);
+            self.sync_all(folders.collect())?;
+        }
+        self.waiting = 0;
+        while let Some(ready) = self.ready.pop() {
+            let change = &self.plan.changes[ready.change];
+            let put = self.step(ready.change, change, |apply, change| apply.rename(change, &ready));
+            if put.is_err() || self.restored.undone.contains(&ready.change) {
+                self.drop_temporary(&ready);
+            }
+            put?;
+        }
+        Ok(())
+    }
+
+    fn rename(&mut self, change: &Change, ready: &Ready) -> Step {
+        let (folder, name) = self.place(change)?;
+        if identity_of(&folder, &name) != ready.place {
+            return Err(Fault::Meanwhile);
+        }
+        folder.rename(self.plan.temporary(ready.change), &folder, &name)?;
+        self.touched(change);
+        Ok(())
+    }
+
+    fn drop_temporary(&self, ready: &Ready) {
+        if let Ok((folder, _)) = self.place(&self.plan.changes[ready.change]) {
+            // What is in the way of it has been reported.
+            let _ = folder.remove_file(self.plan.temporary(ready.change));
+        }
+    }
+
+    fn sync(&self) -> Result<()> {
+        if self.together || atomic::SYNCS_ALL && self.folders.len() > FEW {
+            return self.sync_all(self.folders.iter().map(String::as_str).collect());
+        }
+        for path in &self.folders {
+            // What was removed needs none.
+            let Ok(folder) = self.workspace.folder_at(path) else { continue };
+            match sync(&folder) {
+                // A folder that nobody may read is as durable as the one that holds it.
+                Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {}
+                done => done.map_err(|e| self.not_synced(e))?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Syncs the file systems that these folders are on.
+    fn sync_all(&self, mut folders: Vec<&str>) -> Result<()> {
+        folders.dedup();
+        let mut done = BTreeSet::new();
+        for path in folders {
+            // As above; a folder that cannot be opened is on that of one above it, most likely.
+            let above = ancestors(path).map(str::to_owned).collect::<Vec<_>>().into_iter().rev();
+            let open = |path: String| self.workspace.folder_at(&path).ok()?.open(".").ok();
+            let Some(folder) = above.chain([String::new()]).find_map(open) else { continue };
+            let found = folder.metadata().map_err(|e| self.not_synced(e))?;
+            if done.insert(device(&found)) {
+                atomic::sync_all_of(&folder).map_err(|e| self.not_synced(e))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn not_synced(&self, error: io::Error) -> Error {
+        Error::io("sync", self.workspace.path(), error)
+    }
+}
+
+/// What tells whether something is still the same; None where nothing stands there. Another name of the same file
+/// may have been put back meanwhile, which changes no more than its last time.
+fn identity_of(folder: &Dir, name: &OsStr) -> Option<Identity> {
+    let found = folder.symlink_metadata(name).ok()?;
+    Some(Identity::of(&Facts { changed: 0, ..Facts::of(&found) }, found.len()))
+}
+
+#[cfg(unix)]
+fn device(found: &Metadata) -> u64 {
+    cap_std::fs::MetadataExt::dev(found)
+}
+
+#[cfg(not(unix))]
+fn device(_: &Metadata) -> u64 {
+    0
+}
+
+/// Writes a file under a temporary name as it is to be; with `synced` all of it is on disk then.
+fn put(
+    folder: &Dir,
+    temporary: &str,
+    name: &OsStr,
+    bytes: &[u8],
+    mode: u32,
+    synced: bool,
+) -> io::Result<()> {
+    let written = (|| {
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true).follow(FollowSymlinks::No);
+        #[cfg(unix)]
+        cap_std::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut file = folder.open_with(temporary, &options)?;
+        file.write_all(bytes)?;
+        match folder.symlink_metadata(name) {
+            Ok(like) if like.is_file() => keep_owner(&file, &like)?,
+            _ => give_to_owner(folder, temporary)?,
+        }
+        #[cfg(unix)]
+        file.set_permissions(cap_std::fs::PermissionsExt::from_mode(mode))?;
+        #[cfg(not(unix))]
+        let _ = mode;
+        if synced { file.sync_data() } else { Ok(()) }
+    })();
+    written.inspect_err(|_| drop(folder.remove_file(temporary)))
+}
+
+#[cfg(unix)]
+fn link(folder: &Dir, target: &str, name: &str) -> io::Result<()> {
+    folder.symlink_contents(unescaped(target), name)?;
+    give_to_owner(folder, name)
+}
+
+#[cfg(not(unix))]
+fn link(_: &Dir, _: &str, _: &str) -> io::Result<()> {
+    Err(io::Error::other("links cannot be made here"))
+}
