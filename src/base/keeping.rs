@@ -11,7 +11,9 @@ use crate::config::Config;
 use crate::error::Result;
 use crate::session::log;
 use crate::session::store::Store as Sessions;
-use crate::workspace::checkpoint::{Change, Needs, Store, Turns, Why, composed, unrestorable};
+use crate::workspace::checkpoint::{
+    Change, IgnoredLimits, Needs, Store, Turns, Why, composed, unrestorable,
+};
 
 /// Of the most that is kept, so many tenths are left when it was too much: else each turn would have to
 /// make room.
@@ -63,7 +65,9 @@ pub struct Pruned {
 /// What is kept for the checkpoints of a base directory.
 pub(super) fn store(config: &Config) -> Store {
     let folder = config.sessions.join("checkpoints");
-    let store = Store::new(&folder, config.checkpoint_file_bytes, config.checkpoint_max_bytes);
+    let (file, all) = (config.checkpoint_ignored_file_bytes, config.checkpoint_ignored_bytes);
+    let (limit, ignored) = (config.checkpoint_max_bytes, IgnoredLimits { file, all });
+    let store = Store::new(&folder, config.checkpoint_file_bytes, ignored, limit);
     store.with_turns(Box::new(Logs { config: config.clone() }))
 }
 

@@ -1,7 +1,7 @@
 //! What each setting is for, in a sentence for the person.
 
 /// In the order of the table of settings.
-const ABOUT: [(&str, &str); 27] = [
+const ABOUT: [(&str, &str); 29] = [
     ("workspace_dir", "the folder that replies may read and change, and where commands run"),
     ("inbox_dir", "where replies are dropped"),
     ("outbox_dir", "where outboxes are written"),
@@ -25,6 +25,8 @@ const ABOUT: [(&str, &str); 27] = [
     ("protected_names", "files and folders that only you may write, at any depth"),
     ("checkpoints", "whether what turns change is kept, so that it can be undone"),
     ("checkpoint_file_bytes", "how large a file is kept at most"),
+    ("checkpoint_ignored_file_bytes", "how large an ignored file is kept at most"),
+    ("checkpoint_ignored_bytes", "how much is kept of all ignored files"),
     ("checkpoint_max_bytes", "how much is kept of all turns together"),
     ("secrets", "what is done with secrets that an outbox would show"),
     ("secrets_allow", "files whose contents are shown whatever they hold"),

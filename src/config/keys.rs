@@ -62,7 +62,7 @@ pub(crate) const PROTECTED: &str = ".git,.gitmodules,.husky,.vscode,.idea,.curso
     .mcp.json,.envrc,.bashrc,.bash_profile,.bash_login,.bash_logout,.profile,.zshrc,.zprofile,\
     .zshenv,.zlogin,.zlogout,.kshrc,.cshrc,.tcshrc,.login,.inputrc,deaddrop.toml,.deaddrop";
 
-pub(super) static KEYS: [Key; 27] = [
+pub(super) static KEYS: [Key; 29] = [
     Key { name: "workspace_dir", kind: Kind::Folder, default: "workspace" },
     Key { name: "inbox_dir", kind: Kind::Folder, default: "inbox" },
     Key { name: "outbox_dir", kind: Kind::Folder, default: "outbox" },
@@ -110,6 +110,8 @@ pub(super) static KEYS: [Key; 27] = [
     Key { name: "protected_names", kind: Kind::Names, default: PROTECTED },
     Key { name: "checkpoints", kind: Kind::Switch, default: "true" },
     Key { name: "checkpoint_file_bytes", kind: bytes(1_000), default: "16777216" },
+    Key { name: "checkpoint_ignored_file_bytes", kind: bytes(0), default: "1048576" },
+    Key { name: "checkpoint_ignored_bytes", kind: bytes(0), default: "67108864" },
     Key { name: "checkpoint_max_bytes", kind: bytes(1_000_000), default: "1073741824" },
     Key { name: "secrets", kind: Kind::Secrets, default: "withhold" },
     Key { name: "secrets_allow", kind: Kind::Patterns, default: "" },

@@ -98,6 +98,10 @@ pub struct Config {
     pub checkpoints: bool,
     /// The largest file that is kept for that, in bytes.
     pub checkpoint_file_bytes: u64,
+    /// The largest ignored file that is kept, in bytes.
+    pub checkpoint_ignored_file_bytes: u64,
+    /// How many bytes are kept of ignored files in all.
+    pub checkpoint_ignored_bytes: u64,
     /// How many bytes are kept for it in all.
     pub checkpoint_max_bytes: u64,
     /// How what an outbox shows is screened.
@@ -193,6 +197,8 @@ impl Config {
             protected_names: raw.setting("protected_names").names()?,
             checkpoints: raw.setting("checkpoints").switch()?,
             checkpoint_file_bytes: raw.setting("checkpoint_file_bytes").number()?,
+            checkpoint_ignored_file_bytes: raw.setting("checkpoint_ignored_file_bytes").number()?,
+            checkpoint_ignored_bytes: raw.setting("checkpoint_ignored_bytes").number()?,
             checkpoint_max_bytes: raw.setting("checkpoint_max_bytes").number()?,
             secrets: Secrets::resolve(raw)?,
             notify: Notify::resolve(raw)?,

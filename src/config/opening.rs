@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use super::in_force::{toml_of, value_of};
-use super::keys::{KEYS, Value};
+use super::keys::Value;
 use super::policy::{self, Policy};
 use super::setting::Setting;
 use super::{
@@ -19,8 +19,6 @@ use super::{
 /// When a setting opens something, measured by what is in force without the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Opens {
-    /// Never: it bounds, or says how much is shown.
-    Never,
     /// Where the folder lies outside of the base directory or under a protected name, be it by a link.
     Outside,
     /// Where it holds what is not allowed already, or what a link of the base directory leads out of it.
@@ -39,35 +37,23 @@ enum Opens {
     Policy,
 }
 
-/// Each setting in the order of the table of settings, and what it does where it opens something.
-const OPENS: [(&str, Opens, &str); KEYS.len()] = [
+/// The settings that can open something, in the order of the table of settings, and what they do then. All others
+/// bound, or say how much is shown.
+const OPENS: [(&str, Opens, &str); 14] = [
     ("workspace_dir", Opens::Outside, "replies read and change what is in this folder"),
     ("inbox_dir", Opens::Outside, "texts in this folder are carried out as replies, and moved"),
     ("outbox_dir", Opens::Outside, "outboxes are written into this folder"),
     ("sessions_dir", Opens::Outside, "sessions are taken from this folder, and written there"),
     ("approvals_dir", Opens::Outside, "files in this folder approve for you"),
-    ("command_timeout_seconds", Opens::Never, ""),
-    ("max_output_length", Opens::Never, ""),
-    ("max_tokens", Opens::Never, ""),
-    ("first_contents", Opens::Never, ""),
-    ("part_characters", Opens::Never, ""),
     ("policy", Opens::Policy, "operations are done that you are asked about else, or are refused"),
     ("sandbox", Opens::Weaker, "commands can be confined less; `off`: they run with your rights"),
     ("sandbox.network", Opens::On, "commands use the network, and services of this machine"),
     ("sandbox.writable", Opens::Beside, "commands change this beside the workspace"),
     ("sandbox.readable", Opens::Beside, "commands read this beside the workspace"),
     ("sandbox.env", Opens::Items, "commands see your values of these, or get them so"),
-    ("sandbox.max_processes", Opens::Never, ""),
-    ("sandbox.max_file_bytes", Opens::Never, ""),
-    ("sandbox.max_memory_bytes", Opens::Never, ""),
-    ("sandbox.min_free_bytes", Opens::Never, ""),
     ("protected_names", Opens::Lacking, "replies write what else only you do"),
-    ("checkpoints", Opens::Never, ""),
-    ("checkpoint_file_bytes", Opens::Never, ""),
-    ("checkpoint_max_bytes", Opens::Never, ""),
     ("secrets", Opens::Shown, "secrets in files and outputs are shown in outboxes"),
     ("secrets_allow", Opens::Items, "secrets in these files are shown in outboxes"),
-    ("notify", Opens::Never, ""),
 ];
 
 /// What the settings of the table `[guest]` do.
@@ -147,7 +133,7 @@ fn opening(name: &str, opens: Opens, base: &Path, layers: &Layers) -> Option<(St
         _ => false,
     };
     let opened = match opens {
-        Opens::Never | Opens::Outside | Opens::Beside => false,
+        Opens::Outside | Opens::Beside => false,
         Opens::Weaker => can_be_weaker(set.mode().ok()?, beneath.mode().ok()?),
         Opens::On => set.switch().ok()? && !beneath.switch().ok()?,
         Opens::Items => more(&set.value, &beneath.value),

@@ -91,7 +91,7 @@ fn what_an_operation_made_under_an_ignored_name_is_the_turns_wherever_it_goes() 
     ));
     // Only what the command brought had been there before.
     assert_eq!(left(&base.back(&["undo"])), [""; 0]);
-    assert_eq!(base.names("workspace"), [".gitignore", "a", "e", "z.bin"]);
+    assert_eq!(base.names("workspace"), [".envx", ".gitignore", "a", "e", "z.bin"]);
     base.run(&["redo"]).ok();
     assert_eq!(base.read("workspace/n") + &base.read("workspace/out/o"), "n\no\n");
     assert_eq!(base.read("workspace/e"), "secret\n");

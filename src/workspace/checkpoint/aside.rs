@@ -152,9 +152,9 @@ impl Aside {
         };
         let was = self.all.contains_key(path);
         let is = now.all.contains_key(path);
-        // Of such a folder a command's record tells only what git tracks in it.
+        // Of such a folder that is not kept a command's record tells only what git tracks in it.
         let tells = |change: &Change| {
-            !(is_folder && change.by_command)
+            !(is_folder && change.by_command && !change.ignored)
                 && (!was || stands(&change.before))
                 && (!is || stands(&change.after))
         };
@@ -190,6 +190,8 @@ mod tests {
     #[test]
     fn what_was_left_out_and_changed_is_named() {
         let mut scene = scene();
+        // Nothing of it is kept.
+        scene.store.ignored_limits.file = 0;
         scene.sh("printf '*.log\\ndata/\\nlogs/\\n' > .gitignore; mkdir data logs; echo x > x.log; echo y > y.log; echo d > data/d");
         let ignored = |scene: &mut Scene, script: &str| {
             let Scene { workspace, store, dir } = scene;
@@ -218,10 +220,7 @@ mod tests {
             ("mv x.log z.log; mv n.log plain; mv y.log x.log", "n.log, plain, x.log, y.log, z.log"),
             // A file in the place of a folder, and another of the same name.
             ("rm -r data; echo d > data", "data/ Deleted"),
-            (
-                "mv logs keep; mkdir logs; rm *.log",
-                "logs/ Overwritten, x.log Deleted, z.log Deleted",
-            ),
+            ("mv logs keep; mkdir logs; rm *.log", "keep/, logs/, x.log Deleted, z.log Deleted"),
         ] {
             assert_eq!(told(ignored(&mut scene, script)), expected, "{script}");
         }

@@ -17,6 +17,7 @@ pub fn composed(lists: impl IntoIterator<Item = Vec<Change>>) -> Vec<Change> {
                 let goes_on = is_same(known.after.as_ref(), change.before.as_ref());
                 known.mixed |= change.mixed || !goes_on;
                 known.by_command |= change.by_command;
+                known.ignored |= change.ignored;
                 known.after = change.after;
             }
         }

@@ -46,6 +46,8 @@ enum Line {
     /// What stands at a path: by how many bytes of the one before it begins with, and the rest. None where
     /// nothing does.
     At(usize, String, Option<Known>),
+    /// The same of what is kept though rules leave it out.
+    Ignored(usize, String, Option<Known>),
     /// The same with the whole path, as older versions wrote it.
     Set(String, Known),
     Gone(String),
@@ -54,6 +56,8 @@ enum Line {
     Rules(Texts),
     Hidden(Hidden),
 }
+
+type At = fn(usize, String, Option<Known>) -> Line;
 
 /// A state of the index.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,6 +75,8 @@ pub(super) struct Index {
     pub(super) seen: BTreeMap<String, Known>,
     /// What was seen before, while a look goes on and has not met it yet.
     pub(super) earlier: BTreeMap<String, Known>,
+    /// What is kept though rules leave it out.
+    pub(super) ignored: BTreeMap<String, Known>,
     pub(super) rules: Texts,
     /// Where the last look could not see.
     pub(super) hidden: Hidden,
@@ -95,6 +101,7 @@ impl Index {
             id,
             seen,
             earlier,
+            ignored: BTreeMap::new(),
             rules,
             hidden,
             end: 0,
@@ -128,20 +135,19 @@ impl Index {
                 break;
             }
             let Some(line) = read(line) else { break };
-            if matches!(line.0, Line::At(same, ..) if !self.last.is_char_boundary(same)) {
-                break;
-            }
-            self.end += line.1;
-            match line.0 {
-                Line::Id(id) => self.id = id,
-                Line::At(same, rest, known) => {
-                    self.last.truncate(same);
-                    self.last.push_str(&rest);
-                    match known {
-                        Some(known) => drop(self.seen.insert(self.last.clone(), known)),
-                        None => drop(self.seen.remove(&self.last)),
-                    }
+            let (line, length) = line;
+            if let Line::At(same, rest, _) | Line::Ignored(same, rest, _) = &line {
+                if !self.last.is_char_boundary(*same) {
+                    break;
                 }
+                self.last.truncate(*same);
+                self.last.push_str(rest);
+            }
+            self.end += length;
+            match line {
+                Line::Id(id) => self.id = id,
+                Line::At(.., known) => put(&mut self.seen, &self.last, known),
+                Line::Ignored(.., known) => put(&mut self.ignored, &self.last, known),
                 Line::Set(path, known) => drop(self.seen.insert(path, known)),
                 Line::Gone(path) => drop(self.seen.remove(&path)),
                 Line::RulesAt(rules) => self.rules = whole(rules),
@@ -154,13 +160,23 @@ impl Index {
     }
 
     pub(super) fn set(&mut self, path: String, known: Known) {
-        self.note_at(&path, Some(&known));
+        push_at(&mut self.lines, &mut self.last, Line::At, &path, Some(&known));
         self.seen.insert(path, known);
     }
 
     /// Notes that nothing stands there; it was taken out of what is seen before.
     pub(super) fn gone(&mut self, path: &str) {
-        self.note_at(path, None);
+        push_at(&mut self.lines, &mut self.last, Line::At, path, None);
+    }
+
+    pub(super) fn set_ignored(&mut self, path: String, known: Known) {
+        push_at(&mut self.lines, &mut self.last, Line::Ignored, &path, Some(&known));
+        self.ignored.insert(path, known);
+    }
+
+    pub(super) fn ignored_gone(&mut self, path: &str) {
+        push_at(&mut self.lines, &mut self.last, Line::Ignored, path, None);
+        self.ignored.remove(path);
     }
 
     pub(super) fn go_by(&mut self, rules: Texts) {
@@ -179,10 +195,6 @@ impl Index {
 
     fn note(&mut self, line: &Line) {
         push(&mut self.lines, line);
-    }
-
-    fn note_at(&mut self, path: &str, known: Option<&Known>) {
-        push_at(&mut self.lines, &mut self.last, path, known);
     }
 
     /// Writes what is new. With `sync` all of it is on disk then.
@@ -225,8 +237,10 @@ impl Index {
         push(&mut text, &shortened(&self.rules));
         push(&mut text, &Line::Hidden(self.hidden.clone()));
         self.last.clear();
-        for (path, known) in &self.seen {
-            push_at(&mut text, &mut self.last, path, Some(known));
+        let seen = self.seen.iter().map(|(path, known)| (Line::At as At, path, known));
+        let ignored = self.ignored.iter().map(|(path, known)| (Line::Ignored as At, path, known));
+        for (line, path, known) in seen.chain(ignored) {
+            push_at(&mut text, &mut self.last, line, path, Some(known));
         }
         if let Some(folder) = self.path.parent() {
             fs::create_dir_all(folder).map_err(|e| Error::io("make the folder", folder, e))?;
@@ -247,7 +261,7 @@ impl Index {
 
     /// The blobs of all that is seen, and was before a look that goes on.
     pub(super) fn blobs(&self) -> BTreeSet<BlobId> {
-        let all = self.seen.values().chain(self.earlier.values());
+        let all = self.seen.values().chain(self.earlier.values()).chain(self.ignored.values());
         all.filter_map(|known| known.what.blob().cloned()).collect()
     }
 }
@@ -263,9 +277,16 @@ fn push(text: &mut String, line: &Line) {
 
 /// Adds the line of a path, where `last` is that of the line before. So the paths of nested folders do not take
 /// quadratic space.
-fn push_at(text: &mut String, last: &mut String, path: &str, known: Option<&Known>) {
+fn push_at(text: &mut String, last: &mut String, line: At, path: &str, known: Option<&Known>) {
     let same = take_on(last, path);
-    push(text, &Line::At(same, path[same..].to_owned(), known.cloned()));
+    push(text, &line(same, path[same..].to_owned(), known.cloned()));
+}
+
+fn put(places: &mut BTreeMap<String, Known>, path: &str, known: Option<Known>) {
+    match known {
+        Some(known) => drop(places.insert(path.to_owned(), known)),
+        None => drop(places.remove(path)),
+    }
 }
 
 /// How many bytes a path begins with as the one before; it becomes that.

@@ -11,7 +11,7 @@ use super::hidden::{Hidden, unreadable_at};
 use super::index::Known;
 use super::merge::is_same;
 use super::numbers::Identity;
-use super::{Store, What, Why, tracked};
+use super::{Store, What, Why, ignored, tracked};
 use crate::blobs::BlobId;
 use crate::error::{Error, Result};
 use crate::text::visible_line;
@@ -29,6 +29,18 @@ pub(super) const YOUNG: i128 = 2_000_000_000;
 const NEVER: i128 = i128::MIN;
 /// A file that is written while it is read is read so often.
 const TRIES: usize = 3;
+
+/// What a look at all of the workspace gives.
+#[derive(Debug)]
+pub(super) struct Looked {
+    pub(super) walk: Walk,
+    /// What differs from the last look.
+    pub(super) differences: Vec<Difference>,
+    /// What rules leave out.
+    pub(super) aside: Aside,
+    /// What was kept of that at the last look, and is gone.
+    pub(super) deleted: Vec<Difference>,
+}
 
 /// What differs from the last look.
 #[derive(Debug)]
@@ -55,16 +67,12 @@ pub(super) fn split(path: &str) -> (&str, &str) {
 }
 
 impl Store {
-    /// Looks at all that is not left out by these rules, and keeps what is new. Gives the walk, what
-    /// differs from the last look, and what was left out. Nothing of it is on disk before it is settled.
+    /// Looks at all that is not left out by these rules, and keeps what is new. Nothing of it is on disk before it
+    /// is settled.
     ///
     /// # Errors
     /// The root cannot be listed, or something cannot be kept; then all is as before.
-    pub(super) fn look_at_all(
-        &mut self,
-        workspace: &Workspace,
-        by: &By,
-    ) -> Result<(Walk, Vec<Difference>, Aside)> {
+    pub(super) fn look_at_all(&mut self, workspace: &Workspace, by: &By) -> Result<Looked> {
         self.index.load(None)?;
         let looked = self.compare(workspace, by);
         if looked.is_err() {
@@ -73,11 +81,7 @@ impl Store {
         looked
     }
 
-    fn compare(
-        &mut self,
-        workspace: &Workspace,
-        by: &By,
-    ) -> Result<(Walk, Vec<Difference>, Aside)> {
+    fn compare(&mut self, workspace: &Workspace, by: &By) -> Result<Looked> {
         let now = now();
         let mut walk = walk_closely(workspace, by)?;
         let mut close = *walk.take_close().unwrap_or_default();
@@ -90,19 +94,7 @@ impl Store {
         let mut clocks = Clocks::default();
         for met in met {
             let was = self.index.earlier.remove(&met.path);
-            let tells = tells(&mut folders, &met, &mut clocks);
-            let holds = tells && was.as_ref().is_some_and(|known| known.holds_for(&met));
-            if !holds {
-                self.hold(was.iter().filter_map(|known| known.what.blob()));
-            }
-            let known = match was.as_ref().filter(|known| holds && !self.finds_room_for(known)) {
-                // Its file system may have another number since.
-                Some(known) => Known { facts: met.facts, ..known.clone() },
-                None => {
-                    let now = if tells { now } else { NEVER };
-                    self.look_at_met(&met, was.as_ref(), &mut folders, now)?
-                }
-            };
+            let known = self.known_of(&met, was.as_ref(), &mut folders, &mut clocks, now)?;
             let hidden = was.is_none() && self.index.hidden.hides(&met.path);
             let was_what = match &was {
                 Some(known) => Some(known.what.clone()),
@@ -145,11 +137,51 @@ impl Store {
         }
         self.index.hide(hidden);
         self.index.go_by(rules);
+        let mut earlier = self.index.ignored.clone();
+        for met in ignored::kept(workspace, &left_out, self.ignored_limits) {
+            let was = earlier.remove(&met.path);
+            let known = self.known_of(&met, was.as_ref(), &mut folders, &mut clocks, now)?;
+            if was.as_ref() != Some(&known) {
+                self.index.set_ignored(met.path, known);
+            }
+        }
+        let mut deleted = Vec::new();
+        for (path, known) in earlier {
+            let found = folders.stands_at(&path).map(drop);
+            if found.is_err_and(|e| folders.tells_nothing_is_there(&path, &e)) {
+                self.hold(known.what.blob().into_iter());
+                let before = Some(known.what);
+                let path = path.clone();
+                deleted.push(Difference { path, before, after: None, facts: None });
+            }
+            self.index.ignored_gone(&path);
+        }
         if others {
             // What is listed goes by the rules on disk.
             walk = workspace.walk()?;
         }
-        Ok((walk, differences, Aside::of(left_out)))
+        Ok(Looked { walk, differences, aside: Aside::of(left_out), deleted })
+    }
+
+    /// What stands where that was met, as it `was` where that still holds.
+    fn known_of(
+        &mut self,
+        met: &Met,
+        was: Option<&Known>,
+        folders: &mut FolderCache,
+        clocks: &mut Clocks,
+        now: i128,
+    ) -> Result<Known> {
+        let tells = tells(folders, met, clocks);
+        let holds = tells && was.is_some_and(|known| known.holds_for(met));
+        if !holds {
+            self.hold(was.iter().filter_map(|known| known.what.blob()));
+        }
+        match was.filter(|known| holds && !self.finds_room_for(known)) {
+            // Its file system may have another number since.
+            Some(known) => Ok(Known { facts: met.facts, ..known.clone() }),
+            None => self.look_at_met(met, was, folders, if tells { now } else { NEVER }),
+        }
     }
 
     /// Whether it was not kept for lack of room, and there is some now.

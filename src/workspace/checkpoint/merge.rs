@@ -77,7 +77,15 @@ impl Store {
             // What was unreadable cannot come back, whatever stands there.
             let is_unknown = is_unknown(&change.path, change.after.as_ref());
             let is_done = !is_unknown && is(&change.after);
-            let is_conflict = !is_unknown && (change.mixed || !is_done && !is(&change.before));
+            let is_conflict =
+                !is_unknown && (change.mixed && !change.ignored || !is_done && !is(&change.before));
+            if is_conflict && change.ignored {
+                plan.leave(
+                    &change,
+                    "it is ignored, and something else stands there now".to_owned(),
+                );
+                continue;
+            }
             if is_conflict {
                 plan.conflicts.push(change.shown());
                 if force {
@@ -194,8 +202,8 @@ impl Plan {
     fn leave_only_copies(&mut self) {
         let lacking = std::mem::take(&mut self.lacking);
         let is_copy = |change: &Change| {
-            let content = change.before.as_ref().and_then(What::blob);
-            change.after.is_none() && content.is_some_and(|content| lacking.contains(content))
+            let is_it = |what: &What| matches!(what, What::File { blob, size: 1.., .. } if lacking.contains(blob));
+            change.after.is_none() && change.before.as_ref().is_some_and(is_it)
         };
         self.leave_all(is_copy, "it holds what could not be put back elsewhere");
         let staying = std::mem::take(&mut self.staying);

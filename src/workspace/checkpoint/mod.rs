@@ -10,6 +10,8 @@
 //!   look. Where its `changed` time is one that nobody can set (`clocks`), and not so young that the file
 //!   could change once more within it: else it is.
 //! - Times, owners and extended attributes are not kept.
+//! - Of what rules leave out, small files are kept that are neither build products nor secret (`ignored`): only
+//!   so that a deletion can be taken back.
 //! - What was ignored before the turn and has another name since is left alone.
 //!
 //! | module | what it does |
@@ -28,6 +30,7 @@ mod clocks;
 mod compose;
 mod hands;
 mod hidden;
+mod ignored;
 mod index;
 mod look;
 #[cfg(all(test, target_os = "linux"))]
@@ -61,6 +64,7 @@ use crate::text::visible_line;
 pub use apply::Restored;
 pub use aside::{LeftAside, Loss};
 pub use compose::{composed, reversed};
+pub use ignored::IgnoredLimits;
 use index::Index;
 pub use index::Mark;
 pub use merge::{Plan, unrestorable};
@@ -186,12 +190,15 @@ pub struct Change {
     /// Whether a command of the turn changed it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_command: bool,
+    /// Whether rules leave it out: it is put back only where nothing stands.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ignored: bool,
 }
 
 impl Change {
     /// What stood there, and what does.
     pub fn of(path: String, before: Option<What>, after: Option<What>) -> Self {
-        Self { path, before, after, mixed: false, by_command: false }
+        Self { path, before, after, mixed: false, by_command: false, ignored: false }
     }
 
     /// The contents of both sides, as far as they are kept.
@@ -228,6 +235,7 @@ pub struct Store {
     folder: PathBuf,
     /// The largest file that is kept, in bytes.
     file_limit: u64,
+    ignored_limits: IgnoredLimits,
     /// How many bytes are kept in all.
     limit: u64,
     /// How many there are; None where nobody has counted.
@@ -244,12 +252,13 @@ pub struct Store {
 
 impl Store {
     /// What is kept in this folder, which is made when there is something.
-    pub fn new(folder: &Path, file_limit: u64, limit: u64) -> Self {
+    pub fn new(folder: &Path, file_limit: u64, ignored_limits: IgnoredLimits, limit: u64) -> Self {
         Self {
             blobs: Blobs::new(folder.to_owned()),
             index: Index::new(folder.join("index")),
             folder: folder.to_owned(),
             file_limit,
+            ignored_limits,
             limit,
             size: None,
             swept: 0,

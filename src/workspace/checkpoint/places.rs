@@ -8,7 +8,19 @@ use super::numbers::Identity;
 use crate::error::{Error, Result};
 use crate::workspace::Workspace;
 use crate::workspace::folder_cache::FolderCache;
+use crate::workspace::walk::EntryKind;
 use crate::workspace::walk::close::{Facts, Met};
+
+/// What was looked at under a path.
+pub(super) fn met(path: String, found: &Metadata) -> Met {
+    let kind = match () {
+        () if found.is_dir() => None,
+        () if found.is_file() => Some(EntryKind::File),
+        () if found.is_symlink() => Some(EntryKind::Link),
+        () => Some(EntryKind::Other),
+    };
+    Met { path, kind, size: found.len(), facts: Facts::of(found) }
+}
 
 impl Workspace {
     /// What stands at a path, and the folder that holds it; the root holds itself.
@@ -22,8 +34,7 @@ impl Workspace {
     pub(super) fn met_root(&self) -> Result<Met> {
         let found = self.root.dir_metadata();
         let found = found.map_err(|e| Error::io("look at", &self.path, e))?;
-        let (path, facts) = (String::new(), Facts::of(&found));
-        Ok(Met { path, kind: None, size: found.len(), facts })
+        Ok(met(String::new(), &found))
     }
 
     /// What tells whether what stands at a path is the same.

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::aside::Aside;
 use super::below::below;
 use super::hands::Hands;
-use super::look::{Difference, now, repository_at, split};
+use super::look::{Difference, Looked, now, repository_at, split};
 use super::merge::ancestors;
 use super::rules::{Instead, KeptRules};
 use super::{Change, Mark, Noted, Recorded, Store, What};
@@ -48,6 +48,8 @@ pub struct Recorder<'a> {
     repositories: Vec<String>,
     /// What commands changed, once they have all run.
     differences: Option<Vec<Difference>>,
+    /// What they deleted of ignored files that are kept.
+    deleted: Vec<Difference>,
     failed: Option<String>,
 }
 
@@ -73,6 +75,7 @@ impl<'a> Recorder<'a> {
             renamed: BTreeSet::new(),
             repositories: Vec::new(),
             differences,
+            deleted: Vec::new(),
             failed: None,
         }
     }
@@ -257,7 +260,7 @@ impl<'a> Recorder<'a> {
         // Nothing of this turn goes by a place in it yet.
         self.store.index.shorten()?;
         let by = self.rules.clone().and(self.rules_before()?).into_by();
-        let (walk, _, aside) = self.store.look_at_all(workspace, &by)?;
+        let Looked { walk, aside, .. } = self.store.look_at_all(workspace, &by)?;
         self.aside[0] = Some(aside);
         self.repositories = walk.repositories().map(str::to_owned).collect();
         self.store.settle()?;
@@ -276,9 +279,10 @@ impl<'a> Recorder<'a> {
         }
         let by = By::Given(self.store.index.rules.clone());
         match self.store.look_at_all(workspace, &by) {
-            Ok((walk, differences, aside)) => {
+            Ok(Looked { walk, differences, aside, deleted }) => {
                 self.aside[1] = Some(aside);
                 self.differences = Some(differences);
+                self.deleted = deleted;
                 Some(walk)
             }
             Err(e) => {
@@ -350,6 +354,12 @@ impl<'a> Recorder<'a> {
             let by_command = self.hands.is_by_command(&one.path, one.after.as_ref());
             let change = Change::of(one.path.clone(), one.before, one.after);
             all.insert(one.path, Change { mixed, by_command, ..change });
+        }
+        for one in std::mem::take(&mut self.deleted) {
+            if self.hands.is_by_command(&one.path, None) {
+                let change = Change::of(one.path.clone(), one.before, None);
+                all.insert(one.path, Change { by_command: true, ignored: true, ..change });
+            }
         }
         for folder in &self.repositories {
             let path = format!("{folder}/.git").trim_start_matches('/').to_owned();

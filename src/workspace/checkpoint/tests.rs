@@ -11,6 +11,8 @@ use crate::protocol::{Existing, RelPath};
 use crate::workspace::Workspace;
 use crate::workspace::protected::defaults;
 
+pub(super) const IGNORED: IgnoredLimits = IgnoredLimits { file: 100, all: 250 };
+
 pub(super) struct Scene {
     pub(super) dir: tempfile::TempDir,
     pub(super) workspace: Workspace,
@@ -27,7 +29,7 @@ pub(super) fn scene_in(folder: &Path) -> Scene {
     let root = dir.path().join("w");
     fs::create_dir(&root).unwrap();
     let workspace = Workspace::open(&root, &[], &defaults()).unwrap();
-    let store = Store::new(&dir.path().join("checkpoints"), 1000, 100_000);
+    let store = Store::new(&dir.path().join("checkpoints"), 1000, IGNORED, 100_000);
     Scene { dir, workspace, store }
 }
 
@@ -146,7 +148,7 @@ fn what_is_unchanged_is_not_read_again() {
     let changes = scene.turn("echo One > a; touch -d '1 hour ago' a");
     assert_eq!(paths(&changes), ["a"]);
     // Another process knows what this one saw.
-    scene.store = Store::new(&scene.dir.path().join("checkpoints"), 1000, 100_000);
+    scene.store = Store::new(&scene.dir.path().join("checkpoints"), 1000, IGNORED, 100_000);
     assert_eq!(scene.turn("true"), []);
     assert!(!scene.store.blobs.has(&BlobId::of(b"two\n"), 4));
 }
@@ -277,7 +279,7 @@ fn what_is_not_kept_is_left_alone_and_named() {
 #[test]
 fn beyond_the_room_files_are_named_and_nothing_is_deleted_that_is_not_kept() {
     let mut scene = scene();
-    scene.store = Store::new(&scene.dir.path().join("checkpoints"), 1000, 1500);
+    scene.store = Store::new(&scene.dir.path().join("checkpoints"), 1000, IGNORED, 1500);
     scene.sh("head -c 900 /dev/zero > a; head -c 900 /dev/urandom > b; echo c > c");
     let changes = scene.turn("rm c; echo x > b; head -c 800 /dev/urandom > n");
     let kept = |n: usize| matches!(changes[n].before, Some(What::File { .. }));
@@ -341,7 +343,7 @@ fn a_turn_that_is_taken_up_again_knows_what_was_before_it() {
         .unwrap();
     scene.store.settle().unwrap();
     scene.store.index.write(false).unwrap();
-    scene.store = Store::new(&scene.dir.path().join("checkpoints"), 1000, 100_000);
+    scene.store = Store::new(&scene.dir.path().join("checkpoints"), 1000, IGNORED, 100_000);
     let recorder = Recorder::resumed(&mut scene.store, noted.clone(), &[]);
     assert_eq!(recorder.failed(), None);
     let changes = recorder.finish(&scene.workspace).changes.unwrap();
@@ -384,7 +386,8 @@ fn what_nobody_needs_is_swept_and_the_rest_stays() {
 #[test]
 fn what_was_looked_through_is_not_at_once_looked_through_again() {
     let mut scene = scene();
-    let another = |scene: &Scene| Store::new(&scene.dir.path().join("checkpoints"), 1000, 10_000);
+    let another =
+        |scene: &Scene| Store::new(&scene.dir.path().join("checkpoints"), 1000, IGNORED, 10_000);
     scene.store = another(&scene);
     scene.sh("for n in $(seq 19); do head -c 500 /dev/urandom > f$n; done");
     scene.turn("true");

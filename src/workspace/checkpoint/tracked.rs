@@ -10,8 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::merge::ancestors;
 use crate::workspace::Workspace;
 use crate::workspace::folder_cache::FolderCache;
-use crate::workspace::walk::EntryKind;
-use crate::workspace::walk::close::{By, Close, Facts, INDEX, Ignoring, Texts, tracked};
+use crate::workspace::walk::close::{By, Close, INDEX, Ignoring, Texts, tracked};
 use crate::workspace::walk::tracked::{REPOSITORIES, files};
 
 /// Has a close walk meet them, where `repositories` are; `earlier` are the rules of the last look.
@@ -90,17 +89,11 @@ fn meet_all(workspace: &Workspace, close: &mut Close, paths: &[String]) {
                 continue;
             }
             let Ok((_, found)) = folders.stands_at(place) else { break };
-            let kind = match () {
-                () if found.is_dir() => None,
-                () if found.is_file() => Some(EntryKind::File),
-                () if found.is_symlink() => Some(EntryKind::Link),
-                () => Some(EntryKind::Other),
-            };
             let is_on_the_way = place.len() < path.len();
-            if is_on_the_way && kind.is_some() || workspace.is_state(place, &found) {
+            if is_on_the_way && !found.is_dir() || workspace.is_state(place, &found) {
                 break;
             }
-            close.meet(place.to_owned(), kind, found.len(), Facts::of(&found));
+            close.met.push(super::places::met(place.to_owned(), &found));
             met.insert(place.to_owned());
         }
     }
@@ -148,7 +141,7 @@ mod tests {
         // No change is told of what was not looked at before; then all is.
         let changes = scene.turn("echo y | tee a.log b.log; rm sub/c.log");
         let paths: Vec<&str> = changes.iter().map(|change| change.path.as_str()).collect();
-        assert_eq!(paths, ["b.log"]);
+        assert_eq!(paths, ["b.log", "sub/c.log"]);
     }
 
     #[test]

@@ -1,0 +1,113 @@
+//! Ignored files that are kept all the same, so that an undo brings back what a command deletes of them: small
+//! ones that are no build products and by their names hold no secrets. An ignored folder is kept as a whole, or
+//! not at all.
+
+use super::places::met;
+use crate::secrets::is_secret_file;
+use crate::workspace::Workspace;
+use crate::workspace::folder_cache::FolderCache;
+use crate::workspace::names::{escaped_os, shown};
+use crate::workspace::products::is_ignored_place;
+use crate::workspace::walk::EntryKind;
+use crate::workspace::walk::close::Met;
+
+/// At most so many files and folders are kept.
+const ENTRIES: usize = 10_000;
+
+/// How many bytes are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IgnoredLimits {
+    /// Of one file.
+    pub file: u64,
+    /// Of all together.
+    pub all: u64,
+}
+
+/// What is kept of what rules leave out, folders included. What comes first by its path has the room.
+pub(super) fn kept(workspace: &Workspace, left_out: &[Met], limits: IgnoredLimits) -> Vec<Met> {
+    let mut left_out: Vec<&Met> = left_out.iter().collect();
+    left_out.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+    let (mut kept, mut room) = (Vec::new(), limits.all);
+    let mut folders = FolderCache::new(workspace);
+    for one in left_out {
+        let limits = IgnoredLimits { all: room, ..limits };
+        let found = whole(workspace, &mut folders, &one.path, limits, ENTRIES - kept.len());
+        let found = found.unwrap_or_default();
+        room -= found.iter().map(|met| met.size).sum::<u64>();
+        kept.extend(found);
+    }
+    kept
+}
+
+/// A file, or a folder with all that lies in it; None where some of it is not to be kept.
+fn whole(
+    workspace: &Workspace,
+    folders: &mut FolderCache,
+    path: &str,
+    limits: IgnoredLimits,
+    entries: usize,
+) -> Option<Vec<Met>> {
+    let (mut found, mut pending, mut bytes) = (Vec::new(), vec![path.to_owned()], 0);
+    while let Some(path) = pending.pop() {
+        let (_, stands) = folders.stands_at(&path).ok()?;
+        let mut met = met(path, &stands);
+        let name = shown(&met.path);
+        let is_kept = match met.kind {
+            None => !name.ends_with(".git") && !is_ignored_place(&format!("{name}/")),
+            Some(EntryKind::File) => met.size <= limits.file && !is_ignored_place(&name),
+            Some(EntryKind::Link) => true,
+            Some(EntryKind::Other) => false,
+        };
+        if !is_kept || is_secret_file(&name) || workspace.is_state(&met.path, &stands) {
+            return None;
+        }
+        if met.kind.is_none() {
+            met.size = 0;
+            for entry in folders.folder(&met.path).ok()?.entries().ok()? {
+                pending.push(format!("{}/{}", met.path, escaped_os(&entry.ok()?.file_name())));
+            }
+        }
+        bytes += met.size;
+        found.push(met);
+        if bytes > limits.all || found.len() + pending.len() > entries {
+            return None;
+        }
+    }
+    Some(found)
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::super::reversed;
+    use super::super::tests::scene;
+
+    #[test]
+    fn what_is_deleted_of_small_ignored_files_comes_back_where_nothing_stands() {
+        let mut scene = scene();
+        scene.sh("printf '*.db\ndata/\nlogs/\nnode_modules/\n.env\n' > .gitignore; mkdir -p data/in logs node_modules; \
+            echo l > local.db; echo i > data/in/i; ln -s i data/in/l; echo n > node_modules/n; echo s > .env; \
+            echo k > logs/k; head -c 200 /dev/zero | tee big.db > logs/big");
+        let before = scene.all();
+        let changes = scene.turn("rm -r *.db data logs node_modules .env; echo a > new.db");
+        let paths: Vec<&str> = changes.iter().map(|change| &*change.path).collect();
+        assert_eq!(paths, ["data", "data/in", "data/in/i", "data/in/l", "local.db"]);
+        assert!(changes.iter().all(|change| change.ignored && change.by_command));
+        // What the person has put there is theirs, also by force.
+        scene.sh("echo mine > local.db");
+        for force in [false, true] {
+            let plan = scene.plan(reversed(changes.clone()), force);
+            let left: Vec<&str> = plan.left.iter().map(|(path, _)| &**path).collect();
+            assert_eq!((left, plan.conflicts.len()), (vec!["local.db"], 0));
+        }
+        scene.sh("rm local.db");
+        assert_eq!(scene.make(reversed(changes.clone())), []);
+        let now = scene.all();
+        for path in paths {
+            assert_eq!(now[path], before[path], "{path}");
+        }
+        assert_eq!(scene.make(changes), []);
+        assert!(!scene.all().contains_key("data"));
+        // Nothing of what a command only wrote to is recorded.
+        assert_eq!(scene.turn("echo b > new.db; echo l > local.db"), []);
+    }
+}
