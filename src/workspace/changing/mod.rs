@@ -243,7 +243,7 @@ fn nowhere(
     const WITHHELD: &str =
         "[withheld: ...] stands for a secret in the file: choose lines without it";
     let Replacement { old: sought, new } = &replacements[n];
-    let Words { edit, read, .. } = words;
+    let edit = words.edit;
     let which = words.which(replacements.len(), n);
     let after = if n > 0 { format!(", as the {edit}s before leave it,") } else { String::new() };
     let told =
@@ -275,8 +275,8 @@ fn nowhere(
     let sought = if is_meant { bare } else { sought };
     let is_withheld = elision::has_secret_placeholder(sought);
     let Some((first, lines)) = closest::closest(text, sought) else {
-        let read = format!("Read it with {read}, and copy lines exactly");
-        let how = if is_withheld { WITHHELD } else { &read };
+        let copy = format!("Read it with {}, and copy lines exactly", words.read);
+        let how = if is_withheld { WITHHELD } else { &copy };
         let told = format!("{told}, and nothing in it is similar. {how}");
         return Failure::execution(told).as_a(Mistake::TextNotFound);
     };
