@@ -69,7 +69,7 @@ impl Base {
             (true, true) => format!("before a file operation writes one of them, and before {GIT}"),
         };
         let mut told = format!(
-            "{shown}{more} can be read; {asked}, the user is asked and all waits, so leave it unless the task needs it"
+            "{shown}{more} can be read; {asked}, everything stops until the user answers; avoid this unless the task needs it"
         );
         if of_git {
             told.push_str(". Git has none of the user's own settings here: where the repository names nobody, commit with -c user.name=... -c user.email=...");

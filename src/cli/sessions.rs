@@ -307,7 +307,7 @@ pub(super) fn say(context: &Context, arguments: &Say) -> Result<ExitCode> {
 pub(super) fn said(context: &Context, Turn { session, outbox }: &Turn) -> String {
     match outbox {
         Some(_) => format!(
-            "Your words are at the end of the newest outbox now{}; copy it again if you have pasted it already (a reply to the older text counts, too, and the outbox after it says them then):",
+            "Your words are at the end of the newest outbox now{}; copy it again if you have pasted it already (a reply to the older text is still accepted; your words then go into the next outbox):",
             context.weighed(session)
         ),
         None => format!(

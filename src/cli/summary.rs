@@ -250,7 +250,7 @@ mod tests {
             1 failed, 3 passed
   Failed    Ran 'make' (exit code 2)
             bad␇
-  Refused   REJECTED: '../x' leads out of the workspace
+  Refused   '../x' leads out of the workspace
   Warned    a fence was taken off
   Changed   a.py (new), b (deleted)"
         );

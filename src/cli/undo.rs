@@ -62,7 +62,7 @@ struct How {
     /// Of which session, where several are open; where none is, the newest
     #[arg(long, value_name = "ID")]
     session: Option<String>,
-    /// Also what has changed since, was renamed from ignored names, or is protected
+    /// Also restore files that have changed since, were renamed from ignored names, or are protected
     #[arg(long)]
     force: bool,
     /// Why: your words for the LLM, in the next outbox

@@ -87,15 +87,16 @@ pub(super) fn clipped(text: &str, limit: usize) -> String {
     format!("{first}… ({} left out)", count(rest.chars().count(), "more character"))
 }
 
-/// The first whole lines of `text` that have at most `limit` characters, and a line that counts the others, if that
-/// is shorter than they are.
-pub(super) fn first_lines(text: &str, limit: usize) -> String {
+/// The first whole lines of `text` that have at most `limit` characters, and a line that counts the others and the
+/// `more` that follow them, if that is shorter than the others are.
+pub(super) fn first_lines(text: &str, limit: usize, more: usize) -> String {
     let shown = beginning(text, limit);
     let end = memchr::memrchr(b'\n', shown.as_bytes()).map_or(0, |n| n + 1);
     let (shown, rest) = text.split_at(if shown.len() == text.len() { text.len() } else { end });
-    let notice =
-        format!("[... {} left out for room ...]\n", count(rest.lines().count(), "more line"));
-    if rest.chars().count() <= notice.len() { text.to_owned() } else { format!("{shown}{notice}") }
+    let left_out = count(rest.lines().count() + more, "more line");
+    let notice = format!("[... {left_out} left out for room ...]\n");
+    let is_all = more == 0 && rest.chars().count() <= notice.len();
+    if is_all { text.to_owned() } else { format!("{shown}{notice}") }
 }
 
 #[cfg(test)]
@@ -176,18 +177,24 @@ mod tests {
 
     #[test]
     fn whole_lines_are_kept_and_the_rest_is_counted() {
-        assert_eq!(first_lines("ab\ncd\n", 6), "ab\ncd\n");
+        assert_eq!(first_lines("ab\ncd\n", 6, 0), "ab\ncd\n");
         let long = "é".repeat(60);
         let told = |more| format!("[... {more} left out for room ...]\n");
         assert_eq!(
-            first_lines(&format!("ab\n{long}\ne"), 5),
+            first_lines(&format!("ab\n{long}\ne"), 5, 0),
             format!("ab\n{}", told("2 more lines"))
         );
-        assert_eq!(first_lines(&long, 0), told("1 more line"));
+        assert_eq!(first_lines(&long, 0, 0), told("1 more line"));
         // What tells of the rest is no longer than it.
-        assert_eq!(first_lines(&long[..80], 0), &long[..80]);
-        assert_eq!(first_lines(&long[..82], 0), told("1 more line"));
-        assert_eq!(first_lines("", 0), "");
+        assert_eq!(first_lines(&long[..80], 0, 0), &long[..80]);
+        assert_eq!(first_lines(&long[..82], 0, 0), told("1 more line"));
+        assert_eq!(first_lines("", 0, 0), "");
+        // What a search found and does not list is among the rest.
+        assert_eq!(first_lines("ab\n", 6, 7), format!("ab\n{}", told("7 more lines")));
+        assert_eq!(
+            first_lines(&format!("ab\n{long}\n"), 5, 7),
+            format!("ab\n{}", told("8 more lines"))
+        );
     }
 
     #[test]

@@ -224,7 +224,7 @@ fn last_line_length(text: &str, lines: &Lines) -> usize {
     line[number..].chars().count()
 }
 
-/// `## Requested File Contents`: the requested files that could be read, each once.
+/// `## Requested File Contents`: what could be read of the requested files, each part once.
 pub(super) struct RequestedBlocks<'a> {
     pub(super) blocks: Vec<Block<'a>>,
     /// For each of the files, the index of the block that shows it.
@@ -237,16 +237,8 @@ impl<'a> RequestedBlocks<'a> {
         files: &'a Files,
         redaction: &mut Redaction<'a>,
     ) -> Self {
-        let files = || files.requested.iter().flatten();
         let mut blocks: Vec<Block<'a>> = Vec::new();
-        let answers = files().map(|file| {
-            // A whole file answers all requests for its lines, except for numbered ones.
-            let is_numbered = file.lines.is_some_and(|lines| lines.numbered);
-            let whole = files().find(|other| {
-                let is_whole = other.lines.is_none() && other.bytes.len() as u64 == other.size;
-                other.path == file.path && is_whole && !is_numbered
-            });
-            let file = whole.unwrap_or(file);
+        let answers = files.requested.iter().flatten().map(|file| {
             let known = blocks.iter().position(|block| block.contents == file);
             known.unwrap_or_else(|| {
                 blocks.push(Block::new(session, file, redaction));

@@ -89,20 +89,20 @@ pub struct Shown {
     pub path: RelPath,
     /// Whether all of it is shown.
     pub whole: bool,
-    /// The first and last line of each range that is shown, unless all of it is.
+    /// The ranges that are shown, unless all of it is; see [`FileVersions::record_lines`].
     pub lines: Vec<(usize, usize)>,
     /// Its version; None if only a part of it is known.
     pub version: Option<FileVersion>,
 }
 
 impl Shown {
-    /// A partial line counts as not shown.
+    /// Only the last line can be partial.
     fn new(path: &RelPath, lines: &Lines, version: Option<FileVersion>) -> Self {
         let Lines { first, last, total, uncounted, cut, within_line, .. } = *lines;
         let whole = first <= 1 && last == total && !(uncounted || cut || within_line);
-        let last = last - usize::from(within_line);
         let is_part = !whole && first > 0 && last >= first;
-        let lines = if is_part { vec![(first, last)] } else { Vec::new() };
+        let end = last - usize::from(within_line && is_part);
+        let lines = if is_part { vec![(first, end), (last, end)] } else { Vec::new() };
         Self { path: path.clone(), whole, lines, version }
     }
 }

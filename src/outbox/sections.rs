@@ -12,6 +12,9 @@ use crate::text::{count, indented, visible, visible_line};
 /// The most characters of the task in the first HEADER, whose PROMPT contains all of it, and the least in others.
 const TASK: usize = 2_000;
 
+/// What to do after something was denied.
+const DENIED: &str = "Do not send again what was denied. Find another way, or do the rest and say in your summary what is left to the user.\n";
+
 /// HEADER, with about `limit` characters of the task.
 pub(super) fn header(session: &Session, limit: usize) -> String {
     let Session { id, sequence, task, .. } = session;
@@ -87,6 +90,8 @@ pub(super) fn prompt_end(material: &Material<'_>, limit: usize) -> String {
         return end;
     }
     let cut_off = describe_cut_off(&material.outcomes);
+    let is_denied = material.outcomes.iter().any(|it| it.code().as_deref() == Some("denied"));
+    let denied = if is_denied { DENIED } else { "" };
     let (changes, what, done) = match session.dialect {
         Dialect::Tags => ("", "results", "[DONE] with"),
         // There is no event for changes.
@@ -96,7 +101,7 @@ pub(super) fn prompt_end(material: &Material<'_>, limit: usize) -> String {
     };
     let changes = changes_within(changes, limit);
     format!(
-        "{changes}{cut_off}Continue working on the task based on the {what} above. If the task is complete, send {done} a summary.\n{end}"
+        "{changes}{cut_off}{denied}Continue working on the task based on the {what} above. If the task is complete, send {done} a summary.\n{end}"
     )
 }
 

@@ -11,7 +11,7 @@ use super::{
     Asked, Asks, Excerpt, Fresh, Invalid, Kind, Mistake, Operation, Output, Part, RelPath,
     Revision, Step, Warning, code,
 };
-use crate::text::{count, named, visible_line};
+use crate::text::{named, visible_line};
 
 /// What came of one operation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -135,18 +135,26 @@ impl std::fmt::Display for Hit {
 }
 
 impl Detail {
-    /// What was listed or found, as lines to show.
-    pub fn listing(&self) -> Option<Cow<'_, str>> {
+    /// What was listed or found, as lines to show, and how many more lines were found.
+    pub fn listing(&self) -> Option<(Cow<'_, str>, usize)> {
         match self {
-            Self::Listed { shown, .. } => Some(Cow::Borrowed(shown)),
+            Self::Listed { shown, .. } => Some((Cow::Borrowed(shown), 0)),
             Self::Found { lines, hits, .. } => {
-                let more = lines.saturating_sub(hits.len());
-                let more = (more > 0).then(|| format!("… and {}\n", count(more, "more line")));
-                Some(hits.iter().map(|hit| format!("{hit}\n")).chain(more).collect())
+                let shown = hits.iter().map(|hit| format!("{hit}\n")).collect();
+                Some((shown, lines.saturating_sub(hits.len())))
             }
             _ => None,
         }
     }
+}
+
+/// The messages among these results, to introduce the person's words, which may answer them.
+pub fn shown_messages(results: &[Outcome]) -> String {
+    let message = |outcome: &Outcome| match &outcome.detail {
+        Detail::Shown { text } => Some(format!("(Your message was: {text:.1000})\n")),
+        _ => None,
+    };
+    results.iter().filter_map(message).collect()
 }
 
 /// Why an operation failed.
@@ -180,7 +188,7 @@ pub enum FailureKind {
     Invalid,
     /// Neither the block nor anything after it could be understood: the reply may have been cut off.
     CutOff,
-    /// Refused for safety; shown as `REJECTED: …`.
+    /// Refused for safety.
     Rejected,
     /// It is not possible: no such file, no such line.
     Execution,

@@ -121,14 +121,20 @@ fn read_blocks(text: &str, blocks: Blocks, dialect: Dialect, ends: bool) -> Repl
             Reply { steps: in_tags, unclosed, dialect, answers }
         }
     };
+    let told = match dialect {
+        Dialect::Tags => tags::NO_COMMAND,
+        Dialect::Operations if ends => NO_MESSAGE,
+        // A run has no session that could be ended.
+        Dialect::Operations => NO_MESSAGE.split("; to end").next().unwrap_or(NO_MESSAGE),
+    };
     if reply.steps.is_empty() && (ends || !is_message) {
-        let told = match dialect {
-            Dialect::Tags => tags::NO_COMMAND,
-            Dialect::Operations if ends => NO_MESSAGE,
-            // A run has no session that could be ended.
-            Dialect::Operations => NO_MESSAGE.split("; to end").next().unwrap_or(NO_MESSAGE),
-        };
         reply.steps.push(Step { warnings: notes, ..Step::refused(1, Mistake::NoCommand, told) });
+    }
+    let is_other = ends && reply.dialect.is_some_and(|it| it != dialect);
+    if let (true, Some(last), Some((_, form))) =
+        (is_other, reply.steps.last_mut(), told.split_once(". "))
+    {
+        last.warnings.push(other(format!("this session uses another form (see PROTOCOL). {form}")));
     }
     reply.steps.iter_mut().for_each(|step| keep(step, dialect));
     reply

@@ -6,7 +6,7 @@
 
 use super::{Changed, Pending, Session};
 use crate::clock::Timestamp;
-use crate::protocol::{Address, Detail, Outcome};
+use crate::protocol::{Address, Detail, Outcome, shown_messages};
 
 impl Session {
     /// Advances to the next outbox with the outcomes of a reply, or completes the session.
@@ -33,17 +33,24 @@ impl Session {
         self.updated_at = now;
     }
 
-    /// Advances to an outbox that reports an undo or a redo with the person's `reason`, or completes the
-    /// session again with the summary in `completes`. The next outbox repeats the words of the newest
-    /// one, since nobody may have pasted that.
+    /// Advances to an outbox that reports an undo or a redo with the person's `reason`, or completes the session again
+    /// with the summary in `completes`. The next outbox repeats the words of the newest, which may not have been read.
     pub fn record_undo(
         &mut self,
-        changed: Changed,
+        mut changed: Changed,
         reason: Option<String>,
         completes: Option<String>,
         now: Timestamp,
     ) {
         self.last_results = Vec::new();
+        if let Some(back) = &mut changed.back {
+            // An undo that is taken back needs no reason any more.
+            if back.redid == Some(self.sequence - 1) {
+                let undo = self.changed.take().and_then(|undo| undo.back?.reason);
+                self.said.retain(|words| Some(words) != undo.as_ref());
+            }
+            back.reason.clone_from(&reason);
+        }
         self.changed = Some(Box::new(changed));
         self.updated_at = now;
         self.is_complete = completes.is_some();
@@ -72,13 +79,13 @@ impl Session {
 
     /// Adds the person's words to the next outbox.
     pub fn say(&mut self, text: &str, now: Timestamp) {
-        self.to_say.push(text.to_owned());
+        self.to_say.push(shown_messages(&self.last_results) + text);
         self.updated_at = now;
     }
 
     /// Adds the person's words to the newest outbox, which is already written.
     pub fn add(&mut self, text: &str) {
-        self.said.push(text.to_owned());
+        self.said.push(shown_messages(&self.last_results) + text);
         self.added += 1;
     }
 

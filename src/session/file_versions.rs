@@ -12,8 +12,6 @@ use crate::protocol::{Asks, Detail, Excerpt, FileVersion, Operation, Outcome, Re
 
 /// How many files are remembered. The one that was seen longest ago is forgotten first.
 const MAX_FILES: usize = 256;
-/// How many ranges of a file are remembered, as many as a search shows lines. The oldest is forgotten first.
-const MAX_RANGES: usize = 200;
 
 /// The first and the last line of a range, counted from 1.
 type Range = (usize, usize);
@@ -40,8 +38,7 @@ impl FileVersions {
         self.0.is_empty()
     }
 
-    /// The version in which these lines, the first and the last, were last seen; None if nothing is known of
-    /// the file.
+    /// The version in which these lines, the first and the last, were last seen; None if the file is not known.
     pub fn get(&self, path: &RelPath, lines: Range) -> Option<FileVersion> {
         let last = self.0.get(path)?;
         let is_seen = last.lines.as_ref().is_none_or(|seen| seen.contain(lines));
@@ -53,16 +50,18 @@ impl FileVersions {
         self.put(path, version, None);
     }
 
-    /// These ranges of lines were shown.
+    /// These ranges of lines were shown; of one that ends before it begins, only a part of its first line.
     pub fn record_lines(&mut self, path: &RelPath, now: FileVersion, shown: &[Range]) {
+        let is_cut = shown.iter().any(|(first, last)| first > last);
+        let all = is_cut.then(|| LineRanges(vec![(1, usize::MAX)]));
         let (version, lines) = match self.0.remove(path) {
-            None => (now, None),
+            None => (now, all),
             Some(LastSeen { version, lines, .. }) if version == now || now.may_be(&version) => {
-                (version, lines.map(|lines| lines.with(shown)))
+                (version, lines.or(all))
             }
-            Some(_) => (now, Some(LineRanges::default().with(shown))),
+            Some(_) => (now, Some(LineRanges::default())),
         };
-        self.put(path.clone(), version, lines);
+        self.put(path.clone(), version, lines.map(|lines| lines.with(shown)));
     }
 
     /// Single lines were shown, as by a search: too little to forget another file for it.
@@ -100,8 +99,7 @@ impl FileVersions {
         shown.for_each(|(path, _)| self.forget_newer(path));
     }
 
-    /// These files may have changed, so that an edit needs them to be shown again. Files that were not
-    /// remembered take no room from those that were.
+    /// These files may have changed: an edit needs them shown again. New ones take no room from those remembered.
     pub fn mark_outdated(&mut self, paths: impl Iterator<Item = RelPath>) {
         let (known, unknown): (Vec<_>, Vec<_>) = paths.partition(|path| self.0.contains_key(path));
         let room = MAX_FILES - self.0.len().min(MAX_FILES);
@@ -168,14 +166,16 @@ impl FileVersions {
     }
 }
 
-/// Ranges of lines of one file, the newest last. No two of them touch.
+/// Ranges of lines of one file, in order. No two of them touch.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 struct LineRanges(Vec<Range>);
 
 impl LineRanges {
     fn with(mut self, ranges: &[Range]) -> Self {
-        ranges.iter().for_each(|range| self.insert(*range));
+        for &(first, last) in ranges {
+            if first > last { self.remove(first) } else { self.insert((first, last)) }
+        }
         self
     }
 
@@ -183,22 +183,21 @@ impl LineRanges {
         first <= last && self.0.iter().any(|(begin, end)| *begin <= first && last <= *end)
     }
 
-    /// Inserts a range, merged with those that it touches. An empty one is ignored.
-    fn insert(&mut self, (mut first, mut last): Range) {
-        if first == 0 || first > last {
-            return;
-        }
-        self.0.retain(|(begin, end)| {
-            let touches = *begin <= last.saturating_add(1) && first <= end.saturating_add(1);
-            if touches {
-                (first, last) = (first.min(*begin), last.max(*end));
-            }
-            !touches
+    /// Inserts a range, merged with those that it touches.
+    fn insert(&mut self, range: Range) {
+        self.0.push(range);
+        self.0.sort_unstable();
+        self.0.dedup_by(|next, range| {
+            let touches = next.0 <= range.1.saturating_add(1);
+            range.1 = if touches { range.1.max(next.1) } else { range.1 };
+            touches
         });
-        self.0.push((first, last));
-        if self.0.len() > MAX_RANGES {
-            self.0.remove(0);
-        }
+    }
+
+    fn remove(&mut self, line: usize) {
+        let halves =
+            |&(begin, end): &Range| [(begin, end.min(line - 1)), (begin.max(line + 1), end)];
+        self.0 = self.0.iter().flat_map(halves).filter(|(begin, end)| begin <= end).collect();
     }
 
     /// Removes this line and all after it.
@@ -207,8 +206,7 @@ impl LineRanges {
         self.0.iter_mut().for_each(|(_, end)| *end = (*end).min(line.saturating_sub(1)));
     }
 
-    /// Replaces these lines by `inserted` others: lines after them move, and a range that contained some
-    /// of them contains the others.
+    /// Replaces these lines by `inserted` others: later lines move, and a range with some of them contains the others.
     fn replace(&mut self, (first, last): Range, inserted: usize) {
         let moved = |line: usize| line.saturating_add(inserted).saturating_sub(last + 1 - first);
         let after = |(begin, end): Range| match (begin, end) {
@@ -216,8 +214,8 @@ impl LineRanges {
             (begin, end) if begin > last => (moved(begin), moved(end)),
             (begin, end) => (begin.min(first), moved(end.max(last))),
         };
-        let ranges: Vec<Range> = std::mem::take(&mut self.0).into_iter().map(after).collect();
-        *self = Self::default().with(&ranges);
+        let ranges = std::mem::take(&mut self.0).into_iter().map(after);
+        ranges.filter(|(begin, end)| begin <= end).for_each(|range| self.insert(range));
     }
 }
 

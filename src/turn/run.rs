@@ -224,7 +224,7 @@ impl Turn<'_, '_> {
         let failed = if *if_ok { self.failed()? } else { Vec::new() };
         let after = if *if_ok { &self.input.steps[n + 1..] } else { &[] };
         let (why, advice) = if !failed.is_empty() {
-            let names = named(failed.iter().map(|one| (one.kind, one.line, one.asked.as_ref())));
+            let names = named(self.input.steps, failed.iter().copied());
             (format!("{} before it failed ({names})", count(failed.len(), "operation")), "")
         } else if *if_ok && self.input.steps[n].passes_over {
             (PASSED_OVER.to_owned(), "")
@@ -232,7 +232,7 @@ impl Turn<'_, '_> {
             (UNREAD_WORDS.to_owned(), "")
         } else if !after.is_empty() {
             let come = if after.len() == 1 { "comes" } else { "come" };
-            let names = named(after.iter().map(|one| (one.kind(), one.line, one.asked.as_ref())));
+            let names = named(self.input.steps, n + 1..self.input.steps.len());
             let after = count(after.len(), "operation");
             (format!("{after} {come} after it ({names})"), "; put it last in the reply")
         } else {
@@ -243,14 +243,14 @@ impl Turn<'_, '_> {
     }
 
     /// The operations that failed so far, with the files to show that cannot be read.
-    fn failed(&self) -> Result<Vec<&Outcome>> {
+    fn failed(&self) -> Result<Vec<usize>> {
         let mut failed = Vec::new();
-        for outcome in &self.outcomes {
+        for (n, outcome) in self.outcomes.iter().enumerate() {
             let has_failed = match &outcome.detail {
                 Detail::ReadLater { path, part } => self.place.read(path, *part)?.is_err(),
                 _ => outcome.failed(),
             };
-            failed.extend(has_failed.then_some(outcome));
+            failed.extend(has_failed.then_some(n));
         }
         Ok(failed)
     }
@@ -372,14 +372,14 @@ fn locate(step: &Step, outcome: &mut Outcome) {
     }
 }
 
-/// The names of the first of these operations, and where they are in the reply.
-fn named<'a>(operations: impl Iterator<Item = (Kind, usize, Option<&'a Asked>)>) -> String {
-    let name = |(kind, line, asked): (Kind, usize, Option<&Asked>)| match asked {
+/// The names of the first of these steps, which are counted from 0, and where they are in the reply.
+fn named(steps: &[Step], numbers: impl Iterator<Item = usize>) -> String {
+    let name = |n: usize| match &steps[n].asked {
         Some(Asked { id: Some(id), .. }) => format!("\"{}\"", visible_line(id)),
-        Some(_) => format!("line {line}"),
-        None => format!("{} on line {line} of the reply", tags::name(kind)),
+        Some(_) => format!("operation {}", n + 1),
+        None => format!("{} on line {} of the reply", tags::name(steps[n].kind()), steps[n].line),
     };
-    let mut names: Vec<String> = operations.take(NAMED + 1).map(name).collect();
+    let mut names: Vec<String> = numbers.take(NAMED + 1).map(name).collect();
     if names.len() > NAMED {
         names.truncate(NAMED);
         names.push("…".to_owned());

@@ -1,11 +1,12 @@
 //! The lines of a file that are most like some that were sought in it and not found. Pure.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
-use memchr::memchr_iter;
+use memchr::{memchr_iter, memmem};
 
 use super::excerpt::Place;
-use super::nearest::{same_but_for_blanks, squeezed};
+use crate::text::is_hazard;
 
 /// Of so many equal lines that are sought the first count.
 const EQUAL: usize = 4;
@@ -90,6 +91,41 @@ fn by_words(bytes: &str, text: &str) -> Option<isize> {
 
 fn words(line: &str) -> impl Iterator<Item = &str> {
     line.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|word| !word.is_empty())
+}
+
+/// Where a text stands when white space is left out of account.
+fn same_but_for_blanks(bytes: &str, text: &str) -> Option<Range<usize>> {
+    let sought = squeezed(text);
+    if sought.is_empty() {
+        return None;
+    }
+    let at = memmem::find(squeezed(bytes).as_bytes(), sought.as_bytes())?;
+    Some(unsqueezed(bytes, at, sought.len()))
+}
+
+fn squeezed(text: &str) -> String {
+    text.chars().filter(|c| !is_left_out(*c)).collect()
+}
+
+/// Where that part of the squeezed text stands in `text`; it is not empty.
+fn unsqueezed(text: &str, at: usize, length: usize) -> Range<usize> {
+    let (mut seen, mut begin, mut end) = (0, 0, text.len());
+    for (n, c) in text.char_indices().filter(|(_, c)| !is_left_out(*c)) {
+        if seen == at {
+            begin = n;
+        }
+        seen += c.len_utf8();
+        if seen >= at + length {
+            end = n + c.len_utf8();
+            break;
+        }
+    }
+    begin..end
+}
+
+/// White space, and what cannot be seen.
+fn is_left_out(c: char) -> bool {
+    c.is_whitespace() || is_hazard(c)
 }
 
 #[cfg(test)]

@@ -147,7 +147,7 @@ impl Contents {
                 HOW_ELSE
             };
             return Err(Failure::execution(format!(
-                "'{path}' is {size} bytes long, and files up to {limit} bytes are given: {how}"
+                "'{path}' is {size} bytes long, and only files up to {limit} bytes can be read: {how}"
             )));
         }
         if size > *room {

@@ -20,7 +20,6 @@ mod missing;
 mod modes;
 mod moving;
 mod names;
-mod nearest;
 pub mod overlay;
 pub mod part;
 pub mod picture;

@@ -74,7 +74,7 @@ fn what_is_denied_is_told_and_the_rest_follows() {
     assert_eq!(run.stdout, "outbox/a1b2c3d4_seq0002.txt\n");
     assert_eq!(base.last_codes(), ["ok", "denied", "ok"]);
     let outbox = base.outbox(2);
-    assert!(outbox.contains("DENIED: The user denied 'rm -r temp': It is"), "{outbox}");
+    assert!(outbox.contains("The user denied 'rm -r temp': It is"), "{outbox}");
     assert!(base.exists("workspace/temp/a") && base.exists("workspace/after"));
 }
 

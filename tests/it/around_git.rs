@@ -110,7 +110,7 @@ fn making_a_repository_is_refused_at_once_and_writing_to_one_is_asked_about() {
         let turn = base.turn(&reply(command));
         assert_eq!(turn.codes(), ["denied"]);
         for told in [
-            "[FAILED] RUN_COMMAND: DENIED: Commands must not create a repository in the workspace",
+            "[FAILED] RUN_COMMAND: Commands must not create a repository in the workspace",
             "Leave git init out, and ask the user to run it",
         ] {
             assert!(turn.outbox.contains(told), "{told}: {turn:?}");

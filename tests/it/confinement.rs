@@ -189,7 +189,7 @@ fn links_in_a_circle_are_rejected_at_once() {
         .iter()
         .flat_map(|path| [create(path), edit(path), read(path)])
         .collect();
-    assert_refused(&base, &blocks, "REJECTED: Path runs in a circle of links");
+    assert_refused(&base, &blocks, "Path runs in a circle of links");
 }
 
 #[test]

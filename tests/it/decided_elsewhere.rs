@@ -92,13 +92,9 @@ fn what_decides_nothing_is_put_aside_with_a_note() {
     let (base, daemon, id) = waiting();
     for (name, text, why) in [
         ("unknown.json", approval("op-other", "approved"), "no operation 'op-other' waits"),
-        (
-            "broken.json",
-            approval(&id, "approved").replace(['{', '}'], ""),
-            "cannot be read as JSON",
-        ),
+        ("broken.json", approval(&id, "approved").replace(['{', '}'], ""), "is not valid JSON"),
         ("unclear.txt", approval(&id, "Approved"), "$.approval.decision: "),
-        ("words.txt", "approved".to_owned(), "cannot be read as JSON"),
+        ("words.txt", "approved".to_owned(), "is not valid JSON"),
     ] {
         base.write(&format!("approvals/{name}"), text);
         let note = unheard(&base, name);
@@ -173,7 +169,7 @@ fn replies_and_commands_cannot_reach_the_approvals() {
         "[CREATE_FILE path=\"approvals/a.json\"]\n{yes}\n[/CREATE_FILE]\n[RUN_COMMAND]\necho '{yes}' > approvals/b.json\n[/RUN_COMMAND]\n"
     );
     let outbox = base.apply(&reply);
-    assert!(outbox.contains("[FAILED] CREATE_FILE: REJECTED"), "{outbox}");
+    assert!(outbox.contains("[FAILED] CREATE_FILE: Path is part of"), "{outbox}");
     assert!(!outbox.contains("[OK] RUN_COMMAND"), "{outbox}");
     // Nor is anything there when it would count.
     base.run_with(&["apply", "-"], "[RUN_COMMAND]\nrm -r temp\n[/RUN_COMMAND]\n").with_code(3);

@@ -334,8 +334,8 @@ fn what_a_policy_here_keeps_back_is_not_searched_nor_moved_in_the_guest() {
     for told in [
         "  src/a:1:needle\n",
         "Warning: 1 file not searched: the policy keeps them from being read",
-        "[FAILED] MOVE_FILE: DENIED: Path 'src/secret/key' is blocked",
-        "[FAILED] MOVE_FILE: DENIED: Path 'src/secret/a' is blocked",
+        "[FAILED] MOVE_FILE: Path 'src/secret/key' is blocked",
+        "[FAILED] MOVE_FILE: Path 'src/secret/a' is blocked",
     ] {
         assert!(turn.outbox.contains(told), "{told}: {turn:?}");
     }

@@ -209,9 +209,9 @@ fn what_stands_around_a_message_is_named_as_the_fault() {
         refused(text, &[&told]);
     }
     // Neither of these is one message and something around it.
-    refused(format!("{bare}\n{bare}"), &["$: it cannot be read as JSON: "]);
-    refused("Just prose.", &["$: it cannot be read as JSON: a value is missing"]);
-    refused(&bare[..bare.len() - 2], &["$: it cannot be read as JSON: it ends before"]);
+    refused(format!("{bare}\n{bare}"), &["$: it is not valid JSON: "]);
+    refused("Just prose.", &["$: it is not valid JSON: a value is missing"]);
+    refused(&bare[..bare.len() - 2], &["$: it is not valid JSON: it ends before"]);
     refused(format!("[{bare}]"), &["$: [{"]);
     // Blanks are nothing.
     validate(format!("\r\n\t {bare}\r\n\r\n")).ok();
@@ -260,7 +260,7 @@ fn a_file_is_read_whatever_an_editor_made_of_it() {
     for (bytes, told) in [
         (&b"\xff\xd8\xff"[..], "$: it is not text: "),
         (b"{\"a\": \0}", "$: it is not text: it holds NUL bytes"),
-        (b"", "$: it cannot be read as JSON: it ends before it is complete"),
+        (b"", "$: it is not valid JSON: it ends before it is complete"),
     ] {
         refused(bytes, &[told]);
     }
@@ -292,13 +292,13 @@ fn hostile_json_is_refused_and_bounded() {
         for (open, close) in [("[", "]"), ("{\"a\":", "}")] {
             let deep = format!("{}1{}", open.repeat(depth), close.repeat(depth));
             assert_eq!(validate(&deep).with_code(1).stderr.lines().count(), 1);
-            refused(open.repeat(depth), &["$: it cannot be read as JSON: "]);
+            refused(open.repeat(depth), &["$: it is not valid JSON: "]);
             let operation =
                 format!("{{\"type\": \"shell\", \"command\": \"ls\", \"x\": {deep}}}, 5");
-            let told = "$.operations[0]: it cannot be read as JSON: it is nested deeper than 127";
+            let told = "$.operations[0]: it is not valid JSON: it is nested deeper than 127";
             refused(message(&operation), &[told, "$.operations[1]: "]);
             let events = format!("{{\"events\": [{deep}]}}");
-            refused(events, &["$: it cannot be read as JSON: it is nested deeper than 127"]);
+            refused(events, &["$: it is not valid JSON: it is nested deeper than 127"]);
         }
     }
     // Of keys that stand twice the last counts.
@@ -311,7 +311,7 @@ fn hostile_json_is_refused_and_bounded() {
         r#"{"$serde_json::private::RawValue": "{\"type\": \"shell\", \"command\": \"ls\"}"}"#;
     refused(message(hidden), &["$.operations[0].type: it is missing"]);
     // What a terminal would act on is shown.
-    let told = refused("\x1b[2J\u{202e}", &["$: it cannot be read as JSON: "]);
+    let told = refused("\x1b[2J\u{202e}", &["$: it is not valid JSON: "]);
     assert!(!told.contains('\x1b') && !told.contains('\u{202e}'), "{told}");
 }
 
@@ -340,7 +340,7 @@ fn a_message_takes_no_more_memory_than_it_may() {
     for (name, place) in [("operations", "$.operations[0]"), ("events", "$")] {
         let script = format!("ulimit -v 600000; exec '{}' validate {name}", program().display());
         let run = Run::of(Command::new("sh").args(["-c", &script]).current_dir(base.path()), "");
-        let told = format!("{place}: it cannot be read as JSON: there are more values in it than");
+        let told = format!("{place}: it is not valid JSON: there are more values in it than");
         assert!(run.with_code(1).stdout.starts_with(&told), "{name}");
     }
 }

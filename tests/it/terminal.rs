@@ -136,7 +136,7 @@ fn the_daemon_asks_and_goes_on_with_the_answer() {
         daemon.wait_for(QUESTION, n + 2);
         daemon.types(answer);
         let sequence = u32::try_from(n).unwrap() + 3;
-        assert!(base.wait_for_outbox(sequence).contains("DENIED: The user denied 'rm -r temp'"));
+        assert!(base.wait_for_outbox(sequence).contains("The user denied 'rm -r temp'"));
     }
     assert!(base.exists("workspace/temp/a"));
     daemon.types("\u{3}");

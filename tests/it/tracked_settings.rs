@@ -25,6 +25,6 @@ fn settings_that_git_tracks_are_as_they_are_for_commands() {
         let read = "[READ_FILE path=\"deaddrop.toml\"]\n";
         base.run_with(&["-C", ".", "apply", "-"], read).ok();
         let outbox = base.read(&format!(".deaddrop/outbox/{ID}_seq0003.txt"));
-        assert!(outbox.contains("[FAILED] READ_FILE: REJECTED"), "{outbox}");
+        assert!(outbox.contains("[FAILED] READ_FILE: Path is part of"), "{outbox}");
     }
 }

@@ -18,13 +18,12 @@ use crate::secrets;
 /// Says why a line is not written: the file would lose text. The phrase follows the line's name, and `instead` says what
 /// to do if the line stands for others.
 pub fn loses(line: &str, path: &str, instead: &str) -> String {
-    let (what, instead) = if has_secret_placeholder(line) {
-        let leave = "Leave that line as it is, and edit only others";
-        ("contains the placeholder for a secret, which", leave)
-    } else {
-        ("stands for lines that", instead)
-    };
-    format!("{what} '{path}' would lose; nothing was changed. {instead}")
+    if has_secret_placeholder(line) {
+        return format!(
+            "contains a placeholder; writing it would erase the real secret in '{path}'. Nothing was changed. Leave that line as it is, and edit only others"
+        );
+    }
+    format!("stands for lines that '{path}' would lose; nothing was changed. {instead}")
 }
 
 /// Whether a text contains the placeholder of a secret.

@@ -21,7 +21,7 @@ use crate::protocol::{
     Asks, Detail, Ending, Execution, Failure, FailureKind, Kind, Mistake, Operation, Outcome,
     Output, RelPath, Step, Warning, WarningKind, code, tags,
 };
-use crate::text::{is_hazard, visible_line};
+use crate::text::{count, is_hazard, visible_line};
 
 /// Warnings about the reply as a whole, not about the operation beside which they are kept.
 const ABOUT_REPLY: [WarningKind; 5] = [
@@ -218,7 +218,9 @@ impl Report<'_> {
                 self.listed(subject, shown.clone())
             }
             Detail::Found { pattern, .. } => {
-                self.listed(pattern, detail.listing().unwrap_or_default().into_owned())
+                let (shown, more) = detail.listing().unwrap_or_default();
+                let more = (more > 0).then(|| format!("… and {}\n", count(more, "more line")));
+                self.listed(pattern, shown.into_owned() + &more.unwrap_or_default())
             }
             Detail::Ran(execution) => self.ran(execution),
             Detail::Unknown { reason } => {
@@ -248,8 +250,10 @@ impl Report<'_> {
                     ..self.about(EventType::PolicyDenied)
                 }
             }
-            FailureKind::Rejected => self.own_failure(format!("REJECTED: {reason}")),
-            FailureKind::Execution => {
+            FailureKind::Rejected if *mistake == Some(Mistake::PathRefused) => {
+                self.own_failure(format!("REJECTED: {reason}"))
+            }
+            FailureKind::Rejected | FailureKind::Execution => {
                 // The words of the specification, for which agents may look.
                 let mut error = match mistake {
                     Some(Mistake::FileNotFound) => "File not found".to_owned(),

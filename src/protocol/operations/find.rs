@@ -226,6 +226,6 @@ fn cut_off(part: &str, error: &Error, lines: &mut Lines) -> String {
         format!("the message ends after operation {count}, without the brackets that close it")
     };
     format!(
-        "{ends}: it was cut off. A message is carried out as a whole or not at all: send all of it again, a long one as several smaller messages, each in a reply of its own"
+        "{ends}: it was cut off. Send a long message as several smaller ones, each in a reply of its own"
     )
 }

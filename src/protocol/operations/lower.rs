@@ -30,7 +30,8 @@ pub fn steps(found: Result<Received, RefusedMessage>, ends: bool) -> Vec<Step> {
         Ok(received) => received,
         Err(RefusedMessage { line, faults, unclosed }) => {
             let mistake = if unclosed { Mistake::CutOff } else { Mistake::MessageRefused };
-            let reason = format!("Nothing was carried out. {faults}");
+            let faults = faults.to_string().replacen("$: it ", "Your reply ", 1);
+            let reason = format!("Nothing was carried out. {faults}. Send the whole reply again");
             return vec![Step::refused(line, mistake, reason)];
         }
     };

@@ -277,7 +277,7 @@ pub(super) fn json_problem(error: &Error, part: &str, lines: &mut Lines) -> Stri
     let to = part.ceil_char_boundary((at + CONTEXT).min(part.len()));
     let near = visible_line(&part[from..to]);
     let line = lines.line_of(&part[part.floor_char_boundary(at)..]);
-    format!("it cannot be read as JSON: {what} (line {line}, near `{near}`)")
+    format!("it is not valid JSON: {what} (line {line}, near `{near}`)")
 }
 
 /// The byte of `part` at which reading stopped.
@@ -338,7 +338,7 @@ mod tests {
     #[test]
     fn what_is_no_decision_is_refused() {
         for (text, told) in [
-            ("approved", "$: it cannot be read as JSON"),
+            ("approved", "$: it is not valid JSON"),
             ("[]", "$: [] is not of type object"),
             ("{}", "$.approval: it is missing"),
             (r#"{"type": "userMessage"}"#, "$.content: it is missing"),

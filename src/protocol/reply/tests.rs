@@ -43,7 +43,7 @@ fn the_session_decides_how_results_are_kept() {
     assert_eq!(run.streams, Streams::Together);
     let Asks::Operation(Operation::Read { reading, .. }) = &reply.steps[1].asks else { panic!() };
     assert_eq!(*reading, Reading::default());
-    assert!(reply.steps[1].warnings[0].text.contains("base64 was ignored"));
+    assert!(reply.steps[1].warnings[1].text.contains("base64 was ignored"));
 
     let tags = "[READ_FILE path=\"a\"]\n[RUN_COMMAND]\nls\n[/RUN_COMMAND]\n[DONE]\n[/DONE]\n[READ_FILE path=\"../x\"]\n[READ_FILE]\n";
     let reply = read(tags, Dialect::Operations);
@@ -61,7 +61,7 @@ fn tags_that_are_in_order_come_first_and_the_message_is_told_of() {
         assert_eq!(kinds(&reply), ["Run", "Run"]);
         assert!(reply.steps[0].warnings.is_empty());
         let told = "the operations message on line 1 was not carried out: a reply contains either tags or an operations message";
-        assert_eq!(reply.steps[1].warnings, [Warning::new(WarningKind::OtherDialect, told)]);
+        assert_eq!(reply.steps[1].warnings[0], Warning::new(WarningKind::OtherDialect, told));
         let reply =
             read(&format!("{RUN}{LS}\n{{\"protocolVersion\": 1, \"operations\": "), dialect);
         assert_eq!(kinds(&reply), ["Run"]);
@@ -87,7 +87,8 @@ fn content_is_never_carried_out() {
         let block = format!("[CREATE_FILE path=\"a\"]\n{LS}\n[/CREATE_FILE]\n");
         let reply = read(&block, dialect);
         assert_eq!(kinds(&reply), ["Create"]);
-        assert!(reply.steps[0].warnings.is_empty());
+        let is_other = dialect != Dialect::Tags;
+        assert_eq!(reply.steps[0].warnings.len(), usize::from(is_other), "the session's form");
         let reply = read(block.trim_end_matches("[/CREATE_FILE]\n"), dialect);
         assert!(reply.unclosed);
         assert_eq!(kinds(&reply), ["!Create"]);
@@ -113,7 +114,10 @@ fn what_is_refused_as_a_whole_is_one_step_and_may_be_unclosed() {
         assert!(!reply.unclosed && reply.steps[0].asked.is_none());
         let reply = read(&format!("So:\n{}", LS.replace("[{", "[\n{,")), dialect);
         let told = reason(&reply.steps[0]);
-        assert!(told.starts_with("Nothing was carried out. $: it cannot be read"), "{told}");
+        assert!(
+            told.starts_with("Nothing was carried out. Your reply is not valid JSON: "),
+            "{told}"
+        );
         assert_eq!((told.matches("ine ").count(), reply.steps[0].line), (1, 2), "{told}");
         assert!(read(&LS[..LS.len() - 1], dialect).unclosed);
         let twice = read(&format!("{LS}\n{LS}"), dialect);

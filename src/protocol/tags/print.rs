@@ -2,7 +2,8 @@
 
 use super::catalogue::{EDIT_BY_LINES, PART_FORM};
 use crate::protocol::{
-    Capture, Change, Detail, Ending, Excerpt, Execution, FailureKind, Operation, Outcome, Output,
+    Capture, Change, Detail, Ending, Excerpt, Execution, FailureKind, Mistake, Operation, Outcome,
+    Output,
 };
 use crate::text::{byte_count, count, named, visible, visible_line};
 
@@ -60,7 +61,9 @@ pub fn summary(outcome: &Outcome) -> String {
             let pattern = named(pattern);
             let cut = if *cut { "; not all was looked through" } else { "" };
             match lines {
-                0 => format!("No line matches {pattern}{cut}"),
+                0 => format!(
+                    "No line matches {pattern}{cut}; ignored files are searched only if path names them"
+                ),
                 lines => format!(
                     "{} in {} {} {pattern}{cut}",
                     count(*lines, "line"),
@@ -84,12 +87,11 @@ pub fn summary(outcome: &Outcome) -> String {
         }
         Detail::Failed(failure) => {
             let reason = visible_line(&failure.reason);
-            match (failure.kind, &failure.suggestion) {
-                (FailureKind::Rejected, _) => format!("REJECTED: {reason}"),
-                (FailureKind::Denied, Some(advice)) => {
-                    format!("DENIED: {reason}. {}", visible_line(advice))
+            match (failure.mistake, failure.kind, &failure.suggestion) {
+                (Some(Mistake::PathRefused), ..) => format!("REJECTED: {reason}"),
+                (_, FailureKind::Denied, Some(advice)) => {
+                    format!("{reason}. {}", visible_line(advice))
                 }
-                (FailureKind::Denied, None) => format!("DENIED: {reason}"),
                 _ => reason.into_owned(),
             }
         }

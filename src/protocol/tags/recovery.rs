@@ -7,8 +7,8 @@ use super::catalogue::{COMMANDS, DONE_IF_OK};
 use super::ends::advise_closing;
 use super::lexer::{self, Decoration, Token, TokenKind};
 use super::parser::{Item, ItemKind, Parser};
-use super::spans::tags_were;
 use crate::protocol::{Address, Kind, Mistake, Step, Warning, WarningKind};
+use crate::text::count;
 
 const BEGINS_ITS_LINE: &str = "a command begins its line with its tag, with nothing before it";
 
@@ -152,7 +152,7 @@ impl Parser<'_> {
             at = end + 1;
         }
         if tags > 0 {
-            text.push_str(&format!("; {} ignored with it, as what it shows", tags_were(tags)));
+            text.push_str(&format!("; ignored with it: {}", count(tags, "tag")));
         }
         self.skip(begin..below);
         self.note(token.line, Warning::new(WarningKind::InventedResult, text));

@@ -194,22 +194,28 @@ impl Parser<'_> {
     fn report(&mut self, span: &Span, end: usize) {
         let ignored = match span.tags {
             0 if !span.has_message => return,
-            0 => "an operations message was".to_owned(),
-            tags => tags_were(tags),
+            0 => "the operations message in it was".to_owned(),
+            1 => "the command in it was".to_owned(),
+            tags => format!("the {tags} commands in it were"),
         };
         self.missed_command |= span.missed_command && span.sort == Sort::Element;
         let (line, last) = (self.number(span.line), self.number(end));
-        let warning = if span.sort == Sort::Element {
-            let shown = self.shown(span.line);
-            let text = format!(
-                "{ignored} ignored: lines {line} to {last} are in `{shown}`, and what is in an element or in a file that is shown is not carried out. Send again what was meant as a command, without the lines around it"
-            );
-            Warning::new(WarningKind::TagsInElement, text)
+        let (kind, what, advice) = if span.sort == Sort::Element {
+            let what =
+                format!("in `{}`, an element or a file that is shown", self.shown(span.line));
+            let advice = ". Send again what was meant as a command, without the lines around it";
+            (WarningKind::TagsInElement, what, advice)
         } else {
-            let text = format!("{ignored} ignored: lines {line} to {last} are thoughts");
-            Warning::new(WarningKind::TagsInThoughts, text)
+            let what = format!("a {} block", brief(&self.text[span.marker.clone()]));
+            (WarningKind::TagsInThoughts, what, "")
         };
-        self.note(span.line, warning);
+        let lines = if line == last {
+            format!("Line {line} of your reply is")
+        } else {
+            format!("Lines {line}-{last} of your reply are")
+        };
+        let text = format!("{lines} {what}; {ignored} not carried out{advice}");
+        self.note(span.line, Warning::new(kind, text));
     }
 
     /// The end of reasoning whose beginning is missing: some chats leave it out. What is before it does not
@@ -241,7 +247,7 @@ impl Parser<'_> {
             self.push(marker.at, None, ItemKind::Step(step));
         } else if has_message {
             let text = format!(
-                "an operations message was ignored: lines 1 to {line} are thoughts, whose beginning is missing"
+                "Lines 1-{line} of your reply are thoughts whose beginning is missing; the operations message in them was not carried out"
             );
             self.note(marker.at, Warning::new(WarningKind::TagsInThoughts, text));
         }
@@ -318,9 +324,4 @@ impl Parser<'_> {
         self.unclosed = true;
         self.end_with(Step::refused(line, Mistake::CutOff, text), span.line, None);
     }
-}
-
-/// `a tag was`, `3 tags were`.
-pub(super) fn tags_were(n: usize) -> String {
-    if n == 1 { "a tag was".to_owned() } else { format!("{n} tags were") }
 }

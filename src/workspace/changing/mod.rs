@@ -3,7 +3,7 @@
 use super::edit::{self, Unreplaced, count_lines};
 use super::excerpt::around;
 use super::search_edit::{self, Searched, Unfound};
-use super::{bom, closest, lines_left_out, nearest};
+use super::{bom, closest, lines_left_out};
 use crate::protocol::{
     Change, Detail, Excerpt, Failure, FileVersion, Fresh, FuzzyMatch, Likeness, Mistake, RelPath,
     Replacement, Revision, diff_line, elision, is_code, may_be_patch,
@@ -106,27 +106,36 @@ fn stale(real: &RelPath, now: &[u8], (start, end): (usize, usize)) -> Failure {
     };
     let excerpt = around(now, &[asked], ASKED);
     let lines = match (excerpt.lines.first(), excerpt.lines.last()) {
-        (Some((first, _)), Some((last, _))) => {
-            format!("its lines {first}-{last}, of {total}, as they are now are shown with this")
+        (Some((first, _)), Some((last, _))) if first == last => {
+            format!("Below is line {first} of {total} as it is now")
         }
-        _ => "it is empty now".to_owned(),
+        (Some((first, _)), Some((last, _))) => {
+            format!("Below are lines {first}-{last} of {total} as they are now")
+        }
+        _ => "The file is empty now".to_owned(),
     };
     // What is shown cut does not count as seen.
     let asked = asked.0..asked.0 + asked.1;
     let cut = |(n, text): &(usize, String)| asked.contains(n) && Excerpt::is_cut(text);
     let how = match excerpt.lines.iter().find(|line| cut(line)) {
         Some((n, _)) => format!(
-            "Line {n} is too long to be shown whole here: READ_FILE it (start_line=\"{n}\" end_line=\"{n}\") before you send the edit again, or change it with RUN_COMMAND, where it is too long for that, too"
+            "Line {n} is too long to be shown whole here: READ_FILE it first (start_line=\"{n}\" end_line=\"{n}\"), or change it with RUN_COMMAND"
         ),
-        None => "Send the edit again with the line numbers as they are now".to_owned(),
+        None => {
+            "Send the edit again with the line numbers as they are now, or with SEARCH and REPLACE"
+                .to_owned()
+        }
     };
-    let range = if start == end { format!("line {start}") } else { format!("lines {start}-{end}") };
-    let verb = if start == end { "may be another" } else { "may be others" };
+    let range = if start == end {
+        format!("line {start} may not be the line")
+    } else {
+        format!("lines {start}-{end} may not be the lines")
+    };
     Failure {
         excerpt,
         fresh: Some(Box::new(fresh(real, now))),
         ..Failure::execution(format!(
-            "'{real}' has changed since you last saw it (a command or the user changed it), so {range} {verb} than you mean; nothing was changed: {lines}. {how}, or with SEARCH and REPLACE"
+            "'{real}' has changed since you last saw it, or was shown to you only in part, so {range} you mean. Nothing was changed. {how}. {lines}"
         ))
         .as_a(Mistake::StaleLines)
     }
@@ -144,8 +153,7 @@ fn first(
 ) -> Result<(Vec<u8>, Detail), Failure> {
     let edits = replacements.len();
     if let Some((n, line, text)) = elision::left_out_of_pairs(replacements, old, real) {
-        let which = if edits > 1 { format!("edit {} of {edits}: ", n + 1) } else { String::new() };
-        let which = format!("{which}line {line} of newContent");
+        let which = format!("{}Line {line} of newContent", EDITS.which(edits, n));
         return Err(lines_left_out(real, &which, text, WHOLE));
     }
     match edit::replace_first(old, replacements, EDITS_LIMIT) {
@@ -153,7 +161,10 @@ fn first(
             let revision = Some(revision(old, &bytes, Excerpt::default(), Vec::new()));
             Ok((bytes, Detail::Replaced { path: real.clone(), edits, revision }))
         }
-        Err(Unreplaced::NotFound { n, bytes }) => Err(not_in_it(real, replacements, n, &bytes)),
+        Err(Unreplaced::NotFound { n }) if replacements[n].old.is_empty() => {
+            Err(empty(real, &EDITS, edits, n))
+        }
+        Err(Unreplaced::NotFound { n }) => Err(nowhere(real, old, replacements, n, &EDITS)),
         Err(Unreplaced::TooMuch) => Err(too_much(real, old, edits)),
     }
 }
@@ -163,27 +174,6 @@ fn too_much(real: &RelPath, old: &[u8], edits: usize) -> Failure {
         "{edits} edits are too many for '{real}' at once ({} bytes): send them in several operations, or the whole file anew",
         old.len()
     ))
-}
-
-/// Replacement `n` finds nothing to replace in `bytes`.
-fn not_in_it(real: &RelPath, replacements: &[Replacement], n: usize, bytes: &[u8]) -> Failure {
-    let which = match replacements.len() {
-        1 => String::new(),
-        all => format!("edit {} of {all}: ", n + 1),
-    };
-    let old = &replacements[n].old;
-    let after = if n > 0 { ", as the edits before it left the file" } else { "" };
-    Failure::execution(if old.is_empty() {
-        format!("{which}oldContent is empty, so there is nothing to replace in '{real}'")
-    } else {
-        let nearest =
-            nearest::nearest(bytes, old).map_or(String::new(), |told| format!("; {told}"));
-        format!(
-            "{which}oldContent not found in '{real}'{after}; nothing was changed. It must stand there to the letter, with its white space: {}{nearest}",
-            nearest::quoted(old)
-        )
-    })
-    .as_a(Mistake::TextNotFound)
 }
 
 /// What to do instead of a newContent that stands for lines.
@@ -200,18 +190,15 @@ fn once(
     let edits = replacements.len();
     let Searched { bytes, places, more, loosely } =
         search_edit::replace_once(old, replacements, EDITS_LIMIT).map_err(|why| match why {
-            Unfound::Empty { n } => Failure::execution(format!(
-                "{}The SEARCH text is empty, so there is nothing to replace in '{real}'; nothing was changed",
-                which(replacements, n)
-            )),
-            Unfound::Nowhere { n } => nowhere(real, old, replacements, n),
+            Unfound::Empty { n } => empty(real, &PAIRS, edits, n),
+            Unfound::Nowhere { n } => nowhere(real, old, replacements, n, &PAIRS),
             Unfound::Often { n, lines, count, all, likeness } => {
-                often(real, &which(replacements, n), &lines, (count, all), likeness)
+                often(real, &PAIRS.which(edits, n), &lines, (count, all), likeness)
             }
             Unfound::TooMuch => too_much(real, old, edits),
         })?;
     if let Some((n, line, text)) = elision::left_out_of_pairs(replacements, old, real) {
-        let which = format!("{}Line {line} of the REPLACE text", which(replacements, n));
+        let which = format!("{}Line {line} of the REPLACE text", PAIRS.which(edits, n));
         return Err(lines_left_out(real, &which, text, INSTEAD));
     }
     let mut excerpt = around(&bytes, &places, CHANGED);
@@ -220,44 +207,65 @@ fn once(
     Ok((bytes, Detail::Replaced { path: real.clone(), edits, revision }))
 }
 
-/// What to do instead of a SEARCH text in which something stands for a secret.
-const WITHHELD: &str = "search for lines without [withheld: ...], which stands for a secret that the file holds, or replace the others by their numbers";
+/// What a dialect calls the texts of an edit, and how its files are read.
+struct Words {
+    edit: &'static str,
+    old: &'static str,
+    new: &'static str,
+    read: &'static str,
+}
 
-/// Which of several pairs it is.
-fn which(replacements: &[Replacement], n: usize) -> String {
-    match replacements.len() {
-        1 => String::new(),
-        all => format!("Pair {} of {all}: ", n + 1),
+const PAIRS: Words =
+    Words { edit: "pair", old: "the SEARCH text", new: "the REPLACE text", read: "READ_FILE" };
+const EDITS: Words = Words { edit: "edit", old: "oldContent", new: "newContent", read: "readFile" };
+
+impl Words {
+    /// Which of several edits it is.
+    fn which(&self, edits: usize, n: usize) -> String {
+        if edits == 1 { String::new() } else { format!("In {} {} of {edits}: ", self.edit, n + 1) }
     }
 }
 
-/// The text of pair `n` stands nowhere in a file that was `old` before the first.
-fn nowhere(real: &RelPath, old: &[u8], replacements: &[Replacement], n: usize) -> Failure {
+fn empty(real: &RelPath, words: &Words, edits: usize, n: usize) -> Failure {
+    let (which, old) = (words.which(edits, n), words.old);
+    Failure::execution(format!("{which}{old} is empty, so '{real}' was not changed"))
+        .as_a(Mistake::TextNotFound)
+}
+
+/// The text of edit `n` is not in a file that was `old` before the first.
+fn nowhere(
+    real: &RelPath,
+    old: &[u8],
+    replacements: &[Replacement],
+    n: usize,
+    words: &Words,
+) -> Failure {
+    const WITHHELD: &str =
+        "[withheld: ...] stands for a secret in the file: choose lines without it";
     let Replacement { old: sought, new } = &replacements[n];
-    let after = if n > 0 { ", as the pairs before it leave it" } else { "" };
-    let which = which(replacements, n);
-    let told = format!("{which}The SEARCH text is not in '{real}'{after}; nothing was changed");
+    let edit = words.edit;
+    let which = words.which(replacements.len(), n);
+    let after = if n > 0 { format!(", as the {edit}s before leave it,") } else { String::new() };
+    let told =
+        format!("{which}'{real}'{after} does not contain {}; nothing was changed", words.old);
+    let shown = |place, told| Failure {
+        excerpt: around(old, &[place], ASKED),
+        fresh: Some(Box::new(fresh(real, old))),
+        ..Failure::execution(told).as_a(Mistake::TextNotFound)
+    };
     if let Some(line) = search_edit::line_of(old, sought).filter(|_| n > 0) {
-        return Failure {
-            excerpt: around(old, &[(line, sought.lines().count())], ASKED),
-            fresh: Some(Box::new(fresh(real, old))),
-            ..Failure::execution(format!(
-                "{told}. Before them it stands at line {line}: make one pair of those that change it, or search for the lines as the pair before leaves them"
-            ))
-            .as_a(Mistake::TextNotFound)
-        };
+        let told = format!(
+            "{told}. Before them it is at line {line}: make one {edit} of those that change it, or search for the lines as the {edit} before leaves them"
+        );
+        return shown((line, sought.lines().count()), told);
     }
     let is_done = new.contains(char::is_alphanumeric);
     if let Some(line) = search_edit::line_of(old, new).filter(|_| is_done) {
-        let place = (line, new.lines().count());
-        return Failure {
-            excerpt: around(old, &[place], ASKED),
-            fresh: Some(Box::new(fresh(real, old))),
-            ..Failure::execution(format!(
-                "{told}. It looks as if this was done already: the REPLACE text stands at line {line}"
-            ))
-            .as_a(Mistake::TextNotFound)
-        };
+        let told = format!(
+            "{told}. It looks as if this was done already: {} is at line {line}",
+            words.new
+        );
+        return shown((line, new.lines().count()), told);
     }
     let (mark, text) = bom::split(old);
     let bare = bom::without(sought);
@@ -267,32 +275,30 @@ fn nowhere(real: &RelPath, old: &[u8], replacements: &[Replacement], n: usize) -
     let sought = if is_meant { bare } else { sought };
     let is_withheld = elision::has_secret_placeholder(sought);
     let Some((first, lines)) = closest::closest(text, sought) else {
-        let how = if is_withheld { WITHHELD } else { "send lines as they stand there" };
-        return Failure::execution(format!(
-            "{told}, and nothing there is like it. READ_FILE it, and {how}"
-        ))
-        .as_a(Mistake::TextNotFound);
+        let copy = format!("Read it with {}, and copy lines exactly", words.read);
+        let how = if is_withheld { WITHHELD } else { &copy };
+        let told = format!("{told}, and nothing in it is similar. {how}");
+        return Failure::execution(told).as_a(Mistake::TextNotFound);
     };
     let last = (first + lines - 1).clamp(first, count_lines(old).max(first));
     let place =
         if first == last { format!("line {first}") } else { format!("lines {first}-{last}") };
-    let verb = if first == last { "is" } else { "are" };
     let differs = if closest::differs_in_blanks(text, sought, first) {
-        "where only the white space is another"
+        "; only the white space differs"
     } else {
-        "as shown with this"
+        ""
     };
     let how = if is_withheld {
         WITHHELD
+    } else if first == last {
+        "Copy it exactly, without the line number"
     } else {
-        "send the text as it stands there, without the numbers shown before it"
+        "Copy them exactly, without the line numbers"
     };
-    Failure {
-        excerpt: around(old, &[(first, last + 1 - first)], ASKED),
-        fresh: Some(Box::new(fresh(real, old))),
-        ..Failure::execution(format!("{told}. The nearest {verb} {place}, {differs}: {how}"))
-            .as_a(Mistake::TextNotFound)
-    }
+    shown(
+        (first, last + 1 - first),
+        format!("{told}. The closest match is {place}, shown below{differs}. {how}"),
+    )
 }
 
 /// A text stands in more than one place: so often, if that is all.
@@ -324,7 +330,7 @@ fn often(
     let places = format!("{}{and}{last}", places.join(", "));
     let how = likeness.map_or(String::new(), |likeness| format!(" {}", likeness.in_words()));
     Failure::execution(format!(
-        "{which}The SEARCH text stands in '{real}' {times}{how}, {places}; nothing was changed. Add lines before or after it until it stands there once"
+        "{which}'{real}' contains the SEARCH text {times}{how}, {places}; nothing was changed. Add lines before or after it until it occurs only once"
     ))
     .as_a(Mistake::TextNotOnce)
 }

@@ -48,7 +48,7 @@ fn an_edit_by_lines_of_another_file_than_was_seen_is_refused_with_the_lines_as_t
     let now: String = (1..=100).map(|n| format!("{n}\n")).collect();
     let failure = lines(&now, (50, 51), Some("older\n")).unwrap_err();
     assert!(failure.reason.starts_with("'a.py' has changed since you last saw it"));
-    assert!(failure.reason.contains("its lines 47-54, of 100, as they are now"), "{failure:?}");
+    assert!(failure.reason.contains("Below are lines 47-54 of 100 as they are now"), "{failure:?}");
     assert_eq!(numbers(&failure.excerpt), (47..=54).collect::<Vec<_>>());
     let fresh = failure.fresh.unwrap();
     assert_eq!(*fresh, Fresh { path: path(), seen: FileVersion::whole(now.as_bytes()) });
@@ -57,7 +57,7 @@ fn an_edit_by_lines_of_another_file_than_was_seen_is_refused_with_the_lines_as_t
     assert_eq!(numbers(&failure.excerpt), [1, 2]);
     let failure = lines(&now, (1, usize::MAX), Some("older\n")).unwrap_err();
     assert!(failure.excerpt.lines.len() <= Excerpt::LINES);
-    assert!(lines("", (1, 1), Some("1\n")).unwrap_err().reason.contains("it is empty now"));
+    assert!(lines("", (1, 1), Some("1\n")).unwrap_err().reason.contains("The file is empty now"));
     // What was never seen is edited, and so is what was seen as it is.
     assert!(lines(&now, (50, 51), None).is_ok() && lines(&now, (50, 51), Some(&now)).is_ok());
 }
@@ -68,21 +68,21 @@ fn a_search_text_that_is_nowhere_is_answered_with_the_nearest_lines() {
     let failure = once(file, &[("def g(b):\n    return b\n", "x\n")]).unwrap_err();
     assert_eq!(
         failure.reason,
-        "The SEARCH text is not in 'a.py'; nothing was changed. The nearest are lines 4-5, as shown with this: send the text as it stands there, without the numbers shown before it"
+        "'a.py' does not contain the SEARCH text; nothing was changed. The closest match is lines 4-5, shown below. Copy them exactly, without the line numbers"
     );
     assert_eq!(numbers(&failure.excerpt), [1, 2, 3, 4, 5]);
     assert_eq!(failure.fresh.map(|fresh| fresh.path), Some(path()));
     let failure = once(file, &[("def g(b):\n  return b + 1\n", "x\n")]).unwrap_err();
-    let told = "The nearest are lines 4-5, where only the white space is another: ";
+    let told = "The closest match is lines 4-5, shown below; only the white space differs. ";
     assert!(failure.reason.contains(told), "{}", failure.reason);
     let failure = once(file, &[("def f(a):\n", "def f():\n"), ("q\n", "x\n")]).unwrap_err();
     assert_eq!(
         failure.reason,
-        "Pair 2 of 2: The SEARCH text is not in 'a.py', as the pairs before it leave it; nothing was changed, and nothing there is like it. READ_FILE it, and send lines as they stand there"
+        "In pair 2 of 2: 'a.py', as the pairs before leave it, does not contain the SEARCH text; nothing was changed, and nothing in it is similar. Read it with READ_FILE, and copy lines exactly"
     );
     assert!(failure.excerpt.is_empty());
     let failure = once(file, &[("def f(a):\n", "def f():\n"), ("def f(a):\n", "x\n")]).unwrap_err();
-    let told = "nothing was changed. Before them it stands at line 1: make one pair of those that";
+    let told = "nothing was changed. Before them it is at line 1: make one pair of those that";
     assert!(failure.reason.contains(told), "{}", failure.reason);
 }
 
@@ -92,7 +92,7 @@ fn what_was_done_already_is_told_so() {
     assert!(
         failure
             .reason
-            .ends_with("It looks as if this was done already: the REPLACE text stands at line 2")
+            .ends_with("It looks as if this was done already: the REPLACE text is at line 2")
     );
     assert_eq!(numbers(&failure.excerpt), [1, 2, 3]);
     // A bracket tells nothing.
@@ -104,7 +104,7 @@ fn a_search_text_that_is_there_more_than_once_is_answered_with_all_places() {
     let told = |old: &str, pairs: &[(&str, &str)]| once(old, pairs).unwrap_err().reason;
     assert_eq!(
         told("a\nb\na\n", &[("a\n", "x\n")]),
-        "The SEARCH text stands in 'a.py' 2 times, at lines 1, 3; nothing was changed. Add lines before or after it until it stands there once"
+        "'a.py' contains the SEARCH text 2 times, at lines 1, 3; nothing was changed. Add lines before or after it until it occurs only once"
     );
     assert!(
         told(&"a\n".repeat(30), &[("a\n", "")])
@@ -116,7 +116,7 @@ fn a_search_text_that_is_there_more_than_once_is_answered_with_all_places() {
         "2 times with white space at the ends of lines left out of account, at lines 1, 2;"
     ));
     assert!(told("p\na\n", &[("p\n", "a\n"), ("a\n", "x\n")]).starts_with(
-        "Pair 2 of 2: The SEARCH text stands in 'a.py' 2 times, at line 2 of the file and once in what pairs before this one put in;"
+        "In pair 2 of 2: 'a.py' contains the SEARCH text 2 times, at line 2 of the file and once in what pairs before this one put in;"
     ));
 }
 
@@ -126,7 +126,10 @@ fn lines_that_stand_for_others_are_refused() {
     assert!(reason.starts_with("Line 2 of the REPLACE text, `// ... rest unchanged ...`, stands"));
     let pairs = [("a\n", "x\n"), ("b\n", ""), ("c\n", "y\n// ...\n")];
     let reason = once("a\nb\nc\n", &pairs).unwrap_err().reason;
-    assert!(reason.starts_with("Pair 3 of 3: Line 2 of the REPLACE text, `// ...`,"), "{reason}");
+    assert!(
+        reason.starts_with("In pair 3 of 3: Line 2 of the REPLACE text, `// ...`,"),
+        "{reason}"
+    );
     let kept = "a\n// ... rest unchanged ...\n";
     assert!(once(kept, &[("a\n", kept)]).is_ok());
 }

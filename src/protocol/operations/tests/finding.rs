@@ -139,14 +139,11 @@ fn what_is_meant_as_a_message_and_is_no_json_is_refused_with_its_place() {
         let refused = refused(&reply);
         assert_eq!((refused.line, refused.unclosed), (line, false), "{reply}");
         let text = refused.faults.to_string();
-        assert!(
-            text.starts_with("$: it cannot be read as JSON: ") && text.contains(told),
-            "{text}"
-        );
+        assert!(text.starts_with("$: it is not valid JSON: ") && text.contains(told), "{text}");
     }
     let two = MESSAGE.replace("}\n]", "},\n  {\"type\": \"message\", \"content\": \"Hello }]");
     for (cut, told) in [
-        (&two[..], "the message ends inside operation 2 (line 3): it was cut off. A message"),
+        (&two[..], "the message ends inside operation 2 (line 3): it was cut off. Send a long"),
         (&two[..two.len() - 3], "the message ends inside operation 2 (line 3): it was cut off"),
         (&MESSAGE[..60], "the message ends inside operation 1 (line 2): it was cut off"),
         (&MESSAGE[..MESSAGE.len() - 3], "the message ends after operation 1, without the brackets"),

@@ -207,12 +207,12 @@ fn failures_are_told_in_the_words_of_the_specification() {
     assert_eq!(
         failure(Kind::Delete, FailureKind::Rejected, "Path is outside workspace: 'a'"),
         json!({"type": "deleteFile", "operationId": "x-1", "path": "./a", "success": false,
-               "error": "REJECTED: Path is outside workspace: 'a'"})
+               "error": "Path is outside workspace: 'a'"})
     );
     assert_eq!(
         failure(Kind::Run, FailureKind::Rejected, "no"),
         json!({"type": "shell", "operationId": "x-1", "command": "./a", "success": false,
-               "error": "REJECTED: no"})
+               "error": "no"})
     );
     for (sort, category) in [
         (FailureKind::Invalid, "validation"),
