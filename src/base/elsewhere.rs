@@ -197,6 +197,5 @@ pub(super) fn terms_to_ask<'a>(begin: &Begin, config: &'a Config) -> Terms<'a> {
         read_limit: 0,
         read_room: 0,
         files: None,
-        protected: &config.protected_names,
     }
 }

@@ -192,7 +192,6 @@ impl Base {
                 read_limit,
                 read_room,
                 files: Some(policy.files.clone()),
-                protected: &self.config.protected_names,
             })?;
             (turn::run(&input, &mut *place, &mut notes, observer)?, None, None)
         } else {

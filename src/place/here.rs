@@ -328,7 +328,7 @@ pub fn find(workspace: &Workspace, operation: &Operation, terms: &Terms) -> (Det
 
 /// What can be said of a file that was about to change, where this was found: it is as it was to become,
 /// or as it was before, or neither: somebody else's hand, told and left alone.
-pub(super) fn left_by(effect: &FileEffect, found: Result<Option<Digest>, Failure>) -> Left {
+fn left_by(effect: &FileEffect, found: Result<Option<Digest>, Failure>) -> Left {
     let detail = match found {
         Err(failure) => failure.into(),
         Ok(found) if found == effect.after => effect.detail.clone(),
