@@ -14,8 +14,8 @@ use crate::admission;
 use crate::atomic;
 use crate::config::Mode;
 use crate::error::{Error, Result};
+use crate::executor::{Executor, LocalExecutor, Terms};
 use crate::inbox::Claimed;
-use crate::place::{Here, Place, Terms};
 use crate::protocol::{Digest, Kind, Operation, Outcome, Step};
 use crate::session::record::{Begin, Commit, FileId, Origin, PreparedOutbox, Record};
 use crate::session::{ApprovalDecision, Pending, Session, log};
@@ -159,7 +159,7 @@ impl Base {
         let runs = |step: &Step| step.kind() == Kind::Run;
         let guarded = begin.steps().iter().any(runs) && self.is_guarded(&begin.session)?;
         let stopped = self.is_meant_for_another(begin);
-        let judge = |operation: &Operation, place: &dyn Place| {
+        let judge = |operation: &Operation, place: &dyn Executor| {
             turn::judge(&policy, guarded, operation, place)
         };
         let interrupted = || self.stop.is_asked();
@@ -183,7 +183,7 @@ impl Base {
             now: &|| clock.now(),
         };
         let (carried, walk, recorded) = if let Some(guest) = &self.guest {
-            let mut place = guest.place(Terms {
+            let mut place = guest.executor(Terms {
                 turn: elsewhere::turn_key(begin),
                 own: elsewhere::own(&begin.session),
                 timeout: &timeout,
@@ -196,7 +196,7 @@ impl Base {
             (turn::run(&input, &mut *place, &mut notes, observer)?, None, None)
         } else {
             let open = begin.session.unconfined;
-            let place = Here::new(&self.workspace, &self.runner, &own, open, &interrupted);
+            let place = LocalExecutor::new(&self.workspace, &self.runner, &own, open, &interrupted);
             let mut place = place.guarded(guarded, guard);
             let timeout = |asked| Some(timeout(asked));
             place.timeout = &timeout;

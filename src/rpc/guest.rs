@@ -13,8 +13,8 @@ use super::steps::{Going, SLICE, Taken, is_key};
 use super::{Served, homes};
 use crate::config::Files;
 use crate::error::Error;
+use crate::executor::{Executor, WriteAhead, find};
 use crate::machine;
-use crate::place::{Place, WriteAhead, find};
 use crate::policy::{self, Opens};
 use crate::protocol::jsonrpc::{
     About, AboutParams, FindParams, FindResult, LeftOut, LeftOutFolder, LookParams, LookResult,
@@ -99,8 +99,8 @@ impl Served {
     pub(super) fn contents(&self, asked: &ReadParams) -> Result<ReadResult, RpcError> {
         let reading = Reading::Now(Encoding::Utf8);
         let operation = Operation::Read { path: asked.path.clone(), reading };
-        let place = self.place(&|| false);
-        let refused = self.refused(&operation, Opens::default(), &place);
+        let executor = self.executor(&|| false);
+        let refused = self.refused(&operation, Opens::default(), &executor);
         if let Some(failure) = refused.map_err(|e| failed(&e))? {
             return Ok(ReadResult::Failed(failure));
         }
@@ -126,8 +126,8 @@ impl Served {
         let going = key.as_deref().map(|key| self.steps.enter(key));
         let is_to_end = || going.as_ref().is_some_and(Going::is_to_end);
         let interrupted = || self.serving.stop.is_asked() || is_to_end();
-        let place = self.place(&interrupted);
-        let refused = self.refused(operation, Opens::default(), &place);
+        let executor = self.executor(&interrupted);
+        let refused = self.refused(operation, Opens::default(), &executor);
         if let Some(failure) = refused.map_err(|e| failed(&e))? {
             return Ok(FindResult { detail: failure.into(), warnings: Vec::new() });
         }
@@ -235,11 +235,11 @@ impl Served {
         let interrupted = || serving.stop.is_asked() || going.is_to_end();
         let timeout = |asked| Some(self.timeout(asked));
         let (lock, home) = (self.steps.lock_of(key), self.home_of(asked)?);
-        let mut place = self.place_named(&name_of(key), &home.folder, &interrupted);
-        place.timeout = &timeout;
-        place.lock = Some(&lock);
-        place.network = self.network(asked.network);
-        place.output_limit = Some(asked.output_limit.min(STREAM_LIMIT));
+        let mut executor = self.executor_named(&name_of(key), &home.folder, &interrupted);
+        executor.timeout = &timeout;
+        executor.lock = Some(&lock);
+        executor.network = self.network(asked.network);
+        executor.output_limit = Some(asked.output_limit.min(STREAM_LIMIT));
 
         let command = match &asked.operation {
             Operation::Run(run) => Some(run.command.clone()),
@@ -248,10 +248,10 @@ impl Served {
         let mut watched = None;
         let mut begun = Begun { key: key.clone(), operation, command, guard: None, effect: None };
         let opens = Opens { protected: asked.protected, repository: asked.repository };
-        let detail = match self.refused(&asked.operation, opens, &place)? {
+        let detail = match self.refused(&asked.operation, opens, &executor)? {
             Some(failure) => failure.into(),
             None => {
-                place.perform(&asked.operation, opens, &mut |coming| match coming {
+                executor.perform(&asked.operation, opens, &mut |coming| match coming {
                     WriteAhead::Guard(snapshot) if begun.command.is_some() => {
                         watched = Some(self.steps.watch(key));
                         begun.guard = Some(snapshot.clone());
@@ -268,8 +268,8 @@ impl Served {
                 })?
             }
         };
-        let mut warnings = place.noticed();
-        match place.finish() {
+        let mut warnings = executor.noticed();
+        match executor.finish() {
             Ok(noticed) => warnings.extend(noticed),
             // The command has run, and that is told first of all.
             Err(e) => warnings.push(unseen(&e)),

@@ -10,7 +10,7 @@ use super::steps::Steps;
 use super::{Given, Service};
 use crate::config::Policy;
 use crate::error::{self, Error};
-use crate::place::{Here, Place};
+use crate::executor::{Executor, LocalExecutor};
 use crate::policy::{Ask, Decision, Denial, Opens};
 use crate::protocol::jsonrpc::{Exec, Key, ListDir, Method, Pong, ReadFile, RpcError, Written};
 use crate::protocol::{Failure, FailureKind, Operation};
@@ -81,21 +81,21 @@ impl Served {
 
     /// The place where one operation is carried out. Many are at once, and share what watches over
     /// protected names.
-    pub(super) fn place<'a>(&'a self, interrupted: &'a dyn Fn() -> bool) -> Here<'a> {
+    pub(super) fn executor<'a>(&'a self, interrupted: &'a dyn Fn() -> bool) -> LocalExecutor<'a> {
         let n = self.count.fetch_add(1, Ordering::Relaxed);
         let name = format!("rpc_{}_{n:04}", std::process::id());
-        self.place_named(&name, &self.serving.own, interrupted)
+        self.executor_named(&name, &self.serving.own, interrupted)
     }
 
     /// The same, where what is put away lies under this name, and commands have this for themselves.
-    pub(super) fn place_named<'a>(
+    pub(super) fn executor_named<'a>(
         &'a self,
         name: &str,
         own: &'a Path,
         interrupted: &'a dyn Fn() -> bool,
-    ) -> Here<'a> {
+    ) -> LocalExecutor<'a> {
         let Serving { workspace, runner, .. } = &self.serving;
-        let here = Here::new(workspace, runner, own, false, interrupted);
+        let here = LocalExecutor::new(workspace, runner, own, false, interrupted);
         here.guarded(self.guarded, self.guard.member(self.quarantine(name)))
     }
 
@@ -119,8 +119,8 @@ impl Served {
     ///
     /// # Errors
     /// It does not allow this, or would ask somebody, whom there is not: the reason, in words.
-    pub(super) fn permits(&self, operation: &Operation, place: &dyn Place) -> Result<(), String> {
-        let refused = self.refused(operation, Opens::default(), place);
+    pub(super) fn permits(&self, operation: &Operation, by: &dyn Executor) -> Result<(), String> {
+        let refused = self.refused(operation, Opens::default(), by);
         let Some(failure) = refused.map_err(|e| e.to_string())? else { return Ok(()) };
         let instead = failure.suggestion.map_or(String::new(), |told| format!(". {told}"));
         Err(format!("{}{instead}", failure.reason))
@@ -135,10 +135,10 @@ impl Served {
         &self,
         operation: &Operation,
         opened: Opens,
-        place: &dyn Place,
+        executor: &dyn Executor,
     ) -> error::Result<Option<Failure>> {
         let Some(policy) = &self.serving.policy else { return Ok(None) };
-        let judge = |guarded| turn::judge(policy, guarded, operation, place);
+        let judge = |guarded| turn::judge(policy, guarded, operation, executor);
         let name = &policy.name;
         let (reason, suggestion) = match judge(self.guarded)? {
             Decision::Allow => return Ok(None),

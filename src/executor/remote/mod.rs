@@ -6,15 +6,15 @@
 //!
 //! What a guest says is looked at before it is believed: it may be the machine that replies run on.
 
-mod in_guest;
 mod link;
 mod sane;
+mod steps;
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
 
-use super::Place;
+use super::Executor;
 use crate::client::Client;
 use crate::config;
 use crate::error::Result;
@@ -23,7 +23,7 @@ use crate::protocol::jsonrpc::{About, ReadParams, ReadResult};
 use crate::protocol::{Failure, Part, RelPath};
 use crate::workspace::walk::Walk;
 use crate::workspace::{self, Contents};
-use in_guest::InGuest;
+use steps::RemoteExecutor;
 
 /// So long a guest may take for what it does at once.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -101,13 +101,13 @@ impl Guest {
         self.settings.label()
     }
 
-    /// The guest as a place for operations.
+    /// Returns what carries out the operations of a turn there.
     ///
     /// # Errors
     /// It cannot be reached.
-    pub fn place<'a>(&'a self, terms: Terms<'a>) -> Result<Box<dyn Place + 'a>> {
+    pub fn executor<'a>(&'a self, terms: Terms<'a>) -> Result<Box<dyn Executor + 'a>> {
         self.about()?;
-        Ok(Box::new(InGuest::new(self, terms)))
+        Ok(Box::new(RemoteExecutor::new(self, terms)))
     }
 
     /// Lists the files there.

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Left, Place, WriteAhead, fault_of, told};
+use super::{Executor, Left, WriteAhead, fault_of, told};
 use crate::error::Result;
 use crate::policy::Opens;
 use crate::protocol::{
@@ -18,7 +18,7 @@ use crate::workspace::walk::Walk;
 use crate::workspace::{Contents, Look, MovePlan, READ_LIMIT, READ_ROOM, Terms, Workspace};
 
 /// The workspace on this machine.
-pub struct Here<'a> {
+pub struct LocalExecutor<'a> {
     /// Its files.
     pub workspace: &'a Workspace,
     /// Its commands.
@@ -56,8 +56,8 @@ pub struct Here<'a> {
     last_walk: Option<Walk>,
 }
 
-impl<'a> Here<'a> {
-    /// A place where nothing watches over commands.
+impl<'a> LocalExecutor<'a> {
+    /// One whose commands are not kept from protected names.
     pub fn new(
         workspace: &'a Workspace,
         runner: &'a Runner,
@@ -194,7 +194,7 @@ impl<'a> Here<'a> {
     }
 }
 
-impl Place for Here<'_> {
+impl Executor for LocalExecutor<'_> {
     fn perform(
         &mut self,
         operation: &Operation,
