@@ -7,10 +7,11 @@
 
 use std::thread;
 
+use super::Served;
 use super::lost::Found;
 use super::record::{Begun, Done, Held};
+use super::scratch_dir::HeldDir;
 use super::steps::{Going, SLICE, Taken, is_key};
-use super::{Served, homes};
 use crate::config::Files;
 use crate::error::Error;
 use crate::executor::{Executor, WriteAhead, find};
@@ -19,7 +20,7 @@ use crate::policy::{self, Opens};
 use crate::protocol::jsonrpc::{
     About, AboutParams, FindParams, FindResult, LeftOut, LeftOutFolder, LookParams, LookResult,
     READ_LIMIT, ReadParams, ReadResult, Readable, ResultParams, RpcError, STREAM_LIMIT, State,
-    StepParams, VERSION, WalkResult, WalkedFile,
+    StepParams, VERSION, WalkResult, WalkedFile, Written,
 };
 use crate::protocol::operations::Encoding;
 use crate::protocol::{Digest, Operation, Reading, RelPath, Warning, WarningKind};
@@ -30,7 +31,7 @@ use crate::workspace::walk::{Count, EntryKind};
 impl Served {
     pub(super) fn about(&self, asked: AboutParams) -> Result<About, RpcError> {
         let runner = &self.serving.runner;
-        let confinement = runner.confinement(&self.serving.own);
+        let confinement = runner.confinement(&self.serving.scratch_dir);
         let policy = self.serving.policy.as_ref();
         let network = match (confinement.tier, policy.and_then(|policy| policy.network)) {
             (Tier::None | Tier::Off, _) | (_, None) => confinement.network_line(confinement.tier),
@@ -38,7 +39,7 @@ impl Served {
             (_, Some(false)) => "off: nothing can be fetched or installed",
         };
         let workspace = &self.serving.workspace;
-        let tools = || self.tools.get_or_init(|| runner.tools(&self.serving.own));
+        let tools = || self.tools.get_or_init(|| runner.tools(&self.serving.scratch_dir));
         Ok(About {
             version: VERSION,
             program: format!("deaddrop {}", env!("CARGO_PKG_VERSION")),
@@ -152,7 +153,7 @@ impl Served {
         let StepParams { key, operation, settled, .. } = asked;
         check_key(key)?;
         check_operation(operation)?;
-        homes::check(asked.own.as_deref())?;
+        asked.own.as_deref().map_or(Ok(()), check_session)?;
         let going = self.steps.enter(key);
         self.check_state(asked.state.as_deref())?;
         for settled in settled.iter().filter(|settled| *settled != key && is_key(settled)) {
@@ -234,8 +235,8 @@ impl Served {
         let (serving, key) = (&self.serving, &asked.key);
         let interrupted = || serving.stop.is_asked() || going.is_to_end();
         let timeout = |asked| Some(self.timeout(asked));
-        let (lock, home) = (self.steps.lock_of(key), self.home_of(asked)?);
-        let mut executor = self.executor_named(&name_of(key), &home.folder, &interrupted);
+        let (lock, dir) = (self.steps.lock_of(key), self.scratch_dir_of(asked)?);
+        let mut executor = self.executor_named(&name_of(key), &dir.folder, &interrupted);
         executor.timeout = &timeout;
         executor.lock = Some(&lock);
         executor.network = self.network(asked.network);
@@ -289,6 +290,23 @@ impl Served {
         }
     }
 
+    /// The scratch directory of a step: that of its session, if it is of one.
+    fn scratch_dir_of(&self, asked: &StepParams) -> Result<HeldDir, Error> {
+        let Some(session) = &asked.own else {
+            return Ok(HeldDir::unlocked(self.serving.scratch_dir.clone()));
+        };
+        // Where commands have all the user's rights, they have the user's HOME.
+        let is_command = matches!(asked.operation, Operation::Run(_));
+        self.session_dirs.hold(session, is_command && self.guarded)
+    }
+
+    /// A session of a host is over: the scratch directory of its commands goes.
+    pub(super) fn leave(&self, session: &str) -> Result<Written, RpcError> {
+        check_session(session)?;
+        self.session_dirs.remove(session).map_err(|e| failed(&e))?;
+        Ok(Written { success: true })
+    }
+
     /// Whether a command reaches the network for which that is asked; None for what the settings say.
     pub(super) fn network(&self, asked: Option<bool>) -> Option<bool> {
         let own = self.serving.policy.as_ref().and_then(|policy| policy.network);
@@ -308,6 +326,14 @@ fn check_key(key: &str) -> Result<(), RpcError> {
         return Ok(());
     }
     Err(RpcError::params("key must be 1 to 64 letters (a-z, A-Z), digits and hyphens"))
+}
+
+/// Only what can be a key can be the name of a scratch directory: nothing else is made, or removed.
+fn check_session(name: &str) -> Result<(), RpcError> {
+    if is_key(name) {
+        return Ok(());
+    }
+    Err(RpcError::params("a session is named by 1 to 64 letters (a-z, A-Z), digits and hyphens"))
 }
 
 /// Only what has an effect on this machine is a step; reads are asked for by `read`.

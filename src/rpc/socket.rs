@@ -1,5 +1,5 @@
-//! The Unix socket's file: for its owner alone from its first moment, one that nobody listens at
-//! replaced, anything else left alone, and removed at the end.
+//! The file of a Unix socket: for its owner alone from its first moment. One that nobody listens at is
+//! replaced, anything else is left alone, and it is removed at the end.
 
 use std::ffi::OsString;
 use std::fs::{self, File, TryLockError};
@@ -25,13 +25,13 @@ const OTHERS: Mode = Mode::from_raw_mode(0o177);
 
 /// A socket's file that is this process's; dropped, it is removed.
 #[derive(Debug)]
-pub(super) struct Door {
+pub(super) struct SocketFile {
     path: PathBuf,
     /// Its device and inode.
     identity: (u64, u64),
 }
 
-impl Door {
+impl SocketFile {
     /// Makes the file and listens there. To be called before other threads make files, for the
     /// process's umask is another one meanwhile.
     pub(super) fn open(path: &Path) -> Result<(UnixListener, Self)> {
@@ -50,7 +50,7 @@ impl Door {
     }
 }
 
-impl Drop for Door {
+impl Drop for SocketFile {
     fn drop(&mut self) {
         // Whoever starts just now could put theirs there between the look and the removal.
         let turn = Turn::take(&self.path);
