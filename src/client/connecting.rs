@@ -85,7 +85,7 @@ impl Client {
 }
 
 /// A connection to a socket; None where too many others wait to be let in until then.
-fn connected(path: &Path, until: Instant) -> io::Result<Option<OwnedFd>> {
+pub(crate) fn connected(path: &Path, until: Instant) -> io::Result<Option<OwnedFd>> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let stream = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
     let address = SocketAddrUnix::new(path)?;

@@ -34,6 +34,7 @@ use serde::de::DeserializeOwned;
 
 use crate::protocol::jsonrpc::{Pong, RpcError, is_blank, response};
 use crate::text::{count, indented, visible};
+pub(crate) use connecting::connected;
 use peer::{Peer, Read};
 use words::{brief, end_of, id_of, is_crowded, is_object, last_of, line, quoted};
 

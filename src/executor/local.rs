@@ -156,7 +156,7 @@ impl<'a> LocalExecutor<'a> {
         before: &mut dyn FnMut(WriteAhead<'_>) -> Result<()>,
     ) -> Result<Detail> {
         // It is kept together with the effect, which it is to be on disk before; see `guard`.
-        if opens.protected {
+        if opens.protected && self.guard.with(|guard| guard.has_begun()) {
             let keep = |snapshot: &Snapshot| before(WriteAhead::Guard(snapshot));
             let workspace = self.workspace;
             self.guard.with(|guard| guard.expect(workspace, effect).map_or(Ok(()), keep))?;

@@ -2,6 +2,7 @@
 
 use super::Served;
 use super::named::{Named, failed, named, named_file, with_path};
+use crate::error::Error;
 use crate::executor::Executor;
 use crate::policy::Opens;
 use crate::protocol::jsonrpc::{
@@ -54,8 +55,11 @@ impl Served {
         self.permits(&operation, &executor).map_err(|reason| with_path(&sent, &reason))?;
         // Where commands may write them, it would keep nobody from anything.
         let permit = !self.guarded;
-        let look = executor.look(&operation).map_err(|e| with_path(&sent, &e.to_string()))?;
-        if !permit && look.is_some_and(|look| look.protected) {
+        // To look for repositories, all of the root may have to be walked.
+        let is_protected = || -> Result<bool, Error> {
+            Ok(!permit && executor.look(&operation)?.is_some_and(|look| look.protected))
+        };
+        if is_protected().map_err(|e| with_path(&sent, &e.to_string()))? {
             return Err(RpcError::internal(format!(
                 "Path is protected: '{}' is only written by hand, since others act on such files: those of the names in the setting protected_names, and what git obeys elsewhere",
                 visible_line(&sent)

@@ -53,13 +53,13 @@ impl Served {
             offline: policy.is_some_and(|policy| policy.network == Some(false)),
             tools: if asked.tools { tools().clone() } else { Vec::new() },
             root: workspace.path().to_string_lossy().into_owned(),
-            state: self.steps.identity().map_err(|e| failed(&e))?,
+            state: self.steps.identity()?,
         })
     }
 
     pub(super) fn walked(&self) -> Result<WalkResult, RpcError> {
         let workspace = &self.serving.workspace;
-        let mut walk = workspace.walk().map_err(|e| failed(&e))?;
+        let mut walk = workspace.walk()?;
         workspace.count_ignored(&mut walk);
         let files = walk.files().map(|file| {
             let kind = match file.kind {
@@ -101,8 +101,7 @@ impl Served {
         let reading = Reading::Now(Encoding::Utf8);
         let operation = Operation::Read { path: asked.path.clone(), reading };
         let executor = self.executor(&|| false);
-        let refused = self.refused(&operation, Opens::default(), &executor);
-        if let Some(failure) = refused.map_err(|e| failed(&e))? {
+        if let Some(failure) = self.refused(&operation, Opens::default(), &executor)? {
             return Ok(ReadResult::Failed(failure));
         }
         let ReadParams { path, limit, part } = asked;
@@ -128,8 +127,7 @@ impl Served {
         let is_to_end = || going.as_ref().is_some_and(Going::is_to_end);
         let interrupted = || self.serving.stop.is_asked() || is_to_end();
         let executor = self.executor(&interrupted);
-        let refused = self.refused(operation, Opens::default(), &executor);
-        if let Some(failure) = refused.map_err(|e| failed(&e))? {
+        if let Some(failure) = self.refused(operation, Opens::default(), &executor)? {
             return Ok(FindResult { detail: failure.into(), warnings: Vec::new() });
         }
         let own = self.serving.policy.as_ref().map(|policy| policy.files.clone());
@@ -189,7 +187,8 @@ impl Served {
             // An empty file says as much as none.
             let _ = self.steps.remove(key, &held);
         }
-        carried.map(State::from).map_err(|e| undone(&e))
+        let undone = |e| RpcError::internal(format!("{e}; nothing was done"));
+        carried.map(State::from).map_err(undone)
     }
 
     /// What a step came to.
@@ -292,6 +291,7 @@ impl Served {
 
     /// The scratch directory of a step: that of its session, if it is of one.
     fn scratch_dir_of(&self, asked: &StepParams) -> Result<HeldDir, Error> {
+        self.session_dirs.clear_old();
         let Some(session) = &asked.own else {
             return Ok(HeldDir::unlocked(self.serving.scratch_dir.clone()));
         };
@@ -303,7 +303,7 @@ impl Served {
     /// A session of a host is over: the scratch directory of its commands goes.
     pub(super) fn leave(&self, session: &str) -> Result<Written, RpcError> {
         check_session(session)?;
-        self.session_dirs.remove(session).map_err(|e| failed(&e))?;
+        self.session_dirs.remove(session)?;
         Ok(Written { success: true })
     }
 
@@ -378,12 +378,4 @@ fn stopped(told: &str) -> RpcError {
 /// Whether a step was begun is not known.
 pub(super) fn unknown(error: &Error) -> RpcError {
     later(&error.to_string())
-}
-
-fn failed(error: &Error) -> RpcError {
-    RpcError::internal(error.to_string())
-}
-
-fn undone(error: &Error) -> RpcError {
-    RpcError::internal(format!("{error}; nothing was done"))
 }

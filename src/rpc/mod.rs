@@ -9,7 +9,6 @@ mod connection;
 mod exec;
 mod files;
 mod guest;
-mod identity;
 mod lines;
 mod lost;
 mod named;
@@ -25,6 +24,7 @@ mod writer;
 
 use serde::Serialize;
 
+use crate::error::Error;
 use crate::protocol::jsonrpc::{
     About, Entries, ExecResult, FileContent, FindResult, LookResult, Method, Pong, ReadResult,
     RpcError, State, WalkResult, Written,
@@ -71,4 +71,10 @@ pub enum Given {
     Found(FindResult),
     /// Of `step` and `result`.
     Step(State),
+}
+
+impl From<Error> for RpcError {
+    fn from(error: Error) -> Self {
+        Self::internal(error.to_string())
+    }
 }

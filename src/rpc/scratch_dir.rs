@@ -95,13 +95,17 @@ impl SessionDirs {
         Self { state, sweeper: Sweeper::default(), cleared: OnceLock::new() }
     }
 
-    /// Holds the directory of a session, used from now on; made where that is wanted.
-    pub(super) fn hold(&self, session: &str, make: bool) -> Result<HeldDir> {
+    /// Puts those aside that no step has used for long, once in a process.
+    pub(super) fn clear_old(&self) {
         self.cleared.get_or_init(|| {
             if put_aside_old(&self.state, SESSION) {
                 self.sweeper.sweep(&self.state);
             }
         });
+    }
+
+    /// Holds the directory of a session, used from now on; made where that is wanted.
+    pub(super) fn hold(&self, session: &str, make: bool) -> Result<HeldDir> {
         let folder = self.path_of(session);
         let fail = |e| Error::io("open", &folder, e);
         loop {
