@@ -12,7 +12,7 @@
 //! | [`clipboard`] | puts a text on the clipboard so that it stays there, and reads what is there |
 //! | [`policy`] [`machine`] | what may be done, denied or asked about (PURE); what this machine is |
 //! | [`session`] | where a conversation stands, and its file |
-//! | [`place`] | where operations happen: here, in a guest, or only in the mind |
+//! | [`executor`] | what carries out operations: here, in a guest, or as a preview |
 //! | [`admission`] | whether a reply is accepted |
 //! | [`turn`] | one reply: steps → outcomes |
 //! | [`inbox`] [`outbox`] [`context`] [`watch`] | replies in, the next text out (PURE), the files that it is about (PURE), wake-ups |
@@ -37,12 +37,12 @@ pub mod context;
 pub mod control;
 pub mod daemon;
 pub mod error;
+pub mod executor;
 pub mod inbox;
 mod links;
 pub mod lock;
 pub mod machine;
 pub mod outbox;
-pub mod place;
 pub mod policy;
 pub mod program;
 pub mod protocol;

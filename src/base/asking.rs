@@ -10,8 +10,8 @@ use super::{Base, Turn};
 use crate::atomic;
 use crate::config::Policy;
 use crate::error::{Error, Result};
+use crate::executor::{Executor, PreviewExecutor, Rewritten};
 use crate::inbox::{Claimed, Taken};
-use crate::place::{Place, Preview, Rewritten};
 use crate::protocol::operations::{Decision as Said, parse_approval};
 use crate::protocol::{Asks, Dialect, Digest, Step};
 use crate::session::record::{Begin, Commit, Origin, Record};
@@ -260,7 +260,7 @@ pub fn foretell(workspace: &Workspace, session: &Session) -> Vec<Rewritten> {
     let Some(Asks::Operation(operation)) = pending.steps.get(*step).map(|step| &step.asks) else {
         return Vec::new();
     };
-    let mut preview = Preview::new(workspace);
+    let mut preview = PreviewExecutor::new(workspace);
     if operation.path().is_some() {
         // What fails will be told when it is tried.
         let _ = preview.perform(operation, ask.opens, &mut |_| Ok(()));

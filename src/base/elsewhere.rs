@@ -9,8 +9,8 @@ use crate::admission;
 use crate::config::{Config, Policy};
 use crate::context;
 use crate::error::Result;
+use crate::executor::{Guest, Terms};
 use crate::outbox::Files;
-use crate::place::{Guest, Terms};
 use crate::program::Programs;
 use crate::protocol::jsonrpc::About;
 use crate::protocol::{Asks, Digest, Failure, Operation, RelPath};
@@ -197,6 +197,5 @@ pub(super) fn terms_to_ask<'a>(begin: &Begin, config: &'a Config) -> Terms<'a> {
         read_limit: 0,
         read_room: 0,
         files: None,
-        protected: &config.protected_names,
     }
 }

@@ -96,7 +96,6 @@ impl Base {
         };
         if let Some(guest) = &self.guest {
             let about = guest.about()?;
-            let names = guest.protected(&self.config.protected_names)?;
             let network =
                 by_policy.filter(|_| about.confined && !about.offline).unwrap_or(&about.network);
             return Ok(Environment {
@@ -104,7 +103,7 @@ impl Base {
                 shell: about.shell.clone(),
                 sandbox: about.sandbox.clone(),
                 network: network.to_owned(),
-                protected: Self::protected(&names, guarded, &policy),
+                protected: Self::protected(&about.protected, guarded, &policy),
                 policy: told,
                 timeout,
                 longest,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::Base;
 use crate::error::Result;
-use crate::place::WriteAhead;
+use crate::executor::WriteAhead;
 use crate::protocol::Outcome;
 use crate::session::Session;
 use crate::session::journal::Journal;

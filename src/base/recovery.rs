@@ -10,7 +10,7 @@ use super::turning::{Known, Stopped};
 use super::{Base, elsewhere};
 use crate::atomic;
 use crate::error::{Error, Result};
-use crate::place::{Here, Unseen};
+use crate::executor::{LocalExecutor, OpaquePreview};
 use crate::protocol::{Detail, Digest, Effect, Outcome, RelPath};
 use crate::session::Session;
 use crate::session::record::{History, Record, Unfinished};
@@ -105,14 +105,14 @@ impl Base {
         let mut known = match &self.guest {
             Some(guest) if turn.begin.guest == self.guest_label() => {
                 let terms = elsewhere::terms_to_ask(&turn.begin, &self.config);
-                known_outcomes(&turn, &mut *guest.place(terms)?)?
+                known_outcomes(&turn, &mut *guest.executor(terms)?)?
             }
             // Of what was begun in a guest that is none any more, nothing here can tell.
-            _ if turn.begin.guest.is_some() => known_outcomes(&turn, &mut Unseen::new(&[]))?,
+            _ if turn.begin.guest.is_some() => known_outcomes(&turn, &mut OpaquePreview::new(&[]))?,
             _ => {
                 let own = self.own_folder(&turn.begin.session);
                 let (workspace, runner) = (&self.workspace, &self.runner);
-                let mut here = Here::new(workspace, runner, &own, false, &interrupted);
+                let mut here = LocalExecutor::new(workspace, runner, &own, false, &interrupted);
                 known_outcomes(&turn, &mut here)?
             }
         };

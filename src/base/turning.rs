@@ -14,8 +14,8 @@ use crate::admission;
 use crate::atomic;
 use crate::config::Mode;
 use crate::error::{Error, Result};
+use crate::executor::{Executor, LocalExecutor, Terms};
 use crate::inbox::Claimed;
-use crate::place::{Here, Place, Terms};
 use crate::protocol::{Digest, Kind, Operation, Outcome, RelPath, Step};
 use crate::session::record::{Begin, Commit, FileId, Origin, PreparedOutbox, Record};
 use crate::session::{ApprovalDecision, Pending, Session, log};
@@ -168,7 +168,7 @@ impl Base {
         let runs = |step: &Step| step.kind() == Kind::Run;
         let guarded = begin.steps().iter().any(runs) && self.is_guarded(&begin.session)?;
         let stopped = self.is_meant_for_another(begin);
-        let judge = |operation: &Operation, place: &dyn Place| {
+        let judge = |operation: &Operation, place: &dyn Executor| {
             turn::judge(&policy, guarded, operation, place)
         };
         let interrupted = || self.stop.is_asked();
@@ -192,7 +192,7 @@ impl Base {
             now: &|| clock.now(),
         };
         let (carried, walk, recorded) = if let Some(guest) = &self.guest {
-            let mut place = guest.place(Terms {
+            let mut place = guest.executor(Terms {
                 turn: elsewhere::turn_key(begin),
                 own: elsewhere::own(&begin.session),
                 timeout: &timeout,
@@ -201,12 +201,11 @@ impl Base {
                 read_limit,
                 read_room,
                 files: Some(policy.files.clone()),
-                protected: &self.config.protected_names,
             })?;
             (turn::run(&input, &mut *place, &mut notes, observer)?, None, None)
         } else {
             let open = begin.session.unconfined;
-            let place = Here::new(&self.workspace, &self.runner, &own, open, &interrupted);
+            let place = LocalExecutor::new(&self.workspace, &self.runner, &own, open, &interrupted);
             let mut place = place.guarded(guarded, guard);
             let timeout = |asked| Some(timeout(asked));
             place.timeout = &timeout;

@@ -6,7 +6,7 @@ use similar::TextDiff;
 
 use super::rows::{BAR, pieces};
 use super::talk::Talk;
-use crate::place::{Rewritten, Standing};
+use crate::executor::{Rewritten, Standing};
 use crate::protocol::Digest;
 use crate::terminal::Styled;
 use crate::text::{count, visible, visible_line};

@@ -14,8 +14,8 @@ use crate::base;
 use crate::config::{Mode, SESSION_POLICY};
 use crate::control;
 use crate::error::{Error, Result};
+use crate::executor::{Executor, OpaquePreview, PreviewExecutor, Rewritten};
 use crate::outbox::{self, Files};
-use crate::place::{Place, Preview, Rewritten, Unseen};
 use crate::protocol::{
     Detail, Dialect, Kind, Outcome, ParsedReply, Part, Reply, Step, WarningKind, code,
 };
@@ -170,7 +170,7 @@ impl<'a> Surroundings<'a> {
         let dialect = session.as_ref().map_or(Dialect::Tags, |session| session.dialect);
         let is_in_guest = config.guest.is_some();
         let reply = letter.read_in(dialect, (!is_in_guest).then(|| self.workspace.path()));
-        let mut preview = Preview::new(&self.workspace);
+        let mut preview = PreviewExecutor::new(&self.workspace);
         // A guest is taken for one whose commands are confined, as most are.
         let guarded = is_in_guest || config.sandbox.mode != Mode::Off;
         let input = TurnInput {
@@ -178,15 +178,15 @@ impl<'a> Surroundings<'a> {
             known: &BTreeMap::new(),
             decision: None,
             session: &session.clone().unwrap_or_default(),
-            judge: &|operation, place| turn::judge(&policy, guarded, operation, place),
+            judge: &|operation, executor| turn::judge(&policy, guarded, operation, executor),
             name_question: None,
             stopped: None,
             now: &|| self.context.clock.now(),
         };
-        let mut unseen = Unseen::new(&config.protected_names);
-        let place: &mut dyn Place = if is_in_guest { &mut unseen } else { &mut preview };
-        let outcomes = turn::run(&input, place, &mut (), &mut ())?.outcomes;
-        let files = requested(&outcomes, place)?;
+        let mut unseen = OpaquePreview::new(&config.protected_names);
+        let executor: &mut dyn Executor = if is_in_guest { &mut unseen } else { &mut preview };
+        let outcomes = turn::run(&input, executor, &mut (), &mut ())?.outcomes;
+        let files = requested(&outcomes, executor)?;
         let withheld = outbox::withheld(&files, &config.secrets);
         let here = (!is_in_guest).then(|| config.workspace_name());
         let elsewhere = session.as_ref().map(|session| base::suits(session, here.as_deref(), true));
@@ -276,7 +276,7 @@ impl Looked {
 }
 
 /// The files whose contents the next outbox would show, those of which a part is shown also whole.
-fn requested(outcomes: &[Outcome], place: &dyn Place) -> Result<Files> {
+fn requested(outcomes: &[Outcome], executor: &dyn Executor) -> Result<Files> {
     let mut files = Files::default();
     for outcome in outcomes {
         let (path, part) = match &outcome.detail {
@@ -284,10 +284,10 @@ fn requested(outcomes: &[Outcome], place: &dyn Place) -> Result<Files> {
             Detail::Read { path, .. } => (path, Part::default()),
             _ => continue,
         };
-        let contents = place.read(path, part)?;
+        let contents = executor.read(path, part)?;
         let is_part = contents.as_ref().is_ok_and(|contents| contents.lines.is_some());
         if is_part && files.wholes.iter().all(|whole| whole.path != *path) {
-            files.wholes.extend(place.read(path, Part::default())?);
+            files.wholes.extend(executor.read(path, Part::default())?);
         }
         files.requested.push(contents);
     }

@@ -19,8 +19,8 @@ use super::whereabouts::By;
 use crate::atomic;
 use crate::config::{self, Config, Consent};
 use crate::error::advice;
+use crate::executor::Guest;
 use crate::lock::Lock;
-use crate::place::Guest;
 use crate::program::Programs;
 use crate::protocol::jsonrpc::About;
 #[cfg(unix)]

@@ -6,7 +6,7 @@ use super::Context;
 use super::changes::{diff, rows as diff_rows};
 use super::rows::{barred, cut, field, squeezed, width};
 use super::talk::{Talk, name};
-use crate::place::Rewritten;
+use crate::executor::Rewritten;
 use crate::policy::Opens;
 use crate::protocol::{Asks, Change, Dialect, Kind, Operation, RelPath, Replacement, ShellCommand};
 use crate::session::store::Store;

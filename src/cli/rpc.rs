@@ -13,7 +13,7 @@ use crate::config::{Config, Mode, known_within, no_place_in_git, state_home};
 use crate::error::{Error, Result};
 use crate::lock::Lock;
 use crate::program;
-use crate::rpc::{At, Bases, Listening, Own, Served, Serving};
+use crate::rpc::{At, Bases, Listening, ScratchDir, Served, Serving};
 use crate::runner::Runner;
 use crate::runner::sandbox;
 use crate::watch::Stop;
@@ -138,14 +138,14 @@ pub(super) fn rpc(context: &Context, arguments: Rpc, flags: Flags) -> Result<Exi
     runner.lock = PathBuf::new();
     let told = format!("Serving {} at {listening}", context.display(workspace.path()));
 
-    let own = Own::make(&root.state)?;
+    let scratch_dir = ScratchDir::make(&root.state)?;
     let state = root.state;
     let served = Served::new(Serving {
         workspace,
         runner,
         timeout,
         policy,
-        own: own.for_commands(),
+        scratch_dir: scratch_dir.for_commands(),
         state,
         stop: stop.clone(),
     })?;
@@ -153,7 +153,7 @@ pub(super) fn rpc(context: &Context, arguments: Rpc, flags: Flags) -> Result<Exi
         context.talk.say(&told);
     }
     let ended = listening.serve(served, &stop);
-    drop(own);
+    drop(scratch_dir);
     ended?;
     if stop.is_interrupted() { Err(Error::interrupted()) } else { Ok(ExitCode::SUCCESS) }
 }

@@ -13,7 +13,7 @@ use crate::base::{Base, Turn};
 use crate::clipboard;
 use crate::control::Wish;
 use crate::daemon::{Answer, Clipped, Listener, Waiting};
-use crate::place::Rewritten;
+use crate::executor::Rewritten;
 use crate::protocol::{Asks, Detail, Kind, Operation, Outcome, Step, tags};
 use crate::runner::Glimpse;
 use crate::session::{Question, Session};

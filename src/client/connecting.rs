@@ -1,19 +1,19 @@
-//! How a client comes by its other side: starts a program, or knocks at a socket.
+//! How a client comes by its other side: starts a program, or connects to a socket.
 
+use std::io;
+use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::time::Duration;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
 
-#[cfg(unix)]
-use super::Wait;
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
+
 use super::peer::Peer;
-use super::process::Process;
-use super::wire::Wire;
-use super::{ANSWER_LIMIT, Client, Gone};
+use super::words::{end_of, quoted};
+use super::{Client, Gone, SLICE};
 use crate::program::Programs;
 use crate::text::{named, visible_line};
-
-#[cfg(unix)]
-use super::words::{LONGEST, end_of, quoted};
 
 impl Client {
     /// Starts a program that speaks on its standard input and output, such as
@@ -24,11 +24,20 @@ impl Client {
     /// It cannot be started. That it then does not speak is told by the first call.
     pub fn spawn(command: &[String], programs: &Programs) -> Result<Self, Gone> {
         let name = named(&command.join(" "));
-        let gone = |what: String| Gone::unsent(format!("{name} {what}"));
-        let (process, stdin, stdout) = Process::start(command, programs).map_err(gone)?;
-        let wire = Wire::new(stdout, stdin, ANSWER_LIMIT);
-        let wire = wire.map_err(|e| gone(format!("cannot be listened to: {e}")))?;
-        Ok(Self::new(wire, Peer::Program(process), name))
+        let gone = |e: io::Error| {
+            let why = "is it installed and on PATH?";
+            Gone::unsent(format!("{name} cannot be started: {e}; {why}"))
+        };
+        let [program, arguments @ ..] = command else {
+            return Err(gone(io::Error::other("no program is named that could be started")));
+        };
+        let mut command = programs.named(program).map_err(gone)?;
+        command.args(arguments);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // A Ctrl-C at the terminal is for deaddrop alone.
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        let peer = command.spawn().and_then(Peer::of_program).map_err(gone)?;
+        Ok(Self::new(peer, name))
     }
 
     /// Connects to a Unix socket. With a port it first asks to be connected with that one, as a host
@@ -36,62 +45,31 @@ impl Client {
     ///
     /// # Errors
     /// Nobody listens there, or nothing of that kind is answered within `patience`.
-    #[cfg(unix)]
     pub fn connect(socket: &Path, port: Option<u32>, patience: Duration) -> Result<Self, Gone> {
         let name = format!("the agent at {}", visible_line(&socket.to_string_lossy()));
-        let gone = |what: String| Gone::unsent(format!("{name} {what}"));
-        let refused = |e: std::io::Error| {
-            gone(format!("cannot be reached: {e}; see that it runs and listens there"))
+        let refused = |e: io::Error| {
+            Gone::unsent(format!(
+                "{name} cannot be reached: {e}; see that it runs and listens there"
+            ))
         };
-        // A thread, since it takes as long as too many others wait to be let in.
-        let (sender, connected) = std::sync::mpsc::channel();
-        let path = socket.to_owned();
-        std::thread::Builder::new()
-            .name("client-connect".to_owned())
-            .spawn(move || sender.send(std::os::unix::net::UnixStream::connect(path)))
-            .map_err(refused)?;
-        let late = |_| gone(format!("lets nobody in within {patience:?}"));
-        let stream = connected.recv_timeout(patience.min(LONGEST)).map_err(late)?;
-        let wire = |stream: &std::os::unix::net::UnixStream| {
-            Wire::new(stream.try_clone()?, stream.try_clone()?, ANSWER_LIMIT)
+        let Some(stream) = connected(socket, end_of(patience)).map_err(refused)? else {
+            return Err(Gone::unsent(format!("{name} lets nobody in within {patience:?}")));
         };
-        let stream = stream.map_err(refused)?;
-        let wire = wire(&stream).map_err(refused)?;
-        let mut client = Self::new(wire, Peer::Socket(stream), name);
+        let other = stream.try_clone().map_err(refused)?;
+        let peer = Peer::new(stream, other).map_err(refused)?;
+        let mut client = Self::new(peer, name);
         if let Some(port) = port {
             client.ask_for(port, patience)?;
         }
         Ok(client)
     }
 
-    /// Unix sockets are there on Unix alone.
-    ///
-    /// # Errors
-    /// Always.
-    #[cfg(not(unix))]
-    pub fn connect(socket: &Path, _: Option<u32>, _: Duration) -> Result<Self, Gone> {
-        let reason = format!(
-            "the agent at {} cannot be reached: there are no Unix sockets on this system; start a program that speaks with it",
-            visible_line(&socket.to_string_lossy())
-        );
-        Err(Gone::unsent(reason))
-    }
-
     /// Begins with `CONNECT` and the port.
-    #[cfg(unix)]
     fn ask_for(&mut self, port: u32, patience: Duration) -> Result<(), Gone> {
-        let unsent = |gone: Gone| Gone { sent: false, ..gone };
-        let request = self.hand(format!("CONNECT {port}\n"));
-        let request = request.map_err(|what| unsent(self.over(&what, None)))?;
-        let until = end_of(patience);
-        let mut wait =
-            Wait { method: "CONNECT", patience, until, meanwhile: None, unwritten: None };
-        let answer = self.next(&request, &mut wait).map_err(|gone| {
-            let reason = format!(
-                "{}; it was asked for port {port}: see that an agent listens there",
-                gone.reason
-            );
-            Gone::unsent(reason)
+        let mut wait = self.send(format!("CONNECT {port}\n"), "CONNECT", patience)?;
+        let answer = self.next(&mut wait).map_err(|gone| {
+            let why = format!("it was asked for port {port}: see that an agent listens there");
+            Gone::unsent(format!("{}; {why}", gone.reason))
         })?;
         let told = std::str::from_utf8(&answer).ok().map(str::trim_ascii_end);
         let number = told.and_then(|told| told.strip_prefix("OK "));
@@ -102,6 +80,22 @@ impl Client {
             "answered CONNECT {port} with {} and not with OK and a number",
             quoted(&answer)
         );
-        Err(unsent(self.over(&what, None)))
+        Err(Gone { sent: false, ..self.over(&what, &wait) })
+    }
+}
+
+/// A connection to a socket; None where too many others wait to be let in until then.
+pub(crate) fn connected(path: &Path, until: Instant) -> io::Result<Option<OwnedFd>> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let stream = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    let address = SocketAddrUnix::new(path)?;
+    loop {
+        match connect(&stream, &address) {
+            Ok(()) => return Ok(Some(stream)),
+            Err(Errno::AGAIN) if Instant::now() < until => std::thread::sleep(SLICE),
+            Err(Errno::AGAIN) => return Ok(None),
+            Err(Errno::INTR) => {}
+            Err(e) => return Err(e.into()),
+        }
     }
 }

@@ -1,7 +1,7 @@
-//! The other end of JSON-RPC (bouvet-jsonrpc): asks an agent in a guest, and hears its answers.
+//! The other end of JSON-RPC (bouvet-jsonrpc): asks a server elsewhere, and reads its answers.
 //!
-//! The agent is a program that speaks on its standard input and output, as `deaddrop rpc` does here or
-//! behind `ssh`, or whoever listens on a Unix socket, as a microVM's host does for the agent within.
+//! The server is a program that speaks on its standard input and output, as `deaddrop rpc` does here or
+//! behind `ssh`, or whoever listens on a Unix socket, as a microVM's host does for the server within.
 //! Every wait has an end; nothing is asked twice by itself.
 //!
 //! # Examples
@@ -9,40 +9,36 @@
 //! use std::time::Duration;
 //!
 //! use deaddrop::client::Client;
+//! use deaddrop::program::Programs;
+//! use deaddrop::protocol::jsonrpc::{Exec, ExecResult};
 //!
-//! let patience = Duration::from_secs(30);
 //! let command = ["ssh", "build-box", "deaddrop", "rpc"].map(str::to_owned);
-//! let mut client = Client::spawn(&command, &deaddrop::program::Programs::default())?;
-//! client.write_file("greeting.txt", "hello\n", patience)??;
-//! let ran = client.exec("cat greeting.txt", patience)??;
+//! let mut client = Client::spawn(&command, &Programs::default())?;
+//! let asked = Exec { cmd: "echo hello".to_owned() };
+//! let ran: ExecResult = client.call("exec", &asked, Duration::from_secs(30))??;
 //! assert_eq!((ran.exit_code, &*ran.stdout), (0, "hello\n"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 mod connecting;
-mod methods;
 mod peer;
-mod process;
 #[cfg(test)]
 mod tests;
-mod wire;
 mod words;
 
-use std::sync::Arc;
-use std::sync::mpsc::RecvTimeoutError;
+use std::io;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::protocol::jsonrpc::{RpcError, is_blank, response};
+use crate::protocol::jsonrpc::{Pong, RpcError, is_blank, response};
 use crate::text::{count, indented, visible};
-pub use methods::Said;
-use peer::Peer;
-use wire::{Event, Line, Progress, Wire};
+pub(crate) use connecting::connected;
+use peer::{Peer, Read};
 use words::{brief, end_of, id_of, is_crowded, is_object, last_of, line, quoted};
 
-/// No answer is longer, in bytes, its end not counted.
+/// No answer is longer, in bytes, without its end.
 pub const ANSWER_LIMIT: usize = 128 << 20;
 /// No answer holds more values, each of which takes more memory than its text: a listing of two million
 /// files has as many.
@@ -81,12 +77,12 @@ impl Gone {
     }
 }
 
-/// A connection to an agent, with one request at a time. Dropping it ends the program that was started
+/// A connection to a server, with one request at a time. Dropping it ends the program that was started
 /// for it, with its process group: at once, or after a second where it does not end by itself.
 pub struct Client {
-    /// Or why there is none any more.
-    wire: Result<Wire, String>,
     peer: Peer,
+    /// Why every further call fails.
+    over: Option<String>,
     /// As it is named in errors.
     name: String,
     /// The last id that was used.
@@ -99,27 +95,37 @@ pub struct Client {
     chatter: Vec<String>,
 }
 
-/// How long is waited, and what is done meanwhile.
+/// How long is waited for the answer to a request, and what is done meanwhile.
 struct Wait<'a> {
     method: &'a str,
     patience: Duration,
     until: Instant,
     /// Asked for lines to send.
     meanwhile: Option<&'a mut dyn FnMut() -> Option<String>>,
+    /// How many bytes are written of all that was sent when the request is.
+    written: u64,
     /// Why not all could be written.
-    unwritten: Option<std::io::Error>,
+    unwritten: Option<io::Error>,
 }
 
 impl Client {
-    fn new(wire: Wire, peer: Peer, name: String) -> Self {
+    fn new(peer: Peer, name: String) -> Self {
         let (given_up, chatter) = (Vec::new(), Vec::new());
-        Self { wire: Ok(wire), peer, name, last: 0, given_up, answered: false, chatter }
+        Self { peer, over: None, name, last: 0, given_up, answered: false, chatter }
     }
 
     /// Whether every further call fails at once. Not so after an answer that did not come in time: it
     /// may come while another is waited for, and is then skipped.
     pub fn is_over(&self) -> bool {
-        self.wire.is_err()
+        self.over.is_some()
+    }
+
+    /// Whether somebody is there.
+    ///
+    /// # Errors
+    /// See [`Client::call`].
+    pub fn ping(&mut self, patience: Duration) -> Result<Result<Pong, RpcError>, Gone> {
+        self.call("ping", &serde_json::json!({}), patience)
     }
 
     /// Asks, and waits for the answer at most so long, the time for writing included.
@@ -148,16 +154,6 @@ impl Client {
         self.ask(method, params, patience, Some(meanwhile))
     }
 
-    /// Sends what is not answered. It is not waited for until it is written.
-    ///
-    /// # Errors
-    /// The other side reads no more.
-    pub fn notify(&mut self, method: &str, params: &impl Serialize) -> Result<(), Gone> {
-        let line = line(None, method, params);
-        let line = line.map_err(Gone::unsent)?;
-        self.hand(line).map(drop).map_err(|what| self.over(&what, None))
-    }
-
     fn ask<'a, T: DeserializeOwned>(
         &mut self,
         method: &'a str,
@@ -165,36 +161,42 @@ impl Client {
         patience: Duration,
         meanwhile: Option<&'a mut dyn FnMut() -> Option<String>>,
     ) -> Result<Result<T, RpcError>, Gone> {
-        let until = end_of(patience);
         let id = self.last + 1;
         let line = match line(Some(id), method, params) {
             Ok(line) => line,
             Err(told) => return Ok(Err(RpcError::new(RpcError::PARAMS, told))),
         };
         self.last = id;
-        let request = self.hand(line).map_err(|what| self.over(&what, None))?;
-        let mut wait = Wait { method, patience, until, meanwhile, unwritten: None };
+        let mut wait = self.send(line, method, patience)?;
+        wait.meanwhile = meanwhile;
         loop {
-            let line = self.next(&request, &mut wait)?;
+            let line = self.next(&mut wait)?;
             match self.judge(&line, id) {
                 Ok(Some(answer)) => return Ok(answer),
                 // Who writes without end does not make us wait without end.
-                Ok(None) if Instant::now() >= wait.until => return Err(self.late(&request, &wait)),
+                Ok(None) if Instant::now() >= wait.until => return Err(self.late(&wait)),
                 Ok(None) => {}
-                Err(what) => return Err(self.over(&what, Some(&request))),
+                Err(what) => return Err(self.over(&what, &wait)),
             }
         }
     }
 
-    /// Has a line written, or tells why not.
-    fn hand(&self, line: String) -> Result<Arc<Line>, String> {
-        // Whoever is over has its reason already.
-        let wire = self.wire.as_ref().map_err(String::clone)?;
-        wire.hand(line).ok_or_else(|| "does not read what is sent".to_owned())
+    /// Has a line written, as far as that goes.
+    fn send<'a>(
+        &mut self,
+        line: String,
+        method: &'a str,
+        patience: Duration,
+    ) -> Result<Wait<'a>, Gone> {
+        if let Some(reason) = &self.over {
+            return Err(Gone::unsent(reason.clone()));
+        }
+        let (until, written) = (end_of(patience), self.peer.send(line));
+        Ok(Wait { method, patience, until, meanwhile: None, written, unwritten: None })
     }
 
     /// The next line that comes.
-    fn next(&mut self, request: &Line, wait: &mut Wait) -> Result<Vec<u8>, Gone> {
+    fn next(&mut self, wait: &mut Wait) -> Result<Vec<u8>, Gone> {
         loop {
             if let Some(mut line) = wait.meanwhile.as_mut().and_then(|ask| ask()) {
                 wait.patience = wait.patience.min(SOONER);
@@ -202,31 +204,26 @@ impl Client {
                 if !line.ends_with('\n') {
                     line.push('\n');
                 }
-                self.hand(line).map_err(|what| self.over(&what, Some(request)))?;
+                self.peer.send(line);
             }
             let left = wait.until.saturating_duration_since(Instant::now());
             let slice = if wait.meanwhile.is_some() { left.min(SLICE) } else { left };
-            let what = match self.wire.as_ref().map(|wire| wire.next(slice)) {
-                Ok(Ok(Event::Line(line))) => return Ok(line),
-                Ok(Ok(Event::Unwritten(e))) => {
+            let what = match self.peer.exchange(slice, ANSWER_LIMIT) {
+                Ok(Read::Line(line)) => return Ok(line),
+                Ok(Read::Unwritten(e)) => {
                     // It may have answered before it stopped reading.
                     wait.until = wait.until.min(Instant::now() + GRACE);
                     wait.unwritten = Some(e);
                     continue;
                 }
-                Ok(Err(RecvTimeoutError::Timeout)) if left > slice => continue,
-                Ok(Err(RecvTimeoutError::Timeout)) => return Err(self.late(request, wait)),
-                Ok(Ok(Event::Long)) => {
-                    format!("sent a line of more than {} MiB", ANSWER_LIMIT >> 20)
-                }
-                Ok(Ok(Event::Ended(rest))) if is_blank(&rest) => "is gone".to_owned(),
-                Ok(Ok(Event::Ended(rest))) => {
-                    format!("is gone, after half a line: {}", quoted(&rest))
-                }
-                Ok(Ok(Event::Unread(e))) => format!("is gone: {e}"),
-                Ok(Err(RecvTimeoutError::Disconnected)) | Err(_) => "is gone".to_owned(),
+                Ok(Read::Nothing) if left > slice => continue,
+                Ok(Read::Nothing) => return Err(self.late(wait)),
+                Ok(Read::Long) => format!("sent a line of more than {} MiB", ANSWER_LIMIT >> 20),
+                Ok(Read::Ended(rest)) if is_blank(&rest) => "is gone".to_owned(),
+                Ok(Read::Ended(rest)) => format!("is gone, after half a line: {}", quoted(&rest)),
+                Err(e) => format!("is gone: {e}"),
             };
-            return Err(self.over(&what, Some(request)));
+            return Err(self.over(&what, wait));
         }
     }
 
@@ -271,40 +268,37 @@ impl Client {
     }
 
     /// The answer did not come in time.
-    fn late(&mut self, request: &Line, wait: &Wait) -> Gone {
-        if let Some(e) = &wait.unwritten {
-            return self.over(&format!("cannot be written to: {e}"), Some(request));
-        }
+    fn late(&mut self, wait: &Wait) -> Gone {
         let Wait { method, patience, .. } = wait;
-        if request.withdraw() != Progress::Written {
+        if let Some(e) = &wait.unwritten {
+            return self.over(&format!("cannot be written to: {e}"), wait);
+        }
+        if !self.peer.has_written(wait.written) {
             let what = format!("did not read all of the request '{method}' within {patience:?}");
-            return self.over(&what, Some(request));
+            return self.over(&what, wait);
         }
         self.given_up.push(self.last);
-        let now = Instant::now();
         let what = format!("did not answer '{method}' within {patience:?}");
-        Gone { reason: self.told(&what, now), sent: true, held: false }
+        let (reason, _) = self.told(&what, Instant::now());
+        Gone { reason, sent: true, held: false }
     }
 
     /// It is of no more use: of this and every further call.
-    fn over(&mut self, what: &str, request: Option<&Line>) -> Gone {
-        let sent = request.is_some_and(|request| request.withdraw() != Progress::Never);
-        if let Err(reason) = &self.wire {
-            return Gone { reason: reason.clone(), sent, held: false };
-        }
-        // Closes its standard input, so that it ends if it has not.
-        self.wire = Err(String::new());
+    fn over(&mut self, what: &str, wait: &Wait) -> Gone {
+        // Without its end nobody has read the request as one.
+        let sent = self.peer.has_written(wait.written);
+        // So that it ends if it has not.
         self.peer.hang_up();
-        let reason = self.told(what, Instant::now() + GRACE);
-        self.wire = Err(reason.clone());
-        let held = self.peer.told(Instant::now()).0.as_deref() == Some(HELD);
+        let (reason, held) = self.told(what, Instant::now() + GRACE);
+        self.over = Some(reason.clone());
         Gone { reason, sent, held }
     }
 
-    /// That for a person, with what a program left behind.
-    fn told(&mut self, what: &str, until: Instant) -> String {
+    /// That for a person, with what a program left behind; and whether another deaddrop held it.
+    fn told(&mut self, what: &str, until: Instant) -> (String, bool) {
         let mut told = format!("{} {}", self.name, what.trim_end());
-        let (ended, said) = self.peer.told(until);
+        let (ended, said) = self.peer.last_words(until);
+        let held = ended.as_deref() == Some(HELD);
         if let Some(ended) = ended {
             told.push_str(&format!(" (it ended with {ended})"));
         }
@@ -319,16 +313,13 @@ impl Client {
             let last = self.chatter.iter().rev().take(3).rev().cloned().collect::<Vec<_>>();
             told.push_str(&format!("\nBefore any answer it sent {}", last.join(", ")));
         }
-        told
+        (told, held)
     }
 }
 
 impl Drop for Client {
     fn drop(&mut self) {
-        let until = Instant::now() + LEAVE;
-        if let Ok(wire) = std::mem::replace(&mut self.wire, Err(String::new())) {
-            wire.close(until);
-        }
-        self.peer.close(until);
+        self.peer.hang_up();
+        self.peer.close(Instant::now() + LEAVE);
     }
 }

@@ -9,11 +9,10 @@ use crate::error::{Error, Result};
 use crate::text::{nearest, visible_line};
 
 /// What each setting is called, and what it must be.
-const KEYS: [(&str, &str); 4] = [
+const KEYS: [(&str, &str); 3] = [
     ("command", "a list of strings, a program and its arguments"),
     ("socket", "the path of a socket, as a string"),
     ("port", "a whole number from 0 to 4294967295"),
-    ("root", "the path of a folder in the guest, as a string"),
 ];
 
 /// The port that agents in microVMs listen on.
@@ -24,8 +23,6 @@ const PORT: u32 = 52;
 pub struct Guest {
     /// How it is reached.
     pub way: Way,
-    /// Where the workspace is in a guest that is no deaddrop; None for where its agent begins.
-    pub root: Option<String>,
 }
 
 /// How a guest is reached.
@@ -45,28 +42,22 @@ pub enum Way {
 impl Guest {
     /// What its table says, by the names of its settings.
     pub(super) fn settings(&self) -> Vec<(&'static str, serde_json::Value)> {
-        let mut settings = match &self.way {
+        match &self.way {
             Way::Command(command) => vec![("command", command.as_slice().into())],
             Way::Socket { path, port } => {
                 vec![("socket", path.to_string_lossy().into()), ("port", (*port).into())]
             }
-        };
-        settings.extend(self.root.as_ref().map(|root| ("root", root.as_str().into())));
-        settings
+        }
     }
 
-    /// Which guest it is, for people: its command or its socket, and the folder there.
+    /// Which guest it is, for people: its command or its socket.
     pub fn label(&self) -> String {
-        let mut label = match &self.way {
+        match &self.way {
             Way::Command(command) => visible_line(&command.join(" ")).into_owned(),
             Way::Socket { path, port } => {
                 format!("{} (port {port})", visible_line(&path.to_string_lossy()))
             }
-        };
-        if let Some(root) = &self.root {
-            label.push_str(&format!(", in {}", visible_line(root)));
         }
-        label
     }
 }
 
@@ -77,7 +68,6 @@ pub(super) struct Table {
     command: Option<Vec<String>>,
     socket: Option<String>,
     port: Option<u32>,
-    root: Option<String>,
 }
 
 impl Table {
@@ -98,7 +88,7 @@ impl Table {
             return Err(Error::config(origin, problem));
         };
         let origin = origin.to_owned();
-        let mut read = Self { origin, command: None, socket: None, port: None, root: None };
+        let mut read = Self { origin, command: None, socket: None, port: None };
         read.take(table, at)?;
         Ok(read)
     }
@@ -136,7 +126,6 @@ impl Table {
                 ("socket", DeValue::String(text)) if fits(text) => {
                     self.socket = Some(text.to_string());
                 }
-                ("root", DeValue::String(text)) if fits(text) => self.root = Some(text.to_string()),
                 ("port", DeValue::Integer(number)) => {
                     self.port = Some(whole(number).parse().map_err(|_| wrong())?);
                 }
@@ -166,7 +155,7 @@ impl Table {
                 Way::Socket { path: base.join(socket), port: port.unwrap_or(PORT) }
             }
         };
-        Ok(Guest { way, root: self.root.clone() })
+        Ok(Guest { way })
     }
 }
 
@@ -186,11 +175,10 @@ mod tests {
         let told = guest("[guest]\ncommand = [\"ssh\", \"build-box\", \"deaddrop\", \"rpc\"]\n");
         let told = told.unwrap().unwrap();
         assert_eq!(told.label(), "ssh build-box deaddrop rpc");
-        assert_eq!(told.root, None);
-        let told = guest("[guest]\nsocket = \"vm.sock\"\nroot = \"/work\"").unwrap().unwrap();
+        let told = guest("[guest]\nsocket = \"vm.sock\"").unwrap().unwrap();
         let way = Way::Socket { path: PathBuf::from("/base/vm.sock"), port: 52 };
-        assert_eq!(told.label(), "/base/vm.sock (port 52), in /work");
-        assert_eq!(told, Guest { way, root: Some("/work".to_owned()) });
+        assert_eq!(told.label(), "/base/vm.sock (port 52)");
+        assert_eq!(told, Guest { way });
         let told = guest("[guest]\nsocket = \"/run/vm\"\nport = 0x10").unwrap().unwrap();
         assert_eq!(told.label(), "/run/vm (port 16)");
     }

@@ -57,11 +57,10 @@ const OPENS: [(&str, Opens, &str); 14] = [
 ];
 
 /// What the settings of the table `[guest]` do.
-const GUEST: [(&str, &str); 4] = [
+const GUEST: [(&str, &str); 3] = [
     ("command", "this program runs with your rights, and all is carried out by it"),
     ("socket", "all is carried out by whoever answers at this socket"),
     ("port", "at this port of it"),
-    ("root", "in this folder there"),
 ];
 const POLICIES: &str = "what this policy allows is more than without it";
 

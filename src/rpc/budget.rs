@@ -1,17 +1,17 @@
-//! What all connections hold in memory together. Each has a little for itself; who needs more takes a
-//! share of what there is for all, and waits while there is too little. Nobody waits who would be the
-//! only one to hold a share, so one request always gets through, whatever it takes.
+//! What all connections hold in memory together. Each has a little for itself; whoever needs more takes a
+//! share of a pool, and waits while there is too little. The only one to hold a share never waits, so one
+//! request always gets through, whatever it takes.
 //!
-//! Lines and answers have a budget each: a line waits for answers to be read, and would wait for ever if
+//! Lines and answers have a pool each: a line waits for answers to be read, and would wait for ever if
 //! they waited for lines.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::protocol::jsonrpc::Method;
 
-/// So many bytes of lines that are longer than [`FREE`] are held at once: six of the longest.
+/// How many bytes of lines longer than [`FREE`] are held at once: six of the longest.
 const LINES: usize = 192 << 20;
-/// So many bytes of answers: four of the longest that a file can have.
+/// How many bytes of answers: four of the longest that a file can have.
 const ANSWERS: usize = 320 << 20;
 /// A line or an answer of so many bytes needs no share.
 pub(super) const FREE: usize = 256 << 10;
@@ -20,16 +20,16 @@ const READ: usize = 72 << 20;
 /// The same of a command, with two streams of a megabyte.
 const RAN: usize = 16 << 20;
 
-/// The budgets of a server.
+/// The pools of a server.
 #[derive(Clone)]
 pub(super) struct Budgets {
-    pub(super) lines: Arc<Budget>,
-    pub(super) answers: Arc<Budget>,
+    pub(super) lines: Pool,
+    pub(super) answers: Pool,
 }
 
 impl Budgets {
     pub(super) fn new(lines: usize, answers: usize) -> Self {
-        Self { lines: Budget::new(lines), answers: Budget::new(answers) }
+        Self { lines: Pool::new(lines), answers: Pool::new(answers) }
     }
 }
 
@@ -39,11 +39,14 @@ impl Default for Budgets {
     }
 }
 
-/// So many bytes for all.
-pub(super) struct Budget {
+/// A number of bytes for all.
+#[derive(Clone)]
+pub(super) struct Pool(Arc<Inside>);
+
+struct Inside {
     total: usize,
     taken: Mutex<Taken>,
-    changed: Condvar,
+    given_back: Condvar,
 }
 
 #[derive(Default)]
@@ -52,54 +55,53 @@ struct Taken {
     /// The most that were taken at once.
     #[cfg(test)]
     most: usize,
-    /// How many wait.
     waiting: usize,
 }
 
 /// Some of them; given back when it is dropped.
 #[must_use]
 pub(super) struct Share {
-    budget: Arc<Budget>,
+    pool: Pool,
     bytes: usize,
 }
 
-impl Budget {
-    fn new(total: usize) -> Arc<Self> {
-        Arc::new(Self { total, taken: Mutex::default(), changed: Condvar::new() })
+impl Pool {
+    fn new(total: usize) -> Self {
+        Self(Arc::new(Inside { total, taken: Mutex::default(), given_back: Condvar::new() }))
     }
 
-    /// A share of so many bytes, when there are so many.
-    pub(super) fn take(self: &Arc<Self>, bytes: usize) -> Share {
+    /// Takes a share of so many bytes, when there are so many.
+    pub(super) fn take(&self, bytes: usize) -> Share {
         let mut taken = self.taken();
         while !self.has(&taken, bytes) {
             taken.waiting += 1;
-            taken = self.changed.wait(taken).unwrap_or_else(PoisonError::into_inner);
+            taken = self.0.given_back.wait(taken).unwrap_or_else(PoisonError::into_inner);
             taken.waiting -= 1;
         }
         self.share(taken, bytes)
     }
 
     /// The same, if nobody has to wait for it.
-    pub(super) fn try_take(self: &Arc<Self>, bytes: usize) -> Option<Share> {
+    pub(super) fn try_take(&self, bytes: usize) -> Option<Share> {
         let taken = self.taken();
         self.has(&taken, bytes).then(|| self.share(taken, bytes))
     }
 
     fn has(&self, taken: &Taken, bytes: usize) -> bool {
-        taken.bytes == 0 || taken.bytes + bytes <= self.total
+        taken.bytes == 0 || taken.bytes + bytes <= self.0.total
     }
 
-    fn share(self: &Arc<Self>, mut taken: MutexGuard<'_, Taken>, bytes: usize) -> Share {
+    fn share(&self, mut taken: MutexGuard<'_, Taken>, bytes: usize) -> Share {
         taken.bytes += bytes;
         #[cfg(test)]
         {
             taken.most = taken.most.max(taken.bytes);
         }
-        Share { budget: Arc::clone(self), bytes }
+        Share { pool: self.clone(), bytes }
     }
 
     fn taken(&self) -> MutexGuard<'_, Taken> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     #[cfg(test)]
@@ -118,52 +120,39 @@ impl Share {
     /// Gives back what is not needed for so many bytes; all, where they need none.
     pub(super) fn keep(&mut self, bytes: usize) {
         let needed = if bytes <= FREE { 0 } else { bytes.min(self.bytes) };
-        self.give_back(self.bytes - needed);
-    }
-
-    fn give_back(&mut self, bytes: usize) {
-        if bytes == 0 {
-            return;
-        }
-        self.bytes -= bytes;
-        let mut taken = self.budget.taken();
-        taken.bytes -= bytes;
+        let spare = self.bytes - needed;
+        self.bytes = needed;
+        let mut taken = self.pool.taken();
+        taken.bytes -= spare;
         if taken.waiting > 0 {
-            self.budget.changed.notify_all();
+            self.pool.0.given_back.notify_all();
         }
     }
 }
 
 impl Drop for Share {
     fn drop(&mut self) {
-        self.give_back(self.bytes);
+        if self.bytes > 0 {
+            self.keep(0);
+        }
     }
 }
 
-/// How long the answer to a request may take that is not known before it is carried out, and what it
-/// takes meanwhile.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Need {
-    /// It is short.
-    Nothing,
-    /// So many bytes, from when it is begun.
-    Before(usize),
-    /// So many, from when it is answered: until then it may run for long.
-    After(usize),
-}
-
-/// What the answer to a request needs.
-pub(super) fn need(method: &Method) -> Need {
+/// How many bytes the answer to a request may take, as long as its length is not known.
+pub(super) fn answer_size(method: &Method) -> usize {
     match method {
-        Method::ReadFile(_)
-        | Method::ListDir(_)
-        | Method::Walk
-        | Method::Read(_)
-        | Method::Find(_) => Need::Before(READ),
-        Method::Exec(_) | Method::ExecCode(_) | Method::Step(_) | Method::Result(_) => {
-            Need::After(RAN)
-        }
-        _ => Need::Nothing,
+        Method::ReadFile(_) | Method::ListDir(_) | Method::Walk | Method::Read(_) => READ,
+        Method::Exec(_)
+        | Method::ExecCode(_)
+        | Method::Step(_)
+        | Method::Result(_)
+        | Method::Find(_) => RAN,
+        Method::Ping
+        | Method::WriteFile(_)
+        | Method::About(_)
+        | Method::Look(_)
+        | Method::Leave(_)
+        | Method::Interrupt(_) => 0,
     }
 }
 
@@ -176,29 +165,29 @@ mod tests {
 
     #[test]
     fn who_needs_more_than_there_is_waits_for_others_and_gets_it_alone() {
-        let budget = Budget::new(10 * FREE);
-        let mut first = budget.take(6 * FREE);
-        let second = budget.try_take(4 * FREE).unwrap();
-        assert!(budget.try_take(1).is_none(), "all is taken");
+        let pool = Pool::new(10 * FREE);
+        let mut first = pool.take(6 * FREE);
+        let second = pool.try_take(4 * FREE).unwrap();
+        assert!(pool.try_take(1).is_none(), "all is taken");
         drop(second);
         // What is not needed is for others, and a little needs nothing.
         first.keep(2 * FREE);
-        assert_eq!(budget.now(), (2 * FREE, 0));
+        assert_eq!(pool.now(), (2 * FREE, 0));
         let (sent, received) = mpsc::channel();
         thread::scope(|scope| {
             scope.spawn(|| {
-                let large = budget.take(50 * FREE);
+                let large = pool.take(50 * FREE);
                 sent.send(()).unwrap();
                 drop(large);
             });
-            while budget.now().1 == 0 {
+            while pool.now().1 == 0 {
                 thread::yield_now();
             }
             assert!(received.try_recv().is_err(), "it would be more than there is");
             first.keep(FREE);
             received.recv().unwrap();
         });
-        assert_eq!(budget.now(), (0, 0));
-        assert_eq!(budget.most(), 50 * FREE);
+        assert_eq!(pool.now(), (0, 0));
+        assert_eq!(pool.most(), 50 * FREE);
     }
 }

@@ -1,376 +1,342 @@
-//! One connection: a thread reads ahead, another carries out what was asked for, in order, and
-//! answers. Only an interrupt overtakes. While the other has nothing to do, the thread that reads does
-//! what is quickly done by itself (see [`super::desk`]): nobody is woken for it.
+//! One connection, on one thread: it reads requests, carries them out in order and writes the answers.
+//! What may take long runs on a thread of its own meanwhile, so that an interrupt can overtake it.
+//!
+//! Answers are gathered for as long as the next request is there, and are never held back for long.
+//! While nobody reads them, or something runs, requests are read ahead.
 
-use std::io::{self, Read, Write};
+use std::fs::File;
+use std::io::{self, PipeReader};
 use std::sync::Arc;
+use std::thread::{Builder, JoinHandle};
+use std::time::{Duration, Instant};
 
-use super::budget::{Budget, Need, Share, need};
-use super::desk::{Answers, Desk, Way, may_wait, quick};
-use super::line::{Line, Lines};
-use super::queue::Queue;
-use super::{Given, Service};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+
+use super::Given;
+use super::budget::{Share, answer_size};
+use super::lines::{Line, Lines};
+use super::server::Server;
+use super::writer::Writer;
 use crate::protocol::jsonrpc::{self, LINE_LIMIT, Method, RpcError, connected, connects_to};
 
-/// An interrupt that overtakes is no longer, in bytes: nobody looks through long lines twice. A
-/// longer one comes in its order.
+/// How many bytes of answers are written though more are to come.
+const ENOUGH: usize = 64 << 10;
+/// How long an answer waits for those that are to come.
+const LONG: Duration = Duration::from_millis(1);
+/// An interrupt that overtakes is no longer, in bytes; a longer one comes in its order.
 const INTERRUPT_LIMIT: usize = 4096;
-const INTERRUPT: &[u8] = b"interrupt";
 
-/// Reads ahead until the end of the input, until who wrote is gone, or until no more is wanted. At a
-/// desk, what is quickly done is done on the way.
-pub(super) fn read(
-    input: impl Read,
-    queue: &Queue,
-    service: &dyn Service,
-    mut desk: Option<Desk<'_>>,
-) {
-    let mut lines = Lines::new(input, LINE_LIMIT, &queue.budgets.lines);
-    let mut first = true;
-    loop {
-        if let Some(desk) = &mut desk
-            && !lines.has_next()
-            && desk.hand_out().is_err()
-        {
-            return queue.close();
-        }
-        match lines.next() {
-            Ok(None) => return queue.end(),
-            // Nobody is there to be answered.
-            Err(_) => return queue.close(),
-            Ok(Some(line)) => {
-                // Whoever carries it out looks for CONNECT in the first line, whatever that is.
-                if let (false, Line::Whole(line)) = (first, &line) {
-                    if jsonrpc::is_blank(line) {
-                        continue;
-                    }
-                    if let Some(key) = interrupts(line) {
-                        service.interrupt(&key);
-                        continue;
-                    }
-                    match desk.as_mut().map(|desk| desk.take(line)) {
-                        None | Some(Ok(Way::Queue)) => {}
-                        Some(Ok(Way::Done)) => continue,
-                        Some(Ok(Way::Over)) => return,
-                        Some(Err(_)) => return queue.close(),
-                    }
-                }
-                first = false;
-                if !queue.push(line, lines.take_share()) {
-                    return;
-                }
-            }
-        }
-    }
+/// What a line asks for.
+enum Asked {
+    /// `CONNECT` and a port, as the first line.
+    Port(u32),
+    /// It is no request.
+    Invalid(Option<u64>, RpcError),
+    /// A method; without an ID it is a notification.
+    Call(Option<u64>, Result<Method, RpcError>),
 }
 
-/// The key of the step that a notification wants ended.
-fn interrupts(line: &[u8]) -> Option<String> {
-    if line.len() > INTERRUPT_LIMIT || memchr::memmem::find(line, INTERRUPT).is_none() {
-        return None;
-    }
-    let request = jsonrpc::read(line).ok().filter(|request| request.id.is_none())?;
-    match Method::of(request) {
-        Ok(Method::Interrupt(key)) => Some(key.key),
-        _ => None,
-    }
-}
-
-/// Carries out what was asked for and answers it, until there is no more. `within` is told true
-/// before each call and false after it.
-///
-/// # Errors
-/// Nobody reads the answers any more.
-pub(super) fn work(
-    queue: &Queue,
-    mut output: impl Write,
-    service: &dyn Service,
-    within: &dyn Fn(bool),
-) -> io::Result<()> {
-    let mut first = true;
-    let mut answers = Answers::default();
-    while let Some(line) = queue.pop() {
-        let port = match &line {
-            Line::Whole(line) if first => connects_to(line),
-            _ => None,
-        };
-        first = false;
-        let plain = match &line {
-            Line::Whole(line) => quick(line),
-            _ => None,
-        };
-        if let Some((id, method)) = plain {
-            let budget = &queue.budgets.answers;
-            let mut share = match need(&method) {
-                Need::Before(bytes) => Some(match budget.try_take(bytes) {
-                    Some(share) => share,
-                    None => {
-                        put(&mut answers, &mut output)?;
-                        budget.take(bytes)
-                    }
-                }),
-                _ => None,
-            };
-            if may_wait(&method) {
-                put(&mut answers, &mut output)?;
-            }
-            within(true);
-            let given = service.call(method);
-            within(false);
-            answers.add(id, given.as_ref());
-            drop(given);
-            if let Some(share) = &mut share {
-                share.keep(answers.len());
-            }
-            if answers.are_due() || !queue.has_many() {
-                put(&mut answers, &mut output)?;
-            }
-            continue;
-        }
-        put(&mut answers, &mut output)?;
-        let answer = match (port, line) {
-            (Some(port), _) => Some((connected(port).into_bytes(), None)),
-            (None, Line::TooLong) => {
+impl Asked {
+    /// Reads a line; None where it asks for nothing.
+    fn read(line: Line<'_>, is_first: bool) -> Option<Self> {
+        let line = match line {
+            Line::Whole(line) => line,
+            Line::TooLong => {
                 let told = format!(
                     "invalid request: the line is longer than {LINE_LIMIT} bytes (32 MiB), and nothing of it was kept"
                 );
-                Some((refusal(None, &RpcError::new(RpcError::REQUEST, told)).into_bytes(), None))
-            }
-            (None, Line::Answers(answers)) => Some((answers, None)),
-            (None, Line::Whole(line)) if jsonrpc::is_blank(&line) => None,
-            (None, Line::Whole(line)) => {
-                let answered = answer(line, service, within, &queue.budgets.answers);
-                // It may take long until somebody reads that.
-                queue.release();
-                answered
+                return Some(Self::Invalid(None, RpcError::new(RpcError::REQUEST, told)));
             }
         };
-        if let Some((answer, _share)) = answer {
-            output.write_all(&answer)?;
-            output.flush()?;
+        if let Some(port) = is_first.then(|| connects_to(line)).flatten() {
+            return Some(Self::Port(port));
+        }
+        if jsonrpc::is_blank(line) {
+            return None;
+        }
+        Some(match jsonrpc::read(line) {
+            Ok(request) => Self::Call(request.id, Method::of(request)),
+            Err(invalid) => Self::Invalid(invalid.id, invalid.fault),
+        })
+    }
+
+    /// Whether it may run for as long as it likes.
+    fn is_long(&self) -> bool {
+        let Self::Call(_, Ok(method)) = self else { return false };
+        matches!(method, Method::Exec(_) | Method::ExecCode(_) | Method::Step(_) | Method::Find(_))
+    }
+
+    /// Whether the answers before it had better not wait for it: it may wait for the disk, or walk.
+    fn may_wait(&self) -> bool {
+        let Self::Call(_, Ok(method)) = self else { return false };
+        !matches!(method, Method::Ping | Method::ReadFile(_))
+    }
+
+    /// How many bytes its answer may take.
+    fn answer_size(&self) -> usize {
+        match self {
+            Self::Call(Some(_), Ok(method)) => answer_size(method),
+            _ => 0,
         }
     }
-    put(&mut answers, &mut output)
-}
 
-fn put(answers: &mut Answers, output: &mut impl Write) -> io::Result<()> {
-    if answers.is_empty() {
-        return Ok(());
-    }
-    answers.give(|lines| output.write_all(lines))?;
-    output.flush()
-}
-
-/// Carries out a line; what it is answered with, if it is, and what that takes of the budget.
-fn answer(
-    line: Vec<u8>,
-    service: &dyn Service,
-    within: &dyn Fn(bool),
-    budget: &Arc<Budget>,
-) -> Option<(Vec<u8>, Option<Share>)> {
-    let request = match jsonrpc::read(&line) {
-        Ok(request) => request,
-        Err(refused) => {
-            return Some((refusal(refused.id, &refused.fault).into_bytes(), None));
+    /// Carries it out, and adds the answer if there is one.
+    fn carry_out(self, server: &Server, answers: &mut Vec<u8>) {
+        let (id, given) = match self {
+            Self::Port(port) => return answers.extend(connected(port).as_bytes()),
+            Self::Invalid(id, fault) => {
+                return answers.extend(jsonrpc::answer::<Given>(id, Err(&fault)).as_bytes());
+            }
+            Self::Call(id, method) => (id, method.and_then(|method| server.call(method))),
+        };
+        if id.is_some() {
+            answers.extend(jsonrpc::answer(id, given.as_ref()).as_bytes());
         }
-    };
-    // It can be long, and what is asked for takes its time.
-    drop(line);
-    let id = request.id;
-    let method = Method::of(request);
-    let need = method.as_ref().map_or(Need::Nothing, need);
-    let mut share = match need {
-        Need::Before(bytes) => Some(budget.take(bytes)),
-        Need::After(_) | Need::Nothing => None,
-    };
-    within(true);
-    let given = method.and_then(|method| service.call(method));
-    within(false);
-    id?;
-    if let Need::After(bytes) = need {
-        share = Some(budget.take(bytes));
     }
-    let answer = jsonrpc::answer(id, given.as_ref()).into_bytes();
-    if let Some(share) = &mut share {
-        share.keep(answer.len());
-    }
-    Some((answer, share))
 }
 
-fn refusal(id: Option<u64>, fault: &RpcError) -> String {
-    jsonrpc::answer::<Given>(id, Err(fault))
+/// Answers that are not written yet.
+#[derive(Default)]
+struct Answers {
+    bytes: Vec<u8>,
+    /// How many of the bytes are written.
+    written: usize,
+    /// When the first of them came.
+    since: Option<Instant>,
+    /// What they take of the pool, if they are long.
+    share: Option<Share>,
+}
+
+impl Answers {
+    fn is_empty(&self) -> bool {
+        self.written == self.bytes.len()
+    }
+
+    /// Whether they are to be written though more are to come.
+    fn are_due(&self) -> bool {
+        self.bytes.len() >= ENOUGH || self.since.is_some_and(|since| since.elapsed() >= LONG)
+    }
+}
+
+/// A request that is being carried out on a thread of its own.
+struct Running {
+    thread: JoinHandle<Answers>,
+    /// Closed when it is done.
+    done: PipeReader,
+}
+
+impl Running {
+    fn start(server: &Arc<Server>, asked: Asked, line: Option<Share>) -> io::Result<Self> {
+        let (done, open) = io::pipe()?;
+        let server = Arc::clone(server);
+        let work = move || {
+            let (_open, mut answers, size) = (open, Answers::default(), asked.answer_size());
+            asked.carry_out(&server, &mut answers.bytes);
+            drop(line);
+            if size > 0 {
+                let mut share = server.budgets.answers.take(size);
+                share.keep(answers.bytes.len());
+                answers.share = Some(share);
+            }
+            answers
+        };
+        let thread = Builder::new().name("rpc call".to_owned()).spawn(work)?;
+        Ok(Self { thread, done })
+    }
+}
+
+/// A connection.
+pub(super) struct Connection {
+    server: Arc<Server>,
+    input: Arc<File>,
+    writer: Writer,
+    lines: Lines,
+    /// A request that cannot be begun yet, and what its line takes of the pool.
+    next: Option<(Asked, Option<Share>)>,
+    is_first: bool,
+    running: Option<Running>,
+    answers: Answers,
+}
+
+impl Connection {
+    pub(super) fn new(server: Arc<Server>, input: Arc<File>, output: Arc<File>) -> Self {
+        Self {
+            lines: Lines::new(LINE_LIMIT, &server.budgets.lines),
+            server,
+            input,
+            writer: Writer::new(output),
+            next: None,
+            is_first: true,
+            running: None,
+            answers: Answers::default(),
+        }
+    }
+
+    /// Serves until the end of the input, until whoever connected is gone, or until the server stops.
+    /// What was begun is carried to its end.
+    pub(super) fn serve(mut self) {
+        loop {
+            let mut served = self.serve_what_is_there();
+            if self.server.stop.is_asked() {
+                (self.next, served) = (None, served.and(self.write()));
+                self.lines.close();
+            }
+            if served.is_err() {
+                self.leave();
+            }
+            let is_idle = self.is_idle();
+            if is_idle && self.lines.has_ended() {
+                return;
+            }
+            if self.wait(is_idle).is_err() {
+                self.leave();
+            }
+        }
+    }
+
+    /// Nobody is there to be answered.
+    fn leave(&mut self) {
+        self.lines.close();
+        (self.next, self.answers) = (None, Answers::default());
+    }
+
+    /// Whether nothing is to be done before more is read.
+    fn is_idle(&self) -> bool {
+        self.running.is_none() && self.next.is_none() && self.answers.is_empty()
+    }
+
+    /// Carries out what can be carried out now, and writes the answers as far as there is room.
+    fn serve_what_is_there(&mut self) -> io::Result<()> {
+        self.write()?;
+        while self.running.is_none() && !self.server.stop.is_asked() {
+            let Some((asked, line)) = self.next.take().or_else(|| self.read_next()) else { break };
+            if let Some(waiting) = self.begin(asked, line)? {
+                self.next = Some(waiting);
+                break;
+            }
+        }
+        self.write()
+    }
+
+    fn read_next(&mut self) -> Option<(Asked, Option<Share>)> {
+        loop {
+            let is_first = self.is_first;
+            let (asked, share) = self.lines.next(|line| Asked::read(line, is_first))?;
+            self.is_first = false;
+            if let Some(asked) = asked {
+                return Some((asked, share));
+            }
+        }
+    }
+
+    /// Carries out a request, or begins to; gives it back where that has to wait until the answers before
+    /// it are written.
+    fn begin(
+        &mut self,
+        asked: Asked,
+        line: Option<Share>,
+    ) -> io::Result<Option<(Asked, Option<Share>)>> {
+        if asked.may_wait() || self.answers.are_due() {
+            self.write()?;
+            if !self.answers.is_empty() {
+                return Ok(Some((asked, line)));
+            }
+        }
+        if asked.is_long() {
+            let id = if let Asked::Call(id, _) = &asked { *id } else { None };
+            match Running::start(&self.server, asked, line) {
+                Ok(running) => self.running = Some(running),
+                Err(e) => {
+                    let fault = RpcError::internal(format!("no thread can be had for it: {e}"));
+                    Asked::Invalid(id, fault).carry_out(&self.server, &mut self.answers.bytes);
+                }
+            }
+            self.lines.show_again();
+            self.interrupt();
+            return Ok(None);
+        }
+        let size = asked.answer_size();
+        if size > 0 {
+            // What few bytes there are yet need none.
+            self.answers.share = None;
+            self.answers.share = self.server.budgets.answers.try_take(size);
+            if self.answers.share.is_none() {
+                // Whoever waits for it holds nothing that others wait for.
+                self.write()?;
+                if !self.answers.is_empty() {
+                    return Ok(Some((asked, line)));
+                }
+                self.answers.share = Some(self.server.budgets.answers.take(size));
+            }
+        }
+        asked.carry_out(&self.server, &mut self.answers.bytes);
+        let length = self.answers.bytes.len();
+        if let Some(share) = &mut self.answers.share {
+            share.keep(length);
+        }
+        if length > 0 {
+            self.answers.since.get_or_insert_with(Instant::now);
+        }
+        Ok(None)
+    }
+
+    /// Writes the answers as far as there is room for them.
+    fn write(&mut self) -> io::Result<()> {
+        let answers = &mut self.answers;
+        answers.written += self.writer.write(&answers.bytes[answers.written..])?;
+        if answers.is_empty() {
+            answers.bytes.clear();
+            answers.bytes.shrink_to(2 * ENOUGH);
+            (answers.written, answers.since, answers.share) = (0, None, None);
+        }
+        Ok(())
+    }
+
+    /// Waits until something can be done, and reads what came.
+    fn wait(&mut self, is_idle: bool) -> io::Result<()> {
+        let reads = self.lines.has_room(is_idle);
+        let (stop, running) = (!self.server.stop.is_asked(), self.running.as_ref());
+        let wanted = [
+            reads.then(|| PollFd::new(&self.input, PollFlags::IN)),
+            (!self.answers.is_empty()).then(|| PollFd::new(&self.writer, PollFlags::OUT)),
+            stop.then(|| PollFd::new(&self.server.stopping, PollFlags::IN)),
+            running.map(|running| PollFd::new(&running.done, PollFlags::IN)),
+        ];
+        let mut all: Vec<PollFd<'_>> = wanted.into_iter().flatten().collect();
+        match poll(&mut all, None) {
+            Ok(_) => {}
+            Err(Errno::INTR) => return Ok(()),
+            Err(e) => return Err(e.into()),
+        }
+        let has_come = reads && !all[0].revents().is_empty();
+        let is_done = running.is_some() && all.last().is_some_and(|fd| !fd.revents().is_empty());
+        if has_come {
+            self.lines.fill(&self.input)?;
+            self.interrupt();
+        }
+        if is_done && let Some(running) = self.running.take() {
+            let died = |_| io::Error::other("the thread of a request died");
+            self.answers = running.thread.join().map_err(died)?;
+        }
+        Ok(())
+    }
+
+    /// Lets the interrupts overtake that came while something runs.
+    fn interrupt(&mut self) {
+        if self.running.is_none() {
+            return;
+        }
+        for line in self.lines.fresh() {
+            if line.len() <= INTERRUPT_LIMIT && memchr::memmem::find(line, b"interrupt").is_some() {
+                let asked = Asked::read(Line::Whole(line), false);
+                if let Some(Asked::Call(None, Ok(Method::Interrupt(key)))) = asked {
+                    self.server.interrupt(&key.key);
+                }
+            }
+        }
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::{Condvar, Mutex};
-    use std::thread;
-    use std::time::Duration;
-
-    use super::super::budget::Budgets;
-    use super::*;
-    use crate::protocol::jsonrpc::{FileContent, Pong, Written};
-
-    /// So long somebody waits for what must happen.
-    const LONG: Duration = Duration::from_secs(20);
-
-    /// Answers pings; a command lasts until it is interrupted.
-    #[derive(Default)]
-    struct Slow {
-        interrupted: Mutex<Vec<String>>,
-        changed: Condvar,
-    }
-
-    impl Service for Slow {
-        fn call(&self, method: Method) -> Result<Given, RpcError> {
-            match method {
-                Method::Exec(exec) => {
-                    let goes_on = |keys: &mut Vec<String>| !keys.contains(&exec.cmd);
-                    let keys = self.interrupted.lock().unwrap();
-                    let waited = self.changed.wait_timeout_while(keys, LONG, goes_on).unwrap();
-                    assert!(!waited.1.timed_out(), "nobody interrupts {}", exec.cmd);
-                }
-                Method::Interrupt(key) => {
-                    self.interrupt(&key.key);
-                    return Ok(Given::Written(Written { success: true }));
-                }
-                _ => {}
-            }
-            Ok(Given::Pong(Pong { pong: true }))
-        }
-
-        fn interrupt(&self, key: &str) {
-            self.interrupted.lock().unwrap().push(key.to_owned());
-            self.changed.notify_all();
-        }
-    }
-
-    fn answers(input: &str) -> Vec<String> {
-        let (service, queue, mut output) = (Slow::default(), Queue::default(), Vec::new());
-        thread::scope(|scope| {
-            scope.spawn(|| read(input.as_bytes(), &queue, &service, None));
-            work(&queue, &mut output, &service, &|_| ()).unwrap();
-        });
-        String::from_utf8(output).unwrap().lines().map(str::to_owned).collect()
-    }
-
-    const PONG: &str = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"pong\":true}}";
-    const PING: &str = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}";
-
-    #[test]
-    fn connect_is_understood_as_the_first_line_only() {
-        assert_eq!(answers("CONNECT 52\n"), ["OK 52"]);
-        assert_eq!(answers(&format!("CONNECT 52\r\n{PING}")), ["OK 52", PONG]);
-        for input in [format!("{PING}\nCONNECT 52\n"), format!("{PING}\n\nCONNECT 52")] {
-            let told = answers(&input);
-            assert_eq!(told[0], PONG);
-            assert!(told.len() == 2 && told[1].contains("-32700"), "{told:?}");
-        }
-        assert!(answers("\nCONNECT 52\n")[0].contains("-32700"));
-    }
-
-    #[test]
-    fn blank_lines_and_notifications_have_no_answer() {
-        assert_eq!(answers("\n \r\n\n"), [""; 0]);
-        assert_eq!(answers(&format!("\n{PING}\n\t\n")), [PONG]);
-        let notification = "{\"jsonrpc\":\"2.0\",\"method\":\"ping\"}";
-        let unknown = "{\"jsonrpc\":\"2.0\",\"method\":\"unknown\"}";
-        assert_eq!(answers(&format!("{notification}\n{unknown}\n{PING}")), [PONG]);
-    }
-
-    #[test]
-    fn an_interrupt_overtakes_and_with_an_id_comes_in_its_order() {
-        let exec = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"exec\",\"params\":{\"cmd\":\"a\"}}";
-        let interrupt = "\"method\":\"interrupt\",\"params\":{\"key\":\"a\"}}";
-        let told = answers(&format!(
-            "{exec}\n{PING}\n{{\"jsonrpc\":\"2.0\",{interrupt}\n{{\"jsonrpc\":\"2.0\",\"id\":7,{interrupt}\n"
-        ));
-        assert_eq!(
-            told,
-            [PONG, PONG, "{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"success\":true}}"]
-        );
-    }
-
-    #[test]
-    fn what_was_begun_is_carried_out_though_nobody_reads() {
-        struct Gone;
-        impl Write for Gone {
-            fn write(&mut self, _: &[u8]) -> io::Result<usize> {
-                Err(io::ErrorKind::BrokenPipe.into())
-            }
-            fn flush(&mut self) -> io::Result<()> {
-                Ok(())
-            }
-        }
-        let (service, queue) = (Slow::default(), Queue::default());
-        let calls = Mutex::new(Vec::new());
-        read(format!("{PING}\n{PING}\n").as_bytes(), &queue, &service, None);
-        let told = work(&queue, Gone, &service, &|within| calls.lock().unwrap().push(within));
-        assert_eq!(told.unwrap_err().kind(), io::ErrorKind::BrokenPipe);
-        assert_eq!(*calls.lock().unwrap(), [true, false], "the second is not begun");
-    }
-
-    #[test]
-    fn a_long_queue_is_answered_in_few_writes() {
-        #[derive(Default)]
-        struct Counting(Vec<u8>, usize);
-        impl Write for Counting {
-            fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-                self.1 += 1;
-                self.0.write(bytes)
-            }
-            fn flush(&mut self) -> io::Result<()> {
-                Ok(())
-            }
-        }
-        let (service, queue, mut output) = (Slow::default(), Queue::default(), Counting::default());
-        read(format!("{PING}\n").repeat(10_000).as_bytes(), &queue, &service, None);
-        work(&queue, &mut output, &service, &|_| ()).unwrap();
-        assert_eq!(output.0, format!("{PONG}\n").repeat(10_000).into_bytes());
-        // On a slow machine one each millisecond.
-        assert!(output.1 < 2_000, "{}", output.1);
-    }
-
-    #[test]
-    fn what_is_long_is_held_within_what_there_is_for_all_and_all_get_through() {
-        /// Gives a megabyte, whatever is asked for.
-        struct Long;
-        impl Service for Long {
-            fn call(&self, _: Method) -> Result<Given, RpcError> {
-                Ok(Given::File(FileContent { content: "x".repeat(1 << 20) }))
-            }
-            fn interrupt(&self, _: &str) {}
-        }
-        let asked = |method: &str, name: &str, length: usize| {
-            let text = "y".repeat(length);
-            format!(
-                "{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"{method}\",\"params\":{{\"{name}\":\"{text}\"}}}}\n"
-            )
-        };
-        let long = asked("read_file", "path", 1 << 20) + &asked("exec", "cmd", 1 << 20);
-        let input = (long + &asked("read_file", "path", 1)).repeat(2);
-        // The last of them is less than a single line or answer may need.
-        for (lines, answers) in [(40 << 20, 80 << 20), (100 << 20, 200 << 20), (1, 1)] {
-            let budgets = Budgets::new(lines, answers);
-            thread::scope(|scope| {
-                for _ in 0..6 {
-                    scope.spawn(|| {
-                        let (queue, mut output) = (Queue::of(budgets.clone()), Vec::new());
-                        thread::scope(|scope| {
-                            scope.spawn(|| read(input.as_bytes(), &queue, &Long, None));
-                            work(&queue, &mut output, &Long, &|_| ()).unwrap();
-                        });
-                        let given = output.split_inclusive(|byte| *byte == b'\n');
-                        assert_eq!(given.filter(|line| line.len() > 1 << 20).count(), 6);
-                    });
-                }
-            });
-            for (budget, total, alone) in
-                [(&budgets.lines, lines, LINE_LIMIT), (&budgets.answers, answers, 72 << 20)]
-            {
-                assert!((alone..=total.max(alone)).contains(&budget.most()), "{}", budget.most());
-                assert_eq!(budget.now(), (0, 0), "all is given back");
-            }
-        }
-    }
-}
+mod tests;

@@ -1,7 +1,7 @@
 //! Commands: `exec` and `exec_code`.
 
 use super::Served;
-use crate::place::Place;
+use crate::executor::Executor;
 use crate::policy::Opens;
 use crate::protocol::jsonrpc::{self, ExecCode, ExecResult, Interpreter, TRUNCATED, interpreter};
 use crate::protocol::{
@@ -22,9 +22,9 @@ impl Served {
         }
         let stopped = || self.serving.stop.is_asked();
         let timeout = |asked| Some(self.timeout(asked));
-        let mut place = self.place(&stopped);
-        place.timeout = &timeout;
-        place.network = self.network(None);
+        let mut executor = self.executor(&stopped);
+        executor.timeout = &timeout;
+        executor.network = self.network(None);
         let streams = Streams::First;
         let run = ShellCommand {
             timeout: Some(self.serving.timeout),
@@ -32,17 +32,17 @@ impl Served {
             ..ShellCommand::new(command)
         };
         let operation = Operation::Run(run);
-        if let Err(reason) = self.permits(&operation, &place) {
+        if let Err(reason) = self.permits(&operation, &executor) {
             return not_started(&reason);
         }
-        let mut result = match place.perform(&operation, Opens::default(), &mut |_| Ok(())) {
+        let mut result = match executor.perform(&operation, Opens::default(), &mut |_| Ok(())) {
             Ok(Detail::Ran(execution)) => ended(execution),
             Ok(Detail::Failed(failure)) => not_started(&failure.reason),
             Ok(other) => not_started(&format!("it came to {other:?}")),
             Err(e) => not_started(&e.to_string()),
         };
-        let mut noticed = place.noticed();
-        match place.finish() {
+        let mut noticed = executor.noticed();
+        match executor.finish() {
             Ok(more) => noticed.extend(more),
             Err(e) => tell(
                 &mut result.stderr,

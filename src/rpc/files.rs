@@ -2,7 +2,8 @@
 
 use super::Served;
 use super::named::{Named, failed, named, named_file, with_path};
-use crate::place::Place;
+use crate::error::Error;
+use crate::executor::Executor;
 use crate::policy::Opens;
 use crate::protocol::jsonrpc::{
     Entries, FileContent, FileEntry, READ_LIMIT, RpcError, WriteFile, Written,
@@ -50,19 +51,22 @@ impl Served {
         self.is_there().map_err(|reason| with_path(&sent, &reason))?;
         let content = content.into();
         let operation = Operation::Create { path, content, existing: Existing::Replace };
-        let mut place = self.place(&|| false);
-        self.permits(&operation, &place).map_err(|reason| with_path(&sent, &reason))?;
+        let mut executor = self.executor(&|| false);
+        self.permits(&operation, &executor).map_err(|reason| with_path(&sent, &reason))?;
         // Where commands may write them, it would keep nobody from anything.
         let permit = !self.guarded;
-        let look = place.look(&operation).map_err(|e| with_path(&sent, &e.to_string()))?;
-        if !permit && look.is_some_and(|look| look.protected) {
+        // To look for repositories, all of the root may have to be walked.
+        let is_protected = || -> Result<bool, Error> {
+            Ok(!permit && executor.look(&operation)?.is_some_and(|look| look.protected))
+        };
+        if is_protected().map_err(|e| with_path(&sent, &e.to_string()))? {
             return Err(RpcError::internal(format!(
                 "Path is protected: '{}' is only written by hand, since others act on such files: those of the names in the setting protected_names, and what git obeys elsewhere",
                 visible_line(&sent)
             )));
         }
         let opens = Opens { protected: permit, ..Opens::default() };
-        match place.perform(&operation, opens, &mut |_| Ok(())) {
+        match executor.perform(&operation, opens, &mut |_| Ok(())) {
             Ok(Detail::Failed(failure)) => Err(failed(&sent, &failure)),
             Ok(_) => Ok(Written { success: true }),
             Err(e) => Err(with_path(&sent, &e.to_string())),
@@ -95,7 +99,7 @@ impl Served {
         }
         let reading = Reading::Now(Encoding::Utf8);
         let operation = Operation::Read { path: path.clone(), reading };
-        let permitted = self.permits(&operation, &self.place(&|| false));
+        let permitted = self.permits(&operation, &self.executor(&|| false));
         permitted.map_err(|reason| with_path(sent, &reason))
     }
 }

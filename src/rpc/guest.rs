@@ -7,19 +7,20 @@
 
 use std::thread;
 
+use super::Served;
 use super::lost::Found;
 use super::record::{Begun, Done, Held};
+use super::scratch_dir::HeldDir;
 use super::steps::{Going, SLICE, Taken, is_key};
-use super::{Served, homes};
 use crate::config::Files;
 use crate::error::Error;
+use crate::executor::{Executor, WriteAhead, find};
 use crate::machine;
-use crate::place::{Place, WriteAhead, find};
 use crate::policy::{self, Opens};
 use crate::protocol::jsonrpc::{
     About, AboutParams, FindParams, FindResult, LeftOut, LeftOutFolder, LookParams, LookResult,
     READ_LIMIT, ReadParams, ReadResult, Readable, ResultParams, RpcError, STREAM_LIMIT, State,
-    StepParams, VERSION, WalkResult, WalkedFile,
+    StepParams, VERSION, WalkResult, WalkedFile, Written,
 };
 use crate::protocol::operations::Encoding;
 use crate::protocol::{Digest, Operation, Reading, RelPath, Warning, WarningKind};
@@ -30,7 +31,7 @@ use crate::workspace::walk::{Count, EntryKind};
 impl Served {
     pub(super) fn about(&self, asked: AboutParams) -> Result<About, RpcError> {
         let runner = &self.serving.runner;
-        let confinement = runner.confinement(&self.serving.own);
+        let confinement = runner.confinement(&self.serving.scratch_dir);
         let policy = self.serving.policy.as_ref();
         let network = match (confinement.tier, policy.and_then(|policy| policy.network)) {
             (Tier::None | Tier::Off, _) | (_, None) => confinement.network_line(confinement.tier),
@@ -38,7 +39,7 @@ impl Served {
             (_, Some(false)) => "off: nothing can be fetched or installed",
         };
         let workspace = &self.serving.workspace;
-        let tools = || self.tools.get_or_init(|| runner.tools(&self.serving.own));
+        let tools = || self.tools.get_or_init(|| runner.tools(&self.serving.scratch_dir));
         Ok(About {
             version: VERSION,
             program: format!("deaddrop {}", env!("CARGO_PKG_VERSION")),
@@ -52,13 +53,13 @@ impl Served {
             offline: policy.is_some_and(|policy| policy.network == Some(false)),
             tools: if asked.tools { tools().clone() } else { Vec::new() },
             root: workspace.path().to_string_lossy().into_owned(),
-            state: self.steps.identity().map_err(|e| failed(&e))?,
+            state: self.steps.identity()?,
         })
     }
 
     pub(super) fn walked(&self) -> Result<WalkResult, RpcError> {
         let workspace = &self.serving.workspace;
-        let mut walk = workspace.walk().map_err(|e| failed(&e))?;
+        let mut walk = workspace.walk()?;
         workspace.count_ignored(&mut walk);
         let files = walk.files().map(|file| {
             let kind = match file.kind {
@@ -99,9 +100,8 @@ impl Served {
     pub(super) fn contents(&self, asked: &ReadParams) -> Result<ReadResult, RpcError> {
         let reading = Reading::Now(Encoding::Utf8);
         let operation = Operation::Read { path: asked.path.clone(), reading };
-        let place = self.place(&|| false);
-        let refused = self.refused(&operation, Opens::default(), &place);
-        if let Some(failure) = refused.map_err(|e| failed(&e))? {
+        let executor = self.executor(&|| false);
+        if let Some(failure) = self.refused(&operation, Opens::default(), &executor)? {
             return Ok(ReadResult::Failed(failure));
         }
         let ReadParams { path, limit, part } = asked;
@@ -126,9 +126,8 @@ impl Served {
         let going = key.as_deref().map(|key| self.steps.enter(key));
         let is_to_end = || going.as_ref().is_some_and(Going::is_to_end);
         let interrupted = || self.serving.stop.is_asked() || is_to_end();
-        let place = self.place(&interrupted);
-        let refused = self.refused(operation, Opens::default(), &place);
-        if let Some(failure) = refused.map_err(|e| failed(&e))? {
+        let executor = self.executor(&interrupted);
+        if let Some(failure) = self.refused(operation, Opens::default(), &executor)? {
             return Ok(FindResult { detail: failure.into(), warnings: Vec::new() });
         }
         let own = self.serving.policy.as_ref().map(|policy| policy.files.clone());
@@ -152,7 +151,7 @@ impl Served {
         let StepParams { key, operation, settled, .. } = asked;
         check_key(key)?;
         check_operation(operation)?;
-        homes::check(asked.own.as_deref())?;
+        asked.own.as_deref().map_or(Ok(()), check_session)?;
         let going = self.steps.enter(key);
         self.check_state(asked.state.as_deref())?;
         for settled in settled.iter().filter(|settled| *settled != key && is_key(settled)) {
@@ -188,7 +187,8 @@ impl Served {
             // An empty file says as much as none.
             let _ = self.steps.remove(key, &held);
         }
-        carried.map(State::from).map_err(|e| undone(&e))
+        let undone = |e| RpcError::internal(format!("{e}; nothing was done"));
+        carried.map(State::from).map_err(undone)
     }
 
     /// What a step came to.
@@ -234,12 +234,12 @@ impl Served {
         let (serving, key) = (&self.serving, &asked.key);
         let interrupted = || serving.stop.is_asked() || going.is_to_end();
         let timeout = |asked| Some(self.timeout(asked));
-        let (lock, home) = (self.steps.lock_of(key), self.home_of(asked)?);
-        let mut place = self.place_named(&name_of(key), &home.folder, &interrupted);
-        place.timeout = &timeout;
-        place.lock = Some(&lock);
-        place.network = self.network(asked.network);
-        place.output_limit = Some(asked.output_limit.min(STREAM_LIMIT));
+        let (lock, dir) = (self.steps.lock_of(key), self.scratch_dir_of(asked)?);
+        let mut executor = self.executor_named(&name_of(key), &dir.folder, &interrupted);
+        executor.timeout = &timeout;
+        executor.lock = Some(&lock);
+        executor.network = self.network(asked.network);
+        executor.output_limit = Some(asked.output_limit.min(STREAM_LIMIT));
 
         let command = match &asked.operation {
             Operation::Run(run) => Some(run.command.clone()),
@@ -248,10 +248,10 @@ impl Served {
         let mut watched = None;
         let mut begun = Begun { key: key.clone(), operation, command, guard: None, effect: None };
         let opens = Opens { protected: asked.protected, repository: asked.repository };
-        let detail = match self.refused(&asked.operation, opens, &place)? {
+        let detail = match self.refused(&asked.operation, opens, &executor)? {
             Some(failure) => failure.into(),
             None => {
-                place.perform(&asked.operation, opens, &mut |coming| match coming {
+                executor.perform(&asked.operation, opens, &mut |coming| match coming {
                     WriteAhead::Guard(snapshot) if begun.command.is_some() => {
                         watched = Some(self.steps.watch(key));
                         begun.guard = Some(snapshot.clone());
@@ -268,8 +268,8 @@ impl Served {
                 })?
             }
         };
-        let mut warnings = place.noticed();
-        match place.finish() {
+        let mut warnings = executor.noticed();
+        match executor.finish() {
             Ok(noticed) => warnings.extend(noticed),
             // The command has run, and that is told first of all.
             Err(e) => warnings.push(unseen(&e)),
@@ -287,6 +287,24 @@ impl Served {
         if held.finish(done).is_ok() {
             self.steps.end_of_command(key);
         }
+    }
+
+    /// The scratch directory of a step: that of its session, if it is of one.
+    fn scratch_dir_of(&self, asked: &StepParams) -> Result<HeldDir, Error> {
+        self.session_dirs.clear_old();
+        let Some(session) = &asked.own else {
+            return Ok(HeldDir::unlocked(self.serving.scratch_dir.clone()));
+        };
+        // Where commands have all the user's rights, they have the user's HOME.
+        let is_command = matches!(asked.operation, Operation::Run(_));
+        self.session_dirs.hold(session, is_command && self.guarded)
+    }
+
+    /// A session of a host is over: the scratch directory of its commands goes.
+    pub(super) fn leave(&self, session: &str) -> Result<Written, RpcError> {
+        check_session(session)?;
+        self.session_dirs.remove(session)?;
+        Ok(Written { success: true })
     }
 
     /// Whether a command reaches the network for which that is asked; None for what the settings say.
@@ -308,6 +326,14 @@ fn check_key(key: &str) -> Result<(), RpcError> {
         return Ok(());
     }
     Err(RpcError::params("key must be 1 to 64 letters (a-z, A-Z), digits and hyphens"))
+}
+
+/// Only what can be a key can be the name of a scratch directory: nothing else is made, or removed.
+fn check_session(name: &str) -> Result<(), RpcError> {
+    if is_key(name) {
+        return Ok(());
+    }
+    Err(RpcError::params("a session is named by 1 to 64 letters (a-z, A-Z), digits and hyphens"))
 }
 
 /// Only what has an effect on this machine is a step; reads are asked for by `read`.
@@ -352,12 +378,4 @@ fn stopped(told: &str) -> RpcError {
 /// Whether a step was begun is not known.
 pub(super) fn unknown(error: &Error) -> RpcError {
     later(&error.to_string())
-}
-
-fn failed(error: &Error) -> RpcError {
-    RpcError::internal(error.to_string())
-}
-
-fn undone(error: &Error) -> RpcError {
-    RpcError::internal(format!("{error}; nothing was done"))
 }

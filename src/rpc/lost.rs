@@ -13,7 +13,7 @@ use super::guest::{name_of, unknown, unseen};
 use super::record::{Begun, Done, Held};
 use super::steps::SLICE;
 use crate::error::Result;
-use crate::place::{Left, left_on_disk, lost_command};
+use crate::executor::{Left, left_on_disk, lost_command};
 use crate::protocol::jsonrpc::RpcError;
 use crate::protocol::{Effect, Warning};
 use crate::workspace::guard::{Guard, Snapshot};

@@ -1,41 +1,38 @@
 //! The JSON-RPC server (bouvet-jsonrpc): a workspace and a runner for whoever connects.
 //!
-//! Connections are served side by side, the requests of one in order. Standard input and output are
+//! Connections are served side by side, each on a thread of its own, and the requests of one in order. Standard input and output are
 //! one connection; a Unix socket and a port of a virtual machine's host bring many.
 
 mod bases;
 mod budget;
 mod connection;
-mod desk;
-mod door;
 mod exec;
 mod files;
 mod guest;
-mod homes;
-mod identity;
-mod line;
-mod listen;
+mod lines;
 mod lost;
 mod named;
-mod outlet;
-mod own;
-mod queue;
 mod record;
+mod scratch_dir;
 mod served;
+mod server;
+mod socket;
 mod steps;
 #[cfg(target_os = "linux")]
 mod vsock;
+mod writer;
 
 use serde::Serialize;
 
+use crate::error::Error;
 use crate::protocol::jsonrpc::{
     About, Entries, ExecResult, FileContent, FindResult, LookResult, Method, Pong, ReadResult,
     RpcError, State, WalkResult, Written,
 };
 pub use bases::Bases;
-pub use listen::{At, Listening};
-pub use own::Own;
+pub use scratch_dir::ScratchDir;
 pub use served::{Served, Serving};
+pub use server::{At, Listening};
 
 /// What carries out requests: of many connections at once.
 pub trait Service: Sync {
@@ -74,4 +71,10 @@ pub enum Given {
     Found(FindResult),
     /// Of `step` and `result`.
     Step(State),
+}
+
+impl From<Error> for RpcError {
+    fn from(error: Error) -> Self {
+        Self::internal(error.to_string())
+    }
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::own::age;
+use super::scratch_dir::age;
 use crate::atomic;
 use crate::error::{Error, Result};
 use crate::protocol::{Detail, Digest, Effect, Warning};
@@ -122,7 +122,7 @@ impl Held {
     /// Whether it is done, and nobody has asked about it for long. Of one that is not done nobody else
     /// knows that it was begun.
     pub(super) fn is_old(&self) -> bool {
-        self.done.is_some() && age(self.file.metadata()).is_some_and(|age| age > KEPT)
+        self.done.is_some() && age(&self.file).is_some_and(|age| age > KEPT)
     }
 }
 

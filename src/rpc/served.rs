@@ -5,12 +5,12 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use super::homes::Homes;
+use super::scratch_dir::SessionDirs;
 use super::steps::Steps;
 use super::{Given, Service};
 use crate::config::Policy;
 use crate::error::{self, Error};
-use crate::place::{Here, Place};
+use crate::executor::{Executor, LocalExecutor};
 use crate::policy::{Ask, Decision, Denial, Opens};
 use crate::protocol::jsonrpc::{Exec, Key, ListDir, Method, Pong, ReadFile, RpcError, Written};
 use crate::protocol::{Failure, FailureKind, Operation};
@@ -31,8 +31,8 @@ pub struct Serving {
     pub timeout: Duration,
     /// What rules operations, if anything does.
     pub policy: Option<Policy>,
-    /// The folder that commands have for themselves. Its parent must be there.
-    pub own: PathBuf,
+    /// The scratch directory of commands. Its parent must be there.
+    pub scratch_dir: PathBuf,
     /// deaddrop's own folder for this root, which is there: what steps came to, and what is put away
     /// of protected names.
     pub state: PathBuf,
@@ -49,8 +49,8 @@ pub struct Served {
     pub(super) guard: Shared,
     /// What is known of the steps of a host.
     pub(super) steps: Steps,
-    /// What commands of its sessions have for themselves.
-    pub(super) homes: Homes,
+    /// The scratch directories of a host's sessions.
+    pub(super) session_dirs: SessionDirs,
     /// The tools of this machine, once they were asked for.
     pub(super) tools: OnceLock<Vec<String>>,
     /// How many operations were carried out, for the names of what is put away.
@@ -63,7 +63,7 @@ impl Served {
     /// # Errors
     /// Its own folder is not there, where it would be needed.
     pub fn new(serving: Serving) -> error::Result<Self> {
-        let tier = serving.runner.confinement(&serving.own).tier;
+        let tier = serving.runner.confinement(&serving.scratch_dir).tier;
         // Where none is to be had, commands are refused; so nothing gets around the names.
         let guarded = tier != Tier::Off;
         if guarded {
@@ -71,31 +71,30 @@ impl Served {
             state.read_dir().map_err(|e| Error::io("open the folder", state, e))?;
         }
         let steps = Steps::new(serving.state.clone());
-        let homes = Homes::new(serving.state.clone());
-        let (tools, count) = (OnceLock::new(), AtomicU64::new(0));
-        let served =
-            Self { serving, guarded, guard: Shared::default(), steps, homes, tools, count };
+        let session_dirs = SessionDirs::new(serving.state.clone());
+        let (guard, tools, count) = (Shared::default(), OnceLock::new(), AtomicU64::new(0));
+        let served = Self { serving, guarded, guard, steps, session_dirs, tools, count };
         served.find_lost();
         Ok(served)
     }
 
     /// The place where one operation is carried out. Many are at once, and share what watches over
     /// protected names.
-    pub(super) fn place<'a>(&'a self, interrupted: &'a dyn Fn() -> bool) -> Here<'a> {
+    pub(super) fn executor<'a>(&'a self, interrupted: &'a dyn Fn() -> bool) -> LocalExecutor<'a> {
         let n = self.count.fetch_add(1, Ordering::Relaxed);
         let name = format!("rpc_{}_{n:04}", std::process::id());
-        self.place_named(&name, &self.serving.own, interrupted)
+        self.executor_named(&name, &self.serving.scratch_dir, interrupted)
     }
 
     /// The same, where what is put away lies under this name, and commands have this for themselves.
-    pub(super) fn place_named<'a>(
+    pub(super) fn executor_named<'a>(
         &'a self,
         name: &str,
-        own: &'a Path,
+        scratch_dir: &'a Path,
         interrupted: &'a dyn Fn() -> bool,
-    ) -> Here<'a> {
+    ) -> LocalExecutor<'a> {
         let Serving { workspace, runner, .. } = &self.serving;
-        let here = Here::new(workspace, runner, own, false, interrupted);
+        let here = LocalExecutor::new(workspace, runner, scratch_dir, false, interrupted);
         here.guarded(self.guarded, self.guard.member(self.quarantine(name)))
     }
 
@@ -119,8 +118,8 @@ impl Served {
     ///
     /// # Errors
     /// It does not allow this, or would ask somebody, whom there is not: the reason, in words.
-    pub(super) fn permits(&self, operation: &Operation, place: &dyn Place) -> Result<(), String> {
-        let refused = self.refused(operation, Opens::default(), place);
+    pub(super) fn permits(&self, operation: &Operation, by: &dyn Executor) -> Result<(), String> {
+        let refused = self.refused(operation, Opens::default(), by);
         let Some(failure) = refused.map_err(|e| e.to_string())? else { return Ok(()) };
         let instead = failure.suggestion.map_or(String::new(), |told| format!(". {told}"));
         Err(format!("{}{instead}", failure.reason))
@@ -135,10 +134,10 @@ impl Served {
         &self,
         operation: &Operation,
         opened: Opens,
-        place: &dyn Place,
+        executor: &dyn Executor,
     ) -> error::Result<Option<Failure>> {
         let Some(policy) = &self.serving.policy else { return Ok(None) };
-        let judge = |guarded| turn::judge(policy, guarded, operation, place);
+        let judge = |guarded| turn::judge(policy, guarded, operation, executor);
         let name = &policy.name;
         let (reason, suggestion) = match judge(self.guarded)? {
             Decision::Allow => return Ok(None),
@@ -190,7 +189,7 @@ impl Service for Served {
             Method::Find(asked) => self.found_there(&asked).map(Given::Found),
             Method::Step(asked) => self.step(&asked).map(Given::Step),
             Method::Result(asked) => self.came_to(&asked).map(Given::Step),
-            Method::Leave(Key { key }) => self.leave(&key),
+            Method::Leave(Key { key }) => self.leave(&key).map(Given::Written),
             Method::Interrupt(Key { key }) => {
                 self.interrupt(&key);
                 Ok(Given::Written(Written { success: true }))

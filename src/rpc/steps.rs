@@ -2,8 +2,8 @@
 //! is being carried out, against other processes and other connections of this one (see [`super::record`]).
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, DirBuilder, File, Metadata, TryLockError};
-use std::io;
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -12,7 +12,6 @@ use std::time::Duration;
 
 use cap_fs_ext::MetadataExt;
 
-use super::identity::identity;
 use super::record::Held;
 use crate::atomic;
 use crate::error::{Error, Result};
@@ -27,6 +26,8 @@ const COMMAND: &str = "run_";
 /// How the names of the files begin that hold what a command's record cannot hold: what stands under
 /// protected names since somebody approved of a write there while it ran.
 const GUARD: &str = "guard_";
+/// The file of what they are known by. No record is called so.
+const IDENTITY: &str = "id";
 /// No key is longer.
 const LONGEST: usize = 64;
 /// How often a file is tried for that somebody else holds.
@@ -79,9 +80,40 @@ impl Steps {
         Self { state, going, watched, swept: OnceLock::new() }
     }
 
-    /// What these records are known by.
+    /// What these records are known by: a random name that lies among them, made and on disk when it is
+    /// first asked for. Whoever loses them, as a container does that is made anew, loses it with them, and
+    /// the host sees that a key which is not known here may have been begun all the same.
     pub(super) fn identity(&self) -> Result<String> {
-        identity(&self.state.join(FOLDER), || self.make_folder())
+        let path = self.state.join(FOLDER).join(IDENTITY);
+        let name = match self.read_or_make_identity(&path) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                self.make_folder()?;
+                self.read_or_make_identity(&path)
+            }
+            name => name,
+        };
+        name.map_err(|e| Error::io("read", &path, e))
+    }
+
+    fn read_or_make_identity(&self, path: &Path) -> io::Result<String> {
+        let mut options = File::options();
+        options.read(true).write(true).create(true).truncate(false);
+        let mut file = atomic::open_own(&mut options, path)?;
+        // Whoever has it makes it in no time.
+        file.lock()?;
+        let mut name = String::new();
+        file.read_to_string(&mut name)?;
+        if uuid::Uuid::try_parse(&name).is_ok() {
+            return Ok(name);
+        }
+        // One that is torn was told to nobody.
+        let name = uuid::Uuid::new_v4().simple().to_string();
+        file.set_len(0)?;
+        file.rewind()?;
+        file.write_all(name.as_bytes())?;
+        file.sync_all()?;
+        atomic::sync_folder(&self.state.join(FOLDER)).map_err(io::Error::other)?;
+        Ok(name)
     }
 
     /// A step is asked for: from here on it can be interrupted.
@@ -118,25 +150,16 @@ impl Steps {
         let fail = |e| Error::io("open", &path, e);
         let mut options = File::options();
         options.read(true).write(true).create(make);
-        loop {
-            let file = match atomic::open_own(&mut options, &path) {
-                Err(e) if e.kind() == io::ErrorKind::NotFound && make => {
-                    self.make_folder()?;
-                    atomic::open_own(&mut options, &path).map_err(fail)?
-                }
-                Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Taken::Missing),
-                other => other.map_err(fail)?,
-            };
-            match file.try_lock() {
-                Ok(()) => {}
-                Err(TryLockError::WouldBlock) => return Ok(Taken::Elsewhere),
-                Err(TryLockError::Error(e)) => return Err(Error::io("lock", &path, e)),
+        let locked = match try_lock(&mut options, &path) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound && make => {
+                self.make_folder()?;
+                try_lock(&mut options, &path)
             }
-            // Whoever held it may have removed it, and another made it anew.
-            if is_at(&file, &path).map_err(fail)? {
-                return Held::read(file, path).map(|held| Taken::Held(Box::new(held)));
-            }
-        }
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Taken::Missing),
+            locked => locked,
+        };
+        let Some(file) = locked.map_err(fail)? else { return Ok(Taken::Elsewhere) };
+        Held::read(file, path).map(|held| Taken::Held(Box::new(held)))
     }
 
     /// Holds the file of a step, once nobody else does; None where deaddrop is to stop before that.
@@ -154,14 +177,9 @@ impl Steps {
     /// the same moment.
     pub(super) fn has_ended(&self, key: &str) -> Result<bool> {
         let path = self.lock_of(key);
-        let file = match atomic::open_own(File::options().write(true), &path) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(true),
-            other => other.map_err(|e| Error::io("open", &path, e))?,
-        };
-        match file.try_lock() {
-            Ok(()) => Ok(true),
-            Err(TryLockError::WouldBlock) => Ok(false),
-            Err(TryLockError::Error(e)) => Err(Error::io("lock", &path, e)),
+        match try_lock(File::options().write(true), &path) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(true),
+            locked => locked.map(|file| file.is_some()).map_err(|e| Error::io("open", &path, e)),
         }
     }
 
@@ -289,6 +307,20 @@ impl Drop for Going<'_> {
 impl Drop for Watched<'_> {
     fn drop(&mut self) {
         self.steps.watched().remove(self.key);
+    }
+}
+
+/// Opens a file of deaddrop's own and locks it; None where somebody else holds it.
+pub(super) fn try_lock(options: &mut OpenOptions, path: &Path) -> io::Result<Option<File>> {
+    loop {
+        let file = atomic::open_own(options, path)?;
+        match file.try_lock() {
+            Ok(()) if is_at(&file, path)? => return Ok(Some(file)),
+            // Whoever held it has removed it, and another may have made it anew.
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::Error(e)) => return Err(e),
+        }
     }
 }
 

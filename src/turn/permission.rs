@@ -5,7 +5,7 @@ use std::iter;
 use super::TurnInput;
 use crate::config::Policy;
 use crate::error::Result;
-use crate::place::Place;
+use crate::executor::Executor;
 use crate::policy::{self, Access, Ask, Decision, Denial, NEW_REPOSITORY, Opens};
 use crate::protocol::{
     Change, Digest, Failure, FailureKind, Operation, Part, Reading, RelPath, ShellCommand, Step,
@@ -29,13 +29,13 @@ pub(super) fn seek(
     n: usize,
     step: &Step,
     operation: &Operation,
-    place: &dyn Place,
+    executor: &dyn Executor,
 ) -> Result<Permission> {
     let decision = input.decision.filter(|decision| decision.question.step == n);
     if let Some(decision) = decision.filter(|decision| !decision.approved) {
         return Ok(Permission::Denied(denied_by_person(decision, operation)));
     }
-    let ask = match (input.judge)(operation, place)? {
+    let ask = match (input.judge)(operation, executor)? {
         Decision::Allow => return Ok(Permission::Granted(Opens::default(), None)),
         Decision::Deny(Denial { reason, suggestion, .. }) => {
             let failure = Failure::new(FailureKind::Denied, reason);
@@ -47,7 +47,7 @@ pub(super) fn seek(
         let warning = format!("the user is asked before this: {}", ask.reason);
         return Ok(Permission::Granted(ask.opens, Some(warning)));
     };
-    let digest = binding(operation, place)?;
+    let digest = binding(operation, executor)?;
     let reason = match decision.map(|decision| &decision.question) {
         Some(approved) if approved.digest == digest && approved.ask.opens == ask.opens => {
             return Ok(Permission::Granted(ask.opens, None));
@@ -69,17 +69,17 @@ pub(super) fn seek(
 ///
 /// # Panics
 /// Never: texts and numbers always become JSON.
-fn binding(operation: &Operation, place: &dyn Place) -> Result<Digest> {
+fn binding(operation: &Operation, executor: &dyn Executor) -> Result<Digest> {
     let mut bound = serde_json::to_string(operation).expect("texts and numbers become JSON");
     // Links may lead elsewhere later.
-    let real = place.place_of(operation)?;
+    let real = executor.place_of(operation)?;
     bound += &format!("\0{}\0", real.as_ref().map_or("", RelPath::as_str));
     if let Operation::Move { .. } = operation
-        && let Some(to) = place.look(operation)?.and_then(|look| look.moved?.to)
+        && let Some(to) = executor.look(operation)?.and_then(|look| look.moved?.to)
     {
         bound += &format!("{to}\0");
     }
-    if let Some(standing) = place.standing(operation)? {
+    if let Some(standing) = executor.standing(operation)? {
         bound += standing.as_str();
     }
     Ok(Digest::of(bound.as_bytes()))
@@ -101,12 +101,12 @@ pub fn judge(
     policy: &Policy,
     guarded: bool,
     operation: &Operation,
-    place: &dyn Place,
+    executor: &dyn Executor,
 ) -> Result<Decision> {
     if let Operation::Run(run) = operation {
         let decision = policy::run(policy, run, guarded);
         let is_about_git = matches!(&decision, Decision::Ask(ask) if ask.opens.repository);
-        let makes_repository = is_about_git && makes_repository(run, place)?;
+        let makes_repository = is_about_git && makes_repository(run, executor)?;
         return Ok(if makes_repository { Decision::Deny(denied_repository()) } else { decision });
     }
     let access = match operation {
@@ -121,7 +121,7 @@ pub fn judge(
         Operation::Delete { .. } | Operation::Move { .. } => Access::Delete,
         Operation::Read { .. } | Operation::List { .. } | Operation::Search { .. } => Access::Read,
     };
-    let (Some(path), Some(look)) = (operation.path(), place.look(operation)?) else {
+    let (Some(path), Some(look)) = (operation.path(), executor.look(operation)?) else {
         return Ok(Decision::Allow);
     };
     let size = match operation {
@@ -174,13 +174,13 @@ pub fn judge(
 }
 
 /// Whether a command makes a repository where there is none. False if that is not known.
-fn makes_repository(run: &ShellCommand, place: &dyn Place) -> Result<bool> {
+fn makes_repository(run: &ShellCommand, executor: &dyn Executor) -> Result<bool> {
     let cwd = run.cwd.as_ref().map_or(".", |cwd| cwd.as_str());
     let Some(made) = policy::git::inits(&run.command) else { return Ok(false) };
     for part in [".git", ".git/HEAD"] {
         let Ok(path) = RelPath::parse(&format!("{cwd}/{made}/{part}")) else { return Ok(false) };
         let look =
-            place.look(&Operation::Read { path, reading: Reading::Later(Part::default()) })?;
+            executor.look(&Operation::Read { path, reading: Reading::Later(Part::default()) })?;
         // Otherwise there may be a repository, a worktree or a submodule.
         if !look.is_some_and(|it| it.protected && it.real.is_some() && it.size.is_none()) {
             return Ok(false);

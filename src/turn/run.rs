@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use super::permission::{self, Permission};
 use super::{Ledger, Observer, TurnInput, TurnResult};
 use crate::error::Result;
-use crate::place::{Left, Place, WriteAhead, lost};
+use crate::executor::{Executor, Left, WriteAhead, lost};
 use crate::policy::Opens;
 use crate::protocol::operations::UtcTime;
 use crate::protocol::{
@@ -41,7 +41,7 @@ const PASSED_OVER: &str =
 /// Those of the ledger, and what makes it impossible to go on. The ledger knows what was done until then.
 pub fn run(
     input: &TurnInput,
-    place: &mut dyn Place,
+    executor: &mut dyn Executor,
     ledger: &mut dyn Ledger,
     observer: &mut dyn Observer,
 ) -> Result<TurnResult> {
@@ -50,7 +50,7 @@ pub fn run(
         |step: &Step| matches!(step.asks, Asks::Operation(Operation::Done { if_ok: false, .. }));
     let mut turn = Turn {
         input,
-        place,
+        executor,
         ledger,
         observer,
         outcomes: Vec::with_capacity(steps.len()),
@@ -84,7 +84,7 @@ pub fn run(
 /// A turn while it runs.
 struct Turn<'a, 'i> {
     input: &'a TurnInput<'i>,
-    place: &'a mut dyn Place,
+    executor: &'a mut dyn Executor,
     ledger: &'a mut dyn Ledger,
     observer: &'a mut dyn Observer,
     outcomes: Vec<Outcome>,
@@ -105,8 +105,8 @@ struct Turn<'a, 'i> {
 impl Turn<'_, '_> {
     /// Executes one step, if it is permitted; None if the person has to be asked first.
     fn execute(&mut self, n: usize, step: &Step) -> Result<Option<Outcome>> {
-        self.place.at(n);
-        if self.stopped.is_none() && self.place.interrupted() {
+        self.executor.at(n);
+        if self.stopped.is_none() && self.executor.interrupted() {
             self.stopped = Some(INTERRUPTED);
         }
         let operation = match (&step.asks, self.stopped) {
@@ -120,10 +120,9 @@ impl Turn<'_, '_> {
             let failure = format!("'{path}' is not shown: [DONE] ended the session");
             return Ok(Some(Outcome::of(step, Failure::execution(failure).into())));
         }
-        let (detail, asking) = match permission::seek(self.input, n, step, operation, self.place)? {
-            Permission::Granted(opens, warning) => {
-                (self.perform(n, step, operation, opens)?, warning)
-            }
+        let sought = permission::seek(self.input, n, step, operation, self.executor)?;
+        let (detail, asking) = match sought {
+            Permission::Granted(opens, asked) => (self.perform(n, step, operation, opens)?, asked),
             Permission::Denied(failure) => (failure.into(), None),
             Permission::Asked(question) => {
                 self.question = Some(*question);
@@ -134,7 +133,7 @@ impl Turn<'_, '_> {
         outcome.warnings.extend(asking.map(|text| Warning::new(WarningKind::Asking, text)));
         outcome.warnings.extend(warn_of_placeholder(operation, &outcome.detail));
         locate(step, &mut outcome);
-        outcome.warnings.extend(self.place.noticed());
+        outcome.warnings.extend(self.executor.noticed());
         Ok(Some(outcome))
     }
 
@@ -152,7 +151,7 @@ impl Turn<'_, '_> {
         }
         let operation = self.with_seen_version(operation)?;
         let mut write_ahead = |entry: WriteAhead<'_>| self.ledger.write_ahead(n, entry);
-        match self.place.perform(&operation, opens, &mut write_ahead)? {
+        match self.executor.perform(&operation, opens, &mut write_ahead)? {
             // A command that the machine could not run is a failure of the system.
             Detail::Ran(Execution { ending: Ending::NotStarted(why), .. })
                 if self.input.session.run.is_some() =>
@@ -169,7 +168,7 @@ impl Turn<'_, '_> {
         let mut edit = Cow::Borrowed(operation);
         if let Operation::Edit { change: Change::Lines { start, end, .. }, .. } = operation
             && !self.seen.is_empty()
-            && let Some(path) = self.place.place_of(operation)?
+            && let Some(path) = self.executor.place_of(operation)?
             && let Some(version) = self.seen.get(&path, (*start, *end))
             && let Operation::Edit { change: Change::Lines { seen, .. }, .. } = edit.to_mut()
         {
@@ -247,7 +246,7 @@ impl Turn<'_, '_> {
         let mut failed = Vec::new();
         for (n, outcome) in self.outcomes.iter().enumerate() {
             let has_failed = match &outcome.detail {
-                Detail::ReadLater { path, part } => self.place.read(path, *part)?.is_err(),
+                Detail::ReadLater { path, part } => self.executor.read(path, *part)?.is_err(),
                 _ => outcome.failed(),
             };
             failed.extend(has_failed.then_some(n));
@@ -257,7 +256,7 @@ impl Turn<'_, '_> {
 
     /// Adds what is noticed only after all steps to the last command.
     fn finish_commands(&mut self) -> Result<()> {
-        let noticed = self.place.finish()?;
+        let noticed = self.executor.finish()?;
         let ran = |outcome: &Outcome| outcome.kind == Kind::Run && outcome.ran();
         match self.outcomes.iter().rposition(ran) {
             Some(last) if !noticed.is_empty() => {
@@ -285,13 +284,13 @@ impl Turn<'_, '_> {
             } else {
                 let key = (path, part);
                 if !checked.contains_key(&key) {
-                    let contents = self.place.read(&key.0, part)?;
+                    let contents = self.executor.read(&key.0, part)?;
                     let fits =
                         contents.and_then(|contents| take_room(&mut room, &contents, &key.0));
                     checked.insert(key.clone(), fits.err());
                 }
                 if let Some(failure) = &checked[&key] {
-                    outcome.detail = self.place.unreadable(failure.clone());
+                    outcome.detail = self.executor.unreadable(failure.clone());
                     locate(&self.input.steps[n], outcome);
                 }
             }
@@ -308,7 +307,7 @@ impl Turn<'_, '_> {
 /// of which nobody knows may have run in part, and is never run again.
 pub fn known_outcomes(
     turn: &Unfinished,
-    place: &mut dyn Place,
+    executor: &mut dyn Executor,
 ) -> Result<BTreeMap<usize, Outcome>> {
     let mut known = turn.begin.known();
     known.extend(turn.results.clone());
@@ -318,7 +317,7 @@ pub fn known_outcomes(
         if known.contains_key(n) {
             continue;
         }
-        let (detail, warnings) = match place.left(effect, operation)? {
+        let (detail, warnings) = match executor.left(effect, operation)? {
             Left::Done(detail, warnings) => (*detail, warnings),
             Left::Lost => (lost(operation), Vec::new()),
             Left::Undone => continue,

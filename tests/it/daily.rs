@@ -104,7 +104,7 @@ fn a_setting_is_read_set_and_removed() {
         "# Mine.\n\n[sandbox]\nreadable = [\"/srv/a b\", \"~/x\"]\n"
     );
     assert_eq!(get("max_tokens"), "24000\n");
-    base.run(&["config", "get", "guest.root"]).with_code(1);
+    base.run(&["config", "get", "guest.command"]).with_code(1);
     base.run(&["config", "get", "guest.rot.x"]).with_code(2);
     let run = base.run(&["config", "unset", "policy"]).ok();
     assert!(run.stderr.contains("is not set there"), "{run:?}");

@@ -122,9 +122,10 @@ fn served(base: &Path, policy: Option<Policy>) -> Served {
     let settings = Sandbox { mode, ..Sandbox::default() };
     let mut runner = Runner::new(program().to_owned(), workspace.path().to_owned(), settings);
     runner.hidden.push(state.clone());
-    let own = state.join("own");
+    let scratch_dir = state.join("own");
     let timeout = Duration::from_secs(25);
-    let serving = Serving { workspace, runner, timeout, policy, own, state, stop: Stop::default() };
+    let serving =
+        Serving { workspace, runner, timeout, policy, scratch_dir, state, stop: Stop::default() };
     Served::new(serving).unwrap()
 }
 

@@ -50,7 +50,11 @@ fn serve(mut stream: &UnixStream, says: &Says) {
             let asked: Value = serde_json::from_str(&line).unwrap();
             let (method, params) = (asked["method"].as_str().unwrap(), &asked["params"]);
             let result = says(method, params).unwrap_or_else(|| decent(method, params));
-            json!({"jsonrpc": "2.0", "id": asked["id"], "result": result}).to_string()
+            let (what, said) = match result.get("fault") {
+                Some(fault) => ("error", fault),
+                None => ("result", &result),
+            };
+            json!({"jsonrpc": "2.0", "id": asked["id"], what: said}).to_string()
         };
         if writeln!(stream, "{answer}").is_err() {
             return;
@@ -239,4 +243,23 @@ fn a_guest_that_does_not_look_at_both_ends_of_a_move_is_not_asked_to_make_it() {
     let reply = "[MOVE_FILE path=\"a\" to=\"b\"]\n";
     let run = host.fails_with(&["apply", "-"], reply, "guest-unavailable").with_code(1);
     assert!(run.message().contains("not both ends of a move were looked at"), "{run:?}");
+}
+
+#[test]
+fn a_plain_agent_is_refused_and_nothing_is_asked_of_it() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&asked);
+    let host = host(move |method, _| {
+        if method == "ping" {
+            return None;
+        }
+        counted.fetch_add(usize::from(method != "about"), Ordering::SeqCst);
+        Some(json!({"fault": {"code": -32601, "message": format!("method not found: {method}")}}))
+    });
+    let run = host.fails(&["new", "--no-watch", "A task"], "guest-not-deaddrop").with_code(1);
+    assert!(run.message().contains("run `deaddrop rpc` instead"), "{run:?}");
+    assert_eq!(host.run(&["sessions"]).ok().stdout, "");
+    let doctor = host.finding("guest");
+    assert_eq!(doctor["well"], false, "{doctor}");
+    assert_eq!(asked.load(Ordering::SeqCst), 0);
 }

@@ -91,7 +91,6 @@ mod parts;
 #[cfg(target_os = "linux")]
 mod patches;
 #[cfg(unix)]
-mod plain_guests;
 #[cfg(target_os = "linux")]
 mod planted;
 #[cfg(unix)]

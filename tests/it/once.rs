@@ -9,8 +9,8 @@ use deaddrop::clock::Timestamp;
 use deaddrop::config::{Config, Raw};
 use deaddrop::daemon::{self, Listener, Serve};
 use deaddrop::error::Result;
+use deaddrop::executor::{Executor, Left, PreviewExecutor, WriteAhead};
 use deaddrop::outbox::{RenderedOutbox, render};
-use deaddrop::place::{Left, Place, Preview, WriteAhead};
 use deaddrop::policy::{Decision, Opens};
 use deaddrop::protocol::{
     Detail, Digest, Effect, Excerpt, Failure, FileVersion, Kind, Operation, Part, RelPath,
@@ -74,13 +74,13 @@ fn results_that_fit_are_whole_whatever_is_cut_beside_them() {
     assert!(text.contains(" are left out for room: [READ_FILE path=\"a.py\""), "{text}");
 }
 
-/// A place in the mind that counts how often it is read.
+/// A preview that counts how often it is read.
 struct Counting<'a> {
-    inner: Preview<'a>,
+    inner: PreviewExecutor<'a>,
     reads: Cell<usize>,
 }
 
-impl Place for Counting<'_> {
+impl Executor for Counting<'_> {
     fn perform(
         &mut self,
         operation: &Operation,
@@ -121,7 +121,7 @@ fn files_are_read_once_for_an_end_that_does_not_count() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("a"), "x\n").unwrap();
     let workspace = Workspace::open(folder.path(), &[], &[]).unwrap();
-    let mut place = Counting { inner: Preview::new(&workspace), reads: Cell::new(0) };
+    let mut executor = Counting { inner: PreviewExecutor::new(&workspace), reads: Cell::new(0) };
     let reply = "[READ_FILE path=\"a\"]\n[READ_FILE path=\"nope\"]\n[DONE if=\"ok\"]\nx\n[/DONE]\n";
     let input = TurnInput {
         steps: &tags::parse(reply).steps,
@@ -133,13 +133,13 @@ fn files_are_read_once_for_an_end_that_does_not_count() {
         stopped: None,
         now: &Timestamp::now,
     };
-    let outcomes = turn::run(&input, &mut place, &mut (), &mut ()).unwrap().outcomes;
+    let outcomes = turn::run(&input, &mut executor, &mut (), &mut ()).unwrap().outcomes;
     let why = "not counted: 1 operation before it failed (READ_FILE on line 2 of the reply), so the session goes on";
     let Detail::Ineffective { reason, .. } = &outcomes[2].detail else { panic!("{outcomes:?}") };
     assert_eq!((reason.as_str(), outcomes[2].warnings.len()), (why, 0));
     assert!(outcomes[0].success() && !outcomes[1].success(), "{outcomes:?}");
     // And once when all is done, for what came after it.
-    assert_eq!(place.reads.get(), 2 * 2);
+    assert_eq!(executor.reads.get(), 2 * 2);
 }
 
 /// Serves without a word.

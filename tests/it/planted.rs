@@ -140,7 +140,6 @@ fn what_is_agreed_to_is_exactly_what_stands_there() {
     starts().with_code(1);
     for (changed, names) in [
         (text.replace("reach.sh\"", "reach.sh\", \"-x\""), &["guest.command"][..]),
-        (format!("{text}root = \"/\"\n"), &["guest.command", "guest.root"]),
         (format!("sandbox = \"off\"\n{text}"), &["sandbox", "guest.command"]),
         ("sandbox = \"off\"\n".to_owned(), &["sandbox"]),
     ] {

@@ -79,7 +79,7 @@ impl Setup {
             runner,
             timeout: self.timeout,
             policy: self.policy,
-            own: state.join("own"),
+            scratch_dir: state.join("own"),
             state,
             stop: stop.clone(),
         };
@@ -155,7 +155,7 @@ fn without_a_folder_for_its_state_nothing_is_served_that_would_need_it() {
         },
         timeout: Duration::from_secs(1),
         policy: None,
-        own: base.at("state/other"),
+        scratch_dir: base.at("state/other"),
         state: Path::new("/nowhere").to_owned(),
         stop: Stop::default(),
     };

@@ -187,14 +187,15 @@ fn operations_hold_what_is_fuzzed() {
 
 #[test]
 fn some_seeds_are_valid() {
-    use deaddrop::protocol::jsonrpc::quick;
+    use deaddrop::protocol::jsonrpc::{Method, read};
     use deaddrop::protocol::operations::{parse_events_message, parse_operations_message};
     let count = |target: &str, is_valid: fn(&[u8]) -> bool| {
         seeds(target).iter().filter(|(_, seed)| is_valid(seed)).count()
     };
     assert!(count("operations", |seed| parse_operations_message(&text(seed)).is_ok()) >= 2);
     assert!(count("operations", |seed| parse_events_message(&text(seed)).is_ok()) >= 2);
-    assert!(count("rpc", |seed| quick(seed).is_some()) >= 5);
+    let is_request = |seed: &[u8]| read(seed).is_ok_and(|asked| Method::of(asked).is_ok());
+    assert!(count("rpc", is_request) >= 5);
 }
 
 #[test]

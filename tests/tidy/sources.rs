@@ -14,7 +14,7 @@ const LAYERS: [&[&str]; 10] = [
     ],
     &["protocol"],
     &["workspace", "runner", "client", "clipboard", "policy", "machine", "session"],
-    &["place", "context"],
+    &["executor", "context"],
     &["admission", "turn", "inbox", "outbox", "watch"],
     &["base"],
     &["control", "space"],
@@ -137,8 +137,8 @@ fn word(text: &str) -> Option<String> {
 
 #[test]
 fn imports_are_read_in_all_their_forms() {
-    let text = "use crate::text;\nuse crate::{error::Error, place::{Here, Place}, watch};\n// crate::cli\nlet x = crate::turn::y(); mycrate::base::z(); deaddrop::runner::d();";
-    assert_eq!(imports(text), ["text", "error", "place", "watch", "turn", "runner"]);
+    let text = "use crate::text;\nuse crate::{error::Error, executor::{Executor, LocalExecutor}, watch};\n// crate::cli\nlet x = crate::turn::y(); mycrate::base::z(); deaddrop::runner::d();";
+    assert_eq!(imports(text), ["text", "error", "executor", "watch", "turn", "runner"]);
 }
 
 #[test]

@@ -4,12 +4,25 @@ mod programs;
 mod sockets;
 
 use super::*;
-use crate::protocol::jsonrpc::{Key, Pong, request};
+use crate::protocol::jsonrpc::{FileContent, Key, ReadFile, WriteFile, Written, request};
 
 /// For what is expected to come.
 const LONG: Duration = Duration::from_mins(1);
 /// For what is expected not to come, when what is sent has long been written.
 const SHORT: Duration = Duration::from_secs(1);
+
+type Said<T> = Result<Result<T, RpcError>, Gone>;
+
+fn read_file(client: &mut Client, path: &str) -> Said<String> {
+    let said = client.call("read_file", &ReadFile { path: path.to_owned() }, LONG)?;
+    Ok(said.map(|FileContent { content }| content))
+}
+
+fn write_file(client: &mut Client, content: &str, patience: Duration) -> Said<bool> {
+    let asked = WriteFile { path: "a".to_owned(), content: content.to_owned() };
+    let said = client.call("write_file", &asked, patience)?;
+    Ok(said.map(|Written { success }| success))
+}
 
 /// The answer to a ping with that id.
 fn pong(id: u64) -> String {

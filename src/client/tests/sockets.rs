@@ -1,6 +1,4 @@
 //! Sockets: those who listen, let in, answer late, wrongly or never.
-#![cfg(unix)]
-
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
@@ -114,7 +112,7 @@ fn an_answer_that_comes_too_late_is_skipped() {
     let gone = client.ping(SHORT).unwrap_err();
     assert!(gone.sent && !client.is_over(), "{gone}");
     asked.send(()).unwrap();
-    assert_eq!(client.read_file("b", LONG), Ok(Ok("b".to_owned())));
+    assert_eq!(read_file(&mut client, "b"), Ok(Ok("b".to_owned())));
     let gone = client.ping(LONG).unwrap_err();
     assert!(gone.reason.contains("it answers 1 and not 3"), "{gone}");
     assert!(client.is_over());
@@ -153,7 +151,7 @@ fn answers_come_in_pieces_and_of_any_kind() {
     });
     let mut client = fake.client();
     assert_eq!(client.ping(LONG), Ok(Ok(Pong { pong: true })));
-    let gone = client.write_file("a", "b", LONG).unwrap_err();
+    let gone = write_file(&mut client, "b", LONG).unwrap_err();
     assert!(gone.reason.contains("its result is not as it should be") && gone.sent, "{gone}");
     // The other side hears of it at once, though the client is still there.
     fake.thread.join().unwrap();
@@ -168,7 +166,7 @@ fn who_answers_before_it_has_heard_all_is_heard() {
         say(&mut stream, fault);
     });
     let mut client = fake.client();
-    let said = client.write_file("a", &"x".repeat(8 << 20), LONG);
+    let said = write_file(&mut client, &"x".repeat(8 << 20), LONG);
     assert_eq!(said, Ok(Err(RpcError::new(RpcError::REQUEST, "too long"))));
     // Half a line stands on the wire.
     assert!(!client.ping(LONG).unwrap_err().sent);
@@ -180,7 +178,7 @@ fn a_request_is_sent_only_if_its_last_piece_was() {
         let mut most = vec![0; 4 << 20];
         stream.read_exact(&mut most).unwrap();
     });
-    let gone = fake.client().write_file("a", &"x".repeat(8 << 20), LONG).unwrap_err();
+    let gone = write_file(&mut fake.client(), &"x".repeat(8 << 20), LONG).unwrap_err();
     assert!(!gone.sent, "{gone}");
 }
 
@@ -207,32 +205,4 @@ fn what_is_to_be_sent_meanwhile_is_sent_each_time() {
     assert!(asked >= 5, "{asked}");
     drop(client);
     fake.thread.join().unwrap();
-}
-
-#[test]
-fn what_is_notified_arrives_also_when_the_client_goes() {
-    let fake = fake(|mut stream| {
-        for n in 0..1000 {
-            assert_eq!(hear(&mut stream), request(None, "note", &[n]));
-        }
-        assert_eq!(hear(&mut stream), "");
-    });
-    let mut client = fake.client();
-    for n in 0..1000 {
-        client.notify("note", &[n]).unwrap();
-    }
-    drop(client);
-    fake.thread.join().unwrap();
-}
-
-#[test]
-fn notifications_nobody_reads_are_not_piled_up() {
-    let (end, ended) = std::sync::mpsc::channel::<()>();
-    let fake = fake(move |_stream| assert!(ended.recv_timeout(LONG).is_err()));
-    let mut client = fake.client();
-    let piece = "x".repeat(100_000);
-    let sent = (0..10_000).take_while(|_| client.notify("note", &[&piece]).is_ok()).count();
-    assert!(sent < 1000, "{sent} were taken");
-    assert!(client.notify("note", &[0]).unwrap_err().reason.contains("does not read"));
-    drop(end);
 }

@@ -110,7 +110,7 @@ fn what_names_programs_takes_walls_away_or_leads_out_opens_something() {
             "[policies.mine]\npreset = 'workspace'\nnetwork = true",
             &["policies.mine.network", "policies.mine.preset"],
         ),
-        ("[guest]\ncommand = ['sh']\nroot = '/'", &["guest.command", "guest.root"]),
+        ("[guest]\ncommand = ['sh']", &["guest.command"]),
         ("[guest]\nsocket = 's'", &["guest.socket", "guest.port"]),
     ] {
         assert_eq!(opened(text), names, "{text}");
@@ -268,7 +268,7 @@ fn a_change_is_of_what_it_names() {
     for (name, key) in [
         ("sandbox", "sandbox.network"),
         ("sandbox.network", "sandbox"),
-        ("guest.command", "guest.root"),
+        ("guest.command", "guest.port"),
         ("policies.mine.network", "policies.other.network"),
         ("secrets", "secrets_allow"),
         ("policy", "sandbox"),

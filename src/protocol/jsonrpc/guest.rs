@@ -1,5 +1,5 @@
 //! The methods by which a host carries out a session's operations in a guest, beside the six of
-//! bouvet-jsonrpc: those of a place (see [`crate::place::Place`]). What has an effect has a key, so that
+//! bouvet-jsonrpc: those of an [`Executor`](crate::executor::Executor). What has an effect has a key, so that
 //! nothing is done twice if a connection breaks. [`Method`](super::Method) lists them.
 #![expect(missing_docs, reason = "the names say what most fields are")]
 
@@ -106,9 +106,9 @@ pub struct LookResult {
     pub size: Option<u64>,
     /// Whether it contains a protected name.
     pub protected: bool,
-    /// As [`crate::place::Place::place_of`].
+    /// As [`crate::executor::Executor::place_of`].
     pub place: Option<RelPath>,
-    /// As [`crate::place::Place::standing`], if it was wanted.
+    /// As [`crate::executor::Executor::standing`], if it was wanted.
     pub standing: Option<Digest>,
     /// What a move would take with it, and where it would put that.
     pub moved: Option<MoveLook>,

@@ -220,13 +220,6 @@ fn not_representable(error: &serde_json::Error) -> String {
     problem
 }
 
-/// Reads a request that has an ID and asks for a method; None for any other line.
-pub fn quick(line: &[u8]) -> Option<(u64, Method)> {
-    let request = read(line).ok()?;
-    let id = request.id?;
-    Method::of(request).ok().map(|method| (id, method))
-}
-
 #[derive(Serialize, Deserialize)]
 #[serde(tag = "jsonrpc", rename = "2.0")]
 struct Response<T, E> {

@@ -18,7 +18,7 @@ enum Act<'a> {
 }
 use Act::{Delete, Move, Run, Write};
 
-/// Carries acts out, as `place::Here` does; gives what was noted.
+/// Carries acts out, as `LocalExecutor` does; gives what was noted.
 fn act(
     recorder: &mut Recorder<'_>,
     workspace: &Workspace,

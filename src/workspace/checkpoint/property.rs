@@ -80,7 +80,7 @@ pub(super) fn by_commands(mut changes: Vec<Change>) -> Vec<Change> {
 }
 
 impl Scene {
-    /// Carries out a turn, as `place::Here` does.
+    /// Carries out a turn, as `LocalExecutor` does.
     pub(super) fn carry_out(&mut self, acts: &[Act]) -> Vec<Change> {
         let mut rules = None;
         let mut parts = Vec::new();

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use deaddrop::config::{Mode, Sandbox};
-use deaddrop::place::{Here, Look, Place, Preview};
+use deaddrop::executor::{Executor, LocalExecutor, Look, PreviewExecutor};
 use deaddrop::policy::Opens;
 use deaddrop::protocol::operations::Encoding;
 use deaddrop::protocol::{
@@ -60,9 +60,10 @@ impl Scene {
     fn perform<'a>(
         &'a self,
         operations: &[Operation],
-        alter: impl FnOnce(&mut Here<'a>),
+        alter: impl FnOnce(&mut LocalExecutor<'a>),
     ) -> Vec<Detail> {
-        let mut here = Here::new(&self.workspace, &self.runner, &self.own, false, &|| false);
+        let mut here =
+            LocalExecutor::new(&self.workspace, &self.runner, &self.own, false, &|| false);
         alter(&mut here);
         let perform =
             |operation| here.perform(operation, Opens::default(), &mut |_| Ok(())).unwrap();
@@ -134,10 +135,10 @@ fn a_command_runs_in_a_folder_of_the_workspace_and_in_no_other() {
 #[test]
 fn an_operations_place_is_told_with_its_links_resolved() {
     let scene = Scene::new();
-    let here = Here::new(&scene.workspace, &scene.runner, &scene.own, false, &|| false);
-    let mut preview = Preview::new(&scene.workspace);
-    let told = |operation: &Operation, place: &dyn Place| {
-        place.place_of(operation).unwrap().map(|place| place.to_string())
+    let here = LocalExecutor::new(&scene.workspace, &scene.runner, &scene.own, false, &|| false);
+    let mut preview = PreviewExecutor::new(&scene.workspace);
+    let told = |operation: &Operation, executor: &dyn Executor| {
+        executor.place_of(operation).unwrap().map(|place| place.to_string())
     };
     let run = |cwd| Operation::Run(ShellCommand { cwd, ..ShellCommand::new("pwd") });
     for (at, leads) in [
@@ -233,7 +234,7 @@ fn a_file_is_read_in_its_place_whole_or_not_at_all() {
         now("sub/file"),
     ];
     let limit = |read_limit, read_room| {
-        move |here: &mut Here| (here.read_limit, here.read_room) = (read_limit, read_room)
+        move |here: &mut LocalExecutor| (here.read_limit, here.read_room) = (read_limit, read_room)
     };
     let details = scene.perform(&operations, limit(8, 12));
     assert_eq!(details[0], given("sub/file", "text\n", Encoding::Utf8, 5));
@@ -261,10 +262,11 @@ fn a_file_is_read_in_its_place_whole_or_not_at_all() {
 #[test]
 fn what_is_told_of_a_path_is_so_here_and_in_a_preview() {
     let scene = Scene::new();
-    let mut here = Here::new(&scene.workspace, &scene.runner, &scene.own, false, &|| false);
-    let mut preview = Preview::new(&scene.workspace);
-    let places: [&mut dyn Place; 2] = [&mut preview, &mut here];
-    for place in places {
+    let mut here =
+        LocalExecutor::new(&scene.workspace, &scene.runner, &scene.own, false, &|| false);
+    let mut preview = PreviewExecutor::new(&scene.workspace);
+    let executors: [&mut dyn Executor; 2] = [&mut preview, &mut here];
+    for executor in executors {
         for (at, real, size, protected) in [
             ("link/file", Some("sub/file"), Some(5), false),
             ("new/x", Some("new/x"), None, false),
@@ -276,25 +278,26 @@ fn what_is_told_of_a_path_is_so_here_and_in_a_preview() {
             ("state/x", None, None, false),
         ] {
             let look = Some(Look { real: real.map(path), size, protected, moved: None });
-            assert_eq!(place.look(&read(at, Encoding::Utf8)).unwrap(), look, "{at}");
+            assert_eq!(executor.look(&read(at, Encoding::Utf8)).unwrap(), look, "{at}");
         }
         let change = Change::Lines { start: 1, end: 1, with: "new\n".to_owned(), seen: None };
         let edit = Operation::Edit { path: path("link/file"), change };
-        assert_eq!(place.standing(&edit).unwrap(), Some(Digest::of(b"text\n")));
-        place.perform(&edit, Opens::default(), &mut |_| Ok(())).unwrap();
-        assert_eq!(place.standing(&edit).unwrap(), Some(Digest::of(b"new\n")));
-        assert_eq!(place.look(&edit).unwrap().unwrap().size, Some(4));
+        assert_eq!(executor.standing(&edit).unwrap(), Some(Digest::of(b"text\n")));
+        executor.perform(&edit, Opens::default(), &mut |_| Ok(())).unwrap();
+        assert_eq!(executor.standing(&edit).unwrap(), Some(Digest::of(b"new\n")));
+        assert_eq!(executor.look(&edit).unwrap().unwrap().size, Some(4));
         let delete = |at: &str| Operation::Delete { path: path(at) };
-        assert_eq!(place.standing(&delete("to-file")).unwrap(), Some(Digest::of_link(b"sub/file")));
-        assert_eq!(place.standing(&delete("x")).unwrap(), None);
-        assert_eq!(place.standing(&Operation::Run(ShellCommand::new("true"))).unwrap(), None);
-        place.perform(&delete("sub/file"), Opens::default(), &mut |_| Ok(())).unwrap();
-        assert_eq!(place.standing(&edit).unwrap(), None);
-        let read = place.perform(
-            &read("root/sub/file", Encoding::Utf8),
-            Opens::default(),
-            &mut |_| Ok(()),
+        assert_eq!(
+            executor.standing(&delete("to-file")).unwrap(),
+            Some(Digest::of_link(b"sub/file"))
         );
+        assert_eq!(executor.standing(&delete("x")).unwrap(), None);
+        assert_eq!(executor.standing(&Operation::Run(ShellCommand::new("true"))).unwrap(), None);
+        executor.perform(&delete("sub/file"), Opens::default(), &mut |_| Ok(())).unwrap();
+        assert_eq!(executor.standing(&edit).unwrap(), None);
+        let read =
+            executor
+                .perform(&read("root/sub/file", Encoding::Utf8), Opens::default(), &mut |_| Ok(()));
         assert!(reason(&read.unwrap()).1.contains("not found"));
     }
 }

@@ -4,39 +4,59 @@
 use std::time::Duration;
 
 use deaddrop::client::Client;
-use deaddrop::protocol::jsonrpc::{ExecResult, FileEntry, Pong, RpcError};
+use deaddrop::program::Programs;
+use deaddrop::protocol::jsonrpc::{Entries, ExecResult, FileEntry, Pong, RpcError};
+use serde_json::{Value, json};
 
 use super::client::Server;
 use crate::support::{Base, PATIENCE, program};
-use deaddrop::program::Programs;
+
+/// Has a client ask for that, and gives one field of the result.
+fn ask(client: &mut Client, method: &str, params: &Value, field: &str) -> Result<Value, RpcError> {
+    let said = client.call::<Value>(method, params, PATIENCE).unwrap();
+    said.map(|result| result[field].clone())
+}
+
+fn exec(client: &mut Client, cmd: &str) -> ExecResult {
+    client.call("exec", &json!({ "cmd": cmd }), PATIENCE).unwrap().unwrap()
+}
 
 /// Has a client call each method, with what it gives and with what it cannot do.
 fn call_all(client: &mut Client) {
     assert_eq!(client.ping(PATIENCE).unwrap(), Ok(Pong { pong: true }));
-    assert_eq!(client.write_file("sub/ü.txt", "é\r\n", PATIENCE).unwrap(), Ok(true));
-    assert_eq!(client.read_file("sub/ü.txt", PATIENCE).unwrap(), Ok("é\r\n".to_owned()));
+    let path = json!({ "path": "sub/ü.txt", "content": "é\r\n" });
+    assert_eq!(ask(client, "write_file", &path, "success"), Ok(json!(true)));
+    assert_eq!(ask(client, "read_file", &path, "content"), Ok(json!("é\r\n")));
     let entry = |name: &str, is_dir, size| FileEntry { name: name.to_owned(), is_dir, size };
-    assert_eq!(client.list_dir("sub", PATIENCE).unwrap(), Ok(vec![entry("ü.txt", false, 4)]));
-    assert_eq!(client.list_dir("", PATIENCE).unwrap(), Ok(vec![entry("sub", true, 0)]));
-    let ran = |exit_code, stdout: &str, stderr: &str| {
-        Ok(ExecResult { exit_code, stdout: stdout.to_owned(), stderr: stderr.to_owned() })
+    let mut list = |path: &str| {
+        let listed: Result<Entries, RpcError> =
+            client.call("list_dir", &json!({ "path": path }), PATIENCE).unwrap();
+        listed.map(|Entries { entries }| entries)
+    };
+    assert_eq!(list("sub"), Ok(vec![entry("ü.txt", false, 4)]));
+    assert_eq!(list(""), Ok(vec![entry("sub", true, 0)]));
+    let ran = |exit_code, stdout: &str, stderr: &str| ExecResult {
+        exit_code,
+        stdout: stdout.to_owned(),
+        stderr: stderr.to_owned(),
     };
     let asked = "cat sub/*; echo \"it's\" >&2; exit 3";
-    assert_eq!(client.exec(asked, PATIENCE).unwrap(), ran(3, "é\r\n", "it's\n"));
-    let code = "echo $((6 * 7)); exit 4";
-    assert_eq!(client.exec_code("SH", code, PATIENCE).unwrap(), ran(4, "42\n", ""));
-    let unknown = client.exec_code("cobol", "", PATIENCE).unwrap();
-    assert_eq!(unknown, ran(-1, "", "unsupported language: cobol"));
+    assert_eq!(exec(client, asked), ran(3, "é\r\n", "it's\n"));
+    let mut exec_code = |lang: &str, code: &str| -> ExecResult {
+        let params = json!({ "lang": lang, "code": code });
+        client.call("exec_code", &params, PATIENCE).unwrap().unwrap()
+    };
+    assert_eq!(exec_code("SH", "echo $((6 * 7)); exit 4"), ran(4, "42\n", ""));
+    assert_eq!(exec_code("cobol", ""), ran(-1, "", "unsupported language: cobol"));
 
-    let fails = |said: Result<(), RpcError>| {
-        let fault = said.unwrap_err();
+    let outside = json!({ "path": "../x", "content": "" });
+    for method in ["read_file", "write_file", "list_dir"] {
+        let fault = ask(client, method, &outside, "").unwrap_err();
         assert_eq!(fault.code, RpcError::INTERNAL, "{fault}");
         assert!(fault.message.contains("'../x'"), "{fault}");
-    };
-    fails(client.read_file("../x", PATIENCE).unwrap().map(drop));
-    fails(client.write_file("../x", "", PATIENCE).unwrap().map(drop));
-    fails(client.list_dir("../x", PATIENCE).unwrap().map(drop));
-    let late = client.exec("sleep 60", Duration::from_millis(100)).unwrap_err();
+    }
+    let cmd = json!({ "cmd": "sleep 60" });
+    let late = client.call::<Value>("exec", &cmd, Duration::from_millis(100)).unwrap_err();
     assert!(late.sent && late.reason.contains("did not answer 'exec'"), "{late}");
 }
 
@@ -53,7 +73,7 @@ fn every_method_of_the_client_is_answered_over_standard_streams() {
     call_all(&mut client);
     assert_eq!(base.read("workspace/sub/ü.txt"), "é\r\n");
     // An answer that came too late is of nobody's next request.
-    assert_eq!(client.exec("echo next", PATIENCE).unwrap().unwrap().stdout, "next\n");
+    assert_eq!(exec(&mut client, "echo next").stdout, "next\n");
 }
 
 #[test]
@@ -64,6 +84,6 @@ fn every_method_of_the_client_is_answered_over_a_socket() {
     for port in [None, Some(52)] {
         let mut client = Client::connect(&socket, port, PATIENCE).unwrap();
         call_all(&mut client);
-        assert_eq!(client.exec("echo next", PATIENCE).unwrap().unwrap().stdout, "next\n");
+        assert_eq!(exec(&mut client, "echo next").stdout, "next\n");
     }
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::process::Stdio;
 
 use deaddrop::config::{Mode, Sandbox};
-use deaddrop::place::{Here, Place};
+use deaddrop::executor::{Executor, LocalExecutor};
 use deaddrop::policy::Opens;
 use deaddrop::protocol::{Detail, Ending, Execution, Operation, ShellCommand, Warning};
 use deaddrop::runner::Runner;
@@ -127,8 +127,8 @@ fn does_as_a_scene_asks() {
     let runner = Runner::new(deeds.helper, workspace.path().to_owned(), settings);
     let own = base.join("own");
     let guard = Guard::new(Quarantine::new(base.join("sessions"), "sessions", "turn"));
-    let mut here =
-        Here::new(&workspace, &runner, &own, false, &|| false).guarded(mode != Mode::Off, guard);
+    let mut here = LocalExecutor::new(&workspace, &runner, &own, false, &|| false)
+        .guarded(mode != Mode::Off, guard);
     here.network = deeds.network;
     let (mut details, mut noticed) = (Vec::new(), Vec::new());
     for (operation, opens) in deeds.operations {

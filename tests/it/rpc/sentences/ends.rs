@@ -110,11 +110,11 @@ fn who_leaves_in_the_middle_of_a_command_does_not_end_it() {
     client.send(request(1, "exec", &json!({ "cmd": cmd })));
     client.send(request(2, "write_file", &json!({ "path": "too-late", "content": "" })));
     wait_until("the command", || base.exists("workspace/ready"));
-    assert!(has_thread(&server, "rpc answer"));
+    assert!(has_thread(&server, "rpc connection"));
     drop(client);
     base.write("workspace/go", "");
     wait_until("its end", || base.exists("workspace/done"));
-    wait_until("the end of the connection", || !has_thread(&server, "rpc answer"));
+    wait_until("the end of the connection", || !has_thread(&server, "rpc connection"));
     assert!(!base.exists("workspace/too-late"), "nobody was there to be answered");
 }
 

@@ -1,12 +1,12 @@
-//! Where operations happen: in the workspace here, on another machine ([`Guest`]), or only in the
-//! mind ([`Preview`], and [`Unseen`] for a guest).
+//! Carries out operations: on this machine ([`LocalExecutor`]), on another one ([`Guest`]), or not at all, to
+//! tell what they would do ([`PreviewExecutor`], and [`OpaquePreview`] for a guest).
 
-mod guest;
-mod here;
+mod local;
+mod opaque;
 mod preview;
+mod remote;
 #[cfg(all(test, unix))]
 mod tests;
-mod unseen;
 
 use std::time::Duration;
 
@@ -23,10 +23,10 @@ use crate::workspace::guard::Snapshot;
 use crate::workspace::walk::Walk;
 
 pub use crate::workspace::Look;
-pub use guest::{Guest, Terms};
-pub use here::{Here, find, left_on_disk};
-pub use preview::{Preview, Rewritten, Standing};
-pub use unseen::Unseen;
+pub use local::{LocalExecutor, find, left_on_disk};
+pub use opaque::OpaquePreview;
+pub use preview::{PreviewExecutor, Rewritten, Standing};
+pub use remote::{Guest, Terms};
 
 /// What is told of before it is built upon.
 #[derive(Debug, Clone, Copy)]
@@ -51,7 +51,7 @@ pub enum Left {
 }
 
 /// Something that can carry out operations.
-pub trait Place {
+pub trait Executor {
     /// Carries out one operation, for which the person's approval opens that. Where it has an
     /// effect, `before` is told of it first; if that fails, nothing was done.
     fn perform(
@@ -97,7 +97,7 @@ pub trait Place {
     }
 }
 
-/// What operations come to that need no place.
+/// The result of an operation that needs no executor.
 fn told(operation: &Operation) -> Detail {
     match operation {
         Operation::Message { text } => Detail::Shown { text: text.clone() },

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::config::Sandbox;
-use crate::place::{Here, Place, Preview, Rewritten, Standing};
+use crate::executor::{Executor, LocalExecutor, PreviewExecutor, Rewritten, Standing};
 use crate::policy::Opens;
 use crate::protocol::{
     Asks, Detail, Existing, Operation, Part, Reading, RelPath, ShellCommand, tags,
@@ -97,13 +97,13 @@ fn operations(reply: &str) -> Vec<Operation> {
 }
 
 /// What comes of one operation; whether a file can be read is judged at once.
-fn done(place: &mut dyn Place, operation: &Operation) -> Detail {
+fn done(executor: &mut dyn Executor, operation: &Operation) -> Detail {
     match operation {
-        Operation::Read { path, .. } => match place.read(path, Part::default()).unwrap() {
+        Operation::Read { path, .. } => match executor.read(path, Part::default()).unwrap() {
             Err(failure) => Detail::Failed(failure),
             Ok(_) => Detail::ReadLater { path: path.clone(), part: Part::default() },
         },
-        _ => place.perform(operation, Opens::default(), &mut |_| Ok(())).unwrap(),
+        _ => executor.perform(operation, Opens::default(), &mut |_| Ok(())).unwrap(),
     }
 }
 
@@ -112,8 +112,8 @@ fn agree(root: &Path, reply: &str) {
     let root = root.to_owned();
     let workspace = Workspace::open(&root, &[root.join("sessions")], &[]).unwrap();
     let runner = Runner::new("no commands".into(), root.clone(), Sandbox::default());
-    let mut here = Here::new(&workspace, &runner, &root, false, &|| false);
-    let mut preview = Preview::new(&workspace);
+    let mut here = LocalExecutor::new(&workspace, &runner, &root, false, &|| false);
+    let mut preview = PreviewExecutor::new(&workspace);
     let operations = operations(reply);
     let foretold: Vec<Detail> =
         operations.iter().map(|operation| done(&mut preview, operation)).collect();
@@ -154,7 +154,7 @@ proptest! {
     }
 }
 
-/// All that can be asked of a place.
+/// All that can be asked of an executor.
 fn each_at(path: &RelPath) -> Vec<Operation> {
     let path = || path.clone();
     vec![
@@ -188,8 +188,8 @@ fn a_preview_looks_at_a_place_as_the_turn_does() {
         let protected = ["deep".to_owned()];
         let workspace = Workspace::open(&root, &[root.join("sessions")], &protected).unwrap();
         let runner = Runner::new("no commands".into(), root.clone(), Sandbox::default());
-        let here = Here::new(&workspace, &runner, &root, false, &|| false);
-        let preview = Preview::new(&workspace);
+        let here = LocalExecutor::new(&workspace, &runner, &root, false, &|| false);
+        let preview = PreviewExecutor::new(&workspace);
         for operation in paths.iter().flat_map(each_at) {
             let look = here.look(&operation).unwrap();
             assert_eq!(preview.look(&operation).unwrap(), look, "{which} {operation:?}");
@@ -226,8 +226,8 @@ fn a_preview_refuses_a_move_as_the_turn_does() {
     ] {
         let [path, to] = [from, to].map(|path| RelPath::parse(path).unwrap());
         let operation = Operation::Move { path, to };
-        let foretold = done(&mut Preview::new(&workspace), &operation);
-        let mut here = Here::new(&workspace, &runner, &root, false, &|| false);
+        let foretold = done(&mut PreviewExecutor::new(&workspace), &operation);
+        let mut here = LocalExecutor::new(&workspace, &runner, &root, false, &|| false);
         assert_eq!(foretold, done(&mut here, &operation), "{operation:?}");
         let Detail::Failed(failure) = foretold else { panic!("{foretold:?}") };
         assert!(failure.reason.contains(why), "{why}: {failure:?}");

@@ -1,22 +1,20 @@
 //! Another machine, or a container: operations are carried out by an agent there, which is asked over
 //! JSON-RPC. Journal, sessions, inbox and outbox stay here.
 //!
-//! A guest that is deaddrop carries out each step once, under a key that is journalled before it is
-//! asked: whoever goes away in the middle, what it came to can be asked again. A plain bouvet-agent
-//! has six methods and no keys: the lesser mode (see [`plain`]).
+//! A guest is another deaddrop. It carries out each step once, under a key that is journalled before it
+//! is asked: whoever goes away in the middle, what it came to can be asked again.
 //!
 //! What a guest says is looked at before it is believed: it may be the machine that replies run on.
 
-mod in_guest;
 mod link;
-mod plain;
 mod sane;
+mod steps;
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
 
-use super::Place;
+use super::Executor;
 use crate::client::Client;
 use crate::config;
 use crate::error::Result;
@@ -25,8 +23,7 @@ use crate::protocol::jsonrpc::{About, ReadParams, ReadResult};
 use crate::protocol::{Failure, Part, RelPath};
 use crate::workspace::walk::Walk;
 use crate::workspace::{self, Contents};
-use in_guest::InGuest;
-use plain::InPlain;
+use steps::RemoteExecutor;
 
 /// So long a guest may take for what it does at once.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -40,7 +37,7 @@ pub struct Guest {
     settings: config::Guest,
     programs: Programs,
     link: RefCell<Option<Client>>,
-    kind: RefCell<Option<Kind>>,
+    about: RefCell<Option<Rc<About>>>,
     /// Whether it was there once.
     has_answered: Cell<bool>,
     /// Keys of steps whose outcomes are journalled: the guest may forget them.
@@ -53,15 +50,6 @@ pub struct Guest {
     patience: Cell<Duration>,
     /// Says whether the person wants to stop.
     interrupted: Option<Box<dyn Fn() -> bool + Send>>,
-}
-
-/// What a guest turned out to be.
-#[derive(Clone)]
-enum Kind {
-    /// Another deaddrop.
-    Deaddrop(Rc<About>),
-    /// An agent with the six methods of bouvet-jsonrpc alone.
-    Plain(Rc<About>),
 }
 
 /// How operations of one turn are carried out in a guest.
@@ -83,8 +71,6 @@ pub struct Terms<'a> {
     pub read_room: u64,
     /// Which files may be searched.
     pub files: Option<config::Files>,
-    /// The names that nobody but the person may write; of a deaddrop, those of its own count.
-    pub protected: &'a [String],
 }
 
 impl Guest {
@@ -94,7 +80,7 @@ impl Guest {
             settings,
             programs,
             link: RefCell::default(),
-            kind: RefCell::default(),
+            about: RefCell::default(),
             has_answered: Cell::default(),
             settled: RefCell::default(),
             over: RefCell::default(),
@@ -115,22 +101,18 @@ impl Guest {
         self.settings.label()
     }
 
-    /// The guest as a place for operations.
+    /// Returns what carries out the operations of a turn there.
     ///
     /// # Errors
     /// It cannot be reached.
-    pub fn place<'a>(&'a self, terms: Terms<'a>) -> Result<Box<dyn Place + 'a>> {
-        Ok(match self.kind()? {
-            Kind::Deaddrop(_) => Box::new(InGuest::new(self, terms)),
-            Kind::Plain(_) => Box::new(InPlain::new(self, terms)),
-        })
+    pub fn executor<'a>(&'a self, terms: Terms<'a>) -> Result<Box<dyn Executor + 'a>> {
+        self.about()?;
+        Ok(Box::new(RemoteExecutor::new(self, terms)))
     }
 
     /// Lists the files there.
     pub fn walk(&self) -> Result<Walk> {
-        if let Kind::Plain(_) = self.kind()? {
-            return plain::walk(self);
-        }
+        self.about()?;
         Ok(sane::walk(self.ask("walk", &serde_json::json!({}), PATIENCE)?))
     }
 
@@ -143,13 +125,6 @@ impl Guest {
             }
             return self.read_part(path, Part { start: Some(1), ..part });
         }
-        if let Kind::Plain(_) = self.kind()? {
-            // It gives whole files alone.
-            let read = plain::read(self, path, workspace::part::SCAN_LIMIT)?;
-            return Ok(read.and_then(|Contents { path, bytes, size, .. }| {
-                workspace::part::of_reader(&path, bytes.as_slice(), size, part)
-            }));
-        }
         let read = self.read_of(path, workspace::READ_LIMIT, part)?;
         if let Ok(Contents { lines: None, .. }) = read {
             return Err(self.nonsense("read", "it does not say which lines it gives"));
@@ -159,14 +134,12 @@ impl Guest {
 
     /// Reads a file there, at most its first `limit` bytes.
     pub fn read(&self, path: &RelPath, limit: u64) -> Result<Result<Contents, Failure>> {
-        if let Kind::Plain(_) = self.kind()? {
-            return plain::read(self, path, limit);
-        }
         let read = self.read_of(path, limit, Part::default())?;
         Ok(read.map(|contents| Contents { lines: None, ..contents }))
     }
 
     fn read_of(&self, path: &RelPath, limit: u64, part: Part) -> Result<Result<Contents, Failure>> {
+        self.about()?;
         let asked = ReadParams { path: path.clone(), limit, part };
         Ok(match self.ask("read", &asked, PATIENCE)? {
             ReadResult::Failed(failure) => Err(sane::failure(failure)),

@@ -1,11 +1,11 @@
-//! A guest that is deaddrop as a place: each step has a key, journalled before it is asked for.
+//! Carries out operations in a guest: each step has a key, journalled before it is asked for.
 
 use std::cell::RefCell;
 
 use super::{AGAIN, GRACE, Guest, PATIENCE, Terms, sane};
 use crate::config::Files;
 use crate::error::{Error, Result};
-use crate::place::{Left, Place, WriteAhead, fault_of, lost, shorter_than_asked, told};
+use crate::executor::{Executor, Left, WriteAhead, fault_of, lost, shorter_than_asked, told};
 use crate::policy::Opens;
 use crate::protocol::jsonrpc::{
     FindParams, FindResult, LookParams, LookResult, READ_LIMIT, Readable, ResultParams, RpcError,
@@ -18,8 +18,8 @@ use crate::protocol::{
 use crate::workspace::walk::Walk;
 use crate::workspace::{Contents, Look, MOVED_FILES};
 
-/// A guest that is deaddrop.
-pub(super) struct InGuest<'a> {
+/// Carries out the operations of a turn in a guest.
+pub(super) struct RemoteExecutor<'a> {
     guest: &'a Guest,
     terms: Terms<'a>,
     /// The number of the step.
@@ -29,7 +29,7 @@ pub(super) struct InGuest<'a> {
     looked: RefCell<Option<(LookParams, LookResult)>>,
 }
 
-impl<'a> InGuest<'a> {
+impl<'a> RemoteExecutor<'a> {
     pub(super) fn new(guest: &'a Guest, terms: Terms<'a>) -> Self {
         Self { guest, terms, step: 0, noticed: Vec::new(), looked: RefCell::default() }
     }
@@ -142,7 +142,7 @@ impl<'a> InGuest<'a> {
     }
 }
 
-impl Place for InGuest<'_> {
+impl Executor for RemoteExecutor<'_> {
     fn perform(
         &mut self,
         operation: &Operation,

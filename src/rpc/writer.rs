@@ -1,61 +1,52 @@
-//! Where answers go, for somebody who must not wait long for their reader: a pipe or a socket takes
-//! what it has room for.
+//! Writes answers without waiting for whoever reads them: a pipe or a socket takes what it has room for.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
-use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
 
-/// So long room is waited for. Whoever reads is faster by far.
-const PATIENCE: Duration = Duration::from_millis(5);
-
 /// One end of a connection.
 #[derive(Debug)]
-pub(super) enum Outlet {
+pub(super) enum Writer {
     /// It can be told for each write not to wait.
     Socket(Arc<File>),
-    /// A pipe, opened once more so as not to wait: who shares the other opening is not concerned.
+    /// A pipe, opened once more so as not to wait: whoever shares the other opening is not concerned.
     Pipe(OwnedFd),
+    /// Something that does not say whether it has room, such as a file or a terminal.
+    Other(Arc<File>),
 }
 
-impl Outlet {
-    /// Where answers go that could be written to `file`; None where it is nothing that tells of room,
-    /// such as a file or a terminal.
-    pub(super) fn of(file: &Arc<File>) -> Option<Self> {
-        let mode = rustix::fs::fstat(file.as_ref()).ok()?.st_mode;
-        match FileType::from_raw_mode(mode) {
-            FileType::Socket => Some(Self::Socket(Arc::clone(file))),
-            FileType::Fifo => reopened(file.as_fd()).map(Self::Pipe),
-            _ => None,
+impl Writer {
+    pub(super) fn new(file: Arc<File>) -> Self {
+        let kind = rustix::fs::fstat(&file).map(|found| FileType::from_raw_mode(found.st_mode));
+        match kind {
+            Ok(FileType::Socket) => Self::Socket(file),
+            Ok(FileType::Fifo) => reopened(file.as_fd()).map_or(Self::Other(file), Self::Pipe),
+            _ => Self::Other(file),
         }
     }
 
-    /// Writes what there is room for now or soon; how much of it is written.
+    /// Writes what there is room for now; how much that was.
     ///
     /// # Errors
     /// Nobody reads any more.
-    pub(super) fn offer(&self, bytes: &[u8]) -> io::Result<usize> {
+    pub(super) fn write(&self, bytes: &[u8]) -> io::Result<usize> {
         let mut written = 0;
         while written < bytes.len() {
             let rest = &bytes[written..];
-            let (fd, put) = match self {
-                Self::Socket(file) => (file.as_fd(), send(file, rest, SendFlags::DONTWAIT)),
-                Self::Pipe(fd) => (fd.as_fd(), rustix::io::write(fd, rest)),
+            let put = match self {
+                Self::Socket(file) => send(file, rest, SendFlags::DONTWAIT),
+                Self::Pipe(fd) => rustix::io::write(fd, rest),
+                Self::Other(file) => return file.as_ref().write_all(rest).map(|()| bytes.len()),
             };
             match put {
                 Ok(put) => written += put,
                 Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => {
-                    if !has_room_soon(fd)? {
-                        break;
-                    }
-                }
+                Err(Errno::AGAIN) => break,
                 Err(e) => return Err(e.into()),
             }
         }
@@ -63,13 +54,12 @@ impl Outlet {
     }
 }
 
-fn has_room_soon(fd: BorrowedFd<'_>) -> io::Result<bool> {
-    let longest = Timespec::try_from(PATIENCE).map_err(io::Error::other)?;
-    match poll(&mut [PollFd::from_borrowed_fd(fd, PollFlags::OUT)], Some(&longest)) {
-        Ok(ready) => Ok(ready > 0),
-        // It is tried anew.
-        Err(Errno::INTR) => Ok(true),
-        Err(e) => Err(e.into()),
+impl AsFd for Writer {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Socket(file) | Self::Other(file) => file.as_fd(),
+            Self::Pipe(fd) => fd.as_fd(),
+        }
     }
 }
 
@@ -92,7 +82,7 @@ fn reopened(_: BorrowedFd<'_>) -> Option<OwnedFd> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::{Read, Write, pipe};
+    use std::io::{Read, pipe};
     use std::os::unix::net::UnixStream;
 
     use super::*;
@@ -113,25 +103,27 @@ mod tests {
     fn as_much_is_written_as_there_is_room_for() {
         let all: Vec<u8> = (0..4_000_000u32).map(|n| (n % 251) as u8).collect();
         for (file, mut reader) in pairs() {
-            let outlet = Outlet::of(&file).unwrap();
-            let written = outlet.offer(&all).unwrap();
+            let writer = Writer::new(Arc::clone(&file));
+            let written = writer.write(&all).unwrap();
             assert!(written > 0 && written < all.len(), "{written}");
             let rest = all[written..].to_vec();
             // The other opening waits as ever.
-            let writer = std::thread::spawn(move || {
+            let waiting = std::thread::spawn(move || {
                 (&*file).write_all(&rest).unwrap();
             });
             let mut told = vec![0; all.len()];
             reader.read_exact(&mut told).unwrap();
             assert!(told == all);
-            writer.join().unwrap();
+            waiting.join().unwrap();
             drop(reader);
-            assert!(outlet.offer(b"x").is_err(), "nobody reads");
+            assert!(writer.write(b"x").is_err(), "nobody reads");
         }
     }
 
     #[test]
-    fn a_file_tells_of_no_room() {
-        assert!(Outlet::of(&Arc::new(tempfile::tempfile().unwrap())).is_none());
+    fn a_file_does_not_say_whether_it_has_room() {
+        let writer = Writer::new(Arc::new(tempfile::tempfile().unwrap()));
+        assert!(matches!(writer, Writer::Other(_)));
+        assert_eq!(writer.write(&vec![0; 1 << 20]).unwrap(), 1 << 20);
     }
 }

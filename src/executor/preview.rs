@@ -1,7 +1,7 @@
 //! What a reply would do, without doing it: changes go to an overlay in memory. What a command
 //! would change cannot be known, so after the first one whatever depends on files is uncertain.
 
-use super::{Left, Place, WriteAhead, fault_of, told};
+use super::{Executor, Left, WriteAhead, fault_of, told};
 use crate::error::Result;
 use crate::policy::Opens;
 use crate::protocol::{
@@ -15,18 +15,18 @@ use crate::workspace::{Contents, Look, READ_LIMIT, READ_ROOM, Workspace, check};
 pub use crate::workspace::overlay::{Rewritten, Standing};
 
 /// A workspace seen through changes that were not made.
-pub struct Preview<'a> {
+pub struct PreviewExecutor<'a> {
     workspace: &'a Workspace,
     overlay: Overlay<'a>,
     /// What would have been done before of which nobody knows what it leaves behind.
     after: Option<&'static str>,
-    /// As for [`Here`](super::Here).
+    /// As for [`LocalExecutor`](super::LocalExecutor).
     pub read_limit: u64,
-    /// As for [`Here`](super::Here).
+    /// As for [`LocalExecutor`](super::LocalExecutor).
     pub read_room: u64,
 }
 
-impl<'a> Preview<'a> {
+impl<'a> PreviewExecutor<'a> {
     /// The workspace as it is.
     pub fn new(workspace: &'a Workspace) -> Self {
         Self {
@@ -132,7 +132,7 @@ fn below(path: Option<&RelPath>) -> String {
     path.map_or("the workspace".to_owned(), |path| format!("'{path}'"))
 }
 
-impl Place for Preview<'_> {
+impl Executor for PreviewExecutor<'_> {
     fn perform(
         &mut self,
         operation: &Operation,

@@ -2,7 +2,7 @@
 //! it.
 
 use super::preview::unknown_end;
-use super::{Left, Place, WriteAhead, fault_of, told};
+use super::{Executor, Left, WriteAhead, fault_of, told};
 use crate::error::Result;
 use crate::policy::Opens;
 use crate::protocol::{Detail, Digest, Effect, Failure, Operation, Part, Reading, RelPath};
@@ -11,21 +11,21 @@ use crate::workspace::protected::Protected;
 use crate::workspace::walk::Walk;
 use crate::workspace::{Contents, Look, check};
 
-/// A place of which nothing is known.
-pub struct Unseen {
+/// Previews operations in a guest that is not asked.
+pub struct OpaquePreview {
     protected: Protected,
     /// Whether a command would have been run.
     after: bool,
 }
 
-impl Unseen {
+impl OpaquePreview {
     /// One in which these names are the person's alone.
     pub fn new(protected: &[String]) -> Self {
         Self { protected: Protected::new(protected), after: false }
     }
 }
 
-impl Place for Unseen {
+impl Executor for OpaquePreview {
     fn perform(
         &mut self,
         operation: &Operation,

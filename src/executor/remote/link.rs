@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{AGAIN, GRACE, Guest, Kind, PATIENCE, plain, sane};
+use super::{AGAIN, GRACE, Guest, PATIENCE, sane};
 use crate::client::{Client, Gone};
 use crate::config::Way;
 use crate::error::{Error, Result};
@@ -33,8 +33,8 @@ impl Guest {
     pub fn rest(&self) {
         self.leave();
         self.patience.set(Duration::ZERO);
-        // By then its owner may have started it anew, with other walls. A plain agent tells of none.
-        self.kind.borrow_mut().take_if(|kind| matches!(kind, Kind::Deaddrop(_)));
+        // By then its owner may have started it anew, with other walls.
+        self.about.take();
         let link = self.link.take();
         // Its end may take a moment, for which nobody has to wait; where no thread can be had, we do.
         let end = move || drop(link);
@@ -78,9 +78,7 @@ impl Guest {
 
     fn leave(&self) {
         let mut link = self.link.borrow_mut();
-        let (Some(Kind::Deaddrop(_)), Some(client)) = (&*self.kind.borrow(), link.as_mut()) else {
-            return;
-        };
+        let (true, Some(client)) = (self.about.borrow().is_some(), link.as_mut()) else { return };
         for key in self.over.take() {
             // One that does not know the method, or does not want to, is not asked again.
             let answer = client.call::<jsonrpc::Written>("leave", &Key { key }, LEAVE);
@@ -92,40 +90,14 @@ impl Guest {
         }
     }
 
-    /// What the guest is.
-    ///
-    /// # Errors
-    /// It cannot be reached.
-    pub fn about(&self) -> Result<Rc<About>> {
-        Ok(match self.kind()? {
-            Kind::Deaddrop(about) | Kind::Plain(about) => about,
-        })
-    }
-
     /// Tools there, with their versions.
     ///
     /// # Errors
     /// It cannot be reached.
     pub fn tools(&self) -> Result<Vec<String>> {
-        Ok(match self.kind()? {
-            Kind::Plain(about) => about.tools.clone(),
-            Kind::Deaddrop(_) => {
-                let about: About = self.ask("about", &AboutParams { tools: true }, PATIENCE)?;
-                sane::about(about).tools
-            }
-        })
-    }
-
-    /// The names that nobody but the person may write there: a deaddrop has its own, a plain agent
-    /// `ours`.
-    ///
-    /// # Errors
-    /// It cannot be reached.
-    pub fn protected(&self, ours: &[String]) -> Result<Vec<String>> {
-        Ok(match self.kind()? {
-            Kind::Deaddrop(about) => about.protected.clone(),
-            Kind::Plain(_) => ours.to_vec(),
-        })
+        self.about()?;
+        let about: About = self.ask("about", &AboutParams { tools: true }, PATIENCE)?;
+        Ok(sane::about(about).tools)
     }
 
     /// What was asked of it that cannot be answered so.
@@ -133,15 +105,16 @@ impl Guest {
         Error::guest(&self.label(), &format!("it does not answer '{method}' as it should: {why}"))
     }
 
-    pub(super) fn kind(&self) -> Result<Kind> {
-        if let Some(kind) = &*self.kind.borrow() {
-            return Ok(kind.clone());
+    /// What the guest is.
+    ///
+    /// # Errors
+    /// It cannot be reached, or is no deaddrop of this version.
+    pub fn about(&self) -> Result<Rc<About>> {
+        if let Some(about) = &*self.about.borrow() {
+            return Ok(Rc::clone(about));
         }
-        let kind = match self.exchange::<About>("about", &AboutParams::default(), PATIENCE)? {
-            Ok(about) if about.version == VERSION => {
-                self.keep_state(&about);
-                Kind::Deaddrop(Rc::new(sane::about(about)))
-            }
+        let about = match self.exchange::<About>("about", &AboutParams::default(), PATIENCE)? {
+            Ok(about) if about.version == VERSION => about,
             Ok(About { version, program, .. }) => {
                 let why = format!(
                     "{} there speaks version {version} of the methods for guests, and this one version {VERSION}: install the same deaddrop on both machines",
@@ -150,13 +123,19 @@ impl Guest {
                 return Err(Error::guest(&self.label(), &why));
             }
             Err(RpcError { code: RpcError::METHOD, .. }) => {
-                Kind::Plain(Rc::new(sane::about(plain::about(self)?)))
+                let why = format!(
+                    "the agent in the guest '{}' is not deaddrop: install deaddrop there, and run `deaddrop rpc` instead",
+                    self.label()
+                );
+                return Err(Error::relayed(why, "guest-not-deaddrop", 1));
             }
             Err(fault) => return Err(self.nonsense("about", &fault.to_string())),
         };
-        self.kind.replace(Some(kind.clone()));
+        self.keep_state(&about);
+        let about = Rc::new(sane::about(about));
+        self.about.replace(Some(Rc::clone(&about)));
         self.has_answered.set(true);
-        Ok(kind)
+        Ok(about)
     }
 
     /// Asks for what can be asked for twice, and must be given.
@@ -178,22 +157,6 @@ impl Guest {
         patience: Duration,
     ) -> Result<Result<T, RpcError>> {
         self.twice(|client| client.call(method, params, patience))
-    }
-
-    /// Makes sure that there is a connection, and somebody who answers.
-    pub(super) fn meet(&self) -> Result<()> {
-        self.exchange::<jsonrpc::Pong>("ping", &serde_json::json!({}), HELLO).map(drop)
-    }
-
-    /// Asks for what must not be asked for twice. Tells with the error whether it may have been done.
-    pub(super) fn once<T: DeserializeOwned>(
-        &self,
-        method: &str,
-        params: &impl Serialize,
-        patience: Duration,
-    ) -> Result<Result<T, RpcError>> {
-        self.with(Duration::ZERO, |client| client.call(method, params, patience))
-            .map_err(|gone| self.away(&gone))
     }
 
     /// Asks for a step, which is done once, however often it is asked for. Ends it where the person

@@ -1,20 +1,19 @@
-//! The Unix socket's file: for its owner alone from its first moment, one that nobody listens at
-//! replaced, anything else left alone, and removed at the end.
+//! The file of a Unix socket: for its owner alone from its first moment. One that nobody listens at is
+//! replaced, anything else is left alone, and it is removed at the end.
 
 use std::ffi::OsString;
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
-use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::fs::Mode;
 
-use super::steps::is_at;
-use crate::atomic;
+use super::steps::try_lock;
+use crate::client::connected;
 use crate::error::{Error, Result};
 
 /// So long another starter is waited for, and whoever may listen.
@@ -25,13 +24,13 @@ const OTHERS: Mode = Mode::from_raw_mode(0o177);
 
 /// A socket's file that is this process's; dropped, it is removed.
 #[derive(Debug)]
-pub(super) struct Door {
+pub(super) struct SocketFile {
     path: PathBuf,
     /// Its device and inode.
     identity: (u64, u64),
 }
 
-impl Door {
+impl SocketFile {
     /// Makes the file and listens there. To be called before other threads make files, for the
     /// process's umask is another one meanwhile.
     pub(super) fn open(path: &Path) -> Result<(UnixListener, Self)> {
@@ -50,7 +49,7 @@ impl Door {
     }
 }
 
-impl Drop for Door {
+impl Drop for SocketFile {
     fn drop(&mut self) {
         // Whoever starts just now could put theirs there between the look and the removal.
         let turn = Turn::take(&self.path);
@@ -90,30 +89,15 @@ fn make_way(path: &Path) -> Result<()> {
         }
         Ok(_) => {}
     }
-    match connects(path) {
-        None | Some(Ok(())) => Err(Error::listens(path.display().to_string())),
-        Some(Err(e)) => match e.kind() {
-            io::ErrorKind::NotFound => Ok(()),
-            io::ErrorKind::ConnectionRefused => match fs::remove_file(path) {
-                Err(e) if e.kind() != io::ErrorKind::NotFound => fail("remove", e),
-                _ => Ok(()),
-            },
-            _ => fail("find out who listens at", e),
+    match connected(path, Instant::now() + PATIENCE) {
+        // Whoever has too many callers listens, too.
+        Ok(_) => Err(Error::listens(path.display().to_string())),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => match fs::remove_file(path) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => fail("remove", e),
+            _ => Ok(()),
         },
-    }
-}
-
-/// Whether somebody can be connected with; None where they take too long for it, as who has too many
-/// callers does.
-fn connects(path: &Path) -> Option<io::Result<()>> {
-    let (sender, told) = mpsc::channel();
-    let path = path.to_owned();
-    let tried = thread::Builder::new().name("connect".into()).spawn(move || {
-        let _ = sender.send(UnixStream::connect(path).map(drop));
-    });
-    match tried {
-        Ok(_) => told.recv_timeout(PATIENCE).ok(),
-        Err(e) => Some(Err(e)),
+        Err(e) => fail("find out who listens at", e),
     }
 }
 
@@ -140,20 +124,15 @@ impl Turn {
         loop {
             let mut options = File::options();
             options.read(true).write(true).create(true).truncate(false);
-            let file =
-                atomic::open_own(&mut options, &path).map_err(|e| Error::io("lock", &path, e))?;
-            match file.try_lock() {
-                // Who had it before may have removed it meanwhile.
-                Ok(()) if is_at(&file, &path).unwrap_or(false) => {
-                    return Ok(Self { path, _file: file });
-                }
-                Ok(()) => continue,
-                Err(TryLockError::Error(e)) => return Err(Error::io("lock", &path, e)),
-                Err(TryLockError::WouldBlock) => {}
+            let fail = |e| Error::io("lock", &path, e);
+            if let Some(file) = try_lock(&mut options, &path).map_err(fail)? {
+                return Ok(Self { path, _file: file });
             }
             if begun.elapsed() > PATIENCE {
-                let e = io::Error::new(io::ErrorKind::TimedOut, "somebody else holds it");
-                return Err(Error::io("lock", &path, e));
+                return Err(fail(io::Error::new(
+                    io::ErrorKind::TimedOut,
+                    "somebody else holds it",
+                )));
             }
             thread::sleep(SOON);
         }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Left, Place, WriteAhead, fault_of, told};
+use super::{Executor, Left, WriteAhead, fault_of, told};
 use crate::error::Result;
 use crate::policy::Opens;
 use crate::protocol::{
@@ -18,7 +18,7 @@ use crate::workspace::walk::Walk;
 use crate::workspace::{Contents, Look, MovePlan, READ_LIMIT, READ_ROOM, Terms, Workspace};
 
 /// The workspace on this machine.
-pub struct Here<'a> {
+pub struct LocalExecutor<'a> {
     /// Its files.
     pub workspace: &'a Workspace,
     /// Its commands.
@@ -56,8 +56,8 @@ pub struct Here<'a> {
     last_walk: Option<Walk>,
 }
 
-impl<'a> Here<'a> {
-    /// A place where nothing watches over commands.
+impl<'a> LocalExecutor<'a> {
+    /// One whose commands are not kept from protected names.
     pub fn new(
         workspace: &'a Workspace,
         runner: &'a Runner,
@@ -156,7 +156,7 @@ impl<'a> Here<'a> {
         before: &mut dyn FnMut(WriteAhead<'_>) -> Result<()>,
     ) -> Result<Detail> {
         // It is kept together with the effect, which it is to be on disk before; see `guard`.
-        if opens.protected {
+        if opens.protected && self.guard.with(|guard| guard.has_begun()) {
             let keep = |snapshot: &Snapshot| before(WriteAhead::Guard(snapshot));
             let workspace = self.workspace;
             self.guard.with(|guard| guard.expect(workspace, effect).map_or(Ok(()), keep))?;
@@ -194,7 +194,7 @@ impl<'a> Here<'a> {
     }
 }
 
-impl Place for Here<'_> {
+impl Executor for LocalExecutor<'_> {
     fn perform(
         &mut self,
         operation: &Operation,
@@ -328,7 +328,7 @@ pub fn find(workspace: &Workspace, operation: &Operation, terms: &Terms) -> (Det
 
 /// What can be said of a file that was about to change, where this was found: it is as it was to become,
 /// or as it was before, or neither: somebody else's hand, told and left alone.
-pub(super) fn left_by(effect: &FileEffect, found: Result<Option<Digest>, Failure>) -> Left {
+fn left_by(effect: &FileEffect, found: Result<Option<Digest>, Failure>) -> Left {
     let detail = match found {
         Err(failure) => failure.into(),
         Ok(found) if found == effect.after => effect.detail.clone(),

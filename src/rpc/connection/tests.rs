@@ -1,0 +1,222 @@
+//! What connections make of requests, with services that do as they are told.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::sync::{Condvar, Mutex};
+use std::thread;
+
+use super::super::Service;
+use super::super::budget::Budgets;
+use super::*;
+use crate::protocol::jsonrpc::{FileContent, Pong, Written};
+use crate::watch::Stop;
+
+/// How long somebody waits for what must happen.
+const PATIENCE: Duration = Duration::from_secs(20);
+const PONG: &str = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"pong\":true}}";
+const PING: &str = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}";
+const EXEC: &str = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"exec\",\"params\":{\"cmd\":\"a\"}}";
+const WRITE: &str = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"write_file\",\"params\":{\"path\":\"a\",\"content\":\"\"}}";
+const WRITTEN: &str = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"success\":true}}";
+
+/// Answers pings and writes; a command lasts until it is interrupted.
+#[derive(Default)]
+struct Slow {
+    interrupted: Mutex<Vec<String>>,
+    changed: Condvar,
+    /// How many requests were begun.
+    begun: Mutex<usize>,
+}
+
+impl Service for Arc<Slow> {
+    fn call(&self, method: Method) -> Result<Given, RpcError> {
+        *self.begun.lock().unwrap() += 1;
+        match method {
+            Method::Exec(exec) => {
+                let goes_on = |keys: &mut Vec<String>| !keys.contains(&exec.cmd);
+                let keys = self.interrupted.lock().unwrap();
+                let waited = self.changed.wait_timeout_while(keys, PATIENCE, goes_on).unwrap();
+                assert!(!waited.1.timed_out(), "nobody interrupts {}", exec.cmd);
+            }
+            Method::Interrupt(key) => {
+                self.interrupt(&key.key);
+                return Ok(Given::Written(Written { success: true }));
+            }
+            Method::WriteFile(_) => return Ok(Given::Written(Written { success: true })),
+            _ => {}
+        }
+        Ok(Given::Pong(Pong { pong: true }))
+    }
+
+    fn interrupt(&self, key: &str) {
+        self.interrupted.lock().unwrap().push(key.to_owned());
+        self.changed.notify_all();
+    }
+}
+
+/// A connection of a server with that service, served on a thread of its own.
+fn serve(
+    service: impl Service + Send + 'static,
+    budgets: Budgets,
+    input: impl Into<OwnedFd>,
+    output: impl Into<OwnedFd>,
+) -> JoinHandle<()> {
+    let (stopping, stop) = io::pipe().unwrap();
+    let server = Arc::new(Server::new(service, Stop::default(), stopping, budgets));
+    let [input, output] = [input.into(), output.into()].map(|fd| Arc::new(File::from(fd)));
+    thread::spawn(move || {
+        Connection::new(server, input, output).serve();
+        drop(stop);
+    })
+}
+
+/// What is answered to that input, which then ends.
+fn answers(input: &str) -> Vec<String> {
+    let (reader, mut writer) = io::pipe().unwrap();
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    let served = serve(Arc::new(Slow::default()), Budgets::default(), reader, theirs);
+    writer.write_all(input.as_bytes()).unwrap();
+    drop(writer);
+    let lines = BufReader::new(ours).lines().map(Result::unwrap).collect();
+    served.join().unwrap();
+    lines
+}
+
+#[test]
+fn connect_is_understood_as_the_first_line_only() {
+    assert_eq!(answers("CONNECT 52\n"), ["OK 52"]);
+    assert_eq!(answers(&format!("CONNECT 52\r\n{PING}")), ["OK 52", PONG]);
+    for input in [format!("{PING}\nCONNECT 52\n"), format!("{PING}\n\nCONNECT 52")] {
+        let told = answers(&input);
+        assert_eq!(told[0], PONG);
+        assert!(told.len() == 2 && told[1].contains("-32700"), "{told:?}");
+    }
+    assert!(answers("\nCONNECT 52\n")[0].contains("-32700"));
+}
+
+#[test]
+fn blank_lines_and_notifications_have_no_answer() {
+    assert_eq!(answers("\n \r\n\n"), [""; 0]);
+    assert_eq!(answers(&format!("\n{PING}\n\t\n")), [PONG]);
+    let notification = "{\"jsonrpc\":\"2.0\",\"method\":\"ping\"}";
+    let unknown = "{\"jsonrpc\":\"2.0\",\"method\":\"unknown\"}";
+    assert_eq!(answers(&format!("{notification}\n{unknown}\n{PING}")), [PONG]);
+}
+
+#[test]
+fn an_interrupt_overtakes_and_with_an_id_comes_in_its_order() {
+    let interrupt = "\"method\":\"interrupt\",\"params\":{\"key\":\"a\"}}";
+    let told = answers(&format!(
+        "{EXEC}\n{PING}\n{{\"jsonrpc\":\"2.0\",{interrupt}\n{{\"jsonrpc\":\"2.0\",\"id\":7,{interrupt}\n"
+    ));
+    assert_eq!(told, [PONG, PONG, "{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"success\":true}}"]);
+}
+
+#[test]
+fn what_was_begun_is_carried_out_though_nobody_reads() {
+    let service = Arc::new(Slow::default());
+    let (mut ours, theirs) = UnixStream::pair().unwrap();
+    let input = theirs.try_clone().unwrap();
+    let served = serve(Arc::clone(&service), Budgets::default(), input, theirs);
+    ours.write_all(format!("{EXEC}\n{WRITE}\n").as_bytes()).unwrap();
+    drop(ours);
+    service.interrupt("a");
+    served.join().unwrap();
+    assert_eq!(*service.begun.lock().unwrap(), 1, "the second is not begun");
+}
+
+/// What is written for that input, each write for itself.
+#[cfg(target_os = "linux")]
+fn writes(input: &str) -> Vec<String> {
+    use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, recv, socketpair};
+    let (reader, mut writer) = io::pipe().unwrap();
+    let kind = SocketType::SEQPACKET;
+    let (ours, theirs) = socketpair(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None).unwrap();
+    let served = serve(Arc::new(Slow::default()), Budgets::default(), reader, theirs);
+    thread::scope(|scope| {
+        scope.spawn(move || writer.write_all(input.as_bytes()).unwrap());
+        let mut all = Vec::new();
+        let mut bytes = vec![0; 1 << 20];
+        while let Ok((_, length @ 1..)) = recv(&ours, &mut *bytes, RecvFlags::empty()) {
+            all.push(String::from_utf8(bytes[..length].to_vec()).unwrap());
+        }
+        served.join().unwrap();
+        all
+    })
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn answers_are_written_together_and_before_what_may_take_long() {
+    let interrupt = "{\"jsonrpc\":\"2.0\",\"method\":\"interrupt\",\"params\":{\"key\":\"a\"}}";
+    let input = format!("{PING}\n{PING}\n{WRITE}\n{PING}\n{EXEC}\n{interrupt}\n");
+    // Where the machine is slow they are due one by one.
+    let together = (0..200).any(|_| {
+        let all = writes(&input);
+        assert_eq!(all.concat(), format!("{PONG}\n{PONG}\n{WRITTEN}\n{PONG}\n{PONG}\n"));
+        assert!(all.iter().any(|one| one.ends_with(&format!("{PONG}\n"))));
+        all == [format!("{PONG}\n{PONG}\n"), format!("{WRITTEN}\n{PONG}\n"), format!("{PONG}\n")]
+    });
+    assert!(together, "they are never together");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_long_queue_is_answered_in_few_writes() {
+    let all = writes(&format!("{PING}\n").repeat(10_000));
+    assert_eq!(all.concat(), format!("{PONG}\n").repeat(10_000));
+    // On a slow machine one each millisecond.
+    assert!(all.len() < 2_000, "{}", all.len());
+}
+
+#[test]
+fn what_is_long_is_held_within_what_there_is_for_all_and_all_get_through() {
+    /// Gives a megabyte, whatever is asked for.
+    struct Long;
+    impl Service for Long {
+        fn call(&self, _: Method) -> Result<Given, RpcError> {
+            Ok(Given::File(FileContent { content: "x".repeat(1 << 20) }))
+        }
+        fn interrupt(&self, _: &str) {}
+    }
+    let asked = |method: &str, name: &str, length: usize| {
+        let text = "y".repeat(length);
+        format!(
+            "{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"{method}\",\"params\":{{\"{name}\":\"{text}\"}}}}\n"
+        )
+    };
+    let long = asked("read_file", "path", 1 << 20) + &asked("exec", "cmd", 1 << 20);
+    let input = (long + &asked("read_file", "path", 1)).repeat(2);
+    // The last of them is less than a single line or answer may need.
+    for (lines, answers) in [(40 << 20, 80 << 20), (100 << 20, 200 << 20), (1, 1)] {
+        let budgets = Budgets::new(lines, answers);
+        thread::scope(|scope| {
+            for _ in 0..6 {
+                scope.spawn(|| {
+                    let (mut ours, theirs) = UnixStream::pair().unwrap();
+                    let other = theirs.try_clone().unwrap();
+                    let served = serve(Long, budgets.clone(), other, theirs);
+                    let mut reader = ours.try_clone().unwrap();
+                    let reading = thread::spawn(move || {
+                        let mut output = Vec::new();
+                        reader.read_to_end(&mut output).unwrap();
+                        output
+                    });
+                    ours.write_all(input.as_bytes()).unwrap();
+                    ours.shutdown(std::net::Shutdown::Write).unwrap();
+                    let output = reading.join().unwrap();
+                    let given = output.split_inclusive(|byte| *byte == b'\n');
+                    assert_eq!(given.filter(|line| line.len() > 1 << 20).count(), 6);
+                    served.join().unwrap();
+                });
+            }
+        });
+        for (pool, total, alone) in
+            [(&budgets.lines, lines, LINE_LIMIT), (&budgets.answers, answers, 72 << 20)]
+        {
+            assert!((alone..=total.max(alone)).contains(&pool.most()), "{}", pool.most());
+            assert_eq!(pool.now(), (0, 0), "all is given back");
+        }
+    }
+}

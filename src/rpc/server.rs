@@ -1,0 +1,284 @@
+//! Where clients come from, and how many of them are here: standard input and output, a Unix socket, or a
+//! port of a virtual machine.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, PipeReader, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::Resource;
+
+use super::budget::Budgets;
+use super::connection::Connection;
+use super::socket::SocketFile;
+use super::{Given, Service};
+use crate::error::{Error, Result};
+use crate::protocol::jsonrpc::{Method, RpcError};
+use crate::terminal::Stream;
+use crate::watch::Stop;
+
+/// How many are served at once, where there are open files enough; others wait to be accepted.
+const MOST: usize = 256;
+/// How many open files one connection may take: its own, and those of a step with a command.
+const FILES: u64 = 8;
+/// How many are kept for the rest, such as looking after protected names.
+const SPARE: u64 = 64;
+/// How long after a connection could not be accepted the next is tried.
+const AGAIN: Duration = Duration::from_millis(50);
+/// How often whether to stop is looked at, where no signal wakes.
+const TICK: Duration = Duration::from_secs(2);
+/// The same at the end, when what was begun is waited for.
+const SOON: Duration = Duration::from_millis(20);
+/// How long those are waited for at the end who do not read their answers.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// How long what was begun is waited for at the end. What ends a command takes two seconds at most.
+const LAST: Duration = Duration::from_secs(10);
+
+/// Where to listen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum At {
+    /// Standard input and output are the only connection.
+    Stdio,
+    /// A Unix socket with this path.
+    Unix(PathBuf),
+    /// A vsock port, from every address. Only on Linux.
+    Vsock(u32),
+}
+
+/// What listens already and accepts nobody yet. Dropped, the Unix socket's file is removed.
+#[derive(Debug)]
+pub struct Listening {
+    at: At,
+    /// None for standard input and output.
+    socket: Option<OwnedFd>,
+    _file: Option<SocketFile>,
+}
+
+impl fmt::Display for Listening {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.at {
+            At::Stdio => write!(f, "standard input and output"),
+            At::Unix(path) => write!(f, "{}", path.display()),
+            At::Vsock(port) => write!(f, "vsock port {port}"),
+        }
+    }
+}
+
+impl Listening {
+    /// Begins to listen. To be called before other threads make files: a Unix socket is made with an
+    /// umask of its own.
+    ///
+    /// # Errors
+    /// Somebody else listens there, something that is no socket is there, or the system has no such
+    /// sockets.
+    pub fn open(at: At) -> Result<Self> {
+        let (socket, file) = match &at {
+            At::Stdio => (None, None),
+            At::Unix(path) => {
+                let (listener, file) = SocketFile::open(path)?;
+                (Some(listener.into()), Some(file))
+            }
+            #[cfg(target_os = "linux")]
+            At::Vsock(port) => (Some(super::vsock::open(*port)?), None),
+            #[cfg(not(target_os = "linux"))]
+            At::Vsock(_) => return Err(Error::usage("--vsock: only Linux has such sockets")),
+        };
+        Ok(Self { at, socket, _file: file })
+    }
+
+    /// Serves until it is to stop, or standard input ends. What was begun is carried to its end, and
+    /// answered where somebody reads.
+    ///
+    /// # Errors
+    /// There are no threads or files to be had.
+    pub fn serve(self, service: impl Service + Send + 'static, stop: &Stop) -> Result<()> {
+        let fail = |e| Error::io("start a thread in", Path::new("this process"), e);
+        let (stopping, mut stopped) = io::pipe().map_err(fail)?;
+        let server = Arc::new(Server::new(service, stop.clone(), stopping, Budgets::default()));
+        let waker = Arc::clone(&server);
+        Stop::wakes(move || waker.wake());
+        match &self.socket {
+            None => {
+                // What std gives would gather bytes besides, and look for the ends of lines.
+                let own = |fd: io::Result<OwnedFd>| fd.map(|fd| Arc::new(File::from(fd)));
+                let input = own(io::stdin().as_fd().try_clone_to_owned()).map_err(fail)?;
+                let output = own(Stream::Out.with(|fd| fd.try_clone_to_owned())).map_err(fail)?;
+                server.admit(input, output).map_err(fail)?;
+            }
+            Some(socket) => {
+                let socket = socket.try_clone().map_err(fail)?;
+                let server = Arc::clone(&server);
+                // It may wait for a client when all is over; nobody waits for it.
+                spawn("accept", move || server.accept(&socket)).map_err(fail)?;
+            }
+        }
+        let is_once = self.socket.is_none();
+        drop(server.until(|open| stop.is_asked() || (is_once && *open == 0)));
+        // It is not read, so that it wakes them all.
+        let _ = stopped.write_all(&[0]);
+        server.wait_for_the_last();
+        Ok(())
+    }
+}
+
+/// What all connections share.
+pub(super) struct Server {
+    service: Box<dyn Service + Send>,
+    pub(super) stop: Stop,
+    /// There is something to be read from it when the server stops.
+    pub(super) stopping: PipeReader,
+    /// What they hold in memory together.
+    pub(super) budgets: Budgets,
+    /// How many requests are being carried out.
+    calls: AtomicUsize,
+    /// How many connections are open.
+    open: Mutex<usize>,
+    changed: Condvar,
+}
+
+impl Server {
+    pub(super) fn new(
+        service: impl Service + Send + 'static,
+        stop: Stop,
+        stopping: PipeReader,
+        budgets: Budgets,
+    ) -> Self {
+        let (calls, open, changed) = (AtomicUsize::new(0), Mutex::default(), Condvar::new());
+        Self { service: Box::new(service), stop, stopping, budgets, calls, open, changed }
+    }
+
+    /// Carries out a request.
+    pub(super) fn call(&self, method: Method) -> Result<Given, RpcError> {
+        self.calls.fetch_add(1, Ordering::SeqCst);
+        let given = self.service.call(method);
+        self.calls.fetch_sub(1, Ordering::SeqCst);
+        given
+    }
+
+    /// Ends a step that is being carried out.
+    pub(super) fn interrupt(&self, key: &str) {
+        self.service.interrupt(key);
+    }
+
+    /// Accepts clients for as long as the process lives.
+    fn accept(self: &Arc<Self>, socket: &OwnedFd) {
+        let most = most(rustix::process::getrlimit(Resource::Nofile).current);
+        loop {
+            drop(self.until(|open| *open < most));
+            let admitted = match accept(socket) {
+                Ok(client) => {
+                    let client = Arc::new(File::from(client));
+                    self.admit(Arc::clone(&client), client)
+                }
+                // It has thought better of it.
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => Ok(()),
+                Err(e) => Err(e),
+            };
+            // No files, no threads or no memory: others may give some back.
+            if admitted.is_err() {
+                thread::sleep(AGAIN);
+            }
+        }
+    }
+
+    /// Serves one connection on a thread of its own.
+    fn admit(self: &Arc<Self>, input: Arc<File>, output: Arc<File>) -> io::Result<()> {
+        *self.open() += 1;
+        let server = Arc::clone(self);
+        let admitted = spawn("connection", move || {
+            Connection::new(Arc::clone(&server), input, output).serve();
+            server.left();
+        });
+        if admitted.is_err() {
+            self.left();
+        }
+        admitted
+    }
+
+    fn left(&self) {
+        *self.open() -= 1;
+        self.changed.notify_all();
+    }
+
+    /// Waits until those have left that are served when the server stops, but not for ever.
+    fn wait_for_the_last(&self) {
+        let begun = Instant::now();
+        let mut open = self.open();
+        while *open > 0 {
+            let calls = self.calls.load(Ordering::SeqCst);
+            if begun.elapsed() > if calls == 0 { PATIENCE } else { LAST } {
+                return;
+            }
+            open = self.sleep(open, SOON);
+        }
+    }
+
+    fn until(&self, holds: impl Fn(&usize) -> bool) -> MutexGuard<'_, usize> {
+        let mut open = self.open();
+        while !holds(&open) {
+            open = self.sleep(open, TICK);
+        }
+        open
+    }
+
+    fn sleep<'a>(&self, open: MutexGuard<'a, usize>, longest: Duration) -> MutexGuard<'a, usize> {
+        self.changed.wait_timeout(open, longest).unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    fn wake(&self) {
+        // Whoever has looked and does not sleep yet would miss it.
+        drop(self.open());
+        self.changed.notify_all();
+    }
+
+    fn open(&self) -> MutexGuard<'_, usize> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// How many connections are served at once by a process that may open so many files; None is as many as
+/// it likes. Without files, what a command made under protected names could not be put away.
+fn most(files: Option<u64>) -> usize {
+    let room = files.map_or(u64::MAX, |files| files.saturating_sub(SPARE) / FILES);
+    usize::try_from(room).unwrap_or(MOST).clamp(1, MOST)
+}
+
+#[cfg(target_os = "linux")]
+fn accept(socket: &OwnedFd) -> io::Result<OwnedFd> {
+    Ok(rustix::net::accept_with(socket, rustix::net::SocketFlags::CLOEXEC)?)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn accept(socket: &OwnedFd) -> io::Result<OwnedFd> {
+    let client = rustix::net::accept(socket)?;
+    rustix::io::fcntl_setfd(&client, rustix::io::FdFlags::CLOEXEC)?;
+    Ok(client)
+}
+
+fn spawn(name: &str, what: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    thread::Builder::new().name(format!("rpc {name}")).spawn(what).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fewer_are_served_where_few_files_may_be_open() {
+        for (files, served) in [
+            (None, MOST),
+            (Some(1 << 20), MOST),
+            (Some(1024), 120),
+            (Some(200), 17),
+            (Some(64), 1),
+            (Some(0), 1),
+        ] {
+            assert_eq!(most(files), served, "{files:?}");
+        }
+    }
+}
