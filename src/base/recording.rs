@@ -1,7 +1,7 @@
 //! What a turn changed: whether it is recorded, and what a session, the terminal and the next outbox
 //! tell of it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use similar::{ChangeTag, TextDiff};
@@ -14,7 +14,7 @@ use crate::session::record::Begin;
 use crate::session::{ChangeKind, Changed, FileChange, Ignored, NAMED, Session, Several};
 use crate::turn::Observer;
 use crate::workspace::checkpoint::{
-    Change, KeptRules, LeftAside, Loss, Recorded, Recorder, Store, What, Why, composed,
+    Change, KeptRules, Lasting, LeftAside, Loss, Recorded, Recorder, Store, What, Why, composed,
     unrestorable,
 };
 use crate::workspace::products::is_ignored_place;
@@ -129,6 +129,30 @@ fn phrase(path: &str, loss: Loss) -> String {
     }
 }
 
+/// The files that were moved unchanged, by their new paths: each as it was in the old place. Empty files are all
+/// alike, and count as new.
+fn moves(changes: &[Change]) -> BTreeMap<&str, &Change> {
+    fn is(what: Option<&What>) -> Option<(Option<&BlobId>, Option<Lasting>)> {
+        match what? {
+            What::File { blob, size: 1.., .. } => Some((Some(blob), None)),
+            What::Unkept { is, .. } => Some((None, Some(is.lasting()?))),
+            _ => None,
+        }
+    }
+    let mut gone: BTreeMap<_, Vec<&Change>> = BTreeMap::new();
+    for change in changes.iter().rev().filter(|change| change.after.is_none()) {
+        if let Some(key) = is(change.before.as_ref()) {
+            gone.entry(key).or_default().push(change);
+        }
+    }
+    let new = changes.iter().filter(|change| change.before.is_none());
+    new.filter_map(|new| {
+        let from = gone.get_mut(&is(new.after.as_ref())?)?.pop()?;
+        Some((&*new.path, from))
+    })
+    .collect()
+}
+
 /// What is told of these changes.
 pub(super) fn told(store: &Store, changes: &[Change], records: Vec<BlobId>) -> Changed {
     let mut sum = Changed { records, ..Changed::default() };
@@ -136,14 +160,18 @@ pub(super) fn told(store: &Store, changes: &[Change], records: Vec<BlobId>) -> C
         sum.unrestorable.add(|| format!("{} ({})", change.shown(), why.in_words()));
     }
     sum.folders = folders(changes);
-    for change in changes {
+    let moves = moves(changes);
+    let sources: BTreeSet<&str> = moves.values().map(|from| from.path.as_str()).collect();
+    for change in changes.iter().filter(|change| !sources.contains(change.path.as_str())) {
         let Some(how) = how(change) else { continue };
+        let from = moves.get(&*change.path).map(|from| from.shown());
+        let how = if from.is_some() { ChangeKind::Moved } else { how };
         let (path, by_command) = (change.shown(), change.by_command);
         sum.files += 1;
         sum.by_commands += usize::from(by_command);
         if sum.named.len() < NAMED {
-            let lines = lines(store, change);
-            sum.named.push(FileChange { path, how, lines, by_command });
+            let lines = lines(store, change).filter(|_| from.is_none());
+            sum.named.push(FileChange { path, from, how, lines, by_command });
         }
     }
     sum

@@ -118,7 +118,8 @@ impl<'a> Redaction<'a> {
 
     /// Describes a change of a file.
     pub(super) fn change(&mut self, change: &FileChange) -> String {
-        FileChange { path: self.name(&change.path), ..change.clone() }.describe()
+        let from = change.from.as_ref().map(|from| self.name(from));
+        FileChange { path: self.name(&change.path), from, ..change.clone() }.describe()
     }
 
     /// The newest results of a session, among them why requested files cannot be shown.

@@ -135,6 +135,9 @@ fn shortened(named: &[String], all: usize) -> String {
 pub struct FileChange {
     /// The file's path, for people.
     pub path: String,
+    /// Where it was, if it was moved.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
     /// The kind of change.
     pub how: ChangeKind,
     /// How many lines were added and removed, if that is known.
@@ -154,6 +157,8 @@ pub enum ChangeKind {
     Changed,
     /// Only the permissions changed.
     Mode,
+    /// The file was moved, unchanged.
+    Moved,
     /// The file is gone.
     Deleted,
     /// The file can no longer be read.
@@ -161,12 +166,13 @@ pub enum ChangeKind {
 }
 
 impl FileChange {
-    /// `new src/a.py`, `src/a.py`, `deleted src/a.py`.
+    /// `new src/a.py`, `src/a.py`, `moved a.py -> src/a.py`, `deleted src/a.py`.
     pub fn describe(&self) -> String {
         let path = &self.path;
         match self.how {
             ChangeKind::New => format!("new {path}"),
             ChangeKind::Deleted => format!("deleted {path}"),
+            ChangeKind::Moved => format!("moved {} -> {path}", self.from.as_deref().unwrap_or("?")),
             ChangeKind::Changed => path.clone(),
             ChangeKind::Mode => format!("{path} (permissions)"),
             ChangeKind::Unreadable => format!("{path} (can no longer be read)"),
@@ -179,7 +185,7 @@ impl FileChange {
             ChangeKind::New => Some(format!(" (+{added})")),
             ChangeKind::Deleted => Some(format!(" (−{removed})")),
             ChangeKind::Changed => Some(format!(" (+{added} −{removed})")),
-            ChangeKind::Mode | ChangeKind::Unreadable => None,
+            ChangeKind::Moved | ChangeKind::Mode | ChangeKind::Unreadable => None,
         });
         self.describe() + &lines.unwrap_or_default()
     }

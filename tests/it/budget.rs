@@ -225,7 +225,7 @@ fn events_are_shortened_in_the_outbox_and_say_so() {
     let expected = format!("of 8000): lines {next}{words} '{next},{last}p' 'big.py' shows more");
     assert!(told.starts_with(&expected), "{told}");
     assert!(!shown[0].whole && shown[0].version.is_some());
-    assert_eq!(shown[0].lines, [(1, next - 1)]);
+    assert_eq!(shown[0].lines, [(1, next - 1), (next - 1, next - 1)]);
 
     // So many that not all of them can be told.
     let many = session.last_results[1..].iter().cycle().take(1000).cloned().collect();
@@ -254,7 +254,8 @@ fn of_a_first_line_that_is_too_long_events_say_how_much_is_given() {
             "; line 2 is left out for room: shell with sed -n '2,2p' 'one.js' shows more"
         )
     );
-    assert!(!shown[0].whole && shown[0].lines.is_empty());
+    // Of line 1 only a part is shown.
+    assert_eq!((shown[0].whole, shown[0].lines.last()), (false, Some(&(1, 0))));
 }
 
 #[test]
@@ -267,7 +268,7 @@ fn lists_of_changed_files_are_shortened_too() {
                 (0..20).map(|part| format!("q{}zx{}/", n * 7_919 + part, part * n)).collect();
             let path = format!("{n}/{name}").repeat(2)[..200].to_owned();
             let by_command = true;
-            FileChange { path, how: ChangeKind::Changed, lines: None, by_command }
+            FileChange { path, from: None, how: ChangeKind::Changed, lines: None, by_command }
         };
         let named: Vec<FileChange> = (0..30).map(change).collect();
         let changed = Changed { files: 30, by_commands: 30, named, ..Changed::default() };

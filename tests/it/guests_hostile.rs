@@ -181,7 +181,7 @@ fn nothing_that_a_guest_says_of_a_step_ends_or_forges_anything() {
         (done(&json!({"deleted": {"path": "x"}})), "cannot come to"),
         (
             done(&json!({"failed": {"kind": "denied", "reason": EVIL, "suggestion": EVIL}})),
-            "[FAILED] DONE: ␛",
+            "[FAILED] CREATE_FILE: ␛",
         ),
     ] {
         let host = session(move |method, _| (method == "step").then(|| state.clone()));

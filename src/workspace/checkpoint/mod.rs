@@ -69,7 +69,7 @@ use index::Index;
 pub use index::Mark;
 pub use merge::{Plan, unrestorable};
 pub use noted::{Noted, Recorded};
-pub use numbers::Identity;
+pub use numbers::{Identity, Lasting};
 pub use recorder::Recorder;
 pub use room::{Needs, Turns};
 pub use rules::KeptRules;

@@ -244,7 +244,11 @@ fn a_file_is_read_in_its_place_whole_or_not_at_all() {
         said(2),
         "'binary' is not UTF-8 text (3 bytes): ask for it with \"encoding\": \"base64\""
     );
-    assert!(said(3).starts_with("'nine' is 9 bytes long, and files up to 8 bytes"), "{}", said(3));
+    assert!(
+        said(3).starts_with("'nine' is 9 bytes long, and only files up to 8 bytes"),
+        "{}",
+        said(3)
+    );
     assert!(said(3).contains("its first line alone is longer"), "{}", said(3));
     assert_eq!(details[5], given("nine", "é", Encoding::Utf8, 2));
     assert!(said(6).contains("is a folder") && said(7).contains("not found"));
