@@ -1,7 +1,7 @@
 //! What a turn changed: whether it is recorded, and what a session, the terminal and the next outbox
 //! tell of it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use similar::{ChangeTag, TextDiff};
@@ -14,7 +14,7 @@ use crate::session::record::Begin;
 use crate::session::{ChangeKind, Changed, FileChange, Ignored, NAMED, Session, Several};
 use crate::turn::Observer;
 use crate::workspace::checkpoint::{
-    Change, KeptRules, Lasting, LeftAside, Loss, Recorded, Recorder, Store, What, Why, composed,
+    Change, KeptRules, LeftAside, Loss, Recorded, Recorder, Store, What, Why, composed, moved,
     unrestorable,
 };
 use crate::workspace::products::is_ignored_place;
@@ -129,30 +129,6 @@ fn phrase(path: &str, loss: Loss) -> String {
     }
 }
 
-/// The files that were moved unchanged, by their new paths: each as it was in the old place. Empty files are all
-/// alike, and count as new.
-fn moves(changes: &[Change]) -> BTreeMap<&str, &Change> {
-    fn is(what: Option<&What>) -> Option<(Option<&BlobId>, Option<Lasting>)> {
-        match what? {
-            What::File { blob, size: 1.., .. } => Some((Some(blob), None)),
-            What::Unkept { is, .. } => Some((None, Some(is.lasting()?))),
-            _ => None,
-        }
-    }
-    let mut gone: BTreeMap<_, Vec<&Change>> = BTreeMap::new();
-    for change in changes.iter().rev().filter(|change| change.after.is_none()) {
-        if let Some(key) = is(change.before.as_ref()) {
-            gone.entry(key).or_default().push(change);
-        }
-    }
-    let new = changes.iter().filter(|change| change.before.is_none());
-    new.filter_map(|new| {
-        let from = gone.get_mut(&is(new.after.as_ref())?)?.pop()?;
-        Some((&*new.path, from))
-    })
-    .collect()
-}
-
 /// What is told of these changes.
 pub(super) fn told(store: &Store, changes: &[Change], records: Vec<BlobId>) -> Changed {
     let mut sum = Changed { records, ..Changed::default() };
@@ -160,7 +136,7 @@ pub(super) fn told(store: &Store, changes: &[Change], records: Vec<BlobId>) -> C
         sum.unrestorable.add(|| format!("{} ({})", change.shown(), why.in_words()));
     }
     sum.folders = folders(changes);
-    let moves = moves(changes);
+    let moves = moved(changes.iter());
     let sources: BTreeSet<&str> = moves.values().map(|from| from.path.as_str()).collect();
     for change in changes.iter().filter(|change| !sources.contains(change.path.as_str())) {
         let Some(how) = how(change) else { continue };

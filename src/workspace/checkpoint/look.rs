@@ -147,8 +147,9 @@ impl Store {
         }
         let mut deleted = Vec::new();
         for (path, known) in earlier {
-            let found = folders.stands_at(&path).map(drop);
-            if found.is_err_and(|e| folders.tells_nothing_is_there(&path, &e)) {
+            let is_folder = matches!(known.what, What::Folder { .. });
+            let stands = folders.stands_at(&path).map(|(_, found)| found.is_dir() || !is_folder);
+            if !stands.unwrap_or_else(|e| !folders.tells_nothing_is_there(&path, &e)) {
                 self.hold(known.what.blob().into_iter());
                 let before = Some(known.what);
                 let path = path.clone();

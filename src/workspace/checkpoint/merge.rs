@@ -254,16 +254,38 @@ pub(super) fn is_same(one: Option<&What>, other: Option<&What>) -> bool {
     one == other || lasting(one).is_some() && lasting(one) == lasting(other)
 }
 
+/// The files that were moved unchanged, by their new paths: each as it was in the old place. Empty files are all
+/// alike, and count as new.
+pub fn moved<'a>(
+    changes: impl Iterator<Item = &'a Change> + Clone,
+) -> BTreeMap<&'a str, &'a Change> {
+    fn is(what: Option<&What>) -> Option<(Option<&BlobId>, Option<Lasting>)> {
+        match what? {
+            What::File { blob, size: 1.., .. } => Some((Some(blob), None)),
+            what => Some((None, Some(lasting(Some(what))?))),
+        }
+    }
+    let mut gone: BTreeMap<_, Vec<&Change>> = BTreeMap::new();
+    for change in changes.clone().filter(|change| change.after.is_none()) {
+        if let Some(key) = is(change.before.as_ref()) {
+            gone.entry(key).or_default().push(change);
+        }
+    }
+    let new = changes.filter(|change| change.before.is_none());
+    new.filter_map(|new| {
+        let from = gone.get_mut(&is(new.after.as_ref())?)?.pop()?;
+        Some((&*new.path, from))
+    })
+    .collect()
+}
+
 /// Where files that are not stored can go back by a rename: where they go, and where they are.
 fn moves(changes: &[Change]) -> BTreeMap<String, String> {
-    let of = |what: &Option<What>, change: &Change| {
-        lasting(what.as_ref()).map(|is| (is, change.path.clone()))
-    };
-    let ours = || changes.iter().filter(|change| !change.mixed);
-    let mut to: BTreeMap<Lasting, String> =
-        ours().filter(|c| c.before.is_none()).filter_map(|c| of(&c.after, c)).collect();
-    let from = ours().filter(|c| c.after.is_none()).filter_map(|c| of(&c.before, c));
-    from.filter_map(|(is, from)| Some((to.remove(&is)?, from))).collect()
+    moved(changes.iter().filter(|change| !change.mixed))
+        .into_iter()
+        .filter(|(_, from)| from.before.as_ref().is_some_and(What::is_unkept))
+        .map(|(to, from)| (to.to_owned(), from.path.clone()))
+        .collect()
 }
 
 /// Which of these changes cannot be taken back, and why: what stood or stands there is not stored.

@@ -50,7 +50,7 @@ impl Identity {
     }
 
     /// What of it a rename leaves; None where it does not tell one file from others.
-    pub fn lasting(&self) -> Option<Lasting> {
+    pub(super) fn lasting(&self) -> Option<Lasting> {
         match self {
             // Some systems tell neither a number nor that time.
             Self::Told(lasting, changed) if lasting.inode != 0 && *changed != 0 => Some(*lasting),

@@ -357,7 +357,9 @@ impl<'a> Recorder<'a> {
         }
         for one in std::mem::take(&mut self.deleted) {
             if self.hands.is_by_command(&one.path, None) {
-                let change = Change::of(one.path.clone(), one.before, None);
+                // A file may have taken the place of a folder.
+                let after = all.remove(&one.path).and_then(|new| new.after);
+                let change = Change::of(one.path.clone(), one.before, after);
                 all.insert(one.path, Change { by_command: true, ignored: true, ..change });
             }
         }
