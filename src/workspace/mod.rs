@@ -31,7 +31,7 @@ pub mod protected;
 pub(crate) mod repository;
 mod search;
 mod search_edit;
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests;
 mod text;
 mod tree;
@@ -44,7 +44,7 @@ use std::sync::Mutex;
 
 use cap_fs_ext::{FollowSymlinks, MetadataExt, OpenOptionsFollowExt};
 use cap_std::ambient_authority;
-use cap_std::fs::{Dir, File, Metadata, OpenOptions};
+use cap_std::fs::{Dir, File, Metadata, OpenOptions, OpenOptionsExt};
 
 use crate::error::{Error, Result};
 use crate::protocol::{Failure, Lines, Mistake, RelPath, elision};
@@ -270,18 +270,13 @@ fn open_to_look(folder: &Dir, name: &OsStr) -> io::Result<(File, Metadata)> {
 }
 
 /// Opening a FIFO for reading would wait for a writer.
-#[cfg(unix)]
 fn without_blocking(options: &mut OpenOptions) {
-    use cap_std::fs::OpenOptionsExt;
     options.custom_flags(libc::O_NONBLOCK);
 }
 
-#[cfg(not(unix))]
-fn without_blocking(_: &mut OpenOptions) {}
-
 /// Makes the entries of a folder durable; its handle itself cannot be synced.
 fn sync(folder: &Dir) -> io::Result<()> {
-    if cfg!(unix) { folder.open(".")?.sync_all() } else { Ok(()) }
+    folder.open(".")?.sync_all()
 }
 
 /// The canonical form of a path that may not exist: of its deepest ancestor that does, and the

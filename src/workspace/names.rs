@@ -2,6 +2,7 @@
 //! UTF-8 stand as `%XX`.
 
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStringExt;
 
 /// A name, or a path of names with `/` between them, as text.
 pub(super) fn escaped(name: &[u8]) -> String {
@@ -33,7 +34,7 @@ pub fn unescaped(text: &str) -> OsString {
             _ => bytes.extend([b"%", part.as_bytes()].concat()),
         }
     }
-    of_bytes(bytes)
+    OsString::from_vec(bytes)
 }
 
 /// An escaped name for a reader.
@@ -51,17 +52,7 @@ pub(super) fn common_prefix(one: &str, other: &str) -> usize {
     same + one[same..].iter().zip(&other[same..]).take_while(|(a, b)| a == b).count()
 }
 
-#[cfg(unix)]
-fn of_bytes(bytes: Vec<u8>) -> OsString {
-    std::os::unix::ffi::OsStringExt::from_vec(bytes)
-}
-
-#[cfg(not(unix))]
-fn of_bytes(bytes: Vec<u8>) -> OsString {
-    String::from_utf8_lossy(&bytes).into_owned().into()
-}
-
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::sync::Arc;
 
+use cap_std::fs::{Metadata, MetadataExt};
 use serde::{Deserialize, Serialize};
 
 use super::found::EntryKind;
@@ -48,9 +49,7 @@ impl Facts {
     }
 
     /// Those of something that was looked at.
-    #[cfg(unix)]
-    pub(in crate::workspace) fn of(found: &cap_std::fs::Metadata) -> Self {
-        use cap_std::fs::MetadataExt;
+    pub(in crate::workspace) fn of(found: &Metadata) -> Self {
         Self {
             device: found.dev(),
             inode: found.ino(),
@@ -58,12 +57,6 @@ impl Facts {
             written: crate::clock::nanos(found.mtime(), found.mtime_nsec()),
             changed: crate::clock::nanos(found.ctime(), found.ctime_nsec()),
         }
-    }
-
-    /// Those of something that was looked at. Here nothing says surely that it is as it was.
-    #[cfg(not(unix))]
-    pub(in crate::workspace) fn of(_: &cap_std::fs::Metadata) -> Self {
-        Self::default()
     }
 }
 
