@@ -3,7 +3,6 @@
 //! Everything goes through one handle on its root, so that confinement does not depend on paths
 //! staying what they were. deaddrop's own state is out of reach wherever it lies, also inside.
 
-mod below;
 mod bom;
 mod changing;
 pub mod checkpoint;

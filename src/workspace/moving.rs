@@ -8,8 +8,8 @@ use std::ops::ControlFlow;
 
 use cap_fs_ext::MetadataExt;
 
-use super::below::{Met, Which};
 use super::facts::{Look, size_at};
+use super::list::{Visited, Which};
 use super::locate::{Found, Last, Spot, Way, failed, is_own_state};
 use super::overlay::Overlay;
 use super::plan::{digest, make_folders, not_durable};
@@ -168,23 +168,23 @@ impl Workspace {
     }
 
     fn below(&self, real: &RelPath) -> Result<Below, Failure> {
-        let (folder, names) = self.open_folder(real)?;
+        let (folder, prefix) = self.open_folder(Some(real))?;
         let (mut files, mut folders, mut against) = (Vec::new(), Vec::new(), None);
         let mut all = String::new();
-        self.each_below(&folder, &names, Which::All, &mut |met| {
-            let (path, size) = match &met {
-                Met::File(entry) => (entry.path, Some(entry.size)),
-                Met::Folder(path) => (*path, None),
-                Met::Own => {
+        self.each_below(&folder, &prefix, Which::All, &mut |visited| {
+            let (path, size) = match &visited {
+                Visited::File(file) => (file.path, Some(file.size)),
+                Visited::Folder(path) => (*path, None),
+                Visited::OwnState => {
                     against = Some("deaddrop's own state lies in it".to_owned());
                     return ControlFlow::Break(());
                 }
-                Met::Unreadable(path) => {
+                Visited::Unreadable(path) => {
                     against = Some(format!("'{}' in it cannot be looked at", visible_line(path)));
                     return ControlFlow::Break(());
                 }
             };
-            let rest = path.get(real.as_str().len() + 1..).unwrap_or_default();
+            let rest = path.get(prefix.len()..).unwrap_or_default();
             let Some(rest) = RelPath::parse(rest).ok().filter(|parsed| parsed.as_str() == rest) else {
                 against = Some(format!("'{}' in it has a name that no path can say; RUN_COMMAND with mv moves it", visible_line(path)));
                 return ControlFlow::Break(());

@@ -3,15 +3,20 @@
 
 mod sink;
 
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
+use cap_std::fs::File;
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
 
-use super::below::{Entry, Met, Start, Which, entry_of};
+use super::list::{Start, Visited, Which};
 use super::tree::lines_of;
 use super::walk::{EntryKind, Listed, Walk};
-use super::{Workspace, open_regular};
+use super::locate::not_found;
+use super::{Workspace, open_regular, regular};
 use crate::protocol::{Detail, Failure, RelPath, Warning, WarningKind};
 use crate::text::{count, visible_line};
 use sink::{Found, Hits, Matcher, Watched};
@@ -144,20 +149,23 @@ impl Workspace {
             files,
             shown,
         };
-        let (folder, names) = match self.start(path)? {
-            Start::Folder(folder, names) => (folder, names),
+        let (folder, prefix) = match self.start(path)? {
+            Start::Folder(folder, prefix) => (folder, prefix),
             Start::File(spot) => {
-                let entry = entry_of(&spot, &spot.real)?;
-                let listed = Listed { path: entry.path, size: entry.size, kind: entry.kind };
+                let (size, kind) = match &spot.found {
+                    Some(found) if found.is_file() => (found.len(), EntryKind::File),
+                    _ => (0, EntryKind::Other),
+                };
+                let listed = Listed { path: spot.real.as_str(), size, kind };
                 return Ok((told(Some(spot.real.clone()), 1, listed.line() + "\n"), Vec::new()));
             }
         };
         let (mut files, mut watch) = (Vec::new(), Watch::new(terms, bounds));
-        self.each_below(&folder, &names, Which::All, &mut |met| {
-            match met {
-                Met::File(entry) => files.push((entry.path.to_owned(), entry.size, entry.kind)),
-                Met::Unreadable(path) => watch.unreadable(path),
-                Met::Folder(_) | Met::Own => {}
+        self.each_below(&folder, &prefix, Which::All, &mut |visited| {
+            match visited {
+                Visited::File(file) => files.push((file.path.to_owned(), file.size, file.kind)),
+                Visited::Unreadable(path) => watch.unreadable(path),
+                Visited::Folder(_) | Visited::OwnState => {}
             }
             let enough = (files.len() >= bounds.files).then(|| {
                 format!("it was ended after {} files: not all was looked at; name a folder with less in it", bounds.files)
@@ -170,10 +178,9 @@ impl Workspace {
                 }
             }
         });
-        let above: usize = names.iter().map(|name| name.len() + 1).sum();
-        let real = RelPath::parse(&names.join("/")).ok();
+        let real = RelPath::parse(prefix.trim_end_matches('/')).ok();
         let walk = Walk::told(files, Vec::new());
-        Ok((told(real, walk.files().len(), lines_of(&walk, above)), watch.warnings()))
+        Ok((told(real, walk.files().len(), lines_of(&walk, prefix.len())), watch.warnings()))
     }
 
     /// The lines below a folder, or of one file, that a regular expression matches: of text files
@@ -215,22 +222,17 @@ impl Workspace {
             cut: false,
         };
         match self.start(path)? {
-            Start::Folder(folder, names) => {
-                let is_gits = |name: &str| name.eq_ignore_ascii_case(".git");
-                let which = if names.iter().any(|name| is_gits(name)) {
-                    Which::All
-                } else {
-                    Which::NotIgnored
-                };
-                self.each_below(&folder, &names, which, &mut |met| search.meet(&met));
+            Start::Folder(folder, prefix) => {
+                let is_gits = prefix.split('/').any(|name| name.eq_ignore_ascii_case(".git"));
+                let which = if is_gits { Which::All } else { Which::NotIgnored };
+                self.each_below(&folder, &prefix, which, &mut |visited| search.visit(&visited));
             }
             Start::File(spot) => {
-                let entry = entry_of(&spot, &spot.real)?;
-                if entry.kind != EntryKind::File {
-                    let told = format!("'{}' is not a regular file", spot.real);
-                    return Err(Failure::rejected(told));
-                }
-                let _ = search.file(&entry);
+                let found = spot.found.as_ref().ok_or_else(|| not_found(&spot.real))?;
+                let (path, size) = (spot.real.as_str(), regular(&spot.real, found)?.len());
+                let _ = search.file(path, size, || {
+                    open_regular(&spot.folder, OsStr::new(&spot.name)).map(File::into_std)
+                });
             }
         }
         Ok(search.end(pattern))
@@ -257,14 +259,16 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    fn meet(&mut self, met: &Met) -> ControlFlow<()> {
-        match met {
-            Met::File(entry) if entry.kind == EntryKind::File => self.file(entry),
-            Met::Unreadable(path) => {
+    fn visit(&mut self, visited: &Visited) -> ControlFlow<()> {
+        match visited {
+            Visited::File(file) if file.kind == EntryKind::File => {
+                self.file(file.path, file.size, || file.folder.open_regular(file.name))
+            }
+            Visited::Unreadable(path) => {
                 self.watch.unreadable(path);
                 self.go_on()
             }
-            Met::File(_) | Met::Folder(_) | Met::Own => self.go_on(),
+            Visited::File(_) | Visited::Folder(_) | Visited::OwnState => self.go_on(),
         }
     }
 
@@ -287,18 +291,22 @@ impl Search<'_> {
         ControlFlow::Continue(())
     }
 
-    fn file(&mut self, entry: &Entry) -> ControlFlow<()> {
-        let Some(path) = RelPath::parse(entry.path).ok().filter(|path| path.as_str() == entry.path)
-        else {
+    fn file(
+        &mut self,
+        path: &str,
+        size: u64,
+        open: impl FnOnce() -> io::Result<fs::File>,
+    ) -> ControlFlow<()> {
+        let Some(real) = RelPath::parse(path).ok().filter(|real| real.as_str() == path) else {
             self.unnamed += 1;
             return self.go_on();
         };
-        if !(self.watch.terms.readable)(&path, entry.size) {
+        if !(self.watch.terms.readable)(&real, size) {
             self.kept_back += 1;
             return self.go_on();
         }
-        let Ok(file) = open_regular(entry.folder, entry.name) else {
-            self.watch.unreadable(entry.path);
+        let Ok(file) = open() else {
+            self.watch.unreadable(path);
             return self.go_on();
         };
         let Watch { terms, bounds, begun, .. } = self.watch;
@@ -310,14 +318,14 @@ impl Search<'_> {
         self.room -= reader.read;
         let is_cut = reader.is_cut;
         if searched.is_err() && self.watch.is_over().is_none() {
-            self.failed.push(visible_line(entry.path).into_owned());
+            self.failed.push(visible_line(path).into_owned());
         }
         if is_cut && self.room > 0 {
-            self.too_long.push(visible_line(entry.path).into_owned());
+            self.too_long.push(visible_line(path).into_owned());
         }
         self.cut |= is_cut || searched.is_err();
         if !hits.is_binary {
-            self.found.take(entry.path, hits);
+            self.found.take(path, hits);
         }
         self.go_on()
     }
@@ -369,5 +377,5 @@ impl Search<'_> {
     }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests;

@@ -3,32 +3,33 @@
 use std::ffi::CString;
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use cap_std::fs::Dir;
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, Statx, StatxFlags, openat, statx};
+pub(in crate::workspace) use rustix::fs::FileType;
+use rustix::fs::{AtFlags, Mode, OFlags, RawDir, Statx, StatxFlags, openat, statx};
 
 use super::EntryKind;
 use super::close::Facts;
 use super::ignoring::SIZE_LIMIT;
 
 /// The entries of a folder, with their type where the file system tells it.
-pub(super) type Entries = Vec<(Vec<u8>, FileType)>;
+pub(in crate::workspace) type Entries = Vec<(Vec<u8>, FileType)>;
 
 /// An open folder.
-pub(super) struct Handle(OwnedFd);
+pub(in crate::workspace) struct Handle(OwnedFd);
 
 impl Handle {
-    pub(super) fn root(root: &Dir) -> io::Result<Self> {
+    pub(in crate::workspace) fn root(root: &Dir) -> io::Result<Self> {
         open(root, c".").map(Self)
     }
 
     /// A folder in this one; fails on a link.
-    pub(super) fn child(&self, name: &[u8]) -> io::Result<Self> {
+    pub(in crate::workspace) fn child(&self, name: &[u8]) -> io::Result<Self> {
         open(&self.0, &CString::new(name)?).map(Self)
     }
 
-    pub(super) fn entries(&self, buffer: &mut Vec<u8>) -> io::Result<Entries> {
+    pub(in crate::workspace) fn entries(&self, buffer: &mut Vec<u8>) -> io::Result<Entries> {
         let mut entries = Vec::new();
         let mut raw = RawDir::new(&self.0, buffer.spare_capacity_mut());
         while let Some(entry) = raw.next() {
@@ -42,7 +43,7 @@ impl Handle {
     }
 
     /// What an entry is (None: a folder), its size, and the permissions of what is no folder.
-    pub(super) fn look(
+    pub(in crate::workspace) fn look(
         &self,
         name: &[u8],
         kind: FileType,
@@ -63,7 +64,7 @@ impl Handle {
     }
 
     /// The same with all that tells whether it is as it was.
-    pub(super) fn look_closely(&self, name: &[u8]) -> io::Result<(Option<EntryKind>, u64, Facts)> {
+    pub(in crate::workspace) fn look_closely(&self, name: &[u8]) -> io::Result<(Option<EntryKind>, u64, Facts)> {
         // What the system remembers of a file on another machine may be old, and this decides whether
         // the file is read again: so it is asked as `stat` asks.
         let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::STATX_SYNC_AS_STAT;
@@ -77,20 +78,29 @@ impl Handle {
         Ok((kind, found.stx_size, facts(&found)))
     }
 
-    /// Reads a file, a little more than [`SIZE_LIMIT`] where it is longer.
-    pub(super) fn read_small(&self, name: &[u8]) -> io::Result<Vec<u8>> {
+    /// Opens a regular file.
+    pub(in crate::workspace) fn open_regular(&self, name: &[u8]) -> io::Result<File> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = File::from(openat(&self.0, &*CString::new(name)?, flags, Mode::empty())?);
+        if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
+    }
+
+    /// Reads a file, a little more than [`SIZE_LIMIT`] where it is longer.
+    pub(in crate::workspace) fn read_small(&self, name: &[u8]) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
-        if file.metadata()?.is_file() {
-            file.take(SIZE_LIMIT + 1).read_to_end(&mut bytes)?;
-        }
+        self.open_regular(name)?.take(SIZE_LIMIT + 1).read_to_end(&mut bytes)?;
         Ok(bytes)
     }
 }
 
+impl AsFd for Handle {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
 /// Whether an entry is a folder, or the file system does not tell.
-pub(super) fn may_be_folder(kind: FileType) -> bool {
+pub(in crate::workspace) fn may_be_folder(kind: FileType) -> bool {
     matches!(kind, FileType::Directory | FileType::Unknown)
 }
 

@@ -32,7 +32,7 @@ use close::By;
 pub(super) use counting::count;
 pub use found::{Count, EntryKind, LeftOut, Listed, Walk};
 use ignoring::{Budget, Rules};
-use system::{Handle, may_be_folder};
+pub(super) use system::{FileType, Handle, may_be_folder};
 
 /// From so many files on a second thread pays.
 const PARALLEL_FROM: usize = 5_000;
