@@ -8,9 +8,9 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{Access, AtFlags, CWD, accessat, linkat, renameat, statat, unlinkat};
 #[cfg(target_os = "linux")]
 use rustix::fs::{RenameFlags, renameat_with};
-use rustix::fs::{Access, AtFlags, CWD, accessat, linkat, renameat, statat, unlinkat};
 use rustix::io::Errno;
 
 use crate::error::{Error, Result};

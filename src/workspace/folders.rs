@@ -69,8 +69,7 @@ impl Workspace {
     /// the end: that of the root is empty.
     pub(super) fn open_folder(&self, path: Option<&RelPath>) -> Result<(Dir, String), Failure> {
         let root = self.root.try_clone();
-        let root =
-            root.map_err(|e| Failure::execution(format!("Cannot open the root: {e}")))?;
+        let root = root.map_err(|e| Failure::execution(format!("Cannot open the root: {e}")))?;
         let Some(path) = path else { return Ok((root, String::new())) };
         let names = match self.walk_to(path, Last::Follow, None)? {
             Arrival::Folder(names) => names,

@@ -229,11 +229,8 @@ impl Lister<'_> {
         });
         for (name, kind) in &entries {
             let is_gits = self.which != Which::All && name.eq_ignore_ascii_case(b".git");
-            let child = if is_gits {
-                None
-            } else {
-                self.workspace.child(folder, prefix, name, *kind)
-            };
+            let child =
+                if is_gits { None } else { self.workspace.child(folder, prefix, name, *kind) };
             let Some(child) = child else { continue };
             let is_folder = matches!(child, Child::Folder | Child::Unreadable(true));
             let text = String::from_utf8_lossy(name);

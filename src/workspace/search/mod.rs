@@ -13,9 +13,9 @@ use cap_std::fs::File;
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
 
 use super::list::{Start, Visited, Which};
+use super::locate::not_found;
 use super::tree::lines_of;
 use super::walk::{EntryKind, Listed, Walk};
-use super::locate::not_found;
 use super::{Workspace, open_regular, regular};
 use crate::protocol::{Detail, Failure, RelPath, Warning, WarningKind};
 use crate::text::{count, visible_line};

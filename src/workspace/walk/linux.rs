@@ -64,7 +64,10 @@ impl Handle {
     }
 
     /// The same with all that tells whether it is as it was.
-    pub(in crate::workspace) fn look_closely(&self, name: &[u8]) -> io::Result<(Option<EntryKind>, u64, Facts)> {
+    pub(in crate::workspace) fn look_closely(
+        &self,
+        name: &[u8],
+    ) -> io::Result<(Option<EntryKind>, u64, Facts)> {
         // What the system remembers of a file on another machine may be old, and this decides whether
         // the file is read again: so it is asked as `stat` asks.
         let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::STATX_SYNC_AS_STAT;

@@ -7,8 +7,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use cap_fs_ext::DirExt;
-pub(in crate::workspace) use cap_std::fs::FileType;
 use cap_std::fs::Dir;
+pub(in crate::workspace) use cap_std::fs::FileType;
 
 use super::EntryKind;
 use super::close::Facts;
@@ -67,7 +67,10 @@ impl Handle {
     }
 
     /// The same with all that tells whether it is as it was.
-    pub(in crate::workspace) fn look_closely(&self, name: &[u8]) -> io::Result<(Option<EntryKind>, u64, Facts)> {
+    pub(in crate::workspace) fn look_closely(
+        &self,
+        name: &[u8],
+    ) -> io::Result<(Option<EntryKind>, u64, Facts)> {
         let found = self.0.symlink_metadata(OsStr::from_bytes(name))?;
         let (kind, size, _) = self.look(name, found.file_type())?;
         Ok((kind, size, Facts::of(&found)))
