@@ -8,9 +8,11 @@ use crate::protocol::Replacement;
 
 /// A file after an edit.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Edited {
+pub struct Edited<'a> {
     /// All of its bytes.
     pub bytes: Vec<u8>,
+    /// The lines that were there.
+    pub replaced: &'a [u8],
     /// How many lines were put in.
     pub inserted: usize,
     /// How many lines it has now.
@@ -23,7 +25,12 @@ pub struct Edited {
 ///
 /// # Errors
 /// The number of lines that `old` has, where the range does not lie within them.
-pub fn replace_lines(old: &[u8], start: usize, end: usize, with: &str) -> Result<Edited, usize> {
+pub fn replace_lines<'a>(
+    old: &'a [u8],
+    start: usize,
+    end: usize,
+    with: &str,
+) -> Result<Edited<'a>, usize> {
     let (mark, old) = bom::split(old);
     let with = if mark.is_empty() || start > 1 { with } else { bom::without(with) };
     let begins = line_starts(old);
@@ -55,7 +62,7 @@ pub fn replace_lines(old: &[u8], start: usize, end: usize, with: &str) -> Result
     let inserted = memchr_iter(b'\n', with.as_bytes()).count();
     // Counted anew: an empty last line without its newline is none.
     let total = count_lines(&bytes);
-    Ok(Edited { bytes: [mark, &bytes].concat(), inserted, total })
+    Ok(Edited { bytes: [mark, &bytes].concat(), replaced: &old[from..to], inserted, total })
 }
 
 /// Why texts were not replaced.

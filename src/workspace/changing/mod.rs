@@ -1,7 +1,7 @@
 //! What a change makes of a file's bytes, how that is told, and why it is refused. Pure.
 
 use super::edit::{self, Unreplaced, count_lines};
-use super::excerpt::around;
+use super::excerpt::{Place, around};
 use super::search_edit::{self, Searched, Unfound};
 use super::{bom, closest, lines_left_out, nearest};
 use crate::protocol::{
@@ -50,16 +50,15 @@ fn lines(
         ))
         .as_a(Mistake::NoSuchLines)
     })?;
-    let replaced = part(old, start, end);
     let may_hold_a_diff = !is_code(real) || may_be_patch(real);
-    if !may_hold_a_diff && let Some((line, text)) = diff_line(with, replaced) {
+    if !may_hold_a_diff && let Some((line, text)) = diff_line(with, edited.replaced) {
         return Err(Failure::execution(format!(
             "Line {line} of the new lines, `{}`, is a line of a diff to lines {start}-{end} of '{real}'; nothing was changed. Send the lines that are to stand there without the others, and without signs before them (where they are meant as they are, write them with RUN_COMMAND)",
             visible_line(text)
         ))
         .as_a(Mistake::Diff));
     }
-    if let Some((_, line, text)) = elision::left_out([(with, replaced)], old, real) {
+    if let Some((_, line, text)) = elision::left_out([(with, edited.replaced)], old, real) {
         let instead = format!(
             "Send all of the lines from {start} to {end}, or a range for each change (where it is meant as it is, write it with RUN_COMMAND)"
         );
@@ -75,17 +74,6 @@ fn lines(
         revision: Some(revision(old, &edited.bytes, excerpt, Vec::new())),
     };
     Ok((edited.bytes, detail))
-}
-
-/// The lines of a file from `start` to `end`, which it has.
-fn part(bytes: &[u8], start: usize, end: usize) -> &[u8] {
-    let mut ends = memchr::memchr_iter(b'\n', bytes).map(|at| at + 1);
-    let begin = match start {
-        0 | 1 => 0,
-        _ => ends.nth(start - 2).unwrap_or(bytes.len()),
-    };
-    let end = end.checked_sub(start).and_then(|more| ends.nth(more)).unwrap_or(bytes.len());
-    &bytes[begin..end]
 }
 
 fn revision(old: &[u8], new: &[u8], excerpt: Excerpt, loosely: Vec<FuzzyMatch>) -> Box<Revision> {
@@ -122,19 +110,16 @@ fn stale(real: &RelPath, now: &[u8], (start, end): (usize, usize)) -> Failure {
     };
     let range = if start == end { format!("line {start}") } else { format!("lines {start}-{end}") };
     let verb = if start == end { "may be another" } else { "may be others" };
-    Failure {
-        excerpt,
-        fresh: Some(Box::new(fresh(real, now))),
-        ..Failure::execution(format!(
-            "'{real}' has changed since you last saw it (a command or the user changed it), so {range} {verb} than you mean; nothing was changed: {lines}. {how}, or with SEARCH and REPLACE"
-        ))
-        .as_a(Mistake::StaleLines)
-    }
+    let told = format!(
+        "'{real}' has changed since you last saw it (a command or the user changed it), so {range} {verb} than you mean; nothing was changed: {lines}. {how}, or with SEARCH and REPLACE"
+    );
+    showing(excerpt, real, now, Failure::execution(told).as_a(Mistake::StaleLines))
 }
 
-/// Lines of a file are shown with a failure: as it is.
-fn fresh(real: &RelPath, bytes: &[u8]) -> Fresh {
-    Fresh { path: real.clone(), seen: FileVersion::whole(bytes) }
+/// A failure with which lines of a file are shown as they are.
+fn showing(excerpt: Excerpt, real: &RelPath, bytes: &[u8], failure: Failure) -> Failure {
+    let fresh = Fresh { path: real.clone(), seen: FileVersion::whole(bytes) };
+    Failure { excerpt, fresh: Some(Box::new(fresh)), ..failure }
 }
 
 fn first(
@@ -237,27 +222,22 @@ fn nowhere(real: &RelPath, old: &[u8], replacements: &[Replacement], n: usize) -
     let after = if n > 0 { ", as the pairs before it leave it" } else { "" };
     let which = which(replacements, n);
     let told = format!("{which}The SEARCH text is not in '{real}'{after}; nothing was changed");
+    let not_found = |told: String| Failure::execution(told).as_a(Mistake::TextNotFound);
+    let showing = |place: Place, told: String| {
+        showing(around(old, &[place], ASKED), real, old, not_found(told))
+    };
     if let Some(line) = search_edit::line_of(old, sought).filter(|_| n > 0) {
-        return Failure {
-            excerpt: around(old, &[(line, sought.lines().count())], ASKED),
-            fresh: Some(Box::new(fresh(real, old))),
-            ..Failure::execution(format!(
-                "{told}. Before them it stands at line {line}: make one pair of those that change it, or search for the lines as the pair before leaves them"
-            ))
-            .as_a(Mistake::TextNotFound)
-        };
+        let told = format!(
+            "{told}. Before them it stands at line {line}: make one pair of those that change it, or search for the lines as the pair before leaves them"
+        );
+        return showing((line, sought.lines().count()), told);
     }
     let is_done = new.contains(char::is_alphanumeric);
     if let Some(line) = search_edit::line_of(old, new).filter(|_| is_done) {
-        let place = (line, new.lines().count());
-        return Failure {
-            excerpt: around(old, &[place], ASKED),
-            fresh: Some(Box::new(fresh(real, old))),
-            ..Failure::execution(format!(
-                "{told}. It looks as if this was done already: the REPLACE text stands at line {line}"
-            ))
-            .as_a(Mistake::TextNotFound)
-        };
+        let told = format!(
+            "{told}. It looks as if this was done already: the REPLACE text stands at line {line}"
+        );
+        return showing((line, new.lines().count()), told);
     }
     let (mark, text) = bom::split(old);
     let bare = bom::without(sought);
@@ -268,10 +248,7 @@ fn nowhere(real: &RelPath, old: &[u8], replacements: &[Replacement], n: usize) -
     let is_withheld = elision::has_secret_placeholder(sought);
     let Some((first, lines)) = closest::closest(text, sought) else {
         let how = if is_withheld { WITHHELD } else { "send lines as they stand there" };
-        return Failure::execution(format!(
-            "{told}, and nothing there is like it. READ_FILE it, and {how}"
-        ))
-        .as_a(Mistake::TextNotFound);
+        return not_found(format!("{told}, and nothing there is like it. READ_FILE it, and {how}"));
     };
     let last = (first + lines - 1).clamp(first, count_lines(old).max(first));
     let place =
@@ -287,12 +264,8 @@ fn nowhere(real: &RelPath, old: &[u8], replacements: &[Replacement], n: usize) -
     } else {
         "send the text as it stands there, without the numbers shown before it"
     };
-    Failure {
-        excerpt: around(old, &[(first, last + 1 - first)], ASKED),
-        fresh: Some(Box::new(fresh(real, old))),
-        ..Failure::execution(format!("{told}. The nearest {verb} {place}, {differs}: {how}"))
-            .as_a(Mistake::TextNotFound)
-    }
+    let told = format!("{told}. The nearest {verb} {place}, {differs}: {how}");
+    showing((first, last + 1 - first), told)
 }
 
 /// A text stands in more than one place: so often, if that is all.

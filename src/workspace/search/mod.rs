@@ -332,37 +332,30 @@ impl Search<'_> {
 
     fn end(self, pattern: &str) -> (Detail, Vec<Warning>) {
         let Self { mut watch, found, kept_back, unnamed, failed, too_long, cut, .. } = self;
-        if unnamed > 0 {
-            let told = format!(
-                "{} not searched: a name holds characters that no path may have here",
-                count(unnamed, "file")
-            );
-            watch.told.push(told);
-        }
-        if kept_back > 0 {
-            let told = format!(
-                "{} not searched: the policy keeps them from being read",
-                count(kept_back, "file")
-            );
-            watch.told.push(told);
-        }
-        if !failed.is_empty() {
-            let told = format!(
-                "{} not searched to the end: a line in it is longer than {LINE_BYTES} bytes, or it could not be read: {}",
-                count(failed.len(), "file"),
-                listing(&failed)
-            );
-            watch.told.push(told);
-        }
-        if !too_long.is_empty() {
-            let told = format!(
-                "{} searched only in the first {} bytes: {}",
-                count(too_long.len(), "file"),
-                watch.bounds.file_bytes,
-                listing(&too_long)
-            );
-            watch.told.push(told);
-        }
+        let told = [
+            (
+                unnamed,
+                "not searched: a name holds characters that no path may have here".to_owned(),
+            ),
+            (kept_back, "not searched: the policy keeps them from being read".to_owned()),
+            (
+                failed.len(),
+                format!(
+                    "not searched to the end: a line in it is longer than {LINE_BYTES} bytes, or it could not be read: {}",
+                    listing(&failed)
+                ),
+            ),
+            (
+                too_long.len(),
+                format!(
+                    "searched only in the first {} bytes: {}",
+                    watch.bounds.file_bytes,
+                    listing(&too_long)
+                ),
+            ),
+        ];
+        let told = told.into_iter().filter(|(files, _)| *files > 0);
+        watch.told.extend(told.map(|(files, told)| format!("{} {told}", count(files, "file"))));
         if found.lines >= COUNTED {
             watch.told.push(format!("it was ended after {COUNTED} lines: ask for something rarer"));
         }
