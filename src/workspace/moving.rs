@@ -36,14 +36,14 @@ pub struct MovePlan {
 }
 
 /// What lies below a folder that is to be moved.
-struct Below {
+pub(super) struct Below {
     /// By the rest of their paths.
     files: Vec<(RelPath, u64)>,
     folders: Vec<RelPath>,
     /// Why it cannot be moved.
     against: Option<String>,
     /// Of all there is, how it is known again.
-    digest: Digest,
+    pub(super) digest: Digest,
 }
 
 impl Workspace {
@@ -158,16 +158,7 @@ impl Workspace {
         Look { real, size, protected, moved: Some(Box::new(moved)) }
     }
 
-    /// What an approval of a move is bound to: of a folder, all that is in it.
-    pub(super) fn standing_to_move(&self, path: &RelPath) -> Option<Digest> {
-        let spot = self.locate(path, Last::Keep).ok()?;
-        match &spot.found {
-            Some(found) if found.is_dir() => Some(self.below(&spot.real).ok()?.digest),
-            _ => digest(path, &spot).ok()?,
-        }
-    }
-
-    fn below(&self, real: &RelPath) -> Result<Below, Failure> {
+    pub(super) fn below(&self, real: &RelPath) -> Result<Below, Failure> {
         let (folder, prefix) = self.open_folder(Some(real))?;
         let (mut files, mut folders, mut against) = (Vec::new(), Vec::new(), None);
         let mut all = String::new();
