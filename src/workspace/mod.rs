@@ -173,12 +173,12 @@ impl Workspace {
 
     /// Lists every file that is not ignored.
     pub fn walk(&self) -> Result<Walk> {
-        walk::walk(self)
+        walk::walk(self, None, None)
     }
 
     /// Lists every file that holds secrets by its nature, also where it is ignored among others.
     pub fn walk_for_secrets(&self) -> Result<Walk> {
-        walk::walk_for(self, secrets::holds_secrets)
+        walk::walk(self, None, Some(secrets::holds_secrets))
     }
 
     /// Counts what is in the folders that a walk left out, up to a bound, and looks at which folders git

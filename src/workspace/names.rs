@@ -42,6 +42,18 @@ pub(super) fn shown(text: &str) -> String {
     unescaped(text).to_string_lossy().into_owned()
 }
 
+/// A path as the folder that holds it, and the name there.
+pub(super) fn split(path: &str) -> (&str, &str) {
+    path.rsplit_once('/').unwrap_or(("", path))
+}
+
+/// A path and all above it but the root, the highest first.
+pub(super) fn ancestors(path: &str) -> impl DoubleEndedIterator<Item = &str> {
+    let ends =
+        path.match_indices('/').map(|(at, _)| at).chain((!path.is_empty()).then_some(path.len()));
+    ends.map(|end| &path[..end])
+}
+
 /// How many bytes two paths begin with alike.
 pub(super) fn common_prefix(one: &str, other: &str) -> usize {
     /// Long paths are compared by so many bytes at a time.

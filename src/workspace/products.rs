@@ -17,6 +17,8 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
+use super::names::split;
+
 /// The names, from `data/products.toml`.
 static NAMES: LazyLock<Names> = LazyLock::new(|| {
     toml::from_str(include_str!("data/products.toml")).expect("a table of this crate")
@@ -73,7 +75,7 @@ pub(crate) fn is_ignored_product(path: &str) -> bool {
 /// as [`is_ignored_product`] has it, what compilers and packers make, or anything in a folder whose name
 /// only tools give. `env/.env` is none: people give that folder's name, too.
 pub(crate) fn is_ignored_place(path: &str) -> bool {
-    let (folders, name) = path.trim_end_matches('/').rsplit_once('/').unwrap_or(("", path));
+    let (folders, name) = split(path.trim_end_matches('/'));
     folders.split('/').any(is_named_product)
         || if path.ends_with('/') { is_ignored_product(path) } else { is_made(name) }
 }
@@ -161,8 +163,7 @@ pub(crate) fn fits(name: &str, pattern: &str) -> bool {
 }
 
 fn last(path: &str) -> &str {
-    let path = path.trim_end_matches('/');
-    path.rsplit('/').next().unwrap_or(path)
+    split(path.trim_end_matches('/')).1
 }
 
 #[cfg(test)]

@@ -12,15 +12,14 @@ use std::io::{self, Write};
 use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt};
 use cap_std::fs::{Dir, Metadata, OpenOptions};
 
-use super::look::{is_closed, split};
-use super::merge::ancestors;
+use super::look::is_closed;
 use super::numbers::Identity;
 use super::{Change, Plan, Store, What};
 use crate::atomic::{self, rename_new};
 use crate::error::{Error, Result};
 use crate::text::visible_line;
 use crate::workspace::modes::{set_mode, without_set_ids};
-use crate::workspace::names::{shown, unescaped};
+use crate::workspace::names::{ancestors, shown, split, unescaped};
 use crate::workspace::plan::{give_to_owner, keep_owner};
 use crate::workspace::walk::close::Facts;
 use crate::workspace::{Workspace, sync};
@@ -463,9 +462,8 @@ impl Apply<'_> {
         let mut done = BTreeSet::new();
         for path in folders {
             // As above; a folder that cannot be opened is on that of one above it, most likely.
-            let above = ancestors(path).map(str::to_owned).collect::<Vec<_>>().into_iter().rev();
-            let open = |path: String| self.workspace.folder_at(&path).ok()?.open(".").ok();
-            let Some(folder) = above.chain([String::new()]).find_map(open) else { continue };
+            let open = |path: &str| self.workspace.folder_at(path).ok()?.open(".").ok();
+            let Some(folder) = ancestors(path).rev().chain([""]).find_map(open) else { continue };
             let found = folder.metadata().map_err(|e| self.not_synced(e))?;
             if done.insert(device(&found)) {
                 atomic::sync_all_of(&folder).map_err(|e| self.not_synced(e))?;

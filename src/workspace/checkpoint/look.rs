@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::text::visible_line;
 use crate::workspace::folder_cache::FolderCache;
 use crate::workspace::modes::without_set_ids;
-use crate::workspace::names::{escaped_os, shown, unescaped};
+use crate::workspace::names::{escaped_os, shown, split, unescaped};
 use crate::workspace::walk::close::{By, Close, Facts, Met};
 use crate::workspace::walk::{EntryKind, Walk, walk_closely};
 use crate::workspace::{Workspace, open_to_look};
@@ -47,11 +47,6 @@ fn tells(folders: &mut FolderCache, met: &Met, clocks: &mut Clocks) -> bool {
     let (folder, name) = split(&met.path);
     met.kind != Some(EntryKind::File)
         || clocks.tell(met.facts.device, || Some((folders.folder(folder).ok()?, unescaped(name))))
-}
-
-/// A path as the folder that holds it, and the name there.
-pub(super) fn split(path: &str) -> (&str, &str) {
-    path.rsplit_once('/').unwrap_or(("", path))
 }
 
 impl Store {

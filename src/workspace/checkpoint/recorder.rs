@@ -11,14 +11,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::aside::Aside;
 use super::below::below;
 use super::hands::Hands;
-use super::look::{Difference, now, repository_at, split};
-use super::merge::ancestors;
+use super::look::{Difference, now, repository_at};
 use super::rules::{Instead, KeptRules};
 use super::{Change, Mark, Noted, Recorded, Store, What};
 use crate::error::{Error, Result};
 use crate::protocol::{FileEffect, MoveEffect, RelPath};
 use crate::workspace::Workspace;
-use crate::workspace::names::escaped;
+use crate::workspace::names::{ancestors, escaped, split};
 use crate::workspace::walk::Walk;
 use crate::workspace::walk::close::{By, ignores};
 

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::look::split;
 use super::{Store, What};
 use crate::blobs::{BlobId, Blobs};
 use crate::error::{Error, Result};
+use crate::workspace::names::split;
 use crate::workspace::walk::close::{By, Texts};
 use crate::workspace::walk::ignoring::{FILES, first_lines};
 

@@ -7,11 +7,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::merge::ancestors;
 use crate::workspace::Workspace;
 use crate::workspace::folder_cache::FolderCache;
+use crate::workspace::names::ancestors;
 use crate::workspace::walk::EntryKind;
-use crate::workspace::walk::close::{By, Close, Facts, INDEX, Ignoring, Texts, tracked};
+use crate::workspace::walk::close::{By, Close, Facts, INDEX, Ignoring, Met, Texts, tracked};
 use crate::workspace::walk::tracked::{REPOSITORIES, files};
 
 /// Has a close walk meet them, where `repositories` are; `earlier` are the rules of the last look.
@@ -100,7 +100,8 @@ fn meet_all(workspace: &Workspace, close: &mut Close, paths: &[String]) {
             if is_on_the_way && kind.is_some() || workspace.is_state(place, &found) {
                 break;
             }
-            close.meet(place.to_owned(), kind, found.len(), Facts::of(&found));
+            let (size, facts) = (found.len(), Facts::of(&found));
+            close.met.push(Met { path: place.to_owned(), kind, size, facts });
             met.insert(place.to_owned());
         }
     }

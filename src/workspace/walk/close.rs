@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::found::EntryKind;
 use super::ignoring::{Budget, FILES, Rules, first_lines, here};
-use crate::workspace::names::shown;
+use crate::workspace::names::{ancestors, shown, split};
 
 /// What tells whether something is as it was, without a look into it.
 ///
@@ -103,26 +103,6 @@ pub(in crate::workspace) struct Met {
 }
 
 impl Close {
-    pub(in crate::workspace) fn meet(
-        &mut self,
-        path: String,
-        kind: Option<EntryKind>,
-        size: u64,
-        facts: Facts,
-    ) {
-        self.met.push(Met { path, kind, size, facts });
-    }
-
-    pub(super) fn leave_out(
-        &mut self,
-        path: String,
-        kind: Option<EntryKind>,
-        size: u64,
-        facts: Facts,
-    ) {
-        self.left_out.push(Met { path, kind, size, facts });
-    }
-
     pub(super) fn append(&mut self, mut other: Self) {
         self.met.append(&mut other.met);
         self.left_out.append(&mut other.left_out);
@@ -208,7 +188,7 @@ impl<'a> Ignoring<'a> {
 
     /// Whether they leave out what has this path, escaped, or a folder above it.
     pub(in crate::workspace) fn leaves_out(&mut self, path: &str, is_folder: bool) -> bool {
-        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let (folder, name) = split(path);
         let (rules, is_left_out) = self.folder(folder);
         is_left_out || is_ignored(rules.as_ref(), folder, name, is_folder)
     }
@@ -219,14 +199,13 @@ impl<'a> Ignoring<'a> {
             return known.clone();
         }
         // From the top, not by recursion: there can be many folders above it.
-        let ends = folder.match_indices('/').map(|(at, _)| at).chain([folder.len()]);
         let mut known = (None, false);
-        for folder in [""].into_iter().chain(ends.map(|end| &folder[..end])) {
+        for folder in [""].into_iter().chain(ancestors(folder)) {
             if let Some(there) = self.folders.get(folder) {
                 known.clone_from(there);
                 continue;
             }
-            let (above, name) = folder.rsplit_once('/').unwrap_or(("", folder));
+            let (above, name) = split(folder);
             let (rules, is_left_out) = known;
             let is_left_out = is_left_out || is_ignored(rules.as_ref(), above, name, true);
             known = self.within(folder, rules, is_left_out);

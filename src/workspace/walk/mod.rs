@@ -6,13 +6,8 @@
 pub(super) mod close;
 mod counting;
 mod found;
+mod handle;
 pub(crate) mod ignoring;
-#[cfg(target_os = "linux")]
-#[path = "linux.rs"]
-mod system;
-#[cfg(not(target_os = "linux"))]
-#[path = "portable.rs"]
-mod system;
 pub(super) mod tracked;
 
 use std::collections::BTreeMap;
@@ -28,11 +23,11 @@ use crate::config::is_repository;
 use crate::error::{Error, Result};
 use crate::protocol::RelPath;
 use crate::secrets;
-use close::By;
+use close::{By, Met};
 pub(super) use counting::count;
 pub use found::{Count, EntryKind, LeftOut, Listed, Walk};
+pub(super) use handle::{FileType, Handle, may_be_folder};
 use ignoring::{Budget, Rules};
-pub(super) use system::{FileType, Handle, may_be_folder};
 
 /// From so many files on a second thread pays.
 const PARALLEL_FROM: usize = 5_000;
@@ -54,27 +49,19 @@ struct Queue {
     changed: Condvar,
 }
 
-/// Lists every file that is not ignored.
-pub(super) fn walk(workspace: &Workspace) -> Result<Walk> {
-    walk_by(workspace, None, None)
-}
-
 /// Lists every file, also those that rules leave out.
 pub(in crate::workspace) fn walk_all(workspace: &Workspace) -> Result<Walk> {
-    walk_by(workspace, Some(&By::Given(BTreeMap::new())), None)
+    walk(workspace, Some(&By::Given(BTreeMap::new())), None)
 }
 
-/// Lists those alone whose names are wanted: of the others nothing more is asked than what folders hold.
-pub(super) fn walk_for(workspace: &Workspace, wanted: fn(&str) -> bool) -> Result<Walk> {
-    walk_by(workspace, None, Some(wanted))
-}
-
-/// The same, looking closely at each, by rules that may be others than those on disk.
+/// Lists every file that these rules do not leave out, looking closely at each.
 pub(in crate::workspace) fn walk_closely(workspace: &Workspace, by: &By) -> Result<Walk> {
-    walk_by(workspace, Some(by), None)
+    walk(workspace, Some(by), None)
 }
 
-fn walk_by(
+/// Lists every file that is not ignored; with `wanted` those alone whose names are: of the others nothing more is
+/// asked than what folders hold.
+pub(super) fn walk(
     workspace: &Workspace,
     by: Option<&By>,
     wanted: Option<fn(&str) -> bool>,
@@ -261,10 +248,13 @@ impl Walker<'_> {
                 continue;
             }
             let below = || below(prefix, exact, name, &text);
-            if rules.is_some_and(|rules| rules.ignores(prefix, &text, kind.is_none())) {
-                if let (Some(close), Some(facts)) = (&mut walk.close, facts) {
-                    close.leave_out(format!("{exact}{}", escaped(name)), kind, size, facts);
-                }
+            let is_left_out =
+                rules.is_some_and(|rules| rules.ignores(prefix, &text, kind.is_none()));
+            if let (Some(close), Some(facts)) = (&mut walk.close, facts) {
+                let entries = if is_left_out { &mut close.left_out } else { &mut close.met };
+                entries.push(Met { path: format!("{exact}{}", escaped(name)), kind, size, facts });
+            }
+            if is_left_out {
                 match kind {
                     None => {
                         walk.ignored.push(below().unwrap_or_else(|| format!("{prefix}{text}/")));
@@ -277,9 +267,6 @@ impl Walker<'_> {
                     }
                 }
                 continue;
-            }
-            if let (Some(close), Some(facts)) = (&mut walk.close, facts) {
-                close.meet(format!("{exact}{}", escaped(name)), kind, size, facts);
             }
             match kind {
                 None => folders.push(Job {
