@@ -30,9 +30,16 @@ pub fn read_regular(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     if !file.metadata()?.is_file() {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    let mut bytes = Vec::new();
-    file.take(limit + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > limit { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(bytes) }
+    read_within(file, limit)?.ok_or_else(|| io::ErrorKind::FileTooLarge.into())
+}
+
+/// All of a file; None where that is more than `limit` bytes.
+fn read_within(file: File, limit: u64) -> io::Result<Option<Vec<u8>>> {
+    // One read is enough for most.
+    let length = file.metadata()?.len().min(limit).saturating_add(1);
+    let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or_default());
+    file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+    Ok(Some(bytes).filter(|bytes| bytes.len() as u64 <= limit))
 }
 
 /// Writes `bytes` to `path`: temporary name beside it, sync, rename, sync of the folder.
@@ -189,15 +196,9 @@ pub fn read_own(path: &Path) -> io::Result<Vec<u8>> {
 /// # Errors
 /// As there, or it is larger.
 pub fn read_own_within(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
-    let file = open_own(File::options().read(true), path)?;
-    // One read is enough for most.
-    let length = file.metadata()?.len().min(limit).saturating_add(1);
-    let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or_default());
-    file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > limit {
-        return Err(io::Error::other("it is larger than any file that deaddrop writes here"));
-    }
-    Ok(bytes)
+    let bytes = read_within(open_own(File::options().read(true), path)?, limit)?;
+    let large = "it is larger than any file that deaddrop writes here";
+    bytes.ok_or_else(|| io::Error::other(large))
 }
 
 /// The same of one that is text.

@@ -13,6 +13,7 @@ mod facts;
 mod folder_cache;
 mod folders;
 pub mod guard;
+mod lines;
 mod list;
 mod locate;
 mod missing;

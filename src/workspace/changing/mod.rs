@@ -51,14 +51,14 @@ fn lines(
         .as_a(Mistake::NoSuchLines)
     })?;
     let may_hold_a_diff = !is_code(real) || may_be_patch(real);
-    if !may_hold_a_diff && let Some((line, text)) = diff_line(with, edited.replaced) {
+    if !may_hold_a_diff && let Some((line, text)) = diff_line(with, &edited.replaced) {
         return Err(Failure::execution(format!(
             "Line {line} of the new lines, `{}`, is a line of a diff to lines {start}-{end} of '{real}'; nothing was changed. Send the lines that are to stand there without the others, and without signs before them (where they are meant as they are, write them with RUN_COMMAND)",
             visible_line(text)
         ))
         .as_a(Mistake::Diff));
     }
-    if let Some((_, line, text)) = elision::left_out([(with, edited.replaced)], old, real) {
+    if let Some((_, line, text)) = elision::left_out([(with, &*edited.replaced)], old, real) {
         let instead = format!(
             "Send all of the lines from {start} to {end}, or a range for each change (where it is meant as it is, write it with RUN_COMMAND)"
         );
