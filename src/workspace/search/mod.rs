@@ -23,13 +23,8 @@ use sink::{Found, Hits, Matcher, Watched};
 
 /// So long may be looked.
 const TIME: Duration = Duration::from_secs(10);
-/// As many files are listed, in lines or in counts.
-const FILES: usize = 200_000;
 /// As many folders are named that cannot be read, and as many files that were not searched whole.
 const UNREADABLE: usize = 20;
-/// So many bytes of one file are searched, and of all.
-const FILE_BYTES: u64 = 64 << 20;
-const ALL_BYTES: u64 = 2 << 30;
 /// A longer line ends the search of its file.
 const LINE_BYTES: usize = 8 << 20;
 /// As many lines are counted, and as many shown, with so many bytes.
@@ -37,20 +32,16 @@ const COUNTED: usize = 10_000;
 const SHOWN: usize = 200;
 const SHOWN_BYTES: usize = 32 << 10;
 
-/// How something is looked for.
+/// How something is looked for, and how much is looked at. What is shown has bounds of its own.
+#[derive(Clone, Copy)]
 pub struct Terms<'a> {
     /// Whether the lines of a file of that size may be shown.
-    pub readable: &'a dyn Fn(&RelPath, u64) -> bool,
+    readable: &'a dyn Fn(&RelPath, u64) -> bool,
     /// Whether the person wants to stop.
-    pub interrupted: &'a dyn Fn() -> bool,
-}
-
-/// How much is looked at. What is shown has bounds of its own.
-#[derive(Clone, Copy)]
-struct Bounds<'a> {
+    interrupted: &'a dyn Fn() -> bool,
     /// Whether it takes too long, since then.
     is_late: &'a dyn Fn(Instant) -> bool,
-    /// As many files are listed.
+    /// As many files are listed, in lines or in counts.
     files: usize,
     /// So many bytes of one file are searched.
     file_bytes: u64,
@@ -58,12 +49,31 @@ struct Bounds<'a> {
     all_bytes: u64,
 }
 
-const BOUNDS: Bounds<'static> = Bounds {
-    is_late: &|begun| begun.elapsed() > TIME,
-    files: FILES,
-    file_bytes: FILE_BYTES,
-    all_bytes: ALL_BYTES,
-};
+impl<'a> Terms<'a> {
+    /// With the usual bounds; `readable` says whether the lines of a file of that size may be shown, `interrupted`
+    /// whether the person wants to stop.
+    pub const fn new(
+        readable: &'a dyn Fn(&RelPath, u64) -> bool,
+        interrupted: &'a dyn Fn() -> bool,
+    ) -> Self {
+        let is_late = &|begun: Instant| begun.elapsed() > TIME;
+        let (files, file_bytes, all_bytes) = (200_000, 64 << 20, 2 << 30);
+        Self { readable, interrupted, is_late, files, file_bytes, all_bytes }
+    }
+
+    /// Why no more is looked at by somebody who began then, if that is so.
+    fn why_over(&self, begun: Instant) -> Option<String> {
+        if (self.interrupted)() {
+            return Some("the user stopped it: not all was looked at".to_owned());
+        }
+        (self.is_late)(begun).then(|| {
+            format!(
+                "it was ended after {} s: not all was looked at; name a folder with less in it",
+                TIME.as_secs()
+            )
+        })
+    }
+}
 
 /// Whether a pattern is one.
 ///
@@ -76,21 +86,19 @@ pub fn check(pattern: &str) -> Result<(), Failure> {
 /// What is looked at until, and what is told of what was not.
 struct Watch<'a> {
     terms: &'a Terms<'a>,
-    bounds: Bounds<'a>,
     begun: Instant,
     told: Vec<String>,
     unreadable: Vec<String>,
 }
 
 impl<'a> Watch<'a> {
-    fn new(terms: &'a Terms<'a>, bounds: Bounds<'a>) -> Self {
-        let (told, unreadable) = (Vec::new(), Vec::new());
-        Self { terms, bounds, begun: Instant::now(), told, unreadable }
+    fn new(terms: &'a Terms<'a>) -> Self {
+        Self { terms, begun: Instant::now(), told: Vec::new(), unreadable: Vec::new() }
     }
 
     /// Why no more is looked at, if that is so.
     fn is_over(&self) -> Option<String> {
-        over(self.terms, self.bounds, self.begun)
+        self.terms.why_over(self.begun)
     }
 
     fn warnings(self) -> Vec<Warning> {
@@ -117,14 +125,6 @@ fn listing(paths: &[String]) -> String {
     named.join(", ")
 }
 
-fn over(terms: &Terms, bounds: Bounds, begun: Instant) -> Option<String> {
-    if (terms.interrupted)() {
-        return Some("the user stopped it: not all was looked at".to_owned());
-    }
-    let told = "it was ended after {} s: not all was looked at; name a folder with less in it";
-    (bounds.is_late)(begun).then(|| told.replace("{}", &TIME.as_secs().to_string()))
-}
-
 impl Workspace {
     /// The files below a folder, or the line of the one file that a path names. Nothing is ignored.
     ///
@@ -134,15 +134,6 @@ impl Workspace {
         &self,
         path: Option<&RelPath>,
         terms: &Terms,
-    ) -> Result<(Detail, Vec<Warning>), Failure> {
-        self.list_within(path, terms, BOUNDS)
-    }
-
-    fn list_within(
-        &self,
-        path: Option<&RelPath>,
-        terms: &Terms,
-        bounds: Bounds,
     ) -> Result<(Detail, Vec<Warning>), Failure> {
         let told = |path: Option<RelPath>, files: usize, shown: String| Detail::Listed {
             path,
@@ -160,15 +151,15 @@ impl Workspace {
                 return Ok((told(Some(spot.real.clone()), 1, listed.line() + "\n"), Vec::new()));
             }
         };
-        let (mut files, mut watch) = (Vec::new(), Watch::new(terms, bounds));
+        let (mut files, mut watch) = (Vec::new(), Watch::new(terms));
         self.each_below(&folder, &prefix, Which::All, &mut |visited| {
             match visited {
                 Visited::File(file) => files.push((file.path.to_owned(), file.size, file.kind)),
                 Visited::Unreadable(path) => watch.unreadable(path),
                 Visited::Folder(_) | Visited::OwnState => {}
             }
-            let enough = (files.len() >= bounds.files).then(|| {
-                format!("it was ended after {} files: not all was looked at; name a folder with less in it", bounds.files)
+            let enough = (files.len() >= terms.files).then(|| {
+                format!("it was ended after {} files: not all was looked at; name a folder with less in it", terms.files)
             });
             match enough.or_else(|| watch.is_over()) {
                 None => ControlFlow::Continue(()),
@@ -194,16 +185,6 @@ impl Workspace {
         path: Option<&RelPath>,
         terms: &Terms,
     ) -> Result<(Detail, Vec<Warning>), Failure> {
-        self.search_within(pattern, path, terms, BOUNDS)
-    }
-
-    fn search_within(
-        &self,
-        pattern: &str,
-        path: Option<&RelPath>,
-        terms: &Terms,
-        bounds: Bounds,
-    ) -> Result<(Detail, Vec<Warning>), Failure> {
         let mut search = Search {
             matcher: Matcher::new(pattern)?,
             searcher: SearcherBuilder::new()
@@ -212,9 +193,9 @@ impl Workspace {
                 .heap_limit(Some(LINE_BYTES))
                 .line_number(true)
                 .build(),
-            watch: Watch::new(terms, bounds),
+            watch: Watch::new(terms),
             found: Found::default(),
-            room: bounds.all_bytes,
+            room: terms.all_bytes,
             kept_back: 0,
             unnamed: 0,
             failed: Vec::new(),
@@ -276,7 +257,7 @@ impl Search<'_> {
         let why = self.watch.is_over().or_else(|| {
             let told =
                 "it was ended after {} bytes: not all was looked at; name a folder with less in it";
-            let all = self.watch.bounds.all_bytes;
+            let all = self.watch.terms.all_bytes;
             (self.room == 0).then(|| told.replace("{}", &all.to_string()))
         });
         if let Some(why) = why {
@@ -309,9 +290,9 @@ impl Search<'_> {
             self.watch.unreadable(path);
             return self.go_on();
         };
-        let Watch { terms, bounds, begun, .. } = self.watch;
-        let room = self.room.min(bounds.file_bytes);
-        let is_over = || over(terms, bounds, begun).is_some();
+        let Watch { terms, begun, .. } = self.watch;
+        let room = self.room.min(terms.file_bytes);
+        let is_over = || terms.why_over(begun).is_some();
         let mut reader = Watched::new(file, room, &is_over);
         let mut hits = Hits::new(&self.matcher, COUNTED - self.found.lines);
         let searched = self.searcher.search_reader(&self.matcher.0, &mut reader, &mut hits);
@@ -349,7 +330,7 @@ impl Search<'_> {
                 too_long.len(),
                 format!(
                     "searched only in the first {} bytes: {}",
-                    watch.bounds.file_bytes,
+                    watch.terms.file_bytes,
                     listing(&too_long)
                 ),
             ),
