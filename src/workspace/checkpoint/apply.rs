@@ -21,7 +21,7 @@ use crate::text::visible_line;
 use crate::workspace::modes::{set_mode, without_set_ids};
 use crate::workspace::names::{ancestors, shown, split, unescaped};
 use crate::workspace::plan::{give_to_owner, keep_owner};
-use crate::workspace::walk::close::Facts;
+use crate::workspace::walk::detailed::FileStat;
 use crate::workspace::{Workspace, sync};
 
 /// More files than these are synced in batches, before any of them gets its name.
@@ -316,7 +316,7 @@ impl Apply<'_> {
     fn set_mode(&mut self, path: &str, mode: u32) -> io::Result<()> {
         let (folder, found) = self.workspace.stands_at(path)?;
         let name = if path.is_empty() { ".".into() } else { unescaped(split(path).1) };
-        if found.is_dir() && Facts::of(&found).mode != mode {
+        if found.is_dir() && FileStat::of(&found).mode != mode {
             set_mode(&folder, &name, mode)?;
             self.folders.insert(path.to_owned());
         }
@@ -481,7 +481,7 @@ impl Apply<'_> {
 /// may have been put back meanwhile, which changes no more than its last time.
 fn identity_of(folder: &Dir, name: &OsStr) -> Option<Identity> {
     let found = folder.symlink_metadata(name).ok()?;
-    Some(Identity::of(&Facts { changed: 0, ..Facts::of(&found) }, found.len()))
+    Some(Identity::of(&FileStat { changed: 0, ..FileStat::of(&found) }, found.len()))
 }
 
 #[cfg(unix)]

@@ -8,7 +8,7 @@ use super::numbers::Identity;
 use crate::error::{Error, Result};
 use crate::workspace::Workspace;
 use crate::workspace::folder_cache::FolderCache;
-use crate::workspace::walk::close::{Facts, Met};
+use crate::workspace::walk::detailed::{FileStat, WalkEntry};
 
 impl Workspace {
     /// What stands at a path, and the folder that holds it; the root holds itself.
@@ -19,17 +19,17 @@ impl Workspace {
     }
 
     /// The root, which no folder of a walk lists.
-    pub(super) fn met_root(&self) -> Result<Met> {
+    pub(super) fn met_root(&self) -> Result<WalkEntry> {
         let found = self.root.dir_metadata();
         let found = found.map_err(|e| Error::io("look at", &self.path, e))?;
-        let (path, facts) = (String::new(), Facts::of(&found));
-        Ok(Met { path, kind: None, size: found.len(), facts })
+        let (path, facts) = (String::new(), FileStat::of(&found));
+        Ok(WalkEntry { path, kind: None, size: found.len(), facts })
     }
 
     /// What tells whether what stands at a path is the same.
     pub(super) fn identity_at(&self, path: &str) -> io::Result<Identity> {
         let (_, found) = self.stands_at(path)?;
-        Ok(Identity::of(&Facts::of(&found), found.len()))
+        Ok(Identity::of(&FileStat::of(&found), found.len()))
     }
 }
 

@@ -19,7 +19,7 @@ use crate::protocol::{FileEffect, MoveEffect, RelPath};
 use crate::workspace::Workspace;
 use crate::workspace::names::{ancestors, escaped, split};
 use crate::workspace::walk::Walk;
-use crate::workspace::walk::close::{By, ignores};
+use crate::workspace::walk::detailed::{IgnoreSource, ignores};
 
 /// Records what one turn changes.
 #[derive(Debug)]
@@ -273,7 +273,7 @@ impl<'a> Recorder<'a> {
         if self.all.is_none() || self.failed.is_some() {
             return None;
         }
-        let by = By::Given(self.store.index.rules.clone());
+        let by = IgnoreSource::Given(self.store.index.rules.clone());
         match self.store.look_at_all(workspace, &by) {
             Ok((walk, differences, aside)) => {
                 self.aside[1] = Some(aside);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::close::Close;
+use super::detailed::DetailedWalk;
 use crate::workspace::names::escaped;
 
 /// What stands in the workspace.
@@ -35,7 +35,7 @@ pub struct Walk {
     /// has looked; sorted.
     pub(super) tracked: Vec<String>,
     /// What was met, where it was looked at closely.
-    pub(super) close: Option<Box<Close>>,
+    pub(super) detailed: Option<Box<DetailedWalk>>,
 }
 
 /// How many files there are, and how large they are together.
@@ -201,8 +201,8 @@ impl Walk {
     }
 
     /// What was looked at closely, if that was asked for.
-    pub(in super::super) fn take_close(&mut self) -> Option<Box<Close>> {
-        self.close.take()
+    pub(in super::super) fn take_detailed(&mut self) -> Option<Box<DetailedWalk>> {
+        self.detailed.take()
     }
 
     /// The files that were left out singly, not with a folder.
@@ -274,7 +274,7 @@ impl Walk {
             if name.is_empty() {
                 self.closed.push(place.clone());
             }
-            self.close.iter_mut().for_each(|close| close.unreadable.push(place.clone()));
+            self.detailed.iter_mut().for_each(|close| close.unreadable.push(place.clone()));
         }
     }
 
@@ -308,7 +308,7 @@ impl Walk {
         self.left_out.append(&mut other.left_out);
         self.ignored_secrets.append(&mut other.ignored_secrets);
         self.ignored_files.add(other.ignored_files);
-        if let (Some(close), Some(other)) = (&mut self.close, other.close.take()) {
+        if let (Some(close), Some(other)) = (&mut self.detailed, other.detailed.take()) {
             close.append(*other);
         }
         if let Ok(offset) = u32::try_from(self.names.len()) {

@@ -10,7 +10,7 @@ pub(in crate::workspace) use rustix::fs::FileType;
 use rustix::fs::{Mode, OFlags, openat};
 
 use super::EntryKind;
-use super::close::Facts;
+use super::detailed::FileStat;
 use super::ignoring::SIZE_LIMIT;
 
 /// The entries of a folder, with their type where the file system tells it.
@@ -75,7 +75,7 @@ fn kind_of(kind: FileType) -> Option<EntryKind> {
 mod linux {
     use rustix::fs::{AtFlags, RawDir, Statx, StatxFlags, makedev, statx};
 
-    use super::{CString, Entries, EntryKind, Facts, FileType, Handle, io, kind_of};
+    use super::{CString, Entries, EntryKind, FileStat, FileType, Handle, io, kind_of};
 
     impl Handle {
         pub(in crate::workspace) fn entries(&self, buffer: &mut Vec<u8>) -> io::Result<Entries> {
@@ -114,7 +114,7 @@ mod linux {
         pub(in crate::workspace) fn look_closely(
             &self,
             name: &[u8],
-        ) -> io::Result<(Option<EntryKind>, u64, Facts)> {
+        ) -> io::Result<(Option<EntryKind>, u64, FileStat)> {
             // What the system remembers of a file on another machine may be old, and this decides whether
             // the file is read again: so it is asked as `stat` asks.
             let found = self.statx(name, AtFlags::STATX_SYNC_AS_STAT, StatxFlags::BASIC_STATS)?;
@@ -127,10 +127,10 @@ mod linux {
         }
     }
 
-    fn facts(found: &Statx) -> Facts {
+    fn facts(found: &Statx) -> FileStat {
         let nanos =
             |time: &rustix::fs::StatxTimestamp| crate::clock::nanos(time.tv_sec, time.tv_nsec);
-        Facts {
+        FileStat {
             device: makedev(found.stx_dev_major, found.stx_dev_minor),
             inode: found.stx_ino,
             mode: u32::from(found.stx_mode) & 0o7777,
@@ -149,7 +149,7 @@ mod portable {
     use cap_std::fs::{Dir, MetadataExt};
     use rustix::fs::RawMode;
 
-    use super::{Entries, EntryKind, Facts, FileType, Handle, io, kind_of};
+    use super::{Entries, EntryKind, FileStat, FileType, Handle, io, kind_of};
 
     impl Handle {
         pub(in crate::workspace) fn entries(&self, _: &mut Vec<u8>) -> io::Result<Entries> {
@@ -177,11 +177,11 @@ mod portable {
         pub(in crate::workspace) fn look_closely(
             &self,
             name: &[u8],
-        ) -> io::Result<(Option<EntryKind>, u64, Facts)> {
+        ) -> io::Result<(Option<EntryKind>, u64, FileStat)> {
             let found = Dir::reopen_dir(&self.0)?.symlink_metadata(OsStr::from_bytes(name))?;
             let mode = RawMode::try_from(found.mode()).unwrap_or_default();
             let kind = kind_of(FileType::from_raw_mode(mode));
-            Ok((kind, found.len(), Facts::of(&found)))
+            Ok((kind, found.len(), FileStat::of(&found)))
         }
     }
 }

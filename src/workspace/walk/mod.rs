@@ -3,8 +3,8 @@
 //! Folders are opened relative to their parent's handle and never through a link. A second thread
 //! joins in where there are enough files to pay for it.
 
-pub(super) mod close;
 mod counting;
+pub(super) mod detailed;
 mod found;
 mod handle;
 pub(crate) mod ignoring;
@@ -23,8 +23,8 @@ use crate::config::is_repository;
 use crate::error::{Error, Result};
 use crate::protocol::RelPath;
 use crate::secrets;
-use close::{By, Met};
 pub(super) use counting::count;
+use detailed::{IgnoreSource, WalkEntry};
 pub use found::{Count, EntryKind, LeftOut, Listed, Walk};
 pub(super) use handle::{FileType, Handle, may_be_folder};
 use ignoring::{Budget, Rules};
@@ -51,11 +51,11 @@ struct Queue {
 
 /// Lists every file, also those that rules leave out.
 pub(in crate::workspace) fn walk_all(workspace: &Workspace) -> Result<Walk> {
-    walk(workspace, Some(&By::Given(BTreeMap::new())), None)
+    walk(workspace, Some(&IgnoreSource::Given(BTreeMap::new())), None)
 }
 
 /// Lists every file that these rules do not leave out, looking closely at each.
-pub(in crate::workspace) fn walk_closely(workspace: &Workspace, by: &By) -> Result<Walk> {
+pub(in crate::workspace) fn walk_closely(workspace: &Workspace, by: &IgnoreSource) -> Result<Walk> {
     walk(workspace, Some(by), None)
 }
 
@@ -63,7 +63,7 @@ pub(in crate::workspace) fn walk_closely(workspace: &Workspace, by: &By) -> Resu
 /// asked than what folders hold.
 pub(super) fn walk(
     workspace: &Workspace,
-    by: Option<&By>,
+    by: Option<&IgnoreSource>,
     wanted: Option<fn(&str) -> bool>,
 ) -> Result<Walk> {
     let begun = Instant::now();
@@ -140,15 +140,15 @@ struct Walker<'a> {
     state: &'a [RelPath],
     budget: Budget,
     /// By which rules each entry is looked at closely; None where names and sizes are enough.
-    by: Option<&'a By>,
+    by: Option<&'a IgnoreSource>,
     /// Which names of files are wanted; None where all are.
     wanted: Option<fn(&str) -> bool>,
 }
 
 impl Walker<'_> {
     fn begin(&self) -> Walk {
-        let close = self.by.map(|_| Box::default());
-        Walk { close, ..Walk::default() }
+        let detailed = self.by.map(|_| Box::default());
+        Walk { detailed, ..Walk::default() }
     }
 
     fn help(&self) -> Walk {
@@ -192,7 +192,7 @@ impl Walker<'_> {
         }
         let mut names = entries.iter().map(|(name, _)| name.as_slice());
         let read = |name: &[u8]| handle.read_small(name);
-        let own = match (self.by, &mut walk.close) {
+        let own = match (self.by, &mut walk.detailed) {
             (Some(by), Some(close)) => {
                 let texts = close.rules_of(by, exact, names, read);
                 let names = texts.keys().map(String::as_bytes);
@@ -223,7 +223,7 @@ impl Walker<'_> {
                     continue;
                 }
             }
-            let looked = match &walk.close {
+            let looked = match &walk.detailed {
                 None => handle.look(name, *kind).map(|(kind, size, mode)| (kind, size, mode, None)),
                 Some(_) => handle
                     .look_closely(name)
@@ -244,15 +244,20 @@ impl Walker<'_> {
             if kind == Some(EntryKind::File) && mode & SET_IDS != 0 {
                 walk.set_ids.push(format!("{exact}{}", escaped(name)));
             }
-            if unlisted && walk.close.is_none() {
+            if unlisted && walk.detailed.is_none() {
                 continue;
             }
             let below = || below(prefix, exact, name, &text);
             let is_left_out =
                 rules.is_some_and(|rules| rules.ignores(prefix, &text, kind.is_none()));
-            if let (Some(close), Some(facts)) = (&mut walk.close, facts) {
+            if let (Some(close), Some(facts)) = (&mut walk.detailed, facts) {
                 let entries = if is_left_out { &mut close.left_out } else { &mut close.met };
-                entries.push(Met { path: format!("{exact}{}", escaped(name)), kind, size, facts });
+                entries.push(WalkEntry {
+                    path: format!("{exact}{}", escaped(name)),
+                    kind,
+                    size,
+                    facts,
+                });
             }
             if is_left_out {
                 match kind {
