@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use super::scope::Role;
 use crate::protocol::{Digest, RelPath};
-use crate::workspace::names::split;
 use crate::workspace::repository::GitNames;
 
 /// What stood under protected names.
@@ -164,7 +163,7 @@ impl Root {
 
     /// Whether a setting of git's leads to what has this path from the workspace's root.
     pub(super) fn has_named(&self, path: &str) -> bool {
-        let (folder, name) = split(path);
+        let (folder, name) = crate::workspace::names::split(path);
         self.path == folder && self.named.iter().any(|named| named == name)
     }
 
