@@ -45,14 +45,14 @@ mod tests {
     fn folders_of_this_process_and_its_threads_are_known() {
         let open = |path: &str| Dir::open_ambient_dir(path, ambient_authority()).unwrap();
         let own = std::process::id().to_string();
-        assert!(is_own(&open(&format!("/proc/{own}")), &own));
+        assert!(is_own(open(&format!("/proc/{own}")), &own));
         let thread = rustix::thread::gettid().as_raw_nonzero().to_string();
-        assert!(is_own(&open(&format!("/proc/{thread}")), &thread) && thread != own);
-        assert!(!is_own(&open("/proc/1"), "1"));
-        assert!(!is_own(&open("/proc/sys"), "sys"));
+        assert!(is_own(open(&format!("/proc/{thread}")), &thread) && thread != own);
+        assert!(!is_own(open("/proc/1"), "1"));
+        assert!(!is_own(open("/proc/sys"), "sys"));
         // Elsewhere a number is a name like any other.
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("status"), format!("Tgid:\t{own}\n")).unwrap();
-        assert!(!is_own(&open(folder.path().to_str().unwrap()), &own));
+        assert!(!is_own(open(folder.path().to_str().unwrap()), &own));
     }
 }

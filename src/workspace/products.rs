@@ -20,12 +20,12 @@ use serde::Deserialize;
 use super::names::split;
 
 /// The names, from `data/products.toml`.
-static NAMES: LazyLock<Names> = LazyLock::new(|| {
+static TABLE: LazyLock<Table> = LazyLock::new(|| {
     toml::from_str(include_str!("data/products.toml")).expect("a table of this crate")
 });
 
 #[derive(Deserialize)]
-struct Names {
+struct Table {
     named: Vec<String>,
     usual: Vec<String>,
     source_folders: Vec<String>,
@@ -61,14 +61,14 @@ fn ends_in(name: &str, endings: &[String]) -> bool {
 
 /// Whether only tools give a folder this name.
 pub(crate) fn is_named_product(name: &str) -> bool {
-    is_one_of(&NAMES.named, name) || name.strip_suffix(".egg-info").is_some_and(|of| !of.is_empty())
+    is_one_of(&TABLE.named, name) || name.strip_suffix(".egg-info").is_some_and(|of| !of.is_empty())
 }
 
 /// Whether a folder that an ignore file names holds build products; `path` is its path, with or
 /// without a `/` at the end.
 pub(crate) fn is_ignored_product(path: &str) -> bool {
     let name = last(path);
-    is_named_product(name) || is_one_of(&NAMES.usual, name) || name.starts_with("cmake-build-")
+    is_named_product(name) || is_one_of(&TABLE.usual, name) || name.starts_with("cmake-build-")
 }
 
 /// Whether rules leave a build product out in that place, of a folder with a `/` at the end: such a folder
@@ -124,33 +124,34 @@ pub(crate) fn likely(name: &str) -> Option<Likely> {
 
 /// Whether sources stand in a folder of this name, in packages that may have any name.
 pub(crate) fn is_source_folder(name: &str) -> bool {
-    is_one_of(&NAMES.source_folders, name)
+    is_one_of(&TABLE.source_folders, name)
 }
 
 /// Whether only people give a file this name, and programs that write in their stead; `web` says whether
 /// that goes for pages and scripts of the web too, which packers make.
 pub(crate) fn is_written(name: &str, web: bool) -> bool {
-    let is_script = name.ends_with(".ts") && !name.ends_with(".d.ts");
-    is_one_of(&NAMES.written_names, name)
+    let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
+    let is_script = ending == "ts" && !name.ends_with(".d.ts");
+    is_one_of(&TABLE.written_names, name)
         || is_script
-        || ends_in(name, &NAMES.written_endings)
-        || web && ends_in(name, &NAMES.web_endings)
+        || ends_in(name, &TABLE.written_endings)
+        || web && ends_in(name, &TABLE.web_endings)
 }
 
 /// Whether a file of this name is a text for people.
 pub(crate) fn is_prose(name: &str) -> bool {
-    ends_in(name, &NAMES.prose_endings)
+    ends_in(name, &TABLE.prose_endings)
 }
 
 /// Whether compilers and packers make files of this name, and hardly anybody else. A name without an ending may
 /// be a script's.
 pub(crate) fn is_made(name: &str) -> bool {
-    name.ends_with(".min.js") || name.ends_with(".min.css") || ends_in(name, &NAMES.made_endings)
+    name.ends_with(".min.js") || name.ends_with(".min.css") || ends_in(name, &TABLE.made_endings)
 }
 
 /// The signs by which a folder of this name is known.
 pub(crate) fn signs(name: &str) -> impl Iterator<Item = &'static Sign> {
-    NAMES.sign.iter().filter(move |sign| sign.folder == name)
+    TABLE.sign.iter().filter(move |sign| sign.folder == name)
 }
 
 /// Whether a name fits a pattern of a [`Sign`].

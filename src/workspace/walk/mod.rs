@@ -241,8 +241,9 @@ impl Walker<'_> {
                     continue;
                 }
             };
+            let place = || format!("{exact}{}", escaped(name));
             if kind == Some(EntryKind::File) && mode & SET_IDS != 0 {
-                walk.set_ids.push(format!("{exact}{}", escaped(name)));
+                walk.set_ids.push(place());
             }
             if unlisted && walk.detailed.is_none() {
                 continue;
@@ -252,12 +253,7 @@ impl Walker<'_> {
                 rules.is_some_and(|rules| rules.ignores(prefix, &text, kind.is_none()));
             if let (Some(close), Some(facts)) = (&mut walk.detailed, facts) {
                 let entries = if is_left_out { &mut close.left_out } else { &mut close.met };
-                entries.push(WalkEntry {
-                    path: format!("{exact}{}", escaped(name)),
-                    kind,
-                    size,
-                    facts,
-                });
+                entries.push(WalkEntry { path: place(), kind, size, facts });
             }
             if is_left_out {
                 match kind {
