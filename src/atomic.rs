@@ -2,23 +2,22 @@
 //! at all, and a file that is moved never lands on another.
 
 use std::ffi::OsStr;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, AtFlags, CWD, accessat, linkat, renameat, statat, unlinkat};
+#[cfg(target_os = "linux")]
+use rustix::fs::{RenameFlags, renameat_with};
+use rustix::io::Errno;
 
 use crate::error::{Error, Result};
 
 /// Whether files can be made in a folder, as far as its rights tell; a full disk is told by nobody before.
-#[cfg(unix)]
 pub fn may_write_in(folder: &Path) -> bool {
-    use rustix::fs::{Access, AtFlags, CWD, accessat};
     accessat(CWD, folder, Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS).is_ok()
-}
-
-/// Whether files can be made in a folder, as far as it tells.
-#[cfg(not(unix))]
-pub fn may_write_in(folder: &Path) -> bool {
-    folder.metadata().is_ok_and(|found| !found.permissions().readonly())
 }
 
 /// All of a regular file of at most `limit` bytes; a link is followed. Never blocks, whatever is there.
@@ -26,20 +25,21 @@ pub fn may_write_in(folder: &Path) -> bool {
 /// # Errors
 /// It cannot be read, is longer, or is no regular file.
 pub fn read_regular(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
-    let mut options = OpenOptions::new();
-    options.read(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::custom_flags(
-        &mut options,
-        libc::O_NONBLOCK | libc::O_NOCTTY,
-    );
-    let file = options.open(path)?;
+    let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
     if !file.metadata()?.is_file() {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    let mut bytes = Vec::new();
-    file.take(limit + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > limit { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(bytes) }
+    read_within(file, limit)?.ok_or_else(|| io::ErrorKind::FileTooLarge.into())
+}
+
+/// All of a file; None where that is more than `limit` bytes.
+fn read_within(file: File, limit: u64) -> io::Result<Option<Vec<u8>>> {
+    // One read is enough for most.
+    let length = file.metadata()?.len().min(limit).saturating_add(1);
+    let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or_default());
+    file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+    Ok(Some(bytes).filter(|bytes| bytes.len() as u64 <= limit))
 }
 
 /// Writes `bytes` to `path`: temporary name beside it, sync, rename, sync of the folder.
@@ -73,7 +73,8 @@ fn write_temporary(path: &Path, bytes: &[u8], mode: u32, sync: bool) -> Result<P
     let folder = path.parent().unwrap_or(Path::new("."));
     let fail = |e| Error::io("write", path, e);
     let mut builder = tempfile::Builder::new();
-    let mut file = builder.suffix(".tmp").mode(mode).tempfile_in(folder).map_err(fail)?;
+    builder.suffix(".tmp").permissions(Permissions::from_mode(mode));
+    let mut file = builder.tempfile_in(folder).map_err(fail)?;
     file.write_all(bytes).map_err(fail)?;
     if sync {
         file.as_file().sync_data().map_err(fail)?;
@@ -86,7 +87,8 @@ fn write_temporary(path: &Path, bytes: &[u8], mode: u32, sync: bool) -> Result<P
 /// `name` with `-2`, `-3`… before its extension. Never overwrites. Returns the path it got.
 /// Both must be on one file system.
 pub fn move_into(from: &Path, folder: &Path, name: &OsStr) -> Result<PathBuf> {
-    free_name(folder, name, |to| rename_new_path(from, to)).map_err(|e| Error::io("move", from, e))
+    free_name(folder, name, |to| rename_new(CWD, from.as_os_str(), CWD, to.as_os_str()))
+        .map_err(|e| Error::io("move", from, e))
 }
 
 /// Writes a new file `name` into `folder`, with a suffix where the name is taken.
@@ -128,23 +130,12 @@ pub fn shortened(name: &str, limit: usize) -> &str {
 ///
 /// # Errors
 /// It is not renamed.
-#[cfg(unix)]
-pub fn rename_new<F: std::os::fd::AsFd, T: std::os::fd::AsFd>(
-    from: F,
-    name: &OsStr,
-    to: T,
-    new: &OsStr,
-) -> io::Result<()> {
-    use rustix::fs::{AtFlags, linkat, renameat, statat, unlinkat};
-    use rustix::io::Errno;
+pub fn rename_new(from: impl AsFd, name: &OsStr, to: impl AsFd, new: &OsStr) -> io::Result<()> {
     #[cfg(target_os = "linux")]
-    {
-        use rustix::fs::{RenameFlags, renameat_with};
-        match renameat_with(&from, name, &to, new, RenameFlags::NOREPLACE) {
-            // Some file systems (NFS, 9p) lack the flag.
-            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
-            done => return Ok(done?),
-        }
+    match renameat_with(&from, name, &to, new, RenameFlags::NOREPLACE) {
+        // Some file systems (NFS, 9p) lack the flag.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
+        done => return Ok(done?),
     }
     match linkat(&from, name, &to, new, AtFlags::empty()) {
         Ok(()) => Ok(unlinkat(&from, name, AtFlags::empty())?),
@@ -156,36 +147,6 @@ pub fn rename_new<F: std::os::fd::AsFd, T: std::os::fd::AsFd>(
             Err(e) => Err(e.into()),
         },
     }
-}
-
-/// Renames `name` in one folder to `new` in another, and replaces nothing.
-///
-/// # Errors
-/// It is not renamed.
-#[cfg(not(unix))]
-pub fn rename_new(
-    from: &cap_std::fs::Dir,
-    name: &OsStr,
-    to: &cap_std::fs::Dir,
-    new: &OsStr,
-) -> io::Result<()> {
-    match to.symlink_metadata(new) {
-        Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
-        Err(e) if e.kind() == io::ErrorKind::NotFound => from.rename(name, to, new),
-        Err(e) => Err(e),
-    }
-}
-
-#[cfg(unix)]
-fn rename_new_path(from: &Path, to: &Path) -> io::Result<()> {
-    use rustix::fs::CWD;
-    rename_new(CWD, from.as_os_str(), CWD, to.as_os_str())
-}
-
-#[cfg(not(unix))]
-fn rename_new_path(from: &Path, to: &Path) -> io::Result<()> {
-    fs::hard_link(from, to)?;
-    fs::remove_file(from)
 }
 
 /// Whether [`sync_all_of`] can do what it says here.
@@ -210,11 +171,7 @@ pub fn sync_all_of<T>(_: T) -> io::Result<()> {
 /// # Errors
 /// It is something else, or cannot be opened.
 pub fn open_own(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt;
-        options.mode(0o600).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY);
-    }
+    options.mode(0o600).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY);
     let other = || {
         io::Error::other(
             "it is not a regular file, as deaddrop's own are; check it, then move it away",
@@ -239,15 +196,9 @@ pub fn read_own(path: &Path) -> io::Result<Vec<u8>> {
 /// # Errors
 /// As there, or it is larger.
 pub fn read_own_within(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
-    let file = open_own(File::options().read(true), path)?;
-    // One read is enough for most.
-    let length = file.metadata()?.len().min(limit).saturating_add(1);
-    let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or_default());
-    file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > limit {
-        return Err(io::Error::other("it is larger than any file that deaddrop writes here"));
-    }
-    Ok(bytes)
+    let bytes = read_within(open_own(File::options().read(true), path)?, limit)?;
+    let large = "it is larger than any file that deaddrop writes here";
+    bytes.ok_or_else(|| io::Error::other(large))
 }
 
 /// The same of one that is text.
@@ -263,17 +214,14 @@ pub fn read_own_text(path: &Path) -> io::Result<String> {
 ///
 /// # Errors
 /// It cannot be done, though the folder is this user's and on a file system with permissions.
-#[cfg(unix)]
 pub fn keep_private(folder: &Path, passable: bool) -> io::Result<()> {
-    use rustix::io::Errno;
-    use std::os::unix::fs::PermissionsExt;
     let narrow = |file: &File, keep: u32| {
         let mode = file.metadata()?.permissions().mode() & 0o7777;
         if mode & 0o077 & !keep == 0 {
             return Ok(());
         }
         let unsupported = [Errno::PERM, Errno::NOTSUP, Errno::NOSYS, Errno::ROFS];
-        let done = file.set_permissions(fs::Permissions::from_mode(mode & keep));
+        let done = file.set_permissions(Permissions::from_mode(mode & keep));
         done.or_else(|e| match e.raw_os_error() {
             Some(code) if unsupported.contains(&Errno::from_raw_os_error(code)) => Ok(()),
             _ => Err(e),
@@ -293,12 +241,6 @@ pub fn keep_private(folder: &Path, passable: bool) -> io::Result<()> {
     narrow(&opened, if passable { 0o711 } else { 0o700 })
 }
 
-/// Here nothing says who may do what.
-#[cfg(not(unix))]
-pub fn keep_private(_: &Path, _: bool) -> io::Result<()> {
-    Ok(())
-}
-
 /// Makes a folder and those above it; gives what was made, the innermost first.
 ///
 /// # Errors
@@ -312,11 +254,8 @@ pub fn make_folders(folder: &Path) -> Result<Vec<PathBuf>> {
 
 /// Makes the entries of `folder` durable.
 pub fn sync_folder(folder: &Path) -> Result<()> {
-    if cfg!(unix) {
-        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-        File::open(folder).and_then(|f| f.sync_all()).map_err(|e| Error::io("sync", folder, e))?;
-    }
-    Ok(())
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    File::open(folder).and_then(|f| f.sync_all()).map_err(|e| Error::io("sync", folder, e))
 }
 
 /// Removes what an interrupted [`write()`] left in `folder`: files that end in `.tmp`.
@@ -329,24 +268,6 @@ pub fn sweep(folder: &Path) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Says the mode of a temporary file, where there is such a thing.
-trait Mode {
-    fn mode(&mut self, mode: u32) -> &mut Self;
-}
-
-impl Mode for tempfile::Builder<'_, '_> {
-    #[cfg(unix)]
-    fn mode(&mut self, mode: u32) -> &mut Self {
-        use std::os::unix::fs::PermissionsExt;
-        self.permissions(fs::Permissions::from_mode(mode))
-    }
-
-    #[cfg(not(unix))]
-    fn mode(&mut self, _: u32) -> &mut Self {
-        self
-    }
 }
 
 #[cfg(test)]

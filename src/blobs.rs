@@ -94,7 +94,7 @@ impl Blobs {
         let fail = |e| Error::io("write", &path, e);
         let mut file = match private(&path) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
-                self.make(INCOMING).map_err(fail)?;
+                fs::create_dir_all(self.folder.join(INCOMING)).map_err(fail)?;
                 private(&path).map_err(fail)?
             }
             file => file.map_err(fail)?,
@@ -107,10 +107,6 @@ impl Blobs {
         let more = length.saturating_sub(self.length(&id).unwrap_or_default());
         self.waiting.insert(id.clone(), length);
         Ok((id, more))
-    }
-
-    fn make(&self, name: &str) -> io::Result<()> {
-        fs::create_dir_all(self.folder.join(name))
     }
 
     /// Brings all that was added to disk, and into its place.

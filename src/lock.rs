@@ -3,6 +3,7 @@
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
@@ -125,16 +126,9 @@ pub fn make_private(config: &Config) -> Result<()> {
         .map_err(|e| Error::io("make private", folder, e))
 }
 
-#[cfg(unix)]
 fn commands_are_others(workspace: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
     let is_root = rustix::process::geteuid().is_root();
     is_root && fs::metadata(workspace).is_ok_and(|found| found.uid() != 0)
-}
-
-#[cfg(not(unix))]
-fn commands_are_others(_: &Path) -> bool {
-    false
 }
 
 /// The right to be the only one at work in a base directory, for as long as this value lives (see

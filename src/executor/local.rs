@@ -209,7 +209,7 @@ impl Executor for LocalExecutor<'_> {
             Operation::Edit { path, change } => self.workspace.plan_edit(path, change, permit),
             Operation::Delete { path } => self.workspace.plan_delete(path, permit),
             Operation::List { .. } | Operation::Search { .. } => {
-                let terms = Terms { readable: self.readable, interrupted: self.interrupted };
+                let terms = Terms::new(self.readable, self.interrupted);
                 let (detail, noticed) = find(self.workspace, operation, &terms);
                 self.noticed = noticed;
                 return Ok(detail);

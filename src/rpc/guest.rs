@@ -141,7 +141,7 @@ impl Served {
         let both: Vec<Files> = own.into_iter().chain(theirs).collect();
         let both: Vec<_> = both.iter().map(policy::may_search).collect();
         let readable = |path: &RelPath, size| both.iter().all(|may| may(path, size));
-        let terms = Terms { readable: &readable, interrupted: &interrupted };
+        let terms = Terms::new(&readable, &interrupted);
         let (detail, warnings) = find(&self.serving.workspace, operation, &terms);
         Ok(FindResult { detail, warnings })
     }

@@ -4,6 +4,7 @@
 use memchr::{memchr_iter, memmem};
 
 use super::bom;
+use super::lines::Lines;
 use crate::protocol::Replacement;
 
 /// A file after an edit.
@@ -11,6 +12,8 @@ use crate::protocol::Replacement;
 pub struct Edited {
     /// All of its bytes.
     pub bytes: Vec<u8>,
+    /// The lines that were there, each with a line feed.
+    pub replaced: Vec<u8>,
     /// How many lines were put in.
     pub inserted: usize,
     /// How many lines it has now.
@@ -26,36 +29,16 @@ pub struct Edited {
 pub fn replace_lines(old: &[u8], start: usize, end: usize, with: &str) -> Result<Edited, usize> {
     let (mark, old) = bom::split(old);
     let with = if mark.is_empty() || start > 1 { with } else { bom::without(with) };
-    let begins = line_starts(old);
-    let total = begins.len() - 1;
+    let mut lines = Lines::of(old);
+    let total = lines.count();
     if start == 0 || start > end || end > total {
         return Err(total);
     }
-    let (from, to) = (begins[start - 1], begins[end]);
-    // The last line may lack a newline; then the file's first line tells its line endings.
-    let model =
-        if old[from..begins[start]].ends_with(b"\n") { from..begins[start] } else { 0..begins[1] };
-    let crlf = old[model].ends_with(b"\r\n");
-
-    let mut bytes = Vec::with_capacity(old.len() + with.len());
-    bytes.extend_from_slice(&old[..from]);
-    if crlf {
-        bytes.extend_from_slice(with.replace("\r\n", "\n").replace('\n', "\r\n").as_bytes());
-    } else {
-        bytes.extend_from_slice(with.as_bytes());
-    }
-    bytes.extend_from_slice(&old[to..]);
-    if to == old.len() && !old.ends_with(b"\n") && bytes.ends_with(b"\n") {
-        bytes.pop();
-        // Of the line before, where nothing was put in; else as the new lines end.
-        if bytes.ends_with(b"\r") && (crlf || with.is_empty()) {
-            bytes.pop();
-        }
-    }
-    let inserted = memchr_iter(b'\n', with.as_bytes()).count();
-    // Counted anew: an empty last line without its newline is none.
-    let total = count_lines(&bytes);
-    Ok(Edited { bytes: [mark, &bytes].concat(), inserted, total })
+    let (line, count) = (start - 1, end + 1 - start);
+    let replaced = lines.part(line, count).to_vec();
+    let inserted = lines.replace(line, count, with);
+    let total = lines.count();
+    Ok(Edited { bytes: [mark, &lines.into_bytes()].concat(), replaced, inserted, total })
 }
 
 /// Why texts were not replaced.
@@ -109,16 +92,6 @@ pub fn replace_first(
 /// How many lines `bytes` holds; a last line without a newline counts.
 pub fn count_lines(bytes: &[u8]) -> usize {
     memchr_iter(b'\n', bytes).count() + usize::from(!bytes.is_empty() && !bytes.ends_with(b"\n"))
-}
-
-/// Where each line begins, and last where the text ends.
-fn line_starts(bytes: &[u8]) -> Vec<usize> {
-    let mut starts = vec![0];
-    starts.extend(memchr_iter(b'\n', bytes).map(|n| n + 1));
-    if starts.last() != Some(&bytes.len()) {
-        starts.push(bytes.len());
-    }
-    starts
 }
 
 #[cfg(test)]

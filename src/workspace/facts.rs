@@ -51,13 +51,25 @@ impl Workspace {
         Some(Look { protected: look.protected || is_obeyed, ..look })
     }
 
-    /// The digest of what stands where a file operation would change something.
+    /// The digest of what stands where a file operation would change something: what an approval is bound to.
     pub fn standing(&self, operation: &Operation) -> Option<Digest> {
-        if let Operation::Move { path, .. } = operation {
-            return self.standing_to_move(path);
-        }
+        self.standing_through(operation, None)
+    }
+
+    fn standing_through(&self, operation: &Operation, overlay: Option<&Overlay>) -> Option<Digest> {
         let (path, last) = changed_by(operation)?;
-        digest(path, &self.locate(path, last).ok()?).ok()?
+        let way = self.way(path, last, overlay).ok()?;
+        match way.found.as_ref()? {
+            Found::File => Some(Digest::of(overlay?.made(&way.real))),
+            Found::Folder => None,
+            // A folder moves with all that is in it.
+            Found::OnDisk(found)
+                if found.is_dir() && matches!(operation, Operation::Move { .. }) =>
+            {
+                Some(self.below(&way.real).ok()?.digest)
+            }
+            Found::OnDisk(_) => digest(path, &way.on_disk(path).ok()?).ok()?,
+        }
     }
 
     fn looked(&self, path: &RelPath, real: Option<RelPath>, size: Option<u64>) -> Look {
@@ -80,14 +92,7 @@ impl Overlay<'_> {
 
     /// The digest of what would stand where a file operation would change something.
     pub fn standing(&self, operation: &Operation) -> Option<Digest> {
-        let (path, last) = changed_by(operation)?;
-        let way: Way = self.way(path, last).ok()?;
-        match way.found.as_ref()? {
-            Found::File => Some(Digest::of(self.made(&way.real))),
-            Found::Folder => None,
-            Found::OnDisk(found) if found.is_dir() => self.workspace.standing(operation),
-            Found::OnDisk(_) => digest(path, &way.on_disk(path).ok()?).ok()?,
-        }
+        self.workspace.standing_through(operation, Some(self))
     }
 }
 

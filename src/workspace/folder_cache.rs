@@ -12,7 +12,7 @@ use cap_fs_ext::DirExt;
 use cap_std::fs::{Dir, Metadata};
 
 use super::Workspace;
-use super::names::unescaped;
+use super::names::{split, unescaped};
 
 /// So many folders are held open at the most.
 const HELD: usize = 64;
@@ -67,7 +67,7 @@ impl<'a> FolderCache<'a> {
     /// # Errors
     /// Nothing does, or it cannot be looked at.
     pub(super) fn stands_at(&mut self, path: &str) -> io::Result<(&Dir, Metadata)> {
-        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let (folder, name) = split(path);
         let folder = self.folder(folder)?;
         let found = match path {
             "" => folder.dir_metadata()?,
@@ -184,7 +184,7 @@ mod linux {
     }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
     use std::fs;
     use std::os::unix::fs::{MetadataExt, symlink};

@@ -65,8 +65,12 @@ impl Workspace {
         }
     }
 
-    /// The folder that `path` names, open, and its names from the root, free of links.
-    pub(super) fn open_folder(&self, path: &RelPath) -> Result<(Dir, Vec<String>), Failure> {
+    /// The folder that `path` names, or the root, open; and its path from the root, free of links, with a `/` at
+    /// the end: that of the root is empty.
+    pub(super) fn open_folder(&self, path: Option<&RelPath>) -> Result<(Dir, String), Failure> {
+        let root = self.root.try_clone();
+        let root = root.map_err(|e| Failure::execution(format!("Cannot open the root: {e}")))?;
+        let Some(path) = path else { return Ok((root, String::new())) };
         let names = match self.walk_to(path, Last::Follow, None)? {
             Arrival::Folder(names) => names,
             Arrival::At(way) => match &way.found {
@@ -83,12 +87,12 @@ impl Workspace {
         if real.is_ok_and(|real| self.is_in_state(&real)) {
             return Err(own_state(path));
         }
-        let mut folder = self.root.try_clone().map_err(|e| failed("open", path, &e))?;
+        let mut folder = root;
         for name in &names {
             folder = folder.open_dir_nofollow(name).map_err(|e| failed("open", path, &e))?;
             let opened = folder.dir_metadata().map_err(|e| failed("look at", path, &e))?;
             self.refuse_opened(&folder, name, &opened, path)?;
         }
-        Ok((folder, names))
+        Ok((folder, names.iter().map(|name| format!("{name}/")).collect()))
     }
 }

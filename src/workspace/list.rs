@@ -1,15 +1,22 @@
-//! What one folder holds, as somebody sees it who looks into it: nothing is ignored, links are what
-//! they are, and of deaddrop's own files none is named.
+//! What is in a folder, and below it, in a fixed order: links are what they are, and of deaddrop's own files none is
+//! named. Folders are opened relative to their parent's handle and never through a link.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
+use std::ops::ControlFlow;
+use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
 
-use cap_std::fs::{DirEntry, Metadata};
+use cap_std::fs::Dir;
 
-use super::Workspace;
-use super::locate::failed;
-use super::names::escaped;
-use crate::protocol::{Failure, FailureKind, RelPath};
+use super::locate::{Last, Spot, failed};
+use super::walk::ignoring::{self, Budget, Rules};
+use super::walk::{EntryKind, FileType, Handle, may_be_folder};
+use super::{Workspace, process};
+use crate::protocol::{Failure, RelPath};
+
+/// Deeper folders are not looked at: each one on the way is held open.
+const DEPTH: usize = 200;
 
 /// One entry of a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,6 +27,63 @@ pub struct Entry {
     pub is_dir: bool,
     /// Its size in bytes, of a link its own; 0 for folders.
     pub size: u64,
+}
+
+/// What somebody named who wants to look below it, or at it.
+pub(super) enum Start {
+    /// A folder, open, and its path from the root, free of links, with a `/` at the end; the root's is empty.
+    Folder(Dir, String),
+    /// Something else that stands there.
+    File(Box<Spot>),
+}
+
+/// Which of the entries are visited.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Which {
+    /// All.
+    All,
+    /// All but git's own.
+    WithoutGit,
+    /// Those that no ignore rules leave out, and nothing of git's own.
+    NotIgnored,
+}
+
+/// What is visited.
+pub(super) enum Visited<'a> {
+    /// A folder, before what is in it.
+    Folder(&'a str),
+    /// Something that is no folder.
+    File(FileEntry<'a>),
+    /// A folder, or something else, that cannot be looked at.
+    Unreadable(&'a str),
+    /// Something of deaddrop's own, which is not told what it is.
+    OwnState,
+}
+
+/// Something that is no folder.
+pub(super) struct FileEntry<'a> {
+    /// Its path from the root, as text.
+    pub(super) path: &'a str,
+    /// The folder that holds it.
+    pub(super) folder: &'a Handle,
+    /// Its name there.
+    pub(super) name: &'a [u8],
+    /// What it is.
+    pub(super) kind: EntryKind,
+    /// Its size; of a link its own.
+    pub(super) size: u64,
+}
+
+/// Is given all that is visited, and may end it.
+pub(super) type Visit<'a> = &'a mut dyn FnMut(Visited<'_>) -> ControlFlow<()>;
+
+/// What stands in a folder under a name.
+enum Child {
+    Folder,
+    File(EntryKind, u64),
+    /// It cannot be looked at, but for whether it is a folder.
+    Unreadable(bool),
+    OwnState,
 }
 
 impl Workspace {
@@ -37,57 +101,178 @@ impl Workspace {
     ) -> Result<Vec<Entry>, Failure> {
         let fail = |e: io::Error| match path {
             Some(path) => failed("list", path, &e),
-            None => Failure::new(FailureKind::Execution, format!("Cannot list the root: {e}")),
+            None => Failure::execution(format!("Cannot list the root: {e}")),
         };
-        let (folder, inside) = match path {
-            Some(path) => self.open_folder(path)?,
-            None => (self.root.try_clone().map_err(fail)?, Vec::new()),
-        };
-        let above = inside.join("/");
+        let (folder, prefix) = self.open_folder(path)?;
+        let folder = Handle::root(&folder).map_err(fail)?;
         let mut entries = Vec::new();
-        for entry in folder.entries().map_err(fail)?.take(limit) {
-            let entry = entry.map_err(fail)?;
-            if let Some(entry) = self.entry(&above, &entry).map_err(fail)? {
-                entries.push(entry);
-            }
+        for (name, kind) in folder.entries(&mut buffer()).map_err(fail)?.into_iter().take(limit) {
+            let (is_dir, size) = match self.child(&folder, &prefix, &name, kind) {
+                None | Some(Child::OwnState) => continue,
+                Some(Child::Folder) => (true, 0),
+                Some(Child::File(_, size)) => (false, size),
+                // What is mounted there may not answer, and has its name all the same.
+                Some(Child::Unreadable(is_dir)) => (is_dir, 0),
+            };
+            entries.push(Entry { name: OsStr::from_bytes(&name).to_owned(), is_dir, size });
         }
         entries.sort_unstable_by(|a, b| a.name.as_encoded_bytes().cmp(b.name.as_encoded_bytes()));
         Ok(entries)
     }
 
-    /// What an entry of the folder `above` is; None where it is deaddrop's own, or gone meanwhile.
-    fn entry(&self, above: &str, entry: &DirEntry) -> io::Result<Option<Entry>> {
-        let name = entry.file_name();
-        let found = match entry.metadata() {
-            Ok(found) => found,
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
-            // What is mounted there may not answer, and has its name all the same.
-            Err(_) => {
-                let is_dir = entry.file_type()?.is_dir();
-                return Ok(Some(Entry { name, is_dir, size: 0 }));
-            }
-        };
-        if self.is_own(above, &name, &found) {
-            return Ok(None);
+    /// What stands where a path leads, links resolved; None is the root.
+    pub(super) fn start(&self, path: Option<&RelPath>) -> Result<Start, Failure> {
+        let folder = || self.open_folder(path).map(|(dir, prefix)| Start::Folder(dir, prefix));
+        let Some(path) = path else { return folder() };
+        match self.locate(path, Last::Follow) {
+            Ok(Spot { found: None, .. }) => Err(self.nothing_at(path, None)),
+            Ok(Spot { found: Some(found), .. }) if found.is_dir() => folder(),
+            Ok(spot) => Ok(Start::File(Box::new(spot))),
+            // A link may lead to a folder that has no name of its own, such as the root.
+            Err(failure) => folder().map_err(|_| failure),
         }
-        let is_dir = found.is_dir();
-        Ok(Some(Entry { name, is_dir, size: if is_dir { 0 } else { found.len() } }))
     }
 
-    /// Whether an entry of the folder `above` is deaddrop's own.
-    pub(super) fn is_own(&self, above: &str, name: &OsStr, found: &Metadata) -> bool {
-        match name.to_str() {
-            Some(name) if above.is_empty() => self.is_state(&escaped(name.as_bytes()), found),
-            Some(name) if !self.state.is_empty() => {
-                self.is_state(&escaped(format!("{above}/{name}").as_bytes()), found)
+    /// Visits what lies below a folder, in the order of paths; `prefix` is its path with a `/` at the end.
+    pub(super) fn each_below(&self, folder: &Dir, prefix: &str, which: Which, visit: Visit) {
+        let mut lister = Lister { workspace: self, which, budget: Budget::new(), buffer: buffer() };
+        let rules = match which {
+            Which::All | Which::WithoutGit => None,
+            Which::NotIgnored => lister.rules_above(prefix),
+        };
+        let _ = match Handle::root(folder) {
+            Ok(folder) => lister.folder(&folder, prefix, rules.as_ref(), 0, visit),
+            Err(_) => visit(Visited::Unreadable(named(prefix))),
+        };
+    }
+
+    /// What stands in a folder under a name; None where it is gone meanwhile.
+    fn child(&self, folder: &Handle, prefix: &str, name: &[u8], kind: FileType) -> Option<Child> {
+        match folder.look_closely(name) {
+            Ok((_, _, facts)) if self.is_own(prefix, name, (facts.device, facts.inode)) => {
+                Some(Child::OwnState)
             }
-            // What no reply could spell is known by its number.
-            _ => self.is_state("", found),
+            Ok((None, ..)) => Some(Child::Folder),
+            Ok((Some(EntryKind::Other), ..)) => Some(Child::File(EntryKind::Other, 0)),
+            Ok((Some(kind), size, _)) => Some(Child::File(kind, size)),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => None,
+            Err(_) => Some(Child::Unreadable(may_be_folder(kind))),
         }
+    }
+
+    /// Whether an entry of the folder `prefix` is deaddrop's own, by its path or by its device and inode.
+    fn is_own(&self, prefix: &str, name: &[u8], id: (u64, u64)) -> bool {
+        let is_there = |own: &RelPath| {
+            own.as_str().as_bytes().strip_prefix(prefix.as_bytes()).is_some_and(|own| own == name)
+        };
+        self.state.iter().any(is_there) || self.state_ids.contains(&id)
     }
 }
 
-#[cfg(all(test, unix))]
+struct Lister<'a> {
+    workspace: &'a Workspace,
+    which: Which,
+    budget: Budget,
+    buffer: Vec<u8>,
+}
+
+impl Lister<'_> {
+    /// The rules of the folders above one. Who names a folder that they leave out means it.
+    fn rules_above(&mut self, prefix: &str) -> Option<Arc<Rules>> {
+        let mut folder = Handle::root(&self.workspace.root).ok()?;
+        let (mut at, mut rules) = (0, None);
+        for name in prefix.split_terminator('/') {
+            let above = &prefix[..at];
+            let entries = folder.entries(&mut self.buffer).unwrap_or_default();
+            rules = self.rules_in(&folder, above, rules.as_ref(), &entries).or(rules);
+            if rules.as_ref().is_some_and(|rules: &Arc<Rules>| rules.ignores(above, name, true)) {
+                return None;
+            }
+            folder = folder.child(name.as_bytes()).ok()?;
+            at += name.len() + 1;
+        }
+        rules
+    }
+
+    fn rules_in(
+        &self,
+        folder: &Handle,
+        prefix: &str,
+        above: Option<&Arc<Rules>>,
+        entries: &[(Vec<u8>, FileType)],
+    ) -> Option<Arc<Rules>> {
+        let names = entries.iter().map(|(name, _)| name.as_slice());
+        ignoring::here(prefix, above, names, &self.budget, |name| folder.read_small(name))
+    }
+
+    fn folder(
+        &mut self,
+        folder: &Handle,
+        prefix: &str,
+        above: Option<&Arc<Rules>>,
+        depth: usize,
+        visit: Visit,
+    ) -> ControlFlow<()> {
+        let entries = if depth > DEPTH { None } else { folder.entries(&mut self.buffer).ok() };
+        let Some(mut entries) = entries else {
+            return visit(Visited::Unreadable(named(prefix)));
+        };
+        let own = match self.which {
+            Which::All | Which::WithoutGit => None,
+            Which::NotIgnored => self.rules_in(folder, prefix, above, &entries),
+        };
+        let rules = own.as_ref().or(above);
+        entries.sort_by_cached_key(|(name, kind)| {
+            let is_folder = may_be_folder(*kind)
+                && folder.look(name, *kind).is_ok_and(|(kind, ..)| kind.is_none());
+            [name.as_slice(), if is_folder { b"/" } else { b"" }].concat()
+        });
+        for (name, kind) in &entries {
+            let is_gits = self.which != Which::All && name.eq_ignore_ascii_case(b".git");
+            let child =
+                if is_gits { None } else { self.workspace.child(folder, prefix, name, *kind) };
+            let Some(child) = child else { continue };
+            let is_folder = matches!(child, Child::Folder | Child::Unreadable(true));
+            let text = String::from_utf8_lossy(name);
+            if rules.is_some_and(|rules| rules.ignores(prefix, &text, is_folder)) {
+                continue;
+            }
+            let path = format!("{prefix}{text}");
+            match child {
+                Child::OwnState => visit(Visited::OwnState)?,
+                Child::File(kind, size) => {
+                    visit(Visited::File(FileEntry { path: &path, folder, name, kind, size }))?;
+                }
+                Child::Unreadable(false) => visit(Visited::Unreadable(&path))?,
+                Child::Folder | Child::Unreadable(true) => {
+                    let opened = folder.child(name);
+                    if opened.as_ref().is_ok_and(|opened| process::is_own(opened, &text)) {
+                        visit(Visited::OwnState)?;
+                        continue;
+                    }
+                    visit(Visited::Folder(&path))?;
+                    let below = path + "/";
+                    match opened {
+                        Ok(opened) => self.folder(&opened, &below, rules, depth + 1, visit)?,
+                        Err(_) => visit(Visited::Unreadable(&below))?,
+                    }
+                }
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// A folder for a reader.
+fn named(prefix: &str) -> &str {
+    if prefix.is_empty() { "." } else { prefix }
+}
+
+fn buffer() -> Vec<u8> {
+    Vec::with_capacity(32 << 10)
+}
+
+#[cfg(test)]
 mod tests {
     use std::fs;
     use std::os::unix::ffi::OsStringExt;
@@ -163,10 +348,10 @@ mod tests {
         let workspace = Workspace::open(root, &[state], &[]).unwrap();
         fs::create_dir_all(&other).unwrap();
         let found = cap_std::fs::Metadata::from_just_metadata(fs::metadata(other).unwrap());
-        assert!(workspace.is_own("a%b", "state".as_ref(), &found));
+        assert!(workspace.is_own("a%b/", b"state", (0, 0)));
         assert!(workspace.is_state("a%25b/state", &found));
-        assert!(!workspace.is_own("a%25b", "state".as_ref(), &found));
-        assert!(!workspace.is_own("a%b", "other".as_ref(), &found));
+        assert!(!workspace.is_own("a%25b/", b"state", (0, 0)));
+        assert!(!workspace.is_own("a%b/", b"other", (0, 0)));
     }
 
     #[test]

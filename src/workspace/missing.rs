@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 
 use super::Workspace;
 use super::locate::{Last, not_found, nothing_found};
+use super::names::split;
 use super::overlay::Overlay;
 use crate::protocol::{Failure, RelPath};
 
@@ -78,84 +79,63 @@ impl Workspace {
             rest = end;
         }
         let mut found: Vec<RelPath> = Vec::new();
-        let folder = path.as_str().rsplit_once('/').map_or("", |(folder, _)| folder);
+        let own = split(path.as_str()).0;
         let mut left = LOOKED_AT;
-        let mut folders: VecDeque<Option<RelPath>> = VecDeque::from([None]);
         // Its own folder first, which may lie deep.
-        folders.extend(RelPath::parse(folder).ok().map(Some));
-        folders.make_contiguous().reverse();
-        let own = folders.front().cloned().flatten();
-        while let Some(folder) = folders.pop_front() {
-            for entry in self.list_up_to(folder.as_ref(), left).unwrap_or_default() {
+        let mut folders = VecDeque::from([own.to_owned()]);
+        folders.extend((!own.is_empty()).then(String::new));
+        while let Some(folder) = folders.pop_front().filter(|_| left > 0) {
+            let place = RelPath::parse(&folder).ok();
+            for entry in self.list_up_to(place.as_ref(), left).unwrap_or_default() {
                 left = left.saturating_sub(1);
                 let Some(name) = entry.name.to_str() else { continue };
-                let full = folder.as_ref().map_or(name.to_owned(), |f| format!("{f}/{name}"));
-                let Ok(full) = RelPath::parse(&full) else { continue };
+                let prefix = place.as_ref().map_or(String::new(), |place| format!("{place}/"));
+                let Ok(full) = RelPath::parse(&format!("{prefix}{name}")) else { continue };
                 let may_be = folder == own || name.eq_ignore_ascii_case(path.name());
                 if may_be && needed.is_met_by(entry.is_dir) {
                     found.push(full.clone());
                 }
-                if entry.is_dir {
-                    // What a tool keeps for itself is not meant, nor what was looked at first.
-                    let skipped = name.starts_with('.') || own.as_ref() == Some(&full);
-                    folders.extend((!skipped).then_some(Some(full)));
+                // What a tool keeps for itself is not meant, nor what was looked at first.
+                if entry.is_dir && !name.starts_with('.') && own != full.as_str() {
+                    folders.push_back(full.to_string());
                 }
             }
-            if left == 0 {
-                break;
-            }
         }
-        found.extend(overlay.into_iter().flat_map(|overlay| overlay.made_near(own.as_ref())));
+        found.extend(overlay.into_iter().flat_map(|overlay| overlay.made_near(own)));
         found.sort();
         found.dedup();
         found.retain(is_there);
         let is_same = |other: &RelPath| other.name().eq_ignore_ascii_case(path.name());
         let (same, near): (Vec<RelPath>, Vec<RelPath>) = found.into_iter().partition(is_same);
-        let is_beside = |other: &&RelPath| {
-            let folder = other.as_str().rsplit_once('/').map(|(folder, _)| folder);
-            folder == own.as_ref().map(RelPath::as_str)
-        };
-        let near: Vec<&RelPath> = near.iter().filter(is_beside).collect();
         match same.as_slice() {
             [one] => return Some(one.clone()),
             [] => {}
             several => {
-                let at = several
-                    .iter()
-                    .position(|other| other.as_str().eq_ignore_ascii_case(path.as_str()));
-                return at.map(|at| several[at].clone());
+                let is_it = |other: &&RelPath| other.as_str().eq_ignore_ascii_case(path.as_str());
+                return several.iter().find(is_it).cloned();
             }
         }
         // Names of one ending and another stem are often alike.
-        let is_close = |name: &str, most: usize| {
-            strsim::damerau_levenshtein(name, path.name()) <= most
-                && name.chars().next() == path.name().chars().next()
+        let name = path.name();
+        let most = (name.chars().count() / 3).min(2);
+        let distance = |other: &&RelPath| strsim::damerau_levenshtein(other.name(), name);
+        let is_close = |other: &&RelPath| {
+            split(other.as_str()).0 == own
+                && other.name().chars().next() == name.chars().next()
+                && distance(other) <= most
         };
-        let nearest = crate::text::nearest(path.name(), near.iter().map(|other| other.name()));
-        let swapped = || {
-            // Short names that differ in the order of two letters share few that stand alike.
-            let is_short = path.name().chars().count() < 3;
-            let mut alike = near.iter().filter(|other| is_close(other.name(), 1));
-            let one = alike.next().filter(|_| !is_short && alike.next().is_none());
-            one.map(|other| other.name())
-        };
-        let name = nearest.filter(|name| is_close(name, 2)).or_else(swapped)?;
-        near.iter().find(|other| other.name() == name).map(|other| (*other).clone())
+        near.iter().filter(is_close).min_by_key(distance).cloned()
     }
 }
 
 impl Overlay<'_> {
     /// The files that were made in it, also as they may stand in this folder.
-    fn made_near(&self, folder: Option<&RelPath>) -> Vec<RelPath> {
+    fn made_near(&self, folder: &str) -> Vec<RelPath> {
         let is_seen = |path: &RelPath| {
-            let above = path.as_str().rsplit_once('/').map_or("", |(above, _)| above);
-            folder.is_some_and(|folder| folder.as_str() == above)
-                || !above.split('/').any(|part| part.starts_with('.'))
+            let above = split(path.as_str()).0;
+            folder == above || !above.split('/').any(|part| part.starts_with('.'))
         };
-        let beside = |path: &RelPath| {
-            let beside = folder.map(|folder| format!("{folder}/{}", path.name()));
-            beside.and_then(|beside| RelPath::parse(&beside).ok())
-        };
+        let beside = |path: &RelPath| RelPath::parse(&format!("{folder}/{}", path.name())).ok();
         let made = self.made_files();
         made.flat_map(|path| [is_seen(path).then(|| path.clone()), beside(path)])
             .flatten()

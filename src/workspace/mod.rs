@@ -3,7 +3,6 @@
 //! Everything goes through one handle on its root, so that confinement does not depend on paths
 //! staying what they were. deaddrop's own state is out of reach wherever it lies, also inside.
 
-mod below;
 mod bom;
 mod changing;
 pub mod checkpoint;
@@ -14,6 +13,7 @@ mod facts;
 mod folder_cache;
 mod folders;
 pub mod guard;
+mod lines;
 mod list;
 mod locate;
 mod missing;
@@ -30,7 +30,7 @@ pub mod protected;
 pub(crate) mod repository;
 mod search;
 mod search_edit;
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests;
 mod text;
 mod tree;
@@ -43,7 +43,7 @@ use std::sync::Mutex;
 
 use cap_fs_ext::{FollowSymlinks, MetadataExt, OpenOptionsFollowExt};
 use cap_std::ambient_authority;
-use cap_std::fs::{Dir, File, Metadata, OpenOptions};
+use cap_std::fs::{Dir, File, Metadata, OpenOptions, OpenOptionsExt};
 
 use crate::error::{Error, Result};
 use crate::protocol::{Failure, Lines, Mistake, RelPath, elision};
@@ -173,12 +173,12 @@ impl Workspace {
 
     /// Lists every file that is not ignored.
     pub fn walk(&self) -> Result<Walk> {
-        walk::walk(self)
+        walk::walk(self, None, None)
     }
 
     /// Lists every file that holds secrets by its nature, also where it is ignored among others.
     pub fn walk_for_secrets(&self) -> Result<Walk> {
-        walk::walk_for(self, secrets::holds_secrets)
+        walk::walk(self, None, Some(secrets::holds_secrets))
     }
 
     /// Counts what is in the folders that a walk left out, up to a bound, and looks at which folders git
@@ -269,18 +269,13 @@ fn open_to_look(folder: &Dir, name: &OsStr) -> io::Result<(File, Metadata)> {
 }
 
 /// Opening a FIFO for reading would wait for a writer.
-#[cfg(unix)]
 fn without_blocking(options: &mut OpenOptions) {
-    use cap_std::fs::OpenOptionsExt;
     options.custom_flags(libc::O_NONBLOCK);
 }
 
-#[cfg(not(unix))]
-fn without_blocking(_: &mut OpenOptions) {}
-
 /// Makes the entries of a folder durable; its handle itself cannot be synced.
 fn sync(folder: &Dir) -> io::Result<()> {
-    if cfg!(unix) { folder.open(".")?.sync_all() } else { Ok(()) }
+    folder.open(".")?.sync_all()
 }
 
 /// The canonical form of a path that may not exist: of its deepest ancestor that does, and the

@@ -67,7 +67,7 @@ fn change_mode(
     }
 }
 
-#[cfg(all(unix, not(target_os = "linux")))]
+#[cfg(not(target_os = "linux"))]
 fn change_mode(
     folder: &Dir,
     name: &OsStr,
@@ -79,12 +79,6 @@ fn change_mode(
     let Some(mode) = change(found.mode() & 0o7777, found.is_file()) else { return Ok(()) };
     let mode = Mode::from_raw_mode(RawMode::try_from(mode).unwrap_or_default());
     Ok(chmodat(folder, name, mode, AtFlags::SYMLINK_NOFOLLOW)?)
-}
-
-/// Here nothing has such permissions.
-#[cfg(not(unix))]
-fn change_mode(_: &Dir, _: &OsStr, _: impl FnOnce(u32, bool) -> Option<u32>) -> io::Result<()> {
-    Ok(())
 }
 
 #[cfg(all(test, target_os = "linux"))]

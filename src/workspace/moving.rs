@@ -8,8 +8,8 @@ use std::ops::ControlFlow;
 
 use cap_fs_ext::MetadataExt;
 
-use super::below::{Met, Which};
 use super::facts::{Look, size_at};
+use super::list::{Visited, Which};
 use super::locate::{Found, Last, Spot, Way, failed, is_own_state};
 use super::overlay::Overlay;
 use super::plan::{digest, make_folders, not_durable};
@@ -36,14 +36,14 @@ pub struct MovePlan {
 }
 
 /// What lies below a folder that is to be moved.
-struct Below {
+pub(super) struct Below {
     /// By the rest of their paths.
     files: Vec<(RelPath, u64)>,
     folders: Vec<RelPath>,
     /// Why it cannot be moved.
     against: Option<String>,
     /// Of all there is, how it is known again.
-    digest: Digest,
+    pub(super) digest: Digest,
 }
 
 impl Workspace {
@@ -158,33 +158,24 @@ impl Workspace {
         Look { real, size, protected, moved: Some(Box::new(moved)) }
     }
 
-    /// What an approval of a move is bound to: of a folder, all that is in it.
-    pub(super) fn standing_to_move(&self, path: &RelPath) -> Option<Digest> {
-        let spot = self.locate(path, Last::Keep).ok()?;
-        match &spot.found {
-            Some(found) if found.is_dir() => Some(self.below(&spot.real).ok()?.digest),
-            _ => digest(path, &spot).ok()?,
-        }
-    }
-
-    fn below(&self, real: &RelPath) -> Result<Below, Failure> {
-        let (folder, names) = self.open_folder(real)?;
+    pub(super) fn below(&self, real: &RelPath) -> Result<Below, Failure> {
+        let (folder, prefix) = self.open_folder(Some(real))?;
         let (mut files, mut folders, mut against) = (Vec::new(), Vec::new(), None);
         let mut all = String::new();
-        self.each_below(&folder, &names, Which::All, &mut |met| {
-            let (path, size) = match &met {
-                Met::File(entry) => (entry.path, Some(entry.size)),
-                Met::Folder(path) => (*path, None),
-                Met::Own => {
+        self.each_below(&folder, &prefix, Which::All, &mut |visited| {
+            let (path, size) = match &visited {
+                Visited::File(file) => (file.path, Some(file.size)),
+                Visited::Folder(path) => (*path, None),
+                Visited::OwnState => {
                     against = Some("deaddrop's own state lies in it".to_owned());
                     return ControlFlow::Break(());
                 }
-                Met::Unreadable(path) => {
+                Visited::Unreadable(path) => {
                     against = Some(format!("'{}' in it cannot be looked at", visible_line(path)));
                     return ControlFlow::Break(());
                 }
             };
-            let rest = path.get(real.as_str().len() + 1..).unwrap_or_default();
+            let rest = path.get(prefix.len()..).unwrap_or_default();
             let Some(rest) = RelPath::parse(rest).ok().filter(|parsed| parsed.as_str() == rest) else {
                 against = Some(format!("'{}' in it has a name that no path can say; RUN_COMMAND with mv moves it", visible_line(path)));
                 return ControlFlow::Break(());

@@ -2,6 +2,7 @@
 //! UTF-8 stand as `%XX`.
 
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStringExt;
 
 /// A name, or a path of names with `/` between them, as text.
 pub(super) fn escaped(name: &[u8]) -> String {
@@ -33,12 +34,24 @@ pub fn unescaped(text: &str) -> OsString {
             _ => bytes.extend([b"%", part.as_bytes()].concat()),
         }
     }
-    of_bytes(bytes)
+    OsString::from_vec(bytes)
 }
 
 /// An escaped name for a reader.
 pub(super) fn shown(text: &str) -> String {
     unescaped(text).to_string_lossy().into_owned()
+}
+
+/// A path as the folder that holds it, and the name there.
+pub(super) fn split(path: &str) -> (&str, &str) {
+    path.rsplit_once('/').unwrap_or(("", path))
+}
+
+/// A path and all above it but the root, the highest first.
+pub(super) fn ancestors(path: &str) -> impl DoubleEndedIterator<Item = &str> {
+    let ends =
+        path.match_indices('/').map(|(at, _)| at).chain((!path.is_empty()).then_some(path.len()));
+    ends.map(|end| &path[..end])
 }
 
 /// How many bytes two paths begin with alike.
@@ -51,17 +64,7 @@ pub(super) fn common_prefix(one: &str, other: &str) -> usize {
     same + one[same..].iter().zip(&other[same..]).take_while(|(a, b)| a == b).count()
 }
 
-#[cfg(unix)]
-fn of_bytes(bytes: Vec<u8>) -> OsString {
-    std::os::unix::ffi::OsStringExt::from_vec(bytes)
-}
-
-#[cfg(not(unix))]
-fn of_bytes(bytes: Vec<u8>) -> OsString {
-    String::from_utf8_lossy(&bytes).into_owned().into()
-}
-
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 

@@ -254,13 +254,13 @@ impl Sorter<'_> {
         is_named_product(name)
             || !self.marked.is_empty() && self.marked.contains(folder)
             || signs(name).any(|sign| {
-                self.holds_one(parent, sign.beside) && self.holds_one(folder, sign.within)
+                self.holds_one(parent, &sign.beside) && self.holds_one(folder, &sign.within)
             })
             || self.is_likely_product(parent, name, folder)
     }
 
     /// Whether one of the patterns, if there are any, fits something in that folder.
-    fn holds_one(&self, folder: &str, patterns: &[&str]) -> bool {
+    fn holds_one(&self, folder: &str, patterns: &[String]) -> bool {
         patterns.is_empty()
             || patterns.iter().any(|pattern| {
                 if pattern.contains('*') {

@@ -4,9 +4,14 @@
 use std::io;
 
 use cap_fs_ext::DirExt;
-use cap_std::fs::{Dir, File, Metadata, OpenOptions};
+use cap_std::fs::{
+    Dir, File, Metadata, MetadataExt, OpenOptions, OpenOptionsExt, Permissions, PermissionsExt,
+};
+use rustix::fs::{AtFlags, Gid, Uid, chownat};
+use rustix::path::Arg;
 
 use super::locate::{Last, Spot, already_exists, failed};
+use super::modes::without_set_ids;
 use super::{
     EDIT_LIMIT, Workspace, changed, editable, nothing_left_out, read_up_to, regular, sync,
 };
@@ -145,7 +150,6 @@ pub(super) fn digest(path: &RelPath, spot: &Spot) -> Result<Option<Digest>, Fail
         return Ok(Some(Digest::of_link(target.to_string_lossy().as_bytes())));
     }
     if found.len() > EDIT_LIMIT {
-        use cap_fs_ext::MetadataExt;
         let written = found.modified().map(|time| format!("{time:?}")).unwrap_or_default();
         let identity = format!("{} {} {} {written}", found.dev(), found.ino(), found.len());
         return Ok(Some(Digest::of_link(identity.as_bytes())));
@@ -200,7 +204,8 @@ fn put(folder: &Dir, name: &str, bytes: &[u8], like: Option<&Metadata>) -> io::R
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     if like.is_some() {
-        not_yet_for_others(&mut options);
+        // Until it has the mode of the file that it replaces, nobody else may look.
+        options.mode(0o600);
     }
     let mut file: File = folder.open_with(name, &options)?;
     file.write_all(bytes)?;
@@ -215,31 +220,12 @@ fn put(folder: &Dir, name: &str, bytes: &[u8], like: Option<&Metadata>) -> io::R
 }
 
 /// Those of the file that is replaced, but for what would run the new content with its owner's rights.
-fn permissions_like(like: &Metadata) -> cap_std::fs::Permissions {
-    let mut permissions = like.permissions();
-    #[cfg(unix)]
-    {
-        use cap_std::fs::PermissionsExt;
-        permissions.set_mode(super::modes::without_set_ids(permissions.mode()));
-    }
-    permissions
+fn permissions_like(like: &Metadata) -> Permissions {
+    Permissions::from_mode(without_set_ids(like.permissions().mode()))
 }
-
-/// Until it has the mode of the file that it replaces, nobody else may look.
-#[cfg(unix)]
-fn not_yet_for_others(options: &mut OpenOptions) {
-    use cap_std::fs::OpenOptionsExt;
-    options.mode(0o600);
-}
-
-#[cfg(not(unix))]
-fn not_yet_for_others(_: &mut OpenOptions) {}
 
 /// What root makes in somebody's folder is theirs: commands run as the workspace's owner.
-#[cfg(unix)]
-pub(super) fn give_to_owner(folder: &Dir, name: impl rustix::path::Arg) -> io::Result<()> {
-    use cap_std::fs::MetadataExt;
-    use rustix::fs::{AtFlags, Gid, Uid, chownat};
+pub(super) fn give_to_owner(folder: &Dir, name: impl Arg) -> io::Result<()> {
     if !rustix::process::geteuid().is_root() {
         return Ok(());
     }
@@ -251,14 +237,7 @@ pub(super) fn give_to_owner(folder: &Dir, name: impl rustix::path::Arg) -> io::R
     Ok(())
 }
 
-#[cfg(not(unix))]
-pub(super) fn give_to_owner<N>(_: &Dir, _: N) -> io::Result<()> {
-    Ok(())
-}
-
-#[cfg(unix)]
 pub(super) fn keep_owner(file: &File, like: &Metadata) -> io::Result<()> {
-    use cap_std::fs::MetadataExt;
     let now = file.metadata()?;
     if (now.uid(), now.gid()) == (like.uid(), like.gid()) {
         return Ok(());
@@ -268,9 +247,4 @@ pub(super) fn keep_owner(file: &File, like: &Metadata) -> io::Result<()> {
         Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Ok(()),
         other => other,
     }
-}
-
-#[cfg(not(unix))]
-pub(super) fn keep_owner(_: &File, _: &Metadata) -> io::Result<()> {
-    Ok(())
 }

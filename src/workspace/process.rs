@@ -1,39 +1,43 @@
 //! What the system shows of this process under a root that holds `/proc`: its memory, environment and
 //! open files. Each thread has a folder there that no listing names, under its own number.
 
-use cap_std::fs::Dir;
+use std::os::fd::AsFd;
 
 /// Whether a folder is one that the system keeps for this process, or for one of its threads. `name`
 /// is what it is called where it stands.
 #[cfg(target_os = "linux")]
-pub(super) fn is_own(folder: &Dir, name: &str) -> bool {
+pub(super) fn is_own(folder: impl AsFd, name: &str) -> bool {
+    use std::fs::File;
     use std::io::Read;
+
+    use rustix::fs::{Mode, OFlags, PROC_SUPER_MAGIC, fstatfs, openat};
 
     if name.is_empty() || !name.bytes().all(|b| b.is_ascii_digit()) {
         return false;
     }
     // Elsewhere a file of that name means nothing, and need not even be one.
-    let is_proc =
-        rustix::fs::fstatfs(folder).is_ok_and(|found| found.f_type == rustix::fs::PROC_SUPER_MAGIC);
+    let is_proc = fstatfs(&folder).is_ok_and(|found| found.f_type == PROC_SUPER_MAGIC);
     if !is_proc {
         return false;
     }
     let mut status = String::new();
     // Of a thread that has ended there is nothing left to read.
-    let read = folder.open("status").map(|file| file.take(1 << 16).read_to_string(&mut status));
+    let file = openat(&folder, "status", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
+    let read = file.map(|file| File::from(file).take(1 << 16).read_to_string(&mut status));
     let id = status.lines().find_map(|line| line.strip_prefix("Tgid:"));
     matches!(read, Ok(Ok(_)))
         && id.and_then(|id| id.trim().parse().ok()) == Some(std::process::id())
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(super) fn is_own(_: &Dir, _: &str) -> bool {
+pub(super) fn is_own(_: impl AsFd, _: &str) -> bool {
     false
 }
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use cap_std::ambient_authority;
+    use cap_std::fs::Dir;
 
     use super::*;
 
@@ -41,14 +45,14 @@ mod tests {
     fn folders_of_this_process_and_its_threads_are_known() {
         let open = |path: &str| Dir::open_ambient_dir(path, ambient_authority()).unwrap();
         let own = std::process::id().to_string();
-        assert!(is_own(&open(&format!("/proc/{own}")), &own));
+        assert!(is_own(open(&format!("/proc/{own}")), &own));
         let thread = rustix::thread::gettid().as_raw_nonzero().to_string();
-        assert!(is_own(&open(&format!("/proc/{thread}")), &thread) && thread != own);
-        assert!(!is_own(&open("/proc/1"), "1"));
-        assert!(!is_own(&open("/proc/sys"), "sys"));
+        assert!(is_own(open(&format!("/proc/{thread}")), &thread) && thread != own);
+        assert!(!is_own(open("/proc/1"), "1"));
+        assert!(!is_own(open("/proc/sys"), "sys"));
         // Elsewhere a number is a name like any other.
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("status"), format!("Tgid:\t{own}\n")).unwrap();
-        assert!(!is_own(&open(folder.path().to_str().unwrap()), &own));
+        assert!(!is_own(open(folder.path().to_str().unwrap()), &own));
     }
 }

@@ -13,119 +13,69 @@
 //!
 //! A `build/` or `bin/` with nothing but a usual name is source, and so is what git tracks files in.
 
-/// Names that only tools give.
-const NAMED: [&str; 28] = [
-    ".dart_tool",
-    ".eggs",
-    ".gradle",
-    ".hypothesis",
-    ".ipynb_checkpoints",
-    ".mypy_cache",
-    ".next",
-    ".nox",
-    ".nuxt",
-    ".nyc_output",
-    ".parcel-cache",
-    ".pytest_cache",
-    ".ruff_cache",
-    ".stack-work",
-    ".svelte-kit",
-    ".terraform",
-    ".tox",
-    ".turbo",
-    ".venv",
-    ".zig-cache",
-    "__pycache__",
-    "bower_components",
-    "dist-newstyle",
-    "elm-stuff",
-    "jspm_packages",
-    "node_modules",
-    "zig-cache",
-    "zig-out",
-];
+use std::sync::LazyLock;
 
-/// Names that tools and people give: of a folder that is ignored, it was a tool.
-const USUAL: [&str; 18] = [
-    ".build",
-    ".cache",
-    "DerivedData",
-    "Pods",
-    "_build",
-    "bin",
-    "build",
-    "coverage",
-    "debug",
-    "dist",
-    "env",
-    "htmlcov",
-    "obj",
-    "out",
-    "release",
-    "target",
-    "venv",
-    "virtualenv",
-];
+use serde::Deserialize;
+
+use super::names::split;
+
+/// The names, from `data/products.toml`.
+static TABLE: LazyLock<Table> = LazyLock::new(|| {
+    toml::from_str(include_str!("data/products.toml")).expect("a table of this crate")
+});
+
+#[derive(Deserialize)]
+struct Table {
+    named: Vec<String>,
+    usual: Vec<String>,
+    source_folders: Vec<String>,
+    written_names: Vec<String>,
+    written_endings: Vec<String>,
+    web_endings: Vec<String>,
+    prose_endings: Vec<String>,
+    made_endings: Vec<String>,
+    sign: Vec<Sign>,
+}
 
 /// What shows that a folder of a usual name is made by a tool. A pattern is a name, or begins or ends
 /// with a `*`.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Deserialize)]
 pub(crate) struct Sign {
-    folder: &'static str,
+    folder: String,
     /// One of these stands beside it; empty: whatever does.
-    pub(crate) beside: &'static [&'static str],
+    #[serde(default)]
+    pub(crate) beside: Vec<String>,
     /// One of these stands in it; empty: whatever does.
-    pub(crate) within: &'static [&'static str],
+    #[serde(default)]
+    pub(crate) within: Vec<String>,
 }
 
-const PYTHON: &[&str] = &["pyproject.toml", "setup.py", "setup.cfg"];
-const DOTNET: &[&str] = &["*.csproj", "*.fsproj", "*.vbproj"];
+fn is_one_of(names: &[String], name: &str) -> bool {
+    names.iter().any(|one| one == name)
+}
 
-const SIGNS: [Sign; 17] = [
-    Sign {
-        folder: "target",
-        beside: &["Cargo.toml", "pom.xml", "build.sbt", "project.clj"],
-        within: &[],
-    },
-    Sign { folder: "obj", beside: DOTNET, within: &[] },
-    Sign { folder: "bin", beside: DOTNET, within: &["Debug", "Release", "*.dll"] },
-    Sign { folder: "build", beside: &["build.gradle", "build.gradle.kts"], within: &[] },
-    Sign { folder: "build", beside: &["pubspec.yaml"], within: &[".last_build_id"] },
-    Sign { folder: "build", beside: PYTHON, within: &["lib", "lib.*", "bdist.*"] },
-    Sign { folder: "build", beside: &["package.json"], within: &["asset-manifest.json", "*.map"] },
-    Sign {
-        folder: "build",
-        beside: &[],
-        within: &["build.ninja", ".ninja_log", "meson-private", "CMakeFiles"],
-    },
-    Sign { folder: "dist", beside: PYTHON, within: &[] },
-    Sign { folder: "dist", beside: &["package.json"], within: &[] },
-    Sign { folder: "_build", beside: &["mix.exs", "dune-project", "rebar.config"], within: &[] },
-    Sign { folder: "_build", beside: &[], within: &["doctrees", ".doctrees"] },
-    Sign { folder: ".build", beside: &["Package.swift"], within: &[] },
-    Sign { folder: "Pods", beside: &["Podfile"], within: &[] },
-    Sign { folder: "coverage", beside: &[], within: &["lcov.info", "lcov-report"] },
-    Sign { folder: "htmlcov", beside: &[], within: &["status.json", "index.html"] },
-    Sign { folder: "out", beside: &["package.json"], within: &["_next"] },
-];
+/// Whether the name of a file ends in one of these, after a dot.
+fn ends_in(name: &str, endings: &[String]) -> bool {
+    name.rsplit_once('.').is_some_and(|(_, ending)| is_one_of(endings, ending))
+}
 
 /// Whether only tools give a folder this name.
 pub(crate) fn is_named_product(name: &str) -> bool {
-    NAMED.contains(&name) || name.strip_suffix(".egg-info").is_some_and(|of| !of.is_empty())
+    is_one_of(&TABLE.named, name) || name.strip_suffix(".egg-info").is_some_and(|of| !of.is_empty())
 }
 
 /// Whether a folder that an ignore file names holds build products; `path` is its path, with or
 /// without a `/` at the end.
 pub(crate) fn is_ignored_product(path: &str) -> bool {
     let name = last(path);
-    is_named_product(name) || USUAL.contains(&name) || name.starts_with("cmake-build-")
+    is_named_product(name) || is_one_of(&TABLE.usual, name) || name.starts_with("cmake-build-")
 }
 
 /// Whether rules leave a build product out in that place, of a folder with a `/` at the end: such a folder
 /// as [`is_ignored_product`] has it, what compilers and packers make, or anything in a folder whose name
 /// only tools give. `env/.env` is none: people give that folder's name, too.
 pub(crate) fn is_ignored_place(path: &str) -> bool {
-    let (folders, name) = path.trim_end_matches('/').rsplit_once('/').unwrap_or(("", path));
+    let (folders, name) = split(path.trim_end_matches('/'));
     folders.split('/').any(is_named_product)
         || if path.ends_with('/') { is_ignored_product(path) } else { is_made(name) }
 }
@@ -174,90 +124,34 @@ pub(crate) fn likely(name: &str) -> Option<Likely> {
 
 /// Whether sources stand in a folder of this name, in packages that may have any name.
 pub(crate) fn is_source_folder(name: &str) -> bool {
-    const FOLDERS: [&str; 12] = [
-        "Sources", "cmd", "include", "internal", "java", "kotlin", "lib", "pkg", "scala", "source",
-        "sources", "src",
-    ];
-    FOLDERS.contains(&name)
+    is_one_of(&TABLE.source_folders, name)
 }
 
 /// Whether only people give a file this name, and programs that write in their stead; `web` says whether
 /// that goes for pages and scripts of the web too, which packers make.
 pub(crate) fn is_written(name: &str, web: bool) -> bool {
-    const NAMES: [&str; 8] = [
-        "BUILD",
-        "BUILD.bazel",
-        "Config.in",
-        "Dockerfile",
-        "Justfile",
-        "Kconfig",
-        "Makefile",
-        "meson.build",
-    ];
-    const ENDINGS: [&str; 46] = [
-        "adoc", "bat", "c", "cc", "clj", "cmake", "cpp", "cs", "cxx", "dart", "el", "erl", "ex",
-        "exs", "fs", "go", "gradle", "groovy", "h", "hpp", "hs", "java", "jl", "kt", "kts", "lua",
-        "mk", "ml", "nim", "nix", "php", "pl", "proto", "ps1", "py", "rb", "rs", "scala", "sh",
-        "spec", "sql", "swift", "tsx", "vim", "vue", "zig",
-    ];
-    const WEB: [&str; 5] = ["cjs", "css", "js", "jsx", "mjs"];
     let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
     let is_script = ending == "ts" && !name.ends_with(".d.ts");
-    NAMES.contains(&name) || is_script || ENDINGS.contains(&ending) || web && WEB.contains(&ending)
+    is_one_of(&TABLE.written_names, name)
+        || is_script
+        || ends_in(name, &TABLE.written_endings)
+        || web && ends_in(name, &TABLE.web_endings)
 }
 
 /// Whether a file of this name is a text for people.
 pub(crate) fn is_prose(name: &str) -> bool {
-    name.rsplit_once('.').is_some_and(|(_, ending)| matches!(ending, "md" | "rst" | "txt"))
+    ends_in(name, &TABLE.prose_endings)
 }
 
-/// Whether compilers and packers make files of this name, and hardly anybody else. `.obj` is not among
-/// them: it may be a model, and so may no ending at all be a script.
+/// Whether compilers and packers make files of this name, and hardly anybody else. A name without an ending may
+/// be a script's.
 pub(crate) fn is_made(name: &str) -> bool {
-    const ENDINGS: [&str; 34] = [
-        "a",
-        "apk",
-        "class",
-        "d",
-        "dll",
-        "dylib",
-        "exe",
-        "gcda",
-        "gcno",
-        "gcov",
-        "ilk",
-        "jar",
-        "ko",
-        "la",
-        "lib",
-        "lo",
-        "map",
-        "o",
-        "pch",
-        "pdb",
-        "pyc",
-        "pyd",
-        "pyo",
-        "res",
-        "rlib",
-        "rmeta",
-        "rsp",
-        "so",
-        "stamp",
-        "tlog",
-        "tsbuildinfo",
-        "war",
-        "wasm",
-        "whl",
-    ];
-    name.ends_with(".min.js")
-        || name.ends_with(".min.css")
-        || name.rsplit_once('.').is_some_and(|(_, ending)| ENDINGS.contains(&ending))
+    name.ends_with(".min.js") || name.ends_with(".min.css") || ends_in(name, &TABLE.made_endings)
 }
 
 /// The signs by which a folder of this name is known.
 pub(crate) fn signs(name: &str) -> impl Iterator<Item = &'static Sign> {
-    SIGNS.iter().filter(move |sign| sign.folder == name)
+    TABLE.sign.iter().filter(move |sign| sign.folder == name)
 }
 
 /// Whether a name fits a pattern of a [`Sign`].
@@ -270,8 +164,7 @@ pub(crate) fn fits(name: &str, pattern: &str) -> bool {
 }
 
 fn last(path: &str) -> &str {
-    let path = path.trim_end_matches('/');
-    path.rsplit('/').next().unwrap_or(path)
+    split(path.trim_end_matches('/')).1
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Workspace;
 use super::locate::{self, Last, Way};
-use super::names::{escaped, shown};
+use super::names::{escaped, shown, split};
 use super::overlay::{Cover, Overlay};
 use super::walk::Walk;
 use crate::config::{Name, Texts, folded, is_repository, named_by_git};
@@ -43,18 +43,17 @@ pub(super) struct GitNames {
 impl GitNames {
     /// Whether a command line of git's names the file of this path.
     pub(super) fn name(&self, path: &str) -> bool {
-        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let (folder, name) = split(path);
         let is_top = folder.is_empty() || self.tops.iter().any(|top| top == folder);
-        let folder = folder.rsplit('/').next().unwrap_or_default();
+        let folder = split(folder).1;
         !self.texts.is_empty() && self.texts.name(name, folder, is_top)
     }
 
     /// The files among those of a walk that command lines of git's name, escaped.
     pub(super) fn among<'a>(&'a self, walk: &'a Walk) -> impl Iterator<Item = String> + 'a {
         let may_name = self.texts.may_name();
-        let files = walk.files().filter(move |file| {
-            may_name(file.path.rsplit('/').next().unwrap_or_default()) && self.name(file.path)
-        });
+        let files =
+            walk.files().filter(move |file| may_name(split(file.path).1) && self.name(file.path));
         files.map(|file| escaped(file.path.as_bytes()))
     }
 }

@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
+use super::names::split;
 use super::walk::{EntryKind, Listed, Walk};
 use crate::text::{byte_count, count, visible_line};
 
@@ -106,7 +107,7 @@ fn opened(files: &Walk, range: Range<usize>, prefix: usize) -> Vec<Item> {
 /// Whether a folder is git's own, whose files nobody lists who does not name it.
 fn is_gits(files: &Walk, range: &Range<usize>, prefix: usize) -> bool {
     let path = files.file(range.start).path[..prefix].trim_end_matches('/');
-    path.rsplit('/').next().is_some_and(|name| name.eq_ignore_ascii_case(".git"))
+    split(path).1.eq_ignore_ascii_case(".git")
 }
 
 impl Item {

@@ -1,7 +1,7 @@
 //! What a change makes of a file's bytes, how that is told, and why it is refused. Pure.
 
 use super::edit::{self, Unreplaced, count_lines};
-use super::excerpt::around;
+use super::excerpt::{Place, around};
 use super::search_edit::{self, Searched, Unfound};
 use super::{bom, closest, lines_left_out};
 use crate::protocol::{
@@ -50,16 +50,15 @@ fn lines(
         ))
         .as_a(Mistake::NoSuchLines)
     })?;
-    let replaced = part(old, start, end);
     let may_hold_a_diff = !is_code(real) || may_be_patch(real);
-    if !may_hold_a_diff && let Some((line, text)) = diff_line(with, replaced) {
+    if !may_hold_a_diff && let Some((line, text)) = diff_line(with, &edited.replaced) {
         return Err(Failure::execution(format!(
             "Line {line} of the new lines, `{}`, is a line of a diff to lines {start}-{end} of '{real}'; nothing was changed. Send the lines that are to stand there without the others, and without signs before them (where they are meant as they are, write them with RUN_COMMAND)",
             visible_line(text)
         ))
         .as_a(Mistake::Diff));
     }
-    if let Some((_, line, text)) = elision::left_out([(with, replaced)], old, real) {
+    if let Some((_, line, text)) = elision::left_out([(with, &*edited.replaced)], old, real) {
         let instead = format!(
             "Send all of the lines from {start} to {end}, or a range for each change (where it is meant as it is, write it with RUN_COMMAND)"
         );
@@ -75,17 +74,6 @@ fn lines(
         revision: Some(revision(old, &edited.bytes, excerpt, Vec::new())),
     };
     Ok((edited.bytes, detail))
-}
-
-/// The lines of a file from `start` to `end`, which it has.
-fn part(bytes: &[u8], start: usize, end: usize) -> &[u8] {
-    let mut ends = memchr::memchr_iter(b'\n', bytes).map(|at| at + 1);
-    let begin = match start {
-        0 | 1 => 0,
-        _ => ends.nth(start - 2).unwrap_or(bytes.len()),
-    };
-    let end = end.checked_sub(start).and_then(|more| ends.nth(more)).unwrap_or(bytes.len());
-    &bytes[begin..end]
 }
 
 fn revision(old: &[u8], new: &[u8], excerpt: Excerpt, loosely: Vec<FuzzyMatch>) -> Box<Revision> {
@@ -131,19 +119,16 @@ fn stale(real: &RelPath, now: &[u8], (start, end): (usize, usize)) -> Failure {
     } else {
         format!("lines {start}-{end} may not be the lines")
     };
-    Failure {
-        excerpt,
-        fresh: Some(Box::new(fresh(real, now))),
-        ..Failure::execution(format!(
-            "'{real}' has changed since you last saw it, or was shown to you only in part, so {range} you mean. Nothing was changed. {how}. {lines}"
-        ))
-        .as_a(Mistake::StaleLines)
-    }
+    let told = format!(
+        "'{real}' has changed since you last saw it, or was shown to you only in part, so {range} you mean. Nothing was changed. {how}. {lines}"
+    );
+    showing(excerpt, real, now, Failure::execution(told).as_a(Mistake::StaleLines))
 }
 
-/// Lines of a file are shown with a failure: as it is.
-fn fresh(real: &RelPath, bytes: &[u8]) -> Fresh {
-    Fresh { path: real.clone(), seen: FileVersion::whole(bytes) }
+/// A failure with which lines of a file are shown as they are.
+fn showing(excerpt: Excerpt, real: &RelPath, bytes: &[u8], failure: Failure) -> Failure {
+    let fresh = Fresh { path: real.clone(), seen: FileVersion::whole(bytes) };
+    Failure { excerpt, fresh: Some(Box::new(fresh)), ..failure }
 }
 
 fn first(
@@ -248,16 +233,15 @@ fn nowhere(
     let after = if n > 0 { format!(", as the {edit}s before leave it,") } else { String::new() };
     let told =
         format!("{which}'{real}'{after} does not contain {}; nothing was changed", words.old);
-    let shown = |place, told| Failure {
-        excerpt: around(old, &[place], ASKED),
-        fresh: Some(Box::new(fresh(real, old))),
-        ..Failure::execution(told).as_a(Mistake::TextNotFound)
+    let not_found = |told: String| Failure::execution(told).as_a(Mistake::TextNotFound);
+    let showing = |place: Place, told: String| {
+        showing(around(old, &[place], ASKED), real, old, not_found(told))
     };
     if let Some(line) = search_edit::line_of(old, sought).filter(|_| n > 0) {
         let told = format!(
             "{told}. Before them it is at line {line}: make one {edit} of those that change it, or search for the lines as the {edit} before leaves them"
         );
-        return shown((line, sought.lines().count()), told);
+        return showing((line, sought.lines().count()), told);
     }
     let is_done = new.contains(char::is_alphanumeric);
     if let Some(line) = search_edit::line_of(old, new).filter(|_| is_done) {
@@ -265,7 +249,7 @@ fn nowhere(
             "{told}. It looks as if this was done already: {} is at line {line}",
             words.new
         );
-        return shown((line, new.lines().count()), told);
+        return showing((line, new.lines().count()), told);
     }
     let (mark, text) = bom::split(old);
     let bare = bom::without(sought);
@@ -277,8 +261,7 @@ fn nowhere(
     let Some((first, lines)) = closest::closest(text, sought) else {
         let copy = format!("Read it with {}, and copy lines exactly", words.read);
         let how = if is_withheld { WITHHELD } else { &copy };
-        let told = format!("{told}, and nothing in it is similar. {how}");
-        return Failure::execution(told).as_a(Mistake::TextNotFound);
+        return not_found(format!("{told}, and nothing in it is similar. {how}"));
     };
     let last = (first + lines - 1).clamp(first, count_lines(old).max(first));
     let place =
@@ -295,7 +278,7 @@ fn nowhere(
     } else {
         "Copy them exactly, without the line numbers"
     };
-    shown(
+    showing(
         (first, last + 1 - first),
         format!("{told}. The closest match is {place}, shown below{differs}. {how}"),
     )

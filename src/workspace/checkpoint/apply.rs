@@ -12,17 +12,16 @@ use std::io::{self, Write};
 use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt};
 use cap_std::fs::{Dir, Metadata, OpenOptions};
 
-use super::look::{is_closed, split};
-use super::merge::ancestors;
+use super::look::is_closed;
 use super::numbers::Identity;
 use super::{Change, Plan, Store, What};
 use crate::atomic::{self, rename_new};
 use crate::error::{Error, Result};
 use crate::text::visible_line;
 use crate::workspace::modes::{set_mode, without_set_ids};
-use crate::workspace::names::{shown, unescaped};
+use crate::workspace::names::{ancestors, shown, split, unescaped};
 use crate::workspace::plan::{give_to_owner, keep_owner};
-use crate::workspace::walk::close::Facts;
+use crate::workspace::walk::detailed::FileStat;
 use crate::workspace::{Workspace, sync};
 
 /// More files than these are synced in batches, before any of them gets its name.
@@ -317,7 +316,7 @@ impl Apply<'_> {
     fn set_mode(&mut self, path: &str, mode: u32) -> io::Result<()> {
         let (folder, found) = self.workspace.stands_at(path)?;
         let name = if path.is_empty() { ".".into() } else { unescaped(split(path).1) };
-        if found.is_dir() && Facts::of(&found).mode != mode {
+        if found.is_dir() && FileStat::of(&found).mode != mode {
             set_mode(&folder, &name, mode)?;
             self.folders.insert(path.to_owned());
         }
@@ -463,9 +462,8 @@ impl Apply<'_> {
         let mut done = BTreeSet::new();
         for path in folders {
             // As above; a folder that cannot be opened is on that of one above it, most likely.
-            let above = ancestors(path).map(str::to_owned).collect::<Vec<_>>().into_iter().rev();
-            let open = |path: String| self.workspace.folder_at(&path).ok()?.open(".").ok();
-            let Some(folder) = above.chain([String::new()]).find_map(open) else { continue };
+            let open = |path: &str| self.workspace.folder_at(path).ok()?.open(".").ok();
+            let Some(folder) = ancestors(path).rev().chain([""]).find_map(open) else { continue };
             let found = folder.metadata().map_err(|e| self.not_synced(e))?;
             if done.insert(device(&found)) {
                 atomic::sync_all_of(&folder).map_err(|e| self.not_synced(e))?;
@@ -483,7 +481,7 @@ impl Apply<'_> {
 /// may have been put back meanwhile, which changes no more than its last time.
 fn identity_of(folder: &Dir, name: &OsStr) -> Option<Identity> {
     let found = folder.symlink_metadata(name).ok()?;
-    Some(Identity::of(&Facts { changed: 0, ..Facts::of(&found) }, found.len()))
+    Some(Identity::of(&FileStat { changed: 0, ..FileStat::of(&found) }, found.len()))
 }
 
 #[cfg(unix)]

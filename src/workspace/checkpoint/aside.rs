@@ -12,13 +12,13 @@ use super::{Change, What, change_at};
 use crate::text::visible_line;
 use crate::workspace::Workspace;
 use crate::workspace::names::shown;
-use crate::workspace::walk::close::{Facts, Met};
+use crate::workspace::walk::detailed::{FileStat, WalkEntry};
 
 /// What was left out of a look.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Aside {
     /// By its escaped path, that of a folder with a `/` at its end.
-    all: BTreeMap<String, (Facts, u64)>,
+    all: BTreeMap<String, (FileStat, u64)>,
     /// What a command had changed of it before an operation did, so that the record tells of that alone.
     spoilt: BTreeSet<String>,
 }
@@ -45,8 +45,8 @@ pub enum Loss {
 }
 
 impl Aside {
-    pub(super) fn of(left_out: Vec<Met>) -> Self {
-        let known = |Met { path, kind, size, facts }| {
+    pub(super) fn of(left_out: Vec<WalkEntry>) -> Self {
+        let known = |WalkEntry { path, kind, size, facts }| {
             let end = if kind.is_none() { "/" } else { "" };
             (format!("{path}{end}"), (facts, size))
         };
@@ -55,13 +55,13 @@ impl Aside {
 
     /// Where something is left out that is this: by its number, time of writing and size, since a number may be
     /// that of a new file.
-    fn same<'a>(&'a self) -> impl Fn(&Facts, u64, bool) -> Option<&'a str> {
-        let mut by_number: HashMap<u64, Vec<(&str, &Facts, u64)>> = HashMap::new();
+    fn same<'a>(&'a self) -> impl Fn(&FileStat, u64, bool) -> Option<&'a str> {
+        let mut by_number: HashMap<u64, Vec<(&str, &FileStat, u64)>> = HashMap::new();
         for (path, (facts, size)) in &self.all {
             by_number.entry(facts.inode).or_default().push((path, facts, *size));
         }
         move |facts, size, is_folder| {
-            let is_it = |(path, was, then): &&(&str, &Facts, u64)| {
+            let is_it = |(path, was, then): &&(&str, &FileStat, u64)| {
                 was.is_number_of(facts)
                     && was.written == facts.written
                     && path.ends_with('/') == is_folder
@@ -92,7 +92,7 @@ impl Aside {
     pub(super) fn touch(&mut self, workspace: &Workspace, path: &str) {
         let Some((was, size)) = self.all.get(path) else { return };
         let is_it = |found: &Metadata| {
-            let is = Facts::of(found);
+            let is = FileStat::of(found);
             is.is_number_of(was) && (is.written, found.len()) == (was.written, *size)
         };
         if !workspace.stands_at(path).is_ok_and(|(_, found)| is_it(&found)) {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::look::Difference;
 use super::numbers::Identity;
 use super::{What, Why};
-use crate::workspace::walk::close::Facts;
+use crate::workspace::walk::detailed::FileStat;
 
 /// Where a look could not see: folders with a `/` at their end (the root is empty), all below which is
 /// hidden, and single entries with all below them.
@@ -77,7 +77,7 @@ impl Difference {
     /// Whether it was hidden before, and is unchanged since then: all that a command did is to let it be
     /// seen.
     pub(super) fn was_only_hidden(&self, since: i64) -> bool {
-        let is_old = |facts: &Facts| facts.changed != 0 && facts.changed < since.into();
+        let is_old = |facts: &FileStat| facts.changed != 0 && facts.changed < since.into();
         self.was_hidden() && self.facts.as_ref().is_some_and(|(facts, _)| is_old(facts))
     }
 }

@@ -9,7 +9,7 @@ use crate::workspace::folder_cache::FolderCache;
 use crate::workspace::names::{escaped_os, shown};
 use crate::workspace::products::is_ignored_place;
 use crate::workspace::walk::EntryKind;
-use crate::workspace::walk::close::Met;
+use crate::workspace::walk::detailed::WalkEntry;
 
 /// At most so many files and folders are kept.
 const ENTRIES: usize = 10_000;
@@ -24,8 +24,12 @@ pub struct IgnoredLimits {
 }
 
 /// What is kept of what rules leave out, folders included. What comes first by its path has the room.
-pub(super) fn kept(workspace: &Workspace, left_out: &[Met], limits: IgnoredLimits) -> Vec<Met> {
-    let mut left_out: Vec<&Met> = left_out.iter().collect();
+pub(super) fn kept(
+    workspace: &Workspace,
+    left_out: &[WalkEntry],
+    limits: IgnoredLimits,
+) -> Vec<WalkEntry> {
+    let mut left_out: Vec<&WalkEntry> = left_out.iter().collect();
     left_out.sort_unstable_by(|a, b| a.path.cmp(&b.path));
     let (mut kept, mut room) = (Vec::new(), limits.all);
     let mut folders = FolderCache::new(workspace);
@@ -46,7 +50,7 @@ fn whole(
     path: &str,
     limits: IgnoredLimits,
     entries: usize,
-) -> Option<Vec<Met>> {
+) -> Option<Vec<WalkEntry>> {
     let (mut found, mut pending, mut bytes) = (Vec::new(), vec![path.to_owned()], 0);
     while let Some(path) = pending.pop() {
         let (_, stands) = folders.stands_at(&path).ok()?;

@@ -19,7 +19,7 @@ use crate::atomic;
 use crate::blobs::BlobId;
 use crate::error::{Error, Result};
 use crate::workspace::names::common_prefix;
-use crate::workspace::walk::close::{Facts, Texts};
+use crate::workspace::walk::detailed::{FileStat, Texts};
 
 /// An index that is so much longer than it would be anew is written anew, in bytes.
 const SLACK: u64 = 256 << 10;
@@ -30,7 +30,7 @@ pub(super) struct Known {
     #[serde(rename = "w")]
     pub(super) what: What,
     #[serde(rename = "f")]
-    pub(super) facts: Facts,
+    pub(super) facts: FileStat,
     /// Its size, as the system told it.
     #[serde(rename = "z")]
     pub(super) size: u64,
@@ -339,7 +339,7 @@ mod tests {
     use crate::workspace::checkpoint::hidden::unreadable_at;
 
     fn known(path: &str) -> Known {
-        Known { what: unreadable_at(path), facts: Facts::default(), size: 1, sure: false }
+        Known { what: unreadable_at(path), facts: FileStat::default(), size: 1, sure: false }
     }
 
     proptest! {

@@ -17,8 +17,8 @@ use crate::error::{Error, Result};
 use crate::text::visible_line;
 use crate::workspace::folder_cache::FolderCache;
 use crate::workspace::modes::without_set_ids;
-use crate::workspace::names::{escaped_os, shown, unescaped};
-use crate::workspace::walk::close::{By, Close, Facts, Met};
+use crate::workspace::names::{escaped_os, shown, split, unescaped};
+use crate::workspace::walk::detailed::{DetailedWalk, FileStat, IgnoreSource, WalkEntry};
 use crate::workspace::walk::{EntryKind, Walk, walk_closely};
 use crate::workspace::{Workspace, open_to_look};
 
@@ -51,19 +51,14 @@ pub(super) struct Difference {
     pub(super) before: Option<What>,
     pub(super) after: Option<What>,
     /// What is told of it now, if anything stands there.
-    pub(super) facts: Option<(Facts, u64)>,
+    pub(super) facts: Option<(FileStat, u64)>,
 }
 
 /// Whether the times of what was met tell that it is as it was.
-fn tells(folders: &mut FolderCache, met: &Met, clocks: &mut Clocks) -> bool {
+fn tells(folders: &mut FolderCache, met: &WalkEntry, clocks: &mut Clocks) -> bool {
     let (folder, name) = split(&met.path);
     met.kind != Some(EntryKind::File)
         || clocks.tell(met.facts.device, || Some((folders.folder(folder).ok()?, unescaped(name))))
-}
-
-/// A path as the folder that holds it, and the name there.
-pub(super) fn split(path: &str) -> (&str, &str) {
-    path.rsplit_once('/').unwrap_or(("", path))
 }
 
 impl Store {
@@ -72,7 +67,11 @@ impl Store {
     ///
     /// # Errors
     /// The root cannot be listed, or something cannot be kept; then all is as before.
-    pub(super) fn look_at_all(&mut self, workspace: &Workspace, by: &By) -> Result<Looked> {
+    pub(super) fn look_at_all(
+        &mut self,
+        workspace: &Workspace,
+        by: &IgnoreSource,
+    ) -> Result<Looked> {
         self.index.load(None)?;
         let looked = self.compare(workspace, by);
         if looked.is_err() {
@@ -81,12 +80,12 @@ impl Store {
         looked
     }
 
-    fn compare(&mut self, workspace: &Workspace, by: &By) -> Result<Looked> {
+    fn compare(&mut self, workspace: &Workspace, by: &IgnoreSource) -> Result<Looked> {
         let now = now();
         let mut walk = walk_closely(workspace, by)?;
-        let mut close = *walk.take_close().unwrap_or_default();
+        let mut close = *walk.take_detailed().unwrap_or_default();
         tracked::meet(workspace, walk.repositories(), by, &self.index.rules, &mut close);
-        let Close { mut met, left_out, rules, others, unreadable } = close;
+        let DetailedWalk { mut met, left_out, rules, others, unreadable } = close;
         met.push(workspace.met_root()?);
         met.sort_unstable_by(|a, b| a.path.cmp(&b.path));
         self.index.earlier = std::mem::take(&mut self.index.seen);
@@ -167,7 +166,7 @@ impl Store {
     /// What stands where that was met, as it `was` where that still holds.
     fn known_of(
         &mut self,
-        met: &Met,
+        met: &WalkEntry,
         was: Option<&Known>,
         folders: &mut FolderCache,
         clocks: &mut Clocks,
@@ -192,12 +191,12 @@ impl Store {
 
     fn look_at_met(
         &mut self,
-        met: &Met,
+        met: &WalkEntry,
         was: Option<&Known>,
         folders: &mut FolderCache,
         now: i128,
     ) -> Result<Known> {
-        let Met { path, kind, size, facts } = met;
+        let WalkEntry { path, kind, size, facts } = met;
         let known = |what| Known { what, facts: *facts, size: *size, sure: facts.is_old(now) };
         let unkept = |why| known(What::Unkept { why, is: Identity::of(facts, *size) });
         let (folder, name) = split(path);
@@ -253,7 +252,7 @@ impl Store {
             }
         };
         let folder = folders.last();
-        let facts = Facts::of(&found);
+        let facts = FileStat::of(&found);
         let unkept = |why| What::Unkept { why, is: Identity::of(&facts, found.len()) };
         if workspace.is_state(path, &found) {
             return Ok(Some(unkept(Why::Other)));
@@ -312,15 +311,20 @@ impl Store {
 
     /// Reads a regular file, and keeps its content where that is asked for; None where it cannot be
     /// read, or is no such file.
-    fn read(&mut self, folder: &Dir, name: &str, keep: bool) -> Result<Option<(What, Facts, u64)>> {
+    fn read(
+        &mut self,
+        folder: &Dir,
+        name: &str,
+        keep: bool,
+    ) -> Result<Option<(What, FileStat, u64)>> {
         for _ in 0..TRIES {
             let Ok((bytes, before, after)) = read_once(folder, name, self.file_limit) else {
                 return Ok(None);
             };
-            let (facts, size) = (Facts::of(&before), before.len());
+            let (facts, size) = (FileStat::of(&before), before.len());
             let unkept = |why| What::Unkept { why, is: Identity::of(&facts, size) };
             let Some(bytes) = bytes else { return Ok(Some((unkept(Why::Large), facts, size))) };
-            if facts != Facts::of(&after) || bytes.len() as u64 != size {
+            if facts != FileStat::of(&after) || bytes.len() as u64 != size {
                 continue;
             }
             let blob = if keep { self.keep(&bytes)? } else { Some(BlobId::of(&bytes)) };
@@ -334,7 +338,7 @@ impl Store {
     }
 }
 
-impl Facts {
+impl FileStat {
     fn is_old(&self, now: i128) -> bool {
         self.changed != 0 && self.changed + YOUNG < now
     }
@@ -343,7 +347,7 @@ impl Facts {
 /// A file that its permissions keep from being read, with the content that it had when it could be: its
 /// number, its size and its time of writing are still those. None where that is not so. What it holds is
 /// looked at again when it gets its permissions back.
-fn unread(was: Option<&Known>, facts: &Facts, size: u64) -> Option<What> {
+fn unread(was: Option<&Known>, facts: &FileStat, size: u64) -> Option<What> {
     let Known { what: What::File { blob, .. }, facts: then, size: before, .. } = was? else {
         return None;
     };

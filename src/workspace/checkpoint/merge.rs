@@ -6,13 +6,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::hidden::is_unknown;
-use super::look::split;
 use super::numbers::Lasting;
 use super::{Change, Store, What, Why, change_at};
 use crate::blobs::BlobId;
 use crate::error::{Error, Result};
 use crate::workspace::Workspace;
-use crate::workspace::names::shown;
+use crate::workspace::names::{ancestors, shown, split};
 
 /// The changes that put the workspace back, in the order of paths.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -235,12 +234,6 @@ impl Plan {
     pub(super) fn temporary(&self, n: usize) -> String {
         format!("{}-{n}.tmp", self.key)
     }
-}
-
-/// A folder and all above it but the root, the highest first.
-pub(super) fn ancestors(path: &str) -> impl Iterator<Item = &str> {
-    let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
-    ends.map(|end| &path[..end]).filter(|path| !path.is_empty())
 }
 
 /// What tells a file that is not stored from others, also after a rename.

@@ -5,11 +5,11 @@ use serde::{Deserialize, Serialize};
 use super::index::Known;
 use super::{What, Why};
 use crate::workspace::walk::EntryKind;
-use crate::workspace::walk::close::{Facts, Met};
+use crate::workspace::walk::detailed::{FileStat, WalkEntry};
 
 impl Known {
     /// Whether it is known to be as it was.
-    pub(super) fn holds_for(&self, met: &Met) -> bool {
+    pub(super) fn holds_for(&self, met: &WalkEntry) -> bool {
         let same_sort = match (&self.what, met.kind) {
             (What::Folder { .. }, None)
             | (What::Link { .. }, Some(EntryKind::Link))
@@ -44,8 +44,8 @@ pub struct Lasting {
 }
 
 impl Identity {
-    pub(super) fn of(facts: &Facts, size: u64) -> Self {
-        let Facts { inode, mode, written, changed, .. } = *facts;
+    pub(super) fn of(facts: &FileStat, size: u64) -> Self {
+        let FileStat { inode, mode, written, changed, .. } = *facts;
         Self::Told(Lasting { inode, mode, size, written }, changed)
     }
 
@@ -96,7 +96,8 @@ mod tests {
 
     #[test]
     fn no_path_passes_for_what_was_told_of_a_file() {
-        let facts = Facts { inode: 7, mode: 0o644, written: -5, changed: 9, ..Facts::default() };
+        let facts =
+            FileStat { inode: 7, mode: 0o644, written: -5, changed: 9, ..FileStat::default() };
         let told = Identity::of(&facts, 3);
         assert!(told.lasting().is_some());
         let text = String::from(told.clone());
@@ -106,18 +107,18 @@ mod tests {
         for other in ["1 2 3 4", "1 2 3 4 5 6", "-1 2 3 4 5", "1 9 3 4 5", "1 2 -3 4 5", "a/b"] {
             assert_eq!(Identity::from(other.to_owned()), Identity::At(other.to_owned()));
         }
-        assert_eq!(Identity::of(&Facts { inode: 0, ..facts }, 3).lasting(), None);
-        assert_eq!(Identity::of(&Facts { changed: 0, ..facts }, 3).lasting(), None);
+        assert_eq!(Identity::of(&FileStat { inode: 0, ..facts }, 3).lasting(), None);
+        assert_eq!(Identity::of(&FileStat { changed: 0, ..facts }, 3).lasting(), None);
     }
 
     #[test]
     fn a_number_counts_on_its_own_file_system() {
-        let at = |device, inode| Facts { device, inode, ..Facts::default() };
+        let at = |device, inode| FileStat { device, inode, ..FileStat::default() };
         let (what, path, size) = (What::Link { target: "x".into() }, "l".to_owned(), 1);
         let known = |device| Known { what: what.clone(), facts: at(device, 7), size, sure: true };
         let met = |device| {
             let (path, kind, facts) = (path.clone(), Some(EntryKind::Link), at(device, 7));
-            Met { path, kind, size, facts }
+            WalkEntry { path, kind, size, facts }
         };
         assert!(known(1).holds_for(&met(1)) && known(0).holds_for(&met(1)));
         assert!(!known(1).holds_for(&met(2)));

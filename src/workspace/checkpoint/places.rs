@@ -9,17 +9,17 @@ use crate::error::{Error, Result};
 use crate::workspace::Workspace;
 use crate::workspace::folder_cache::FolderCache;
 use crate::workspace::walk::EntryKind;
-use crate::workspace::walk::close::{Facts, Met};
+use crate::workspace::walk::detailed::{FileStat, WalkEntry};
 
 /// What was looked at under a path.
-pub(super) fn met(path: String, found: &Metadata) -> Met {
+pub(super) fn met(path: String, found: &Metadata) -> WalkEntry {
     let kind = match () {
         () if found.is_dir() => None,
         () if found.is_file() => Some(EntryKind::File),
         () if found.is_symlink() => Some(EntryKind::Link),
         () => Some(EntryKind::Other),
     };
-    Met { path, kind, size: found.len(), facts: Facts::of(found) }
+    WalkEntry { path, kind, size: found.len(), facts: FileStat::of(found) }
 }
 
 impl Workspace {
@@ -31,7 +31,7 @@ impl Workspace {
     }
 
     /// The root, which no folder of a walk lists.
-    pub(super) fn met_root(&self) -> Result<Met> {
+    pub(super) fn met_root(&self) -> Result<WalkEntry> {
         let found = self.root.dir_metadata();
         let found = found.map_err(|e| Error::io("look at", &self.path, e))?;
         Ok(met(String::new(), &found))
@@ -40,7 +40,7 @@ impl Workspace {
     /// What tells whether what stands at a path is the same.
     pub(super) fn identity_at(&self, path: &str) -> io::Result<Identity> {
         let (_, found) = self.stands_at(path)?;
-        Ok(Identity::of(&Facts::of(&found), found.len()))
+        Ok(Identity::of(&FileStat::of(&found), found.len()))
     }
 }
 

@@ -11,16 +11,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::aside::Aside;
 use super::below::below;
 use super::hands::Hands;
-use super::look::{Difference, Looked, now, repository_at, split};
-use super::merge::ancestors;
+use super::look::{Difference, Looked, now, repository_at};
 use super::rules::{Instead, KeptRules};
 use super::{Change, Mark, Noted, Recorded, Store, What};
 use crate::error::{Error, Result};
 use crate::protocol::{FileEffect, MoveEffect, RelPath};
 use crate::workspace::Workspace;
-use crate::workspace::names::escaped;
+use crate::workspace::names::{ancestors, escaped, split};
 use crate::workspace::walk::Walk;
-use crate::workspace::walk::close::{By, ignores};
+use crate::workspace::walk::detailed::{IgnoreSource, ignores};
 
 /// Records what one turn changes.
 #[derive(Debug)]
@@ -277,7 +276,7 @@ impl<'a> Recorder<'a> {
         if self.all.is_none() || self.failed.is_some() {
             return None;
         }
-        let by = By::Given(self.store.index.rules.clone());
+        let by = IgnoreSource::Given(self.store.index.rules.clone());
         match self.store.look_at_all(workspace, &by) {
             Ok(Looked { walk, differences, aside, deleted }) => {
                 self.aside[1] = Some(aside);

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::look::split;
 use super::{Store, What};
 use crate::blobs::{BlobId, Blobs};
 use crate::error::{Error, Result};
-use crate::workspace::walk::close::{By, Texts};
+use crate::workspace::names::split;
+use crate::workspace::walk::detailed::{IgnoreSource, Texts};
 use crate::workspace::walk::ignoring::{FILES, first_lines};
 
 /// What counts instead of files of rules that operations have changed, by folder and name; None where
@@ -80,10 +80,10 @@ impl KeptRules {
         })
     }
 
-    pub(super) fn into_by(self) -> By {
+    pub(super) fn into_by(self) -> IgnoreSource {
         match self.0 {
-            Kept::Disk(Instead(rules)) => By::Disk(rules.into_iter().collect()),
-            Kept::Given(texts) => By::Given(texts),
+            Kept::Disk(Instead(rules)) => IgnoreSource::Disk(rules.into_iter().collect()),
+            Kept::Given(texts) => IgnoreSource::Given(texts),
         }
     }
 }

@@ -7,28 +7,30 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::merge::ancestors;
 use crate::workspace::Workspace;
 use crate::workspace::folder_cache::FolderCache;
-use crate::workspace::walk::close::{By, Close, INDEX, Ignoring, Texts, tracked};
+use crate::workspace::names::ancestors;
+use crate::workspace::walk::detailed::{
+    DetailedWalk, INDEX, IgnoreSource, Ignoring, Texts, tracked,
+};
 use crate::workspace::walk::tracked::{REPOSITORIES, files};
 
 /// Has a close walk meet them, where `repositories` are; `earlier` are the rules of the last look.
 pub(super) fn meet<'a>(
     workspace: &Workspace,
     repositories: impl Iterator<Item = &'a str>,
-    by: &By,
+    by: &IgnoreSource,
     earlier: &Texts,
-    close: &mut Close,
+    close: &mut DetailedWalk,
 ) {
     let known = match by {
-        By::Given(texts) => texts,
-        By::Disk(_) => earlier,
+        IgnoreSource::Given(texts) => texts,
+        IgnoreSource::Disk(_) => earlier,
     };
     let known: Texts = known.iter().filter(|(place, _)| is_gits(place)).map(owned).collect();
     let known = match by {
-        By::Given(_) => known,
-        By::Disk(_) => {
+        IgnoreSource::Given(_) => known,
+        IgnoreSource::Disk(_) => {
             let rules = earlier.iter().filter(|(place, _)| !is_gits(place));
             let same = rules.eq(&close.rules);
             let repositories = repositories.take(REPOSITORIES);
@@ -75,7 +77,7 @@ fn left_out(workspace: &Workspace, prefix: &str, is: String, rules: &Texts) -> S
 }
 
 /// Adds these to what was met, with the folders that were left out and hold them.
-fn meet_all(workspace: &Workspace, close: &mut Close, paths: &[String]) {
+fn meet_all(workspace: &Workspace, close: &mut DetailedWalk, paths: &[String]) {
     if paths.is_empty() {
         return;
     }

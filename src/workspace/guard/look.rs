@@ -14,7 +14,7 @@ use super::snapshot::{Content, Item, Root, What};
 use crate::protocol::{Digest, RelPath};
 use crate::workspace::folder_cache::FolderCache;
 use crate::workspace::modes::set_mode;
-use crate::workspace::names::{escaped_os, shown, unescaped};
+use crate::workspace::names::{escaped_os, shown, split, unescaped};
 use crate::workspace::{Workspace, without_blocking};
 
 /// Of a larger file size and times are compared.
@@ -144,7 +144,7 @@ pub(super) fn one(
 
 /// A regular file at an escaped path; None where no such stands there.
 pub(super) fn file(workspace: &Workspace, folders: &mut FolderCache, path: &str) -> Option<Item> {
-    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let (folder, name) = split(path);
     let (dir, name) = (folders.folder(folder).ok()?, unescaped(name));
     let found = dir.symlink_metadata(&name).ok().filter(Metadata::is_file)?;
     let what = alone(workspace, dir, &name, &found, None);

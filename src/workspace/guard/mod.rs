@@ -29,7 +29,7 @@ use std::io;
 use cap_fs_ext::MetadataExt;
 
 use super::Workspace;
-use super::names::{escaped, shown, unescaped};
+use super::names::{escaped, shown, split, unescaped};
 use super::walk::{Walk, walk_all};
 use crate::error::Result;
 use crate::protocol::{Warning, WarningKind};
@@ -271,7 +271,7 @@ impl Snapshot {
         let git = workspace.named_by_git(walk.repositories().chain(walk.bare()).map(shown));
         let places = git.places.iter().map(|path| escaped(path.as_bytes()));
         for path in places.chain(git.among(walk)).filter(|path| !workspace.is_below_one(path)) {
-            let (folder, name) = path.rsplit_once('/').unwrap_or(("", &path));
+            let (folder, name) = split(&path);
             let here = named.entry(folder.to_owned()).or_default();
             if !here.iter().any(|known| known == name) {
                 here.push(name.to_owned());
@@ -328,7 +328,7 @@ impl Workspace {
 
     /// The folder that holds an item, and its name there.
     fn holder(&self, path: &str) -> io::Result<(cap_std::fs::Dir, OsString)> {
-        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let (folder, name) = split(path);
         Ok((self.folder_at(folder)?, unescaped(name)))
     }
 }
@@ -375,7 +375,7 @@ fn look_again(
 
 /// Whether a path ends in the name of a repository.
 fn is_git(path: &str) -> bool {
-    path.rsplit('/').next().is_some_and(|name| name.eq_ignore_ascii_case(".git"))
+    split(path).1.eq_ignore_ascii_case(".git")
 }
 
 /// Whether a path is where git keeps what it has yet to do.

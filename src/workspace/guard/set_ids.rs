@@ -9,7 +9,7 @@ use super::told::Told;
 use crate::workspace::Workspace;
 use crate::workspace::folder_cache::FolderCache;
 use crate::workspace::modes::clear_set_ids;
-use crate::workspace::names::unescaped;
+use crate::workspace::names::{split, unescaped};
 use crate::workspace::walk::Walk;
 
 /// The files that have such bits before the first command: they are the person's.
@@ -29,7 +29,7 @@ pub(super) fn clear(workspace: &Workspace, known: &Snapshot, walk: &Walk, told: 
         if is_known {
             continue;
         }
-        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let (folder, name) = split(path);
         let cleared = folders.folder(folder).and_then(|dir| clear_set_ids(dir, &unescaped(name)));
         match cleared {
             // It is gone, or something else by now.

@@ -163,7 +163,7 @@ impl Root {
 
     /// Whether a setting of git's leads to what has this path from the workspace's root.
     pub(super) fn has_named(&self, path: &str) -> bool {
-        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let (folder, name) = crate::workspace::names::split(path);
         self.path == folder && self.named.iter().any(|named| named == name)
     }
 

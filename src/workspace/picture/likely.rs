@@ -2,14 +2,11 @@
 //! and no mark in it tells: by what it is in, by what stands in it, and by what git tracks.
 
 use super::Sorter;
+use crate::workspace::names::split;
 use crate::workspace::products::{Likely, is_made, is_prose, is_source_folder, is_written, likely};
 
 /// So many files of a folder are looked at.
 const LOOKED_AT: usize = 2_000;
-
-fn last(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
-}
 
 impl Sorter<'_> {
     /// Whether `folder`, which has this name and is in `parent`, most likely holds build products; both
@@ -30,7 +27,7 @@ impl Sorter<'_> {
             Likely::Unless { web } => {
                 let (mut prose, mut made, mut written, mut all) = (true, 0, 0, 0);
                 for path in files {
-                    let (is_direct, name) = (!path.contains('/'), last(path));
+                    let (is_direct, name) = (!path.contains('/'), split(path).1);
                     if is_direct && is_written(name, web) {
                         return false;
                     }
@@ -52,7 +49,7 @@ impl Sorter<'_> {
                         return false;
                     }
                     all += 1;
-                    made += usize::from(is_made(last(path)));
+                    made += usize::from(is_made(split(path).1));
                 }
                 made > 0 && 2 * made >= all
             }

@@ -3,28 +3,28 @@
 
 mod sink;
 
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
+use cap_std::fs::File;
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
 
-use super::below::{Entry, Met, Start, Which, entry_of};
+use super::list::{Start, Visited, Which};
+use super::locate::not_found;
 use super::tree::lines_of;
 use super::walk::{EntryKind, Listed, Walk};
-use super::{Workspace, open_regular};
+use super::{Workspace, open_regular, regular};
 use crate::protocol::{Detail, Failure, RelPath, Warning, WarningKind};
 use crate::text::{count, visible_line};
 use sink::{Found, Hits, Matcher, Watched};
 
 /// So long may be looked.
 const TIME: Duration = Duration::from_secs(10);
-/// As many files are listed, in lines or in counts.
-const FILES: usize = 200_000;
 /// As many folders are named that cannot be read, and as many files that were not searched whole.
 const UNREADABLE: usize = 20;
-/// So many bytes of one file are searched, and of all.
-const FILE_BYTES: u64 = 64 << 20;
-const ALL_BYTES: u64 = 2 << 30;
 /// A longer line ends the search of its file.
 const LINE_BYTES: usize = 8 << 20;
 /// As many lines are counted, and as many shown, with so many bytes.
@@ -32,20 +32,16 @@ const COUNTED: usize = 10_000;
 const SHOWN: usize = 200;
 const SHOWN_BYTES: usize = 32 << 10;
 
-/// How something is looked for.
+/// How something is looked for, and how much is looked at. What is shown has bounds of its own.
+#[derive(Clone, Copy)]
 pub struct Terms<'a> {
     /// Whether the lines of a file of that size may be shown.
-    pub readable: &'a dyn Fn(&RelPath, u64) -> bool,
+    readable: &'a dyn Fn(&RelPath, u64) -> bool,
     /// Whether the person wants to stop.
-    pub interrupted: &'a dyn Fn() -> bool,
-}
-
-/// How much is looked at. What is shown has bounds of its own.
-#[derive(Clone, Copy)]
-struct Bounds<'a> {
+    interrupted: &'a dyn Fn() -> bool,
     /// Whether it takes too long, since then.
     is_late: &'a dyn Fn(Instant) -> bool,
-    /// As many files are listed.
+    /// As many files are listed, in lines or in counts.
     files: usize,
     /// So many bytes of one file are searched.
     file_bytes: u64,
@@ -53,12 +49,31 @@ struct Bounds<'a> {
     all_bytes: u64,
 }
 
-const BOUNDS: Bounds<'static> = Bounds {
-    is_late: &|begun| begun.elapsed() > TIME,
-    files: FILES,
-    file_bytes: FILE_BYTES,
-    all_bytes: ALL_BYTES,
-};
+impl<'a> Terms<'a> {
+    /// With the usual bounds; `readable` says whether the lines of a file of that size may be shown, `interrupted`
+    /// whether the person wants to stop.
+    pub const fn new(
+        readable: &'a dyn Fn(&RelPath, u64) -> bool,
+        interrupted: &'a dyn Fn() -> bool,
+    ) -> Self {
+        let is_late = &|begun: Instant| begun.elapsed() > TIME;
+        let (files, file_bytes, all_bytes) = (200_000, 64 << 20, 2 << 30);
+        Self { readable, interrupted, is_late, files, file_bytes, all_bytes }
+    }
+
+    /// Why no more is looked at by somebody who began then, if that is so.
+    fn why_over(&self, begun: Instant) -> Option<String> {
+        if (self.interrupted)() {
+            return Some("the user stopped it: not all was looked at".to_owned());
+        }
+        (self.is_late)(begun).then(|| {
+            format!(
+                "it was ended after {} s: not all was looked at; name a folder with less in it",
+                TIME.as_secs()
+            )
+        })
+    }
+}
 
 /// Whether a pattern is one.
 ///
@@ -71,21 +86,19 @@ pub fn check(pattern: &str) -> Result<(), Failure> {
 /// What is looked at until, and what is told of what was not.
 struct Watch<'a> {
     terms: &'a Terms<'a>,
-    bounds: Bounds<'a>,
     begun: Instant,
     told: Vec<String>,
     unreadable: Vec<String>,
 }
 
 impl<'a> Watch<'a> {
-    fn new(terms: &'a Terms<'a>, bounds: Bounds<'a>) -> Self {
-        let (told, unreadable) = (Vec::new(), Vec::new());
-        Self { terms, bounds, begun: Instant::now(), told, unreadable }
+    fn new(terms: &'a Terms<'a>) -> Self {
+        Self { terms, begun: Instant::now(), told: Vec::new(), unreadable: Vec::new() }
     }
 
     /// Why no more is looked at, if that is so.
     fn is_over(&self) -> Option<String> {
-        over(self.terms, self.bounds, self.begun)
+        self.terms.why_over(self.begun)
     }
 
     fn warnings(self) -> Vec<Warning> {
@@ -112,14 +125,6 @@ fn listing(paths: &[String]) -> String {
     named.join(", ")
 }
 
-fn over(terms: &Terms, bounds: Bounds, begun: Instant) -> Option<String> {
-    if (terms.interrupted)() {
-        return Some("the user stopped it: not all was looked at".to_owned());
-    }
-    let told = "it was ended after {} s: not all was looked at; name a folder with less in it";
-    (bounds.is_late)(begun).then(|| told.replace("{}", &TIME.as_secs().to_string()))
-}
-
 impl Workspace {
     /// The files below a folder, or the line of the one file that a path names. Nothing is ignored.
     ///
@@ -130,37 +135,31 @@ impl Workspace {
         path: Option<&RelPath>,
         terms: &Terms,
     ) -> Result<(Detail, Vec<Warning>), Failure> {
-        self.list_within(path, terms, BOUNDS)
-    }
-
-    fn list_within(
-        &self,
-        path: Option<&RelPath>,
-        terms: &Terms,
-        bounds: Bounds,
-    ) -> Result<(Detail, Vec<Warning>), Failure> {
         let told = |path: Option<RelPath>, files: usize, shown: String| Detail::Listed {
             path,
             files,
             shown,
         };
-        let (folder, names) = match self.start(path)? {
-            Start::Folder(folder, names) => (folder, names),
+        let (folder, prefix) = match self.start(path)? {
+            Start::Folder(folder, prefix) => (folder, prefix),
             Start::File(spot) => {
-                let entry = entry_of(&spot, &spot.real)?;
-                let listed = Listed { path: entry.path, size: entry.size, kind: entry.kind };
+                let (size, kind) = match &spot.found {
+                    Some(found) if found.is_file() => (found.len(), EntryKind::File),
+                    _ => (0, EntryKind::Other),
+                };
+                let listed = Listed { path: spot.real.as_str(), size, kind };
                 return Ok((told(Some(spot.real.clone()), 1, listed.line() + "\n"), Vec::new()));
             }
         };
-        let (mut files, mut watch) = (Vec::new(), Watch::new(terms, bounds));
-        self.each_below(&folder, &names, Which::All, &mut |met| {
-            match met {
-                Met::File(entry) => files.push((entry.path.to_owned(), entry.size, entry.kind)),
-                Met::Unreadable(path) => watch.unreadable(path),
-                Met::Folder(_) | Met::Own => {}
+        let (mut files, mut watch) = (Vec::new(), Watch::new(terms));
+        self.each_below(&folder, &prefix, Which::All, &mut |visited| {
+            match visited {
+                Visited::File(file) => files.push((file.path.to_owned(), file.size, file.kind)),
+                Visited::Unreadable(path) => watch.unreadable(path),
+                Visited::Folder(_) | Visited::OwnState => {}
             }
-            let enough = (files.len() >= bounds.files).then(|| {
-                format!("it was ended after {} files: not all was looked at; name a folder with less in it", bounds.files)
+            let enough = (files.len() >= terms.files).then(|| {
+                format!("it was ended after {} files: not all was looked at; name a folder with less in it", terms.files)
             });
             match enough.or_else(|| watch.is_over()) {
                 None => ControlFlow::Continue(()),
@@ -170,10 +169,9 @@ impl Workspace {
                 }
             }
         });
-        let above: usize = names.iter().map(|name| name.len() + 1).sum();
-        let real = RelPath::parse(&names.join("/")).ok();
+        let real = RelPath::parse(prefix.trim_end_matches('/')).ok();
         let walk = Walk::told(files, Vec::new());
-        Ok((told(real, walk.files().len(), lines_of(&walk, above)), watch.warnings()))
+        Ok((told(real, walk.files().len(), lines_of(&walk, prefix.len())), watch.warnings()))
     }
 
     /// The lines below a folder, or of one file, that a regular expression matches: of text files
@@ -187,16 +185,6 @@ impl Workspace {
         path: Option<&RelPath>,
         terms: &Terms,
     ) -> Result<(Detail, Vec<Warning>), Failure> {
-        self.search_within(pattern, path, terms, BOUNDS)
-    }
-
-    fn search_within(
-        &self,
-        pattern: &str,
-        path: Option<&RelPath>,
-        terms: &Terms,
-        bounds: Bounds,
-    ) -> Result<(Detail, Vec<Warning>), Failure> {
         let mut search = Search {
             matcher: Matcher::new(pattern)?,
             searcher: SearcherBuilder::new()
@@ -205,9 +193,9 @@ impl Workspace {
                 .heap_limit(Some(LINE_BYTES))
                 .line_number(true)
                 .build(),
-            watch: Watch::new(terms, bounds),
+            watch: Watch::new(terms),
             found: Found::default(),
-            room: bounds.all_bytes,
+            room: terms.all_bytes,
             kept_back: 0,
             unnamed: 0,
             failed: Vec::new(),
@@ -215,22 +203,17 @@ impl Workspace {
             cut: false,
         };
         match self.start(path)? {
-            Start::Folder(folder, names) => {
-                let is_gits = |name: &str| name.eq_ignore_ascii_case(".git");
-                let which = if names.iter().any(|name| is_gits(name)) {
-                    Which::All
-                } else {
-                    Which::NotIgnored
-                };
-                self.each_below(&folder, &names, which, &mut |met| search.meet(&met));
+            Start::Folder(folder, prefix) => {
+                let is_gits = prefix.split('/').any(|name| name.eq_ignore_ascii_case(".git"));
+                let which = if is_gits { Which::All } else { Which::NotIgnored };
+                self.each_below(&folder, &prefix, which, &mut |visited| search.visit(&visited));
             }
             Start::File(spot) => {
-                let entry = entry_of(&spot, &spot.real)?;
-                if entry.kind != EntryKind::File {
-                    let told = format!("'{}' is not a regular file", spot.real);
-                    return Err(Failure::rejected(told));
-                }
-                let _ = search.file(&entry);
+                let found = spot.found.as_ref().ok_or_else(|| not_found(&spot.real))?;
+                let (path, size) = (spot.real.as_str(), regular(&spot.real, found)?.len());
+                let _ = search.file(path, size, || {
+                    open_regular(&spot.folder, OsStr::new(&spot.name)).map(File::into_std)
+                });
             }
         }
         Ok(search.end(pattern))
@@ -257,14 +240,16 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    fn meet(&mut self, met: &Met) -> ControlFlow<()> {
-        match met {
-            Met::File(entry) if entry.kind == EntryKind::File => self.file(entry),
-            Met::Unreadable(path) => {
+    fn visit(&mut self, visited: &Visited) -> ControlFlow<()> {
+        match visited {
+            Visited::File(file) if file.kind == EntryKind::File => {
+                self.file(file.path, file.size, || file.folder.open_regular(file.name))
+            }
+            Visited::Unreadable(path) => {
                 self.watch.unreadable(path);
                 self.go_on()
             }
-            Met::File(_) | Met::Folder(_) | Met::Own => self.go_on(),
+            Visited::File(_) | Visited::Folder(_) | Visited::OwnState => self.go_on(),
         }
     }
 
@@ -272,7 +257,7 @@ impl Search<'_> {
         let why = self.watch.is_over().or_else(|| {
             let told =
                 "it was ended after {} bytes: not all was looked at; name a folder with less in it";
-            let all = self.watch.bounds.all_bytes;
+            let all = self.watch.terms.all_bytes;
             (self.room == 0).then(|| told.replace("{}", &all.to_string()))
         });
         if let Some(why) = why {
@@ -287,74 +272,71 @@ impl Search<'_> {
         ControlFlow::Continue(())
     }
 
-    fn file(&mut self, entry: &Entry) -> ControlFlow<()> {
-        let Some(path) = RelPath::parse(entry.path).ok().filter(|path| path.as_str() == entry.path)
-        else {
+    fn file(
+        &mut self,
+        path: &str,
+        size: u64,
+        open: impl FnOnce() -> io::Result<fs::File>,
+    ) -> ControlFlow<()> {
+        let Some(real) = RelPath::parse(path).ok().filter(|real| real.as_str() == path) else {
             self.unnamed += 1;
             return self.go_on();
         };
-        if !(self.watch.terms.readable)(&path, entry.size) {
+        if !(self.watch.terms.readable)(&real, size) {
             self.kept_back += 1;
             return self.go_on();
         }
-        let Ok(file) = open_regular(entry.folder, entry.name) else {
-            self.watch.unreadable(entry.path);
+        let Ok(file) = open() else {
+            self.watch.unreadable(path);
             return self.go_on();
         };
-        let Watch { terms, bounds, begun, .. } = self.watch;
-        let room = self.room.min(bounds.file_bytes);
-        let is_over = || over(terms, bounds, begun).is_some();
+        let Watch { terms, begun, .. } = self.watch;
+        let room = self.room.min(terms.file_bytes);
+        let is_over = || terms.why_over(begun).is_some();
         let mut reader = Watched::new(file, room, &is_over);
         let mut hits = Hits::new(&self.matcher, COUNTED - self.found.lines);
         let searched = self.searcher.search_reader(&self.matcher.0, &mut reader, &mut hits);
         self.room -= reader.read;
         let is_cut = reader.is_cut;
         if searched.is_err() && self.watch.is_over().is_none() {
-            self.failed.push(visible_line(entry.path).into_owned());
+            self.failed.push(visible_line(path).into_owned());
         }
         if is_cut && self.room > 0 {
-            self.too_long.push(visible_line(entry.path).into_owned());
+            self.too_long.push(visible_line(path).into_owned());
         }
         self.cut |= is_cut || searched.is_err();
         if !hits.is_binary {
-            self.found.take(entry.path, hits);
+            self.found.take(path, hits);
         }
         self.go_on()
     }
 
     fn end(self, pattern: &str) -> (Detail, Vec<Warning>) {
         let Self { mut watch, found, kept_back, unnamed, failed, too_long, cut, .. } = self;
-        if unnamed > 0 {
-            let told = format!(
-                "{} not searched: a name holds characters that no path may have here",
-                count(unnamed, "file")
-            );
-            watch.told.push(told);
-        }
-        if kept_back > 0 {
-            let told = format!(
-                "{} not searched: the policy keeps them from being read",
-                count(kept_back, "file")
-            );
-            watch.told.push(told);
-        }
-        if !failed.is_empty() {
-            let told = format!(
-                "{} not searched to the end: a line in it is longer than {LINE_BYTES} bytes, or it could not be read: {}",
-                count(failed.len(), "file"),
-                listing(&failed)
-            );
-            watch.told.push(told);
-        }
-        if !too_long.is_empty() {
-            let told = format!(
-                "{} searched only in the first {} bytes: {}",
-                count(too_long.len(), "file"),
-                watch.bounds.file_bytes,
-                listing(&too_long)
-            );
-            watch.told.push(told);
-        }
+        let told = [
+            (
+                unnamed,
+                "not searched: a name holds characters that no path may have here".to_owned(),
+            ),
+            (kept_back, "not searched: the policy keeps them from being read".to_owned()),
+            (
+                failed.len(),
+                format!(
+                    "not searched to the end: a line in it is longer than {LINE_BYTES} bytes, or it could not be read: {}",
+                    listing(&failed)
+                ),
+            ),
+            (
+                too_long.len(),
+                format!(
+                    "searched only in the first {} bytes: {}",
+                    watch.terms.file_bytes,
+                    listing(&too_long)
+                ),
+            ),
+        ];
+        let told = told.into_iter().filter(|(files, _)| *files > 0);
+        watch.told.extend(told.map(|(files, told)| format!("{} {told}", count(files, "file"))));
         if found.lines >= COUNTED {
             watch.told.push(format!("it was ended after {COUNTED} lines: ask for something rarer"));
         }
@@ -369,5 +351,5 @@ impl Search<'_> {
     }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests;

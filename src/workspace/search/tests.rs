@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use super::*;
 use crate::protocol::FailureKind;
 
-const TERMS: Terms<'static> = Terms { readable: &|_, _| true, interrupted: &|| false };
+const TERMS: Terms<'static> = Terms::new(&|_, _| true, &|| false);
 
 fn workspace(files: &[(&str, &str)]) -> (tempfile::TempDir, Workspace) {
     let folder = tempfile::tempdir().unwrap();
@@ -206,8 +206,8 @@ fn a_file_that_is_too_long_is_searched_in_its_beginning_and_named() {
     let long = format!("needle\n{}needle\n", "x\n".repeat(100));
     let (_folder, workspace) =
         workspace(&[("a/long.log", &*long), ("b.log", "needle\n"), ("c.log", "x\n")]);
-    let bounds = Bounds { file_bytes: 50, ..BOUNDS };
-    let (detail, told) = workspace.search_within("needle", None, &TERMS, bounds).unwrap();
+    let terms = Terms { file_bytes: 50, ..TERMS };
+    let (detail, told) = workspace.search("needle", None, &terms).unwrap();
     let Detail::Found { lines, files, cut, .. } = detail else { panic!("{detail:?}") };
     assert_eq!((lines, files, cut), (2, 2, true));
     let told: Vec<&str> = told.iter().map(|told| told.text.as_str()).collect();
@@ -223,8 +223,8 @@ fn a_search_ends_after_so_many_bytes_of_all_files() {
     for (all_bytes, lines, ends) in
         [(70, 10, true), (100, 14, true), (630, 90, true), (631, 90, false)]
     {
-        let bounds = Bounds { all_bytes, ..BOUNDS };
-        let (detail, told) = workspace.search_within("needle", None, &TERMS, bounds).unwrap();
+        let terms = Terms { all_bytes, ..TERMS };
+        let (detail, told) = workspace.search("needle", None, &terms).unwrap();
         let Detail::Found { lines: found, cut, .. } = detail else { panic!("{detail:?}") };
         // A line that the bound cuts may be counted as far as it goes.
         assert!(found == lines || found == lines + 1, "{all_bytes}: {found}");
@@ -246,18 +246,18 @@ fn what_takes_too_long_is_ended_and_told() {
     };
     let looks = std::cell::Cell::new(20);
     let late = late_after(&looks);
-    let bounds = Bounds { is_late: &late, ..BOUNDS };
-    let (detail, told) = workspace.search_within("needle", None, &TERMS, bounds).unwrap();
+    let terms = Terms { is_late: &late, ..TERMS };
+    let (detail, told) = workspace.search("needle", None, &terms).unwrap();
     let Detail::Found { files, cut, .. } = detail else { panic!("{detail:?}") };
     assert!((1..50).contains(&files) && cut && told_of(&told), "{files}: {told:?}");
 
     looks.set(7);
-    let (detail, told) = workspace.list_within(None, &TERMS, bounds).unwrap();
+    let (detail, told) = workspace.list_below(None, &terms).unwrap();
     let Detail::Listed { files, .. } = detail else { panic!("{detail:?}") };
     assert!(files == 7 && told_of(&told), "{files}: {told:?}");
 
-    let bounds = Bounds { files: 9, ..BOUNDS };
-    let (detail, told) = workspace.list_within(None, &TERMS, bounds).unwrap();
+    let terms = Terms { files: 9, ..TERMS };
+    let (detail, told) = workspace.list_below(None, &terms).unwrap();
     let Detail::Listed { files, .. } = detail else { panic!("{detail:?}") };
     assert_eq!(files, 9);
     assert!(told[0].text.starts_with("it was ended after 9 files"), "{told:?}");

@@ -3,12 +3,11 @@
 //! taken for the same; never with less care. Line endings are no part of what is sought: a file keeps
 //! its own, and a last line without one stays so.
 
-use std::borrow::Cow;
-
 use memchr::{memchr_iter, memmem};
 
 use super::bom;
 use super::excerpt::Place;
+use super::lines::{Lines, without_cr};
 use crate::protocol::{FuzzyMatch, Likeness, Replacement};
 
 /// So many lines are told of a text that occurs more than once.
@@ -144,55 +143,7 @@ struct Found {
     all: bool,
 }
 
-/// A file as lines whose endings are kept beside them.
-struct Lines {
-    /// A line feed, then each line with one.
-    text: Vec<u8>,
-    /// Whether a line ends in CRLF.
-    crlf: Vec<bool>,
-    /// Whether the last line has a line ending.
-    ended: bool,
-}
-
 impl Lines {
-    fn of(bytes: &[u8]) -> Self {
-        let mut text = Vec::with_capacity(bytes.len() + 2);
-        text.push(b'\n');
-        let mut crlf = Vec::new();
-        let mut begin = 0;
-        for end in memchr_iter(b'\n', bytes) {
-            let line = &bytes[begin..end];
-            let content = line.strip_suffix(b"\r");
-            crlf.push(content.is_some());
-            text.extend_from_slice(content.unwrap_or(line));
-            text.push(b'\n');
-            begin = end + 1;
-        }
-        let ended = begin == bytes.len();
-        if !ended {
-            // What would follow it is told where that is needed.
-            crlf.push(false);
-            text.extend_from_slice(&bytes[begin..]);
-            text.push(b'\n');
-        }
-        Self { text, crlf, ended }
-    }
-
-    fn into_bytes(self) -> Vec<u8> {
-        let Self { text, crlf, ended } = self;
-        let mut bytes = Vec::with_capacity(text.len());
-        let mut begin = 1;
-        let last = crlf.len().wrapping_sub(1);
-        for (n, (end, crlf)) in memchr_iter(b'\n', &text).skip(1).zip(crlf).enumerate() {
-            bytes.extend_from_slice(&text[begin..end]);
-            if ended || n != last {
-                bytes.extend_from_slice(if crlf { b"\r\n" } else { b"\n" });
-            }
-            begin = end + 1;
-        }
-        bytes
-    }
-
     /// Where a text stands that opens with a line feed and ends in one.
     fn find(&self, sought: &[u8]) -> Found {
         Self::find_in(&self.text, sought)
@@ -239,37 +190,6 @@ impl Lines {
         }
         Found { lines, count, all: true }
     }
-
-    /// Replaces `count` lines from `line` on, and tells by how many.
-    fn replace(&mut self, line: usize, count: usize, new: &str) -> usize {
-        let mut ends = memchr_iter(b'\n', &self.text);
-        let begin = ends.nth(line).map_or(self.text.len(), |at| at + 1);
-        let end = ends.nth(count - 1).map_or(self.text.len(), |at| at + 1);
-        let last = self.crlf.len() - 1;
-        let crlf = match (self.ended, line == last) {
-            // The first line tells what would follow it, as it is now.
-            (false, true) => last > 0 && self.crlf[0],
-            _ => self.crlf[line],
-        };
-        let mut new = if crlf { without_cr(new) } else { Cow::Borrowed(new) };
-        if !new.is_empty() && !new.ends_with('\n') {
-            new.to_mut().push('\n');
-        }
-        let put = memchr_iter(b'\n', new.as_bytes()).count();
-        self.text.splice(begin..end, new.bytes());
-        self.crlf.splice(line..line + count, std::iter::repeat_n(crlf, put));
-        // A last line that is empty and not ended is none, as it is for whoever reads the file anew.
-        if !self.ended && self.text.ends_with(b"\n\n") {
-            self.text.pop();
-            self.crlf.pop();
-            self.ended = true;
-        }
-        put
-    }
-}
-
-fn without_cr(text: &str) -> Cow<'_, str> {
-    if text.contains("\r\n") { text.replace("\r\n", "\n").into() } else { text.into() }
 }
 
 /// A text as it is sought in [`Lines`].

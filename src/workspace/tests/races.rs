@@ -154,7 +154,7 @@ fn a_search_in_a_swapped_folder_finds_nothing_outside() {
     let top = quick_folder();
     while_swapping(top.path(), |workspace| {
         fs::write(top.path().join("outside/secret"), "needle outside\n").unwrap();
-        let terms = Terms { readable: &|_, _| true, interrupted: &|| false };
+        let terms = Terms::new(&|_, _| true, &|| false);
         let flip = path("flip");
         let mut refused = 0;
         for n in 0..3_000 {

@@ -1,19 +1,18 @@
 //! How much lies in folders that a walk left out: only counted, on one thread, in the order of their
 //! paths and up to a bound, so that the same files always give the same numbers.
 
-use std::sync::Arc;
+use std::ops::ControlFlow;
 
 use super::found::{Count, LeftOut, Walk};
-use super::system::Handle;
 use super::tracked;
-use crate::protocol::RelPath;
 use crate::workspace::folder_cache::FolderCache;
+use crate::workspace::list::{Visited, Which};
 use crate::workspace::names::shown;
 use crate::workspace::{Workspace, products};
 
 /// So many entries of left out folders are looked at in one walk, folders among them; what is beyond
 /// is not counted.
-pub(super) const ENTRIES: usize = 20_000;
+const ENTRIES: usize = 20_000;
 
 /// Counts what is in the folders that `walk` left out, build products first, and notes what git tracks of
 /// those that may be such.
@@ -22,90 +21,37 @@ pub(in super::super) fn count(workspace: &Workspace, walk: &mut Walk) {
     tracked::look(workspace, walk);
 }
 
-fn count_up_to(room: usize, workspace: &Workspace, walk: &mut Walk) {
-    let (mut folders, mut buffer) = (FolderCache::new(workspace), Vec::with_capacity(32 << 10));
-    let mut counter = Counter { room, buffer: &mut buffer, state: &workspace.state };
+fn count_up_to(mut room: usize, workspace: &Workspace, walk: &mut Walk) {
+    let mut folders = FolderCache::new(workspace);
     let mut left_out: Vec<LeftOut> = walk
         .ignored
         .iter()
         .map(|folder| LeftOut { folder: shown(folder), count: Count::UNKNOWN })
         .collect();
-    let is_product = |folder: &LeftOut| products::is_ignored_product(&folder.folder);
-    for products in [true, false] {
-        for (exact, folder) in walk.ignored.iter().zip(&mut left_out) {
-            if counter.room > 0 && is_product(folder) == products {
-                folder.count = counter.within(&mut folders, exact, &folder.folder);
+    for is_product in [true, false] {
+        for (exact, LeftOut { folder, count }) in walk.ignored.iter().zip(&mut left_out) {
+            if room == 0 || products::is_ignored_product(folder) != is_product {
+                continue;
             }
+            let Ok(opened) = folders.folder(exact.trim_end_matches('/')) else { continue };
+            *count = Count::NONE;
+            workspace.each_below(opened, folder, Which::WithoutGit, &mut |visited| {
+                if room == 0 {
+                    count.is_whole = false;
+                    return ControlFlow::Break(());
+                }
+                room -= 1;
+                match visited {
+                    Visited::File(file) if file.name != b".gitkeep" => count.file(file.size),
+                    Visited::Unreadable(_) => count.is_whole = false,
+                    Visited::File(_) | Visited::Folder(_) | Visited::OwnState => {}
+                }
+                ControlFlow::Continue(())
+            });
         }
     }
     left_out.sort_unstable_by(|a, b| a.folder.cmp(&b.folder));
     walk.left_out = left_out;
-}
-
-struct Counter<'a> {
-    room: usize,
-    buffer: &'a mut Vec<u8>,
-    state: &'a [RelPath],
-}
-
-impl Counter<'_> {
-    /// What is in the folder of that name, escaped and for readers. What cannot be opened is not
-    /// counted.
-    fn within(&mut self, folders: &mut FolderCache, exact: &str, shown: &str) -> Count {
-        let folder = folders.folder(exact.trim_end_matches('/'));
-        let Ok(handle) = folder.and_then(Handle::root) else { return Count::UNKNOWN };
-        let handle = Arc::new(handle);
-        // Hardly ever is some of deaddrop's own state in there.
-        let state: Vec<&str> =
-            self.state.iter().map(RelPath::as_str).filter(|path| path.starts_with(shown)).collect();
-        self.tree(handle, shown, &state)
-    }
-
-    fn tree(&mut self, top: Arc<Handle>, prefix: &str, state: &[&str]) -> Count {
-        let mut count = Count::NONE;
-        let mut folders: Vec<(Arc<Handle>, Vec<u8>, String)> = Vec::new();
-        let mut next = Some((top, prefix.to_owned()));
-        while let Some((handle, prefix)) = next.take() {
-            match handle.entries(self.buffer) {
-                Ok(entries) => {
-                    for (name, kind) in entries {
-                        if self.room == 0 {
-                            return Count { is_whole: false, ..count };
-                        }
-                        self.room -= 1;
-                        let path = || format!("{prefix}{}", String::from_utf8_lossy(&name));
-                        if matches!(name.as_slice(), b".git" | b".gitkeep")
-                            || !state.is_empty() && state.contains(&path().as_str())
-                        {
-                            continue;
-                        }
-                        match handle.look(&name, kind) {
-                            Ok((None, ..)) => {
-                                let below =
-                                    if state.is_empty() { String::new() } else { path() + "/" };
-                                folders.push((Arc::clone(&handle), name, below));
-                            }
-                            Ok((Some(_), size, _)) => count.file(size),
-                            // It is gone meanwhile.
-                            Err(_) => {}
-                        }
-                    }
-                }
-                Err(_) => count.is_whole = false,
-            }
-            // The last found first, so that few folders are open at a time.
-            while let Some((parent, name, prefix)) = folders.pop() {
-                match parent.child(&name) {
-                    Ok(handle) => {
-                        next = Some((Arc::new(handle), prefix));
-                        break;
-                    }
-                    Err(_) => count.is_whole = false,
-                }
-            }
-        }
-        count
-    }
 }
 
 #[cfg(all(test, target_os = "linux"))]

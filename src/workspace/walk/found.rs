@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::close::Close;
+use super::detailed::DetailedWalk;
 use crate::workspace::names::escaped;
 
 /// What stands in the workspace.
@@ -35,7 +35,7 @@ pub struct Walk {
     /// has looked; sorted.
     pub(super) tracked: Vec<String>,
     /// What was met, where it was looked at closely.
-    pub(super) close: Option<Box<Close>>,
+    pub(super) detailed: Option<Box<DetailedWalk>>,
 }
 
 /// How many files there are, and how large they are together.
@@ -175,12 +175,8 @@ impl Walk {
 
     /// A walk of files that are given, for previews and tests.
     pub fn of<'a>(files: impl IntoIterator<Item = (&'a str, u64)>) -> Self {
-        let mut walk = Self::default();
-        for (path, size) in files {
-            walk.push("", path, size, EntryKind::File);
-        }
-        walk.sort();
-        walk
+        let file = |(path, size): (&str, u64)| (path.to_owned(), size, EntryKind::File);
+        Self::told(files.into_iter().map(file), Vec::new())
     }
 
     /// What another machine tells of its files, and of folders that cannot be read.
@@ -205,8 +201,8 @@ impl Walk {
     }
 
     /// What was looked at closely, if that was asked for.
-    pub(in super::super) fn take_close(&mut self) -> Option<Box<Close>> {
-        self.close.take()
+    pub(in super::super) fn take_detailed(&mut self) -> Option<Box<DetailedWalk>> {
+        self.detailed.take()
     }
 
     /// The files that were left out singly, not with a folder.
@@ -278,18 +274,15 @@ impl Walk {
             if name.is_empty() {
                 self.closed.push(place.clone());
             }
-            self.close.iter_mut().for_each(|close| close.unreadable.push(place.clone()));
+            self.detailed.iter_mut().for_each(|close| close.unreadable.push(place.clone()));
         }
     }
 
     pub(super) fn sort(&mut self) {
         let names = &self.names;
         let path = |e: &Entry| &names.as_bytes()[e.start as usize..e.end as usize];
-        self.entries.sort_unstable_by(|a, b| path(a).cmp(path(b)));
-        self.sort_folders();
-    }
-
-    fn sort_folders(&mut self) {
+        // Of two walks that are sorted each, this takes one pass.
+        self.entries.sort_by(|a, b| path(a).cmp(path(b)));
         for folders in [
             &mut self.unreadable,
             &mut self.repositories,
@@ -303,7 +296,7 @@ impl Walk {
         }
     }
 
-    /// Both walks as one; each is sorted, and so is the result.
+    /// Both walks as one, sorted.
     pub(super) fn merged(mut self, mut other: Self) -> Self {
         self.unreadable.append(&mut other.unreadable);
         self.repositories.append(&mut other.repositories);
@@ -315,30 +308,15 @@ impl Walk {
         self.left_out.append(&mut other.left_out);
         self.ignored_secrets.append(&mut other.ignored_secrets);
         self.ignored_files.add(other.ignored_files);
-        if let (Some(close), Some(other)) = (&mut self.close, other.close.take()) {
+        if let (Some(close), Some(other)) = (&mut self.detailed, other.detailed.take()) {
             close.append(*other);
         }
-        self.sort_folders();
-        if other.entries.is_empty() {
-            return self;
+        if let Ok(offset) = u32::try_from(self.names.len()) {
+            self.names.push_str(&other.names);
+            let moved = |e: Entry| Entry { start: e.start + offset, end: e.end + offset, ..e };
+            self.entries.extend(other.entries.into_iter().map(moved));
         }
-        let Ok(offset) = u32::try_from(self.names.len()) else { return self };
-        self.names.push_str(&other.names);
-        let moved = other.entries.iter().map(|e| Entry {
-            start: e.start + offset,
-            end: e.end + offset,
-            ..*e
-        });
-        let mut left = std::mem::take(&mut self.entries).into_iter().peekable();
-        let mut right = moved.peekable();
-        let mut entries = Vec::with_capacity(left.len() + right.len());
-        while let (Some(l), Some(r)) = (left.peek(), right.peek()) {
-            let from_left = self.path(l) <= self.path(r);
-            entries.extend(if from_left { left.next() } else { right.next() });
-        }
-        entries.extend(left);
-        entries.extend(right);
-        self.entries = entries;
+        self.sort();
         self
     }
 }

@@ -3,16 +3,11 @@
 //! Folders are opened relative to their parent's handle and never through a link. A second thread
 //! joins in where there are enough files to pay for it.
 
-pub(super) mod close;
 mod counting;
+pub(super) mod detailed;
 mod found;
+mod handle;
 pub(crate) mod ignoring;
-#[cfg(target_os = "linux")]
-#[path = "linux.rs"]
-mod system;
-#[cfg(not(target_os = "linux"))]
-#[path = "portable.rs"]
-mod system;
 pub(super) mod tracked;
 
 use std::collections::BTreeMap;
@@ -28,11 +23,11 @@ use crate::config::is_repository;
 use crate::error::{Error, Result};
 use crate::protocol::RelPath;
 use crate::secrets;
-use close::By;
 pub(super) use counting::count;
+use detailed::{IgnoreSource, WalkEntry};
 pub use found::{Count, EntryKind, LeftOut, Listed, Walk};
+pub(super) use handle::{FileType, Handle, may_be_folder};
 use ignoring::{Budget, Rules};
-use system::{Handle, may_be_folder};
 
 /// From so many files on a second thread pays.
 const PARALLEL_FROM: usize = 5_000;
@@ -54,29 +49,21 @@ struct Queue {
     changed: Condvar,
 }
 
-/// Lists every file that is not ignored.
-pub(super) fn walk(workspace: &Workspace) -> Result<Walk> {
-    walk_by(workspace, None, None)
-}
-
 /// Lists every file, also those that rules leave out.
 pub(in crate::workspace) fn walk_all(workspace: &Workspace) -> Result<Walk> {
-    walk_by(workspace, Some(&By::Given(BTreeMap::new())), None)
+    walk(workspace, Some(&IgnoreSource::Given(BTreeMap::new())), None)
 }
 
-/// Lists those alone whose names are wanted: of the others nothing more is asked than what folders hold.
-pub(super) fn walk_for(workspace: &Workspace, wanted: fn(&str) -> bool) -> Result<Walk> {
-    walk_by(workspace, None, Some(wanted))
+/// Lists every file that these rules do not leave out, looking closely at each.
+pub(in crate::workspace) fn walk_closely(workspace: &Workspace, by: &IgnoreSource) -> Result<Walk> {
+    walk(workspace, Some(by), None)
 }
 
-/// The same, looking closely at each, by rules that may be others than those on disk.
-pub(in crate::workspace) fn walk_closely(workspace: &Workspace, by: &By) -> Result<Walk> {
-    walk_by(workspace, Some(by), None)
-}
-
-fn walk_by(
+/// Lists every file that is not ignored; with `wanted` those alone whose names are: of the others nothing more is
+/// asked than what folders hold.
+pub(super) fn walk(
     workspace: &Workspace,
-    by: Option<&By>,
+    by: Option<&IgnoreSource>,
     wanted: Option<fn(&str) -> bool>,
 ) -> Result<Walk> {
     let begun = Instant::now();
@@ -153,15 +140,15 @@ struct Walker<'a> {
     state: &'a [RelPath],
     budget: Budget,
     /// By which rules each entry is looked at closely; None where names and sizes are enough.
-    by: Option<&'a By>,
+    by: Option<&'a IgnoreSource>,
     /// Which names of files are wanted; None where all are.
     wanted: Option<fn(&str) -> bool>,
 }
 
 impl Walker<'_> {
     fn begin(&self) -> Walk {
-        let close = self.by.map(|_| Box::default());
-        Walk { close, ..Walk::default() }
+        let detailed = self.by.map(|_| Box::default());
+        Walk { detailed, ..Walk::default() }
     }
 
     fn help(&self) -> Walk {
@@ -205,7 +192,7 @@ impl Walker<'_> {
         }
         let mut names = entries.iter().map(|(name, _)| name.as_slice());
         let read = |name: &[u8]| handle.read_small(name);
-        let own = match (self.by, &mut walk.close) {
+        let own = match (self.by, &mut walk.detailed) {
             (Some(by), Some(close)) => {
                 let texts = close.rules_of(by, exact, names, read);
                 let names = texts.keys().map(String::as_bytes);
@@ -236,7 +223,7 @@ impl Walker<'_> {
                     continue;
                 }
             }
-            let looked = match &walk.close {
+            let looked = match &walk.detailed {
                 None => handle.look(name, *kind).map(|(kind, size, mode)| (kind, size, mode, None)),
                 Some(_) => handle
                     .look_closely(name)
@@ -254,17 +241,21 @@ impl Walker<'_> {
                     continue;
                 }
             };
+            let place = || format!("{exact}{}", escaped(name));
             if kind == Some(EntryKind::File) && mode & SET_IDS != 0 {
-                walk.set_ids.push(format!("{exact}{}", escaped(name)));
+                walk.set_ids.push(place());
             }
-            if unlisted && walk.close.is_none() {
+            if unlisted && walk.detailed.is_none() {
                 continue;
             }
             let below = || below(prefix, exact, name, &text);
-            if rules.is_some_and(|rules| rules.ignores(prefix, &text, kind.is_none())) {
-                if let (Some(close), Some(facts)) = (&mut walk.close, facts) {
-                    close.leave_out(format!("{exact}{}", escaped(name)), kind, size, facts);
-                }
+            let is_left_out =
+                rules.is_some_and(|rules| rules.ignores(prefix, &text, kind.is_none()));
+            if let (Some(close), Some(facts)) = (&mut walk.detailed, facts) {
+                let entries = if is_left_out { &mut close.left_out } else { &mut close.met };
+                entries.push(WalkEntry { path: place(), kind, size, facts });
+            }
+            if is_left_out {
                 match kind {
                     None => {
                         walk.ignored.push(below().unwrap_or_else(|| format!("{prefix}{text}/")));
@@ -277,9 +268,6 @@ impl Walker<'_> {
                     }
                 }
                 continue;
-            }
-            if let (Some(close), Some(facts)) = (&mut walk.close, facts) {
-                close.meet(format!("{exact}{}", escaped(name)), kind, size, facts);
             }
             match kind {
                 None => folders.push(Job {

@@ -6,11 +6,10 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::io::Read;
 
-use cap_fs_ext::DirExt;
 use memchr::{memchr, memmem};
 
 use super::found::Walk;
-use crate::workspace::names::{escaped, unescaped};
+use crate::workspace::names::escaped;
 use crate::workspace::{Workspace, open_regular, products};
 
 /// A longer index is not read.
@@ -41,11 +40,8 @@ pub(super) fn look(workspace: &Workspace, walk: &mut Walk) {
 
 /// The index of the repository in that folder, whose path is escaped and ends in `/` but for the root.
 fn index(workspace: &Workspace, prefix: &str) -> Option<Vec<u8>> {
-    let mut folder = workspace.root.try_clone().ok()?;
-    for name in prefix.split_terminator('/') {
-        folder = folder.open_dir_nofollow(unescaped(name)).ok()?;
-    }
-    let file = open_regular(&folder.open_dir_nofollow(".git").ok()?, OsStr::new("index")).ok()?;
+    let folder = workspace.folder_at(&format!("{prefix}.git")).ok()?;
+    let file = open_regular(&folder, OsStr::new("index")).ok()?;
     let mut bytes = Vec::new();
     file.take(BYTES + 1).read_to_end(&mut bytes).ok()?;
     (bytes.len() as u64 <= BYTES).then_some(bytes)

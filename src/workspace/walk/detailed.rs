@@ -5,17 +5,18 @@ use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::sync::Arc;
 
+use cap_std::fs::{Metadata, MetadataExt};
 use serde::{Deserialize, Serialize};
 
 use super::found::EntryKind;
 use super::ignoring::{Budget, FILES, Rules, first_lines, here};
-use crate::workspace::names::shown;
+use crate::workspace::names::{ancestors, shown, split};
 
 /// What tells whether something is as it was, without a look into it.
 ///
-/// Two are equal whatever file systems they are of: see [`Facts::is_number_of`].
+/// Two are equal whatever file systems they are of: see [`FileStat::is_number_of`].
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
-pub(in crate::workspace) struct Facts {
+pub(in crate::workspace) struct FileStat {
     /// Its file system; 0 where that is not known. A machine numbers those anew at every start, so it is kept
     /// nowhere.
     #[serde(skip)]
@@ -30,16 +31,16 @@ pub(in crate::workspace) struct Facts {
     pub(in crate::workspace) changed: i128,
 }
 
-impl PartialEq for Facts {
+impl PartialEq for FileStat {
     fn eq(&self, other: &Self) -> bool {
         let all = |of: &Self| (of.inode, of.mode, of.written, of.changed);
         all(self) == all(other)
     }
 }
 
-impl Eq for Facts {}
+impl Eq for FileStat {}
 
-impl Facts {
+impl FileStat {
     /// Whether both are of the same file, as far as its number tells: another file system, such as one that is
     /// mounted within the workspace, has the same numbers for other files.
     pub(in crate::workspace) fn is_number_of(&self, other: &Self) -> bool {
@@ -48,9 +49,7 @@ impl Facts {
     }
 
     /// Those of something that was looked at.
-    #[cfg(unix)]
-    pub(in crate::workspace) fn of(found: &cap_std::fs::Metadata) -> Self {
-        use cap_std::fs::MetadataExt;
+    pub(in crate::workspace) fn of(found: &Metadata) -> Self {
         Self {
             device: found.dev(),
             inode: found.ino(),
@@ -58,12 +57,6 @@ impl Facts {
             written: crate::clock::nanos(found.mtime(), found.mtime_nsec()),
             changed: crate::clock::nanos(found.ctime(), found.ctime_nsec()),
         }
-    }
-
-    /// Those of something that was looked at. Here nothing says surely that it is as it was.
-    #[cfg(not(unix))]
-    pub(in crate::workspace) fn of(_: &cap_std::fs::Metadata) -> Self {
-        Self::default()
     }
 }
 
@@ -73,7 +66,7 @@ pub(in crate::workspace) type Texts = BTreeMap<String, BTreeMap<String, String>>
 
 /// By which rules a close walk goes.
 #[derive(Debug)]
-pub(in crate::workspace) enum By {
+pub(in crate::workspace) enum IgnoreSource {
     /// Those on disk, but for these files, by folder and name: what counts instead; None where there
     /// was none.
     Disk(BTreeMap<(String, String), Option<String>>),
@@ -83,11 +76,11 @@ pub(in crate::workspace) enum By {
 
 /// What a close walk found.
 #[derive(Debug, Default)]
-pub(in crate::workspace) struct Close {
+pub(in crate::workspace) struct DetailedWalk {
     /// All that is not left out, folders too.
-    pub(in crate::workspace) met: Vec<Met>,
+    pub(in crate::workspace) met: Vec<WalkEntry>,
     /// What is left out: single files, and folders as a whole.
-    pub(in crate::workspace) left_out: Vec<Met>,
+    pub(in crate::workspace) left_out: Vec<WalkEntry>,
     /// The rules that it went by.
     pub(in crate::workspace) rules: Texts,
     /// Whether those on disk are others.
@@ -99,37 +92,17 @@ pub(in crate::workspace) struct Close {
 
 /// Something that a close walk met.
 #[derive(Debug)]
-pub(in crate::workspace) struct Met {
+pub(in crate::workspace) struct WalkEntry {
     /// Its path from the root, escaped.
     pub(in crate::workspace) path: String,
     /// What it is; None for a folder.
     pub(in crate::workspace) kind: Option<EntryKind>,
     /// Its size in bytes.
     pub(in crate::workspace) size: u64,
-    pub(in crate::workspace) facts: Facts,
+    pub(in crate::workspace) facts: FileStat,
 }
 
-impl Close {
-    pub(in crate::workspace) fn meet(
-        &mut self,
-        path: String,
-        kind: Option<EntryKind>,
-        size: u64,
-        facts: Facts,
-    ) {
-        self.met.push(Met { path, kind, size, facts });
-    }
-
-    pub(super) fn leave_out(
-        &mut self,
-        path: String,
-        kind: Option<EntryKind>,
-        size: u64,
-        facts: Facts,
-    ) {
-        self.left_out.push(Met { path, kind, size, facts });
-    }
-
+impl DetailedWalk {
     pub(super) fn append(&mut self, mut other: Self) {
         self.met.append(&mut other.met);
         self.left_out.append(&mut other.left_out);
@@ -141,7 +114,7 @@ impl Close {
     /// The rules that count in a folder; notes them, and whether they are those on disk.
     pub(super) fn rules_of<'a>(
         &mut self,
-        by: &By,
+        by: &IgnoreSource,
         folder: &str,
         names: impl Iterator<Item = &'a [u8]>,
         read: impl Fn(&[u8]) -> io::Result<Vec<u8>>,
@@ -156,9 +129,9 @@ impl Close {
             }
         }
         let counts = match by {
-            By::Given(texts) => texts.get(folder).cloned().unwrap_or_default(),
-            By::Disk(instead) if instead.is_empty() => on_disk.clone(),
-            By::Disk(instead) => {
+            IgnoreSource::Given(texts) => texts.get(folder).cloned().unwrap_or_default(),
+            IgnoreSource::Disk(instead) if instead.is_empty() => on_disk.clone(),
+            IgnoreSource::Disk(instead) => {
                 let mut counts = on_disk.clone();
                 for name in FILES {
                     match instead.get(&(folder.to_owned(), name.to_owned())) {
@@ -215,7 +188,7 @@ impl<'a> Ignoring<'a> {
 
     /// Whether they leave out what has this path, escaped, or a folder above it.
     pub(in crate::workspace) fn leaves_out(&mut self, path: &str, is_folder: bool) -> bool {
-        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let (folder, name) = split(path);
         let (rules, is_left_out) = self.folder(folder);
         is_left_out || is_ignored(rules.as_ref(), folder, name, is_folder)
     }
@@ -226,14 +199,13 @@ impl<'a> Ignoring<'a> {
             return known.clone();
         }
         // From the top, not by recursion: there can be many folders above it.
-        let ends = folder.match_indices('/').map(|(at, _)| at).chain([folder.len()]);
         let mut known = (None, false);
-        for folder in [""].into_iter().chain(ends.map(|end| &folder[..end])) {
+        for folder in [""].into_iter().chain(ancestors(folder)) {
             if let Some(there) = self.folders.get(folder) {
                 known.clone_from(there);
                 continue;
             }
-            let (above, name) = folder.rsplit_once('/').unwrap_or(("", folder));
+            let (above, name) = split(folder);
             let (rules, is_left_out) = known;
             let is_left_out = is_left_out || is_ignored(rules.as_ref(), above, name, true);
             known = self.within(folder, rules, is_left_out);

@@ -1,0 +1,187 @@
+//! An open folder: what is in it, and what that is, each relative to its handle and never through a link.
+
+use std::ffi::CString;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use cap_std::fs::Dir;
+pub(in crate::workspace) use rustix::fs::FileType;
+use rustix::fs::{Mode, OFlags, openat};
+
+use super::EntryKind;
+use super::detailed::FileStat;
+use super::ignoring::SIZE_LIMIT;
+
+/// The entries of a folder, with their type where the file system tells it.
+pub(in crate::workspace) type Entries = Vec<(Vec<u8>, FileType)>;
+
+/// An open folder.
+pub(in crate::workspace) struct Handle(OwnedFd);
+
+impl Handle {
+    pub(in crate::workspace) fn root(root: &Dir) -> io::Result<Self> {
+        open(root, c".").map(Self)
+    }
+
+    /// A folder in this one; fails on a link.
+    pub(in crate::workspace) fn child(&self, name: &[u8]) -> io::Result<Self> {
+        open(&self.0, &CString::new(name)?).map(Self)
+    }
+
+    /// Opens a regular file.
+    pub(in crate::workspace) fn open_regular(&self, name: &[u8]) -> io::Result<File> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = File::from(openat(&self.0, &*CString::new(name)?, flags, Mode::empty())?);
+        if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
+    }
+
+    /// Reads a file, a little more than [`SIZE_LIMIT`] where it is longer.
+    pub(in crate::workspace) fn read_small(&self, name: &[u8]) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        self.open_regular(name)?.take(SIZE_LIMIT + 1).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+}
+
+impl AsFd for Handle {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+fn open(folder: impl AsFd, name: &std::ffi::CStr) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(openat(folder, name, flags, Mode::empty())?)
+}
+
+/// Whether an entry is a folder, or the file system does not tell.
+pub(in crate::workspace) fn may_be_folder(kind: FileType) -> bool {
+    matches!(kind, FileType::Directory | FileType::Unknown)
+}
+
+/// What something of this type is; None for a folder.
+fn kind_of(kind: FileType) -> Option<EntryKind> {
+    match kind {
+        FileType::Directory => None,
+        FileType::RegularFile => Some(EntryKind::File),
+        FileType::Symlink => Some(EntryKind::Link),
+        _ => Some(EntryKind::Other),
+    }
+}
+
+/// With getdents64 and statx.
+#[cfg(target_os = "linux")]
+mod linux {
+    use rustix::fs::{AtFlags, RawDir, Statx, StatxFlags, makedev, statx};
+
+    use super::{CString, Entries, EntryKind, FileStat, FileType, Handle, io, kind_of};
+
+    impl Handle {
+        pub(in crate::workspace) fn entries(&self, buffer: &mut Vec<u8>) -> io::Result<Entries> {
+            let mut entries = Vec::new();
+            let mut raw = RawDir::new(&self.0, buffer.spare_capacity_mut());
+            while let Some(entry) = raw.next() {
+                let entry = entry?;
+                let name = entry.file_name().to_bytes();
+                if !matches!(name, b"." | b"..") {
+                    entries.push((name.to_vec(), entry.file_type()));
+                }
+            }
+            Ok(entries)
+        }
+
+        /// What an entry is (None: a folder), its size, and the permissions of a regular file.
+        pub(in crate::workspace) fn look(
+            &self,
+            name: &[u8],
+            kind: FileType,
+        ) -> io::Result<(Option<EntryKind>, u64, u32)> {
+            if kind == FileType::Directory {
+                return Ok((None, 0, 0));
+            }
+            let wanted = StatxFlags::SIZE | StatxFlags::TYPE | StatxFlags::MODE;
+            let found = self.statx(name, AtFlags::STATX_DONT_SYNC, wanted)?;
+            let mode = u32::from(found.stx_mode);
+            Ok(match kind_of(FileType::from_raw_mode(mode)) {
+                Some(EntryKind::File) => (Some(EntryKind::File), found.stx_size, mode & 0o7777),
+                Some(EntryKind::Link) => (Some(EntryKind::Link), found.stx_size, 0),
+                other => (other, 0, 0),
+            })
+        }
+
+        /// The same with all that tells whether it is as it was.
+        pub(in crate::workspace) fn look_closely(
+            &self,
+            name: &[u8],
+        ) -> io::Result<(Option<EntryKind>, u64, FileStat)> {
+            // What the system remembers of a file on another machine may be old, and this decides whether
+            // the file is read again: so it is asked as `stat` asks.
+            let found = self.statx(name, AtFlags::STATX_SYNC_AS_STAT, StatxFlags::BASIC_STATS)?;
+            let kind = kind_of(FileType::from_raw_mode(found.stx_mode.into()));
+            Ok((kind, found.stx_size, facts(&found)))
+        }
+
+        fn statx(&self, name: &[u8], sync: AtFlags, wanted: StatxFlags) -> io::Result<Statx> {
+            Ok(statx(&self.0, &*CString::new(name)?, AtFlags::SYMLINK_NOFOLLOW | sync, wanted)?)
+        }
+    }
+
+    fn facts(found: &Statx) -> FileStat {
+        let nanos =
+            |time: &rustix::fs::StatxTimestamp| crate::clock::nanos(time.tv_sec, time.tv_nsec);
+        FileStat {
+            device: makedev(found.stx_dev_major, found.stx_dev_minor),
+            inode: found.stx_ino,
+            mode: u32::from(found.stx_mode) & 0o7777,
+            written: nanos(&found.stx_mtime),
+            changed: nanos(&found.stx_ctime),
+        }
+    }
+}
+
+/// On other systems, with what they have in common.
+#[cfg(not(target_os = "linux"))]
+mod portable {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+
+    use cap_std::fs::{Dir, MetadataExt};
+    use rustix::fs::RawMode;
+
+    use super::{Entries, EntryKind, FileStat, FileType, Handle, io, kind_of};
+
+    impl Handle {
+        pub(in crate::workspace) fn entries(&self, _: &mut Vec<u8>) -> io::Result<Entries> {
+            let mut entries = Vec::new();
+            for entry in rustix::fs::Dir::read_from(&self.0)? {
+                let entry = entry?;
+                let name = entry.file_name().to_bytes();
+                if !matches!(name, b"." | b"..") {
+                    entries.push((name.to_vec(), entry.file_type()));
+                }
+            }
+            Ok(entries)
+        }
+
+        /// What an entry is (None: a folder), its size and its permissions.
+        pub(in crate::workspace) fn look(
+            &self,
+            name: &[u8],
+            _: FileType,
+        ) -> io::Result<(Option<EntryKind>, u64, u32)> {
+            self.look_closely(name).map(|(kind, size, facts)| (kind, size, facts.mode))
+        }
+
+        /// The same with all that tells whether it is as it was.
+        pub(in crate::workspace) fn look_closely(
+            &self,
+            name: &[u8],
+        ) -> io::Result<(Option<EntryKind>, u64, FileStat)> {
+            let found = Dir::reopen_dir(&self.0)?.symlink_metadata(OsStr::from_bytes(name))?;
+            let mode = RawMode::try_from(found.mode()).unwrap_or_default();
+            let kind = kind_of(FileType::from_raw_mode(mode));
+            Ok((kind, found.len(), FileStat::of(&found)))
+        }
+    }
+}
