@@ -136,7 +136,7 @@ impl<'a> Here<'a> {
             output_limit: self.output_limit,
             network: self.network,
             lock: self.lock,
-            seen: self.seen.as_ref(),
+            seen: self.seen.as_deref(),
             ..Errand::new(&run.command, &folder, self.own)
         };
         let execution = self.runner.run(&errand, self.interrupted);

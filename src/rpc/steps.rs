@@ -96,6 +96,7 @@ impl Steps {
     pub(super) fn interrupt(&self, key: &str) {
         if let Some((ends, _)) = self.going().get(key) {
             ends.store(true, Ordering::Relaxed);
+            crate::runner::interrupt::check();
         }
     }
 

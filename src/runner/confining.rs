@@ -1,18 +1,19 @@
 //! Which walls the commands of a runner get: found out once, by a probe that tries to get around them;
 //! and with them what a helper is told for each command.
 
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use wait_timeout::ChildExt;
-
+use super::drain::Drains;
 use super::sandbox::{
     self, Confinement, Limits, Means, Mount, Order, Report, Tier, View, Wanted, make_own,
 };
-use super::{Errand, GRACE, Runner, end, environment};
+use super::space::Space;
+use super::waiting::GRACE;
+use super::{Errand, Runner, environment};
 use crate::machine;
-use crate::protocol::{Ending, Execution, Output};
+use crate::protocol::{Ending, Execution, Output, Streams};
 
 /// Why a command is refused where it cannot be confined.
 const NO_SANDBOX: &str = "there is no sandbox on this machine, and the user has not allowed commands without one; the files of the workspace can be changed all the same";
@@ -23,8 +24,8 @@ const NO_WALL: &str = "it is to run without the network, and nothing here can ke
 const TOOLS_PATIENCE: Duration = Duration::from_secs(15);
 const TOOLS_LIMIT: usize = 100_000;
 
-/// How many bytes of what a probe writes are told.
-const SAID: u64 = 300;
+/// How many characters of what a probe writes are told.
+const SAID: usize = 300;
 
 /// What was found out about this machine.
 #[derive(Debug, Clone)]
@@ -175,18 +176,16 @@ impl Runner {
         network: bool,
     ) -> Result<sandbox::Facts, String> {
         let errand = Errand { network: Some(network), ..Errand::new("", &self.workspace, own) };
-        let run = || -> io::Result<(Option<Report>, Vec<u8>)> {
+        let run = || -> io::Result<(Option<Report>, String)> {
             let order = Order { probe: true, ..self.order(&errand, means, view)? };
-            let (output, writer) = io::pipe()?;
-            let (mut helper, report) = self.start(&order, writer.try_clone()?, writer)?;
-            if helper.child.wait_timeout(self.timeout.max(GRACE))?.is_none() {
-                end(&mut helper.child);
-            }
-            Ok((Report::read(report), said(output)))
+            let output = Drains::begin(Streams::Together, SAID, None)?;
+            let (mut space, timeout) = (Space::default(), self.timeout.max(GRACE));
+            let (_, report, output) =
+                self.carry_out(&order, output, timeout, &mut space, &|| false)?;
+            Ok((report, output.captures()[0].head.clone()))
         };
         match run() {
             Ok((Some(Report { ending: Ending::NotStarted(reason), .. }), said)) => {
-                let said = String::from_utf8_lossy(&said);
                 Err(match said.trim() {
                     "" => reason,
                     said => format!("{reason}: {said}"),
@@ -266,19 +265,4 @@ fn read_only(mount: Mount) -> Option<Mount> {
         Mount::Pin { .. } => None,
         mount => Some(mount),
     }
-}
-
-/// What a probe wrote, as far as it is there by now: somebody may hold the other end open.
-#[cfg(unix)]
-fn said(output: io::PipeReader) -> Vec<u8> {
-    let mut said = Vec::new();
-    if rustix::io::ioctl_fionbio(&output, true).is_ok() {
-        let _ = output.take(SAID).read_to_end(&mut said);
-    }
-    said
-}
-
-#[cfg(not(unix))]
-fn said(_: io::PipeReader) -> Vec<u8> {
-    Vec::new()
 }

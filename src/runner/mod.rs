@@ -1,7 +1,7 @@
 //! Runs a shell command to its end, or to its deadline, and takes every process it started with it.
 //!
 //! A command is started through the helper in [`sandbox`]: this same program, single-threaded, so
-//! that it can enter namespaces. Output is drained on threads of its own into bounded memory.
+//! that it can enter namespaces. The thread that waits for it reads its output into bounded memory.
 
 pub mod aside;
 mod confining;
@@ -12,15 +12,17 @@ mod output;
 pub mod sandbox;
 pub(crate) mod space;
 mod tree;
+mod waiting;
 
 use std::collections::BTreeMap;
-use std::io::{self, PipeWriter, Read};
+use std::io::{self, PipeWriter};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, OnceLock};
+use std::process::Command;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
-
-use wait_timeout::ChildExt;
 
 use crate::config;
 use crate::protocol::{Capture, Ending, Execution, Output, Streams};
@@ -29,13 +31,9 @@ use drain::Drains;
 pub use environment::fault as environment_fault;
 pub use glimpse::{Glimpse, LastLine, last_line};
 use sandbox::{Order, Orphans, Report, Started};
-use space::{Shortage, Space};
-
-/// How often a running command is interrupted by a look at whether the person wants to stop, and at
-/// the disk: short enough that a fast one cannot fill what is kept free.
-const SLICE: Duration = Duration::from_millis(20);
-/// How long ending a process tree may take before its output is given up.
-const GRACE: Duration = Duration::from_secs(2);
+use space::Space;
+pub use waiting::interrupt;
+use waiting::{GRACE, Helper, Waited};
 
 /// Where and how commands are run.
 #[derive(Debug, Clone)]
@@ -96,7 +94,7 @@ pub struct Errand<'a> {
     /// Whether it only looks: the workspace, and what else commands may write, it cannot.
     pub looks_only: bool,
     /// Is shown what it writes while it runs.
-    pub seen: Option<&'a Arc<Glimpse>>,
+    pub seen: Option<&'a Glimpse>,
 }
 
 impl<'a> Errand<'a> {
@@ -120,22 +118,6 @@ impl<'a> Errand<'a> {
             seen: None,
         }
     }
-}
-
-/// A helper that was started and is to be waited for.
-struct Helper {
-    child: Child,
-    /// Says so, so that other commands leave it alone.
-    _started: Started,
-}
-
-/// Why a wait for a command ended.
-enum Waited {
-    Exited,
-    Late,
-    Interrupted,
-    /// The disk is nearly full.
-    Full(Shortage),
 }
 
 impl Runner {
@@ -166,8 +148,8 @@ impl Runner {
         }
     }
 
-    /// Runs a command. Standard input is empty. `interrupted` is asked now and then. Many threads may
-    /// run commands at once.
+    /// Runs a command. Standard input is empty. `interrupted` is asked at the start and after each
+    /// [`interrupt::check`]. Many threads may run commands at once.
     pub fn run(&self, errand: &Errand, interrupted: &dyn Fn() -> bool) -> Execution {
         let begun = Instant::now();
         let (ending, output) = self.try_run(errand, interrupted).unwrap_or_else(|e| {
@@ -192,32 +174,15 @@ impl Runner {
         let order = self.order(errand, means, view)?;
         let written = [errand.folder, errand.own].into_iter();
         let written = written.chain(self.settings.writable.iter().map(PathBuf::as_path));
-        let space = Space::new(self.settings.min_free_bytes, written);
-        if let Some(shortage) = space.is_short() {
+        let mut space = Space::new(self.settings.min_free_bytes, written);
+        if let Some(shortage) = space.look() {
             return Err(io::Error::other(shortage.refusal()));
         }
-        // The threads come first: without them, nothing has been begun.
-        let (drains, stdout, stderr) = Drains::begin(
-            errand.streams,
-            errand.output_limit.unwrap_or(self.output_limit),
-            errand.seen,
-        )?;
-        let orphans = Orphans::expect();
-        let (mut helper, report) = self.start(&order, stdout, stderr)?;
-
+        let limit = errand.output_limit.unwrap_or(self.output_limit);
+        let output = Drains::begin(errand.streams, limit, errand.seen)?;
         let timeout = errand.timeout.unwrap_or(self.timeout);
-        let waited = wait(&mut helper.child, timeout, &space, interrupted);
-        if !matches!(waited, Ok(Waited::Exited)) {
-            end(&mut helper.child);
-        }
-        drop(helper);
-        let report = Report::read(report);
-        if report.is_none() {
-            // The helper was killed, and what it had adopted came to us.
-            orphans.end();
-        }
-        // All writers are gone with the tree; should one be left all the same, it is not waited for.
-        let output = drains.finish(GRACE);
+        let (waited, report, output) =
+            self.carry_out(&order, output, timeout, &mut space, interrupted)?;
         let ending = match waited {
             Ok(Waited::Late) => Ending::TimedOut(timeout),
             Ok(Waited::Interrupted) => Ending::Interrupted,
@@ -228,69 +193,44 @@ impl Runner {
         Ok((ending, output))
     }
 
-    /// Starts the helper, which takes the only ends to write output to; gives its report to read.
-    fn start(
+    /// Has a helper carry out an order, and ends it and all that it started.
+    fn carry_out(
         &self,
         order: &Order,
-        stdout: PipeWriter,
-        stderr: PipeWriter,
-    ) -> io::Result<(Helper, impl Read)> {
-        let (channel, theirs) = sandbox::channel()?;
+        (mut output, stdout, stderr): (Drains, PipeWriter, PipeWriter),
+        timeout: Duration,
+        space: &mut Space,
+        interrupted: &dyn Fn() -> bool,
+    ) -> io::Result<(io::Result<Waited>, Option<Report>, Output)> {
+        let orphans = Orphans::expect();
+        let (ours, theirs) = UnixStream::pair()?;
         let mut helper = Command::new(&self.helper);
         helper
             .arg(sandbox::MARK)
             // What the command gets stands in the order: nothing of it reaches the helper.
             .env_clear()
             // The helper takes its end of the channel from there and gives the command an empty input.
-            .stdin(theirs)
-            .stdout(Stdio::from(stdout))
-            .stderr(Stdio::from(stderr));
-        // A Ctrl-C at the terminal is for deaddrop alone.
-        #[cfg(unix)]
-        std::os::unix::process::CommandExt::process_group(&mut helper, 0);
-        let (mut child, started) = Started::by(|| helper.spawn())?;
-        // Else this process would hold the helper's end too.
+            .stdin(OwnedFd::from(theirs))
+            .stdout(stdout)
+            .stderr(stderr)
+            // A Ctrl-C at the terminal is for deaddrop alone.
+            .process_group(0);
+        let (child, started) = Started::by(|| helper.spawn())?;
+        // Else this process would hold the helper's ends too.
         drop(helper);
-        match sandbox::send(order, channel) {
-            Ok(report) => Ok((Helper { child, _started: started }, report)),
-            Err(e) => {
-                end(&mut child);
-                Err(e)
-            }
+        let mut helper = Helper::new(child, started);
+        let report = sandbox::send(order, ours).inspect_err(|_| helper.end(&mut output))?;
+        let waited = helper.wait(&mut output, timeout, space, interrupted);
+        if !matches!(waited, Ok(Waited::Exited)) {
+            helper.end(&mut output);
         }
-    }
-}
-
-fn wait(
-    child: &mut Child,
-    timeout: Duration,
-    space: &Space,
-    interrupted: &dyn Fn() -> bool,
-) -> io::Result<Waited> {
-    let begun = Instant::now();
-    loop {
-        let left = timeout.saturating_sub(begun.elapsed());
-        if child.wait_timeout(left.min(SLICE))?.is_some() {
-            return Ok(Waited::Exited);
+        drop(helper);
+        let report = Report::read(report);
+        if report.is_none() {
+            // The helper was killed, and what it had adopted came to us.
+            orphans.end();
         }
-        if interrupted() {
-            return Ok(Waited::Interrupted);
-        }
-        if let Some(shortage) = space.is_short() {
-            return Ok(Waited::Full(shortage));
-        }
-        if left <= SLICE && begun.elapsed() >= timeout {
-            return Ok(Waited::Late);
-        }
-    }
-}
-
-/// Ends the helper and with it the command's whole tree.
-fn end(child: &mut Child) {
-    sandbox::ask_to_end(child.id());
-    if !matches!(child.wait_timeout(GRACE), Ok(Some(_))) {
-        tree::end(child.id());
-        let _ = child.kill();
-        let _ = child.wait();
+        // All writers are gone with the tree; should one be left all the same, it is not waited for.
+        Ok((waited, report, output.finish(GRACE)))
     }
 }

@@ -6,11 +6,12 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use deaddrop::config::{Mode, Sandbox};
 use deaddrop::protocol::{Ending, Execution};
-use deaddrop::runner::{Errand, Runner};
+use deaddrop::runner::{Errand, Glimpse, Runner, interrupt};
 
 use crate::scene::{NOBODY, Scene, Walls, Way, marked, marker, printed, reply, results};
 use crate::support::{Base, PATIENCE, program, wait_until};
@@ -308,4 +309,64 @@ fn holds_no_more(scene: &Scene, asked: &str) {
         now.0 <= before.0 && now.1 <= before.1 && now.2.is_empty()
     });
     daemon.stop();
+}
+
+/// How often this thread has waited for something.
+fn waits() -> u64 {
+    let status = fs::read_to_string("/proc/thread-self/status").unwrap();
+    let waits = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+    waits.unwrap().trim().parse().unwrap()
+}
+
+#[test]
+fn a_command_that_does_nothing_wakes_nobody() {
+    let base = Base::new();
+    std::fs::create_dir(base.at("workspace")).unwrap();
+    let workspace = base.at("workspace").canonicalize().unwrap();
+    let settings = Sandbox { mode: Mode::Off, ..Sandbox::default() };
+    let runner = Runner::new(program().to_owned(), workspace.clone(), settings);
+    let own = base.at("own");
+    let waits_for = |command: &str| {
+        let before = waits();
+        let execution = runner.run(&Errand::new(command, &workspace, &own), &|| false);
+        assert_eq!(execution.ending, Ending::Exited(0), "{execution:?}");
+        waits() - before
+    };
+    waits_for("true");
+    let (short, long) = (waits_for("true"), waits_for("sleep 1"));
+    assert!(long - short < 10, "{short} and {long}");
+}
+
+#[test]
+fn an_interruption_ends_a_command_that_does_nothing() {
+    let base = Base::new();
+    std::fs::create_dir(base.at("workspace")).unwrap();
+    let workspace = base.at("workspace").canonicalize().unwrap();
+    let settings = Sandbox { mode: Mode::Off, ..Sandbox::default() };
+    let runner = Runner::new(program().to_owned(), workspace.clone(), settings);
+    let own = base.at("own");
+    let glimpse = Glimpse::default();
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let running: Vec<_> = (0..4)
+            .map(|_| {
+                let errand = Errand {
+                    timeout: Some(Duration::MAX),
+                    seen: Some(&glimpse),
+                    ..Errand::new("echo begun; exec sleep 1000", &workspace, &own)
+                };
+                let (runner, stop) = (&runner, &stop);
+                scope.spawn(move || runner.run(&errand, &|| stop.load(Ordering::Relaxed)))
+            })
+            .collect();
+        wait_until("the commands", || glimpse.last_line().is_some());
+        // Nothing has changed yet.
+        interrupt::check();
+        assert!(running.iter().all(|running| !running.is_finished()));
+        stop.store(true, Ordering::Relaxed);
+        interrupt::check();
+        for running in running {
+            assert_eq!(running.join().unwrap().ending, Ending::Interrupted);
+        }
+    });
 }

@@ -23,10 +23,8 @@ mod view;
 
 use std::ffi::OsString;
 use std::io::{self, Read};
-#[cfg(unix)]
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 
 use crate::config;
 
@@ -83,16 +81,7 @@ pub fn close_to_commands() {
     system::close_to_others();
 }
 
-/// Where an order is sent and the report on it read, and what becomes the helper's standard input.
-#[cfg(unix)]
-pub(super) fn channel() -> io::Result<(UnixStream, Stdio)> {
-    // Unlike a pipe, nobody can open a socket through `/proc/<pid>/fd`.
-    let (ours, theirs) = UnixStream::pair()?;
-    Ok((ours, std::os::fd::OwnedFd::from(theirs).into()))
-}
-
 /// Sends an order; what is read afterwards never waits for anyone.
-#[cfg(unix)]
 pub(super) fn send(order: &Order, mut channel: UnixStream) -> io::Result<impl Read> {
     // A helper that does not read is no helper.
     channel.set_write_timeout(Some(PATIENCE))?;
