@@ -30,7 +30,7 @@ use confining::{Found, Walls};
 use drain::Drains;
 pub use environment::fault as environment_fault;
 pub use glimpse::{Glimpse, LastLine, last_line};
-use sandbox::{Order, Orphans, Report, Started};
+use sandbox::{Orphans, Report, SandboxRequest, Started};
 use space::Space;
 pub use waiting::interrupt;
 use waiting::{GRACE, Helper, Waited};
@@ -63,7 +63,7 @@ pub struct Runner {
 
 /// One command.
 #[derive(Debug, Clone, Copy)]
-pub struct Errand<'a> {
+pub struct CommandSpec<'a> {
     /// For the shell.
     pub command: &'a str,
     /// Where it runs: the workspace, or a folder in it.
@@ -97,7 +97,7 @@ pub struct Errand<'a> {
     pub seen: Option<&'a Glimpse>,
 }
 
-impl<'a> Errand<'a> {
+impl<'a> CommandSpec<'a> {
     /// A command with nothing special about it.
     pub fn new(command: &'a str, folder: &'a Path, own: &'a Path) -> Self {
         static NO_VARIABLES: BTreeMap<String, String> = BTreeMap::new();
@@ -150,10 +150,10 @@ impl Runner {
 
     /// Runs a command. Standard input is empty. `interrupted` is asked at the start and after each
     /// [`interrupt::check`]. Many threads may run commands at once.
-    pub fn run(&self, errand: &Errand, interrupted: &dyn Fn() -> bool) -> Execution {
+    pub fn run(&self, spec: &CommandSpec, interrupted: &dyn Fn() -> bool) -> Execution {
         let begun = Instant::now();
-        let (ending, output) = self.try_run(errand, interrupted).unwrap_or_else(|e| {
-            let output = match errand.streams {
+        let (ending, output) = self.try_run(spec, interrupted).unwrap_or_else(|e| {
+            let output = match spec.streams {
                 Streams::Together => Output::default(),
                 Streams::Apart | Streams::First => {
                     Output::Apart { stdout: Capture::default(), stderr: Capture::default() }
@@ -161,28 +161,28 @@ impl Runner {
             };
             (Ending::NotStarted(e.to_string()), output)
         });
-        let command = errand.command.to_owned();
+        let command = spec.command.to_owned();
         Execution { command, ending, output, duration: begun.elapsed() }
     }
 
     fn try_run(
         &self,
-        errand: &Errand,
+        spec: &CommandSpec,
         interrupted: &dyn Fn() -> bool,
     ) -> io::Result<(Ending, Output)> {
-        let Walls { means, view } = self.walls(errand)?;
-        let order = self.order(errand, means, view)?;
-        let written = [errand.folder, errand.own].into_iter();
+        let Walls { backend, view } = self.walls(spec)?;
+        let request = self.request(spec, backend, view)?;
+        let written = [spec.folder, spec.own].into_iter();
         let written = written.chain(self.settings.writable.iter().map(PathBuf::as_path));
         let mut space = Space::new(self.settings.min_free_bytes, written);
         if let Some(shortage) = space.look() {
             return Err(io::Error::other(shortage.refusal()));
         }
-        let limit = errand.output_limit.unwrap_or(self.output_limit);
-        let output = Drains::begin(errand.streams, limit, errand.seen)?;
-        let timeout = errand.timeout.unwrap_or(self.timeout);
+        let limit = spec.output_limit.unwrap_or(self.output_limit);
+        let output = Drains::begin(spec.streams, limit, spec.seen)?;
+        let timeout = spec.timeout.unwrap_or(self.timeout);
         let (waited, report, output) =
-            self.carry_out(&order, output, timeout, &mut space, interrupted)?;
+            self.carry_out(&request, output, timeout, &mut space, interrupted)?;
         let ending = match waited {
             Ok(Waited::Late) => Ending::TimedOut(timeout),
             Ok(Waited::Interrupted) => Ending::Interrupted,
@@ -193,10 +193,10 @@ impl Runner {
         Ok((ending, output))
     }
 
-    /// Has a helper carry out an order, and ends it and all that it started.
+    /// Has a helper carry out a request, and ends it and all that it started.
     fn carry_out(
         &self,
-        order: &Order,
+        request: &SandboxRequest,
         (mut output, stdout, stderr): (Drains, PipeWriter, PipeWriter),
         timeout: Duration,
         space: &mut Space,
@@ -207,7 +207,7 @@ impl Runner {
         let mut helper = Command::new(&self.helper);
         helper
             .arg(sandbox::MARK)
-            // What the command gets stands in the order: nothing of it reaches the helper.
+            // What the command gets stands in the request: nothing of it reaches the helper.
             .env_clear()
             // The helper takes its end of the channel from there and gives the command an empty input.
             .stdin(OwnedFd::from(theirs))
@@ -219,7 +219,7 @@ impl Runner {
         // Else this process would hold the helper's ends too.
         drop(helper);
         let mut helper = Helper::new(child, started);
-        let report = sandbox::send(order, ours).inspect_err(|_| helper.end(&mut output))?;
+        let report = sandbox::send(request, ours).inspect_err(|_| helper.end(&mut output))?;
         let waited = helper.wait(&mut output, timeout, space, interrupted);
         if !matches!(waited, Ok(Waited::Exited)) {
             helper.end(&mut output);

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use deaddrop::config::{Mode, Sandbox};
 use deaddrop::protocol::{Ending, Execution};
-use deaddrop::runner::{Errand, Glimpse, Runner, interrupt};
+use deaddrop::runner::{CommandSpec, Glimpse, Runner, interrupt};
 
 use crate::scene::{NOBODY, Scene, Walls, Way, marked, marker, printed, reply, results};
 use crate::support::{Base, PATIENCE, program, wait_until};
@@ -31,8 +31,8 @@ fn run_by(helper: PathBuf, base: &Base, command: &str) -> Execution {
     let settings = Sandbox { mode: Mode::Off, ..Sandbox::default() };
     let runner = Runner::new(helper, base.path().to_owned(), settings);
     let own = base.at("own");
-    let errand = Errand::new(command, base.path(), &own);
-    runner.run(&errand, &|| false)
+    let spec = CommandSpec::new(command, base.path(), &own);
+    runner.run(&spec, &|| false)
 }
 
 #[test]
@@ -328,7 +328,7 @@ fn a_command_that_does_nothing_wakes_nobody() {
     let own = base.at("own");
     let waits_for = |command: &str| {
         let before = waits();
-        let execution = runner.run(&Errand::new(command, &workspace, &own), &|| false);
+        let execution = runner.run(&CommandSpec::new(command, &workspace, &own), &|| false);
         assert_eq!(execution.ending, Ending::Exited(0), "{execution:?}");
         waits() - before
     };
@@ -350,13 +350,13 @@ fn an_interruption_ends_a_command_that_does_nothing() {
     std::thread::scope(|scope| {
         let running: Vec<_> = (0..4)
             .map(|_| {
-                let errand = Errand {
+                let spec = CommandSpec {
                     timeout: Some(Duration::MAX),
                     seen: Some(&glimpse),
-                    ..Errand::new("echo begun; exec sleep 1000", &workspace, &own)
+                    ..CommandSpec::new("echo begun; exec sleep 1000", &workspace, &own)
                 };
                 let (runner, stop) = (&runner, &stop);
-                scope.spawn(move || runner.run(&errand, &|| stop.load(Ordering::Relaxed)))
+                scope.spawn(move || runner.run(&spec, &|| stop.load(Ordering::Relaxed)))
             })
             .collect();
         wait_until("the commands", || glimpse.last_line().is_some());

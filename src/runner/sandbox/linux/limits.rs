@@ -3,7 +3,7 @@
 
 use std::io;
 
-use super::super::order::Limits;
+use super::super::request::Limits;
 use super::{Step, while_};
 
 /// Bounds this process and what it starts.

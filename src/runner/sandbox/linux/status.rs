@@ -14,7 +14,7 @@ use super::super::report::Facts;
 const LONGEST: usize = 1000;
 
 /// Said by init and by the process that becomes the shell, read when both are dead.
-pub(super) struct Told {
+pub(super) struct SharedStatus {
     facts: AtomicU32,
     ended: AtomicBool,
     status: AtomicI32,
@@ -23,7 +23,7 @@ pub(super) struct Told {
     reason: UnsafeCell<[u8; LONGEST]>,
 }
 
-impl Told {
+impl SharedStatus {
     /// Memory that outlives every fork.
     pub(super) fn new() -> io::Result<&'static Self> {
         const PROTECTION: c_int = libc::PROT_READ | libc::PROT_WRITE;
