@@ -38,6 +38,7 @@ pub(super) use report::Report;
 pub use report::{Facts, Mechanism};
 pub(super) use request::{Backend, Limits, Mount, MountKind, SandboxRequest, Variable};
 pub(crate) use system::Started;
+pub use system::adopt_orphans;
 pub(super) use system::{Orphans, ask_to_end};
 pub use tier::{Confinement, Tier};
 pub(super) use view::{View, make_own};

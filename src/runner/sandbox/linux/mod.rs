@@ -36,7 +36,8 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-use libc::{c_int, c_ulong, pid_t};
+use libc::{c_int, pid_t};
+use rustix::process::{Signal, set_parent_process_death_signal};
 
 use super::report::{Facts, Mechanism, Report};
 use super::request::{Backend, SandboxRequest};
@@ -44,6 +45,7 @@ use super::too_long;
 pub(super) use bwrap::inside;
 use group::Group;
 pub(crate) use outside::Started;
+pub use outside::adopt_orphans;
 pub(in crate::runner) use outside::{Orphans, ask_to_end, close_to_others};
 use processes::{adopt, end_children, fork, fork_first, wait_for};
 use status::SharedStatus;
@@ -117,7 +119,7 @@ impl Helper {
         // SAFETY: it is open, and never closed here; the command does not get it.
         let channel = ManuallyDrop::new(unsafe { UnixStream::from_raw_fd(REPORT) });
         let request = SandboxRequest::receive(&channel).ok_or("cannot understand what to run")?;
-        die_with(request.parent, libc::SIGTERM);
+        die_with(request.parent, Signal::TERM);
         hold(&request.lock);
         let unbounded = request.user.is_none() && rustix::process::geteuid().is_root();
         let by_namespace = request.backend == Backend::Full && limits::pid_max_is_ours();
@@ -141,7 +143,7 @@ impl Helper {
         let request = &self.request;
         let network = if request.network { 0 } else { libc::CLONE_NEWNET };
         let user_namespace = namespaces::enter(namespaces::SANDBOX | network)?;
-        die_with(request.parent, libc::SIGTERM);
+        die_with(request.parent, Signal::TERM);
         self.with_init(|| {
             self.enter_group()?;
             if !request.network {
@@ -157,7 +159,7 @@ impl Helper {
         if namespaces::enter(namespaces::TREE).is_err() {
             return self.as_subreaper();
         }
-        die_with(self.request.parent, libc::SIGTERM);
+        die_with(self.request.parent, Signal::TERM);
         self.with_init(|| {
             self.shared.found(open::hide(&self.request));
             self.fork(fork, || {
@@ -173,11 +175,11 @@ impl Helper {
         close_to_others();
         let (alive, ours) = io::pipe().map_err(while_("make a pipe"))?;
         let init = self.fork(fork_first, || {
+            let _ = set_parent_process_death_signal(Some(Signal::KILL));
             // SAFETY: system calls on integers and descriptors of ours, which nothing here uses later.
             unsafe {
                 libc::close(REPORT);
                 libc::close(ours.as_raw_fd());
-                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as c_ulong);
                 // The helper may have died before that: then its end of the pipe is gone.
                 let (fd, events) = (alive.as_raw_fd(), libc::POLLIN);
                 let mut poll = libc::pollfd { fd, events, revents: 0 };
@@ -233,7 +235,7 @@ impl Helper {
         close_to_others();
         let helper = std::process::id();
         let parent = self.fork(fork_first, || {
-            die_with(helper, libc::SIGKILL);
+            die_with(helper, Signal::KILL);
             // SAFETY: closes a descriptor of ours that nothing here uses.
             unsafe { libc::close(REPORT) };
             let parent = std::process::id();
@@ -253,8 +255,7 @@ impl Helper {
     }
 
     fn below_subreaper(&self, parent: u32) -> Step<Infallible> {
-        // SAFETY: a plain system call.
-        unsafe { libc::setsid() };
+        let _ = rustix::process::setsid();
         let facts = if self.request.backend == Backend::Partial {
             self.enter_group()?;
             walls::raise(&self.request)?
@@ -266,7 +267,7 @@ impl Helper {
             return Err("this system has no Landlock, or it is not switched on".to_owned());
         }
         // After the change of credentials, which would undo it.
-        die_with(parent, libc::SIGKILL);
+        die_with(parent, Signal::KILL);
         self.become_command(facts)
     }
 }
@@ -286,13 +287,10 @@ fn become_shell(request: &SandboxRequest) -> Step<Infallible> {
 
 /// The end of this process's parent is its own, by this signal: deaddrop's end is the command's, also when
 /// it is killed.
-fn die_with(parent: u32, signal: c_int) {
-    // SAFETY: plain system calls on integers.
-    unsafe {
-        libc::prctl(libc::PR_SET_PDEATHSIG, c_ulong::from(signal.unsigned_abs()));
-        if u32::try_from(libc::getppid()) != Ok(parent) {
-            libc::_exit(1);
-        }
+fn die_with(parent: u32, signal: Signal) {
+    let _ = set_parent_process_death_signal(Some(signal));
+    if std::os::unix::process::parent_id() != parent {
+        exit(1);
     }
 }
 

@@ -112,13 +112,8 @@ fn are_processes_bounded(wanted: u64) -> bool {
     if groups.contains(&format!("/{}", super::group::PREFIX)) {
         return true;
     }
-    // SAFETY: system calls on a structure of ours.
-    unsafe {
-        let mut limit: libc::rlimit = std::mem::zeroed();
-        libc::geteuid() != 0
-            && libc::getrlimit(libc::RLIMIT_NPROC, &raw mut limit) == 0
-            && limit.rlim_cur <= wanted
-    }
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nproc);
+    !rustix::process::geteuid().is_root() && limit.current.is_some_and(|limit| limit <= wanted)
 }
 
 /// Whether deaddrop's files are out of reach: not there, or nothing in them.

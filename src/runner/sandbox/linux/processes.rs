@@ -80,10 +80,7 @@ pub(super) fn wait_for(child: pid_t) -> Option<c_int> {
 
 /// From now on what loses its parent below this process comes to it.
 pub(super) fn adopt() {
-    // SAFETY: a system call on integers.
-    unsafe {
-        libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1 as libc::c_ulong);
-    }
+    let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
 }
 
 /// Ends all that was handed to us. Returns whether nothing is left.

@@ -13,9 +13,11 @@ use landlock::{
     ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, LandlockStatus, PathBeneath, PathFd,
     Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
 };
-use libc::{c_ulong, gid_t, uid_t};
-use rustix::fs::{Dir, FileType, Mode, OFlags, openat};
-use rustix::thread::{CapabilitySet, CapabilitySets};
+use libc::c_ulong;
+use rustix::fs::{Dir, FileType, Gid, Mode, OFlags, Uid, openat};
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, set_thread_groups, set_thread_res_gid, set_thread_res_uid,
+};
 
 use super::super::held::{self, cannot_show};
 use super::super::report::{Facts, Mechanism};
@@ -51,17 +53,12 @@ pub(super) fn raise(request: &SandboxRequest) -> Step<Facts> {
 }
 
 /// Changes to another user for good.
-pub(super) fn become_user(user: uid_t, group: gid_t) -> io::Result<()> {
-    // SAFETY: system calls on integers and an array of one; single-threaded.
-    unsafe {
-        if libc::setgroups(1, &raw const group) != 0
-            || libc::setresgid(group, group, group) != 0
-            || libc::setresuid(user, user, user) != 0
-        {
-            return Err(io::Error::last_os_error());
-        }
-    }
-    Ok(())
+pub(super) fn become_user(user: u32, group: u32) -> io::Result<()> {
+    // Single-threaded: what holds for the thread holds for the process.
+    let (user, group) = (Uid::from_raw(user), Gid::from_raw(group));
+    set_thread_groups(&[group])?;
+    set_thread_res_gid(group, group, group)?;
+    Ok(set_thread_res_uid(user, user, user)?)
 }
 
 /// Gives up all capabilities, also those that an exec by root would give.
