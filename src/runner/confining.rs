@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::drain::Drains;
 use super::sandbox::{
     self, Backend, Confinement, Limits, Mount, MountKind, Report, SandboxRequest, Tier, View,
-    Wanted, make_own,
+    make_own,
 };
 use super::space::Space;
 use super::waiting::GRACE;
@@ -130,15 +130,9 @@ impl Runner {
     }
 
     fn find(&self, own: &Path) -> Found {
-        let wanted = Wanted {
-            workspace: &self.workspace,
-            state: &self.hidden,
-            shown: self.shown.as_deref(),
-            settings: &self.settings,
-        };
         let network = self.settings.network;
         let mut missing = Vec::new();
-        let view = View::of(&wanted);
+        let view = View::of(self);
         // A disk that fails is no reason for a weaker tier.
         let made = view.as_ref().map_or(Ok(()), |view| make_own(own, view.user));
         for tier in Tier::candidates(self.settings.mode) {
@@ -178,23 +172,23 @@ impl Runner {
     ) -> Result<sandbox::Facts, String> {
         let spec =
             CommandSpec { network: Some(network), ..CommandSpec::new("", &self.workspace, own) };
-        let run = || -> io::Result<(Option<Report>, String)> {
+        let run = || -> io::Result<(Report, String)> {
             let request = SandboxRequest { probe: true, ..self.request(&spec, backend, view)? };
             let output = Drains::begin(Streams::Together, SAID, None)?;
             let (mut space, timeout) = (Space::default(), self.timeout.max(GRACE));
-            let (_, report, output) =
+            let (report, output) =
                 self.carry_out(&request, output, timeout, &mut space, &|| false)?;
             Ok((report, output.captures()[0].head.clone()))
         };
         match run() {
-            Ok((Some(Report { ending: Ending::NotStarted(reason), .. }), said)) => {
+            Ok((Report { ending: Ending::NotStarted(reason), .. }, said)) => {
                 Err(match said.trim() {
                     "" => reason,
                     said => format!("{reason}: {said}"),
                 })
             }
-            Ok((Some(report), _)) => Ok(report.facts),
-            Ok((None, _)) => Err("the probe ended without a word".to_owned()),
+            Ok((Report { ending: Ending::Exited(_), facts }, _)) => Ok(facts),
+            Ok(_) => Err("the probe ended without a word".to_owned()),
             Err(e) => Err(e.to_string()),
         }
     }

@@ -30,10 +30,10 @@ use confining::{Found, Walls};
 use drain::Drains;
 pub use environment::fault as environment_fault;
 pub use glimpse::{Glimpse, LastLine, last_line};
-use sandbox::{Orphans, Report, SandboxRequest, Started};
+use sandbox::{Facts, Orphans, Report, SandboxRequest, Started};
 use space::Space;
 pub use waiting::interrupt;
-use waiting::{GRACE, Helper, Waited};
+use waiting::{GRACE, Helper};
 
 /// Where and how commands are run.
 #[derive(Debug, Clone)]
@@ -181,16 +181,9 @@ impl Runner {
         let limit = spec.output_limit.unwrap_or(self.output_limit);
         let output = Drains::begin(spec.streams, limit, spec.seen)?;
         let timeout = spec.timeout.unwrap_or(self.timeout);
-        let (waited, report, output) =
+        let (report, output) =
             self.carry_out(&request, output, timeout, &mut space, interrupted)?;
-        let ending = match waited {
-            Ok(Waited::Late) => Ending::TimedOut(timeout),
-            Ok(Waited::Interrupted) => Ending::Interrupted,
-            Ok(Waited::Full(shortage)) => Ending::Stopped(shortage.ended()),
-            Ok(Waited::Exited) => report.map_or(Ending::Lost, |report| report.ending),
-            Err(_) => Ending::Lost,
-        };
-        Ok((ending, output))
+        Ok((report.ending, output))
     }
 
     /// Has a helper carry out a request, and ends it and all that it started.
@@ -201,7 +194,7 @@ impl Runner {
         timeout: Duration,
         space: &mut Space,
         interrupted: &dyn Fn() -> bool,
-    ) -> io::Result<(io::Result<Waited>, Option<Report>, Output)> {
+    ) -> io::Result<(Report, Output)> {
         let orphans = Orphans::expect();
         let (ours, theirs) = UnixStream::pair()?;
         let mut helper = Command::new(&self.helper);
@@ -221,16 +214,18 @@ impl Runner {
         let mut helper = Helper::new(child, started);
         let report = sandbox::send(request, ours).inspect_err(|_| helper.end(&mut output))?;
         let waited = helper.wait(&mut output, timeout, space, interrupted);
-        if !matches!(waited, Ok(Waited::Exited)) {
+        let cut_off = waited.unwrap_or(Some(Ending::Lost));
+        if cut_off.is_some() {
             helper.end(&mut output);
         }
         drop(helper);
-        let report = Report::read(report);
-        if report.is_none() {
+        let Report { facts, ending } = Report::read(report).unwrap_or_else(|| {
             // The helper was killed, and what it had adopted came to us.
             orphans.end();
-        }
+            Report { facts: Facts::default(), ending: Ending::Lost }
+        });
+        let report = Report { facts, ending: cut_off.unwrap_or(ending) };
         // All writers are gone with the tree; should one be left all the same, it is not waited for.
-        Ok((waited, report, output.finish(GRACE)))
+        Ok((report, output.finish(GRACE)))
     }
 }

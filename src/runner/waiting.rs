@@ -10,8 +10,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::drain::Drains;
 use super::sandbox::{self, Started};
-use super::space::{Shortage, Space};
+use super::space::Space;
 use super::tree;
+use crate::protocol::Ending;
 
 /// How often a helper is looked at where the system cannot tell of its end.
 const SLICE: Duration = Duration::from_millis(20);
@@ -28,45 +29,36 @@ pub(super) struct Helper {
     _started: Started,
 }
 
-/// Why a wait for a command ended.
-pub(super) enum Waited {
-    Exited,
-    Late,
-    Interrupted,
-    /// The disk is nearly full.
-    Full(Shortage),
-}
-
 impl Helper {
     pub(super) fn new(child: Child, started: Started) -> Self {
         let signs = interrupt::signs(&child).ok();
         Self { child, signs, _started: started }
     }
 
-    /// Waits until it ends or there is a reason to end it, and reads its output meanwhile.
+    /// Waits until it ends or there is a reason to end it, which is returned; reads its output meanwhile.
     pub(super) fn wait(
         &mut self,
         output: &mut Drains,
         timeout: Duration,
         space: &mut Space,
         interrupted: &dyn Fn() -> bool,
-    ) -> io::Result<Waited> {
+    ) -> io::Result<Option<Ending>> {
         let deadline = Instant::now().checked_add(timeout);
         loop {
             if interrupted() {
-                return Ok(Waited::Interrupted);
+                return Ok(Some(Ending::Interrupted));
             }
             let now = Instant::now();
             if deadline.is_some_and(|deadline| deadline <= now) {
-                return Ok(Waited::Late);
+                return Ok(Some(Ending::TimedOut(timeout)));
             }
             if space.next_look().is_some_and(|next| next <= now)
                 && let Some(shortage) = space.look()
             {
-                return Ok(Waited::Full(shortage));
+                return Ok(Some(Ending::Stopped(shortage.ended())));
             }
             if self.wait_once(output, deadline.into_iter().chain(space.next_look()).min())? {
-                return Ok(Waited::Exited);
+                return Ok(None);
             }
         }
     }

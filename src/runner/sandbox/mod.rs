@@ -23,9 +23,6 @@ mod view;
 
 use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
-
-use crate::config;
 
 #[cfg(target_os = "linux")]
 use linux as system;
@@ -48,17 +45,6 @@ const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
 
 /// The first argument of a helper; no subcommand is named so.
 pub(super) const MARK: &str = "__command";
-
-/// What commands are to see beside the system.
-#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "nothing is looked at"))]
-pub(super) struct Wanted<'a> {
-    pub(super) workspace: &'a Path,
-    /// deaddrop's own files and folders.
-    pub(super) state: &'a [PathBuf],
-    /// A file of these that they can read.
-    pub(super) shown: Option<&'a Path>,
-    pub(super) settings: &'a config::Sandbox,
-}
 
 /// If this process was started as a helper, be one and never return. Call it first in `main`,
 /// before any thread is made. A program that uses this library and wants to run commands calls it

@@ -85,9 +85,8 @@ pub(super) mod view {
     use std::io;
     use std::path::{Path, PathBuf};
 
-    use super::super::Wanted;
     use super::super::request::{Backend, Mount};
-    use crate::runner::CommandSpec;
+    use crate::runner::{CommandSpec, Runner};
 
     #[derive(Debug, Clone)]
     pub(in crate::runner) struct View {
@@ -96,7 +95,7 @@ pub(super) mod view {
     }
 
     impl View {
-        pub(in crate::runner) fn of(_: &Wanted) -> Result<Self, String> {
+        pub(in crate::runner) fn of(_: &Runner) -> Result<Self, String> {
             Err("deaddrop has no sandbox for this system".to_owned())
         }
 

@@ -23,7 +23,7 @@ use super::super::held::cannot_show;
 use super::super::report::Facts;
 use super::super::request::{Backend, Mount, MountKind, SandboxRequest};
 use super::processes::{adopt, end_children, fork_first, wait_for};
-use super::root::KERNEL_SECRETS;
+use super::root::{KERNEL_SECRETS, KERNEL_SETTINGS};
 use super::{
     Helper, Step, become_shell, close_to_others, exit, forget_output, places, probe, walls, while_,
 };
@@ -34,9 +34,6 @@ const PROGRAM: &str = "/usr/bin/bwrap";
 const STARTED: &str = "+";
 /// bwrap takes 9,000 words; some come after those of protected files.
 const MOST_WORDS: usize = 8_700;
-/// What bwrap's own /proc leaves to be written.
-const KERNEL_SETTINGS: [&str; 5] =
-    ["/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs"];
 
 /// bwrap makes the namespaces and the root; inside it this program raises the other walls.
 pub(super) fn run(helper: &Helper) -> Step<()> {
@@ -153,10 +150,12 @@ fn command(
         options.mount(mount, &mut files).map_err(|e| cannot_show(&mount.at, e))?;
     }
     options.add(["--proc", "/proc", "--dev", "/dev"]);
-    for path in KERNEL_SETTINGS {
-        options.add(["--ro-bind-try", path, path]);
+    let in_proc = |name: &str| Path::new("/proc").join(name);
+    // bwrap's own /proc leaves them to be written.
+    for path in KERNEL_SETTINGS.map(in_proc) {
+        options.add([Path::new("--ro-bind-try"), &path, &path]);
     }
-    for path in KERNEL_SECRETS.map(|name| Path::new("/proc").join(name)) {
+    for path in KERNEL_SECRETS.map(in_proc) {
         if path.is_dir() {
             options.cover_folder(&path);
         } else if path.exists() {

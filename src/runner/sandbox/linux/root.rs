@@ -33,7 +33,7 @@ const DEVICE_LINKS: [(&str, &str); 5] = [
     ("pts/ptmx", "ptmx"),
 ];
 /// What the kernel lets the owner of a file in `/proc` write, whatever its capabilities.
-const KERNEL_SETTINGS: [&str; 5] = ["sys", "sysrq-trigger", "irq", "bus", "fs"];
+pub(super) const KERNEL_SETTINGS: [&str; 5] = ["sys", "sysrq-trigger", "irq", "bus", "fs"];
 /// What tells of the whole machine.
 pub(super) const KERNEL_SECRETS: [&str; 14] = [
     "kcore",

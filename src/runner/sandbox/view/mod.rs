@@ -16,12 +16,11 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use serde::Deserialize;
 
-use super::Wanted;
 use super::held::cannot_show;
 use super::request::{Backend, Held, Mount, MountKind};
 use crate::config::written_by_replies;
 use crate::links::{follow, on_the_way};
-use crate::runner::CommandSpec;
+use crate::runner::{CommandSpec, Runner};
 use etc::Etc;
 use links::Named;
 
@@ -72,8 +71,8 @@ pub(in crate::runner) struct View {
 
 impl View {
     /// Looks at what is there.
-    pub(in crate::runner) fn of(wanted: &Wanted) -> Result<Self, String> {
-        let Wanted { workspace, state, shown, settings } = wanted;
+    pub(in crate::runner) fn of(runner: &Runner) -> Result<Self, String> {
+        let Runner { workspace, settings, .. } = runner;
         if workspace.parent().is_none() {
             return Err("the workspace is the whole file system".to_owned());
         }
@@ -144,7 +143,7 @@ impl View {
             link: None,
             refused,
         };
-        view.cover_state(state, *shown);
+        view.cover_state(&runner.hidden, runner.shown.as_deref());
         let mut secrets: Vec<PathBuf> = secrets.iter().flat_map(|at| view.places_of(at)).collect();
         secrets.sort();
         // What is covered is covered with all in it, and bwrap cannot do it twice.
