@@ -75,8 +75,7 @@ pub(super) fn is_key(key: &str) -> bool {
 impl Steps {
     /// Those that are kept in a folder of deaddrop's own, which is there.
     pub(super) fn new(state: PathBuf) -> Self {
-        let (going, watched) = (Mutex::default(), Mutex::default());
-        Self { state, going, watched, swept: OnceLock::new() }
+        Self { state, going: Mutex::default(), watched: Mutex::default(), swept: OnceLock::new() }
     }
 
     /// What these records are known by.
