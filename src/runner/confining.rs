@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::drain::Drains;
 use super::sandbox::{
-    self, Backend, Confinement, Limits, Mount, MountKind, Report, SandboxRequest, Tier, View,
+    Backend, Confinement, Facts, Limits, Mount, MountKind, Report, SandboxRequest, Tier, View,
     make_own,
 };
 use super::space::Space;
@@ -106,7 +106,7 @@ impl Runner {
             Some(false) if walls.backend == Backend::Open => Some(NO_WALL.to_owned()),
             // What holds for the settings was found out with the tier.
             Some(false) if self.settings.network => {
-                let tried = || self.try_offline(confinement.tier, &walls, spec.own);
+                let tried = || self.try_offline(confinement.tier, walls.view, spec.own);
                 self.offline.get_or_init(tried).clone().err()
             }
             _ => None,
@@ -115,13 +115,11 @@ impl Runner {
     }
 
     /// Whether a tier that was found with the network open holds without it too.
-    fn try_offline(&self, tier: Tier, walls: &Walls, own: &Path) -> Result<(), String> {
-        let tried = self.probe(walls.backend, walls.view, own, false);
-        let shortfall = tried.map_or_else(Some, |facts| tier.shortfall(facts, false));
-        shortfall.map_or(Ok(()), |shortfall| {
-            Err(format!(
+    fn try_offline(&self, tier: Tier, view: Option<&View>, own: &Path) -> Result<(), String> {
+        self.try_tier(tier, view, own, false).map(drop).map_err(|shortfall| {
+            format!(
                 "it is to run without the network, and that cannot be kept from it here: {shortfall}"
-            ))
+            )
         })
     }
 
@@ -136,21 +134,13 @@ impl Runner {
         // A disk that fails is no reason for a weaker tier.
         let made = view.as_ref().map_or(Ok(()), |view| make_own(own, view.user));
         for tier in Tier::candidates(self.settings.mode) {
-            let tried = match (&view, tier) {
-                (_, Tier::Off) => self.probe(Backend::Open, None, own, network),
-                (Ok(_), _) if let Err(e) = &made => {
-                    Err(format!("cannot make {}: {e}", own.display()))
-                }
+            let tried = match (&view, &made) {
+                _ if *tier == Tier::Off => self.try_tier(*tier, None, own, network),
                 (Err(reason), _) => Err(reason.clone()),
-                (Ok(view), tier) => tier.backend().ok_or_else(String::new).and_then(|backend| {
-                    let probe = || self.probe(backend, Some(view), own, network);
-                    view.obstacle(backend).map_or_else(probe, Err)
-                }),
+                (Ok(_), Err(e)) => Err(format!("cannot make {}: {e}", own.display())),
+                (Ok(view), Ok(())) => self.try_tier(*tier, Some(view), own, network),
             };
-            match tried.and_then(|facts| match tier.shortfall(facts, network) {
-                Some(shortfall) => Err(shortfall),
-                None => Ok(facts),
-            }) {
+            match tried {
                 Ok(facts) => {
                     let confinement = Confinement { tier: *tier, facts, missing, network };
                     return Found { confinement, view: view.ok() };
@@ -158,38 +148,36 @@ impl Runner {
                 Err(reason) => missing.push((*tier, reason)),
             }
         }
-        let facts = sandbox::Facts::default();
+        let facts = Facts::default();
         Found { confinement: Confinement { tier: Tier::None, facts, missing, network }, view: None }
     }
 
-    /// Raises the walls around a probe; gives what of them stands.
-    fn probe(
+    /// Raises a tier's walls around a probe; gives what of them stands, if all does that it promises.
+    fn try_tier(
         &self,
-        backend: Backend,
+        tier: Tier,
         view: Option<&View>,
         own: &Path,
         network: bool,
-    ) -> Result<sandbox::Facts, String> {
+    ) -> Result<Facts, String> {
+        let backend = tier.backend().ok_or_else(String::new)?;
+        if let Some(obstacle) = view.and_then(|view| view.obstacle(backend)) {
+            return Err(obstacle);
+        }
         let spec =
             CommandSpec { network: Some(network), ..CommandSpec::new("", &self.workspace, own) };
-        let run = || -> io::Result<(Report, String)> {
+        let run = || -> io::Result<(Report, Output)> {
             let request = SandboxRequest { probe: true, ..self.request(&spec, backend, view)? };
             let output = Drains::begin(Streams::Together, SAID, None)?;
             let (mut space, timeout) = (Space::default(), self.timeout.max(GRACE));
-            let (report, output) =
-                self.carry_out(&request, output, timeout, &mut space, &|| false)?;
-            Ok((report, output.captures()[0].head.clone()))
+            self.carry_out(&request, output, timeout, &mut space, &|| false)
         };
-        match run() {
-            Ok((Report { ending: Ending::NotStarted(reason), .. }, said)) => {
-                Err(match said.trim() {
-                    "" => reason,
-                    said => format!("{reason}: {said}"),
-                })
-            }
-            Ok((Report { ending: Ending::Exited(_), facts }, _)) => Ok(facts),
-            Ok(_) => Err("the probe ended without a word".to_owned()),
-            Err(e) => Err(e.to_string()),
+        let (Report { ending, facts }, said) = run().map_err(|e| e.to_string())?;
+        match (ending, said.captures()[0].head.trim()) {
+            (Ending::Exited(_), _) => tier.shortfall(facts, network).map_or(Ok(facts), Err),
+            (Ending::NotStarted(reason), "") => Err(reason),
+            (Ending::NotStarted(reason), said) => Err(format!("{reason}: {said}")),
+            _ => Err("the probe ended without a word".to_owned()),
         }
     }
 

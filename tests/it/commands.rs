@@ -26,11 +26,14 @@ fn run(commands: &[&str]) -> Option<String> {
     Some(Scene::new(Way::AsItIs)?.run(commands, &[]))
 }
 
+fn unconfined(helper: PathBuf, base: &Base) -> Runner {
+    let settings = Sandbox { mode: Mode::Off, ..Sandbox::default() };
+    Runner::new(helper, base.path().to_owned(), settings)
+}
+
 /// Runs a command through a helper, as a user of the library does.
 fn run_by(helper: PathBuf, base: &Base, command: &str) -> Execution {
-    let settings = Sandbox { mode: Mode::Off, ..Sandbox::default() };
-    let runner = Runner::new(helper, base.path().to_owned(), settings);
-    let own = base.at("own");
+    let (runner, own) = (unconfined(helper, base), base.at("own"));
     let spec = CommandSpec::new(command, base.path(), &own);
     runner.run(&spec, &|| false)
 }
@@ -321,30 +324,22 @@ fn waits() -> u64 {
 #[test]
 fn a_command_that_does_nothing_wakes_nobody() {
     let base = Base::new();
-    std::fs::create_dir(base.at("workspace")).unwrap();
-    let workspace = base.at("workspace").canonicalize().unwrap();
-    let settings = Sandbox { mode: Mode::Off, ..Sandbox::default() };
-    let runner = Runner::new(program().to_owned(), workspace.clone(), settings);
-    let own = base.at("own");
+    let (runner, own) = (unconfined(program().to_owned(), &base), base.at("own"));
     let waits_for = |command: &str| {
         let before = waits();
-        let execution = runner.run(&CommandSpec::new(command, &workspace, &own), &|| false);
+        let execution = runner.run(&CommandSpec::new(command, base.path(), &own), &|| false);
         assert_eq!(execution.ending, Ending::Exited(0), "{execution:?}");
         waits() - before
     };
     waits_for("true");
     let (short, long) = (waits_for("true"), waits_for("sleep 1"));
-    assert!(long - short < 10, "{short} and {long}");
+    assert!(long < short + 10, "{short} and {long}");
 }
 
 #[test]
 fn an_interruption_ends_a_command_that_does_nothing() {
     let base = Base::new();
-    std::fs::create_dir(base.at("workspace")).unwrap();
-    let workspace = base.at("workspace").canonicalize().unwrap();
-    let settings = Sandbox { mode: Mode::Off, ..Sandbox::default() };
-    let runner = Runner::new(program().to_owned(), workspace.clone(), settings);
-    let own = base.at("own");
+    let (runner, own) = (unconfined(program().to_owned(), &base), base.at("own"));
     let glimpse = Glimpse::default();
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -353,7 +348,7 @@ fn an_interruption_ends_a_command_that_does_nothing() {
                 let spec = CommandSpec {
                     timeout: Some(Duration::MAX),
                     seen: Some(&glimpse),
-                    ..CommandSpec::new("echo begun; exec sleep 1000", &workspace, &own)
+                    ..CommandSpec::new("echo begun; exec sleep 1000", base.path(), &own)
                 };
                 let (runner, stop) = (&runner, &stop);
                 scope.spawn(move || runner.run(&spec, &|| stop.load(Ordering::Relaxed)))
