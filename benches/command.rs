@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use deaddrop::config::{Mode, Sandbox};
-use deaddrop::runner::{Errand, Runner};
+use deaddrop::runner::{CommandSpec, Runner};
 
 fn main() {
     divan::main();
@@ -31,7 +31,7 @@ impl Scene {
 
     fn run(&self, command: &str) -> deaddrop::protocol::Execution {
         let own = self.folder.path().join("own");
-        let errand = Errand::new(command, &self.runner.workspace, &own);
+        let errand = CommandSpec::new(command, &self.runner.workspace, &own);
         self.runner.run(&errand, &|| false)
     }
 }

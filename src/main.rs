@@ -5,9 +5,6 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     deaddrop::runner::sandbox::dispatch();
     deaddrop::clipboard::dispatch();
-    // What a helper leaves that a command killed comes to this process, and is ended. Only a program of its own
-    // can wish that: a library would take what its host starts.
-    #[cfg(target_os = "linux")]
-    let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+    deaddrop::runner::sandbox::adopt_orphans();
     deaddrop::cli::run(std::env::args_os())
 }

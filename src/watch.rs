@@ -12,6 +12,7 @@ use notify::event::{AccessKind, AccessMode, EventKind, ModifyKind, RenameMode};
 use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher};
 
 use crate::error::{Error, Result};
+use crate::runner::interrupt;
 
 /// How often the inbox is looked at when nothing is heard.
 const TICK: Duration = Duration::from_secs(2);
@@ -74,6 +75,7 @@ impl Stop {
     /// Asks to stop.
     pub fn ask(&self) {
         self.asked.store(true, Ordering::Relaxed);
+        interrupt::check();
     }
 
     /// Stops on SIGINT and SIGTERM; a second one ends the program at once. SIGIO, which a lease
@@ -87,6 +89,7 @@ impl Stop {
             let flag = Arc::clone(&stop.asked);
             signal_hook::flag::register_conditional_shutdown(signal, 130, flag).map_err(fail)?;
             signal_hook::flag::register(signal, Arc::clone(&stop.asked)).map_err(fail)?;
+            interrupt::check_on(signal).map_err(fail)?;
         }
         #[cfg(unix)]
         signal_hook::flag::register(signal_hook::consts::SIGIO, Arc::default()).map_err(fail)?;
@@ -191,13 +194,7 @@ fn meaning(event: &Event, folder: &Path) -> Option<Wake> {
     }
 }
 
-#[cfg(unix)]
 fn identity(folder: &Path) -> Option<(u64, u64)> {
     use std::os::unix::fs::MetadataExt;
     folder.metadata().ok().map(|found| (found.dev(), found.ino()))
-}
-
-#[cfg(not(unix))]
-fn identity(folder: &Path) -> Option<(u64, u64)> {
-    folder.metadata().ok().map(|_| (0, 0))
 }

@@ -131,11 +131,10 @@ fn phrase(path: &str, loss: Loss) -> String {
 
 /// What is told of these changes.
 pub(super) fn told(store: &Store, changes: &[Change], records: Vec<BlobId>) -> Changed {
-    let mut sum = Changed { records, ..Changed::default() };
+    let mut sum = Changed { records, folders: folders(changes), ..Changed::default() };
     for (change, why) in unrestorable(changes) {
         sum.unrestorable.add(|| format!("{} ({})", change.shown(), why.in_words()));
     }
-    sum.folders = folders(changes);
     let moves = moved(changes.iter());
     let sources: BTreeSet<&str> = moves.values().map(|from| from.path.as_str()).collect();
     for change in changes.iter().filter(|change| !sources.contains(change.path.as_str())) {

@@ -11,7 +11,7 @@ use crate::protocol::{
     Detail, Digest, Effect, Ending, Failure, FileEffect, MoveEffect, Operation, Part, Reading,
     RelPath, ShellCommand, Warning,
 };
-use crate::runner::{Errand, Glimpse, Runner};
+use crate::runner::{CommandSpec, Glimpse, Runner};
 use crate::workspace::checkpoint::Recorder;
 use crate::workspace::guard::{Keeper, Snapshot};
 use crate::workspace::walk::Walk;
@@ -126,7 +126,7 @@ impl<'a> LocalExecutor<'a> {
         }
         before(WriteAhead::Effect(&Effect::Command))?;
         let kept = self.guard.with(|guard| guard.kept(self.workspace, opens.repository));
-        let errand = Errand {
+        let errand = CommandSpec {
             protected: &kept.places,
             pinned: &kept.pinned,
             open: self.open,
@@ -136,8 +136,8 @@ impl<'a> LocalExecutor<'a> {
             output_limit: self.output_limit,
             network: self.network,
             lock: self.lock,
-            seen: self.seen.as_ref(),
-            ..Errand::new(&run.command, &folder, self.own)
+            seen: self.seen.as_deref(),
+            ..CommandSpec::new(&run.command, &folder, self.own)
         };
         let execution = self.runner.run(&errand, self.interrupted);
         self.noticed = self.guard.with(|guard| guard.check(self.workspace));

@@ -76,8 +76,7 @@ pub(super) fn is_key(key: &str) -> bool {
 impl Steps {
     /// Those that are kept in a folder of deaddrop's own, which is there.
     pub(super) fn new(state: PathBuf) -> Self {
-        let (going, watched) = (Mutex::default(), Mutex::default());
-        Self { state, going, watched, swept: OnceLock::new() }
+        Self { state, going: Mutex::default(), watched: Mutex::default(), swept: OnceLock::new() }
     }
 
     /// What these records are known by: a random name that lies among them, made and on disk when it is
@@ -128,6 +127,7 @@ impl Steps {
     pub(super) fn interrupt(&self, key: &str) {
         if let Some((ends, _)) = self.going().get(key) {
             ends.store(true, Ordering::Relaxed);
+            crate::runner::interrupt::check();
         }
     }
 

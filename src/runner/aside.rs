@@ -10,7 +10,7 @@ use std::path::Path;
 
 use cap_fs_ext::DirExt;
 use cap_std::ambient_authority;
-use cap_std::fs::{Dir, DirEntry};
+use cap_std::fs::{Dir, DirEntry, Permissions, PermissionsExt};
 
 /// What lies aside has a name that begins with this.
 const ASIDE: &str = ".gone-";
@@ -133,15 +133,8 @@ impl Removal<'_> {
 }
 
 /// Takes back the rights on a folder that a command took away.
-#[cfg(unix)]
 fn take_rights(parent: &Dir, name: &OsStr) -> io::Result<()> {
-    use cap_std::fs::{Permissions, PermissionsExt};
     parent.set_permissions(name, Permissions::from_mode(0o700))
-}
-
-#[cfg(not(unix))]
-fn take_rights(_: &Dir, _: &OsStr) -> io::Result<()> {
-    Ok(())
 }
 
 #[cfg(all(test, unix))]

@@ -1,18 +1,20 @@
 //! Which walls the commands of a runner get: found out once, by a probe that tries to get around them;
 //! and with them what a helper is told for each command.
 
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use wait_timeout::ChildExt;
-
+use super::drain::Drains;
 use super::sandbox::{
-    self, Confinement, Limits, Means, Mount, Order, Report, Tier, View, Wanted, make_own,
+    Backend, Confinement, Facts, Limits, Mount, MountKind, Report, SandboxRequest, Tier, View,
+    make_own,
 };
-use super::{Errand, GRACE, Runner, end, environment};
+use super::space::Space;
+use super::waiting::GRACE;
+use super::{CommandSpec, Runner, environment};
 use crate::machine;
-use crate::protocol::{Ending, Execution, Output};
+use crate::protocol::{Ending, Execution, Output, Streams};
 
 /// Why a command is refused where it cannot be confined.
 const NO_SANDBOX: &str = "there is no sandbox on this machine, and the user has not allowed commands without one; the files of the workspace can be changed all the same";
@@ -23,8 +25,8 @@ const NO_WALL: &str = "it is to run without the network, and nothing here can ke
 const TOOLS_PATIENCE: Duration = Duration::from_secs(15);
 const TOOLS_LIMIT: usize = 100_000;
 
-/// How many bytes of what a probe writes are told.
-const SAID: u64 = 300;
+/// How many characters of what a probe writes are told.
+const SAID: usize = 300;
 
 /// What was found out about this machine.
 #[derive(Debug, Clone)]
@@ -35,13 +37,13 @@ pub(super) struct Found {
 
 /// What one command gets.
 pub(super) struct Walls<'a> {
-    pub(super) means: Means,
+    pub(super) backend: Backend,
     pub(super) view: Option<&'a View>,
 }
 
 impl Runner {
     /// What confines commands on this machine: found out once, by trying to get around it. `own` is
-    /// as in [`Errand`].
+    /// as in [`CommandSpec`].
     pub fn confinement(&self, own: &Path) -> &Confinement {
         &self.found(own).confinement
     }
@@ -60,8 +62,8 @@ impl Runner {
     /// of it that are not absolute are left out.
     pub fn program(&self, name: &str) -> Option<PathBuf> {
         let environment = environment::of_a_command(false, &self.settings.env);
-        let (_, folders) = environment.iter().find(|(key, _)| key == "PATH")?;
-        machine::find(name, folders, &|path| self.shows(path))
+        let path = environment.iter().find(|variable| variable.name == "PATH")?;
+        machine::find(name, &path.value, &|path| self.shows(path))
     }
 
     /// The tools that commands find here, with their versions, as a command learns them that can write nothing.
@@ -69,15 +71,15 @@ impl Runner {
     pub fn tools(&self, own: &Path) -> Vec<String> {
         if self.confinement(own).tier.confines() {
             let script = machine::script();
-            let errand = Errand {
+            let spec = CommandSpec {
                 looks_only: true,
                 timeout: Some(TOOLS_PATIENCE),
                 output_limit: Some(TOOLS_LIMIT),
                 // Nobody waits for it after a crash.
                 lock: Some(Path::new("")),
-                ..Errand::new(&script, &self.workspace, own)
+                ..CommandSpec::new(&script, &self.workspace, own)
             };
-            let Execution { ending, output, .. } = self.run(&errand, &|| false);
+            let Execution { ending, output, .. } = self.run(&spec, &|| false);
             if let (Ending::Exited(0), Output::Together(said)) = (ending, output) {
                 return machine::tools_in(&said.head);
             }
@@ -89,22 +91,22 @@ impl Runner {
     ///
     /// # Errors
     /// They cannot be had here.
-    pub(super) fn walls(&self, errand: &Errand) -> io::Result<Walls<'_>> {
-        let Found { confinement, view } = self.found(errand.own);
-        let walls = match confinement.tier.means() {
-            Some(Means::Open) => Walls { means: Means::Open, view: None },
-            Some(means) => Walls { means, view: view.as_ref() },
-            None if errand.open => Walls { means: Means::Open, view: None },
+    pub(super) fn walls(&self, spec: &CommandSpec) -> io::Result<Walls<'_>> {
+        let Found { confinement, view } = self.found(spec.own);
+        let walls = match confinement.tier.backend() {
+            Some(Backend::Open) => Walls { backend: Backend::Open, view: None },
+            Some(backend) => Walls { backend, view: view.as_ref() },
+            None if spec.open => Walls { backend: Backend::Open, view: None },
             None => return Err(io::Error::other(NO_SANDBOX)),
         };
         if let Some(reason) = walls.view.and_then(View::refused) {
             return Err(io::Error::other(reason));
         }
-        let refused = match errand.network {
-            Some(false) if walls.means == Means::Open => Some(NO_WALL.to_owned()),
+        let refused = match spec.network {
+            Some(false) if walls.backend == Backend::Open => Some(NO_WALL.to_owned()),
             // What holds for the settings was found out with the tier.
             Some(false) if self.settings.network => {
-                let tried = || self.try_offline(confinement.tier, &walls, errand.own);
+                let tried = || self.try_offline(confinement.tier, walls.view, spec.own);
                 self.offline.get_or_init(tried).clone().err()
             }
             _ => None,
@@ -113,13 +115,11 @@ impl Runner {
     }
 
     /// Whether a tier that was found with the network open holds without it too.
-    fn try_offline(&self, tier: Tier, walls: &Walls, own: &Path) -> Result<(), String> {
-        let tried = self.probe(walls.means, walls.view, own, false);
-        let shortfall = tried.map_or_else(Some, |facts| tier.shortfall(facts, false));
-        shortfall.map_or(Ok(()), |shortfall| {
-            Err(format!(
+    fn try_offline(&self, tier: Tier, view: Option<&View>, own: &Path) -> Result<(), String> {
+        self.try_tier(tier, view, own, false).map(drop).map_err(|shortfall| {
+            format!(
                 "it is to run without the network, and that cannot be kept from it here: {shortfall}"
-            ))
+            )
         })
     }
 
@@ -128,33 +128,19 @@ impl Runner {
     }
 
     fn find(&self, own: &Path) -> Found {
-        let wanted = Wanted {
-            workspace: &self.workspace,
-            state: &self.hidden,
-            shown: self.shown.as_deref(),
-            settings: &self.settings,
-        };
         let network = self.settings.network;
         let mut missing = Vec::new();
-        let view = View::of(&wanted);
+        let view = View::of(self);
         // A disk that fails is no reason for a weaker tier.
         let made = view.as_ref().map_or(Ok(()), |view| make_own(own, view.user));
         for tier in Tier::candidates(self.settings.mode) {
-            let tried = match (&view, tier) {
-                (_, Tier::Off) => self.probe(Means::Open, None, own, network),
-                (Ok(_), _) if let Err(e) = &made => {
-                    Err(format!("cannot make {}: {e}", own.display()))
-                }
+            let tried = match (&view, &made) {
+                _ if *tier == Tier::Off => self.try_tier(*tier, None, own, network),
                 (Err(reason), _) => Err(reason.clone()),
-                (Ok(view), tier) => tier.means().ok_or_else(String::new).and_then(|means| {
-                    let probe = || self.probe(means, Some(view), own, network);
-                    view.obstacle(means).map_or_else(probe, Err)
-                }),
+                (Ok(_), Err(e)) => Err(format!("cannot make {}: {e}", own.display())),
+                (Ok(view), Ok(())) => self.try_tier(*tier, Some(view), own, network),
             };
-            match tried.and_then(|facts| match tier.shortfall(facts, network) {
-                Some(shortfall) => Err(shortfall),
-                None => Ok(facts),
-            }) {
+            match tried {
                 Ok(facts) => {
                     let confinement = Confinement { tier: *tier, facts, missing, network };
                     return Found { confinement, view: view.ok() };
@@ -162,123 +148,110 @@ impl Runner {
                 Err(reason) => missing.push((*tier, reason)),
             }
         }
-        let facts = sandbox::Facts::default();
+        let facts = Facts::default();
         Found { confinement: Confinement { tier: Tier::None, facts, missing, network }, view: None }
     }
 
-    /// Raises the walls around a probe; gives what of them stands.
-    fn probe(
+    /// Raises a tier's walls around a probe; gives what of them stands, if all does that it promises.
+    fn try_tier(
         &self,
-        means: Means,
+        tier: Tier,
         view: Option<&View>,
         own: &Path,
         network: bool,
-    ) -> Result<sandbox::Facts, String> {
-        let errand = Errand { network: Some(network), ..Errand::new("", &self.workspace, own) };
-        let run = || -> io::Result<(Option<Report>, Vec<u8>)> {
-            let order = Order { probe: true, ..self.order(&errand, means, view)? };
-            let (output, writer) = io::pipe()?;
-            let (mut helper, report) = self.start(&order, writer.try_clone()?, writer)?;
-            if helper.child.wait_timeout(self.timeout.max(GRACE))?.is_none() {
-                end(&mut helper.child);
-            }
-            Ok((Report::read(report), said(output)))
+    ) -> Result<Facts, String> {
+        let backend = tier.backend().ok_or_else(String::new)?;
+        if let Some(obstacle) = view.and_then(|view| view.obstacle(backend)) {
+            return Err(obstacle);
+        }
+        let spec =
+            CommandSpec { network: Some(network), ..CommandSpec::new("", &self.workspace, own) };
+        let run = || -> io::Result<(Report, Output)> {
+            let request = SandboxRequest { probe: true, ..self.request(&spec, backend, view)? };
+            let output = Drains::begin(Streams::Together, SAID, None)?;
+            let (mut space, timeout) = (Space::default(), self.timeout.max(GRACE));
+            self.carry_out(&request, output, timeout, &mut space, &|| false)
         };
-        match run() {
-            Ok((Some(Report { ending: Ending::NotStarted(reason), .. }), said)) => {
-                let said = String::from_utf8_lossy(&said);
-                Err(match said.trim() {
-                    "" => reason,
-                    said => format!("{reason}: {said}"),
-                })
-            }
-            Ok((Some(report), _)) => Ok(report.facts),
-            Ok((None, _)) => Err("the probe ended without a word".to_owned()),
-            Err(e) => Err(e.to_string()),
+        let (Report { ending, facts }, said) = run().map_err(|e| e.to_string())?;
+        match (ending, said.captures()[0].head.trim()) {
+            (Ending::Exited(_), _) => tier.shortfall(facts, network).map_or(Ok(facts), Err),
+            (Ending::NotStarted(reason), "") => Err(reason),
+            (Ending::NotStarted(reason), said) => Err(format!("{reason}: {said}")),
+            _ => Err("the probe ended without a word".to_owned()),
         }
     }
 
     /// What the helper is told.
-    pub(super) fn order(
+    pub(super) fn request(
         &self,
-        errand: &Errand,
-        means: Means,
+        spec: &CommandSpec,
+        backend: Backend,
         view: Option<&View>,
-    ) -> io::Result<Order> {
+    ) -> io::Result<SandboxRequest> {
         let settings = &self.settings;
-        let network = errand.network.unwrap_or(settings.network);
-        let offline = means != Means::Open && !network;
+        let network = spec.network.unwrap_or(settings.network);
+        let offline = backend != Backend::Open && !network;
         let mut environment = environment::of_a_command(offline, &settings.env);
         let mut mounts = Vec::new();
         if let Some(view) = view {
-            make_own(errand.own, view.user)?;
-            mounts = view.mounts(errand, network)?;
-            if errand.looks_only {
+            make_own(spec.own, view.user)?;
+            mounts = view.mounts(spec, network)?;
+            if spec.looks_only {
                 mounts = mounts.into_iter().filter_map(read_only).collect();
             }
-            for (name, folder) in view.variables(means) {
+            for (name, folder) in view.variables(backend) {
                 environment::set(&mut environment, name, folder);
             }
-            let (home, temporary) = if means == Means::Partial {
-                (errand.own.join("home"), errand.own.join("tmp"))
+            let (home, temporary) = if backend == Backend::Partial {
+                (spec.own.join("home"), spec.own.join("tmp"))
             } else {
                 (view.home.clone(), PathBuf::from("/tmp"))
             };
             environment::set(&mut environment, "HOME", home);
             environment::set(&mut environment, "TMPDIR", temporary);
         } else {
-            mounts.extend(self.hidden.iter().map(|at| match at.clone() {
-                at if self.shown.as_ref() == Some(&at) => Mount::Show { at },
-                at => Mount::Cover { at },
+            mounts.extend(self.hidden.iter().map(|at| {
+                let is_shown = self.shown.as_ref() == Some(at);
+                Mount::new(if is_shown { MountKind::Show } else { MountKind::Cover }, at)
             }));
         }
-        if let Some(fault) = environment::fault(errand.environment) {
+        let nul = || spec.command.contains('\0').then(|| "it holds a NUL byte".to_owned());
+        if let Some(fault) = environment::fault(spec.environment).or_else(nul) {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, fault));
         }
-        for (name, value) in errand.environment {
+        for (name, value) in spec.environment {
             environment::set(&mut environment, name, value);
         }
-        Ok(Order {
+        Ok(SandboxRequest {
             parent: std::process::id(),
-            means,
-            command: errand.command.into(),
-            folder: errand.folder.to_owned(),
+            backend,
+            command: spec.command.into(),
+            folder: spec.folder.to_owned(),
             environment,
-            lock: errand.lock.unwrap_or(&self.lock).to_owned(),
+            lock: spec.lock.unwrap_or(&self.lock).to_owned(),
             user: view.and_then(|view| view.user),
             network,
             limits: Limits {
                 // Counted for all of the user where there is no namespace to count in.
-                processes: if means == Means::Open { 0 } else { settings.max_processes },
-                file: if means == Means::Open { 0 } else { settings.max_file_bytes },
+                processes: if backend == Backend::Open { 0 } else { settings.max_processes },
+                file: if backend == Backend::Open { 0 } else { settings.max_file_bytes },
                 memory: settings.max_memory_bytes.unwrap_or_default(),
             },
             mounts,
             probe: false,
+            surroundings: String::new(),
         })
     }
 }
 
 /// The same not to be written, but for what commands have for themselves, which lies elsewhere than they see it.
 fn read_only(mount: Mount) -> Option<Mount> {
-    match mount {
-        Mount::Write { from, to } if from.path == to => Some(Mount::Read { from, to }),
-        Mount::Pin { .. } => None,
-        mount => Some(mount),
+    let Mount { at, kind } = mount;
+    match kind {
+        MountKind::Write(from) if from.path == at => {
+            Some(Mount { at, kind: MountKind::Read(from) })
+        }
+        MountKind::Pin => None,
+        kind => Some(Mount { at, kind }),
     }
-}
-
-/// What a probe wrote, as far as it is there by now: somebody may hold the other end open.
-#[cfg(unix)]
-fn said(output: io::PipeReader) -> Vec<u8> {
-    let mut said = Vec::new();
-    if rustix::io::ioctl_fionbio(&output, true).is_ok() {
-        let _ = output.take(SAID).read_to_end(&mut said);
-    }
-    said
-}
-
-#[cfg(not(unix))]
-fn said(_: io::PipeReader) -> Vec<u8> {
-    Vec::new()
 }

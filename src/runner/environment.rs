@@ -3,92 +3,37 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::sync::LazyLock;
 
+use serde::Deserialize;
+
+use super::sandbox::Variable;
 use crate::text::count;
 
-type Variables = Vec<(OsString, OsString)>;
+/// See `data/environment.toml`.
+#[derive(Deserialize)]
+struct Table {
+    kept: Vec<String>,
+    always: BTreeMap<String, String>,
+    offline: BTreeMap<String, String>,
+}
 
-const KEPT: [&str; 42] = [
-    "PATH",
-    "HOME",
-    "USER",
-    "LOGNAME",
-    "SHELL",
-    "LANG",
-    "LANGUAGE",
-    "TZ",
-    "TMPDIR",
-    "CARGO_HOME",
-    "RUSTUP_HOME",
-    "RUSTUP_TOOLCHAIN",
-    "GOPATH",
-    "GOROOT",
-    "GOCACHE",
-    "GOMODCACHE",
-    "NVM_DIR",
-    "NVM_BIN",
-    "VOLTA_HOME",
-    "FNM_DIR",
-    "PNPM_HOME",
-    "BUN_INSTALL",
-    "DENO_DIR",
-    "PYENV_ROOT",
-    "PYENV_VERSION",
-    "VIRTUAL_ENV",
-    "CONDA_PREFIX",
-    "JAVA_HOME",
-    "GRADLE_USER_HOME",
-    "M2_HOME",
-    "MAVEN_HOME",
-    "SDKMAN_DIR",
-    "ASDF_DIR",
-    "ASDF_DATA_DIR",
-    "RBENV_ROOT",
-    "GEM_HOME",
-    "DOTNET_ROOT",
-    // What Windows cannot do without.
-    "SystemRoot",
-    "ComSpec",
-    "PATHEXT",
-    "TEMP",
-    "TMP",
-];
-
-/// For tools that would otherwise try for long, or ask, or greet.
-const ALWAYS: [(&str, &str); 7] = [
-    ("TERM", "dumb"),
-    ("NO_COLOR", "1"),
-    ("PIP_DISABLE_PIP_VERSION_CHECK", "1"),
-    ("npm_config_update_notifier", "false"),
-    ("npm_config_fund", "false"),
-    ("DOTNET_CLI_TELEMETRY_OPTOUT", "1"),
-    // A repository of its own would be moved away: nobody may make one unasked.
-    ("CARGO_CARGO_NEW_VCS", "none"),
-];
-
-/// So that tools fail at once and say why.
-const OFFLINE: [(&str, &str); 8] = [
-    ("CARGO_NET_OFFLINE", "true"),
-    ("RUSTUP_AUTO_INSTALL", "0"),
-    ("npm_config_offline", "true"),
-    ("npm_config_audit", "false"),
-    ("PIP_NO_INDEX", "1"),
-    ("UV_OFFLINE", "1"),
-    ("GOPROXY", "off"),
-    ("YARN_ENABLE_NETWORK", "0"),
-];
+static TABLE: LazyLock<Table> = LazyLock::new(|| {
+    toml::from_str(include_str!("data/environment.toml")).expect("a constant table")
+});
 
 /// The environment of a command. `more` are names to keep and values to set, as the person wants.
-pub(super) fn of_a_command(offline: bool, more: &[(String, Option<String>)]) -> Variables {
-    let kept = std::env::vars_os().filter(|(key, _)| {
-        key.to_str().is_some_and(|key| {
-            KEPT.contains(&key)
-                || key.starts_with("LC_")
-                || more.iter().any(|(name, value)| value.is_none() && name == key)
-        })
-    });
-    let mut environment: Variables = kept.collect();
-    for (key, value) in ALWAYS.into_iter().chain(OFFLINE.into_iter().filter(|_| offline)) {
+pub(super) fn of_a_command(offline: bool, more: &[(String, Option<String>)]) -> Vec<Variable> {
+    let is_kept = |name: &str| {
+        TABLE.kept.iter().any(|kept| kept == name)
+            || name.starts_with("LC_")
+            || more.iter().any(|(one, value)| value.is_none() && one == name)
+    };
+    let mut environment: Vec<Variable> = std::env::vars_os()
+        .filter(|(name, _)| name.to_str().is_some_and(is_kept))
+        .map(|(name, value)| Variable { name, value })
+        .collect();
+    for (key, value) in TABLE.always.iter().chain(TABLE.offline.iter().filter(|_| offline)) {
         set(&mut environment, key, value);
     }
     for (key, value) in more {
@@ -141,13 +86,13 @@ fn fault_of(name: &str, value: &str) -> Option<String> {
 
 /// Sets a variable, over what it was.
 pub(super) fn set(
-    environment: &mut Variables,
-    key: impl Into<OsString>,
+    environment: &mut Vec<Variable>,
+    name: impl Into<OsString>,
     value: impl Into<OsString>,
 ) {
-    let key = key.into();
-    environment.retain(|(other, _)| *other != key);
-    environment.push((key, value.into()));
+    let (name, value) = (name.into(), value.into());
+    environment.retain(|other| other.name != name);
+    environment.push(Variable { name, value });
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::output::{whole_beginning, whole_end};
+
 /// So many bytes are kept of the end of a stream: more than a terminal has columns for.
 const KEPT: usize = 1 << 10;
 
@@ -55,7 +57,9 @@ impl Glimpse {
             let End { bytes, cut } = &ends.streams[ends.last];
             (bytes.clone(), *cut)
         };
-        let mut found = last_line(&String::from_utf8_lossy(whole(&bytes, cut)))?;
+        // A part of a character may be at either end.
+        let whole = whole_end(if cut { whole_beginning(&bytes) } else { &bytes });
+        let mut found = last_line(&String::from_utf8_lossy(whole))?;
         found.is_cut &= cut;
         Some(found)
     }
@@ -94,17 +98,6 @@ pub fn last_line(text: &str) -> Option<LastLine> {
         None => (true, text),
     };
     (!line.is_empty()).then(|| LastLine { text: line.to_owned(), is_cut })
-}
-
-/// The same without a part of a character at either end, where others came before or will follow.
-fn whole(bytes: &[u8], cut: bool) -> &[u8] {
-    let goes_on = |byte: &u8| byte & 0xC0 == 0x80;
-    let from = if cut { bytes.iter().take(3).take_while(|byte| goes_on(byte)).count() } else { 0 };
-    let bytes = &bytes[from..];
-    match std::str::from_utf8(bytes) {
-        Err(e) if e.error_len().is_none() => &bytes[..e.valid_up_to()],
-        _ => bytes,
-    }
 }
 
 #[cfg(test)]

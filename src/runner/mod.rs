@@ -1,7 +1,7 @@
 //! Runs a shell command to its end, or to its deadline, and takes every process it started with it.
 //!
 //! A command is started through the helper in [`sandbox`]: this same program, single-threaded, so
-//! that it can enter namespaces. Output is drained on threads of its own into bounded memory.
+//! that it can enter namespaces. The thread that waits for it reads its output into bounded memory.
 
 pub mod aside;
 mod confining;
@@ -12,15 +12,17 @@ mod output;
 pub mod sandbox;
 pub(crate) mod space;
 mod tree;
+mod waiting;
 
 use std::collections::BTreeMap;
-use std::io::{self, PipeWriter, Read};
+use std::io::{self, PipeWriter};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, OnceLock};
+use std::process::Command;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
-
-use wait_timeout::ChildExt;
 
 use crate::config;
 use crate::protocol::{Capture, Ending, Execution, Output, Streams};
@@ -28,14 +30,10 @@ use confining::{Found, Walls};
 use drain::Drains;
 pub use environment::fault as environment_fault;
 pub use glimpse::{Glimpse, LastLine, last_line};
-use sandbox::{Order, Orphans, Report, Started};
-use space::{Shortage, Space};
-
-/// How often a running command is interrupted by a look at whether the person wants to stop, and at
-/// the disk: short enough that a fast one cannot fill what is kept free.
-const SLICE: Duration = Duration::from_millis(20);
-/// How long ending a process tree may take before its output is given up.
-const GRACE: Duration = Duration::from_secs(2);
+use sandbox::{Facts, Orphans, Report, SandboxRequest, Started};
+use space::Space;
+pub use waiting::interrupt;
+use waiting::{GRACE, Helper};
 
 /// Where and how commands are run.
 #[derive(Debug, Clone)]
@@ -65,7 +63,7 @@ pub struct Runner {
 
 /// One command.
 #[derive(Debug, Clone, Copy)]
-pub struct Errand<'a> {
+pub struct CommandSpec<'a> {
     /// For the shell.
     pub command: &'a str,
     /// Where it runs: the workspace, or a folder in it.
@@ -96,10 +94,10 @@ pub struct Errand<'a> {
     /// Whether it only looks: the workspace, and what else commands may write, it cannot.
     pub looks_only: bool,
     /// Is shown what it writes while it runs.
-    pub seen: Option<&'a Arc<Glimpse>>,
+    pub seen: Option<&'a Glimpse>,
 }
 
-impl<'a> Errand<'a> {
+impl<'a> CommandSpec<'a> {
     /// A command with nothing special about it.
     pub fn new(command: &'a str, folder: &'a Path, own: &'a Path) -> Self {
         static NO_VARIABLES: BTreeMap<String, String> = BTreeMap::new();
@@ -120,22 +118,6 @@ impl<'a> Errand<'a> {
             seen: None,
         }
     }
-}
-
-/// A helper that was started and is to be waited for.
-struct Helper {
-    child: Child,
-    /// Says so, so that other commands leave it alone.
-    _started: Started,
-}
-
-/// Why a wait for a command ended.
-enum Waited {
-    Exited,
-    Late,
-    Interrupted,
-    /// The disk is nearly full.
-    Full(Shortage),
 }
 
 impl Runner {
@@ -166,12 +148,12 @@ impl Runner {
         }
     }
 
-    /// Runs a command. Standard input is empty. `interrupted` is asked now and then. Many threads may
-    /// run commands at once.
-    pub fn run(&self, errand: &Errand, interrupted: &dyn Fn() -> bool) -> Execution {
+    /// Runs a command. Standard input is empty. `interrupted` is asked at the start and after each
+    /// [`interrupt::check`]. Many threads may run commands at once.
+    pub fn run(&self, spec: &CommandSpec, interrupted: &dyn Fn() -> bool) -> Execution {
         let begun = Instant::now();
-        let (ending, output) = self.try_run(errand, interrupted).unwrap_or_else(|e| {
-            let output = match errand.streams {
+        let (ending, output) = self.try_run(spec, interrupted).unwrap_or_else(|e| {
+            let output = match spec.streams {
                 Streams::Together => Output::default(),
                 Streams::Apart | Streams::First => {
                     Output::Apart { stdout: Capture::default(), stderr: Capture::default() }
@@ -179,118 +161,71 @@ impl Runner {
             };
             (Ending::NotStarted(e.to_string()), output)
         });
-        let command = errand.command.to_owned();
+        let command = spec.command.to_owned();
         Execution { command, ending, output, duration: begun.elapsed() }
     }
 
     fn try_run(
         &self,
-        errand: &Errand,
+        spec: &CommandSpec,
         interrupted: &dyn Fn() -> bool,
     ) -> io::Result<(Ending, Output)> {
-        let Walls { means, view } = self.walls(errand)?;
-        let order = self.order(errand, means, view)?;
-        let written = [errand.folder, errand.own].into_iter();
+        let Walls { backend, view } = self.walls(spec)?;
+        let request = self.request(spec, backend, view)?;
+        let written = [spec.folder, spec.own].into_iter();
         let written = written.chain(self.settings.writable.iter().map(PathBuf::as_path));
-        let space = Space::new(self.settings.min_free_bytes, written);
-        if let Some(shortage) = space.is_short() {
+        let mut space = Space::new(self.settings.min_free_bytes, written);
+        if let Some(shortage) = space.look() {
             return Err(io::Error::other(shortage.refusal()));
         }
-        // The threads come first: without them, nothing has been begun.
-        let (drains, stdout, stderr) = Drains::begin(
-            errand.streams,
-            errand.output_limit.unwrap_or(self.output_limit),
-            errand.seen,
-        )?;
-        let orphans = Orphans::expect();
-        let (mut helper, report) = self.start(&order, stdout, stderr)?;
-
-        let timeout = errand.timeout.unwrap_or(self.timeout);
-        let waited = wait(&mut helper.child, timeout, &space, interrupted);
-        if !matches!(waited, Ok(Waited::Exited)) {
-            end(&mut helper.child);
-        }
-        drop(helper);
-        let report = Report::read(report);
-        if report.is_none() {
-            // The helper was killed, and what it had adopted came to us.
-            orphans.end();
-        }
-        // All writers are gone with the tree; should one be left all the same, it is not waited for.
-        let output = drains.finish(GRACE);
-        let ending = match waited {
-            Ok(Waited::Late) => Ending::TimedOut(timeout),
-            Ok(Waited::Interrupted) => Ending::Interrupted,
-            Ok(Waited::Full(shortage)) => Ending::Stopped(shortage.ended()),
-            Ok(Waited::Exited) => report.map_or(Ending::Lost, |report| report.ending),
-            Err(_) => Ending::Lost,
-        };
-        Ok((ending, output))
+        let limit = spec.output_limit.unwrap_or(self.output_limit);
+        let output = Drains::begin(spec.streams, limit, spec.seen)?;
+        let timeout = spec.timeout.unwrap_or(self.timeout);
+        let (report, output) =
+            self.carry_out(&request, output, timeout, &mut space, interrupted)?;
+        Ok((report.ending, output))
     }
 
-    /// Starts the helper, which takes the only ends to write output to; gives its report to read.
-    fn start(
+    /// Has a helper carry out a request, and ends it and all that it started.
+    fn carry_out(
         &self,
-        order: &Order,
-        stdout: PipeWriter,
-        stderr: PipeWriter,
-    ) -> io::Result<(Helper, impl Read)> {
-        let (channel, theirs) = sandbox::channel()?;
+        request: &SandboxRequest,
+        (mut output, stdout, stderr): (Drains, PipeWriter, PipeWriter),
+        timeout: Duration,
+        space: &mut Space,
+        interrupted: &dyn Fn() -> bool,
+    ) -> io::Result<(Report, Output)> {
+        let orphans = Orphans::expect();
+        let (ours, theirs) = UnixStream::pair()?;
         let mut helper = Command::new(&self.helper);
         helper
             .arg(sandbox::MARK)
-            // What the command gets stands in the order: nothing of it reaches the helper.
+            // What the command gets stands in the request: nothing of it reaches the helper.
             .env_clear()
             // The helper takes its end of the channel from there and gives the command an empty input.
-            .stdin(theirs)
-            .stdout(Stdio::from(stdout))
-            .stderr(Stdio::from(stderr));
-        // A Ctrl-C at the terminal is for deaddrop alone.
-        #[cfg(unix)]
-        std::os::unix::process::CommandExt::process_group(&mut helper, 0);
-        let (mut child, started) = Started::by(|| helper.spawn())?;
-        // Else this process would hold the helper's end too.
+            .stdin(OwnedFd::from(theirs))
+            .stdout(stdout)
+            .stderr(stderr)
+            // A Ctrl-C at the terminal is for deaddrop alone.
+            .process_group(0);
+        let (child, started) = Started::by(|| helper.spawn())?;
+        // Else this process would hold the helper's ends too.
         drop(helper);
-        match sandbox::send(order, channel) {
-            Ok(report) => Ok((Helper { child, _started: started }, report)),
-            Err(e) => {
-                end(&mut child);
-                Err(e)
-            }
+        let mut helper = Helper::new(child, started);
+        let report = sandbox::send(request, ours).inspect_err(|_| helper.end(&mut output))?;
+        let waited = helper.wait(&mut output, timeout, space, interrupted);
+        let cut_off = waited.unwrap_or(Some(Ending::Lost));
+        if cut_off.is_some() {
+            helper.end(&mut output);
         }
-    }
-}
-
-fn wait(
-    child: &mut Child,
-    timeout: Duration,
-    space: &Space,
-    interrupted: &dyn Fn() -> bool,
-) -> io::Result<Waited> {
-    let begun = Instant::now();
-    loop {
-        let left = timeout.saturating_sub(begun.elapsed());
-        if child.wait_timeout(left.min(SLICE))?.is_some() {
-            return Ok(Waited::Exited);
-        }
-        if interrupted() {
-            return Ok(Waited::Interrupted);
-        }
-        if let Some(shortage) = space.is_short() {
-            return Ok(Waited::Full(shortage));
-        }
-        if left <= SLICE && begun.elapsed() >= timeout {
-            return Ok(Waited::Late);
-        }
-    }
-}
-
-/// Ends the helper and with it the command's whole tree.
-fn end(child: &mut Child) {
-    sandbox::ask_to_end(child.id());
-    if !matches!(child.wait_timeout(GRACE), Ok(Some(_))) {
-        tree::end(child.id());
-        let _ = child.kill();
-        let _ = child.wait();
+        drop(helper);
+        let Report { facts, ending } = Report::read(report).unwrap_or_else(|| {
+            // The helper was killed, and what it had adopted came to us.
+            orphans.end();
+            Report { facts: Facts::default(), ending: Ending::Lost }
+        });
+        let report = Report { facts, ending: cut_off.unwrap_or(ending) };
+        // All writers are gone with the tree; should one be left all the same, it is not waited for.
+        Ok((report, output.finish(GRACE)))
     }
 }

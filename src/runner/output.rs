@@ -126,7 +126,7 @@ impl Bounded {
 }
 
 /// The same without the beginning of a character whose end was cut off.
-fn whole_end(bytes: &[u8]) -> &[u8] {
+pub(super) fn whole_end(bytes: &[u8]) -> &[u8] {
     let begins = |at: &usize| bytes[*at] & 0xC0 != 0x80;
     let from = bytes.len().saturating_sub(WIDEST - 1);
     match (from..bytes.len()).rev().find(begins) {
@@ -139,7 +139,7 @@ fn whole_end(bytes: &[u8]) -> &[u8] {
 }
 
 /// The same without the end of a character whose beginning was cut off.
-fn whole_beginning(bytes: &[u8]) -> &[u8] {
+pub(super) fn whole_beginning(bytes: &[u8]) -> &[u8] {
     let of_another = bytes.iter().take(WIDEST - 1).take_while(|byte| **byte & 0xC0 == 0x80);
     &bytes[of_another.count()..]
 }

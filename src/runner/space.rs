@@ -2,17 +2,23 @@
 //! with files, since deaddrop must still be able to write down what happened.
 
 use std::io;
+use std::ops::RangeInclusive;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use crate::text::byte_count;
 
-/// A watch over the file systems of some folders.
+/// A watch over the file systems of some folders; none by default.
+#[derive(Default)]
 pub(super) struct Space {
     least: u64,
-    folders: Vec<Watched>,
+    disks: Vec<Disk>,
+    next_look: Option<Instant>,
 }
 
-struct Watched {
+struct Disk {
+    /// A folder on it.
     folder: PathBuf,
     /// How many more files are to be possible; 0 where that is not watched.
     files: u64,
@@ -47,32 +53,59 @@ const EMERGENCY: u64 = 4;
 /// on a small file system this part of all.
 const FILES: u64 = 10_000;
 const FILES_PART: u64 = 10;
+/// No command writes so many bytes, or makes so many files, in a millisecond: what is free beyond what
+/// is kept lasts at least so long.
+const BYTES_A_MILLISECOND: u64 = 5 << 20;
+const FILES_A_MILLISECOND: u64 = 500;
+/// How long it is between two looks at the disk, in milliseconds.
+const LOOKS: RangeInclusive<u64> = 20..=2_000;
 
 impl Space {
     /// Watches that `least` bytes stay free, and some files; 0 for no watch.
     pub(super) fn new<'a>(least: u64, folders: impl Iterator<Item = &'a Path>) -> Self {
+        let mut known = Vec::new();
+        let mut is_new = |folder: &&Path| {
+            let disk = folder.metadata().ok().map(|found| found.dev());
+            let is_new = !known.contains(&disk);
+            known.push(disk);
+            is_new
+        };
         let watched = |folder: &Path| {
             let files = room(folder).ok().and_then(|room| room.files);
-            Watched { folder: folder.to_owned(), files: files.map_or(0, Files::watched_from) }
+            Disk { folder: folder.to_owned(), files: files.map_or(0, Files::watched_from) }
         };
-        let mut space =
-            Self { least, folders: folders.filter(|_| least > 0).map(watched).collect() };
-        if matches!(space.is_short(), Some(Shortage::Bytes { .. })) {
+        let folders = folders.filter(|_| least > 0).filter(|folder| is_new(folder));
+        let mut space = Self { least, disks: folders.map(watched).collect(), next_look: None };
+        if matches!(space.look(), Some(Shortage::Bytes { .. })) {
             space.least /= EMERGENCY;
         }
         space
     }
 
-    /// What there is too little of, if there is.
-    pub(super) fn is_short(&self) -> Option<Shortage> {
-        self.folders.iter().find_map(|watched| {
-            let room = room(&watched.folder).ok()?;
+    /// When the disks are to be looked at again; None where nothing is watched.
+    pub(super) fn next_look(&self) -> Option<Instant> {
+        self.next_look
+    }
+
+    /// What there is too little of, if there is. Decides when the next look is due.
+    pub(super) fn look(&mut self) -> Option<Shortage> {
+        let mut lasts = *LOOKS.end();
+        for Disk { folder, files } in &self.disks {
+            let Ok(room) = room(folder) else { continue };
             if room.bytes < self.least {
                 return Some(Shortage::Bytes { left: room.bytes, least: self.least });
             }
-            let files = room.files.filter(|files| files.left < watched.files)?;
-            Some(Shortage::Files { left: files.left, least: watched.files })
-        })
+            lasts = lasts.min((room.bytes - self.least) / BYTES_A_MILLISECOND);
+            if let Some(Files { left, .. }) = room.files.filter(|_| *files > 0) {
+                if left < *files {
+                    return Some(Shortage::Files { left, least: *files });
+                }
+                lasts = lasts.min((left - files) / FILES_A_MILLISECOND);
+            }
+        }
+        let wait = Duration::from_millis(lasts.max(*LOOKS.start()));
+        self.next_look = (!self.disks.is_empty()).then(|| Instant::now() + wait);
+        None
     }
 }
 
@@ -129,7 +162,6 @@ pub(crate) fn more_files(left: u64) -> String {
 }
 
 /// What the file system that holds a folder still has room for.
-#[cfg(unix)]
 pub(crate) fn room(folder: &Path) -> io::Result<Room> {
     let found = rustix::fs::statvfs(folder)?;
     let files = Files { left: found.f_favail, all: found.f_files };
@@ -137,11 +169,6 @@ pub(crate) fn room(folder: &Path) -> io::Result<Room> {
         bytes: found.f_bavail.saturating_mul(found.f_frsize),
         files: (files.all > 0).then_some(files),
     })
-}
-
-#[cfg(not(unix))]
-pub(crate) fn room(_: &Path) -> io::Result<Room> {
-    Err(io::ErrorKind::Unsupported.into())
 }
 
 #[cfg(test)]

@@ -6,11 +6,12 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use deaddrop::config::{Mode, Sandbox};
 use deaddrop::protocol::{Ending, Execution};
-use deaddrop::runner::{Errand, Runner};
+use deaddrop::runner::{CommandSpec, Glimpse, Runner, interrupt};
 
 use crate::scene::{NOBODY, Scene, Walls, Way, marked, marker, printed, reply, results};
 use crate::support::{Base, PATIENCE, program, wait_until};
@@ -25,13 +26,16 @@ fn run(commands: &[&str]) -> Option<String> {
     Some(Scene::new(Way::AsItIs)?.run(commands, &[]))
 }
 
+fn unconfined(helper: PathBuf, base: &Base) -> Runner {
+    let settings = Sandbox { mode: Mode::Off, ..Sandbox::default() };
+    Runner::new(helper, base.path().to_owned(), settings)
+}
+
 /// Runs a command through a helper, as a user of the library does.
 fn run_by(helper: PathBuf, base: &Base, command: &str) -> Execution {
-    let settings = Sandbox { mode: Mode::Off, ..Sandbox::default() };
-    let runner = Runner::new(helper, base.path().to_owned(), settings);
-    let own = base.at("own");
-    let errand = Errand::new(command, base.path(), &own);
-    runner.run(&errand, &|| false)
+    let (runner, own) = (unconfined(helper, base), base.at("own"));
+    let spec = CommandSpec::new(command, base.path(), &own);
+    runner.run(&spec, &|| false)
 }
 
 #[test]
@@ -308,4 +312,56 @@ fn holds_no_more(scene: &Scene, asked: &str) {
         now.0 <= before.0 && now.1 <= before.1 && now.2.is_empty()
     });
     daemon.stop();
+}
+
+/// How often this thread has waited for something.
+fn waits() -> u64 {
+    let status = fs::read_to_string("/proc/thread-self/status").unwrap();
+    let waits = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+    waits.unwrap().trim().parse().unwrap()
+}
+
+#[test]
+fn a_command_that_does_nothing_wakes_nobody() {
+    let base = Base::new();
+    let (runner, own) = (unconfined(program().to_owned(), &base), base.at("own"));
+    let waits_for = |command: &str| {
+        let before = waits();
+        let execution = runner.run(&CommandSpec::new(command, base.path(), &own), &|| false);
+        assert_eq!(execution.ending, Ending::Exited(0), "{execution:?}");
+        waits() - before
+    };
+    waits_for("true");
+    let (short, long) = (waits_for("true"), waits_for("sleep 1"));
+    assert!(long < short + 10, "{short} and {long}");
+}
+
+#[test]
+fn an_interruption_ends_a_command_that_does_nothing() {
+    let base = Base::new();
+    let (runner, own) = (unconfined(program().to_owned(), &base), base.at("own"));
+    let glimpse = Glimpse::default();
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let running: Vec<_> = (0..4)
+            .map(|_| {
+                let spec = CommandSpec {
+                    timeout: Some(Duration::MAX),
+                    seen: Some(&glimpse),
+                    ..CommandSpec::new("echo begun; exec sleep 1000", base.path(), &own)
+                };
+                let (runner, stop) = (&runner, &stop);
+                scope.spawn(move || runner.run(&spec, &|| stop.load(Ordering::Relaxed)))
+            })
+            .collect();
+        wait_until("the commands", || glimpse.last_line().is_some());
+        // Nothing has changed yet.
+        interrupt::check();
+        assert!(running.iter().all(|running| !running.is_finished()));
+        stop.store(true, Ordering::Relaxed);
+        interrupt::check();
+        for running in running {
+            assert_eq!(running.join().unwrap().ending, Ending::Interrupted);
+        }
+    });
 }

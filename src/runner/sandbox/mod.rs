@@ -13,22 +13,16 @@
 mod held;
 #[cfg(target_os = "linux")]
 mod linux;
-mod order;
 #[cfg(not(target_os = "linux"))]
 mod other;
 mod report;
+mod request;
 mod tier;
 #[cfg(target_os = "linux")]
 mod view;
 
-use std::ffi::OsString;
 use std::io::{self, Read};
-#[cfg(unix)]
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
-use std::process::Stdio;
-
-use crate::config;
 
 #[cfg(target_os = "linux")]
 use linux as system;
@@ -37,30 +31,20 @@ use other as system;
 #[cfg(not(target_os = "linux"))]
 use other::view;
 
-pub(super) use order::{Limits, Means, Mount, Order};
 pub(super) use report::Report;
 pub use report::{Facts, Mechanism};
+pub(super) use request::{Backend, Limits, Mount, MountKind, SandboxRequest, Variable};
 pub(crate) use system::Started;
+pub use system::adopt_orphans;
 pub(super) use system::{Orphans, ask_to_end};
 pub use tier::{Confinement, Tier};
 pub(super) use view::{View, make_own};
 
-/// How long a helper may take to take its order.
+/// How long a helper may take to take its request.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
 
 /// The first argument of a helper; no subcommand is named so.
 pub(super) const MARK: &str = "__command";
-
-/// What commands are to see beside the system.
-#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "nothing is looked at"))]
-pub(super) struct Wanted<'a> {
-    pub(super) workspace: &'a Path,
-    /// deaddrop's own files and folders.
-    pub(super) state: &'a [PathBuf],
-    /// A file of these that they can read.
-    pub(super) shown: Option<&'a Path>,
-    pub(super) settings: &'a config::Sandbox,
-}
 
 /// If this process was started as a helper, be one and never return. Call it first in `main`,
 /// before any thread is made. A program that uses this library and wants to run commands calls it
@@ -83,38 +67,29 @@ pub fn close_to_commands() {
     system::close_to_others();
 }
 
-/// Where an order is sent and the report on it read, and what becomes the helper's standard input.
-#[cfg(unix)]
-pub(super) fn channel() -> io::Result<(UnixStream, Stdio)> {
-    // Unlike a pipe, nobody can open a socket through `/proc/<pid>/fd`.
-    let (ours, theirs) = UnixStream::pair()?;
-    Ok((ours, std::os::fd::OwnedFd::from(theirs).into()))
-}
-
-/// Sends an order; what is read afterwards never waits for anyone.
-#[cfg(unix)]
-pub(super) fn send(order: &Order, mut channel: UnixStream) -> io::Result<impl Read> {
+/// Sends a request; what is read afterwards never waits for anyone.
+pub(super) fn send(request: &SandboxRequest, channel: UnixStream) -> io::Result<impl Read> {
     // A helper that does not read is no helper.
     channel.set_write_timeout(Some(PATIENCE))?;
-    order.send(&mut channel)?;
+    request.send(&channel)?;
     // The report is read when the helper has ended.
     channel.set_nonblocking(true)?;
     Ok(channel)
 }
 
 /// Why a command cannot be given to a shell, with what can be done instead.
-pub(super) fn too_long(order: &Order) -> String {
-    let length = |(name, value): &(OsString, OsString)| name.len() + value.len();
-    let longest = order.environment.iter().max_by_key(|variable| length(variable));
-    match longest.filter(|variable| length(variable) > order.command.len()) {
+pub(super) fn too_long(request: &SandboxRequest) -> String {
+    let length = |variable: &Variable| variable.name.len() + variable.value.len();
+    let longest = request.environment.iter().max_by_key(|variable| length(variable));
+    match longest.filter(|variable| length(variable) > request.command.len()) {
         Some(variable) => format!(
             "the variable {} of its environment is {} bytes long, more than this system takes; put it into a file and have the command read that",
-            crate::text::named(&variable.0.to_string_lossy()),
+            crate::text::named(&variable.name.to_string_lossy()),
             length(variable)
         ),
         None => format!(
             "the command is {} bytes long, more than this system takes; put it into a file and run that",
-            order.command.len()
+            request.command.len()
         ),
     }
 }

@@ -7,80 +7,50 @@
     reason = "it has the shape of what there is on Linux"
 )]
 
-use std::io::{ErrorKind, Write};
-use std::process::{Command, Stdio};
+use std::io::{self, ErrorKind, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, Stdio, exit};
 
-use super::order::{Means, Order};
 use super::report::{Facts, Report};
+use super::request::{Backend, SandboxRequest};
 
-/// The shell's arguments before the command.
-const SHELL: [&str; 2] = if cfg!(windows) { ["cmd.exe", "/c"] } else { ["/bin/sh", "-c"] };
+const SHELL: &str = "/bin/sh";
 
-/// Carries out the order that comes through standard input, and reports.
+/// Carries out the request that comes through standard input, and reports.
 pub(super) fn helper() -> ! {
-    let mut channel = channel();
-    let Some(order) = Order::receive(&mut channel) else { std::process::exit(2) };
-    let ending = if order.means != Means::Open {
+    let channel = io::stdin().as_fd().try_clone_to_owned();
+    let Ok(mut channel) = channel.map(UnixStream::from) else { exit(1) };
+    let Some(request) = SandboxRequest::receive(&channel) else { exit(2) };
+    let ending = if request.backend != Backend::Open {
         "error=deaddrop has no sandbox for this system".to_owned()
-    } else if order.probe {
+    } else if request.probe {
         "exit=0".to_owned()
     } else {
-        let mut shell = Command::new(SHELL[0]);
-        shell.arg(SHELL[1]).arg(&order.command).stdin(Stdio::null()).env_clear();
-        shell.envs(order.environment.iter().map(|(key, value)| (key, value)));
-        match shell.current_dir(&order.folder).status() {
-            Ok(status) => {
-                status.code().map_or_else(|| signal(status), |code| format!("exit={code}"))
-            }
+        let mut shell = Command::new(SHELL);
+        shell.arg("-c").arg(&request.command).stdin(Stdio::null()).env_clear();
+        shell.envs(request.environment.iter().map(|variable| (&variable.name, &variable.value)));
+        match shell.current_dir(&request.folder).status() {
+            Ok(status) => match status.code() {
+                Some(code) => format!("exit={code}"),
+                None => format!("signal={}", status.signal().unwrap_or_default()),
+            },
             Err(e) if e.kind() == ErrorKind::ArgumentListTooLong => {
-                format!("error={}", super::too_long(&order))
+                format!("error={}", super::too_long(&request))
             }
-            Err(e) => format!("error={}: {e}", SHELL[0]),
+            Err(e) => format!("error={SHELL}: {e}"),
         }
     };
     let _ = writeln!(channel, "{}", Report::line(Facts::default(), &ending));
-    drop(channel);
+    drop(OwnedFd::from(channel));
     super::super::tree::end_descendants(std::process::id());
-    std::process::exit(0)
+    exit(0)
 }
 
 /// Nothing is started inside of anything.
 pub(super) fn inside(_channel: i32) -> ! {
-    std::process::exit(2)
-}
-
-/// The channel's end, which came as standard input.
-#[cfg(unix)]
-fn channel() -> std::fs::File {
-    use std::os::fd::AsFd;
-    std::io::stdin()
-        .as_fd()
-        .try_clone_to_owned()
-        .map(std::fs::File::from)
-        .ok()
-        .unwrap_or_else(|| std::process::exit(1))
-}
-
-#[cfg(windows)]
-fn channel() -> std::fs::File {
-    use std::os::windows::io::AsHandle;
-    std::io::stdin()
-        .as_handle()
-        .try_clone_to_owned()
-        .map(std::fs::File::from)
-        .ok()
-        .unwrap_or_else(|| std::process::exit(1))
-}
-
-#[cfg(unix)]
-fn signal(status: std::process::ExitStatus) -> String {
-    use std::os::unix::process::ExitStatusExt;
-    format!("signal={}", status.signal().unwrap_or_default())
-}
-
-#[cfg(windows)]
-fn signal(_: std::process::ExitStatus) -> String {
-    "exit=1".to_owned()
+    exit(2)
 }
 
 pub(in crate::runner) fn ask_to_end(_helper: u32) {}
@@ -91,12 +61,13 @@ pub(in crate::runner) fn close_to_others() {}
 pub(crate) struct Started;
 
 impl Started {
-    pub(crate) fn by(
-        start: impl FnOnce() -> std::io::Result<std::process::Child>,
-    ) -> std::io::Result<(std::process::Child, Self)> {
+    pub(crate) fn by(start: impl FnOnce() -> io::Result<Child>) -> io::Result<(Child, Self)> {
         Ok((start()?, Self))
     }
 }
+
+/// Nothing is adopted here.
+pub fn adopt_orphans() {}
 
 /// Nothing is adopted here.
 pub(in crate::runner) struct Orphans;
@@ -109,13 +80,13 @@ impl Orphans {
     pub(in crate::runner) fn end(&self) {}
 }
 
-/// What commands see: all that their user does.
+/// What commands see: all that their user does. There is no view to confine them with.
 pub(super) mod view {
+    use std::io;
     use std::path::{Path, PathBuf};
 
-    use super::super::Wanted;
-    use super::super::order::{Means, Mount};
-    use crate::runner::Errand;
+    use super::super::request::{Backend, Mount};
+    use crate::runner::{CommandSpec, Runner};
 
     #[derive(Debug, Clone)]
     pub(in crate::runner) struct View {
@@ -124,19 +95,15 @@ pub(super) mod view {
     }
 
     impl View {
-        pub(in crate::runner) fn of(_: &Wanted) -> Result<Self, String> {
+        pub(in crate::runner) fn of(_: &Runner) -> Result<Self, String> {
             Err("deaddrop has no sandbox for this system".to_owned())
         }
 
-        pub(in crate::runner) fn shows(&self, _path: &Path) -> bool {
+        pub(in crate::runner) fn shows(&self, _: &Path) -> bool {
             true
         }
 
-        pub(in crate::runner) fn mounts(
-            &self,
-            _: &Errand,
-            _network: bool,
-        ) -> std::io::Result<Vec<Mount>> {
+        pub(in crate::runner) fn mounts(&self, _: &CommandSpec, _: bool) -> io::Result<Vec<Mount>> {
             Ok(Vec::new())
         }
 
@@ -146,18 +113,17 @@ pub(super) mod view {
 
         pub(in crate::runner) fn variables(
             &self,
-            _means: Means,
+            _: Backend,
         ) -> impl Iterator<Item = (&'static str, &Path)> {
             std::iter::empty()
         }
 
-        /// There is no view to confine with.
-        pub(in crate::runner) fn obstacle(&self, _means: Means) -> Option<String> {
+        pub(in crate::runner) fn obstacle(&self, _: Backend) -> Option<String> {
             None
         }
     }
 
-    pub(in crate::runner) fn make_own(_: &Path, _: Option<(u32, u32)>) -> std::io::Result<()> {
+    pub(in crate::runner) fn make_own(_: &Path, _: Option<(u32, u32)>) -> io::Result<()> {
         Ok(())
     }
 }

@@ -4,8 +4,8 @@
 
 use std::fmt;
 
-use super::order::Means;
 use super::report::{Facts, Mechanism};
+use super::request::Backend;
 use crate::config::Mode;
 
 /// How strong the walls are.
@@ -60,12 +60,12 @@ impl Tier {
     }
 
     /// How a helper makes it; None where there is nothing to make.
-    pub(in crate::runner) fn means(self) -> Option<Means> {
+    pub(in crate::runner) fn backend(self) -> Option<Backend> {
         match self {
-            Self::Full => Some(Means::Full),
-            Self::FullBwrap => Some(Means::Bwrap),
-            Self::Partial => Some(Means::Partial),
-            Self::Off => Some(Means::Open),
+            Self::Full => Some(Backend::Full),
+            Self::FullBwrap => Some(Backend::Bwrap),
+            Self::Partial => Some(Backend::Partial),
+            Self::Off => Some(Backend::Open),
             Self::None => None,
         }
     }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use deaddrop::config::{Mode, Sandbox};
 use deaddrop::policy::Opens;
 use deaddrop::protocol::{Ending, Execution, Operation, Output, ShellCommand, Streams};
-use deaddrop::runner::{Errand, Runner};
+use deaddrop::runner::{CommandSpec, Runner};
 
 use crate::sandbox::python;
 use crate::scene::deeds::Deeds;
@@ -23,13 +23,13 @@ fn run(run: &ShellCommand) -> Execution {
     let runner = Runner::new(program().to_owned(), workspace.clone(), settings);
     let own = base.at("own");
     let ShellCommand { command, timeout, env, streams, .. } = run;
-    let errand = Errand {
+    let spec = CommandSpec {
         timeout: *timeout,
         environment: env,
         streams: *streams,
-        ..Errand::new(command, &workspace, &own)
+        ..CommandSpec::new(command, &workspace, &own)
     };
-    runner.run(&errand, &|| false)
+    runner.run(&spec, &|| false)
 }
 
 fn apart(command: &str) -> Execution {

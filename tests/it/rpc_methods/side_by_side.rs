@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use deaddrop::config::{Mode, Sandbox};
 use deaddrop::protocol::{Capture, Ending, Execution, Output, Streams};
-use deaddrop::runner::{Errand, Runner};
+use deaddrop::runner::{CommandSpec, Runner};
 
 use super::{Scene, Setup};
 use crate::scene::{marked, marker};
@@ -69,9 +69,9 @@ fn first_commands_may_begin_at_once() {
                     _ => format!("echo {n} > ~/{n} && echo {n} > $TMPDIR/{n} && echo {n}"),
                 };
                 runner.run(
-                    &Errand {
+                    &CommandSpec {
                         streams: Streams::First,
-                        ..Errand::new(&command, &runner.workspace, &own)
+                        ..CommandSpec::new(&command, &runner.workspace, &own)
                     },
                     &|| false,
                 )
@@ -100,8 +100,9 @@ fn a_helper_that_is_killed_takes_its_own_processes_along_and_no_others() {
     let own = base.at("own");
     let (lost, kept) = (marker(), marker());
     let tier = runner.confinement(&own);
-    let is_killable =
-        runner.run(&Errand::new("test \"$PPID\" -gt 2", &runner.workspace, &own), &|| false).ending;
+    let is_killable = runner
+        .run(&CommandSpec::new("test \"$PPID\" -gt 2", &runner.workspace, &own), &|| false)
+        .ending;
     if is_killable != Ending::Exited(0) {
         eprintln!("SKIPPED: namespaces cannot be refused here ({tier:?}, {is_killable:?})");
         return;
@@ -131,10 +132,10 @@ fn a_helper_that_is_killed_takes_its_own_processes_along_and_no_others() {
             )
         };
         let execution = runner.run(
-            &Errand {
+            &CommandSpec {
                 streams: Streams::First,
                 timeout: Some(Duration::from_mins(2)),
-                ..Errand::new(&command, &runner.workspace, &own)
+                ..CommandSpec::new(&command, &runner.workspace, &own)
             },
             &|| false,
         );

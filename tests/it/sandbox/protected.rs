@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use deaddrop::config::{Mode, Sandbox};
 use deaddrop::protocol::Ending;
-use deaddrop::runner::{Errand, Runner};
+use deaddrop::runner::{CommandSpec, Runner};
 
 use crate::scene::{Asked, Scene, Way};
 use crate::support::program;
@@ -23,8 +23,9 @@ fn run(scene: &Scene, mode: Mode, kept: bool, commands: &[&str]) -> Vec<Ending> 
         KEPT.iter().filter(|_| kept).map(|name| workspace.join(name)).collect();
     let own = scene.base.at("own");
     let run = |command: &&str| {
-        let errand = Errand { protected: &protected, ..Errand::new(command, &workspace, &own) };
-        runner.run(&errand, &|| false).ending
+        let spec =
+            CommandSpec { protected: &protected, ..CommandSpec::new(command, &workspace, &own) };
+        runner.run(&spec, &|| false).ending
     };
     commands.iter().map(run).collect()
 }

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use deaddrop::config::Sandbox;
 use deaddrop::program::Programs;
-use deaddrop::runner::{Errand, Runner};
+use deaddrop::runner::{CommandSpec, Runner};
 
 use crate::support::apart::{put, write_program};
 use crate::support::{Base, ID, Run, has_full_sandbox, has_git, has_sandbox, program, wait_until};
@@ -529,7 +529,7 @@ fn a_library_leaves_its_host_no_subreaper() {
     fs::create_dir(&workspace).unwrap();
     let runner = Runner::new(program().to_owned(), workspace.clone(), Sandbox::default());
     let own = folder.path().join("own");
-    let ran = runner.run(&Errand::new("echo it runs", &workspace, &own), &|| false);
+    let ran = runner.run(&CommandSpec::new("echo it runs", &workspace, &own), &|| false);
     assert!(format!("{ran:?}").contains("it runs"), "{ran:?}");
     assert_eq!(rustix::process::child_subreaper().unwrap(), None);
 }

@@ -10,7 +10,7 @@ use seccompiler::{
     SeccompRule, TargetArch, apply_filter, sock_filter,
 };
 
-use super::super::order::Means;
+use super::super::request::Backend;
 use super::{Step, while_};
 
 const TARGET: TargetArch = if cfg!(target_arch = "aarch64") {
@@ -156,11 +156,11 @@ const NEW_TIME: i32 = 0x80;
 const TYPING: [u64; 2] = [0x5412, 0x541C];
 
 /// Refuses from here on, for this process and all that come of it.
-pub(super) fn apply(means: Means, network: bool) -> Step<()> {
+pub(super) fn apply(backend: Backend, network: bool) -> Step<()> {
     let fail = |e: seccompiler::Error| format!("cannot filter system calls: {e}");
-    let families = families(means, network);
+    let families = families(backend, network);
     for (rules, errno) in [
-        (refused(means).map_err(while_("make a filter of system calls"))?, libc::EPERM),
+        (refused(backend).map_err(while_("make a filter of system calls"))?, libc::EPERM),
         // Not made for filters: their arguments lie in memory. Programs fall back to `clone` and `openat`.
         (
             BTreeMap::from([(libc::SYS_clone3, Vec::new()), (libc::SYS_openat2, Vec::new())]),
@@ -183,9 +183,9 @@ pub(super) fn apply(means: Means, network: bool) -> Step<()> {
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 type Made<T> = Result<T, seccompiler::BackendError>;
 
-fn refused(means: Means) -> Made<Rules> {
+fn refused(backend: Backend) -> Made<Rules> {
     let mut rules: Rules = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
-    if means == Means::Partial {
+    if backend == Backend::Partial {
         rules.extend(OTHER_PROCESSES.iter().map(|call| (*call, Vec::new())));
         for (call, name, kind) in OF_A_PROCESS {
             let mut other = vec![rule(&[(*name, SeccompCmpOp::Ne, 0)])?];
@@ -228,12 +228,12 @@ fn set_ids(mode: u8, flags: Option<u8>) -> Made<Vec<SeccompRule>> {
 }
 
 /// Sockets of other families than these: VSOCK reaches the host of a virtual machine.
-fn families(means: Means, network: bool) -> Made<Rules> {
+fn families(backend: Backend, network: bool) -> Made<Rules> {
     let internet = [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
-    let allowed: Vec<i32> = match (means, network) {
+    let allowed: Vec<i32> = match (backend, network) {
         // No namespace holds host and command apart.
-        (Means::Partial, false) => Vec::new(),
-        (Means::Partial, true) => internet.to_vec(),
+        (Backend::Partial, false) => Vec::new(),
+        (Backend::Partial, true) => internet.to_vec(),
         _ => internet.into_iter().chain([libc::AF_UNIX]).collect(),
     };
     let others = |allowed: &[i32]| -> Made<Vec<SeccompRule>> {

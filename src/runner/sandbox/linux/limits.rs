@@ -1,39 +1,32 @@
 //! What a command may use up.
-#![allow(unsafe_code)]
 
 use std::io;
 
-use super::super::order::Limits;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use super::super::request::Limits;
 use super::{Step, while_};
 
 /// Bounds this process and what it starts.
 pub(super) fn set(limits: Limits) -> Step<()> {
+    let Limits { processes, file, memory } = limits;
     // Does not bind root, for whom the pid namespace does where it can.
-    limit(libc::RLIMIT_NPROC, limits.processes).map_err(while_("limit processes"))?;
-    limit(libc::RLIMIT_FSIZE, limits.file).map_err(while_("limit the size of files"))?;
-    limit(libc::RLIMIT_AS, limits.memory).map_err(while_("limit memory"))?;
+    limit(Resource::Nproc, processes).map_err(while_("limit processes"))?;
+    limit(Resource::Fsize, file).map_err(while_("limit the size of files"))?;
+    limit(Resource::As, memory).map_err(while_("limit memory"))?;
     // A core would be a copy of memory that nobody asked for.
-    set_to(libc::RLIMIT_CORE, 0).map_err(while_("forbid core dumps"))
+    set_to(Resource::Core, 0).map_err(while_("forbid core dumps"))
 }
 
-fn limit(which: libc::__rlimit_resource_t, most: u64) -> io::Result<()> {
+fn limit(which: Resource, most: u64) -> io::Result<()> {
     if most == 0 { Ok(()) } else { set_to(which, most) }
 }
 
-fn set_to(which: libc::__rlimit_resource_t, most: u64) -> io::Result<()> {
-    // SAFETY: system calls on a structure of ours.
-    unsafe {
-        let mut now: libc::rlimit = std::mem::zeroed();
-        if libc::getrlimit(which, &raw mut now) != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        let most = most.min(now.rlim_max);
-        let wanted = libc::rlimit { rlim_cur: most.min(now.rlim_cur), rlim_max: most };
-        if libc::setrlimit(which, &raw const wanted) != 0 {
-            return Err(io::Error::last_os_error());
-        }
-    }
-    Ok(())
+fn set_to(which: Resource, most: u64) -> io::Result<()> {
+    let Rlimit { current, maximum } = getrlimit(which);
+    let most = maximum.map_or(most, |maximum| maximum.min(most));
+    let current = current.map_or(most, |current| current.min(most));
+    Ok(setrlimit(which, Rlimit { current: Some(current), maximum: Some(most) })?)
 }
 
 /// Whether `/proc/sys/kernel/pid_max` is that of the pid namespace; before Linux 6.14 it is that of

@@ -13,15 +13,6 @@ use rustix::mount::{
     fsconfig_set_flag, fsconfig_set_string, fsmount, fsopen, move_mount, open_tree,
 };
 
-/// `struct mount_attr` of the kernel.
-#[repr(C)]
-struct Attributes {
-    set: u64,
-    clear: u64,
-    propagation: u64,
-    user_namespace: u64,
-}
-
 /// What holds for every mount of a command's view.
 pub(super) const SAFE: MountAttrFlags =
     MountAttrFlags::MOUNT_ATTR_NOSUID.union(MountAttrFlags::MOUNT_ATTR_NODEV);
@@ -49,11 +40,11 @@ fn finish(tree: OwnedFd, flags: MountAttrFlags) -> io::Result<OwnedFd> {
 
 /// Adds flags to a mount, and to those below it if that is wanted.
 pub(super) fn restrict(mount: impl AsFd, flags: MountAttrFlags, below: bool) -> io::Result<()> {
-    let attributes = Attributes {
-        set: u64::from(flags.bits()),
-        clear: 0,
+    let attributes = libc::mount_attr {
+        attr_set: u64::from(flags.bits()),
+        attr_clr: 0,
         propagation: libc::MS_PRIVATE,
-        user_namespace: 0,
+        userns_fd: 0,
     };
     let how = libc::AT_EMPTY_PATH | if below { libc::AT_RECURSIVE } else { 0 };
     // SAFETY: the descriptor is open, the path a constant string, and the structure as long as said.
@@ -64,7 +55,7 @@ pub(super) fn restrict(mount: impl AsFd, flags: MountAttrFlags, below: bool) -> 
             c"".as_ptr(),
             how,
             &raw const attributes,
-            size_of::<Attributes>(),
+            size_of::<libc::mount_attr>(),
         )
     };
     if failed == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }

@@ -9,7 +9,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use libc::{c_ulong, pid_t};
+use libc::pid_t;
+use rustix::process::{DumpableBehavior, getpid, set_child_subreaper, set_dumpable_behavior};
 
 use super::children;
 
@@ -19,10 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Closes this process to other processes of its user: `/proc/<pid>/environ`, `mem` and `fd`, and
 /// tracing. An exec opens it again; root is not bound.
 pub(in crate::runner) fn close_to_others() {
-    // SAFETY: a system call on integers.
-    unsafe {
-        libc::prctl(libc::PR_SET_DUMPABLE, 0 as c_ulong);
-    }
+    let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
 }
 
 /// Asks a helper to end its tree; its own end says that it is done.
@@ -65,18 +63,35 @@ fn helpers() -> MutexGuard<'static, BTreeSet<pid_t>> {
     HELPERS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Whether this process adopts orphans, and for how many commands it does so now.
+static ADOPTING: Mutex<(bool, usize)> = Mutex::new((false, 0));
+
+/// While commands run, what a helper leaves that a command killed comes to this process, and is ended.
+/// Only a program of its own can wish that: a library would take what its host starts.
+pub fn adopt_orphans() {
+    adopting().0 = true;
+}
+
+fn adopting() -> MutexGuard<'static, (bool, usize)> {
+    ADOPTING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// What comes to this process when a helper is killed that had adopted it. Many commands may run
 /// at once: a child is an orphan that is no helper, was not there before, and does not belong to
 /// this process's own group, as what others start here usually does.
 pub(in crate::runner) struct Orphans {
-    /// Children of others that were there before the command; None where they cannot be known.
+    /// Children of others that were there before the command; None where none come here.
     known: Option<Vec<pid_t>>,
 }
 
 impl Orphans {
     /// What is there before a command.
     pub(in crate::runner) fn expect() -> Self {
-        Self { known: children::of_this_process().map(without_helpers) }
+        let mut adopting = adopting();
+        adopting.1 += 1;
+        let adopts = adopting.0 && set_child_subreaper(Some(getpid())).is_ok();
+        let known = || children::of_this_process().map(without_helpers);
+        Self { known: adopts.then(known).flatten() }
     }
 
     /// Ends them. Whoever starts a process in a group of its own meanwhile, other than a helper,
@@ -100,6 +115,16 @@ impl Orphans {
             }
             drop(alone);
             thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+impl Drop for Orphans {
+    fn drop(&mut self) {
+        let mut adopting = adopting();
+        adopting.1 -= 1;
+        if *adopting == (true, 0) {
+            let _ = set_child_subreaper(None);
         }
     }
 }

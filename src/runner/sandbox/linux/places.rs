@@ -11,7 +11,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use super::super::order::{Mount, Order};
+use super::super::request::{MountKind, SandboxRequest};
 use crate::atomic::rename_new;
 
 pub(super) const HANDLE: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
@@ -41,7 +41,7 @@ pub(super) fn step(
     name: &OsStr,
     folder: bool,
     makes_way: bool,
-    order: &Order,
+    user: Option<(u32, u32)>,
 ) -> io::Result<OwnedFd> {
     let mut looks = 0;
     loop {
@@ -50,7 +50,7 @@ pub(super) fn step(
             let errno = Errno::from_io_error(e);
             matches!(errno, Some(Errno::EXIST | Errno::NOENT)) && looks < LOOKS
         };
-        match step_once(here, name, folder, makes_way, order) {
+        match step_once(here, name, folder, makes_way, user) {
             Err(e) if raced(&e) => {}
             done => return done,
         }
@@ -62,7 +62,7 @@ fn step_once(
     name: &OsStr,
     folder: bool,
     makes_way: bool,
-    order: &Order,
+    user: Option<(u32, u32)>,
 ) -> io::Result<OwnedFd> {
     match openat(here, name, HANDLE, Mode::empty()) {
         Ok(found) => {
@@ -95,7 +95,7 @@ fn step_once(
     } else {
         drop(openat(here, name, OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC, PLAIN)?);
     }
-    give(here, name, order)?;
+    give(here, name, user)?;
     Ok(openat(here, name, HANDLE, Mode::empty())?)
 }
 
@@ -103,9 +103,9 @@ fn step_once(
 pub(super) fn give(
     folder: impl AsFd,
     name: impl rustix::path::Arg,
-    order: &Order,
+    user: Option<(u32, u32)>,
 ) -> io::Result<()> {
-    let Some((user, group)) = order.user else { return Ok(()) };
+    let Some((user, group)) = user else { return Ok(()) };
     let (user, group) = (Uid::from_raw(user), Gid::from_raw(group));
     Ok(chownat(folder, name, Some(user), Some(group), AtFlags::SYMLINK_NOFOLLOW)?)
 }
@@ -119,19 +119,17 @@ fn set_aside(here: BorrowedFd, name: &OsStr) -> io::Result<()> {
 
 /// Makes the places that lie in folders of the session's own, for somebody who would follow a link
 /// there.
-pub(super) fn prepare(order: &Order) -> io::Result<()> {
-    for mount in &order.mounts {
-        let (at, folder) = match mount {
-            Mount::Read { from, to } | Mount::Write { from, to } => (to, from.is_folder),
-            Mount::Overlay { at, .. } => (at, true),
+pub(super) fn prepare(request: &SandboxRequest) -> io::Result<()> {
+    for mount in &request.mounts {
+        let (at, folder) = match &mount.kind {
+            MountKind::Read(from) | MountKind::Write(from) => (&mount.at, from.is_folder),
+            MountKind::Overlay(_) => (&mount.at, true),
             _ => continue,
         };
         let above =
-            order.mounts.iter().filter(|above| at != above.at() && at.starts_with(above.at()));
-        let Some(Mount::Write { from, to }) = above.max_by_key(|above| names(above.at()).count())
-        else {
-            continue;
-        };
+            request.mounts.iter().filter(|above| *at != above.at && at.starts_with(&above.at));
+        let Some(above) = above.max_by_key(|above| names(&above.at).count()) else { continue };
+        let (to, MountKind::Write(from)) = (&above.at, &above.kind) else { continue };
         if from.path == *to {
             continue;
         }
@@ -139,7 +137,7 @@ pub(super) fn prepare(order: &Order) -> io::Result<()> {
         let mut here = OwnedFd::from(here);
         let mut left = at.strip_prefix(to).map(names).into_iter().flatten().peekable();
         while let Some(name) = left.next() {
-            here = step(here.as_fd(), name, folder || left.peek().is_some(), true, order)?;
+            here = step(here.as_fd(), name, folder || left.peek().is_some(), true, request.user)?;
         }
     }
     Ok(())
@@ -152,25 +150,11 @@ mod tests {
 
     use rustix::fs::CWD;
 
-    use super::super::super::order::{Limits, Means};
     use super::*;
 
     #[test]
     fn of_many_that_make_a_place_at_once_each_has_it() {
         let folder = tempfile::tempdir().unwrap();
-        let order = Order {
-            parent: 0,
-            means: Means::Full,
-            command: "".into(),
-            folder: "/".into(),
-            environment: Vec::new(),
-            lock: "".into(),
-            user: None,
-            network: false,
-            limits: Limits::default(),
-            mounts: Vec::new(),
-            probe: false,
-        };
         let here = openat(CWD, folder.path(), HANDLE | OFlags::DIRECTORY, Mode::empty()).unwrap();
         let barrier = Barrier::new(8);
         let failed = Mutex::new(Vec::new());
@@ -181,7 +165,7 @@ mod tests {
                         // What stands there in every second round is of the wrong sort.
                         let name = format!("{}", n / 2);
                         barrier.wait();
-                        let made = step(here.as_fd(), name.as_ref(), n % 2 == 0, true, &order);
+                        let made = step(here.as_fd(), name.as_ref(), n % 2 == 0, true, None);
                         // A thread that panics would keep the others waiting.
                         failed.lock().unwrap().extend(made.err());
                     }

@@ -1,32 +1,26 @@
 //! Run in the place of a command: tries to get around each wall, and tells which of them stand.
 #![allow(unsafe_code)]
 
-use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::Path;
 
-use super::super::order::{Means, Mount, Order};
 use super::super::report::{Facts, Mechanism};
+use super::super::request::{Backend, MountKind, SandboxRequest};
 use super::filter;
-
-/// In a command's environment, for probes alone: what [`surroundings`] are outside.
-pub(super) const OUTSIDE: &str = "DEADDROP_PROBE_OUTSIDE";
 
 /// What only root can make, where he has not lost his root.
 const ADDED: &str = "/deaddrop-probe";
 
 /// What stands around this process.
-pub(super) fn look_around(order: &Order) -> Facts {
+pub(super) fn look_around(request: &SandboxRequest) -> Facts {
     let mut facts = Facts::default();
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     facts.add_if(Mechanism::PidNamespace, std::process::id() < 4);
     // Where nothing holds it back, the attempt would leave something behind.
-    let outside = order.environment.iter().find(|(key, _)| key == OUTSIDE);
-    let outside = outside.and_then(|(_, outside)| outside.to_str()).unwrap_or_default();
     let inside = surroundings().unwrap_or_default();
-    let [root, network, ipc] = differences(outside, inside.to_str().unwrap_or_default());
-    facts.add_if(Mechanism::Root, order.means != Means::Open && root && is_own_root());
+    let [root, network, ipc] = differences(&request.surroundings, &inside);
+    facts.add_if(Mechanism::Root, request.backend != Backend::Open && root && is_own_root());
     facts.add_if(Mechanism::Network, network);
     facts.add_if(Mechanism::Ipc, ipc);
     let none = |field: &str| value(&status, field).is_some_and(|v| v.bytes().all(|b| b == b'0'));
@@ -34,22 +28,18 @@ pub(super) fn look_around(order: &Order) -> Facts {
     facts.add_if(Mechanism::NoNewPrivileges, value(&status, "NoNewPrivs") == Some("1"));
     let filtered = value(&status, "Seccomp") == Some("2") && are_refused();
     facts.add_if(Mechanism::Seccomp, filter::AVAILABLE && filtered);
-    facts.add_if(Mechanism::Processes, are_processes_bounded(order.limits.processes));
-    facts.add_if(Mechanism::Hidden, is_state_hidden(order));
+    facts.add_if(Mechanism::Processes, are_processes_bounded(request.limits.processes));
+    facts.add_if(Mechanism::Hidden, is_state_hidden(request));
     facts
 }
 
 /// What this process's root, network and queues are: three words that nothing else has.
-pub(super) fn surroundings() -> io::Result<OsString> {
+pub(super) fn surroundings() -> io::Result<String> {
     use std::os::unix::fs::MetadataExt;
     let root = fs::metadata("/")?;
     let [network, ipc] = ["net", "ipc"].map(|of| fs::read_link(format!("/proc/self/ns/{of}")));
-    let (network, ipc) = (network?.into_os_string(), ipc?.into_os_string());
-    let mut words = OsString::from(format!("{}:{} ", root.dev(), root.ino()));
-    words.push(network);
-    words.push(" ");
-    words.push(ipc);
-    Ok(words)
+    let (network, ipc) = (network?, ipc?);
+    Ok(format!("{}:{} {} {}", root.dev(), root.ino(), network.display(), ipc.display()))
 }
 
 /// Which of the three are others inside than outside; none where that is not known.
@@ -122,17 +112,12 @@ fn are_processes_bounded(wanted: u64) -> bool {
     if groups.contains(&format!("/{}", super::group::PREFIX)) {
         return true;
     }
-    // SAFETY: system calls on a structure of ours.
-    unsafe {
-        let mut limit: libc::rlimit = std::mem::zeroed();
-        libc::geteuid() != 0
-            && libc::getrlimit(libc::RLIMIT_NPROC, &raw mut limit) == 0
-            && limit.rlim_cur <= wanted
-    }
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nproc);
+    !rustix::process::geteuid().is_root() && limit.current.is_some_and(|limit| limit <= wanted)
 }
 
 /// Whether deaddrop's files are out of reach: not there, or nothing in them.
-fn is_state_hidden(order: &Order) -> bool {
+fn is_state_hidden(request: &SandboxRequest) -> bool {
     let is_empty = |path: &Path| match fs::metadata(path) {
         Err(_) => true,
         Ok(found) if found.is_dir() => {
@@ -140,11 +125,8 @@ fn is_state_hidden(order: &Order) -> bool {
         }
         Ok(_) => fs::read(path).map_or(true, |bytes| bytes.is_empty()),
     };
-    let covers = order.mounts.iter().filter_map(|mount| match mount {
-        Mount::Cover { at } => Some(at),
-        _ => None,
-    });
-    File::open(&order.lock).is_err() && covers.into_iter().all(|at| is_empty(at))
+    let mut covers = request.mounts.iter().filter(|mount| mount.kind == MountKind::Cover);
+    File::open(&request.lock).is_err() && covers.all(|mount| is_empty(&mount.at))
 }
 
 #[cfg(test)]
@@ -156,7 +138,7 @@ mod tests {
         assert_eq!(differences("1:2 net:[3] ipc:[4]", "1:9 net:[3] ipc:[5]"), [true, false, true]);
         assert_eq!(differences("", "1:9 net:[3] ipc:[5]"), [false; 3]);
         assert_eq!(differences("1:9 net:[3]", "1:8 net:[4] ipc:[5]"), [false; 3]);
-        let here = surroundings().unwrap().into_string().unwrap();
+        let here = surroundings().unwrap();
         assert_eq!(differences(&here, &here), [false; 3]);
     }
 }

@@ -13,6 +13,15 @@ use super::errno;
 /// The process whose death begins the end of the tree: init, bwrap or the shell. 0 once it is dead.
 static FIRST: AtomicI32 = AtomicI32::new(0);
 
+/// Forks. This process is single-threaded.
+pub(super) fn fork() -> io::Result<pid_t> {
+    // SAFETY: single-threaded.
+    match unsafe { libc::fork() } {
+        child if child >= 0 => Ok(child),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 /// Forks the process that a request to end will kill.
 pub(super) fn fork_first() -> io::Result<pid_t> {
     // SAFETY: the handler only loads an atomic and calls kill, which is async-signal-safe; the
@@ -22,15 +31,14 @@ pub(super) fn fork_first() -> io::Result<pid_t> {
         libc::sigemptyset(&raw mut term);
         libc::sigaddset(&raw mut term, libc::SIGTERM);
         libc::sigprocmask(libc::SIG_BLOCK, &raw const term, ptr::null_mut());
-        let child = libc::fork();
-        let error = io::Error::last_os_error();
-        if child > 0 {
+        let child = fork();
+        if let Ok(child @ 1..) = child {
             FIRST.store(child, Ordering::Relaxed);
             let handler: extern "C" fn(c_int) = end_first;
             libc::signal(libc::SIGTERM, handler as libc::sighandler_t);
         }
         libc::sigprocmask(libc::SIG_UNBLOCK, &raw const term, ptr::null_mut());
-        if child < 0 { Err(error) } else { Ok(child) }
+        child
     }
 }
 
@@ -72,10 +80,7 @@ pub(super) fn wait_for(child: pid_t) -> Option<c_int> {
 
 /// From now on what loses its parent below this process comes to it.
 pub(super) fn adopt() {
-    // SAFETY: a system call on integers.
-    unsafe {
-        libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1 as libc::c_ulong);
-    }
+    let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
 }
 
 /// Ends all that was handed to us. Returns whether nothing is left.

@@ -15,7 +15,7 @@ use rustix::mount::{MountAttrFlags, MountPropagationFlags, UnmountFlags, mount_c
 use rustix::process::{fchdir, pivot_root};
 
 use super::super::held::cannot_show;
-use super::super::order::{Held, Mount, Order};
+use super::super::request::{Held, Mount, MountKind, SandboxRequest};
 use super::mounts::{self, READ_ONLY, SAFE};
 use super::places::{self, FOLDER, HANDLE, is_link, names};
 use super::{Step, while_};
@@ -33,7 +33,7 @@ const DEVICE_LINKS: [(&str, &str); 5] = [
     ("pts/ptmx", "ptmx"),
 ];
 /// What the kernel lets the owner of a file in `/proc` write, whatever its capabilities.
-const KERNEL_SETTINGS: [&str; 5] = ["sys", "sysrq-trigger", "irq", "bus", "fs"];
+pub(super) const KERNEL_SETTINGS: [&str; 5] = ["sys", "sysrq-trigger", "irq", "bus", "fs"];
 /// What tells of the whole machine.
 pub(super) const KERNEL_SECRETS: [&str; 14] = [
     "kcore",
@@ -55,7 +55,7 @@ pub(super) const KERNEL_SECRETS: [&str; 14] = [
 /// A root that is being built.
 struct Builder<'a> {
     root: OwnedFd,
-    order: &'a Order,
+    request: &'a SandboxRequest,
     /// Folders of the session's own, in the command's view: what stands in the way there may go.
     private: Vec<&'a Path>,
     /// Folders of the person's that commands write: nothing there makes way.
@@ -64,14 +64,14 @@ struct Builder<'a> {
     user_namespace: bool,
 }
 
-/// Builds the root of this order and enters it. To be called in a mount namespace of one's own, as
+/// Builds the root of this request and enters it. To be called in a mount namespace of one's own, as
 /// the first process of a pid namespace.
-pub(super) fn enter(order: &Order, user_namespace: bool) -> Step<()> {
+pub(super) fn enter(request: &SandboxRequest, user_namespace: bool) -> Step<()> {
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     mount_change("/", private).map_err(while_("make the mounts private"))?;
-    let mut builder = Builder::new(order, user_namespace)?;
-    for mount in &order.mounts {
-        builder.mount(mount).map_err(|e| cannot_show(mount.at(), e))?;
+    let mut builder = Builder::new(request, user_namespace)?;
+    for mount in &request.mounts {
+        builder.mount(mount).map_err(|e| cannot_show(&mount.at, e))?;
     }
     builder.proc().map_err(while_("mount /proc"))?;
     builder.dev().map_err(while_("make /dev"))?;
@@ -79,18 +79,17 @@ pub(super) fn enter(order: &Order, user_namespace: bool) -> Step<()> {
 }
 
 impl<'a> Builder<'a> {
-    fn new(order: &'a Order, user_namespace: bool) -> Step<Self> {
+    fn new(request: &'a SandboxRequest, user_namespace: bool) -> Step<Self> {
         let (mut private, mut written) = (Vec::new(), Vec::new());
-        for mount in &order.mounts {
-            match mount {
-                Mount::Write { from, to } if from.path == *to => written.push(to.as_path()),
-                Mount::Write { to, .. } => private.push(to.as_path()),
-                _ => {}
+        for mount in &request.mounts {
+            if let MountKind::Write(from) = &mount.kind {
+                let list = if from.path == mount.at { &mut written } else { &mut private };
+                list.push(mount.at.as_path());
             }
         }
         let builder = Self {
             root: tmpfs("0755", "16m").map_err(while_("make a root"))?,
-            order,
+            request,
             private,
             written,
             overlays: 0,
@@ -120,18 +119,21 @@ impl<'a> Builder<'a> {
     }
 
     fn mount(&mut self, mount: &Mount) -> io::Result<()> {
-        match mount {
-            Mount::Read { from, to } => self.bind(from, to, READ_ONLY),
-            Mount::Write { from, to } => self.bind(from, to, SAFE),
-            Mount::Overlay { from, at } => self.overlay(from, at),
-            Mount::Link { to, at } => {
-                let (folder, name) = self.parent(at)?;
-                Ok(symlinkat(to, &folder, name)?)
+        let at = &mount.at;
+        match &mount.kind {
+            MountKind::Read(from) => self.bind(from, at, READ_ONLY),
+            MountKind::Write(from) => self.bind(from, at, SAFE),
+            MountKind::Overlay(from) => self.overlay(from, at),
+            MountKind::Link(to) => {
+                let (Some(above), Some(name)) = (at.parent(), at.file_name()) else {
+                    return Err(Errno::INVAL.into());
+                };
+                Ok(symlinkat(to, self.place(above, true)?, name)?)
             }
-            Mount::Cover { at } => self.cover(at),
-            Mount::Show { at } => self.show(at),
-            Mount::Pin { at } => self.again(at, SAFE),
-            Mount::Keep { at } => self.again(at, READ_ONLY),
+            MountKind::Cover => self.cover(at),
+            MountKind::Show => self.show(at),
+            MountKind::Pin => self.again(at, SAFE),
+            MountKind::Keep => self.again(at, READ_ONLY),
         }
     }
 
@@ -182,7 +184,7 @@ impl<'a> Builder<'a> {
         let option = |name: &str| -> io::Result<OsString> {
             let name = format!("{name}{}", self.overlays);
             mkdirat(&scratch, &name, FOLDER)?;
-            places::give(&scratch, &name, self.order)?;
+            places::give(&scratch, &name, self.request.user)?;
             Ok(format!("/proc/self/fd/{}/{name}", scratch.as_raw_fd()).into())
         };
         let (upper, work) = (option("upper")?, option("work")?);
@@ -200,14 +202,14 @@ impl<'a> Builder<'a> {
         let flags = SAFE | MountAttrFlags::MOUNT_ATTR_NOEXEC;
         let proc = mounts::new("proc", &[], flags)?;
         mounts::put(proc, self.place(Path::new("/proc"), true)?)?;
-        if self.order.limits.processes > 0 && super::limits::pid_max_is_ours() {
+        if self.request.limits.processes > 0 && super::limits::pid_max_is_ours() {
             let file = openat(
                 self.look(Path::new("proc/sys/kernel"))?,
                 "pid_max",
                 OFlags::WRONLY | OFlags::CLOEXEC,
                 Mode::empty(),
             )?;
-            rustix::io::write(&file, self.order.limits.processes.to_string().as_bytes())?;
+            rustix::io::write(&file, self.request.limits.processes.to_string().as_bytes())?;
         }
         for name in KERNEL_SETTINGS {
             self.again(&Path::new("proc").join(name), READ_ONLY)?;
@@ -254,12 +256,6 @@ impl<'a> Builder<'a> {
         openat2(&self.root, below, HANDLE, Mode::empty(), BELOW)
     }
 
-    /// The folder that holds a place, made where it is missing, and the name in it.
-    fn parent<'p>(&self, at: &'p Path) -> io::Result<(OwnedFd, &'p OsStr)> {
-        let name = at.file_name().ok_or(Errno::INVAL)?;
-        Ok((self.place(at.parent().ok_or(Errno::INVAL)?, true)?, name))
-    }
-
     /// A file or folder to mount on, made where it is missing.
     fn place(&self, at: &Path, folder: bool) -> io::Result<OwnedFd> {
         // In a folder that only commands use, an earlier one may have put something.
@@ -282,7 +278,7 @@ impl<'a> Builder<'a> {
         while let Some(name) = left.next() {
             path.push(name);
             let folder = folder || left.peek().is_some();
-            here = places::step(here.as_fd(), name, folder, is_private(&path), self.order)?;
+            here = places::step(here.as_fd(), name, folder, is_private(&path), self.request.user)?;
         }
         Ok(here)
     }

@@ -13,13 +13,15 @@ use landlock::{
     ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, LandlockStatus, PathBeneath, PathFd,
     Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
 };
-use libc::{c_ulong, gid_t, uid_t};
-use rustix::fs::{Dir, FileType, Mode, OFlags, openat};
-use rustix::thread::{CapabilitySet, CapabilitySets};
+use libc::c_ulong;
+use rustix::fs::{Dir, FileType, Gid, Mode, OFlags, Uid, openat};
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, set_thread_groups, set_thread_res_gid, set_thread_res_uid,
+};
 
 use super::super::held::{self, cannot_show};
-use super::super::order::{Means, Mount, Order};
 use super::super::report::{Facts, Mechanism};
+use super::super::request::{Backend, Mount, MountKind, SandboxRequest};
 use super::places::{HANDLE, is_link};
 use super::{Step, filter, limits, while_};
 
@@ -32,36 +34,31 @@ const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random"
 /// The same where they are the command's own: else they are the terminals that the person types in.
 const OWN_DEVICES: [&str; 4] = ["/dev/tty", "/dev/ptmx", "/dev/pts", "/dev/shm"];
 
-/// Gives up what the order says. Afterwards only an exec is left to do.
-pub(super) fn raise(order: &Order) -> Step<Facts> {
+/// Gives up what the request says. Afterwards only an exec is left to do.
+pub(super) fn raise(request: &SandboxRequest) -> Step<Facts> {
     let mut facts = Facts::default();
-    if let Some((user, group)) = order.user {
+    if let Some((user, group)) = request.user {
         become_user(user, group).map_err(while_("become the workspace's owner"))?;
     }
     drop_capabilities().map_err(while_("give up capabilities"))?;
     rustix::thread::set_no_new_privs(true).map_err(while_("refuse new rights"))?;
-    limits::set(order.limits)?;
-    let scoped = confine_files(order)?;
+    limits::set(request.limits)?;
+    let scoped = confine_files(request)?;
     facts.add_if(Mechanism::Landlock, scoped.is_some());
     facts.add_if(Mechanism::LandlockScope, scoped == Some(true));
     if filter::AVAILABLE {
-        filter::apply(order.means, order.network)?;
+        filter::apply(request.backend, request.network)?;
     }
     Ok(facts)
 }
 
 /// Changes to another user for good.
-pub(super) fn become_user(user: uid_t, group: gid_t) -> io::Result<()> {
-    // SAFETY: system calls on integers and an array of one; single-threaded.
-    unsafe {
-        if libc::setgroups(1, &raw const group) != 0
-            || libc::setresgid(group, group, group) != 0
-            || libc::setresuid(user, user, user) != 0
-        {
-            return Err(io::Error::last_os_error());
-        }
-    }
-    Ok(())
+pub(super) fn become_user(user: u32, group: u32) -> io::Result<()> {
+    // Single-threaded: what holds for the thread holds for the process.
+    let (user, group) = (Uid::from_raw(user), Gid::from_raw(group));
+    set_thread_groups(&[group])?;
+    set_thread_res_gid(group, group, group)?;
+    Ok(set_thread_res_uid(user, user, user)?)
 }
 
 /// Gives up all capabilities, also those that an exec by root would give.
@@ -87,9 +84,9 @@ pub(super) fn forget_capabilities() -> io::Result<()> {
 
 /// Files that may be read and those that may be written; all others are out of reach. Tells whether
 /// signals and abstract sockets are confined too, or None where this kernel has no Landlock.
-fn confine_files(order: &Order) -> Step<Option<bool>> {
-    let mut rules = Rules::new(order).map_err(failed)?;
-    let partial = order.means == Means::Partial;
+fn confine_files(request: &SandboxRequest) -> Step<Option<bool>> {
+    let mut rules = Rules::new(request).map_err(failed)?;
+    let partial = request.backend == Backend::Partial;
     if partial {
         rules.allow_path("/proc".as_ref(), false)?;
     } else {
@@ -99,20 +96,20 @@ fn confine_files(order: &Order) -> Step<Option<bool>> {
         OWN_DEVICES.iter().try_for_each(|path| rules.allow_path(path.as_ref(), true))?;
     }
     DEVICES.iter().try_for_each(|path| rules.allow_path(path.as_ref(), true))?;
-    for mount in &order.mounts {
-        match mount {
-            Mount::Read { from, to: at } | Mount::Overlay { from, at } if partial => {
+    for Mount { at, kind } in &request.mounts {
+        match kind {
+            MountKind::Read(from) | MountKind::Overlay(from) if partial => {
                 if let Some(found) = from.open(false).map_err(|e| cannot_show(at, e))? {
                     rules.allow_around(found.into(), &from.path)?;
                 }
             }
-            Mount::Write { from, to } if partial => {
-                if let Some(found) = from.open(true).map_err(|e| cannot_show(to, e))? {
+            MountKind::Write(from) if partial => {
+                if let Some(found) = from.open(true).map_err(|e| cannot_show(at, e))? {
                     rules.allow(found, true)?;
                 }
             }
             // What was not to be shown is not there.
-            Mount::Write { to: at, .. } | Mount::Overlay { at, .. } => {
+            MountKind::Write(_) | MountKind::Overlay(_) => {
                 if let Ok((found, _)) = held::open(at) {
                     rules.allow(found, true)?;
                 }
@@ -143,19 +140,16 @@ struct Rules<'a> {
 }
 
 impl<'a> Rules<'a> {
-    fn new(order: &'a Order) -> Result<Self, RulesetError> {
+    fn new(request: &'a SandboxRequest) -> Result<Self, RulesetError> {
         let mut rules = Ruleset::default()
             .set_compatibility(CompatLevel::BestEffort)
             .handle_access(AccessFs::from_all(NEWEST))?
             .scope(Scope::from_all(NEWEST))?;
-        if order.means == Means::Partial && !order.network {
+        if request.backend == Backend::Partial && !request.network {
             rules = rules.handle_access(AccessNet::from_all(NEWEST))?;
         }
-        let covered = order.mounts.iter().filter_map(|mount| match mount {
-            Mount::Cover { at } => Some(at.as_path()),
-            _ => None,
-        });
-        Ok(Self { made: rules.create()?, covered: covered.collect() })
+        let covered = request.mounts.iter().filter(|mount| mount.kind == MountKind::Cover);
+        Ok(Self { made: rules.create()?, covered: covered.map(|mount| &*mount.at).collect() })
     }
 
     /// A place of the system's; what is not there needs no rule.

@@ -6,52 +6,27 @@ use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use serde::Deserialize;
 
 use crate::atomic::read_regular;
 use crate::secrets::holds_secrets;
 
-/// Programs keep passwords and tokens in files of these names.
-const NAMES: [&str; 24] = [
-    "pip.conf",
-    "npmrc",
-    ".npmrc",
-    ".yarnrc",
-    ".yarnrc.yml",
-    "netrc",
-    ".netrc",
-    ".pypirc",
-    "condarc",
-    ".condarc",
-    "condarc.d",
-    ".condarc.d",
-    "NuGet.Config",
-    "git-credentials",
-    ".git-credentials",
-    "github_api_token",
-    "auth.toml",
-    "auth.json",
-    "krb5.keytab",
-    "x509stores",
-    "credentials",
-    ".credentials",
-    "settings-security.xml",
-    "api_key",
-];
-/// What a file named `credentials.…` may end in; others are programs about credentials.
-const ENDINGS: [&str; 8] = ["toml", "json", "yaml", "yml", "xml", "ini", "db", "txt"];
-/// Folders in which a tool keeps many files, and none of these.
-const LARGE: [&str; 10] = [
-    "node_modules",
-    "site-packages",
-    "pkgs",
-    "include",
-    "share",
-    "src",
-    "doc",
-    "docs",
-    "man",
-    "__pycache__",
-];
+/// Lists of names; see `data/credentials.toml`.
+#[derive(Deserialize)]
+struct Lists {
+    names: Vec<String>,
+    endings: Vec<String>,
+    large: Vec<String>,
+    settings: Vec<String>,
+    words: Vec<String>,
+}
+
+static LISTS: LazyLock<Lists> = LazyLock::new(|| {
+    toml::from_str(include_str!("../data/credentials.toml")).expect("a constant table")
+});
+
 /// How deep a tool is looked into: `versions/node/v22/etc/npmrc`.
 const DEPTH: usize = 5;
 /// How deep a file is a secret because nobody else may read it: what is deeper was made so by a
@@ -80,32 +55,20 @@ fn is_secret(path: &Path, name: &OsStr) -> bool {
 /// Whether a file or folder of this name holds credentials.
 pub(super) fn is_named(name: &OsStr) -> bool {
     let Some(name) = name.to_str() else { return false };
-    NAMES.contains(&name)
-        || name.strip_prefix("credentials.").is_some_and(|ending| ENDINGS.contains(&ending))
+    let is_in = |list: &[String], name: &str| list.iter().any(|one| one == name);
+    is_in(&LISTS.names, name)
+        || name.strip_prefix("credentials.").is_some_and(|end| is_in(&LISTS.endings, end))
 }
 
 /// Some tools let people write tokens into their settings. Comments do not count: there are such
 /// that explain how.
 pub(super) fn holds_any(file: &Path) -> bool {
-    const SETTINGS: [&str; 7] = [
-        "config",
-        "config.toml",
-        "config.yaml",
-        "config.json",
-        // How a tool was installed, with the address of the index.
-        "pipx_metadata.json",
-        "uv-receipt.toml",
-        // Variables that are set in an environment of conda's.
-        "state",
-    ];
-    const WORDS: [&str; 7] =
-        ["token", "password", "passwd", "secret", "authorization", "api_key", "api-key"];
     let is_comment = |line: &str| line.starts_with('#') || line.starts_with("--");
     let tells = |line: &str| {
         let line = line.to_ascii_lowercase();
-        WORDS.iter().any(|word| line.contains(word)) || has_user(&line)
+        LISTS.words.iter().any(|word| line.contains(word)) || has_user(&line)
     };
-    SETTINGS.iter().any(|name| file.ends_with(name))
+    LISTS.settings.iter().any(|name| file.ends_with(name))
         && file.is_file()
         && read_regular(file, LONGEST).map_or(true, |text| {
             String::from_utf8_lossy(&text)
@@ -125,7 +88,7 @@ fn has_user(line: &str) -> bool {
 
 /// The credentials in a folder of a tool, as far as it is looked at: all of a tool may be 100,000
 /// files. What lies in its caches was not put there by the person.
-pub(super) fn within(top: &Path, caches: &[&str]) -> Vec<PathBuf> {
+pub(super) fn within(top: &Path, caches: &[String]) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = VecDeque::from([(top.to_path_buf(), 1)]);
     let mut left = MOST;
@@ -139,7 +102,7 @@ pub(super) fn within(top: &Path, caches: &[&str]) -> Vec<PathBuf> {
             let (path, name) = (entry.path(), entry.file_name());
             let Ok(kind) = entry.file_type() else { continue };
             let is_skipped =
-                || path.strip_prefix(top).is_ok_and(|at| caches.iter().any(|c| at == *c));
+                || path.strip_prefix(top).is_ok_and(|at| caches.iter().any(|c| at == Path::new(c)));
             if kind.is_symlink() || is_skipped() {
                 continue;
             }
@@ -147,7 +110,7 @@ pub(super) fn within(top: &Path, caches: &[&str]) -> Vec<PathBuf> {
             let holds_secret = || is_secret(&path, &name) || holds_any(&path) || closed();
             if is_named(&name) || (kind.is_file() && holds_secret()) {
                 found.push(path);
-            } else if kind.is_dir() && LARGE.iter().any(|large| name == *large) {
+            } else if kind.is_dir() && LISTS.large.iter().any(|large| name == **large) {
                 // What npm brings along, which the person may have added to.
                 found.extend(Some(path.join("npm/npmrc")).filter(|file| file.is_file()));
             } else if kind.is_dir() && depth < DEPTH {
@@ -218,7 +181,7 @@ mod tests {
         file("lib/credentials.py", 0o644, "");
         let closed = fs::Permissions::from_mode(0o700);
         fs::set_permissions(folder.path().join("closed"), closed).unwrap();
-        let mut found = within(folder.path(), &["cache"]);
+        let mut found = within(folder.path(), &["cache".to_owned()]);
         found.sort();
         assert_eq!(found, secrets.map(|name| folder.path().join(name)));
     }

@@ -3,7 +3,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use super::super::order::Mount;
+use super::super::request::{Mount, MountKind};
 use super::{existing, read};
 use crate::links::{Link, on_the_way};
 
@@ -36,14 +36,14 @@ pub(super) fn lead(
     let mut more: Vec<Mount> = Vec::new();
     let mut moved = Vec::new();
     let mut add = |mount: Mount| {
-        if mounts.iter().chain(&more).all(|other| other.at() != mount.at()) {
+        if mounts.iter().chain(&more).all(|other| other.at != mount.at) {
             more.push(mount);
         }
     };
-    let is_seen = |path: &Path| mounts.iter().any(|mount| path.starts_with(mount.at()));
+    let is_seen = |path: &Path| mounts.iter().any(|mount| path.starts_with(&mount.at));
     // A link may also lead to a folder above what is seen.
     let leads_on = |path: &Path| {
-        let mut places = mounts.iter().map(Mount::at).chain(private.iter().copied());
+        let mut places = mounts.iter().map(|mount| &*mount.at).chain(private.iter().copied());
         places.any(|at| path.starts_with(at) || at.starts_with(path))
     };
     for Named { path, parts, variable } in named {
@@ -54,7 +54,7 @@ pub(super) fn lead(
             }
             if !private.iter().any(|private| at.starts_with(private)) {
                 if existing(&at).is_some_and(|target| leads_on(&target)) {
-                    add(Mount::Link { to, at });
+                    add(Mount::new(MountKind::Link(to), at));
                 }
                 continue;
             }
@@ -109,7 +109,7 @@ mod tests {
         let profile = Named::whole(root.join("home/me/.nix-profile/sw"));
         let named: Vec<Named> = named.into_iter().chain([profile]).collect();
         let (more, moved) = lead(&named, &[seen(&root.join("nix/store"))], &[&home]);
-        let link = |at: &str, to: PathBuf| Mount::Link { to, at: root.join(at) };
+        let link = |at: &str, to: PathBuf| Mount::new(MountKind::Link(to), root.join(at));
         let expected = [
             link("run/current-system", "system-1-link".into()),
             link("run/system-1-link", root.join("nix/store/abc")),

@@ -12,34 +12,29 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
-use super::Wanted;
+use serde::Deserialize;
+
 use super::held::cannot_show;
-use super::order::{Held, Means, Mount};
+use super::request::{Backend, Held, Mount, MountKind};
 use crate::config::written_by_replies;
 use crate::links::{follow, on_the_way};
-use crate::runner::Errand;
+use crate::runner::{CommandSpec, Runner};
 use etc::Etc;
 use links::Named;
 
-/// Folders of the system that are the same for everybody and hold programs.
-const SYSTEM: [&str; 11] = [
-    "/usr",
-    "/opt",
-    "/nix/store",
-    "/gnu/store",
-    // Links into these.
-    "/nix/var/nix/profiles",
-    "/var/guix/profiles",
-    "/home/linuxbrew",
-    "/var/lib/texmf",
-    "/var/lib/ca-certificates",
-    "/sys/devices/system/cpu",
-    "/sys/devices/system/node",
-];
-/// Parts of it that many systems have as links into `/usr`.
-const LINKED: [&str; 7] = ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc"];
+/// What of the system commands see; see `data/system.toml`.
+#[derive(Deserialize)]
+struct System {
+    folders: Vec<String>,
+    linked: Vec<String>,
+}
+
+static SYSTEM: LazyLock<System> = LazyLock::new(|| {
+    toml::from_str(include_str!("../data/system.toml")).expect("a constant table")
+});
+
 /// A link to the system's programs where these are in a store.
 const CURRENT_SYSTEM: &str = "/run/current-system";
 /// The other `/tmp`, which is the same for a command unless something lies in it.
@@ -76,8 +71,8 @@ pub(in crate::runner) struct View {
 
 impl View {
     /// Looks at what is there.
-    pub(in crate::runner) fn of(wanted: &Wanted) -> Result<Self, String> {
-        let Wanted { workspace, state, shown, settings } = wanted;
+    pub(in crate::runner) fn of(runner: &Runner) -> Result<Self, String> {
+        let Runner { workspace, settings, .. } = runner;
         if workspace.parent().is_none() {
             return Err("the workspace is the whole file system".to_owned());
         }
@@ -119,11 +114,13 @@ impl View {
             let mut above = readable.iter().map(|above| &above.path);
             !held.path.starts_with(workspace) || above.any(|above| held.path.starts_with(above))
         });
-        mounts.extend(readable.into_iter().map(|from| Mount::Read { to: from.path.clone(), from }));
-        let writable = writable.into_iter().chain([own]);
-        mounts.extend(writable.map(|from| Mount::Write { to: from.path.clone(), from }));
-        if mounts.iter().all(|mount| !mount.at().starts_with(VAR_TMP)) {
-            mounts.push(Mount::Link { to: "/tmp".into(), at: VAR_TMP.into() });
+        let here = |kind: fn(Held) -> MountKind| {
+            move |from: Held| Mount { at: from.path.clone(), kind: kind(from) }
+        };
+        mounts.extend(readable.into_iter().map(here(MountKind::Read)));
+        mounts.extend(writable.into_iter().chain([own]).map(here(MountKind::Write)));
+        if mounts.iter().all(|mount| !mount.at.starts_with(VAR_TMP)) {
+            mounts.push(Mount::new(MountKind::Link("/tmp".into()), VAR_TMP));
         }
 
         let path = std::env::var_os("PATH").unwrap_or_default();
@@ -146,22 +143,21 @@ impl View {
             link: None,
             refused,
         };
-        view.cover_state(state, *shown);
+        view.cover_state(&runner.hidden, runner.shown.as_deref());
         let mut secrets: Vec<PathBuf> = secrets.iter().flat_map(|at| view.places_of(at)).collect();
         secrets.sort();
         // What is covered is covered with all in it, and bwrap cannot do it twice.
         secrets.dedup_by(|next, above| next.starts_with(above));
-        view.covers.extend(secrets.into_iter().map(|at| Mount::Cover { at }));
+        view.covers.extend(all(MountKind::Cover, secrets));
         Ok(view)
     }
 
     /// Whether a file is seen, wherever its links lead.
     pub(in crate::runner) fn shows(&self, path: &Path) -> bool {
-        let seen = |path: &Path| self.mounts.iter().any(|mount| path.starts_with(mount.at()));
+        let seen = |path: &Path| self.mounts.iter().any(|mount| path.starts_with(&mount.at));
         // What is named through a link of ours stands elsewhere: in `/var/tmp` nothing of here.
         let held = |path: &Path| {
-            let is_held = |mount: &Mount| !matches!(mount, Mount::Link { .. });
-            self.mounts.iter().any(|mount| is_held(mount) && path.starts_with(mount.at()))
+            self.mounts.iter().any(|mount| !mount.is_link() && path.starts_with(&mount.at))
         };
         seen(path) && existing(path).is_some_and(|path| held(&path))
     }
@@ -169,27 +165,27 @@ impl View {
     /// The mounts for a command.
     pub(in crate::runner) fn mounts(
         &self,
-        errand: &Errand,
+        spec: &CommandSpec,
         network: bool,
     ) -> io::Result<Vec<Mount>> {
-        let Errand { own, protected, pinned, .. } = errand;
+        let CommandSpec { own, protected, pinned, .. } = spec;
         let own = own.canonicalize()?;
         let own = |name: &str| Held::at(&own.join(name), "sessions_dir");
         let mut mounts = vec![
-            Mount::Write { from: own("tmp")?, to: "/tmp".into() },
-            Mount::Write { from: own("home")?, to: self.home.clone() },
+            Mount::new(MountKind::Write(own("tmp")?), "/tmp"),
+            Mount::new(MountKind::Write(own("home")?), &self.home),
         ];
         mounts.extend(self.names.iter().filter(|_| network).cloned());
         mounts.extend(self.mounts.iter().cloned());
         // What lies below something is put there after it.
-        mounts.sort_by_key(|mount| mount.at().components().count());
+        mounts.sort_by_key(|mount| mount.at.components().count());
         mounts.extend(self.covers.iter().cloned());
         let mut etc = self.etc.lock().unwrap_or_else(PoisonError::into_inner);
         let secrets = etc.secrets().iter().flat_map(|at| self.places_of(at));
-        mounts.extend(secrets.map(|at| Mount::Cover { at }));
+        mounts.extend(all(MountKind::Cover, secrets));
         // A folder that is pinned after what it holds would lie over it.
-        mounts.extend(pinned.iter().map(|at| Mount::Pin { at: at.clone() }));
-        mounts.extend(protected.iter().map(|at| Mount::Keep { at: at.clone() }));
+        mounts.extend(all(MountKind::Pin, pinned.iter().cloned()));
+        mounts.extend(all(MountKind::Keep, protected.iter().cloned()));
         Ok(mounts)
     }
 
@@ -202,20 +198,20 @@ impl View {
     /// another, else what is not found where it is named.
     pub(in crate::runner) fn variables(
         &self,
-        means: Means,
+        backend: Backend,
     ) -> impl Iterator<Item = (&'static str, &Path)> {
-        let told = self
+        let status = self
             .variables
             .iter()
-            .filter(move |(name, _)| means == Means::Partial || self.moved.contains(name));
-        told.map(|(name, folder)| (*name, folder.as_path()))
+            .filter(move |(name, _)| backend == Backend::Partial || self.moved.contains(name));
+        status.map(|(name, folder)| (*name, folder.as_path()))
     }
 
     /// Where a file is seen, if it is: also under other names than its own.
     fn places_of(&self, path: &Path) -> Vec<PathBuf> {
-        let others = self.mounts.iter().filter_map(|mount| match mount {
-            Mount::Read { from, to } | Mount::Overlay { from, at: to } if from.path != *to => {
-                path.strip_prefix(&from.path).ok().map(|rest| to.join(rest).components().collect())
+        let others = self.mounts.iter().filter_map(|Mount { at, kind }| match kind {
+            MountKind::Read(from) | MountKind::Overlay(from) if from.path != *at => {
+                path.strip_prefix(&from.path).ok().map(|rest| at.join(rest).components().collect())
             }
             _ => None,
         });
@@ -223,12 +219,12 @@ impl View {
     }
 
     /// Why commands with this view cannot be confined by some means, whatever the machine.
-    pub(in crate::runner) fn obstacle(&self, means: Means) -> Option<String> {
-        match (means, &self.link) {
-            (Means::Partial, _) if self.holds_state => Some(
+    pub(in crate::runner) fn obstacle(&self, backend: Backend) -> Option<String> {
+        match (backend, &self.link) {
+            (Backend::Partial, _) if self.holds_state => Some(
                 "deaddrop's own files lie in the workspace, and Landlock cannot keep them from commands: keep them out of it, with a base directory elsewhere (`deaddrop init DIR --workspace-dir WORKSPACE`)".to_owned(),
             ),
-            (Means::Bwrap, Some(link)) => Some(format!(
+            (Backend::Bwrap, Some(link)) => Some(format!(
                 "{} is a link to deaddrop's own files, and bwrap cannot keep it from being replaced by commands: put what it leads to in its place",
                 link.display()
             )),
@@ -251,21 +247,18 @@ impl View {
         let places: Vec<PathBuf> = places.flat_map(|place| self.places_of(&place)).collect();
         for place in places {
             let (mut shown, mut writable) = (None, false);
-            // A link of ours holds nothing: what it leads to has its own name too.
-            let holding = |mount: &&Mount| !matches!(mount, Mount::Link { .. });
-            for mount in self.mounts.iter().filter(holding) {
-                let at = mount.at();
+            for Mount { at, kind } in self.mounts.iter().filter(|mount| !mount.is_link()) {
                 let deeper = shown.is_none_or(|shown: &Path| at.starts_with(shown));
                 if place.starts_with(at) && deeper {
                     shown = Some(at);
-                    writable = matches!(mount, Mount::Write { .. });
+                    writable = matches!(kind, MountKind::Write(_));
                 }
             }
             let Some(shown) = shown else { continue };
             let hidden = private.iter().any(|private| {
                 place.starts_with(private) && private.starts_with(shown) && *private != shown
             });
-            if hidden || covers.iter().any(|cover: &Mount| cover.at() == place) {
+            if hidden || covers.iter().any(|cover: &Mount| cover.at == place) {
                 continue;
             }
             if writable {
@@ -276,15 +269,13 @@ impl View {
                 let above = place.ancestors().skip(1).take_while(|above| *above != shown);
                 pins.extend(above.map(Path::to_path_buf));
             }
-            covers.push(if writable && readable == Some(&*place) {
-                Mount::Show { at: place }
-            } else {
-                Mount::Cover { at: place }
-            });
+            let is_shown = writable && readable == Some(&*place);
+            covers
+                .push(Mount::new(if is_shown { MountKind::Show } else { MountKind::Cover }, place));
         }
         pins.sort_by_key(|pin| pin.components().count());
         pins.dedup();
-        self.covers.extend(pins.into_iter().map(|at| Mount::Pin { at }));
+        self.covers.extend(all(MountKind::Pin, pins));
         self.covers.extend(covers);
     }
 }
@@ -292,22 +283,27 @@ impl View {
 /// The system's programs, libraries and settings.
 fn system() -> Vec<Mount> {
     let mut mounts = Vec::new();
-    for path in LINKED.map(Path::new) {
+    for path in SYSTEM.linked.iter().map(Path::new) {
         if let Ok(to) = fs::read_link(path) {
-            mounts.push(Mount::Link { to, at: path.into() });
+            mounts.push(Mount::new(MountKind::Link(to), path));
         } else if path.is_dir() {
             mounts.extend(read(path, path.into()));
         }
     }
-    for path in SYSTEM.map(Path::new).into_iter().filter(|path| path.is_dir()) {
+    for path in SYSTEM.folders.iter().map(Path::new).filter(|path| path.is_dir()) {
         mounts.extend(existing(path).and_then(|real| read(&real, path.into())));
     }
     mounts
 }
 
+/// A mount of this kind at each of these places.
+fn all(kind: MountKind, places: impl IntoIterator<Item = PathBuf>) -> impl Iterator<Item = Mount> {
+    places.into_iter().map(move |at| Mount { at, kind: kind.clone() })
+}
+
 /// Shows what is at a path without links, if something is.
 fn read(path: &Path, to: PathBuf) -> Option<Mount> {
-    Some(Mount::Read { from: Held::at(path, "").ok()?, to })
+    Some(Mount::new(MountKind::Read(Held::at(path, "").ok()?), to))
 }
 
 /// Where commands can write, also through links of the person's: a link that is found there may be

@@ -4,7 +4,7 @@
 use std::cell::UnsafeCell;
 use std::io;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU32, AtomicUsize, Ordering};
 
 use libc::c_int;
 
@@ -14,16 +14,16 @@ use super::super::report::Facts;
 const LONGEST: usize = 1000;
 
 /// Said by init and by the process that becomes the shell, read when both are dead.
-pub(super) struct Told {
+pub(super) struct SharedStatus {
     facts: AtomicU32,
-    ended: AtomicBool,
-    status: AtomicI32,
+    /// How the shell ended, plus 1; 0 as long as it runs.
+    status: AtomicI64,
     /// How long the reason is; 0 for none.
     length: AtomicUsize,
     reason: UnsafeCell<[u8; LONGEST]>,
 }
 
-impl Told {
+impl SharedStatus {
     /// Memory that outlives every fork.
     pub(super) fn new() -> io::Result<&'static Self> {
         const PROTECTION: c_int = libc::PROT_READ | libc::PROT_WRITE;
@@ -41,13 +41,12 @@ impl Told {
 
     /// The shell has ended, so.
     pub(super) fn ended(&self, status: c_int) {
-        self.status.store(status, Ordering::Release);
-        self.ended.store(true, Ordering::Release);
+        self.status.store(i64::from(status) + 1, Ordering::Release);
     }
 
     /// How the shell ended, if it did.
     pub(super) fn status(&self) -> Option<c_int> {
-        self.ended.load(Ordering::Acquire).then(|| self.status.load(Ordering::Acquire))
+        c_int::try_from(self.status.load(Ordering::Acquire) - 1).ok().filter(|status| *status >= 0)
     }
 
     /// Nothing was run, for this reason. The first reason counts.
