@@ -213,7 +213,11 @@ impl Connection {
             let Some((asked, line)) = self.next.take().or_else(|| self.read_next()) else { break };
             if let Some(waiting) = self.begin(asked, line)? {
                 self.next = Some(waiting);
-                break;
+                self.write()?;
+                // Otherwise nothing would end the wait for it.
+                if !self.answers.is_empty() {
+                    return Ok(());
+                }
             }
         }
         self.write()

@@ -6,7 +6,7 @@ use super::places::met;
 use crate::secrets::is_secret_file;
 use crate::workspace::Workspace;
 use crate::workspace::folder_cache::FolderCache;
-use crate::workspace::names::{escaped_os, shown};
+use crate::workspace::names::{escaped_os, shown, split};
 use crate::workspace::products::is_ignored_place;
 use crate::workspace::walk::EntryKind;
 use crate::workspace::walk::detailed::WalkEntry;
@@ -57,7 +57,10 @@ fn whole(
         let mut met = met(path, &stands);
         let name = shown(&met.path);
         let is_kept = match met.kind {
-            None => !name.ends_with(".git") && !is_ignored_place(&format!("{name}/")),
+            None => {
+                !split(&met.path).1.eq_ignore_ascii_case(".git")
+                    && !is_ignored_place(&format!("{name}/"))
+            }
             Some(EntryKind::File) => met.size <= limits.file && !is_ignored_place(&name),
             Some(EntryKind::Link) => true,
             Some(EntryKind::Other) => false,
