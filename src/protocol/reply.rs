@@ -130,7 +130,7 @@ fn read_blocks(text: &str, blocks: Blocks, dialect: Dialect, ends: bool) -> Repl
     if reply.steps.is_empty() && (ends || !is_message) {
         reply.steps.push(Step { warnings: notes, ..Step::refused(1, Mistake::NoCommand, told) });
     }
-    let is_other = ends && reply.dialect.is_some_and(|it| it != dialect);
+    let is_other = ends && (dialect, reply.dialect) == (Dialect::Operations, Some(Dialect::Tags));
     if let (true, Some(last), Some((_, form))) =
         (is_other, reply.steps.last_mut(), told.split_once(". "))
     {

@@ -43,7 +43,7 @@ fn the_session_decides_how_results_are_kept() {
     assert_eq!(run.streams, Streams::Together);
     let Asks::Operation(Operation::Read { reading, .. }) = &reply.steps[1].asks else { panic!() };
     assert_eq!(*reading, Reading::default());
-    assert!(reply.steps[1].warnings[1].text.contains("base64 was ignored"));
+    assert!(reply.steps[1].warnings[0].text.contains("base64 was ignored"));
 
     let tags = "[READ_FILE path=\"a\"]\n[RUN_COMMAND]\nls\n[/RUN_COMMAND]\n[DONE]\n[/DONE]\n[READ_FILE path=\"../x\"]\n[READ_FILE]\n";
     let reply = read(tags, Dialect::Operations);
