@@ -92,7 +92,7 @@ fn a_file_or_a_link_of_the_persons_in_place_of_a_folder_is_only_put_aside_by_for
         let told = "1 file was changed since, and nothing was touched: 'src'";
         assert!(undo.contains(told), "{undo}");
         assert_eq!(base.read("workspace/g"), "precious\n");
-        tells(&base.run(&["undo", "--force"]).ok(), &["deleted src", "new src/f"]);
+        tells(&base.run(&["undo", "--force"]).ok(), &["deleted src", "moved g -> src/f"]);
         assert_eq!(base.read("workspace/src/f"), "precious\n");
         assert!(!base.exists("workspace/g") && !base.exists("workspace/new"));
         base.run(&["redo"]).ok();
