@@ -89,7 +89,7 @@ pub struct Shown {
     pub path: RelPath,
     /// Whether all of it is shown.
     pub whole: bool,
-    /// The ranges that are shown, unless all of it is; see [`FileVersions::record_lines`].
+    /// The ranges that are shown, unless all of it is; see [`crate::session::FileVersions::record_lines`].
     pub lines: Vec<(usize, usize)>,
     /// Its version; None if only a part of it is known.
     pub version: Option<FileVersion>,
