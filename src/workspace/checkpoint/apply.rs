@@ -13,9 +13,11 @@ use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt};
 use cap_std::fs::{Dir, Metadata, OpenOptions};
 
 use super::look::is_closed;
+use super::merge::ONLY_COPY;
 use super::numbers::Identity;
-use super::{Change, Plan, Store, What};
+use super::{Change, Plan, Store, What, is_folder};
 use crate::atomic::{self, rename_new};
+use crate::blobs::BlobId;
 use crate::error::{Error, Result};
 use crate::text::visible_line;
 use crate::workspace::modes::{set_mode, without_set_ids};
@@ -141,10 +143,6 @@ impl Plan {
     }
 }
 
-fn is_folder(what: Option<&What>) -> bool {
-    matches!(what, Some(What::Folder { .. }))
-}
-
 /// Whether what stood there goes, or makes way for something of another sort.
 fn goes(change: &Change) -> bool {
     let sort = |what: &Option<What>| what.as_ref().map(std::mem::discriminant);
@@ -165,11 +163,13 @@ impl Apply<'_> {
                 let _ = self.set_mode(&change.path, mode | 0o700);
             }
         }
-        let going = || all().rev().filter(|(_, change)| goes(change));
-        for (n, change) in going().filter(|(_, c)| !is_folder(c.before.as_ref())) {
-            if !is_moved(&change.path) {
-                self.step(n, change, Self::remove)?;
-            }
+        // What makes room for something else goes first, and all else once everything is back: where that fails, it
+        // can be the only copy.
+        let going =
+            |first| all().rev().filter(move |(_, c)| goes(c) && plan.makes_room(c) == first);
+        let is_file = |change: &Change| !is_folder(change.before.as_ref());
+        for (n, change) in going(true).filter(|(_, c)| is_file(c) && !is_moved(&c.path)) {
+            self.step(n, change, Self::remove)?;
         }
         let coming = || all().filter(|(_, change)| change.before != change.after);
         for (n, change) in coming().filter(|(_, c)| is_folder(c.after.as_ref())) {
@@ -180,7 +180,7 @@ impl Apply<'_> {
                 self.step(n, change, |apply, change| apply.move_back(from, change))?;
             }
         }
-        for (n, change) in going().filter(|(_, c)| is_folder(c.before.as_ref())) {
+        for (n, change) in going(true).filter(|(_, c)| !is_file(c)) {
             self.step(n, change, Self::remove)?;
         }
         for (n, change) in coming() {
@@ -189,6 +189,19 @@ impl Apply<'_> {
             }
         }
         self.put_ready()?;
+        let undone = self.restored.undone.iter().filter_map(|n| plan.changes[*n].after.as_ref());
+        let lacking: BTreeSet<BlobId> = undone.filter_map(What::blob).cloned().collect();
+        for (n, change) in going(false).filter(|(_, c)| is_file(c) && !is_moved(&c.path)) {
+            let is_lacking = change.before.as_ref().and_then(What::blob);
+            let is_lacking = is_lacking.is_some_and(|content| lacking.contains(content));
+            self.step(n, change, |apply, change| match is_lacking {
+                true => Err(Fault::Left(ONLY_COPY.to_owned())),
+                false => apply.remove(change),
+            })?;
+        }
+        for (n, change) in going(false).filter(|(_, c)| !is_file(c)) {
+            self.step(n, change, Self::remove)?;
+        }
         for (n, change) in all().rev() {
             let undone = self.restored.undone.contains(&n);
             let folder = if undone { &change.before } else { &change.after };

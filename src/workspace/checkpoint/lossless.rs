@@ -75,6 +75,39 @@ impl Scene {
     }
 }
 
+/// Contents that are no sign of loss: what the turns' own operations wrote once more, what commands have copied from
+/// what is ignored, which may go by another turn, and what they took out of an ignored folder, which nobody looked
+/// into: it counts as new.
+fn exempt(turns: &[Vec<Act>], first: &Picture) -> BTreeSet<Vec<u8>> {
+    let mut exempt = BTreeSet::new();
+    let mut copies = false;
+    for act in turns.iter().flatten() {
+        match act {
+            Act::Create(_, n) => drop(exempt.insert(vec![*n; usize::from(*n)])),
+            Act::Command(script) => copies |= script.starts_with("cp "),
+            _ => {}
+        }
+    }
+    if copies {
+        exempt.extend(only_in(first, is_ignored));
+    }
+    exempt.extend(only_in(first, |path| path.starts_with("out/")));
+    exempt
+}
+
+fn is_ignored(path: &str) -> bool {
+    path.starts_with("out/") || IGNORED.contains(&path)
+}
+
+/// The contents that stand only in these places.
+fn only_in(picture: &Picture, places: impl Fn(&str) -> bool) -> BTreeSet<Vec<u8>> {
+    let all = |within: bool| {
+        let part = picture.iter().filter(|(path, _)| places(path) == within);
+        contents(&part.map(|(path, was)| (path.clone(), was.clone())).collect())
+    };
+    all(true).difference(&all(false)).cloned().collect()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
     #[test]
@@ -93,11 +126,12 @@ proptest! {
         for script in &begin {
             scene.person(script);
         }
+        let mut pictures = vec![scene.all()];
         let mut changes = Vec::new();
         for turn in &turns {
             changes.push(scene.carry_out(turn));
+            pictures.push(scene.all());
         }
-        let left = scene.all();
         let first = if last_only { turns.len() - 1 } else { 0 };
         let mut persons: Vec<&String> = moved.iter().chain(&written).collect();
         if alone {
@@ -106,7 +140,7 @@ proptest! {
         for script in &persons {
             scene.person(script);
         }
-        let now = scene.all();
+        let (before, left, now) = (&pictures[first], &pictures[turns.len()], scene.all());
         let back = reversed(composed(changes.split_off(first)));
         let plan = scene.plan(back, force);
         if !force && !plan.conflicts.is_empty() {
@@ -114,6 +148,25 @@ proptest! {
         }
         let restored = plan.carry_out(&mut scene.store, &scene.workspace, false).unwrap();
         let after = scene.all();
+        // What was there before the turns and before the undo is there.
+        if !force || alone || moved.is_empty() {
+            let mut exempt = exempt(&turns[first..], before);
+            // Of what the person themselves has removed since a copy may go.
+            let changed = left.iter().filter(|(path, was)| now.get(*path) != Some(was));
+            exempt.extend(contents(&changed.map(|(p, was)| (p.clone(), was.clone())).collect()));
+            // What commands brought from there goes by force, and comes back by a redo.
+            if force {
+                exempt.extend(only_in(before, is_ignored));
+            }
+            let there = contents(&after);
+            for content in contents(before).intersection(&contents(&now)) {
+                prop_assert!(
+                    there.contains(content) || exempt.contains(content),
+                    "{:?} is lost: {plan:#?} {restored:?} {now:?} {after:?}",
+                    String::from_utf8_lossy(&content[content.len().saturating_sub(9)..])
+                );
+            }
+        }
         // What the person made of something stays.
         if !force {
             for (path, now) in now.iter().filter(|(path, now)| left.get(*path) != Some(now)) {
@@ -124,7 +177,7 @@ proptest! {
         // Once more does nothing.
         plan.carry_out(&mut scene.store, &scene.workspace, false).unwrap();
         prop_assert_eq!(scene.all(), after.clone());
-        // What is not there any more comes back by a redo.
+        // What is not there any more comes back.
         let redo = scene.plan(reversed(restored.made(plan.changes, false)), false);
         prop_assert_eq!(&redo.conflicts, &Vec::<String>::new());
         redo.carry_out(&mut scene.store, &scene.workspace, false).unwrap();

@@ -7,11 +7,14 @@ use serde::{Deserialize, Serialize};
 
 use super::hidden::is_unknown;
 use super::numbers::Lasting;
-use super::{Change, Store, What, Why, change_at};
+use super::{Change, Store, What, Why, change_at, is_folder};
 use crate::blobs::BlobId;
 use crate::error::{Error, Result};
 use crate::workspace::Workspace;
 use crate::workspace::names::{ancestors, shown, split};
+
+/// Said of a file that stays.
+pub(super) const ONLY_COPY: &str = "it holds what could not be put back elsewhere";
 
 /// The changes that put the workspace back, in the order of paths.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,12 +36,15 @@ pub struct Plan {
     /// What changed under protected names while commands ran, by its path for people: it stays unless forced.
     #[serde(skip)]
     pub protected: Vec<String>,
-    /// What should go, and stays.
-    #[serde(skip)]
-    staying: BTreeSet<String>,
-    /// The contents that cannot be put back where they were.
-    #[serde(skip)]
-    lacking: BTreeSet<BlobId>,
+}
+
+/// A plan that is being made.
+struct Draft {
+    plan: Plan,
+    /// The paths that are decided about.
+    known: BTreeSet<String>,
+    /// What cannot be put back, and why.
+    left: Vec<(Change, String)>,
 }
 
 impl Store {
@@ -56,17 +62,18 @@ impl Store {
         self.hold_anew();
         self.hold_all(&changes);
         let key = format!(".deaddrop-{}", uuid::Uuid::new_v4().simple());
-        let mut plan = Plan { key, moves: moves(&changes), ..Plan::default() };
-        let ends: BTreeSet<String> =
-            plan.moves.iter().flat_map(|(to, from)| [to.clone(), from.clone()]).collect();
-        let given: BTreeSet<String> = changes.iter().map(|change| change.path.clone()).collect();
+        let plan = Plan { key, moves: moves(&changes), ..Plan::default() };
+        let known = changes.iter().map(|change| change.path.clone()).collect();
+        let mut draft = Draft { plan, known, left: Vec::new() };
+        let ends = draft.plan.moves.iter().flat_map(|(to, from)| [to, from]);
+        let ends: BTreeSet<String> = ends.cloned().collect();
         for change in changes {
             // What an operation wrote there was approved. Nobody knows who wrote there while a command ran.
             if change.by_command && !force && workspace.is_below_one(&change.path) {
                 let why =
                     "its name is protected, only you write it; it changed while a command ran";
-                plan.leave(&change, why.to_owned());
-                plan.protected.push(change.shown());
+                draft.plan.protected.push(change.shown());
+                draft.leave(change, why);
                 continue;
             }
             let is_end = ends.contains(&change.path);
@@ -79,14 +86,11 @@ impl Store {
             let is_conflict =
                 !is_unknown && (change.mixed && !change.ignored || !is_done && !is(&change.before));
             if is_conflict && change.ignored {
-                plan.leave(
-                    &change,
-                    "it is ignored, and something else stands there now".to_owned(),
-                );
+                draft.leave(change, "it is ignored, and something else stands there now");
                 continue;
             }
             if is_conflict {
-                plan.conflicts.push(change.shown());
+                draft.plan.conflicts.push(change.shown());
                 if force {
                     now = self.look_at(workspace, &change.path, true)?;
                 }
@@ -105,13 +109,23 @@ impl Store {
                 self.cannot(now.as_ref(), change.after.as_ref())?
             };
             match cannot {
-                Some(why) => plan.leave(&change, why),
-                None => plan.changes.push(Change::of(change.path, now, change.after)),
+                Some(why) => draft.leave(change, &why),
+                None => draft.plan.changes.push(Change::of(change.path, now, change.after)),
             }
         }
-        plan.drop_half_moves();
-        self.plan_missing_folders(workspace, force, &given, &mut plan)?;
-        plan.leave_only_copies();
+        // What is left can keep more from being made.
+        loop {
+            let before = draft.left.len();
+            draft.leave_half_moves();
+            self.plan_missing_folders(workspace, force, &mut draft)?;
+            draft.leave_copies();
+            draft.leave_above();
+            if draft.left.len() == before {
+                break;
+            }
+        }
+        let Draft { mut plan, left, .. } = draft;
+        plan.left = left.into_iter().map(|(change, why)| (change.shown(), why)).collect();
         Ok(plan)
     }
 
@@ -121,20 +135,19 @@ impl Store {
         &mut self,
         workspace: &Workspace,
         force: bool,
-        given: &BTreeSet<String>,
-        plan: &mut Plan,
+        draft: &mut Draft,
     ) -> Result<()> {
-        let coming = plan.changes.iter().filter(|change| change.after.is_some());
+        let coming = draft.plan.changes.iter().filter(|change| change.after.is_some());
         let above: BTreeSet<&str> = coming.flat_map(|c| ancestors(split(&c.path).0)).collect();
-        let is_missing = |folder: &&str| {
-            plan.change(folder).is_none()
-                && !workspace.stands_at(folder).is_ok_and(|(_, found)| found.is_dir())
+        let is_missing = |folder: &&str| match draft.plan.change(folder) {
+            Some(change) => !is_folder(change.after.as_ref()),
+            None => !workspace.stands_at(folder).is_ok_and(|(_, found)| found.is_dir()),
         };
         let missing: Vec<String> =
             above.into_iter().filter(is_missing).map(str::to_owned).collect();
         for folder in missing {
-            if given.contains(&folder) {
-                plan.leave_below(&folder);
+            if !draft.known.insert(folder.clone()) {
+                draft.leave_below(&folder);
                 continue;
             }
             self.index.load(None)?;
@@ -142,13 +155,13 @@ impl Store {
             let now = self.look_at(workspace, &folder, force)?;
             let mode = known.unwrap_or(0o755);
             let change = Change::of(folder, now, Some(What::Folder { mode }));
-            plan.conflicts.push(change.shown());
+            draft.plan.conflicts.push(change.shown());
             match self.cannot(change.before.as_ref(), None)? {
-                Some(why) => plan.leave(&change, why),
-                None => plan.changes.push(change),
+                Some(why) => draft.leave(change, &why),
+                None => draft.plan.changes.push(change),
             }
         }
-        plan.changes.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+        draft.plan.changes.sort_unstable_by(|a, b| a.path.cmp(&b.path));
         Ok(())
     }
 
@@ -174,20 +187,15 @@ impl Store {
     }
 }
 
-impl Plan {
-    fn leave(&mut self, change: &Change, why: String) {
-        match &change.after {
-            Some(after) => self.lacking.extend(after.blob().cloned()),
-            None => drop(self.staying.insert(change.path.clone())),
-        }
-        self.left.push((change.shown(), why));
+impl Draft {
+    fn leave(&mut self, change: Change, why: &str) {
+        self.left.push((change, why.to_owned()));
     }
 
-    fn leave_all(&mut self, which: impl Fn(&Change) -> bool, why: &str) {
-        let (leaving, staying) = std::mem::take(&mut self.changes).into_iter().partition(which);
-        self.changes = staying;
-        let leaving: Vec<Change> = leaving;
-        leaving.iter().for_each(|change| self.leave(change, why.to_owned()));
+    fn leave_all(&mut self, mut which: impl FnMut(&Change) -> bool, why: &str) {
+        for change in self.plan.changes.extract_if(.., |change| which(change)) {
+            self.left.push((change, why.to_owned()));
+        }
     }
 
     fn leave_below(&mut self, folder: &str) {
@@ -196,33 +204,61 @@ impl Plan {
         self.leave_all(|change| change.after.is_some() && change.path.starts_with(&below), &why);
     }
 
-    /// Leaves a file that was moved where its content cannot be put back in its old place, and the folders above
-    /// all that stays.
-    fn leave_only_copies(&mut self) {
-        let lacking = std::mem::take(&mut self.lacking);
-        let is_copy = |change: &Change| {
-            let is_it = |what: &What| matches!(what, What::File { blob, size: 1.., .. } if lacking.contains(blob));
-            change.after.is_none() && change.before.as_ref().is_some_and(is_it)
-        };
-        self.leave_all(is_copy, "it holds what could not be put back elsewhere");
-        let staying = std::mem::take(&mut self.staying);
-        let is_above = |change: &Change| {
-            let below = format!("{}/", change.path);
-            let first = staying.range(below.clone()..).next();
-            change.after.is_none() && first.is_some_and(|first| first.starts_with(&below))
-        };
-        self.leave_all(is_above, "it holds what is left as it is");
-    }
-
     /// Leaves a file that is not stored where only one end of its move is planned.
-    fn drop_half_moves(&mut self) {
+    fn leave_half_moves(&mut self) {
         let is_half = |(to, from): &(&String, &String)| {
-            self.change(to).is_none() || self.change(from).is_none()
+            self.plan.change(to).is_none() || self.plan.change(from).is_none()
         };
-        let half = self.moves.iter().filter(is_half).flat_map(|(to, from)| [to, from]);
+        let half = self.plan.moves.iter().filter(is_half).flat_map(|(to, from)| [to, from]);
         let half: BTreeSet<String> = half.cloned().collect();
         let why = "it is not kept, and cannot be moved back";
         self.leave_all(|change| half.contains(&change.path), why);
+    }
+
+    /// Leaves of each content that cannot be put back in its place as many other copies, those first that would go.
+    fn leave_copies(&mut self) {
+        let content = |what: &Option<What>| match what {
+            Some(What::File { blob, size: 1.., .. }) => Some(blob.clone()),
+            _ => None,
+        };
+        let mut lacking: BTreeMap<BlobId, isize> = BTreeMap::new();
+        for (change, _) in &self.left {
+            for (side, one) in [(&change.after, 1), (&change.before, -1)] {
+                content(side).map(|content| *lacking.entry(content).or_default() += one);
+            }
+        }
+        for goes in [true, false] {
+            let is_copy = |change: &Change| {
+                let Some(now) = content(&change.before) else { return false };
+                let is_taken =
+                    change.after.is_none() == goes && content(&change.after).as_ref() != Some(&now);
+                let Some(lacking) = lacking.get_mut(&now).filter(|n| is_taken && **n > 0) else {
+                    return false;
+                };
+                *lacking -= 1;
+                true
+            };
+            self.leave_all(is_copy, ONLY_COPY);
+        }
+    }
+
+    /// Leaves the folders that hold something which should go, and stays.
+    fn leave_above(&mut self) {
+        let staying = self.left.iter().filter(|(change, _)| change.after.is_none());
+        let above = staying.flat_map(|(change, _)| ancestors(split(&change.path).0));
+        let above: BTreeSet<String> = above.map(str::to_owned).collect();
+        let is_above = |change: &Change| change.after.is_none() && above.contains(&change.path);
+        self.leave_all(is_above, "it holds what is left as it is");
+    }
+}
+
+impl Plan {
+    /// Whether something else is to stand in its place, or in that of a folder that holds it.
+    pub(super) fn makes_room(&self, change: &Change) -> bool {
+        ancestors(&change.path).filter_map(|path| self.change(path)).any(|change| {
+            change.after.is_some()
+                && is_folder(change.before.as_ref()) != is_folder(change.after.as_ref())
+        })
     }
 
     /// The change that is planned for a path.

@@ -220,6 +220,10 @@ impl Change {
     }
 }
 
+fn is_folder(what: Option<&What>) -> bool {
+    matches!(what, Some(What::Folder { .. }))
+}
+
 /// That of these changes, in the order of their paths, which is of this one.
 fn change_at<'a>(changes: &'a [Change], path: &str) -> Option<&'a Change> {
     let found = changes.binary_search_by(|change| change.path.as_str().cmp(path));

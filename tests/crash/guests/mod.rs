@@ -162,7 +162,7 @@ fn a_guest_that_is_killed_at_any_call_has_done_nothing_twice() {
     }
     assert!(tally.counts["killed"] > 0, "{:?}", tally.counts);
     let otherwise = tally.counts["other processes struck"] + tally.counts["nothing struck"];
-    assert!(otherwise <= others.len() + tally.tried / 3, "{:?}", tally.counts);
+    assert!(otherwise <= others.len() + tally.tried / 10, "{:?}", tally.counts);
     tally.conclude("kill points of a guest");
 }
 
