@@ -128,11 +128,14 @@ impl Base {
         for outbox::Shown { path, version, lines, .. } in rendered.search_lines {
             version.into_iter().for_each(|now| session.seen.record_search(&path, now, &lines));
         }
-        for outbox::Shown { path, whole, lines, version } in rendered.shown {
+        for outbox::Shown { path, whole, lines, cut, version } in rendered.shown {
             // A part of which the whole is not known tells nothing of how that is now.
             match version {
                 Some(now) if whole => session.seen.record(path, now),
-                Some(now) if !lines.is_empty() => session.seen.record_lines(&path, now, &lines),
+                Some(now) if !lines.is_empty() || cut.is_some() => {
+                    session.seen.record_lines(&path, now, &lines);
+                    cut.into_iter().for_each(|line| session.seen.record_cut(&path, line));
+                }
                 _ => {}
             }
         }

@@ -89,8 +89,10 @@ pub struct Shown {
     pub path: RelPath,
     /// Whether all of it is shown.
     pub whole: bool,
-    /// The ranges that are shown, unless all of it is; see [`crate::session::FileVersions::record_lines`].
+    /// The first and last line of each range that is shown, unless all of it is.
     pub lines: Vec<(usize, usize)>,
+    /// The line of which only a part is shown.
+    pub cut: Option<usize>,
     /// Its version; None if only a part of it is known.
     pub version: Option<FileVersion>,
 }
@@ -100,9 +102,9 @@ impl Shown {
     fn new(path: &RelPath, lines: &Lines, version: Option<FileVersion>) -> Self {
         let Lines { first, last, total, uncounted, cut, within_line, .. } = *lines;
         let whole = first <= 1 && last == total && !(uncounted || cut || within_line);
-        let is_part = !whole && first > 0 && last >= first;
-        let end = last - usize::from(within_line && is_part);
-        let lines = if is_part { vec![(first, end), (last, end)] } else { Vec::new() };
-        Self { path: path.clone(), whole, lines, version }
+        let end = last - usize::from(within_line);
+        let is_part = !whole && first > 0 && end >= first;
+        let lines = if is_part { vec![(first, end)] } else { Vec::new() };
+        Self { path: path.clone(), whole, lines, cut: within_line.then_some(last), version }
     }
 }

@@ -178,6 +178,7 @@ impl<'a> Redaction<'a> {
             }
             Detail::Found { hits, .. } => hits.iter_mut().for_each(|hit| self.hit(hit)),
             Detail::Listed { shown, .. } => replace(shown, |text| redactor.listing(text)),
+            Detail::Shown { text } => replace(text, |text| redactor.output(name, None, text)),
             Detail::Failed(failure) => {
                 // The reason may quote lines of the file.
                 let of = failure.of.as_ref().map(RelPath::as_str);
@@ -297,7 +298,7 @@ impl<'a> Redaction<'a> {
         let lines = |(path, lines): (&&str, &Vec<_>)| {
             let Contents { path, bytes, .. } = self.wholes[path].contents;
             let version = Some(FileVersion::whole(bytes));
-            Shown { path: path.clone(), whole: false, lines: lines.clone(), version }
+            Shown { path: path.clone(), whole: false, lines: lines.clone(), cut: None, version }
         };
         (self.seen.iter().map(lines).collect(), self.withheld_from.clone())
     }

@@ -79,11 +79,9 @@ fn describe_each(material: &Material<'_>, limits: &Limits) -> Vec<(bool, String)
             text.push_str(&format!("  Warning: {}\n", line(&visible_line(&warning.text))));
         }
         let excerpt = outcome.detail.excerpt();
-        let excerpt = excerpt.map(|excerpt| (tags::excerpt(excerpt, &mut excerpt_room), 0));
-        let listing = outcome.detail.listing();
-        let listing = listing.map(|(lines, more)| (visible(&lines).into_owned(), more));
-        for (lines, more) in excerpt.into_iter().chain(listing) {
-            text.push_str(&indented(&first_lines(&lines, limits.each, more)));
+        let excerpt = excerpt.map(|it| (tags::excerpt(it, &mut excerpt_room).into(), 0));
+        for (lines, more) in excerpt.into_iter().chain(outcome.detail.listing()) {
+            text.push_str(&indented(&first_lines(&visible(&lines), limits.each, more)));
         }
         if let Detail::Ran(execution) = &outcome.detail {
             let output = tags::output(&execution.output.within(limits.each));

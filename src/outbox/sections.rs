@@ -90,8 +90,7 @@ pub(super) fn prompt_end(material: &Material<'_>, limit: usize) -> String {
         return end;
     }
     let cut_off = describe_cut_off(&material.outcomes);
-    let is_denied = material.outcomes.iter().any(|it| it.code().as_deref() == Some("denied"));
-    let denied = if is_denied { DENIED } else { "" };
+    let denied = if material.outcomes.iter().any(Outcome::is_denied) { DENIED } else { "" };
     let (changes, what, done) = match session.dialect {
         Dialect::Tags => ("", "results", "[DONE] with"),
         // There is no event for changes.

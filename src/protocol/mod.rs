@@ -30,9 +30,7 @@ pub use operation::{
     Asked, Asks, Change, Content, Existing, Kind, Lines, Operation, Part, Reading, Replacement,
     ShellCommand, Step, Streams,
 };
-pub use outcome::{
-    Detail, Ending, Execution, Failure, FailureKind, HIT_WIDTH, Hit, Outcome, shown_messages,
-};
+pub use outcome::{Detail, Ending, Execution, Failure, FailureKind, HIT_WIDTH, Hit, Outcome};
 pub use output::{Capture, Output};
 pub use path::{PathFault, RelPath};
 pub use reply::{Address, ParsedReply, Reply, ends_early, parsed, read, read_run};

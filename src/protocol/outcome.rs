@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::operations::{Encoding, UtcTime};
 use super::{
-    Asked, Asks, Excerpt, Fresh, Invalid, Kind, Mistake, Operation, Output, Part, RelPath,
-    Revision, Step, Warning, code,
+    Asked, Asks, Excerpt, Fresh, Invalid, Kind, Mistake, Operation, Output, Part, PathFault,
+    RelPath, Revision, Step, Warning, code,
 };
 use crate::text::{named, visible_line};
 
@@ -148,15 +148,6 @@ impl Detail {
     }
 }
 
-/// The messages among these results, to introduce the person's words, which may answer them.
-pub fn shown_messages(results: &[Outcome]) -> String {
-    let message = |outcome: &Outcome| match &outcome.detail {
-        Detail::Shown { text } => Some(format!("(Your message was: {text:.1000})\n")),
-        _ => None,
-    };
-    results.iter().filter_map(message).collect()
-}
-
 /// Why an operation failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -188,7 +179,7 @@ pub enum FailureKind {
     Invalid,
     /// Neither the block nor anything after it could be understood: the reply may have been cut off.
     CutOff,
-    /// Refused for safety.
+    /// Refused for safety; a path that is refused is shown as `REJECTED: …`.
     Rejected,
     /// It is not possible: no such file, no such line.
     Execution,
@@ -367,6 +358,11 @@ impl Outcome {
         matches!(&self.detail, Detail::Ran(execution) if execution.ending == Ending::Lost)
     }
 
+    /// Whether it was denied, by the user or by a policy.
+    pub fn is_denied(&self) -> bool {
+        matches!(&self.detail, Detail::Failed(failure) if failure.kind == FailureKind::Denied)
+    }
+
     /// Whether the reply could not be read from here on.
     pub fn is_cut_off(&self) -> bool {
         matches!(&self.detail, Detail::Failed(failure) if failure.kind == FailureKind::CutOff)
@@ -416,6 +412,12 @@ impl Failure {
     /// Not possible.
     pub fn execution(reason: impl Into<String>) -> Self {
         Self::new(FailureKind::Execution, reason)
+    }
+}
+
+impl From<PathFault> for Failure {
+    fn from(fault: PathFault) -> Self {
+        Self::rejected(fault.to_string()).as_a(Mistake::PathRefused)
     }
 }
 

@@ -42,7 +42,10 @@ pub struct Address {
 }
 
 /// The error for a reply with nothing of either dialect, in a session of operations.
-const NO_MESSAGE: &str = r#"The reply contains no operations message, so nothing was done. Correct form, as one JSON object: {"protocolVersion": "1.0", "operations": [{"type": "shell", "command": "ls"}]}; to end the session: {"protocolVersion": "1.0", "operations": [{"type": "message", "id": "done", "content": "a summary"}]}"#;
+const NO_MESSAGE: &str = "The reply contains no operations message, so nothing was done";
+/// The correct form, and how a session is ended.
+const FORM: &str = r#"Correct form, as one JSON object: {"protocolVersion": "1.0", "operations": [{"type": "shell", "command": "ls"}]}"#;
+const END_FORM: &str = r#"to end the session: {"protocolVersion": "1.0", "operations": [{"type": "message", "id": "done", "content": "a summary"}]}"#;
 
 /// Reads a reply, in whichever dialect it is (tag protocol, "Inbox Format"; agent-spaces-protocol, "Operations
 /// Message"). `dialect` is the session's, which decides how results are kept: when files are read, whether streams are
@@ -121,19 +124,17 @@ fn read_blocks(text: &str, blocks: Blocks, dialect: Dialect, ends: bool) -> Repl
             Reply { steps: in_tags, unclosed, dialect, answers }
         }
     };
-    let told = match dialect {
-        Dialect::Tags => tags::NO_COMMAND,
-        Dialect::Operations if ends => NO_MESSAGE,
-        // A run has no session that could be ended.
-        Dialect::Operations => NO_MESSAGE.split("; to end").next().unwrap_or(NO_MESSAGE),
-    };
+    // A run has no session that could be ended.
+    let form = if ends { format!("{FORM}; {END_FORM}") } else { FORM.to_owned() };
     if reply.steps.is_empty() && (ends || !is_message) {
+        let told = match dialect {
+            Dialect::Tags => tags::NO_COMMAND.to_owned(),
+            Dialect::Operations => format!("{NO_MESSAGE}. {form}"),
+        };
         reply.steps.push(Step { warnings: notes, ..Step::refused(1, Mistake::NoCommand, told) });
     }
     let is_other = ends && (dialect, reply.dialect) == (Dialect::Operations, Some(Dialect::Tags));
-    if let (true, Some(last), Some((_, form))) =
-        (is_other, reply.steps.last_mut(), told.split_once(". "))
-    {
+    if let (true, Some(last)) = (is_other, reply.steps.last_mut()) {
         last.warnings.push(other(format!("this session uses another form (see PROTOCOL). {form}")));
     }
     reply.steps.iter_mut().for_each(|step| keep(step, dialect));

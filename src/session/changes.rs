@@ -136,7 +136,6 @@ pub struct FileChange {
     /// The file's path, for people.
     pub path: String,
     /// Where it was, if it was moved.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
     /// The kind of change.
     pub how: ChangeKind,
@@ -199,8 +198,6 @@ pub struct Back {
     pub turns: Vec<u32>,
     /// The undo that a redo took back.
     pub redid: Option<u32>,
-    /// Why, in the person's words.
-    pub reason: Option<String>,
     /// The places that could not be restored, and why.
     pub left: Vec<(String, String)>,
     /// Changes of ignored files in these turns, which stay.
@@ -216,7 +213,8 @@ impl Back {
         let others = self.others.named.iter();
         let others = others.map(|path| format!("'{path}' still contains a later change"));
         let more = self.others.count.saturating_sub(self.others.named.len());
-        let more = (more > 0).then(|| format!("{} likewise", count(more, "more file")));
+        let contain = if more == 1 { "contains a later change" } else { "contain later changes" };
+        let more = (more > 0).then(|| format!("{} still {contain}", count(more, "more file")));
         let ignored = self.ignored.iter().filter(|ignored| ignored.matters()).map(|ignored| {
             format!(
                 "ignored files are not restored, since deaddrop does not record them: {}",

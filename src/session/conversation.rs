@@ -6,7 +6,7 @@
 
 use super::{Changed, Pending, Session};
 use crate::clock::Timestamp;
-use crate::protocol::{Address, Detail, Outcome, shown_messages};
+use crate::protocol::{Address, Detail, Outcome};
 
 impl Session {
     /// Advances to the next outbox with the outcomes of a reply, or completes the session.
@@ -37,20 +37,12 @@ impl Session {
     /// with the summary in `completes`. The next outbox repeats the words of the newest, which may not have been read.
     pub fn record_undo(
         &mut self,
-        mut changed: Changed,
+        changed: Changed,
         reason: Option<String>,
         completes: Option<String>,
         now: Timestamp,
     ) {
         self.last_results = Vec::new();
-        if let Some(back) = &mut changed.back {
-            // An undo that is taken back needs no reason any more.
-            if back.redid == Some(self.sequence - 1) {
-                let undo = self.changed.take().and_then(|undo| undo.back?.reason);
-                self.said.retain(|words| Some(words) != undo.as_ref());
-            }
-            back.reason.clone_from(&reason);
-        }
         self.changed = Some(Box::new(changed));
         self.updated_at = now;
         self.is_complete = completes.is_some();
@@ -79,13 +71,13 @@ impl Session {
 
     /// Adds the person's words to the next outbox.
     pub fn say(&mut self, text: &str, now: Timestamp) {
-        self.to_say.push(shown_messages(&self.last_results) + text);
+        self.to_say.push(text.to_owned());
         self.updated_at = now;
     }
 
     /// Adds the person's words to the newest outbox, which is already written.
     pub fn add(&mut self, text: &str) {
-        self.said.push(shown_messages(&self.last_results) + text);
+        self.said.push(text.to_owned());
         self.added += 1;
     }
 

@@ -4,7 +4,7 @@
 //! A file that was seen, in whole or in part, counts as seen in that version. Once it has changed, only those
 //! lines of the new version that are shown count as seen.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -12,6 +12,8 @@ use crate::protocol::{Asks, Detail, Excerpt, FileVersion, Operation, Outcome, Re
 
 /// How many files are remembered. The one that was seen longest ago is forgotten first.
 const MAX_FILES: usize = 256;
+/// How many ranges of a file are remembered, as many as a search shows lines. The oldest is forgotten first.
+const MAX_RANGES: usize = 200;
 
 /// The first and the last line of a range, counted from 1.
 type Range = (usize, usize);
@@ -28,6 +30,9 @@ struct LastSeen {
     /// The lines that count as seen; None for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     lines: Option<LineRanges>,
+    /// Those of them of which only a part was shown, and so do not.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    cut: BTreeSet<usize>,
     /// A logical time, to find the file that was seen longest ago.
     at: u64,
 }
@@ -42,26 +47,32 @@ impl FileVersions {
     pub fn get(&self, path: &RelPath, lines: Range) -> Option<FileVersion> {
         let last = self.0.get(path)?;
         let is_seen = last.lines.as_ref().is_none_or(|seen| seen.contain(lines));
+        let is_seen = is_seen && !last.cut.iter().any(|cut| (lines.0..=lines.1).contains(cut));
         Some(if is_seen { last.version.clone() } else { FileVersion::outdated() })
     }
 
     /// The whole file was shown, or is known for another reason.
     pub fn record(&mut self, path: RelPath, version: FileVersion) {
-        self.put(path, version, None);
+        self.put(path, LastSeen { version, lines: None, cut: BTreeSet::new(), at: 0 });
     }
 
-    /// These ranges of lines were shown; of one that ends before it begins, only a part of its first line.
+    /// These ranges of lines were shown.
     pub fn record_lines(&mut self, path: &RelPath, now: FileVersion, shown: &[Range]) {
-        let is_cut = shown.iter().any(|(first, last)| first > last);
-        let all = is_cut.then(|| LineRanges(vec![(1, usize::MAX)]));
-        let (version, lines) = match self.0.remove(path) {
-            None => (now, all),
-            Some(LastSeen { version, lines, .. }) if version == now || now.may_be(&version) => {
-                (version, lines.or(all))
+        let mut last = match self.0.remove(path) {
+            Some(last) if last.version == now || now.may_be(&last.version) => last,
+            known => {
+                let lines = known.map(|_| LineRanges::default());
+                LastSeen { version: now, lines, cut: BTreeSet::new(), at: 0 }
             }
-            Some(_) => (now, Some(LineRanges::default())),
         };
-        self.put(path.clone(), version, lines.map(|lines| lines.with(shown)));
+        last.lines = last.lines.map(|lines| lines.with(shown));
+        last.cut.retain(|cut| !shown.iter().any(|(first, end)| (first..=end).contains(&cut)));
+        self.put(path.clone(), last);
+    }
+
+    /// Only a part of this line was shown, in the version that was seen last.
+    pub fn record_cut(&mut self, path: &RelPath, line: usize) {
+        self.0.get_mut(path).into_iter().for_each(|last| last.cut.extend([line]));
     }
 
     /// Single lines were shown, as by a search: too little to forget another file for it.
@@ -75,9 +86,9 @@ impl FileVersions {
         self.0.values().map(|last| last.at + 1).max().unwrap_or_default()
     }
 
-    fn put(&mut self, path: RelPath, version: FileVersion, lines: Option<LineRanges>) {
+    fn put(&mut self, path: RelPath, last: LastSeen) {
         let at = self.next_time();
-        self.0.insert(path, LastSeen { version, lines, at });
+        self.0.insert(path, LastSeen { at, ..last });
         if self.0.len() > MAX_FILES
             && let Some((oldest, _)) = self.0.iter().min_by_key(|(_, last)| last.at)
         {
@@ -146,6 +157,8 @@ impl FileVersions {
             return;
         }
         (last.version, last.at) = (after, at);
+        // What the numbers of later lines are now counts as seen.
+        last.cut.retain(|cut| revision.excerpt.lines.first().is_some_and(|(first, _)| cut < first));
         let Some(seen) = &mut last.lines else { return };
         match (detail, revision.excerpt.lines.first()) {
             (Detail::Edited { lines, inserted, .. }, _) => seen.replace(*lines, *inserted),
@@ -166,16 +179,14 @@ impl FileVersions {
     }
 }
 
-/// Ranges of lines of one file, in order. No two of them touch.
+/// Ranges of lines of one file, the newest last. No two of them touch.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 struct LineRanges(Vec<Range>);
 
 impl LineRanges {
     fn with(mut self, ranges: &[Range]) -> Self {
-        for &(first, last) in ranges {
-            if first > last { self.remove(first) } else { self.insert((first, last)) }
-        }
+        ranges.iter().for_each(|range| self.insert(*range));
         self
     }
 
@@ -183,21 +194,22 @@ impl LineRanges {
         first <= last && self.0.iter().any(|(begin, end)| *begin <= first && last <= *end)
     }
 
-    /// Inserts a range, merged with those that it touches.
-    fn insert(&mut self, range: Range) {
-        self.0.push(range);
-        self.0.sort_unstable();
-        self.0.dedup_by(|next, range| {
-            let touches = next.0 <= range.1.saturating_add(1);
-            range.1 = if touches { range.1.max(next.1) } else { range.1 };
-            touches
+    /// Inserts a range, merged with those that it touches. An empty one is ignored.
+    fn insert(&mut self, (mut first, mut last): Range) {
+        if first == 0 || first > last {
+            return;
+        }
+        self.0.retain(|(begin, end)| {
+            let touches = *begin <= last.saturating_add(1) && first <= end.saturating_add(1);
+            if touches {
+                (first, last) = (first.min(*begin), last.max(*end));
+            }
+            !touches
         });
-    }
-
-    fn remove(&mut self, line: usize) {
-        let halves =
-            |&(begin, end): &Range| [(begin, end.min(line - 1)), (begin.max(line + 1), end)];
-        self.0 = self.0.iter().flat_map(halves).filter(|(begin, end)| begin <= end).collect();
+        self.0.push((first, last));
+        if self.0.len() > MAX_RANGES {
+            self.0.remove(0);
+        }
     }
 
     /// Removes this line and all after it.
@@ -215,7 +227,7 @@ impl LineRanges {
             (begin, end) => (begin.min(first), moved(end.max(last))),
         };
         let ranges = std::mem::take(&mut self.0).into_iter().map(after);
-        ranges.filter(|(begin, end)| begin <= end).for_each(|range| self.insert(range));
+        ranges.for_each(|range| self.insert(range));
     }
 }
 

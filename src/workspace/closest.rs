@@ -8,6 +8,8 @@ use memchr::{memchr_iter, memmem};
 use super::excerpt::Place;
 use crate::text::is_hazard;
 
+/// So many lines are shown as JSON.
+const SHOWN: usize = 10;
 /// Of so many equal lines that are sought the first count.
 const EQUAL: usize = 4;
 /// So many places are weighed.
@@ -38,6 +40,21 @@ pub(super) fn differs_in_blanks(bytes: &[u8], text: &str, first: usize) -> bool 
     let mut there = bytes.lines().skip(first.saturating_sub(1));
     let mut lines = text.lines();
     lines.all(|line| there.next().is_some_and(|found| squeezed(found) == squeezed(line)))
+}
+
+/// So many lines of a text from line `first` on as a JSON string, in which no white space can be taken for another.
+pub(super) fn as_json(bytes: &[u8], first: usize, lines: usize) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    let part: String = text.split_inclusive('\n').skip(first - 1).take(lines.min(SHOWN)).collect();
+    let json = serde_json::Value::from(part).to_string();
+    let escaped = |c: char| match c {
+        ' ' => " ".to_owned(),
+        c if is_left_out(c) => {
+            c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect()
+        }
+        c => c.to_string(),
+    };
+    json.chars().map(escaped).collect()
 }
 
 /// The line, from 0, on which the text would begin so that most of its lines stand where they are.

@@ -106,7 +106,7 @@ impl Workspace {
         let (folder, prefix) = self.open_folder(path)?;
         let folder = Handle::root(&folder).map_err(fail)?;
         let mut entries = Vec::new();
-        for (name, kind) in folder.entries(&mut buffer()).map_err(fail)?.into_iter().take(limit) {
+        for (name, kind) in folder.entries(&mut buffer(), limit).map_err(fail)? {
             let (is_dir, size) = match self.child(&folder, &prefix, &name, kind) {
                 None | Some(Child::OwnState) => continue,
                 Some(Child::Folder) => (true, 0),
@@ -183,7 +183,7 @@ impl Lister<'_> {
         let (mut at, mut rules) = (0, None);
         for name in prefix.split_terminator('/') {
             let above = &prefix[..at];
-            let entries = folder.entries(&mut self.buffer).unwrap_or_default();
+            let entries = folder.entries(&mut self.buffer, usize::MAX).unwrap_or_default();
             rules = self.rules_in(&folder, above, rules.as_ref(), &entries).or(rules);
             if rules.as_ref().is_some_and(|rules: &Arc<Rules>| rules.ignores(above, name, true)) {
                 return None;
@@ -213,7 +213,8 @@ impl Lister<'_> {
         depth: usize,
         visit: Visit,
     ) -> ControlFlow<()> {
-        let entries = if depth > DEPTH { None } else { folder.entries(&mut self.buffer).ok() };
+        let entries =
+            if depth > DEPTH { None } else { folder.entries(&mut self.buffer, usize::MAX).ok() };
         let Some(mut entries) = entries else {
             return visit(Visited::Unreadable(named(prefix)));
         };

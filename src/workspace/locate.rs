@@ -241,8 +241,7 @@ impl Workspace {
         let names = held.iter().map(|(name, _)| name).chain(&missing).chain([&name]);
         let real = names.map(String::as_str).collect::<Vec<_>>().join("/");
         // A link's target may hold names that no reply could ask for.
-        let name_of =
-            RelPath::parse(&real).map_err(|fault| Failure::rejected(fault.to_string()))?;
+        let name_of = RelPath::parse(&real)?;
         if name_of.as_str() != real {
             return Err(Failure::rejected(format!(
                 "'{path}' leads to a name that no path can say: '{}'",

@@ -352,6 +352,5 @@ fn is_to_be_whole(failure: Failure, path: &RelPath, to: &RelPath) -> Failure {
 }
 
 fn joined(folder: &RelPath, rest: &RelPath) -> Result<RelPath, Failure> {
-    RelPath::parse(&format!("{folder}/{rest}"))
-        .map_err(|fault| Failure::rejected(fault.to_string()))
+    Ok(RelPath::parse(&format!("{folder}/{rest}"))?)
 }

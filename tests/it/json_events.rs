@@ -70,7 +70,8 @@ fn each_event_of_a_turn_is_a_line() {
     let outbox = |n: u32| json!({ "outbox": format!("outbox/{ID}_seq{n:04}.txt"), "tokens": "N", "withheld": [] });
     let rest = json!({ "isComplete": false, "summary": null, "waiting": null, "results": [], "changed": null });
     let none = json!({ "count": 0, "named": [] });
-    let created_file = json!({ "path": "a", "how": "new", "lines": [1, 0], "byCommand": false });
+    let created_file =
+        json!({ "path": "a", "from": null, "how": "new", "lines": [1, 0], "byCommand": false });
     let changed = json!({ "records": "R", "files": 1, "named": [created_file], "byCommands": 0, "folders": none, "unrestorable": none, "ignored": null, "rules": null, "notKept": null, "back": null });
     let expected = [
         with(with(with(session(1), outbox(1)), rest.clone()), json!({ "event": "session" })),

@@ -90,7 +90,6 @@ mod own_state;
 mod parts;
 #[cfg(target_os = "linux")]
 mod patches;
-#[cfg(unix)]
 #[cfg(target_os = "linux")]
 mod planted;
 #[cfg(unix)]

@@ -147,6 +147,7 @@ fn newest(base: &Base) -> String {
 fn a_redo_loses_nothing_that_was_said_since_the_undo() {
     let create = |path: &str| format!("[CREATE_FILE path=\"{path}\"]\nx\n[/CREATE_FILE]\n");
     let says: &[&str] = &["say", "Use tabs"];
+    let reason: &[&str] = &["undo", "--reason", "Use tabs"];
     let (undo, redo): (&[&str], &[&str]) = (&["undo"], &["redo"]);
     for steps in [
         &[undo, says, redo][..],
@@ -154,6 +155,7 @@ fn a_redo_loses_nothing_that_was_said_since_the_undo() {
         &[undo, says, redo, undo, redo],
         // In an outbox after the one that they were added to.
         &[undo, says, undo, redo, redo],
+        &[reason, redo],
     ] {
         let base = Base::with_session();
         base.apply(&create("a"));

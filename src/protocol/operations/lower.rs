@@ -31,7 +31,8 @@ pub fn steps(found: Result<Received, RefusedMessage>, ends: bool) -> Vec<Step> {
         Err(RefusedMessage { line, faults, unclosed }) => {
             let mistake = if unclosed { Mistake::CutOff } else { Mistake::MessageRefused };
             let faults = faults.to_string().replacen("$: it ", "Your reply ", 1);
-            let reason = format!("Nothing was carried out. {faults}. Send the whole reply again");
+            let again = if unclosed { "" } else { ". Send the whole reply again" };
+            let reason = format!("Nothing was carried out. {faults}{again}");
             return vec![Step::refused(line, mistake, reason)];
         }
     };

@@ -134,8 +134,8 @@ fn a_reply_of_nothing_is_shown_the_form_of_its_session() {
         assert_eq!(read(text, Dialect::Tags), tags::parse(text));
     }
     // The form that is shown is right.
-    let (_, form) = NO_MESSAGE.split_once("object: ").unwrap();
-    let (form, done) = form.split_once("; to end the session: ").unwrap();
+    let (_, form) = FORM.split_once("object: ").unwrap();
+    let (_, done) = END_FORM.split_once("session: ").unwrap();
     assert_eq!(kinds(&read(form, Dialect::Operations)), ["Run"]);
     assert_eq!(kinds(&read(done, Dialect::Operations)), ["Done"]);
 }

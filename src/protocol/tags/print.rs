@@ -27,7 +27,7 @@ pub fn form_of_range(operation: &Operation) -> Option<String> {
 /// What came of an operation, in one line without its `[OK] NAME: `.
 pub fn summary(outcome: &Outcome) -> String {
     match &outcome.detail {
-        Detail::Shown { .. } => "Shown to the user".to_owned(),
+        Detail::Shown { text } => format!("Shown to the user: {}", named(text)),
         Detail::Created { path, replaced, .. } => {
             format!("{} '{path}'", if *replaced { "Replaced" } else { "Created" })
         }

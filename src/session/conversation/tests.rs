@@ -51,20 +51,3 @@ fn keys_are_all_different_and_no_other_key_is_one() {
     assert!(keys[0] != keys[1] && keys[1] != keys[2] && keys[0] != keys[2]);
     assert_eq!(session.words_read(&session.key_with(3)), None);
 }
-
-#[test]
-fn an_undo_that_is_taken_back_keeps_no_reason() {
-    let back = |redid| Changed {
-        back: Some(Box::new(crate::session::Back { redid, ..Default::default() })),
-        ..Changed::default()
-    };
-    for (redid, said) in [(Some(1), &["two", "why"][..]), (Some(7), &["one", "two", "why"])] {
-        let mut session = session();
-        let now = session.updated_at;
-        session.said.clear();
-        session.record_undo(back(None), Some("one".to_owned()), None, now);
-        session.add("two");
-        session.record_undo(back(redid), Some("why".to_owned()), None, now);
-        assert_eq!(session.said, said);
-    }
-}

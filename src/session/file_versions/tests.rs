@@ -128,13 +128,21 @@ fn a_file_that_had_changed_is_not_seen_for_an_edit_by_search() {
 #[test]
 fn a_line_that_was_shown_in_part_is_not_seen() {
     let mut all = FileVersions::default();
-    all.record_lines(&path("a"), whole("new"), &[(2, 1)]);
+    let show = |all: &mut FileVersions, version: &str, lines: &[Range], cut: usize| {
+        all.record_lines(&path("a"), whole(version), lines);
+        all.record_cut(&path("a"), cut);
+    };
+    show(&mut all, "new", &[], 2);
     assert_eq!(states(&all, 5), "n?nnn");
-    all.record_lines(&path("a"), whole("new"), &[(3, 3), (4, 3)]);
+    show(&mut all, "new", &[(3, 3)], 4);
     assert_eq!(states(&all, 5), "n?n?n");
     all.record_lines(&path("a"), whole("new"), &[(2, 2)]);
     assert_eq!(states(&all, 5), "nnn?n");
-    all.record_lines(&path("a"), whole("later"), &[(1, 1), (2, 1)]);
+    // All others stay seen, and an edit below leaves it where it is.
+    all.forget_newer(&path("a"));
+    let mut all = after(all, vec![search("new", "new", excerpt(5..=5, 0))]);
+    assert_eq!(states(&all, 5), "nnn?n");
+    show(&mut all, "later", &[(1, 1)], 2);
     assert_eq!(states(&all, 5), "l????");
     all.record(path("a"), whole("later"));
     assert_eq!(states(&all, 5), "lllll");
@@ -338,11 +346,18 @@ fn ranges_that_touch_are_one() {
     assert_eq!(all(&[(1, 3), (5, 6)]), [(1, 3), (5, 6)]);
     assert_eq!(all(&[(1, 3), (5, 6), (4, 4)]), [(1, 6)]);
     assert_eq!(all(&[(5, 6), (1, 3), (2, 9)]), [(1, 9)]);
-    assert_eq!(all(&[(5, 4)]), []);
-    assert_eq!(all(&[(1, 9), (5, 4)]), [(1, 4), (6, 9)]);
+    assert_eq!(all(&[(5, 4), (0, 0), (0, 3)]), []);
     let ranges = LineRanges::default().with(&[(5, 9), (20, 20)]);
     assert!(ranges.contain((5, 9)) && ranges.contain((20, 20)) && ranges.contain((6, 6)));
     assert!(!ranges.contain((4, 5)) && !ranges.contain((9, 20)) && !ranges.contain((9, 8)));
+}
+
+#[test]
+fn the_first_of_many_is_forgotten_and_never_the_newest() {
+    let many: Vec<Range> =
+        (1..=MAX_RANGES + 2).map(|n| (10_000 - 10 * n, 10_000 - 10 * n)).collect();
+    let ranges = LineRanges::default().with(&many);
+    assert_eq!(ranges.0, many[2..]);
 }
 
 #[test]

@@ -107,7 +107,7 @@ fn stale(real: &RelPath, now: &[u8], (start, end): (usize, usize)) -> Failure {
     let cut = |(n, text): &(usize, String)| asked.contains(n) && Excerpt::is_cut(text);
     let how = match excerpt.lines.iter().find(|line| cut(line)) {
         Some((n, _)) => format!(
-            "Line {n} is too long to be shown whole here: READ_FILE it first (start_line=\"{n}\" end_line=\"{n}\"), or change it with RUN_COMMAND"
+            "Line {n} is too long to be shown whole here: READ_FILE it first (start_line=\"{n}\" end_line=\"{n}\"); if that shows only a part, change it with RUN_COMMAND"
         ),
         None => {
             "Send the edit again with the line numbers as they are now, or with SEARCH and REPLACE"
@@ -198,11 +198,19 @@ struct Words {
     old: &'static str,
     new: &'static str,
     read: &'static str,
+    /// Whether they are told as JSON, which has a name for each white space.
+    are_json: bool,
 }
 
-const PAIRS: Words =
-    Words { edit: "pair", old: "the SEARCH text", new: "the REPLACE text", read: "READ_FILE" };
-const EDITS: Words = Words { edit: "edit", old: "oldContent", new: "newContent", read: "readFile" };
+const PAIRS: Words = Words {
+    edit: "pair",
+    old: "the SEARCH text",
+    new: "the REPLACE text",
+    read: "READ_FILE",
+    are_json: false,
+};
+const EDITS: Words =
+    Words { edit: "edit", old: "oldContent", new: "newContent", read: "readFile", are_json: true };
 
 impl Words {
     /// Which of several edits it is.
@@ -266,10 +274,12 @@ fn nowhere(
     let last = (first + lines - 1).clamp(first, count_lines(old).max(first));
     let place =
         if first == last { format!("line {first}") } else { format!("lines {first}-{last}") };
-    let differs = if closest::differs_in_blanks(text, sought, first) {
-        "; only the white space differs"
-    } else {
-        ""
+    let differs = match closest::differs_in_blanks(text, sought, first) {
+        true if words.are_json => {
+            format!("; only the white space differs: {}", closest::as_json(text, first, lines))
+        }
+        true => "; only the white space differs".to_owned(),
+        false => String::new(),
     };
     let how = if is_withheld {
         WITHHELD

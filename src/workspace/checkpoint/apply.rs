@@ -194,9 +194,11 @@ impl Apply<'_> {
         for (n, change) in going(false).filter(|(_, c)| is_file(c) && !is_moved(&c.path)) {
             let is_lacking = change.before.as_ref().and_then(What::blob);
             let is_lacking = is_lacking.is_some_and(|content| lacking.contains(content));
-            self.step(n, change, |apply, change| match is_lacking {
-                true => Err(Fault::Left(ONLY_COPY.to_owned())),
-                false => apply.remove(change),
+            self.step(n, change, |apply, change| {
+                if is_lacking {
+                    return Err(Fault::Left(ONLY_COPY.to_owned()));
+                }
+                apply.remove(change)
             })?;
         }
         for (n, change) in going(false).filter(|(_, c)| !is_file(c)) {

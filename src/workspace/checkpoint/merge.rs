@@ -224,7 +224,9 @@ impl Draft {
         let mut lacking: BTreeMap<BlobId, isize> = BTreeMap::new();
         for (change, _) in &self.left {
             for (side, one) in [(&change.after, 1), (&change.before, -1)] {
-                content(side).map(|content| *lacking.entry(content).or_default() += one);
+                if let Some(content) = content(side) {
+                    *lacking.entry(content).or_default() += one;
+                }
             }
         }
         for goes in [true, false] {

@@ -78,12 +78,19 @@ mod linux {
     use super::{CString, Entries, EntryKind, FileStat, FileType, Handle, io, kind_of};
 
     impl Handle {
-        pub(in crate::workspace) fn entries(&self, buffer: &mut Vec<u8>) -> io::Result<Entries> {
+        pub(in crate::workspace) fn entries(
+            &self,
+            buffer: &mut Vec<u8>,
+            limit: usize,
+        ) -> io::Result<Entries> {
             let mut entries = Vec::new();
             let mut raw = RawDir::new(&self.0, buffer.spare_capacity_mut());
             while let Some(entry) = raw.next() {
                 let entry = entry?;
                 let name = entry.file_name().to_bytes();
+                if entries.len() == limit {
+                    break;
+                }
                 if !matches!(name, b"." | b"..") {
                     entries.push((name.to_vec(), entry.file_type()));
                 }
@@ -152,11 +159,18 @@ mod portable {
     use super::{Entries, EntryKind, FileStat, FileType, Handle, io, kind_of};
 
     impl Handle {
-        pub(in crate::workspace) fn entries(&self, _: &mut Vec<u8>) -> io::Result<Entries> {
+        pub(in crate::workspace) fn entries(
+            &self,
+            _: &mut Vec<u8>,
+            limit: usize,
+        ) -> io::Result<Entries> {
             let mut entries = Vec::new();
             for entry in rustix::fs::Dir::read_from(&self.0)? {
                 let entry = entry?;
                 let name = entry.file_name().to_bytes();
+                if entries.len() == limit {
+                    break;
+                }
                 if !matches!(name, b"." | b"..") {
                     entries.push((name.to_vec(), entry.file_type()));
                 }

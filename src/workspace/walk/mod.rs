@@ -180,7 +180,7 @@ impl Walker<'_> {
         walk: &mut Walk,
         buffer: &mut Vec<u8>,
     ) {
-        let Ok(entries) = handle.entries(buffer) else {
+        let Ok(entries) = handle.entries(buffer, usize::MAX) else {
             walk.cannot_look([prefix, exact], b"");
             return;
         };
