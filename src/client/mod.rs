@@ -54,6 +54,9 @@ const LEAVE: Duration = Duration::from_secs(1);
 const SOONER: Duration = Duration::from_secs(30);
 /// How a deaddrop ends that finds another one where it would work, in the words for the end of a program.
 const HELD: &str = "exit code 4";
+/// How many bytes of what else is to be sent wait behind a request: nothing more is sent to whoever does
+/// not read so much.
+const MEANWHILE_LIMIT: u64 = 64 << 10;
 /// How often it is asked what else is to be sent.
 const SLICE: Duration = Duration::from_millis(20);
 
@@ -204,7 +207,9 @@ impl Client {
                 if !line.ends_with('\n') {
                     line.push('\n');
                 }
-                self.peer.send(line);
+                if self.peer.queued_after(wait.written) < MEANWHILE_LIMIT {
+                    self.peer.send(line);
+                }
             }
             let left = wait.until.saturating_duration_since(Instant::now());
             let slice = if wait.meanwhile.is_some() { left.min(SLICE) } else { left };

@@ -18,6 +18,9 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, wa
 const CHUNK: usize = 64 << 10;
 /// How much is kept of the end of what a program writes on standard error, in bytes.
 const KEPT: usize = 4 << 10;
+/// How often standard error is read at once, at most: whoever writes to it without end is not all that
+/// is waited for.
+const READS: usize = 16;
 /// How often it is asked whether a program has ended.
 const SLICE: Duration = Duration::from_millis(10);
 
@@ -97,6 +100,11 @@ impl Peer {
         self.before + self.queue.len() as u64
     }
 
+    /// How many bytes are queued that come after so many of all.
+    pub(super) fn queued_after(&self, bytes: u64) -> u64 {
+        (self.before + self.queue.len() as u64).saturating_sub(bytes.max(self.before))
+    }
+
     /// Whether so many bytes are written.
     pub(super) fn has_written(&self, bytes: u64) -> bool {
         self.before + self.written as u64 >= bytes
@@ -108,6 +116,7 @@ impl Peer {
     /// It cannot be read.
     pub(super) fn exchange(&mut self, patience: Duration, limit: usize) -> io::Result<Read> {
         let until = Instant::now() + patience;
+        let mut is_over = false;
         loop {
             if let Err(e) = self.write() {
                 (self.to, self.queue, self.written) = (None, Vec::new(), 0);
@@ -124,12 +133,17 @@ impl Peer {
                 (self.start, self.searched) = (end + 1, end + 1);
                 return Ok(Read::Line(line));
             }
+            if is_over {
+                return Ok(Read::Nothing);
+            }
             self.read.drain(..self.start);
             if self.read.is_empty() {
                 self.read.shrink_to(2 * CHUNK);
             }
             (self.start, self.searched) = (0, self.read.len());
             let left = until.saturating_duration_since(Instant::now());
+            // What is there is read once more, and no more is waited for.
+            is_over = left.is_zero();
             let Some(from) = &self.from else { return Ok(Read::Ended(Vec::new())) };
             let to = self.to.as_ref().filter(|_| self.written < self.queue.len());
             let stderr = self.program.as_ref().and_then(|program| program.stderr.as_ref());
@@ -217,7 +231,8 @@ impl Program {
 
     fn listen(&mut self) {
         let mut buffer = [0; KEPT];
-        while let Some(stderr) = &mut self.stderr {
+        for _ in 0..READS {
+            let Some(stderr) = &mut self.stderr else { return };
             match stderr.read(&mut buffer) {
                 Ok(0) => self.stderr = None,
                 Ok(length) => {

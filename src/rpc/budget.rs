@@ -2,8 +2,8 @@
 //! share of a pool, and waits while there is too little. The only one to hold a share never waits, so one
 //! request always gets through, whatever it takes.
 //!
-//! Lines and answers have a pool each: a line waits for answers to be read, and would wait for ever if
-//! they waited for lines.
+//! Lines and answers have a pool each, and lines come first: whoever holds one waits for answers to be
+//! read, and would wait for ever if whoever holds answers waited for lines.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -119,6 +119,7 @@ impl Pool {
 impl Share {
     /// Gives back what is not needed for so many bytes; all, where they need none.
     pub(super) fn keep(&mut self, bytes: usize) {
+        debug_assert!(bytes <= self.bytes.max(FREE), "{bytes} bytes and not {}", self.bytes);
         let needed = if bytes <= FREE { 0 } else { bytes.min(self.bytes) };
         let spare = self.bytes - needed;
         self.bytes = needed;
@@ -138,21 +139,33 @@ impl Drop for Share {
     }
 }
 
-/// How many bytes the answer to a request may take, as long as its length is not known.
-pub(super) fn answer_size(method: &Method) -> usize {
+/// How a request is carried out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pace {
+    /// At once.
+    Quick,
+    /// It may wait for the disk, or walk: the answers before it had better not wait for it.
+    Blocking,
+    /// It may run for as long as it likes, on a thread of its own.
+    Long,
+    /// The same, and holds little of its answer until it has ended.
+    Command,
+}
+
+/// How a request is carried out, and how many bytes its answer may take while its length is not known.
+pub(super) fn cost(method: &Method) -> (Pace, usize) {
     match method {
-        Method::ReadFile(_) | Method::ListDir(_) | Method::Walk | Method::Read(_) => READ,
-        Method::Exec(_)
-        | Method::ExecCode(_)
-        | Method::Step(_)
-        | Method::Result(_)
-        | Method::Find(_) => RAN,
-        Method::Ping
-        | Method::WriteFile(_)
+        Method::Ping => (Pace::Quick, 0),
+        Method::ReadFile(_) => (Pace::Quick, READ),
+        Method::ListDir(_) | Method::Walk | Method::Read(_) => (Pace::Blocking, READ),
+        Method::Result(_) => (Pace::Blocking, RAN),
+        Method::WriteFile(_)
         | Method::About(_)
         | Method::Look(_)
         | Method::Leave(_)
-        | Method::Interrupt(_) => 0,
+        | Method::Interrupt(_) => (Pace::Blocking, 0),
+        Method::Find(_) => (Pace::Long, READ),
+        Method::Exec(_) | Method::ExecCode(_) | Method::Step(_) => (Pace::Command, RAN),
     }
 }
 

@@ -14,7 +14,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
 use super::Given;
-use super::budget::{Share, answer_size};
+use super::budget::{Pace, Share, cost};
 use super::lines::{Line, Lines};
 use super::server::Server;
 use super::writer::Writer;
@@ -61,39 +61,31 @@ impl Asked {
         })
     }
 
-    /// Whether it may run for as long as it likes.
-    fn is_long(&self) -> bool {
-        let Self::Call(_, Ok(method)) = self else { return false };
-        matches!(method, Method::Exec(_) | Method::ExecCode(_) | Method::Step(_) | Method::Find(_))
-    }
-
-    /// Whether the answers before it had better not wait for it: it may wait for the disk, or walk.
-    fn may_wait(&self) -> bool {
-        let Self::Call(_, Ok(method)) = self else { return false };
-        !matches!(method, Method::Ping | Method::ReadFile(_))
-    }
-
-    /// How many bytes its answer may take.
-    fn answer_size(&self) -> usize {
+    /// How it is carried out, and how many bytes its answer may take.
+    fn cost(&self) -> (Pace, usize) {
         match self {
-            Self::Call(Some(_), Ok(method)) => answer_size(method),
-            _ => 0,
+            Self::Call(_, Ok(method)) => cost(method),
+            Self::Port(_) | Self::Invalid(..) | Self::Call(_, Err(_)) => (Pace::Quick, 0),
         }
     }
 
-    /// Carries it out, and adds the answer if there is one.
-    fn carry_out(self, server: &Server, answers: &mut Vec<u8>) {
-        let (id, given) = match self {
-            Self::Port(port) => return answers.extend(connected(port).as_bytes()),
-            Self::Invalid(id, fault) => {
-                return answers.extend(jsonrpc::answer::<Given>(id, Err(&fault)).as_bytes());
+    /// Carries it out; None where nobody is to be answered.
+    fn carry_out(self, server: &Server) -> Option<Answer> {
+        match self {
+            Self::Port(port) => Some(Answer::Connected(port)),
+            Self::Invalid(id, fault) => Some(Answer::Given(id, Err(fault))),
+            Self::Call(id, method) => {
+                let given = method.and_then(|method| server.call(method));
+                id.map(|id| Answer::Given(Some(id), given))
             }
-            Self::Call(id, method) => (id, method.and_then(|method| server.call(method))),
-        };
-        if id.is_some() {
-            answers.extend(jsonrpc::answer(id, given.as_ref()).as_bytes());
         }
     }
+}
+
+/// What is answered.
+enum Answer {
+    Connected(u32),
+    Given(Option<u64>, Result<Given, RpcError>),
 }
 
 /// Answers that are not written yet.
@@ -111,6 +103,16 @@ struct Answers {
 impl Answers {
     fn is_empty(&self) -> bool {
         self.written == self.bytes.len()
+    }
+
+    fn add(&mut self, answer: Answer) {
+        let line = match &answer {
+            Answer::Connected(port) => connected(*port),
+            Answer::Given(id, given) => jsonrpc::answer(*id, given.as_ref()),
+        };
+        drop(answer);
+        self.bytes.extend(line.into_bytes());
+        self.since.get_or_insert_with(Instant::now);
     }
 
     /// Whether they are to be written though more are to come.
@@ -131,11 +133,15 @@ impl Running {
         let (done, open) = io::pipe()?;
         let server = Arc::clone(server);
         let work = move || {
-            let (_open, mut answers, size) = (open, Answers::default(), asked.answer_size());
-            asked.carry_out(&server, &mut answers.bytes);
+            let (_open, mut answers, (pace, size)) = (open, Answers::default(), asked.cost());
+            // Its line may be held meanwhile: lines come before answers.
+            let reserve = || server.budgets.answers.take(size);
+            let reserved = (pace != Pace::Command).then(reserve);
+            let answer = asked.carry_out(&server);
             drop(line);
-            if size > 0 {
-                let mut share = server.budgets.answers.take(size);
+            if let Some(answer) = answer {
+                let mut share = reserved.unwrap_or_else(reserve);
+                answers.add(answer);
                 share.keep(answers.bytes.len());
                 answers.share = Some(share);
             }
@@ -178,7 +184,8 @@ impl Connection {
     pub(super) fn serve(mut self) {
         loop {
             let mut served = self.serve_what_is_there();
-            if self.server.stop.is_asked() {
+            let stops = self.server.stop.is_asked();
+            if stops {
                 (self.next, served) = (None, served.and(self.write()));
                 self.lines.close();
             }
@@ -189,7 +196,7 @@ impl Connection {
             if is_idle && self.lines.has_ended() {
                 return;
             }
-            if self.wait(is_idle).is_err() {
+            if self.wait(is_idle, stops).is_err() {
                 self.leave();
             }
         }
@@ -241,26 +248,26 @@ impl Connection {
         asked: Asked,
         line: Option<Share>,
     ) -> io::Result<Option<(Asked, Option<Share>)>> {
-        if asked.may_wait() || self.answers.are_due() {
+        let (pace, size) = asked.cost();
+        if pace != Pace::Quick || self.answers.are_due() {
             self.write()?;
             if !self.answers.is_empty() {
                 return Ok(Some((asked, line)));
             }
         }
-        if asked.is_long() {
+        if matches!(pace, Pace::Long | Pace::Command) {
             let id = if let Asked::Call(id, _) = &asked { *id } else { None };
             match Running::start(&self.server, asked, line) {
                 Ok(running) => self.running = Some(running),
                 Err(e) => {
                     let fault = RpcError::internal(format!("no thread can be had for it: {e}"));
-                    Asked::Invalid(id, fault).carry_out(&self.server, &mut self.answers.bytes);
+                    self.answers.add(Answer::Given(id, Err(fault)));
                 }
             }
-            self.lines.show_again();
-            self.interrupt();
+            self.lines.rescan();
+            self.forward_interrupts();
             return Ok(None);
         }
-        let size = asked.answer_size();
         if size > 0 {
             // What few bytes there are yet need none.
             self.answers.share = None;
@@ -274,13 +281,12 @@ impl Connection {
                 self.answers.share = Some(self.server.budgets.answers.take(size));
             }
         }
-        asked.carry_out(&self.server, &mut self.answers.bytes);
-        let length = self.answers.bytes.len();
-        if let Some(share) = &mut self.answers.share {
-            share.keep(length);
+        if let Some(answer) = asked.carry_out(&self.server) {
+            self.answers.add(answer);
         }
-        if length > 0 {
-            self.answers.since.get_or_insert_with(Instant::now);
+        let length = self.answers.bytes.len();
+        if let Some(share) = self.answers.share.as_mut().filter(|_| size > 0) {
+            share.keep(length);
         }
         Ok(None)
     }
@@ -297,14 +303,14 @@ impl Connection {
         Ok(())
     }
 
-    /// Waits until something can be done, and reads what came.
-    fn wait(&mut self, is_idle: bool) -> io::Result<()> {
-        let reads = self.lines.has_room(is_idle);
-        let (stop, running) = (!self.server.stop.is_asked(), self.running.as_ref());
+    /// Waits until something can be done, and reads what came. `stops`: what is to be done when the server
+    /// stops was done; otherwise its stop wakes.
+    fn wait(&mut self, is_idle: bool, stops: bool) -> io::Result<()> {
+        let (reads, running) = (self.lines.has_room(is_idle), self.running.as_ref());
         let wanted = [
             reads.then(|| PollFd::new(&self.input, PollFlags::IN)),
             (!self.answers.is_empty()).then(|| PollFd::new(&self.writer, PollFlags::OUT)),
-            stop.then(|| PollFd::new(&self.server.stopping, PollFlags::IN)),
+            (!stops).then(|| PollFd::new(&self.server.stopping, PollFlags::IN)),
             running.map(|running| PollFd::new(&running.done, PollFlags::IN)),
         ];
         let mut all: Vec<PollFd<'_>> = wanted.into_iter().flatten().collect();
@@ -317,7 +323,7 @@ impl Connection {
         let is_done = running.is_some() && all.last().is_some_and(|fd| !fd.revents().is_empty());
         if has_come {
             self.lines.fill(&self.input)?;
-            self.interrupt();
+            self.forward_interrupts();
         }
         if is_done && let Some(running) = self.running.take() {
             let died = |_| io::Error::other("the thread of a request died");
@@ -327,11 +333,11 @@ impl Connection {
     }
 
     /// Lets the interrupts overtake that came while something runs.
-    fn interrupt(&mut self) {
+    fn forward_interrupts(&mut self) {
         if self.running.is_none() {
             return;
         }
-        for line in self.lines.fresh() {
+        for line in self.lines.unscanned() {
             if line.len() <= INTERRUPT_LIMIT && memchr::memmem::find(line, b"interrupt").is_some() {
                 let asked = Asked::read(Line::Whole(line), false);
                 if let Some(Asked::Call(None, Ok(Method::Interrupt(key)))) = asked {

@@ -1,11 +1,12 @@
 //! The lines of a connection, read ahead in bounded memory. A line that is too long is dropped as it
 //! comes, and the next is read as if nothing had been.
 
+use std::collections::VecDeque;
 use std::io;
+use std::mem::{self, MaybeUninit};
 use std::os::fd::AsFd;
 
-use memchr::memchr;
-use rustix::buffer::spare_capacity;
+use memchr::{memchr, memrchr};
 use rustix::io::Errno;
 
 use super::budget::{FREE, Pool, Share};
@@ -29,19 +30,21 @@ pub(super) struct Lines {
     bytes: Vec<u8>,
     /// Where the next line begins.
     start: usize,
-    /// No line ends from `start` to here.
-    searched: usize,
-    /// Lines up to here were shown by [`Lines::fresh`].
-    shown: usize,
+    /// Where the line begins whose end has not come.
+    tail: usize,
+    /// Lines up to here were returned by [`Lines::unscanned`].
+    scanned: usize,
     /// The longest line, in bytes, without its end.
     limit: usize,
     /// The next line is longer: its bytes are dropped until its end.
     too_long: bool,
     /// No more comes.
     ended: bool,
-    /// The memory of all connections' lines, and what the next line takes of it if it is long.
+    /// The memory of all connections' lines, and what those longer than [`FREE`] take of it: the whole
+    /// ones, in their order, and the one whose end has not come.
     pool: Pool,
-    share: Option<Share>,
+    shares: VecDeque<Share>,
+    tail_share: Option<Share>,
 }
 
 impl Lines {
@@ -49,13 +52,14 @@ impl Lines {
         Self {
             bytes: Vec::new(),
             start: 0,
-            searched: 0,
-            shown: 0,
+            tail: 0,
+            scanned: 0,
             limit,
             too_long: false,
             ended: false,
             pool: pool.clone(),
-            share: None,
+            shares: VecDeque::new(),
+            tail_share: None,
         }
     }
 
@@ -70,22 +74,18 @@ impl Lines {
         if self.ended {
             return false;
         }
-        let waiting = self.bytes.len() - self.start;
-        if self.find_end().is_some() {
-            return waiting < WAITING;
-        }
-        if waiting > FREE && !self.too_long && self.share.is_none() {
+        let is_first = self.start == self.tail;
+        if self.bytes.len() - self.tail > FREE && self.tail_share.is_none() {
             // All that the line can need at once: whoever waits for more holds nothing that others need.
-            self.share = self.pool.try_take(self.limit);
-            if self.share.is_none() {
-                if !is_idle {
+            self.tail_share = self.pool.try_take(self.limit);
+            if self.tail_share.is_none() {
+                if !(is_first && is_idle) {
                     return false;
                 }
-                self.share = Some(self.pool.take(self.limit));
+                self.tail_share = Some(self.pool.take(self.limit));
             }
-            self.bytes.reserve_exact(self.limit + 1 - waiting);
         }
-        true
+        is_first || self.bytes.len() - self.start < WAITING
     }
 
     /// Reads what is there; waits if nothing is.
@@ -99,20 +99,37 @@ impl Lines {
         } else if self.start > self.bytes.len() / 2 {
             self.drop_first(self.start);
         }
-        if self.bytes.capacity() - self.bytes.len() < CHUNK / 2 {
-            self.bytes.reserve(CHUNK);
-        }
-        match rustix::io::read(input, spare_capacity(&mut self.bytes)) {
-            Ok(0) => self.ended = true,
-            Ok(_) | Err(Errno::INTR | Errno::AGAIN) => {}
+        let length = self.bytes.len() - self.tail;
+        let most = if self.tail_share.is_some() {
+            self.bytes.reserve_exact((self.limit + CHUNK).saturating_sub(length));
+            CHUNK
+        } else {
+            // No line gets longer than FREE without a share.
+            (FREE + 1).saturating_sub(length).clamp(1, CHUNK)
+        };
+        let mut chunk = [MaybeUninit::<u8>::uninit(); CHUNK];
+        match rustix::io::read(input, &mut chunk[..most]) {
+            Ok(([], _)) => {
+                self.end_line(self.bytes.len());
+                self.ended = true;
+            }
+            Ok((read, _)) => {
+                if let Some(end) = memchr(b'\n', read) {
+                    self.end_line(self.bytes.len() + end);
+                }
+                if let Some(end) = memrchr(b'\n', read) {
+                    self.tail = self.bytes.len() + end + 1;
+                }
+                self.bytes.extend_from_slice(read);
+            }
+            Err(Errno::INTR | Errno::AGAIN) => {}
             Err(e) => return Err(e.into()),
         }
-        if self.find_end().is_none() {
+        if self.start == self.tail {
             self.too_long |= self.bytes.len() - self.start > self.limit;
             if self.too_long {
                 // At once: the rest may take its time.
-                self.bytes = Vec::new();
-                (self.start, self.searched, self.shown, self.share) = (0, 0, 0, None);
+                self.clear();
             }
         }
         Ok(())
@@ -125,16 +142,15 @@ impl Lines {
         read: impl FnOnce(Line<'_>) -> T,
     ) -> Option<(T, Option<Share>)> {
         let is_last = self.ended && (self.start < self.bytes.len() || self.too_long);
-        let end = self.find_end().or(is_last.then_some(self.bytes.len()))?;
+        let end = memchr(b'\n', &self.bytes[self.start..self.tail]).map(|end| self.start + end);
+        let end = end.or(is_last.then_some(self.bytes.len()))?;
         let line = &self.bytes[self.start..end];
-        let is_long = std::mem::take(&mut self.too_long) || line.len() > self.limit;
-        let mut share = self.share.take();
-        if let Some(share) = &mut share {
-            share.keep(line.len());
-        }
+        let share = if line.len() > FREE { self.shares.pop_front() } else { None };
+        debug_assert!(line.len() <= FREE || share.is_some(), "a long line has a share");
+        let is_long = mem::take(&mut self.too_long) || line.len() > self.limit;
         let kept = read(if is_long { Line::TooLong } else { Line::Whole(line) });
         self.start = (end + 1).min(self.bytes.len());
-        self.searched = self.start;
+        self.tail = self.tail.max(self.start);
         if share.is_some() {
             self.drop_first(self.start);
             self.bytes.shrink_to(2 * CHUNK);
@@ -142,39 +158,44 @@ impl Lines {
         Some((kept, share))
     }
 
-    /// The whole lines that were not shown yet.
-    pub(super) fn fresh(&mut self) -> impl Iterator<Item = &[u8]> {
-        let from = self.shown.max(self.start);
-        let end = memchr::memrchr(b'\n', &self.bytes[from..]).map_or(from, |end| from + end);
-        self.shown = (end + 1).min(self.bytes.len()).max(from);
-        self.bytes[from..end].split(|byte| *byte == b'\n')
+    /// The whole lines that were not returned yet.
+    pub(super) fn unscanned(&mut self) -> impl Iterator<Item = &[u8]> {
+        let from = mem::replace(&mut self.scanned, self.tail).max(self.start);
+        let lines = self.bytes[from..self.tail].split_inclusive(|byte| *byte == b'\n');
+        lines.map(|line| &line[..line.len() - 1])
     }
 
-    /// Shows the lines that are there again.
-    pub(super) fn show_again(&mut self) {
-        self.shown = self.start;
+    /// Has [`Lines::unscanned`] return the lines that are there again.
+    pub(super) fn rescan(&mut self) {
+        self.scanned = self.start;
     }
 
     /// Drops all, and takes no more.
     pub(super) fn close(&mut self) {
-        self.ended = true;
-        self.bytes = Vec::new();
-        (self.start, self.searched, self.shown, self.share) = (0, 0, 0, None);
-        self.too_long = false;
+        self.clear();
+        (self.ended, self.too_long) = (true, false);
     }
 
-    /// Where the next line ends.
-    fn find_end(&mut self) -> Option<usize> {
-        let found = memchr(b'\n', &self.bytes[self.searched..]);
-        self.searched = found.map_or(self.bytes.len(), |found| self.searched + found);
-        found.map(|_| self.searched)
+    fn clear(&mut self) {
+        self.bytes = Vec::new();
+        (self.start, self.tail, self.scanned) = (0, 0, 0);
+        self.shares.clear();
+        self.tail_share = None;
+    }
+
+    /// The line ends here whose end had not come: its share is what it needs.
+    fn end_line(&mut self, end: usize) {
+        if let Some(mut share) = self.tail_share.take() {
+            share.keep((end - self.tail).min(self.limit));
+            self.shares.push_back(share);
+        }
     }
 
     fn drop_first(&mut self, count: usize) {
         self.bytes.drain(..count);
         self.start -= count;
-        self.searched = self.searched.saturating_sub(count);
-        self.shown = self.shown.saturating_sub(count);
+        self.tail -= count;
+        self.scanned = self.scanned.saturating_sub(count);
     }
 }
 
@@ -227,7 +248,7 @@ mod tests {
 
     /// Reads until a whole line is there, or until there is no room; how much waits then.
     fn fill(lines: &mut Lines, input: &io::PipeReader, is_idle: bool) -> usize {
-        while lines.find_end().is_none() && lines.has_room(is_idle) {
+        while lines.start == lines.tail && lines.has_room(is_idle) {
             lines.fill(input).unwrap();
         }
         lines.bytes.len() - lines.start
@@ -264,6 +285,39 @@ mod tests {
     }
 
     #[test]
+    fn long_lines_behind_others_have_shares_too() {
+        let budgets = Budgets::new(2 << 20, 1);
+        let (input, mut output) = io::pipe().unwrap();
+        let long = FREE + 2 * CHUNK;
+        let writing = thread::spawn(move || {
+            let long = "x".repeat(long);
+            output.write_all(format!("a\n{long}\nb\n{long}\nc\n").as_bytes()).unwrap();
+        });
+        let mut lines = Lines::new(1 << 20, &budgets.lines);
+        let taken = budgets.lines.take(2 << 20);
+        while lines.has_room(false) {
+            lines.fill(&input).unwrap();
+        }
+        assert_eq!(lines.bytes.len(), "a\n".len() + FREE + 1, "there is none to be had");
+        drop(taken);
+        while !lines.has_ended() {
+            assert!(lines.has_room(false));
+            lines.fill(&input).unwrap();
+        }
+        assert_eq!(budgets.lines.now().0, 2 * long);
+        assert!(budgets.lines.most() <= 2 << 20);
+        for (length, left) in [(1, 2), (long, 1), (1, 1), (long, 0), (1, 0)] {
+            let read =
+                |line: Line<'_>| assert!(matches!(line, Line::Whole(l) if l.len() == length));
+            let ((), share) = lines.next(read).unwrap();
+            assert_eq!(share.is_some(), length > FREE);
+            drop(share);
+            assert_eq!(budgets.lines.now().0, left * long);
+        }
+        writing.join().unwrap();
+    }
+
+    #[test]
     fn as_much_is_read_ahead_as_may_wait_and_each_line_is_shown_once() {
         let (input, mut output) = io::pipe().unwrap();
         let mut lines = Lines::new(1 << 20, &Budgets::default().lines);
@@ -272,7 +326,7 @@ mod tests {
             output.write_all("abc\n".repeat(1000).as_bytes()).unwrap();
             sent += 1000;
             lines.fill(&input).unwrap();
-            shown += lines.fresh().filter(|line| *line == b"abc").count();
+            shown += lines.unscanned().filter(|line| *line == b"abc").count();
         }
         assert!((WAITING..2 * WAITING).contains(&(4 * sent)), "{sent}");
         assert_eq!(shown, sent);
@@ -283,9 +337,9 @@ mod tests {
         assert_eq!(taken, sent);
         output.write_all(b"abc\nab").unwrap();
         lines.fill(&input).unwrap();
-        assert_eq!(lines.fresh().count(), 1);
+        assert_eq!(lines.unscanned().count(), 1);
         output.write_all(b"c\n").unwrap();
         lines.fill(&input).unwrap();
-        assert_eq!(lines.fresh().filter(|line| *line == b"abc").count(), 1);
+        assert_eq!(lines.unscanned().filter(|line| *line == b"abc").count(), 1);
     }
 }

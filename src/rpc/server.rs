@@ -24,20 +24,23 @@ use crate::watch::Stop;
 
 /// How many are served at once, where there are open files enough; others wait to be accepted.
 const MOST: usize = 256;
-/// How many open files one connection may take: its own, and those of a step with a command.
-const FILES: u64 = 8;
+/// How many open files one connection may take: its own (a socket, and the pipe of a thread), and those of
+/// a step that starts a command (its record, its scratch directory, output, and the helper). Eleven were
+/// measured, and one more is for looking at folders.
+const FILES: u64 = 12;
 /// How many are kept for the rest, such as looking after protected names.
 const SPARE: u64 = 64;
 /// How long after a connection could not be accepted the next is tried.
-const AGAIN: Duration = Duration::from_millis(50);
+const ACCEPT_RETRY: Duration = Duration::from_millis(50);
 /// How often whether to stop is looked at, where no signal wakes.
 const TICK: Duration = Duration::from_secs(2);
 /// The same at the end, when what was begun is waited for.
-const SOON: Duration = Duration::from_millis(20);
-/// How long those are waited for at the end who do not read their answers.
+const POLL: Duration = Duration::from_millis(20);
+/// How long those are waited for at the end who do not read their answers, or wait for the memory that
+/// others hold: no stop wakes them.
 const PATIENCE: Duration = Duration::from_secs(3);
 /// How long what was begun is waited for at the end. What ends a command takes two seconds at most.
-const LAST: Duration = Duration::from_secs(10);
+const CALL_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Where to listen.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -181,7 +184,7 @@ impl Server {
             };
             // No files, no threads or no memory: others may give some back.
             if admitted.is_err() {
-                thread::sleep(AGAIN);
+                thread::sleep(ACCEPT_RETRY);
             }
         }
     }
@@ -211,10 +214,10 @@ impl Server {
         let mut open = self.open();
         while *open > 0 {
             let calls = self.calls.load(Ordering::SeqCst);
-            if begun.elapsed() > if calls == 0 { PATIENCE } else { LAST } {
+            if begun.elapsed() > if calls == 0 { PATIENCE } else { CALL_PATIENCE } {
                 return;
             }
-            open = self.sleep(open, SOON);
+            open = self.sleep(open, POLL);
         }
     }
 
@@ -273,8 +276,8 @@ mod tests {
         for (files, served) in [
             (None, MOST),
             (Some(1 << 20), MOST),
-            (Some(1024), 120),
-            (Some(200), 17),
+            (Some(1024), 80),
+            (Some(200), 11),
             (Some(64), 1),
             (Some(0), 1),
         ] {

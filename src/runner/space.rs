@@ -53,12 +53,12 @@ const EMERGENCY: u64 = 4;
 /// on a small file system this part of all.
 const FILES: u64 = 10_000;
 const FILES_PART: u64 = 10;
-/// No command writes so many bytes, or makes so many files, in a millisecond: what is free beyond what
-/// is kept lasts at least so long.
+/// How many bytes a command may write, and how many files it may make, in a millisecond. That is an
+/// estimate: what is free beyond what is kept may last less long, so it is never relied on for long.
 const BYTES_A_MILLISECOND: u64 = 5 << 20;
 const FILES_A_MILLISECOND: u64 = 500;
 /// How long it is between two looks at the disk, in milliseconds.
-const LOOKS: RangeInclusive<u64> = 20..=2_000;
+const LOOKS: RangeInclusive<u64> = 20..=200;
 
 impl Space {
     /// Watches that `least` bytes stay free, and some files; 0 for no watch.

@@ -1,5 +1,5 @@
 //! Waits for what happens to a running command: its end, its output, an interruption, a deadline. The
-//! system wakes the thread that waits; nothing is looked at in between.
+//! system wakes the thread that waits; only free space is looked at in between.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -24,15 +24,15 @@ pub(super) struct Helper {
     child: Child,
     /// What becomes readable when it ends, and when [`interrupt::check`] is called; None where the
     /// system has no such thing.
-    signs: Option<[OwnedFd; 2]>,
+    wakeups: Option<[OwnedFd; 2]>,
     /// Other commands leave it alone.
     _started: Started,
 }
 
 impl Helper {
     pub(super) fn new(child: Child, started: Started) -> Self {
-        let signs = interrupt::signs(&child).ok();
-        Self { child, signs, _started: started }
+        let wakeups = interrupt::wakeups(&child).ok();
+        Self { child, wakeups, _started: started }
     }
 
     /// Waits until it ends or there is a reason to end it, which is returned; reads its output meanwhile.
@@ -66,16 +66,16 @@ impl Helper {
     /// Waits until something happens, or until then. Returns whether it has ended.
     fn wait_once(&mut self, output: &mut Drains, until: Option<Instant>) -> io::Result<bool> {
         let slice = || Instant::now() + SLICE;
-        let until = match (&self.signs, until) {
+        let until = match (&self.wakeups, until) {
             (Some(_), until) => until,
             (None, until) => Some(until.map_or_else(slice, |until| until.min(slice()))),
         };
         let pipes = output.pipes();
-        let signs = self.signs.iter().flatten().map(AsFd::as_fd);
-        let ready = wait_for(pipes.chain(signs), until)?;
+        let wakeups = self.wakeups.iter().flatten().map(AsFd::as_fd);
+        let ready = wait_for(pipes.chain(wakeups), until)?;
         output.read();
-        if ready && let Some([_, bell]) = &self.signs {
-            interrupt::take(bell);
+        if ready && let Some([_, notifier]) = &self.wakeups {
+            interrupt::take(notifier);
         }
         Ok(self.child.try_wait()?.is_some())
     }
@@ -127,15 +127,15 @@ pub mod interrupt {
 
     /// What is written to the first comes out of the second, where each wait has a watch of its own that
     /// hears of each byte once, whether or not somebody takes it out.
-    static BELL: LazyLock<io::Result<[UnixStream; 2]>> = LazyLock::new(|| {
+    static NOTIFIER: LazyLock<io::Result<[UnixStream; 2]>> = LazyLock::new(|| {
         let (ours, theirs) = UnixStream::pair()?;
         ours.set_nonblocking(true)?;
         theirs.set_nonblocking(true)?;
         Ok([ours, theirs])
     });
 
-    fn bell() -> io::Result<[&'static UnixStream; 2]> {
-        match &*BELL {
+    fn notifier() -> io::Result<[&'static UnixStream; 2]> {
+        match &*NOTIFIER {
             Ok(both) => Ok(both.each_ref()),
             Err(e) => Err(e.kind().into()),
         }
@@ -143,9 +143,9 @@ pub mod interrupt {
 
     /// Has each running command's wait ask again whether it is interrupted. Call it after that has changed.
     pub fn check() {
-        let Ok([mut ring, mut heard]) = bell() else { return };
-        while heard.read(&mut [0; 64]).is_ok_and(|length| length > 0) {}
-        let _ = ring.write(&[0]);
+        let Ok([mut sender, mut receiver]) = notifier() else { return };
+        while receiver.read(&mut [0; 64]).is_ok_and(|length| length > 0) {}
+        let _ = sender.write(&[0]);
     }
 
     /// The same each time that this signal comes, after what was registered for it before.
@@ -153,20 +153,20 @@ pub mod interrupt {
     /// # Errors
     /// The signal cannot be listened to.
     pub fn check_on(signal: i32) -> io::Result<()> {
-        let [ring, _] = bell()?;
-        signal_hook::low_level::pipe::register(signal, ring.try_clone()?).map(drop)
+        let [sender, _] = notifier()?;
+        signal_hook::low_level::pipe::register(signal, sender.try_clone()?).map(drop)
     }
 
     /// What becomes readable when this child ends, and when [`check`] is called.
-    pub(super) fn signs(child: &Child) -> io::Result<[OwnedFd; 2]> {
-        let [_, heard] = bell()?;
+    pub(super) fn wakeups(child: &Child) -> io::Result<[OwnedFd; 2]> {
+        let [_, receiver] = notifier()?;
         let watch = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let once = epoll::EventFlags::IN | epoll::EventFlags::ET;
-        epoll::add(&watch, heard, epoll::EventData::new_u64(0), once)?;
+        epoll::add(&watch, receiver, epoll::EventData::new_u64(0), once)?;
         Ok([pidfd_open(Pid::from_child(child), PidfdFlags::empty())?, watch])
     }
 
-    /// Forgets that the bell rang.
+    /// Forgets that it was notified.
     pub(super) fn take(watch: impl AsFd) {
         let none =
             epoll::Event { flags: epoll::EventFlags::empty(), data: epoll::EventData::new_u64(0) };
@@ -188,7 +188,7 @@ pub mod interrupt {
         Ok(())
     }
 
-    pub(super) fn signs(_: &std::process::Child) -> std::io::Result<[std::os::fd::OwnedFd; 2]> {
+    pub(super) fn wakeups(_: &std::process::Child) -> std::io::Result<[std::os::fd::OwnedFd; 2]> {
         Err(std::io::ErrorKind::Unsupported.into())
     }
 

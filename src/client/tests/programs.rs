@@ -145,3 +145,13 @@ fn who_writes_without_end_does_not_make_us_wait_without_end() {
     drop(client);
     assert!(begun.elapsed() < LONG);
 }
+
+#[test]
+fn who_complains_without_end_does_not_make_us_wait_without_end() {
+    let mut client = sh("yes >&2 & yes >&2 & exec sleep 100");
+    let begun = Instant::now();
+    let gone = client.ping(SHORT).unwrap_err();
+    assert!(gone.reason.contains("did not answer 'ping' within 1s"), "{gone}");
+    drop(client);
+    assert!(begun.elapsed() < LONG);
+}

@@ -206,3 +206,20 @@ fn what_is_to_be_sent_meanwhile_is_sent_each_time() {
     drop(client);
     fake.thread.join().unwrap();
 }
+
+#[test]
+fn what_is_to_be_sent_meanwhile_is_not_piled_up_where_nobody_reads() {
+    let fake = fake(|mut stream| while stream.get_mut().write_all(b"\n").is_ok() {});
+    let mut client = fake.client();
+    let (line, mut asked) = ("x".repeat(100_000), 0);
+    let mut meanwhile = || {
+        asked += 1;
+        Some(line.clone())
+    };
+    client.call_while::<Pong>("ping", &serde_json::json!({}), SHORT, &mut meanwhile).unwrap_err();
+    assert!(asked > 20, "{asked}");
+    let queued = client.peer.queued_after(0);
+    assert!(queued < MEANWHILE_LIMIT + 100_001, "{queued} bytes are queued");
+    drop(client);
+    fake.thread.join().unwrap();
+}

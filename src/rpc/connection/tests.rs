@@ -170,11 +170,118 @@ fn a_long_queue_is_answered_in_few_writes() {
     assert!(all.len() < 2_000, "{}", all.len());
 }
 
+/// Gives a megabyte to whoever reads a file, and counts the requests that were begun.
+#[derive(Default)]
+struct Long(Mutex<usize>);
+
+impl Service for Arc<Long> {
+    fn call(&self, method: Method) -> Result<Given, RpcError> {
+        *self.0.lock().unwrap() += 1;
+        let length = if matches!(method, Method::ReadFile(_)) { 1 << 20 } else { 1 };
+        Ok(Given::File(FileContent { content: "x".repeat(length) }))
+    }
+    fn interrupt(&self, _: &str) {}
+}
+
+/// A client of it that has asked to read a file, and has not read the answer.
+fn unread(service: &Arc<Long>, budgets: &Budgets, and: &str) -> (UnixStream, JoinHandle<()>) {
+    let (mut ours, theirs) = UnixStream::pair().unwrap();
+    let input = theirs.try_clone().unwrap();
+    let served = serve(Arc::clone(service), budgets.clone(), input, theirs);
+    let read =
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"read_file\",\"params\":{\"path\":\"a\"}}";
+    ours.write_all(format!("{read}\n{and}").as_bytes()).unwrap();
+    wait_until(|| (1 << 20..2 << 20).contains(&budgets.answers.now().0));
+    (ours, served)
+}
+
+fn wait_until(holds: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < PATIENCE, "it does not come");
+        thread::yield_now();
+    }
+}
+
+#[test]
+fn who_vanishes_with_a_long_answer_unread_gives_back_what_was_held_for_it() {
+    let (service, budgets) = (Arc::default(), Budgets::default());
+    // The first waits for the answer to be read, the second for the first, and the third is not whole.
+    let long = format!("{}{}", WRITE, " ".repeat(1 << 20));
+    let (mut ours, served) = unread(&service, &budgets, "");
+    ours.write_all(format!("{long}\n{long}\n{long}").as_bytes()).unwrap();
+    wait_until(|| budgets.lines.now().0 > 2 << 20);
+    drop(ours);
+    served.join().unwrap();
+    assert_eq!((budgets.lines.now(), budgets.answers.now()), ((0, 0), (0, 0)));
+    assert_eq!(*service.0.lock().unwrap(), 1);
+}
+
+#[test]
+fn who_does_not_read_for_a_while_gets_all_in_order_then() {
+    let (service, budgets) = (Arc::default(), Budgets::default());
+    let asked = |id| {
+        format!(
+            "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"leave\",\"params\":{{\"key\":\"a\"}}}}\n"
+        )
+    };
+    let more: String = (2..=100).map(asked).collect();
+    let (mut ours, served) = unread(&service, &budgets, "");
+    ours.write_all(more.as_bytes()).unwrap();
+    ours.shutdown(std::net::Shutdown::Write).unwrap();
+    thread::sleep(10 * LONG);
+    assert_eq!(*service.0.lock().unwrap(), 1, "the next waits until the answer is read");
+    let lines = BufReader::new(ours).lines().map(Result::unwrap);
+    let answers: Vec<(u64, usize)> = lines
+        .map(|line| {
+            let answer: serde_json::Value = serde_json::from_str(&line).unwrap();
+            (answer["id"].as_u64().unwrap(), answer["result"]["content"].as_str().unwrap().len())
+        })
+        .collect();
+    let all: Vec<(u64, usize)> =
+        (1..=100).map(|id| (id, if id == 1 { 1 << 20 } else { 1 })).collect();
+    assert_eq!(answers, all);
+    served.join().unwrap();
+    assert_eq!(budgets.answers.now(), (0, 0));
+}
+
+#[test]
+fn a_long_answer_has_its_share_before_it_is_there_and_a_commands_when_it_has_ended() {
+    let budgets = Budgets::new(1, 1);
+    let ask = |method: &str, params: &str, id: &str| {
+        let taken = budgets.answers.take(1);
+        let service = Arc::new(Long::default());
+        let (mut ours, theirs) = UnixStream::pair().unwrap();
+        let input = theirs.try_clone().unwrap();
+        let served = serve(Arc::clone(&service), budgets.clone(), input, theirs);
+        let line =
+            format!("{{\"jsonrpc\":\"2.0\",{id}\"method\":\"{method}\",\"params\":{params}}}\n");
+        ours.write_all(line.as_bytes()).unwrap();
+        ours.shutdown(std::net::Shutdown::Write).unwrap();
+        if id.is_empty() && method == "exec" {
+            served.join().unwrap();
+            return *service.0.lock().unwrap();
+        }
+        wait_until(|| budgets.answers.now().1 == 1);
+        let begun = *service.0.lock().unwrap();
+        drop(taken);
+        served.join().unwrap();
+        assert_eq!(*service.0.lock().unwrap(), 1);
+        begun
+    };
+    let find = "{\"operation\":{\"type\":\"list\"}}";
+    for id in ["\"id\":1,", ""] {
+        assert_eq!(ask("find", find, id), 0);
+        assert_eq!(ask("read_file", "{\"path\":\"a\"}", id), 0);
+        assert_eq!(ask("exec", "{\"cmd\":\"a\"}", id), 1);
+    }
+}
+
 #[test]
 fn what_is_long_is_held_within_what_there_is_for_all_and_all_get_through() {
     /// Gives a megabyte, whatever is asked for.
-    struct Long;
-    impl Service for Long {
+    struct Large;
+    impl Service for Large {
         fn call(&self, _: Method) -> Result<Given, RpcError> {
             Ok(Given::File(FileContent { content: "x".repeat(1 << 20) }))
         }
@@ -196,7 +303,7 @@ fn what_is_long_is_held_within_what_there_is_for_all_and_all_get_through() {
                 scope.spawn(|| {
                     let (mut ours, theirs) = UnixStream::pair().unwrap();
                     let other = theirs.try_clone().unwrap();
-                    let served = serve(Long, budgets.clone(), other, theirs);
+                    let served = serve(Large, budgets.clone(), other, theirs);
                     let mut reader = ours.try_clone().unwrap();
                     let reading = thread::spawn(move || {
                         let mut output = Vec::new();

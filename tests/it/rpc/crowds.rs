@@ -32,7 +32,7 @@ fn more_than_are_served_at_once_wait_until_one_leaves() {
     // What docs/rpc.md says of 1024 files, fewer, and more than 256 connections need. This process
     // needs four for each.
     let own = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
-    for (files, served) in [(96, 4), (1024, 120), (2112, 256), (4096, 256)] {
+    for (files, served) in [(96, 2), (1024, 80), (3136, 256), (4096, 256)] {
         if own.is_some_and(|own| own < 4 * served + 200) {
             eprintln!("SKIPPED (in part): {served} connections are too many for `ulimit -n` here");
             continue;
