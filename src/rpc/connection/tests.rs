@@ -265,6 +265,7 @@ fn a_long_answer_has_its_share_before_it_is_there_and_a_commands_when_it_has_end
         wait_until(|| budgets.answers.now().1 == 1);
         let begun = *service.0.lock().unwrap();
         drop(taken);
+        ours.read_to_end(&mut Vec::new()).unwrap();
         served.join().unwrap();
         assert_eq!(*service.0.lock().unwrap(), 1);
         begun
