@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 
 /// Up to so many new blobs are synced each by itself: a sync of the whole file system waits for what
 /// others have written there, too.
-const FEW: usize = 48;
+const FEW: usize = 4;
 /// Where blobs are written first.
 const INCOMING: &str = "incoming";
 /// Where they stand.

@@ -22,11 +22,13 @@ impl Ledger for Notes<'_> {
             WriteAhead::Guard(snapshot) => Record::Guard(Box::new(snapshot.clone())),
             // All that it says is stored is on disk.
             WriteAhead::Noted(noted) => Record::Noted(Box::new(noted.clone())),
-            WriteAhead::Effect(effect) => Record::Intent { step, effect: effect.clone() },
+            WriteAhead::Effect(effect) | WriteAhead::EffectWithNext(effect) => {
+                Record::Intent { step, effect: effect.clone() }
+            }
         };
         self.0.append(&record.to_line())?;
         // The others ride on the sync of the Intent that follows.
-        if matches!(record, Record::Intent { .. }) { self.0.sync() } else { Ok(()) }
+        if matches!(entry, WriteAhead::Effect(_)) { self.0.sync() } else { Ok(()) }
     }
 
     fn result(&mut self, step: usize, outcome: &Outcome) -> Result<()> {

@@ -1,5 +1,6 @@
 //! This machine: the workspace's files, and commands through the runner.
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +16,7 @@ use crate::runner::{CommandSpec, Glimpse, Runner};
 use crate::workspace::checkpoint::Recorder;
 use crate::workspace::guard::{Keeper, Snapshot};
 use crate::workspace::walk::Walk;
-use crate::workspace::{Contents, Look, MovePlan, READ_LIMIT, READ_ROOM, Terms, Workspace};
+use crate::workspace::{Contents, Look, MovePlan, Plan, READ_LIMIT, READ_ROOM, Terms, Workspace};
 
 /// The workspace on this machine.
 pub struct LocalExecutor<'a> {
@@ -147,6 +148,18 @@ impl<'a> LocalExecutor<'a> {
         Ok(Detail::Ran(execution))
     }
 
+    /// Plans a change of one file.
+    fn plan(&self, operation: &Operation, permit: bool) -> Option<Result<Plan, Failure>> {
+        Some(match operation {
+            Operation::Create { path, content, existing } => {
+                self.workspace.plan_create(path, content.as_bytes(), *existing, permit)
+            }
+            Operation::Edit { path, change } => self.workspace.plan_edit(path, change, permit),
+            Operation::Delete { path } => self.workspace.plan_delete(path, permit),
+            _ => return None,
+        })
+    }
+
     /// Makes a change that is planned, and tells the guard of it where it is of protected names.
     fn change(
         &mut self,
@@ -163,7 +176,7 @@ impl<'a> LocalExecutor<'a> {
         }
         let recorder = self.recorder.as_mut();
         let noted = recorder.and_then(|recorder| match effect {
-            Effect::File(file) => recorder.before_file(self.workspace, file),
+            Effect::File(file) => recorder.before_files(self.workspace, [&**file]),
             Effect::Move(moved) => recorder.before_move(self.workspace, moved),
             _ => None,
         });
@@ -202,44 +215,73 @@ impl Executor for LocalExecutor<'_> {
         before: &mut dyn FnMut(WriteAhead<'_>) -> Result<()>,
     ) -> Result<Detail> {
         let permit = opens.protected;
-        let plan = match operation {
-            Operation::Create { path, content, existing } => {
-                self.workspace.plan_create(path, content.as_bytes(), *existing, permit)
-            }
-            Operation::Edit { path, change } => self.workspace.plan_edit(path, change, permit),
-            Operation::Delete { path } => self.workspace.plan_delete(path, permit),
+        if let Some(plan) = self.plan(operation, permit) {
+            let plan = match plan {
+                Err(failure) => return Ok(failure.into()),
+                Ok(plan) => plan,
+            };
+            let (effect, workspace) =
+                (Effect::File(Box::new(plan.effect().clone())), self.workspace);
+            let execute = || Plan::execute_all(workspace, vec![plan]).remove(0);
+            return self.change(&effect, execute, opens, before);
+        }
+        match operation {
             Operation::List { .. } | Operation::Search { .. } => {
                 let terms = Terms::new(self.readable, self.interrupted);
                 let (detail, noticed) = find(self.workspace, operation, &terms);
                 self.noticed = noticed;
-                return Ok(detail);
+                Ok(detail)
             }
-            Operation::Move { path, to } => {
-                return match self.workspace.plan_move(path, to, permit) {
-                    Err(failure) => Ok(failure.into()),
-                    Ok(plan) => self.rename(plan, opens, before),
-                };
-            }
-            Operation::Run(run) => {
-                return self.run(run, opens, before);
-            }
-            Operation::Message { .. }
-            | Operation::Done { .. }
-            | Operation::Read { reading: Reading::Later(_), .. } => return Ok(told(operation)),
+            Operation::Move { path, to } => match self.workspace.plan_move(path, to, permit) {
+                Err(failure) => Ok(failure.into()),
+                Ok(plan) => self.rename(plan, opens, before),
+            },
+            Operation::Run(run) => self.run(run, opens, before),
             Operation::Read { path, reading: Reading::Now(encoding) } => {
                 let read = self.workspace.read(path, self.read_limit.saturating_add(1));
                 let room = &mut self.read_room;
                 let given = read.and_then(|file| file.whole(*encoding, self.read_limit, room));
-                return Ok(given.unwrap_or_else(Detail::Failed));
+                Ok(given.unwrap_or_else(Detail::Failed))
             }
-        };
-        match plan {
-            Err(failure) => Ok(failure.into()),
-            Ok(plan) => {
-                let effect = Effect::File(Box::new(plan.effect().clone()));
-                self.change(&effect, || plan.execute(), opens, before)
+            _ => Ok(told(operation)),
+        }
+    }
+
+    fn perform_together(
+        &mut self,
+        operations: &[Cow<'_, Operation>],
+        before: &mut dyn FnMut(usize, WriteAhead<'_>) -> Result<()>,
+    ) -> Result<Vec<Detail>> {
+        let mut plans: Vec<Plan> = Vec::new();
+        for operation in operations {
+            match self.plan(operation, false) {
+                Some(Ok(plan)) if plan.goes_with(&plans) => plans.push(plan),
+                _ => break,
             }
         }
+        let Some(last) = plans.len().checked_sub(1).filter(|last| *last > 0) else {
+            return Ok(Vec::new());
+        };
+        let effects = plans.iter().map(Plan::effect);
+        let recorder = self.recorder.as_mut();
+        if let Some(noted) = recorder.and_then(|r| r.before_files(self.workspace, effects)) {
+            before(0, WriteAhead::Noted(&noted))?;
+        }
+        for (n, plan) in plans.iter().enumerate() {
+            let effect = Effect::File(Box::new(plan.effect().clone()));
+            let is_last = n == last;
+            before(
+                n,
+                if is_last {
+                    WriteAhead::Effect(&effect)
+                } else {
+                    WriteAhead::EffectWithNext(&effect)
+                },
+            )?;
+        }
+        let results = Plan::execute_all(self.workspace, plans);
+        self.guard.with(|guard| guard.settle(self.workspace));
+        Ok(results.into_iter().map(|done| done.unwrap_or_else(Detail::Failed)).collect())
     }
 
     fn noticed(&mut self) -> Vec<Warning> {

@@ -8,6 +8,7 @@ mod remote;
 #[cfg(all(test, unix))]
 mod tests;
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use crate::error::Result;
@@ -37,6 +38,8 @@ pub enum WriteAhead<'a> {
     Noted(&'a Noted),
     /// This is about to happen.
     Effect(&'a Effect),
+    /// The same, and the effect that is told of next happens with it.
+    EffectWithNext(&'a Effect),
 }
 
 /// What became of something that was begun.
@@ -60,6 +63,15 @@ pub trait Executor {
         opens: Opens,
         before: &mut dyn FnMut(WriteAhead<'_>) -> Result<()>,
     ) -> Result<Detail>;
+    /// Carries out as many of these changes of files as can be made together, the first ones, and gives what
+    /// they came to. None where that is fewer than two. `before` is told which of them it is about.
+    fn perform_together(
+        &mut self,
+        _operations: &[Cow<'_, Operation>],
+        _before: &mut dyn FnMut(usize, WriteAhead<'_>) -> Result<()>,
+    ) -> Result<Vec<Detail>> {
+        Ok(Vec::new())
+    }
     /// What was noticed beside the last operation.
     fn noticed(&mut self) -> Vec<Warning> {
         Vec::new()

@@ -261,7 +261,7 @@ impl Served {
                     WriteAhead::Guard(snapshot) => self.steps.keep_guard(snapshot),
                     // A host keeps nothing of its guest's files.
                     WriteAhead::Noted(_) => Ok(()),
-                    WriteAhead::Effect(effect) => {
+                    WriteAhead::Effect(effect) | WriteAhead::EffectWithNext(effect) => {
                         begun.effect = Some(effect.clone());
                         held.begin(&begun)
                     }

@@ -61,9 +61,11 @@ pub fn run(
         shown: input.session.seen.clone(),
         room: tags::EXCERPT_LINES,
     };
-    for (n, step) in steps.iter().enumerate() {
+    while let Some(step) = steps.get(turn.outcomes.len()) {
+        let n = turn.outcomes.len();
         if let Some(outcome) = input.known.get(&n) {
             turn.take(step, outcome.clone());
+        } else if turn.execute_together(&steps[n..])? {
         } else if let Some(outcome) = turn.execute(n, step)? {
             turn.settle(n, step, outcome)?;
         } else {
@@ -129,12 +131,57 @@ impl Turn<'_, '_> {
                 return Ok(None);
             }
         };
+        let asking = asking.map(|text| Warning::new(WarningKind::Asking, text));
+        Ok(Some(self.outcome(step, operation, detail, asking)))
+    }
+
+    /// Executes the changes of files that come next together, as far as they are permitted and independent. False
+    /// where there are not several.
+    fn execute_together(&mut self, steps: &[Step]) -> Result<bool> {
+        let first = self.outcomes.len();
+        if self.stopped.is_some() || self.executor.interrupted() {
+            return Ok(false);
+        }
+        let mut operations = Vec::new();
+        for (n, step) in (first..).zip(steps) {
+            let Asks::Operation(operation) = &step.asks else { break };
+            let is_change = matches!(operation.kind(), Kind::Create | Kind::Edit | Kind::Delete);
+            if !is_change || self.input.known.contains_key(&n) {
+                break;
+            }
+            match permission::seek(self.input, n, step, operation, self.executor)? {
+                Permission::Granted(opens, None) if opens == Opens::default() => {}
+                _ => break,
+            }
+            operations.push(self.with_seen_version(operation)?);
+        }
+        if operations.len() < 2 {
+            return Ok(false);
+        }
+        let mut write_ahead = |n, entry: WriteAhead<'_>| self.ledger.write_ahead(first + n, entry);
+        let details = self.executor.perform_together(&operations, &mut write_ahead)?;
+        let is_done = !details.is_empty();
+        for ((step, operation), detail) in steps.iter().zip(operations).zip(details) {
+            self.observer.begun(step);
+            let outcome = self.outcome(step, &operation, detail, None);
+            self.settle(self.outcomes.len(), step, outcome)?;
+        }
+        Ok(is_done)
+    }
+
+    fn outcome(
+        &mut self,
+        step: &Step,
+        operation: &Operation,
+        detail: Detail,
+        asking: Option<Warning>,
+    ) -> Outcome {
         let mut outcome = Outcome::of(step, detail);
-        outcome.warnings.extend(asking.map(|text| Warning::new(WarningKind::Asking, text)));
+        outcome.warnings.extend(asking);
         outcome.warnings.extend(warn_of_placeholder(operation, &outcome.detail));
         locate(step, &mut outcome);
         outcome.warnings.extend(self.executor.noticed());
-        Ok(Some(outcome))
+        outcome
     }
 
     /// Performs a permitted operation, and records its effect ahead.

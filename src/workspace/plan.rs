@@ -1,6 +1,8 @@
 //! A change of one file in two parts: what it will be, and doing it. Between the two the journal
-//! notes it, so that after a crash the disk tells whether it was done.
+//! notes it, so that after a crash the disk tells whether it was done. Several changes are noted together
+//! and made together, so that the disk is waited for a few times and not for each.
 
+use std::collections::BTreeSet;
 use std::io;
 
 use cap_fs_ext::DirExt;
@@ -12,14 +14,23 @@ use rustix::path::Arg;
 
 use super::locate::{Last, Spot, already_exists, failed};
 use super::modes::without_set_ids;
+use super::walk::detailed::FileStat;
 use super::{
     EDIT_LIMIT, Workspace, changed, editable, nothing_left_out, read_up_to, regular, sync,
 };
+use crate::atomic;
 use crate::protocol::{Change, Detail, Digest, Existing, Failure, FileEffect, RelPath};
+
+/// Up to so many files are synced each by itself: a sync of the whole file system waits for what others have
+/// written there, too.
+const FEW: usize = 4;
+/// How many bytes of new contents are held at once, unless a single one is longer.
+const HELD: usize = 8 << 20;
 
 /// A change of one file, ready to be made.
 pub struct Plan {
     asked: RelPath,
+    permit: bool,
     spot: Spot,
     /// The new content; None where the file goes.
     content: Option<Vec<u8>>,
@@ -53,7 +64,7 @@ impl Workspace {
             bytes: content.len() as u64,
             replaced: spot.found.is_some(),
         };
-        Ok(Plan::new(path, spot, before, Some(content.to_vec()), detail))
+        Ok(Plan::new(path, permit, spot, before, Some(content.to_vec()), detail))
     }
 
     /// Plans to change part of a file.
@@ -68,7 +79,8 @@ impl Workspace {
         editable(path, found.len())?;
         let old = read_up_to(path, &spot, EDIT_LIMIT)?;
         let (content, detail) = changed(&spot.real, &old.bytes, change)?;
-        Ok(Plan::new(path, spot, Some(Digest::of(&old.bytes)), Some(content), detail))
+        let before = Some(Digest::of(&old.bytes));
+        Ok(Plan::new(path, permit, spot, before, Some(content), detail))
     }
 
     /// Plans to remove a file, or a link itself rather than what it leads to. Never a folder.
@@ -80,7 +92,7 @@ impl Workspace {
         }
         let before = digest(path, &spot)?;
         let detail = Detail::Deleted { path: spot.real.clone() };
-        Ok(Plan::new(path, spot, before, None, detail))
+        Ok(Plan::new(path, permit, spot, before, None, detail))
     }
 
     fn locate_to_write(&self, path: &RelPath, last: Last, permit: bool) -> Result<Spot, Failure> {
@@ -108,6 +120,7 @@ impl Workspace {
 impl Plan {
     fn new(
         asked: &RelPath,
+        permit: bool,
         spot: Spot,
         before: Option<Digest>,
         content: Option<Vec<u8>>,
@@ -118,7 +131,7 @@ impl Plan {
         let after = content.as_deref().map(Digest::of);
         let path = spot.real.clone();
         let effect = FileEffect { path, temporary, before, after, detail };
-        Self { asked: asked.clone(), spot, content, effect }
+        Self { asked: asked.clone(), permit, spot, content, effect }
     }
 
     /// What will be done.
@@ -126,18 +139,111 @@ impl Plan {
         &self.effect
     }
 
-    /// Does it.
-    pub fn execute(self) -> Result<Detail, Failure> {
-        let Self { asked, spot, content, effect } = self;
-        match (&content, &effect.temporary) {
-            (Some(content), Some(temporary)) => write(&asked, spot, temporary, content)?,
-            _ => {
-                spot.folder.remove_file(&spot.name).map_err(|e| failed("delete", &asked, &e))?;
-                sync(&spot.folder).map_err(|e| not_durable("deleted", &asked, &e))?;
+    /// Whether it can be made together with these, which come before it: no file of theirs is its own, or lies
+    /// above or below it, and all their contents together are short enough.
+    pub fn goes_with(&self, others: &[Self]) -> bool {
+        let length = |plan: &Self| plan.content.as_ref().map_or(0, Vec::len);
+        let (path, held) = (&self.effect.path, others.iter().map(length).sum::<usize>());
+        let mut paths = others.iter().map(|other| &other.effect.path);
+        held + length(self) <= HELD
+            && paths.all(|other| !path.is_within(other) && !other.is_within(path))
+    }
+
+    /// Makes these changes, in order. The first of several whose place is not as it was planned for ends that:
+    /// it has no result, nor have those after it, and they are still to be made.
+    pub fn execute_all(
+        workspace: &Workspace,
+        mut plans: Vec<Self>,
+    ) -> Vec<Result<Detail, Failure>> {
+        let each = !atomic::SYNCS_ALL || plans.len() <= FEW;
+        let prepared: Vec<_> = plans.iter_mut().map(|plan| plan.prepare(each)).collect();
+        let prepared_all = if each { Ok(()) } else { sync_all(&plans) };
+        let mut results = Vec::new();
+        for (plan, prepared) in plans.iter().zip(prepared) {
+            results.push(match (&prepared_all, prepared) {
+                (Err(e), _) => Err(plan.failed(e)),
+                (_, Err(e)) => Err(plan.failed(&e)),
+                _ if plan.is_as_planned(workspace) => plan.put_in_place(),
+                _ if plans.len() > 1 => break,
+                _ => Err(Failure::execution(format!(
+                    "'{}' was changed by somebody else at this moment, and is left as it is: READ_FILE it before you go on",
+                    plan.asked
+                ))),
+            });
+        }
+        for (n, plan) in plans.iter().enumerate() {
+            // Only what was made here; the error that counts is the first.
+            if let (true, Some(temporary)) =
+                (results.get(n).is_none_or(Result::is_err), &plan.effect.temporary)
+            {
+                let _ = plan.spot.folder.remove_file(temporary);
             }
         }
-        Ok(effect.detail)
+        let all = if each { None } else { Some(sync_all(&plans)) };
+        for (plan, result) in plans.iter().zip(&mut results).filter(|(_, done)| done.is_ok()) {
+            let one = if all.is_none() { sync(&plan.spot.folder) } else { Ok(()) };
+            if let Err(e) = all.as_ref().unwrap_or(&one) {
+                let done = if plan.effect.after.is_some() { "written" } else { "deleted" };
+                *result = Err(not_durable(done, &plan.asked, e));
+            }
+        }
+        results
     }
+
+    /// Makes one alone.
+    #[cfg(test)]
+    pub fn execute(self, workspace: &Workspace) -> Result<Detail, Failure> {
+        Self::execute_all(workspace, vec![self]).remove(0)
+    }
+
+    /// Gives new content a temporary name in its folder, which is made where it is missing: never in place, so
+    /// never through a hard link, and never half. `syncs`: waits until it is on disk.
+    fn prepare(&mut self, syncs: bool) -> io::Result<()> {
+        let (Some(content), Some(temporary)) = (self.content.take(), &self.effect.temporary) else {
+            return Ok(());
+        };
+        let missing = std::mem::take(&mut self.spot.missing);
+        self.spot.folder = make_folders(self.spot.folder.try_clone()?, &missing)?;
+        put(&self.spot.folder, temporary, &content, self.spot.found.as_ref(), syncs)
+    }
+
+    /// Whether what stands in its place is what it was planned for.
+    fn is_as_planned(&self, workspace: &Workspace) -> bool {
+        let last = if self.effect.after.is_some() { Last::Follow } else { Last::Keep };
+        let Ok(now) = workspace.locate_to_write(&self.asked, last, self.permit) else {
+            return false;
+        };
+        let folder = |spot: &Spot| spot.folder.dir_metadata().map(|f| (f.dev(), f.ino())).ok();
+        let found = |spot: &Spot| spot.found.as_ref().map(FileStat::of);
+        (&now.real, &now.missing) == (&self.spot.real, &self.spot.missing)
+            && folder(&now) == folder(&self.spot)
+            && found(&now) == found(&self.spot)
+    }
+
+    fn put_in_place(&self) -> Result<Detail, Failure> {
+        let Spot { folder, name, .. } = &self.spot;
+        let done = match &self.effect.temporary {
+            Some(temporary) => folder.rename(temporary, folder, name),
+            None => folder.remove_file(name),
+        };
+        done.map_err(|e| self.failed(&e)).map(|()| self.effect.detail.clone())
+    }
+
+    fn failed(&self, error: &io::Error) -> Failure {
+        let what = if self.effect.after.is_some() { "write" } else { "delete" };
+        failed(what, &self.asked, error)
+    }
+}
+
+/// Brings to disk all that was written in the folders of these.
+fn sync_all(plans: &[Plan]) -> io::Result<()> {
+    let mut synced = BTreeSet::new();
+    for Plan { spot, .. } in plans {
+        if synced.insert(spot.folder.dir_metadata()?.dev()) {
+            atomic::sync_all_of(spot.folder.open(".")?)?;
+        }
+    }
+    Ok(())
 }
 
 /// What identifies the content of what stands at a spot. Of a file that is too large to be edited,
@@ -158,21 +264,6 @@ pub(super) fn digest(path: &RelPath, spot: &Spot) -> Result<Option<Digest>, Fail
         return Ok(Some(Digest::of_link(b"no file")));
     }
     Ok(Some(Digest::of(&read_up_to(path, spot, EDIT_LIMIT)?.bytes)))
-}
-
-/// Writes through a temporary file beside the target, which is then renamed: never in place, so
-/// never through a hard link, and never half.
-fn write(path: &RelPath, spot: Spot, temporary: &str, bytes: &[u8]) -> Result<(), Failure> {
-    let fail = |e: io::Error| failed("write", path, &e);
-    let folder = make_folders(spot.folder, &spot.missing).map_err(fail)?;
-    let written = put(&folder, temporary, bytes, spot.found.as_ref())
-        .and_then(|()| folder.rename(temporary, &folder, &spot.name));
-    written.map_err(|e| {
-        // Only what this call made; the error that counts is the first.
-        let _ = folder.remove_file(temporary);
-        fail(e)
-    })?;
-    sync(&folder).map_err(|e| not_durable("written", path, &e))
 }
 
 /// Makes folders below one, and gives the last.
@@ -199,7 +290,13 @@ pub(super) fn not_durable(done: &str, path: &RelPath, error: &io::Error) -> Fail
     ))
 }
 
-fn put(folder: &Dir, name: &str, bytes: &[u8], like: Option<&Metadata>) -> io::Result<()> {
+fn put(
+    folder: &Dir,
+    name: &str,
+    bytes: &[u8],
+    like: Option<&Metadata>,
+    syncs: bool,
+) -> io::Result<()> {
     use std::io::Write;
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
@@ -216,7 +313,7 @@ fn put(folder: &Dir, name: &str, bytes: &[u8], like: Option<&Metadata>) -> io::R
         }
         None => give_to_owner(folder, name)?,
     }
-    file.sync_data()
+    if syncs { file.sync_data() } else { Ok(()) }
 }
 
 /// Those of the file that is replaced, but for what would run the new content with its owner's rights.

@@ -17,6 +17,7 @@ mod scene;
 #[path = "../it/support.rs"]
 mod support;
 mod theirs;
+mod together;
 mod trace;
 mod undo;
 mod verdict;

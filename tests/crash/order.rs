@@ -16,9 +16,9 @@ struct Order {
     folders: BTreeSet<String>,
     /// The newest record that this run wrote.
     last: Option<String>,
-    /// The Intent that has no Result yet.
-    intent: Option<String>,
-    /// Processes begun since that Intent, and those begun without any.
+    /// The Intents that have no Result yet.
+    intents: Vec<String>,
+    /// Processes begun since the last of them, and those begun without any.
     begun: usize,
     others: usize,
     /// Whether a Commit is written and not synced.
@@ -78,6 +78,10 @@ impl Order {
                 self.synced.insert(path.clone());
                 self.folders.remove(path);
             }
+            Act::SyncAll => {
+                self.synced.append(&mut self.written);
+                self.folders.clear();
+            }
             Act::Rename { from, to } => self.rename(from, to),
             // What is removed can be removed again.
             Act::Remove(path) => self.effect(path),
@@ -96,11 +100,14 @@ impl Order {
         let kind: String = kind.chars().take_while(char::is_ascii_alphabetic).collect();
         match kind.as_str() {
             "intent" => {
-                self.intent = Some(json.to_owned());
+                // A step that was not done with others is begun anew.
+                self.intents.retain(|intent| step(intent) != step(json));
+                self.intents.push(json.to_owned());
                 self.begun = 0;
             }
             "result" => {
-                let command = self.intent.take().is_some_and(|intent| is_command(&intent));
+                let its = self.intents.iter().position(|intent| step(intent) == step(json));
+                let command = its.is_some_and(|n| is_command(&self.intents.remove(n)));
                 self.require(!command || self.begun == 1, || {
                     "a command without its process".into()
                 });
@@ -128,7 +135,7 @@ impl Order {
     }
 
     fn begin(&mut self) {
-        if self.intent.as_deref().is_some_and(is_command) {
+        if self.intents.last().is_some_and(|intent| is_command(intent)) {
             self.begun += 1;
             self.count("commands");
             self.require(self.journal_is_synced(), || {
@@ -146,10 +153,10 @@ impl Order {
         let name = below.rsplit('/').next().unwrap_or_default().to_owned();
         let below = below.to_owned();
         // Recovery removes what an Intent of a run before named.
-        if self.intent.is_none() && self.last.is_none() && name.starts_with(".deaddrop-") {
+        if self.intents.is_empty() && self.last.is_none() && name.starts_with(".deaddrop-") {
             return;
         }
-        let named = self.intent.as_ref().is_some_and(|intent| {
+        let named = self.intents.iter().any(|intent| {
             intent.contains(&format!("\"{below}\"")) || intent.contains(&format!("\"{name}\""))
                 // A folder on the way.
                 || intent.contains(&format!("\"{below}/"))
@@ -253,12 +260,17 @@ impl Order {
             format!("the journal is emptied before {left:?} are synced")
         });
         self.last = None;
-        self.intent = None;
+        self.intents.clear();
     }
 }
 
 fn is_command(intent: &str) -> bool {
     intent.contains("\"effect\":\"command\"")
+}
+
+/// The number of the step that an Intent or a Result is about.
+fn step(json: &str) -> Option<&str> {
+    json.split_once("\"step\":")?.1.split([',', '}']).next()
 }
 
 fn parent(path: &str) -> String {

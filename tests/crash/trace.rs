@@ -8,7 +8,7 @@ use crate::support::ID;
 use crate::support::wrapped::wrap;
 
 /// The calls that are looked at; `?` where not every system has them.
-pub(crate) const CALLS: &str = "openat,?openat2,?open,?creat,write,?pwrite64,?rename,renameat,?renameat2,?unlink,unlinkat,fsync,fdatasync,?mkdir,mkdirat,?link,linkat,ftruncate,?symlink,symlinkat,fchmod,fchown,clone,?clone3,?vfork,wait4,?poll,?ppoll,futex";
+pub(crate) const CALLS: &str = "openat,?openat2,?open,?creat,write,?pwrite64,?rename,renameat,?renameat2,?unlink,unlinkat,fsync,fdatasync,?syncfs,?mkdir,mkdirat,?link,linkat,ftruncate,?symlink,symlinkat,fchmod,fchown,clone,?clone3,?vfork,wait4,?poll,?ppoll,futex";
 
 /// What runs a program so that these calls are written to a file.
 pub(crate) fn under_strace(plain: &Command, option: Option<&str>, file: &Path) -> Command {
@@ -42,6 +42,8 @@ pub(crate) enum Act {
         text: String,
     },
     Sync(String),
+    /// All of a file system.
+    SyncAll,
     Rename {
         from: String,
         to: String,
@@ -106,6 +108,7 @@ fn call(line: &str, counts: &mut BTreeMap<String, usize>) -> Option<Call> {
         "unlink" => Act::Remove(quoted(get(0))),
         "unlinkat" => Act::Remove(path_at(get(0), get(1))),
         "fsync" | "fdatasync" => Act::Sync(descriptor(get(0))),
+        "syncfs" => Act::SyncAll,
         "mkdir" => Act::Folder(quoted(get(0))),
         "mkdirat" => Act::Folder(path_at(get(0), get(1))),
         "ftruncate" | "fchmod" | "fchown" => Act::Change(descriptor(get(0))),

@@ -33,13 +33,13 @@ fn act(
                 let plan =
                     workspace.plan_create(&path(at), text.as_bytes(), Existing::Replace, false);
                 let plan = plan.unwrap();
-                noted.extend(recorder.before_file(workspace, plan.effect()));
-                plan.execute().unwrap();
+                noted.extend(recorder.before_files(workspace, [plan.effect()]));
+                plan.execute(workspace).unwrap();
             }
             Delete(at) => {
                 let plan = workspace.plan_delete(&path(at), false).unwrap();
-                noted.extend(recorder.before_file(workspace, plan.effect()));
-                plan.execute().unwrap();
+                noted.extend(recorder.before_files(workspace, [plan.effect()]));
+                plan.execute(workspace).unwrap();
             }
             Move(from, to) => {
                 let plan = workspace.plan_move(&path(from), &path(to), false).unwrap();

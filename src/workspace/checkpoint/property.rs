@@ -105,13 +105,13 @@ impl Scene {
                     let plan =
                         workspace.plan_create(&path(at), &content, Existing::Replace, permit(at));
                     let Ok(plan) = plan else { continue };
-                    recorder.before_file(workspace, plan.effect());
-                    let _ = plan.execute();
+                    recorder.before_files(workspace, [plan.effect()]);
+                    let _ = plan.execute(workspace);
                 }
                 Act::Delete(at) => {
                     let Ok(plan) = workspace.plan_delete(&path(at), permit(at)) else { continue };
-                    recorder.before_file(workspace, plan.effect());
-                    let _ = plan.execute();
+                    recorder.before_files(workspace, [plan.effect()]);
+                    let _ = plan.execute(workspace);
                 }
                 Act::Move(from, to) => {
                     let plan =

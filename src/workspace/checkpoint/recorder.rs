@@ -130,12 +130,18 @@ impl<'a> Recorder<'a> {
         self.failed.as_deref()
     }
 
-    /// A file is about to change. Gives what is to be noted before it does.
-    pub fn before_file(&mut self, workspace: &Workspace, effect: &FileEffect) -> Option<Noted> {
-        let path = escaped(effect.path.as_str().as_bytes());
+    /// Files are about to change. Gives what is to be noted before they do.
+    pub fn before_files<'e>(
+        &mut self,
+        workspace: &Workspace,
+        effects: impl IntoIterator<Item = &'e FileEffect>,
+    ) -> Option<Noted> {
         self.keep(|recorder, noted| {
-            recorder.keep_missing_above(workspace, &path, noted)?;
-            recorder.touch(workspace, path, noted)
+            effects.into_iter().try_for_each(|effect| {
+                let path = escaped(effect.path.as_str().as_bytes());
+                recorder.keep_missing_above(workspace, &path, noted)?;
+                recorder.touch(workspace, path, noted)
+            })
         })
     }
 
@@ -291,7 +297,8 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// The turn is at its end: what it changed. All that is needed to take it back is on disk then.
+    /// The turn is at its end: what it changed. All that is needed to take it back is on disk once the store is
+    /// settled.
     pub fn finish(mut self, workspace: &Workspace) -> Recorded {
         let concluded = self.conclude(workspace);
         self.store.note_size();
@@ -389,8 +396,8 @@ impl<'a> Recorder<'a> {
                 }
             }
         }
-        self.store.settle()?;
         if self.all.is_some() {
+            self.store.settle()?;
             self.store.index.write(false)?;
         }
         let changes = all.into_values().filter(|change| change.before != change.after);

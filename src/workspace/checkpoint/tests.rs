@@ -162,18 +162,18 @@ fn operations_need_no_walk() {
     let Scene { workspace, store, .. } = &mut scene;
     let mut recorder = Recorder::new(store);
     let plan = workspace.plan_create(&path("new/deep/n"), b"n", Existing::Replace, false).unwrap();
-    recorder.before_file(workspace, plan.effect()).unwrap();
-    plan.execute().unwrap();
+    recorder.before_files(workspace, [plan.effect()]).unwrap();
+    plan.execute(workspace).unwrap();
     let plan = workspace.plan_create(&path("a"), b"b", Existing::Replace, false).unwrap();
-    recorder.before_file(workspace, plan.effect()).unwrap();
-    plan.execute().unwrap();
+    recorder.before_files(workspace, [plan.effect()]).unwrap();
+    plan.execute(workspace).unwrap();
     let plan = workspace.plan_move(&path("d"), &path("to/e"), false).unwrap();
     recorder.before_move(workspace, plan.effect()).unwrap();
     plan.execute().unwrap();
     let plan = workspace.plan_delete(&path("to/e/x"), false).unwrap();
     // It is what was at d/x, and nothing was here.
-    assert!(recorder.before_file(workspace, plan.effect()).is_none());
-    plan.execute().unwrap();
+    assert!(recorder.before_files(workspace, [plan.effect()]).is_none());
+    plan.execute(workspace).unwrap();
     let done = recorder.finish(workspace);
     let changes = done.changes.unwrap();
     assert_eq!(
@@ -207,8 +207,8 @@ fn the_rules_are_those_from_before_the_turn() {
     let mut recorder = Recorder::new(store);
     // What was ignored is not; a command ignores what it makes.
     let plan = workspace.plan_create(&path, b"a\n", Existing::Replace, false).unwrap();
-    recorder.before_file(workspace, plan.effect()).unwrap();
-    plan.execute().unwrap();
+    recorder.before_files(workspace, [plan.effect()]).unwrap();
+    plan.execute(workspace).unwrap();
     recorder.before_command(workspace).unwrap();
     let script =
         "echo a > .ignore; echo b > b; echo b >> .ignore; echo more > out/more; echo A > a";
@@ -333,8 +333,8 @@ fn a_turn_that_is_taken_up_again_knows_what_was_before_it() {
     let mut recorder = Recorder::new(store);
     let plan = workspace.plan_create(&path, b"A", Existing::Replace, false).unwrap();
     let mut noted: Vec<Noted> =
-        recorder.before_file(workspace, plan.effect()).into_iter().collect();
-    plan.execute().unwrap();
+        recorder.before_files(workspace, [plan.effect()]).into_iter().collect();
+    plan.execute(workspace).unwrap();
     noted.push(recorder.before_command(workspace).unwrap().0);
     scene.sh("echo B > b; echo c > c");
     // The first process ends here, perhaps after its last look.

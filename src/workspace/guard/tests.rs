@@ -178,7 +178,7 @@ fn an_approved_write_is_neither_lost_nor_undone_wherever_deaddrop_is_stopped() {
                 fs::create_dir_all(workspace.path().join(".vscode/deep")).unwrap();
             }
             if stopped == 3 {
-                plan.execute().unwrap();
+                plan.execute(&workspace).unwrap();
             }
             let standing_then = standing(&workspace, n);
             assert_eq!(standing_then != before, stopped == 3);
@@ -192,7 +192,7 @@ fn an_approved_write_is_neither_lost_nor_undone_wherever_deaddrop_is_stopped() {
             if stopped < 3 {
                 let plan = approved(&workspace, n);
                 assert!(guard.expect(&workspace, &effect(&plan)).is_some());
-                plan.execute().unwrap();
+                plan.execute(&workspace).unwrap();
                 guard.settle(&workspace);
             }
             let wanted = (n < 3).then(|| "new\n".to_owned());
@@ -334,7 +334,7 @@ fn an_approved_write_settles_nothing_that_a_command_did_elsewhere() {
     let path = RelPath::parse(".envrc").unwrap();
     let plan = workspace.plan_create(&path, b"new\n", Existing::Replace, true).unwrap();
     guard.expect(&workspace, &effect(&plan)).unwrap();
-    plan.execute().unwrap();
+    plan.execute(&workspace).unwrap();
     guard.settle(&workspace);
     assert_eq!(guard.check(&workspace).len(), 1);
     assert_eq!(fs::read(root.join(".git/HEAD")).unwrap(), b"ref: refs/heads/main\n");
@@ -343,7 +343,7 @@ fn an_approved_write_settles_nothing_that_a_command_did_elsewhere() {
     let path = RelPath::parse(".git/HEAD").unwrap();
     let plan = workspace.plan_delete(&path, true).unwrap();
     guard.expect(&workspace, &effect(&plan)).unwrap();
-    plan.execute().unwrap();
+    plan.execute(&workspace).unwrap();
     guard.settle(&workspace);
     assert_eq!(guard.check(&workspace), []);
     assert!(!root.join(".git/HEAD").exists());

@@ -51,7 +51,7 @@ fn of_20_000_writes_none_escapes_through_a_swapped_link() {
             };
             match workspace
                 .plan_create(&path(&to), b"x", Existing::Replace, false)
-                .and_then(Plan::execute)
+                .and_then(|plan| plan.execute(workspace))
             {
                 Ok(_) => written += 1,
                 Err(failure) if failure.kind == FailureKind::Rejected => rejected += 1,
@@ -81,12 +81,14 @@ fn of_20_000_reads_and_deletions_none_escapes_through_a_swapped_link() {
                 Err(failure) if failure.kind == FailureKind::Execution => {
                     let _ = workspace
                         .plan_create(&path("flip/x"), b"mine", Existing::Replace, false)
-                        .and_then(Plan::execute);
+                        .and_then(|plan| plan.execute(workspace));
                 }
                 Err(_) => rejected += 1,
             }
             if rejected % 7 == 0 {
-                let _ = workspace.plan_delete(&path("flip/x"), false).and_then(Plan::execute);
+                let _ = workspace
+                    .plan_delete(&path("flip/x"), false)
+                    .and_then(|plan| plan.execute(workspace));
             }
         }
         assert!(rejected > 500, "no race: {rejected} rejected");
