@@ -1,8 +1,6 @@
 //! What of a walk a listing shows: each file stands for itself, or belongs to a folder of build
 //! products that stands as one, or is left out since rules ignore it. Pure, and linear in the files.
 
-mod likely;
-
 use std::cell::Cell;
 use std::collections::HashSet;
 use std::ops::Range;
@@ -256,7 +254,6 @@ impl Sorter<'_> {
             || signs(name).any(|sign| {
                 self.holds_one(parent, &sign.beside) && self.holds_one(folder, &sign.within)
             })
-            || self.is_likely_product(parent, name, folder)
     }
 
     /// Whether one of the patterns, if there are any, fits something in that folder.

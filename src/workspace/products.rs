@@ -7,11 +7,9 @@
 //!   ([`is_ignored_product`]): `dist`, `build`, `target`, …;
 //! - a file in it is the tool's own mark ([`is_mark`]), as `CACHEDIR.TAG` is; or
 //! - the name is a usual one and what stands beside it or in it is what the tool needs or makes
-//!   ([`signs`]): `target` beside `Cargo.toml`, `dist` beside `package.json`, `build` beside it with source maps in it; or
-//! - the name is `target` or `dist` and nothing tells that people wrote it, or `build`, `out`, … and half
-//!   of what stands in it is what compilers and packers make ([`likely`]).
+//!   ([`signs`]): `target` beside `Cargo.toml`, `dist` beside `package.json`, `build` beside it with source maps in it.
 //!
-//! A `build/` or `bin/` with nothing but a usual name is source, and so is what git tracks files in.
+//! A folder with nothing but a usual name is source.
 
 use std::sync::LazyLock;
 
@@ -28,11 +26,6 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
 struct Table {
     named: Vec<String>,
     usual: Vec<String>,
-    source_folders: Vec<String>,
-    written_names: Vec<String>,
-    written_endings: Vec<String>,
-    web_endings: Vec<String>,
-    prose_endings: Vec<String>,
     made_endings: Vec<String>,
     sign: Vec<Sign>,
 }
@@ -52,11 +45,6 @@ pub(crate) struct Sign {
 
 fn is_one_of(names: &[String], name: &str) -> bool {
     names.iter().any(|one| one == name)
-}
-
-/// Whether the name of a file ends in one of these, after a dot.
-fn ends_in(name: &str, endings: &[String]) -> bool {
-    name.rsplit_once('.').is_some_and(|(_, ending)| is_one_of(endings, ending))
 }
 
 /// Whether only tools give a folder this name.
@@ -97,56 +85,13 @@ pub(crate) fn is_marked(path: &str, mark: &str, has: impl Fn(&str) -> bool) -> b
     }
 }
 
-/// What makes a folder of build products of one that has no sign beside or in it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Likely {
-    /// It is one unless it looks written by people.
-    Unless {
-        /// Whether pages and scripts of the web look written by people there.
-        web: bool,
-    },
-    /// It is one where it looks made.
-    Where,
-}
-
-/// The names of folders that may be build products without a sign (see [`likely`]).
-pub(crate) const LIKELY: [&str; 6] = ["build", "coverage", "dist", "obj", "out", "target"];
-
-/// How a folder of this name is told to be build products without a sign.
-pub(crate) fn likely(name: &str) -> Option<Likely> {
-    match name {
-        "target" => Some(Likely::Unless { web: true }),
-        "dist" => Some(Likely::Unless { web: false }),
-        "build" | "coverage" | "obj" | "out" => Some(Likely::Where),
-        _ => None,
-    }
-}
-
-/// Whether sources stand in a folder of this name, in packages that may have any name.
-pub(crate) fn is_source_folder(name: &str) -> bool {
-    is_one_of(&TABLE.source_folders, name)
-}
-
-/// Whether only people give a file this name, and programs that write in their stead; `web` says whether
-/// that goes for pages and scripts of the web too, which packers make.
-pub(crate) fn is_written(name: &str, web: bool) -> bool {
-    let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
-    let is_script = ending == "ts" && !name.ends_with(".d.ts");
-    is_one_of(&TABLE.written_names, name)
-        || is_script
-        || ends_in(name, &TABLE.written_endings)
-        || web && ends_in(name, &TABLE.web_endings)
-}
-
-/// Whether a file of this name is a text for people.
-pub(crate) fn is_prose(name: &str) -> bool {
-    ends_in(name, &TABLE.prose_endings)
-}
-
 /// Whether compilers and packers make files of this name, and hardly anybody else. A name without an ending may
 /// be a script's.
-pub(crate) fn is_made(name: &str) -> bool {
-    name.ends_with(".min.js") || name.ends_with(".min.css") || ends_in(name, &TABLE.made_endings)
+fn is_made(name: &str) -> bool {
+    let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
+    name.ends_with(".min.js")
+        || name.ends_with(".min.css")
+        || is_one_of(&TABLE.made_endings, ending)
 }
 
 /// The signs by which a folder of this name is known.

@@ -10,7 +10,7 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use super::{path, quick_folder};
 use crate::protocol::{Detail, Existing, FailureKind};
-use crate::workspace::{MovePlan, Plan, Terms, Workspace};
+use crate::workspace::{MovePlan, Terms, Workspace};
 
 /// Runs `work` while `workspace/flip` is now a folder, now a link to the folder `outside`.
 fn while_swapping(top: &Path, work: impl FnOnce(&Workspace)) {

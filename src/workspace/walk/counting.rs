@@ -4,7 +4,6 @@
 use std::ops::ControlFlow;
 
 use super::found::{Count, LeftOut, Walk};
-use super::tracked;
 use crate::workspace::folder_cache::FolderCache;
 use crate::workspace::list::{Visited, Which};
 use crate::workspace::names::shown;
@@ -14,11 +13,9 @@ use crate::workspace::{Workspace, products};
 /// is not counted.
 const ENTRIES: usize = 20_000;
 
-/// Counts what is in the folders that `walk` left out, build products first, and notes what git tracks of
-/// those that may be such.
+/// Counts what is in the folders that `walk` left out, build products first.
 pub(in super::super) fn count(workspace: &Workspace, walk: &mut Walk) {
     count_up_to(ENTRIES, workspace, walk);
-    tracked::look(workspace, walk);
 }
 
 fn count_up_to(mut room: usize, workspace: &Workspace, walk: &mut Walk) {

@@ -31,9 +31,6 @@ pub struct Walk {
     pub(super) ignored_files: Count,
     /// Those of them that hold secrets by their nature, by path.
     pub(super) ignored_secrets: Vec<String>,
-    /// Folders whose names tools give as well as people, and that git tracks files in, as far as somebody
-    /// has looked; sorted.
-    pub(super) tracked: Vec<String>,
     /// What was met, where it was looked at closely.
     pub(super) detailed: Option<Box<DetailedWalk>>,
 }
@@ -221,21 +218,6 @@ impl Walk {
     /// [`Workspace::count_ignored`]: super::super::Workspace::count_ignored
     pub fn left_out(&self) -> &[LeftOut] {
         &self.left_out
-    }
-
-    /// Whether git is known to track files in a folder of such a name, whose path has a `/` at the end
-    /// (see [`Workspace::count_ignored`]).
-    ///
-    /// [`Workspace::count_ignored`]: super::super::Workspace::count_ignored
-    pub(in super::super) fn is_tracked(&self, folder: &str) -> bool {
-        self.tracked.binary_search_by(|one| one.as_str().cmp(folder)).is_ok()
-    }
-
-    /// Git tracks files in that folder.
-    #[cfg(test)]
-    pub(in super::super) fn track(&mut self, folder: &str) {
-        self.tracked.push(folder.to_owned());
-        self.tracked.sort_unstable();
     }
 
     /// Lists a file too that was left out with its folder. One that is listed stays as it is.

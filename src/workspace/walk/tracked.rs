@@ -1,16 +1,13 @@
-//! Which files git tracks, and which folders it tracks files in, of those whose names tools give as well as
-//! people: read from the index, without git. Where there is none, or it is written in a way that is not known
-//! here, nothing is known.
+//! Which files git tracks: read from the index, without git. Where there is none, or it is written in a way that
+//! is not known here, nothing is known.
 
-use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::io::Read;
 
-use memchr::{memchr, memmem};
+use memchr::memchr;
 
-use super::found::Walk;
 use crate::workspace::names::escaped;
-use crate::workspace::{Workspace, open_regular, products};
+use crate::workspace::{Workspace, open_regular};
 
 /// A longer index is not read.
 const BYTES: u64 = 64 << 20;
@@ -18,25 +15,6 @@ const BYTES: u64 = 64 << 20;
 pub(in crate::workspace) const REPOSITORIES: usize = 16;
 /// Files that lie deeper are passed over.
 const DEPTH: usize = 200;
-
-/// Notes in a walk which of its folders that may be build products hold files which git tracks.
-pub(super) fn look(workspace: &Workspace, walk: &mut Walk) {
-    let all = walk.names.as_bytes();
-    let may_be = |name: &str| memmem::find(all, format!("{name}/").as_bytes()).is_some();
-    if !products::LIKELY.iter().any(|name| may_be(name)) {
-        return;
-    }
-    let mut tracked = BTreeSet::new();
-    for prefix in walk.repositories.iter().take(REPOSITORIES) {
-        if let Some(index) = index(workspace, prefix)
-            && let Some(found) = folders(&index)
-        {
-            let shown = crate::workspace::names::shown(prefix);
-            tracked.extend(found.into_iter().map(|folder| format!("{shown}{folder}")));
-        }
-    }
-    walk.tracked = tracked.into_iter().collect();
-}
 
 /// The index of the repository in that folder, whose path is escaped and ends in `/` but for the root.
 fn index(workspace: &Workspace, prefix: &str) -> Option<Vec<u8>> {
@@ -68,13 +46,6 @@ pub(in crate::workspace) fn files(
         }
     });
     found.iter().filter(|_| whole.is_some()).for_each(|path| visit(path));
-}
-
-/// The folders of such names that an index has files in, each with a `/` at the end.
-fn folders(index: &[u8]) -> Option<BTreeSet<String>> {
-    let mut found = BTreeSet::new();
-    each(index, |path, _| note(path, &mut found))?;
-    Some(found)
 }
 
 /// Visits the paths of an index, with what each is, as `st_mode` has it. None where it is not known to be whole.
@@ -116,20 +87,6 @@ fn each(index: &[u8], mut visit: impl FnMut(&[u8], u32)) -> Option<()> {
         rest = rest.get(8 + length..)?;
     }
     Some(())
-}
-
-fn note(path: &[u8], found: &mut BTreeSet<String>) {
-    let mut from = 0;
-    while let Some(length) = memchr(b'/', &path[from..]) {
-        let name = &path[from..from + length];
-        from += length + 1;
-        if products::LIKELY.iter().any(|likely| likely.as_bytes() == name) {
-            let folder = String::from_utf8_lossy(&path[..from]);
-            if !found.contains(&*folder) {
-                found.insert(folder.into_owned());
-            }
-        }
-    }
 }
 
 /// A number as version 4 writes it, and where it ends.
@@ -184,18 +141,23 @@ pub(in crate::workspace) mod tests {
         index
     }
 
+    /// The paths that an index has, where it is known to be whole.
+    fn paths(index: &[u8]) -> Option<Vec<String>> {
+        let mut found = Vec::new();
+        each(index, |path, _| found.push(String::from_utf8_lossy(path).into_owned()))?;
+        Some(found)
+    }
+
     #[test]
-    fn an_index_tells_which_folders_hold_tracked_files() {
-        let paths = ["a/dist/x/target/b", "dist", "src/targets/x", "web/dist/a", "web/dist/b"];
+    fn an_index_tells_which_files_are_tracked() {
+        let wanted = ["a/dist/x/target/b", "dist", "src/targets/x", "web/dist/a", "web/dist/b"];
         for version in 2..=4 {
-            let found = folders(&written(version, &paths, *b"TREE")).unwrap();
-            let wanted = ["a/dist/", "a/dist/x/target/", "web/dist/"];
-            assert!(found.iter().eq(wanted), "{version}: {found:?}");
-            assert_eq!(folders(&written(version, &paths, *b"link")), None);
-            assert_eq!(folders(&written(version, &[], *b"TREE")), Some(BTreeSet::new()));
+            assert_eq!(paths(&written(version, &wanted, *b"TREE")).unwrap(), wanted, "{version}");
+            assert_eq!(paths(&written(version, &wanted, *b"link")), None);
+            assert_eq!(paths(&written(version, &[], *b"TREE")), Some(Vec::new()));
         }
-        assert_eq!(folders(&written(5, &paths, *b"TREE")), None);
-        assert_eq!(folders(b"DIRC"), None);
+        assert_eq!(paths(&written(5, &wanted, *b"TREE")), None);
+        assert_eq!(paths(b"DIRC"), None);
     }
 
     #[test]
@@ -203,7 +165,7 @@ pub(in crate::workspace) mod tests {
         let mut index = written(2, &["dist/a", "dist/b"], *b"TREE");
         let first = 12 + 60;
         index.splice(first..first, [7; 12]);
-        assert_eq!(folders(&index), None);
+        assert_eq!(paths(&index), None);
     }
 
     proptest! {
@@ -217,7 +179,7 @@ pub(in crate::workspace) mod tests {
             let end = (at + bytes.len()).min(index.len());
             let begin = at.min(end);
             index.splice(begin..end, bytes);
-            let _ = folders(&index);
+            let _ = paths(&index);
         }
     }
 }
