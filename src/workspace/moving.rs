@@ -38,8 +38,8 @@ pub struct MovePlan {
 /// What lies below a folder that is to be moved.
 pub(super) struct Below {
     /// By the rest of their paths.
-    files: Vec<(RelPath, u64)>,
-    folders: Vec<RelPath>,
+    pub(super) files: Vec<(RelPath, u64)>,
+    pub(super) folders: Vec<RelPath>,
     /// Why it cannot be moved.
     against: Option<String>,
     /// Of all there is, how it is known again.

@@ -25,7 +25,6 @@
 
 mod apply;
 mod aside;
-mod below;
 mod clocks;
 mod compose;
 mod hands;

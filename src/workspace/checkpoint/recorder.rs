@@ -9,7 +9,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::aside::Aside;
-use super::below::below;
 use super::hands::Hands;
 use super::look::{Difference, Looked, now, repository_at};
 use super::rules::{Instead, KeptRules};
@@ -153,8 +152,12 @@ impl<'a> Recorder<'a> {
             recorder.keep_missing_above(workspace, &to, noted)?;
             let mut places = vec![from.clone()];
             if workspace.folder_at(&from).is_ok() {
-                let below = below(workspace, &from);
-                places.extend(below.map_err(|e| Error::io("list", from.as_ref(), e))?);
+                let below = workspace.below(&effect.from);
+                let below = below.map_err(|failure| Error::undo(failure.reason))?;
+                let all =
+                    below.folders.into_iter().chain(below.files.into_iter().map(|(file, _)| file));
+                let kept = all.filter(|rest| rest.components().all(|name| name != ".git"));
+                places.extend(kept.map(|rest| format!("{from}/{}", escaped(&rest))));
             }
             for place in places {
                 let new = format!("{to}{}", &place[from.len()..]);
