@@ -247,6 +247,10 @@ impl Executor for LocalExecutor<'_> {
         }
     }
 
+    fn joins_changes(&self) -> bool {
+        true
+    }
+
     fn perform_together(
         &mut self,
         operations: &[Cow<'_, Operation>],

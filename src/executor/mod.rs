@@ -63,6 +63,10 @@ pub trait Executor {
         opens: Opens,
         before: &mut dyn FnMut(WriteAhead<'_>) -> Result<()>,
     ) -> Result<Detail>;
+    /// Whether it makes changes of files together.
+    fn joins_changes(&self) -> bool {
+        false
+    }
     /// Carries out as many of these changes of files as can be made together, the first ones, and gives what
     /// they came to. None where that is fewer than two. `before` is told which of them it is about.
     fn perform_together(

@@ -139,7 +139,7 @@ impl Turn<'_, '_> {
     /// where there are not several.
     fn execute_together(&mut self, steps: &[Step]) -> Result<bool> {
         let first = self.outcomes.len();
-        if self.stopped.is_some() || self.executor.interrupted() {
+        if !self.executor.joins_changes() || self.stopped.is_some() || self.executor.interrupted() {
             return Ok(false);
         }
         let mut operations = Vec::new();

@@ -149,8 +149,8 @@ impl Plan {
             && paths.all(|other| !path.is_within(other) && !other.is_within(path))
     }
 
-    /// Makes these changes, in order. The first of several whose place is not as it was planned for ends that:
-    /// it has no result, nor have those after it, and they are still to be made.
+    /// Makes these changes, in order, up to the first that fails. Those after it have no result, and are still to
+    /// be made; so is one of several whose place is not as it was planned for, with those after it.
     pub fn execute_all(
         workspace: &Workspace,
         mut plans: Vec<Self>,
@@ -170,6 +170,9 @@ impl Plan {
                     plan.asked
                 ))),
             });
+            if results.last().is_some_and(Result::is_err) {
+                break;
+            }
         }
         for (n, plan) in plans.iter().enumerate() {
             // Only what was made here; the error that counts is the first.

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::support::{Base, ID, has_git};
+use crate::support::{Base, ID};
 
 /// The lines of an outbox's listing.
 fn listing(outbox: &str) -> Vec<String> {
@@ -175,18 +175,19 @@ fn many_files_are_a_tree_with_what_was_touched_in_full() {
     assert!(bytes <= 32 << 10, "{bytes}");
 }
 
-/// Build products where nothing beside them says so, and folders of the same names that people keep.
+/// Build products, and folders of the same names that people keep.
 #[test]
-fn build_products_stand_in_one_line_without_a_manifest_beside_them() {
+fn build_products_stand_in_one_line() {
     let base = Base::new();
     for path in [
+        "Cargo.toml",
         "target/debug/app",
+        "web/package.json",
         "web/dist/index.html",
         "web/dist/app.js",
         "py/__pycache__/a.pyc",
         "node_modules/m/index.js",
-        "build/a.o",
-        "build/b.o",
+        "dist/app.js",
         "src/target/mod.rs",
         "tools/build/make.sh",
         "notes/dist/readme.md",
@@ -194,7 +195,8 @@ fn build_products_stand_in_one_line_without_a_manifest_beside_them() {
         base.write(&format!("workspace/{path}"), "text\n");
     }
     let rest = [
-        "  build/ (build products: 2 files, 10 bytes)",
+        "  Cargo.toml (5 bytes)",
+        "  dist/app.js (5 bytes)",
         "  node_modules/ (build products: 1 file, 5 bytes)",
         "  notes/dist/readme.md (5 bytes)",
         "  py/__pycache__/ (build products: 1 file, 5 bytes)",
@@ -202,6 +204,7 @@ fn build_products_stand_in_one_line_without_a_manifest_beside_them() {
         "  target/ (build products: 1 file, 5 bytes)",
         "  tools/build/make.sh (5 bytes)",
         "  web/dist/ (build products: 2 files, 10 bytes)",
+        "  web/package.json (5 bytes)",
     ];
     assert_eq!(first(&base), rest);
     // What stands in one line can be listed and read, and what is touched is listed beside it.
@@ -210,22 +213,4 @@ fn build_products_stand_in_one_line_without_a_manifest_beside_them() {
     assert!(second.contains("\n  web/dist/app.js (5 bytes)\n  web/dist/index.html"), "{second}");
     assert!(second.contains("--- target/debug/app ---\ntext\n--- end"), "{second}");
     assert!(listing(&second).contains(&"  target/debug/app (5 bytes)".to_owned()), "{second}");
-}
-
-#[test]
-fn what_git_tracks_is_no_build_product() {
-    if !has_git() {
-        return;
-    }
-    let base = Base::new();
-    for path in ["dist/app.js", "web/dist/app.js", "sub/target/list"] {
-        base.write(&format!("workspace/{path}"), "text\n");
-    }
-    base.sh("cd workspace && git init -q . && git add dist && git init -q sub");
-    let rest = [
-        "  dist/app.js (5 bytes)",
-        "  sub/target/ (build products: 1 file, 5 bytes)",
-        "  web/dist/ (build products: 1 file, 5 bytes)",
-    ];
-    assert_eq!(first(&base), rest);
 }
