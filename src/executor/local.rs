@@ -13,7 +13,7 @@ use crate::protocol::{
 };
 use crate::runner::{CommandSpec, Glimpse, Runner};
 use crate::workspace::checkpoint::Recorder;
-use crate::workspace::guard::{Keeper, Snapshot};
+use crate::workspace::protected::{ProtectionHandle, Snapshot};
 use crate::workspace::walk::Walk;
 use crate::workspace::{Contents, Look, MovePlan, READ_LIMIT, READ_ROOM, Terms, Workspace};
 
@@ -32,7 +32,7 @@ pub struct LocalExecutor<'a> {
     /// Whether commands are kept from protected names. Off where commands are not confined at all.
     pub guarded: bool,
     /// What watches over those names.
-    pub guard: Keeper,
+    pub protection: ProtectionHandle,
     /// How long a command gets that asks for so much; None for as long as the runner gives.
     pub timeout: &'a dyn Fn(Option<Duration>) -> Option<Duration>,
     /// Whether commands reach the network; None for what the settings say.
@@ -72,7 +72,7 @@ impl<'a> LocalExecutor<'a> {
             open,
             interrupted,
             guarded: false,
-            guard: Keeper::default(),
+            protection: ProtectionHandle::default(),
             timeout: &|asked| asked,
             network: None,
             lock: None,
@@ -89,8 +89,8 @@ impl<'a> LocalExecutor<'a> {
 
     /// The same with a guard.
     #[must_use]
-    pub fn guarded(self, guarded: bool, guard: impl Into<Keeper>) -> Self {
-        Self { guarded, guard: guard.into(), ..self }
+    pub fn guarded(self, guarded: bool, protection: impl Into<ProtectionHandle>) -> Self {
+        Self { guarded, protection: protection.into(), ..self }
     }
 
     /// What the last walk of the turn found, where it needed one; and what recorded the turn.
@@ -122,13 +122,15 @@ impl<'a> LocalExecutor<'a> {
         }
         if self.guarded {
             let mut keep = |snapshot: &Snapshot| before(WriteAhead::Guard(snapshot));
-            self.guard.begin(self.workspace, walk.as_ref(), &mut keep)?;
+            self.protection.begin(self.workspace, walk.as_ref(), &mut keep)?;
         }
         before(WriteAhead::Effect(&Effect::Command))?;
-        let kept = self.guard.with(|guard| guard.kept(self.workspace, opens.repository));
+        let read_only = self
+            .protection
+            .with(|protection| protection.read_only(self.workspace, opens.repository));
         let errand = CommandSpec {
-            protected: &kept.places,
-            pinned: &kept.pinned,
+            protected: &read_only.places,
+            pinned: &read_only.pinned,
             open: self.open,
             timeout: (self.timeout)(run.wanted_timeout()),
             environment: &run.env,
@@ -140,7 +142,7 @@ impl<'a> LocalExecutor<'a> {
             ..CommandSpec::new(&run.command, &folder, self.own)
         };
         let execution = self.runner.run(&errand, self.interrupted);
-        self.noticed = self.guard.with(|guard| guard.check(self.workspace));
+        self.noticed = self.protection.with(|protection| protection.check(self.workspace));
         if let (Ending::TimedOut(given), Some(asked)) = (&execution.ending, run.timeout) {
             self.noticed.extend(super::shorter_than_asked(*given, asked));
         }
@@ -156,10 +158,11 @@ impl<'a> LocalExecutor<'a> {
         before: &mut dyn FnMut(WriteAhead<'_>) -> Result<()>,
     ) -> Result<Detail> {
         // It is kept together with the effect, which it is to be on disk before; see `guard`.
-        if opens.protected && self.guard.with(|guard| guard.has_begun()) {
+        if opens.protected && self.protection.with(|protection| protection.has_begun()) {
             let keep = |snapshot: &Snapshot| before(WriteAhead::Guard(snapshot));
             let workspace = self.workspace;
-            self.guard.with(|guard| guard.expect(workspace, effect).map_or(Ok(()), keep))?;
+            self.protection
+                .with(|protection| protection.expect(workspace, effect).map_or(Ok(()), keep))?;
         }
         let recorder = self.recorder.as_mut();
         let noted = recorder.and_then(|recorder| match effect {
@@ -172,7 +175,7 @@ impl<'a> LocalExecutor<'a> {
         }
         before(WriteAhead::Effect(effect))?;
         let detail = execute().unwrap_or_else(Detail::Failed);
-        self.guard.with(|guard| guard.settle(self.workspace));
+        self.protection.with(|protection| protection.settle(self.workspace));
         Ok(detail)
     }
 
@@ -182,7 +185,10 @@ impl<'a> LocalExecutor<'a> {
         opens: Opens,
         before: &mut dyn FnMut(WriteAhead<'_>) -> Result<()>,
     ) -> Result<Detail> {
-        if opens.protected && plan.is_folder && self.guard.with(|guard| guard.has_begun()) {
+        if opens.protected
+            && plan.is_folder
+            && self.protection.with(|protection| protection.has_begun())
+        {
             return Ok(Failure::execution(format!(
                 "'{}' holds names that only the user may write, and commands have run just before, or run now, of whose doings such a move could not be told: send the MOVE_FILE again in a reply of its own",
                 plan.effect().from
@@ -249,12 +255,12 @@ impl Executor for LocalExecutor<'_> {
     fn finish(&mut self) -> Result<Vec<Warning>> {
         let recorder = self.recorder.as_mut();
         let walk = recorder.and_then(|recorder| recorder.after_commands(self.workspace));
-        if !self.guard.has_begun() {
+        if !self.protection.has_begun() {
             self.last_walk = walk;
             return Ok(Vec::new());
         }
         let walk = walk.map_or_else(|| self.workspace.walk(), Ok)?;
-        let noticed = self.guard.finish(self.workspace, &walk);
+        let noticed = self.protection.finish(self.workspace, &walk);
         self.last_walk = Some(walk);
         Ok(noticed)
     }
