@@ -31,7 +31,7 @@ pub struct LocalExecutor<'a> {
     pub interrupted: &'a dyn Fn() -> bool,
     /// Whether commands are kept from protected names. Off where commands are not confined at all.
     pub guarded: bool,
-    /// What watches over those names.
+    /// What checks those names.
     pub protection: ProtectionHandle,
     /// How long a command gets that asks for so much; None for as long as the runner gives.
     pub timeout: &'a dyn Fn(Option<Duration>) -> Option<Duration>,
@@ -87,7 +87,7 @@ impl<'a> LocalExecutor<'a> {
         }
     }
 
-    /// The same with a guard.
+    /// The same with a check of protected names.
     #[must_use]
     pub fn guarded(self, guarded: bool, protection: impl Into<ProtectionHandle>) -> Self {
         Self { guarded, protection: protection.into(), ..self }
@@ -113,7 +113,7 @@ impl<'a> LocalExecutor<'a> {
             (Ok(_), Some(fault)) => return Ok(Failure::execution(fault).into()),
             (Err(failure), _) => return Ok(failure.into()),
         };
-        // The guard needs the same walk.
+        // The snapshot of protected names needs the same walk.
         let mut walk = None;
         let recorder = self.recorder.as_mut();
         if let Some((noted, all)) = recorder.and_then(|r| r.before_command(self.workspace)) {
@@ -149,7 +149,7 @@ impl<'a> LocalExecutor<'a> {
         Ok(Detail::Ran(execution))
     }
 
-    /// Makes a change that is planned, and tells the guard of it where it is of protected names.
+    /// Makes a change that is planned, and announces it if it is of protected names.
     fn change(
         &mut self,
         effect: &Effect,
@@ -157,7 +157,7 @@ impl<'a> LocalExecutor<'a> {
         opens: Opens,
         before: &mut dyn FnMut(WriteAhead<'_>) -> Result<()>,
     ) -> Result<Detail> {
-        // It is kept together with the effect, which it is to be on disk before; see `guard`.
+        // It is stored along with the effect, before which it has to be on disk; see `protected::approved`.
         if opens.protected && self.protection.with(|protection| protection.has_begun()) {
             let keep = |snapshot: &Snapshot| before(WriteAhead::Guard(snapshot));
             let workspace = self.workspace;
@@ -260,7 +260,7 @@ impl Executor for LocalExecutor<'_> {
             return Ok(Vec::new());
         }
         let walk = walk.map_or_else(|| self.workspace.walk(), Ok)?;
-        let noticed = self.protection.finish(self.workspace, &walk);
+        let noticed = self.protection.with(|all| all.finish(self.workspace, &walk));
         self.last_walk = Some(walk);
         Ok(noticed)
     }

@@ -3,7 +3,7 @@
 //!
 //! That is done before anything else is served, so that no command takes it for what was there before.
 //! Where the lost command still runs by then, it is done when the step is asked for, and at a time when
-//! no command runs here, whose guard would put it back.
+//! no command runs here, whose check would put it back.
 
 use std::thread;
 use std::time::{Duration, Instant};

@@ -238,12 +238,17 @@ pub(super) fn give_to_owner(folder: &Dir, name: impl Arg) -> io::Result<()> {
 }
 
 pub(super) fn keep_owner(file: &File, like: &Metadata) -> io::Result<()> {
+    set_owner(file, (like.uid(), like.gid()))
+}
+
+/// Gives a file to a user and a group.
+pub(super) fn set_owner(file: &File, (user, group): (u32, u32)) -> io::Result<()> {
     let now = file.metadata()?;
-    if (now.uid(), now.gid()) == (like.uid(), like.gid()) {
+    if (now.uid(), now.gid()) == (user, group) {
         return Ok(());
     }
-    // Whoever may not give a file away keeps it: its content matters more.
-    match std::os::unix::fs::fchown(file, Some(like.uid()), Some(like.gid())) {
+    match std::os::unix::fs::fchown(file, Some(user), Some(group)) {
+        // Whoever may not give a file away keeps it: its content matters more.
         Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Ok(()),
         other => other,
     }

@@ -74,24 +74,15 @@ impl Snapshot {
         // What lies above a place that a setting leads to is not compared.
         let Some((above, names @ [name, ..])) = names.split_at_checked(at) else { return };
         let (above, key) = (above.join("/"), names.join("/"));
-        let n = self.folders.iter().position(|folder| folder.path == above);
-        let was_bare = n.is_some_and(|n| self.folders[n].is_bare == Some(true));
+        let was_bare = self.folders.iter().any(|f| f.path == above && f.is_bare == Some(true));
         let is_bare =
             || workspace.folder_at(&above).is_ok_and(|folder| is_bare_repository(&folder));
         // Then the person agreed to a repository, along with what is in it.
         let is_new_repository = protected.is_none() && !is_named && !was_bare && is_bare();
-        let is_git = name.eq_ignore_ascii_case(".git");
-        let folder = match n {
-            Some(n) => &mut self.folders[n],
-            // A repository makes its folder one in which protected names are looked for, as does a setting that
-            // leads there.
-            None if (is_named || is_git || is_new_repository) && self.folders.len() < FOLDERS => {
-                self.folders.push(WatchedFolder { path: above, ..WatchedFolder::default() });
-                let last = self.folders.len() - 1;
-                &mut self.folders[last]
-            }
-            None => return,
-        };
+        // A repository makes its folder one in which protected names are looked for, as does a setting that leads
+        // there.
+        let may_add = is_named || is_new_repository || name.eq_ignore_ascii_case(".git");
+        let Some(folder) = self.watched(above, may_add) else { return };
         if is_named && !folder.named.contains(name) {
             folder.named.push(name.clone());
         }
@@ -113,5 +104,15 @@ impl Snapshot {
         for (key, entry) in now.entries {
             folder.entries.entry(key).or_insert(entry);
         }
+    }
+
+    /// The folder at a path, if protected names are looked for there; with `may_add` also from now on.
+    fn watched(&mut self, path: String, may_add: bool) -> Option<&mut WatchedFolder> {
+        let n = self.folders.iter().position(|folder| folder.path == path);
+        if n.is_none() && may_add && self.folders.len() < FOLDERS {
+            self.folders.push(WatchedFolder { path, ..WatchedFolder::default() });
+            return self.folders.last_mut();
+        }
+        n.map(|n| &mut self.folders[n])
     }
 }

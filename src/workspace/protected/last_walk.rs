@@ -15,17 +15,6 @@ use crate::workspace::walk::{Walk, walk_all};
 /// Closed folders are opened this many levels deep.
 const CLOSED: usize = 16;
 
-/// A folder in which git may obey something new.
-#[derive(Debug, Default)]
-struct Candidate {
-    /// Names that git's settings lead to now, and did not before.
-    named: Vec<String>,
-    /// It was not watched so far.
-    is_new: bool,
-    /// It is ignored, so the only question is whether it has become a repository itself.
-    is_ignored: bool,
-}
-
 impl Protection {
     /// Compares with the turn's last walk: repositories, and files that git's settings name, which were not there
     /// before; repositories that are gone; and set-user-ID and set-group-ID bits.
@@ -38,9 +27,11 @@ impl Protection {
         let listed: BTreeSet<String> = known.git.among(walk).collect();
         let revealed = repairs.reveal(known, walk, has_new_rules);
         let walk = revealed.as_ref().unwrap_or(walk);
-        for (path, candidate) in known.candidates(workspace, walk) {
-            let Candidate { named, is_new, is_ignored } = candidate;
-            // Nothing was in it, so whatever is found is new.
+        let ignored: BTreeSet<&str> = walk.ignored().collect();
+        for (path, named) in known.unwatched(workspace, walk) {
+            // Of an ignored folder the only question is whether it has become a repository itself.
+            let (is_new, is_ignored) = (!known.watches(&path), ignored.contains(&*path));
+            // Nothing in it is known, so whatever is found is new.
             let mut folder =
                 WatchedFolder { path, named, is_bare: Some(false), ..WatchedFolder::default() };
             let Some(mut now) = Scan::again(workspace, &folder) else { continue };
@@ -70,30 +61,29 @@ impl Protection {
 }
 
 impl Snapshot {
-    /// The folders of a walk in which git may obey something that is not in this snapshot.
-    fn candidates(&self, workspace: &Workspace, walk: &Walk) -> BTreeMap<String, Candidate> {
-        let mut candidates: BTreeMap<String, Candidate> = BTreeMap::new();
-        let watched: BTreeSet<&str> =
-            self.folders.iter().map(|folder| folder.path.as_str()).collect();
+    /// The folders of a walk in which git may obey something that is not in this snapshot, with the names that git's
+    /// settings lead to now and did not before.
+    fn unwatched(&self, workspace: &Workspace, walk: &Walk) -> BTreeMap<String, Vec<String>> {
+        let mut folders: BTreeMap<String, Vec<String>> = BTreeMap::new();
         let is_compared = |path: &str| !self.leaves_alone(path) && !workspace.is_below_one(path);
         let obeyed = walk.bare().chain(walk.ignored()).filter(|_| workspace.git_obeys);
+        let watched: BTreeSet<&str> = self.folders.iter().map(|folder| &*folder.path).collect();
         for path in walk.repositories().chain(obeyed) {
             if !watched.contains(path) && is_compared(path) {
-                candidates.entry(path.to_owned()).or_default().is_new = true;
-            }
-        }
-        for path in walk.ignored() {
-            if let Some(candidate) = candidates.get_mut(path) {
-                candidate.is_ignored = true;
+                folders.entry(path.to_owned()).or_default();
             }
         }
         for place in self.git.among(walk).filter(|place| is_compared(place)) {
             if !self.folders.iter().any(|folder| folder.has_named(&place)) {
                 let (folder, name) = split(&place);
-                candidates.entry(folder.to_owned()).or_default().named.push(name.to_owned());
+                folders.entry(folder.to_owned()).or_default().push(name.to_owned());
             }
         }
-        candidates
+        folders
+    }
+
+    fn watches(&self, path: &str) -> bool {
+        self.folders.iter().any(|folder| folder.path == path)
     }
 
     /// Whether changed ignore rules can hide something.

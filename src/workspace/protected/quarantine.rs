@@ -15,6 +15,7 @@ use super::snapshot::{FileRecord, ProtectedKind};
 use crate::atomic::{rename_new, shortened};
 use crate::workspace::modes::{set_mode, without_set_ids};
 use crate::workspace::names::{escaped_os, unescaped};
+use crate::workspace::plan::set_owner;
 use crate::workspace::{open_regular, sync};
 
 /// The folder for all of it.
@@ -194,12 +195,7 @@ fn remove(parent: &Dir, name: &OsStr) -> io::Result<()> {
 fn write(folder: &Dir, name: &OsStr, text: &str, before: &FileRecord) -> io::Result<()> {
     let mut file = make(folder, name)?;
     file.write_all(text.as_bytes())?;
-    let (user, group) = before.owner;
-    match std::os::unix::fs::fchown(&file, Some(user), Some(group)) {
-        // Whoever may not give a file away keeps it: its content matters more.
-        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {}
-        given => given?,
-    }
+    set_owner(&file, before.owner)?;
     file.set_permissions(PermissionsExt::from_mode(without_set_ids(before.mode)))?;
     file.sync_all()
 }

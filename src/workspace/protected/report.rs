@@ -140,61 +140,39 @@ impl Incident {
 
 impl Repair {
     fn sentence(self, place: &str, what: Subject, change: EntryChange) -> String {
-        match (what, self.moved) {
-            (Subject::NewHead, moved) => {
-                let moved =
-                    moved.map(|moved| moved_to(moved, "look at it before you use git there"));
+        let did = match change {
+            EntryChange::Made => "made",
+            EntryChange::Changed => "changed",
+            EntryChange::Removed => "removed",
+        };
+        let (finding, around) = match what {
+            Subject::Entry => {
+                (format!("a command {did} '{place}', which is protected"), ", an editor or a shell")
+            }
+            Subject::Part { .. } => {
+                (format!("git needs '{place}' to know the repository, and a command {did} it"), "")
+            }
+            Subject::NewHead => (
                 format!(
-                    "'{place}' makes its folder look like a repository of its own, whose config git would obey, and was not there before the commands: {}",
-                    moved.unwrap_or_default()
-                )
-            }
-            (Subject::Part { is_folder }, moved) => {
-                let did = match moved {
-                    None => "removed it".to_owned(),
-                    Some(Ok(at)) => {
-                        format!("put something else in its place, which was moved to {at}")
-                    }
-                    Some(Err(e)) => format!(
-                        "put something else in its place, which could NOT be moved away ({e})"
-                    ),
-                };
-                let back = match (self.restored, is_folder) {
-                    (None | Some((0, _)), _) => {
-                        "it could NOT be put back, so look at the folder around it before you use git there"
-                    }
-                    (_, true) => {
-                        "an empty folder was made there, its former contents are not known"
-                    }
-                    (_, false) => "it was put back as it was",
-                };
-                format!("git needs '{place}' to know the repository, and a command {did}: {back}")
-            }
-            (Subject::Entry, Some(moved)) => {
-                let did = if change == EntryChange::Made { "made" } else { "changed" };
-                let back = match self.restored {
-                    _ if change == EntryChange::Made => "",
-                    None => "",
-                    Some((0, _)) => "; the former content is not known, so nothing was put back",
-                    Some((put, of)) if put < of => "; of the former content a part was put back",
-                    Some(_) => "; the former content was put back",
-                };
-                let moved =
-                    moved_to(moved, "look at it before you use git, an editor or a shell there");
-                format!("a command {did} '{place}', which is protected: {moved}{back}")
-            }
-            (Subject::Entry, None) => {
-                let back = match self.restored {
-                    None | Some((0, _)) => {
-                        "its content is not known, so it could not be put back".to_owned()
-                    }
-                    Some((put, of)) if put == of => "it was put back".to_owned(),
-                    Some((put, of)) => {
-                        format!("{put} of its {of} files were put back, the others are not known")
-                    }
-                };
-                format!("a command removed '{place}', which is protected: {back}")
-            }
-        }
+                    "'{place}' makes its folder look like a repository of its own, whose config git would obey, and was not there before the commands"
+                ),
+                "",
+            ),
+        };
+        let is_empty = what == Subject::Part { is_folder: true };
+        let was_removed = change == EntryChange::Removed;
+        let moved = self
+            .moved
+            .map(|moved| moved_to(moved, &format!("look at it before you use git{around} there")));
+        let back =
+            self.restored.filter(|_| change != EntryChange::Made).map(|restored| match restored {
+                (0, _) => "the former content is not known, so nothing was put back".to_owned(),
+                (put, of) if put < of => format!("{put} of the {of} former files were put back"),
+                _ if is_empty => "an empty folder was made, what was in it is not known".to_owned(),
+                _ if was_removed => "it was put back".to_owned(),
+                _ => "the former content was put back".to_owned(),
+            });
+        let done: Vec<String> = moved.into_iter().chain(back).collect();
+        format!("{finding}: {}", done.join("; "))
     }
 }

@@ -1,4 +1,7 @@
 //! Lists what is under protected names, beneath the workspace's handle. It follows no link and waits for nothing.
+//!
+//! Contents are read again for each comparison. Times are not enough: on a tmpfs, for example, only the first write to
+//! a mapped page changes them.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read};

@@ -9,7 +9,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{Protection, Quarantine, Snapshot};
 use crate::error::Result;
-use crate::protocol::Warning;
 use crate::workspace::Workspace;
 use crate::workspace::walk::Walk;
 
@@ -75,11 +74,6 @@ impl ProtectionHandle {
     /// As [`Protection::has_begun`], of this operation's own commands.
     pub fn has_begun(&self) -> bool {
         self.quarantine.is_none() && lock(&self.turn).protection.has_begun()
-    }
-
-    /// As [`Protection::finish`].
-    pub fn finish(&mut self, workspace: &Workspace, walk: &Walk) -> Vec<Warning> {
-        self.with(|protection| protection.finish(workspace, walk))
     }
 }
 
