@@ -125,9 +125,7 @@ impl<'a> LocalExecutor<'a> {
             self.protection.begin(self.workspace, walk.as_ref(), &mut keep)?;
         }
         before(WriteAhead::Effect(&Effect::Command))?;
-        let read_only = self
-            .protection
-            .with(|protection| protection.read_only(self.workspace, opens.repository));
+        let read_only = self.protection.lock().read_only(self.workspace, opens.repository);
         let errand = CommandSpec {
             protected: &read_only.places,
             pinned: &read_only.pinned,
@@ -142,7 +140,7 @@ impl<'a> LocalExecutor<'a> {
             ..CommandSpec::new(&run.command, &folder, self.own)
         };
         let execution = self.runner.run(&errand, self.interrupted);
-        self.noticed = self.protection.with(|protection| protection.check(self.workspace));
+        self.noticed = self.protection.lock().check(self.workspace);
         if let (Ending::TimedOut(given), Some(asked)) = (&execution.ending, run.timeout) {
             self.noticed.extend(super::shorter_than_asked(*given, asked));
         }
@@ -158,11 +156,10 @@ impl<'a> LocalExecutor<'a> {
         before: &mut dyn FnMut(WriteAhead<'_>) -> Result<()>,
     ) -> Result<Detail> {
         // It is stored along with the effect, before which it has to be on disk; see `protected::approved`.
-        if opens.protected && self.protection.with(|protection| protection.has_begun()) {
+        if opens.protected && self.protection.lock().has_begun() {
             let keep = |snapshot: &Snapshot| before(WriteAhead::Guard(snapshot));
             let workspace = self.workspace;
-            self.protection
-                .with(|protection| protection.expect(workspace, effect).map_or(Ok(()), keep))?;
+            self.protection.lock().expect(workspace, effect).map_or(Ok(()), keep)?;
         }
         let recorder = self.recorder.as_mut();
         let noted = recorder.and_then(|recorder| match effect {
@@ -175,7 +172,7 @@ impl<'a> LocalExecutor<'a> {
         }
         before(WriteAhead::Effect(effect))?;
         let detail = execute().unwrap_or_else(Detail::Failed);
-        self.protection.with(|protection| protection.settle(self.workspace));
+        self.protection.lock().settle(self.workspace);
         Ok(detail)
     }
 
@@ -185,10 +182,7 @@ impl<'a> LocalExecutor<'a> {
         opens: Opens,
         before: &mut dyn FnMut(WriteAhead<'_>) -> Result<()>,
     ) -> Result<Detail> {
-        if opens.protected
-            && plan.is_folder
-            && self.protection.with(|protection| protection.has_begun())
-        {
+        if opens.protected && plan.is_folder && self.protection.lock().has_begun() {
             return Ok(Failure::execution(format!(
                 "'{}' holds names that only the user may write, and commands have run just before, or run now, of whose doings such a move could not be told: send the MOVE_FILE again in a reply of its own",
                 plan.effect().from
@@ -260,7 +254,7 @@ impl Executor for LocalExecutor<'_> {
             return Ok(Vec::new());
         }
         let walk = walk.map_or_else(|| self.workspace.walk(), Ok)?;
-        let noticed = self.protection.with(|all| all.finish(self.workspace, &walk));
+        let noticed = self.protection.lock().finish(self.workspace, &walk);
         self.last_walk = Some(walk);
         Ok(noticed)
     }

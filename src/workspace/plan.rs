@@ -1,7 +1,8 @@
 //! A change of one file in two parts: what it will be, and doing it. Between the two the journal
 //! notes it, so that after a crash the disk tells whether it was done.
 
-use std::io;
+use std::io::{self, Write};
+use std::path::Path;
 
 use cap_fs_ext::DirExt;
 use cap_std::fs::{
@@ -200,28 +201,35 @@ pub(super) fn not_durable(done: &str, path: &RelPath, error: &io::Error) -> Fail
 }
 
 fn put(folder: &Dir, name: &str, bytes: &[u8], like: Option<&Metadata>) -> io::Result<()> {
-    use std::io::Write;
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    if like.is_some() {
-        // Until it has the mode of the file that it replaces, nobody else may look.
-        options.mode(0o600);
-    }
-    let mut file: File = folder.open_with(name, &options)?;
-    file.write_all(bytes)?;
-    match like {
-        Some(like) => {
-            keep_owner(&file, like)?;
-            file.set_permissions(permissions_like(like))?;
-        }
-        None => give_to_owner(folder, name)?,
-    }
-    file.sync_data()
+    let owner = like.map(|like| (like.uid(), like.gid()));
+    let mode = like.map(|like| like.permissions().mode());
+    write_new(folder, name, bytes, owner, mode)?.sync_data()
 }
 
-/// Those of the file that is replaced, but for what would run the new content with its owner's rights.
-fn permissions_like(like: &Metadata) -> Permissions {
-    Permissions::from_mode(without_set_ids(like.permissions().mode()))
+/// Writes a new file, without set-user-ID and set-group-ID bits. Without an owner it gets the one of the folder.
+pub(super) fn write_new(
+    folder: &Dir,
+    name: impl Arg + AsRef<Path>,
+    bytes: &[u8],
+    owner: Option<(u32, u32)>,
+    mode: Option<u32>,
+) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    if mode.is_some() {
+        // Until it has its mode, nobody else may look.
+        options.mode(0o600);
+    }
+    let mut file = folder.open_with(&name, &options)?;
+    file.write_all(bytes)?;
+    match owner {
+        Some(owner) => set_owner(&file, owner)?,
+        None => give_to_owner(folder, name)?,
+    }
+    if let Some(mode) = mode {
+        file.set_permissions(Permissions::from_mode(without_set_ids(mode)))?;
+    }
+    Ok(file)
 }
 
 /// What root makes in somebody's folder is theirs: commands run as the workspace's owner.
@@ -237,12 +245,8 @@ pub(super) fn give_to_owner(folder: &Dir, name: impl Arg) -> io::Result<()> {
     Ok(())
 }
 
-pub(super) fn keep_owner(file: &File, like: &Metadata) -> io::Result<()> {
-    set_owner(file, (like.uid(), like.gid()))
-}
-
 /// Gives a file to a user and a group.
-pub(super) fn set_owner(file: &File, (user, group): (u32, u32)) -> io::Result<()> {
+fn set_owner(file: &File, (user, group): (u32, u32)) -> io::Result<()> {
     let now = file.metadata()?;
     if (now.uid(), now.gid()) == (user, group) {
         return Ok(());

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::report::{Incident, warnings};
-use super::scan::{HEAD, Scan, reopen};
+use super::scan::{HEAD, Scan, is_bare_repository, reopen};
 use super::snapshot::{ProtectedEntry, Snapshot, WatchedFolder, above};
 use super::{MissingRepository, Protection, Repairs, is_git, set_ids};
 use crate::protocol::Warning;
@@ -29,8 +29,12 @@ impl Protection {
         let walk = revealed.as_ref().unwrap_or(walk);
         let ignored: BTreeSet<&str> = walk.ignored().collect();
         for (path, named) in known.unwatched(workspace, walk) {
-            // Of an ignored folder the only question is whether it has become a repository itself.
             let (is_new, is_ignored) = (!known.watches(&path), ignored.contains(&*path));
+            // Of an ignored folder, which can be large, the only question is whether it has become a repository.
+            let is_bare = || workspace.folder_at(&path).is_ok_and(|dir| is_bare_repository(&dir));
+            if is_ignored && !is_bare() {
+                continue;
+            }
             // Nothing in it is known, so whatever is found is new.
             let mut folder =
                 WatchedFolder { path, named, is_bare: Some(false), ..WatchedFolder::default() };

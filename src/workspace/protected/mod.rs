@@ -68,6 +68,8 @@ pub struct Protection {
     is_ahead: bool,
     /// A command of the turn was allowed to write to repositories.
     git_may_write: bool,
+    /// How many operations that share this have begun a command and are not at their end.
+    members: usize,
 }
 
 /// A `.git` that is not where it was.
@@ -176,18 +178,13 @@ impl Snapshot {
             let (folder, name) = split(&path);
             named.entry(folder.to_owned()).or_default().insert(name.to_owned());
         }
-        let others: Vec<String> = named
-            .keys()
-            .filter(|path| !path.is_empty() && !repositories.contains(&path.as_str()))
-            .take(FOLDERS)
-            .cloned()
-            .collect();
-
+        let others = named.keys().map(String::as_str);
+        let others = others.filter(|path| !path.is_empty() && !repositories.contains(path));
+        let paths = [""].into_iter().chain(repositories.iter().copied());
         let mut scan = Scan::new(workspace);
-        let paths = [""].into_iter().chain(repositories).chain(others.iter().map(String::as_str));
-        let folders = paths.filter_map(|path| {
-            let named = named.remove(path).unwrap_or_default();
-            scan.folder(path, named.into_iter().collect(), None)
+        let folders = paths.chain(others.take(FOLDERS)).filter_map(|path| {
+            let named = named.get(path).into_iter().flatten().cloned().collect();
+            scan.folder(path, named, None)
         });
         Self {
             folders: folders.collect(),

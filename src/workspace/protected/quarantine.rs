@@ -3,19 +3,19 @@
 
 use std::cell::Cell;
 use std::ffi::{OsStr, OsString};
-use std::io::{self, Write};
+use std::io;
 use std::path::PathBuf;
 
 use cap_fs_ext::DirExt;
 use cap_std::ambient_authority;
-use cap_std::fs::{Dir, File, OpenOptions, OpenOptionsExt, PermissionsExt};
+use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
 
 use super::scan::open_up;
 use super::snapshot::{FileRecord, ProtectedKind};
 use crate::atomic::{rename_new, shortened};
-use crate::workspace::modes::{set_mode, without_set_ids};
+use crate::workspace::modes::set_mode;
 use crate::workspace::names::{escaped_os, unescaped};
-use crate::workspace::plan::set_owner;
+use crate::workspace::plan::write_new;
 use crate::workspace::{open_regular, sync};
 
 /// The folder for all of it.
@@ -171,16 +171,13 @@ fn copy(from: &Dir, name: &OsStr, to: &Dir, new: &OsStr, depth: usize) -> io::Re
     } else if found.is_symlink() {
         to.symlink_contents(from.read_link_contents(name)?, new)
     } else {
-        let mut into = make(to, new)?;
+        let mut options = OpenOptions::new();
+        let mut into = to.open_with(new, options.write(true).create_new(true).mode(0o600))?;
         if found.is_file() {
             io::copy(&mut open_regular(from, name)?, &mut into)?;
         }
         into.sync_all()
     }
-}
-
-fn make(folder: &Dir, name: &OsStr) -> io::Result<File> {
-    folder.open_with(name, OpenOptions::new().write(true).create_new(true).mode(0o600))
 }
 
 fn remove(parent: &Dir, name: &OsStr) -> io::Result<()> {
@@ -193,9 +190,5 @@ fn remove(parent: &Dir, name: &OsStr) -> io::Result<()> {
 
 /// Writes a file as it was, and syncs it.
 fn write(folder: &Dir, name: &OsStr, text: &str, before: &FileRecord) -> io::Result<()> {
-    let mut file = make(folder, name)?;
-    file.write_all(text.as_bytes())?;
-    set_owner(&file, before.owner)?;
-    file.set_permissions(PermissionsExt::from_mode(without_set_ids(before.mode)))?;
-    file.sync_all()
+    write_new(folder, name, text.as_bytes(), Some(before.owner), Some(before.mode))?.sync_all()
 }

@@ -14,19 +14,12 @@ use crate::workspace::walk::Walk;
 
 /// The check of all commands that run at a time.
 #[derive(Debug, Default)]
-pub struct SharedProtection(Arc<Mutex<Turn>>);
-
-#[derive(Debug, Default)]
-struct Turn {
-    protection: Protection,
-    /// How many operations have begun a command and are not at their end.
-    members: usize,
-}
+pub struct SharedProtection(Arc<Mutex<Protection>>);
 
 /// The share of one operation, or of one turn's operations.
 #[derive(Debug)]
 pub struct ProtectionHandle {
-    turn: Arc<Mutex<Turn>>,
+    shared: Arc<Mutex<Protection>>,
     /// Where things are moved if this is the first to begin; None once it has begun.
     quarantine: Option<Quarantine>,
 }
@@ -34,13 +27,13 @@ pub struct ProtectionHandle {
 impl SharedProtection {
     /// A share for one operation. What is found moves to the quarantine of the one that began first.
     pub fn handle(&self, quarantine: Quarantine) -> ProtectionHandle {
-        ProtectionHandle { turn: Arc::clone(&self.0), quarantine: Some(quarantine) }
+        ProtectionHandle { shared: Arc::clone(&self.0), quarantine: Some(quarantine) }
     }
 
     /// Does something while no command runs, and none begins meanwhile; None where one runs.
     pub fn alone<R>(&self, what: impl FnOnce() -> R) -> Option<R> {
-        let turn = lock(&self.0);
-        (turn.members == 0).then(what)
+        let protection = lock(&self.0);
+        (protection.members == 0).then(what)
     }
 }
 
@@ -53,27 +46,27 @@ impl ProtectionHandle {
         walk: Option<&Walk>,
         store: &mut dyn FnMut(&Snapshot) -> Result<()>,
     ) -> Result<()> {
-        let mut turn = lock(&self.turn);
+        let mut protection = lock(&self.shared);
         let joins = self.quarantine.is_some();
         if let Some(quarantine) = self.quarantine.take() {
-            if turn.members == 0 {
-                turn.protection = Protection::new(quarantine);
+            if protection.members == 0 {
+                *protection = Protection::new(quarantine);
             }
-            turn.members += 1;
+            protection.members += 1;
         }
-        let is_ahead = turn.protection.begin(workspace, walk)?.is_some();
-        let known = turn.protection.known.as_ref().filter(|_| is_ahead || joins);
+        let is_ahead = protection.begin(workspace, walk)?.is_some();
+        let known = protection.known.as_ref().filter(|_| is_ahead || joins);
         known.map_or(Ok(()), store)
     }
 
-    /// Does something with what all share; others wait.
-    pub fn with<R>(&mut self, what: impl FnOnce(&mut Protection) -> R) -> R {
-        what(&mut lock(&self.turn).protection)
+    /// What all share; others wait until it is released.
+    pub fn lock(&self) -> MutexGuard<'_, Protection> {
+        lock(&self.shared)
     }
 
     /// As [`Protection::has_begun`], of this operation's own commands.
     pub fn has_begun(&self) -> bool {
-        self.quarantine.is_none() && lock(&self.turn).protection.has_begun()
+        self.quarantine.is_none() && self.lock().has_begun()
     }
 }
 
@@ -85,8 +78,8 @@ impl Default for ProtectionHandle {
 
 impl From<Protection> for ProtectionHandle {
     fn from(protection: Protection) -> Self {
-        let turn = Arc::new(Mutex::new(Turn { protection, members: 1 }));
-        Self { turn, quarantine: None }
+        let shared = Arc::new(Mutex::new(Protection { members: 1, ..protection }));
+        Self { shared, quarantine: None }
     }
 }
 
@@ -95,14 +88,14 @@ impl Drop for ProtectionHandle {
         if self.quarantine.is_some() {
             return;
         }
-        let mut turn = lock(&self.turn);
-        turn.members -= 1;
-        if turn.members == 0 {
-            turn.protection = Protection::default();
+        let mut protection = self.lock();
+        protection.members -= 1;
+        if protection.members == 0 {
+            *protection = Protection::default();
         }
     }
 }
 
-fn lock(turn: &Mutex<Turn>) -> MutexGuard<'_, Turn> {
-    turn.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(protection: &Mutex<Protection>) -> MutexGuard<'_, Protection> {
+    protection.lock().unwrap_or_else(PoisonError::into_inner)
 }
