@@ -184,9 +184,8 @@ impl WatchedFolder {
 
     /// Takes in the parts of repositories that git may change, as they are now. Returns whether any is new.
     pub(super) fn update_parts(&mut self, now: Self) -> bool {
-        let before = (self.is_bare, self.entries.len());
+        let mut is_new = self.is_bare.is_none() && now.is_bare.is_some();
         self.is_bare = self.is_bare.or(now.is_bare);
-        let mut is_new = before.0 != self.is_bare;
         for (key, entry) in now.entries.into_iter().filter(|(_, entry)| entry.is_part()) {
             let is_in_known = above(&key).next().is_none_or(|git| self.entries.contains_key(git));
             let is_valid = !matches!(entry.kind, ProtectedKind::Head(None));
@@ -342,6 +341,35 @@ mod tests {
         assert_eq!(large(1, 1).differences(&large(1, 2)), changed);
         assert_eq!(large(1, 1).differences(&large(2, 1)), changed);
         assert_eq!(root([("x", file("1"))]).differences(&large(1, 0)), changed);
+    }
+
+    #[test]
+    fn a_head_may_change_as_long_as_git_accepts_it_and_parts_must_be_there() {
+        let head = |text: Option<&str>| {
+            let head = text.map(|text| Box::new(file(text).kind));
+            ProtectedEntry { inode: Some(7), kind: ProtectedKind::Head(head) }
+        };
+        let part = || folder(1, FolderRole::Part);
+        let git = || (".git", folder(1, FolderRole::Repository));
+        let all = |text| root([git(), (".git/HEAD", head(text)), (".git/refs", part())]);
+        let mut before = all(Some("a"));
+        assert_eq!(before.differences(&all(Some("b"))), []);
+        let broken = root([git(), (".git/HEAD", head(None))]);
+        let changed = |key: &str, change| (key.to_owned(), change);
+        assert_eq!(
+            before.differences(&broken),
+            [
+                changed(".git/HEAD", EntryChange::Changed),
+                changed(".git/refs", EntryChange::Removed)
+            ]
+        );
+        // What was not there, or not accepted, need not come.
+        assert_eq!(root([git()]).differences(&all(Some("a"))), []);
+        assert_eq!(broken.differences(&all(Some("a"))), []);
+        assert!(!before.update_parts(broken) && before == all(Some("a")));
+        assert!(before.update_parts(all(Some("b"))) && before == all(Some("b")));
+        // Nothing is taken in of a repository that is not known.
+        assert!(!root([]).update_parts(all(Some("a"))));
     }
 
     fn any_root() -> impl Strategy<Value = WatchedFolder> {

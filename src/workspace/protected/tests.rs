@@ -355,3 +355,28 @@ fn an_approved_write_settles_nothing_that_a_command_did_elsewhere() {
     assert_eq!(protection.check(&workspace), []);
     assert!(!root.join(".git/HEAD").exists());
 }
+
+#[test]
+fn what_git_knows_a_bare_repository_by_is_put_back_and_what_it_may_change_is_taken_in() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().join("workspace");
+    for folder in ["workspace/b/objects", "workspace/b/refs", "state"] {
+        fs::create_dir_all(dir.path().join(folder)).unwrap();
+    }
+    let head = |name: &str| format!("ref: refs/heads/{name}\n");
+    fs::write(root.join("b/HEAD"), head("main")).unwrap();
+    let workspace = Workspace::open(&root, &[], &defaults()).unwrap();
+    let mut protection = Protection::new(Quarantine::new(dir.path().join("state"), "state", "t"));
+    protection.begin(&workspace, None).unwrap().unwrap();
+    // Another branch is git's business, and stored before the next command.
+    fs::write(root.join("b/HEAD"), head("other")).unwrap();
+    assert_eq!(protection.check(&workspace), []);
+    assert!(protection.begin(&workspace, None).unwrap().is_some());
+    assert!(protection.begin(&workspace, None).unwrap().is_none());
+    fs::write(root.join("b/HEAD"), "nothing\n").unwrap();
+    fs::remove_dir(root.join("b/refs")).unwrap();
+    assert_eq!(protection.check(&workspace).len(), 2);
+    assert_eq!(fs::read_to_string(root.join("b/HEAD")).unwrap(), head("other"));
+    assert!(root.join("b/refs").is_dir());
+    assert_eq!(protection.finish(&workspace, &workspace.walk().unwrap()), []);
+}
