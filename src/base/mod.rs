@@ -49,7 +49,7 @@ use crate::turn::Observer;
 use crate::watch::Stop;
 use crate::workspace::Workspace;
 use crate::workspace::checkpoint::Store;
-use crate::workspace::guard::Quarantine;
+use crate::workspace::protected::Quarantine;
 
 /// A base directory that this process may write in.
 pub struct Base {

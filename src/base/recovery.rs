@@ -16,7 +16,7 @@ use crate::session::Session;
 use crate::session::record::{History, Record, Unfinished};
 use crate::text::count;
 use crate::turn::{Observer, known_outcomes};
-use crate::workspace::guard::{Guard, Snapshot};
+use crate::workspace::protected::{Protection, Snapshot};
 
 /// How long the command of a deaddrop that was killed may take to die.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -127,17 +127,17 @@ impl Base {
             tell_lost(lost)
         );
         self.tell(told, observer);
-        let guard = match snapshot {
+        let protection = match snapshot {
             Some(snapshot)
                 if turn.begin.guest.is_none() && self.is_guarded_here(&turn.begin.session) =>
             {
                 self.look_after_commands(&turn, snapshot, &mut known, observer)?
             }
-            _ => Guard::new(self.quarantine(&turn.begin.session)),
+            _ => Protection::new(self.quarantine(&turn.begin.session)),
         };
         let noted = std::mem::take(&mut turn.noted);
         let known = Known { outcomes: known, stopped: Some(Stopped { noted, changed_since }) };
-        let after = self.go_through(&turn.begin, known, guard, observer)?;
+        let after = self.go_through(&turn.begin, known, protection, observer)?;
         if after.session.is_complete {
             self.tell(format!("session {} is complete", after.session.id), observer);
         }
@@ -177,14 +177,14 @@ impl Base {
         snapshot: Snapshot,
         known: &mut BTreeMap<usize, Outcome>,
         observer: &mut dyn Observer,
-    ) -> Result<Guard> {
-        let mut guard = Guard::resumed(self.quarantine(&turn.begin.session), snapshot);
+    ) -> Result<Protection> {
+        let mut protection = Protection::resumed(self.quarantine(&turn.begin.session), snapshot);
         let warnings = known.values().flat_map(|outcome| &outcome.warnings);
-        let mut noticed = guard.untold(warnings);
-        noticed.extend(guard.check(&self.workspace));
+        let mut noticed = protection.unreported(warnings);
+        noticed.extend(protection.check(&self.workspace));
         if self.guest.is_some() {
             // What is left of the turn is not carried out here, so this is its end.
-            noticed.extend(guard.finish(&self.workspace, &self.workspace.walk()?));
+            noticed.extend(protection.finish(&self.workspace, &self.workspace.walk()?));
         }
         let ran = |outcome: &&Outcome| matches!(outcome.detail, Detail::Ran(_));
         let step = known.iter().rfind(|(_, outcome)| outcome.is_lost());
@@ -196,7 +196,7 @@ impl Base {
             outcome.warnings.append(&mut noticed);
             self.note(&Record::Result { step, outcome: Box::new(outcome.clone()) })?;
         }
-        Ok(guard)
+        Ok(protection)
     }
 
     fn tell(&mut self, told: String, observer: &mut dyn Observer) {

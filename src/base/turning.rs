@@ -21,7 +21,7 @@ use crate::session::record::{Begin, Commit, FileId, Origin, PreparedOutbox, Reco
 use crate::session::{ApprovalDecision, Pending, Session, log};
 use crate::turn::{self, Observer, TurnInput};
 use crate::workspace::checkpoint::Noted;
-use crate::workspace::guard::Guard;
+use crate::workspace::protected::Protection;
 use crate::workspace::walk::Walk;
 use crate::workspace::{READ_LIMIT, READ_ROOM};
 
@@ -134,9 +134,9 @@ impl Base {
         self.within_turn = true;
         self.note(&begin)?;
         let Record::Begin(begin) = begin else { unreachable!("made above") };
-        let guard = Guard::new(self.quarantine(&begin.session));
+        let protection = Protection::new(self.quarantine(&begin.session));
         let known = Known { outcomes: begin.known(), stopped: None };
-        self.go_through(&begin, known, guard, observer)
+        self.go_through(&begin, known, protection, observer)
     }
 
     /// Carries out the steps that have no outcome yet, and concludes the turn.
@@ -144,10 +144,10 @@ impl Base {
         &mut self,
         begin: &Begin,
         known: Known,
-        guard: Guard,
+        protection: Protection,
         observer: &mut dyn Observer,
     ) -> Result<Turn> {
-        let gone = self.go(begin, known, guard, observer);
+        let gone = self.go(begin, known, protection, observer);
         gone.map_err(|error| self.tell_room(error, &begin.session).within_turn())
     }
 
@@ -155,7 +155,7 @@ impl Base {
         &mut self,
         begin: &Begin,
         known: Known,
-        guard: Guard,
+        protection: Protection,
         observer: &mut dyn Observer,
     ) -> Result<Turn> {
         observer.turn(&begin.session, begin.reply());
@@ -206,7 +206,7 @@ impl Base {
         } else {
             let open = begin.session.unconfined;
             let place = LocalExecutor::new(&self.workspace, &self.runner, &own, open, &interrupted);
-            let mut place = place.guarded(guarded, guard);
+            let mut place = place.guarded(guarded, protection);
             let timeout = |asked| Some(timeout(asked));
             place.timeout = &timeout;
             let readable = crate::policy::may_search(&policy.files);

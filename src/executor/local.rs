@@ -14,7 +14,7 @@ use crate::protocol::{
 };
 use crate::runner::{CommandSpec, Glimpse, Runner};
 use crate::workspace::checkpoint::Recorder;
-use crate::workspace::guard::{Keeper, Snapshot};
+use crate::workspace::protected::{ProtectionHandle, Snapshot};
 use crate::workspace::walk::Walk;
 use crate::workspace::{Contents, Look, MovePlan, Plan, READ_LIMIT, READ_ROOM, Terms, Workspace};
 
@@ -32,8 +32,8 @@ pub struct LocalExecutor<'a> {
     pub interrupted: &'a dyn Fn() -> bool,
     /// Whether commands are kept from protected names. Off where commands are not confined at all.
     pub guarded: bool,
-    /// What watches over those names.
-    pub guard: Keeper,
+    /// What checks those names.
+    pub protection: ProtectionHandle,
     /// How long a command gets that asks for so much; None for as long as the runner gives.
     pub timeout: &'a dyn Fn(Option<Duration>) -> Option<Duration>,
     /// Whether commands reach the network; None for what the settings say.
@@ -73,7 +73,7 @@ impl<'a> LocalExecutor<'a> {
             open,
             interrupted,
             guarded: false,
-            guard: Keeper::default(),
+            protection: ProtectionHandle::default(),
             timeout: &|asked| asked,
             network: None,
             lock: None,
@@ -88,10 +88,10 @@ impl<'a> LocalExecutor<'a> {
         }
     }
 
-    /// The same with a guard.
+    /// The same with a check of protected names.
     #[must_use]
-    pub fn guarded(self, guarded: bool, guard: impl Into<Keeper>) -> Self {
-        Self { guarded, guard: guard.into(), ..self }
+    pub fn guarded(self, guarded: bool, protection: impl Into<ProtectionHandle>) -> Self {
+        Self { guarded, protection: protection.into(), ..self }
     }
 
     /// What the last walk of the turn found, where it needed one; and what recorded the turn.
@@ -114,7 +114,7 @@ impl<'a> LocalExecutor<'a> {
             (Ok(_), Some(fault)) => return Ok(Failure::execution(fault).into()),
             (Err(failure), _) => return Ok(failure.into()),
         };
-        // The guard needs the same walk.
+        // The snapshot of protected names needs the same walk.
         let mut walk = None;
         let recorder = self.recorder.as_mut();
         if let Some((noted, all)) = recorder.and_then(|r| r.before_command(self.workspace)) {
@@ -123,13 +123,13 @@ impl<'a> LocalExecutor<'a> {
         }
         if self.guarded {
             let mut keep = |snapshot: &Snapshot| before(WriteAhead::Guard(snapshot));
-            self.guard.begin(self.workspace, walk.as_ref(), &mut keep)?;
+            self.protection.begin(self.workspace, walk.as_ref(), &mut keep)?;
         }
         before(WriteAhead::Effect(&Effect::Command))?;
-        let kept = self.guard.with(|guard| guard.kept(self.workspace, opens.repository));
+        let read_only = self.protection.lock().read_only(self.workspace, opens.repository);
         let errand = CommandSpec {
-            protected: &kept.places,
-            pinned: &kept.pinned,
+            protected: &read_only.places,
+            pinned: &read_only.pinned,
             open: self.open,
             timeout: (self.timeout)(run.wanted_timeout()),
             environment: &run.env,
@@ -141,7 +141,7 @@ impl<'a> LocalExecutor<'a> {
             ..CommandSpec::new(&run.command, &folder, self.own)
         };
         let execution = self.runner.run(&errand, self.interrupted);
-        self.noticed = self.guard.with(|guard| guard.check(self.workspace));
+        self.noticed = self.protection.lock().check(self.workspace);
         if let (Ending::TimedOut(given), Some(asked)) = (&execution.ending, run.timeout) {
             self.noticed.extend(super::shorter_than_asked(*given, asked));
         }
@@ -160,7 +160,7 @@ impl<'a> LocalExecutor<'a> {
         })
     }
 
-    /// Makes a change that is planned, and tells the guard of it where it is of protected names.
+    /// Makes a change that is planned, and announces it if it is of protected names.
     fn change(
         &mut self,
         effect: &Effect,
@@ -168,11 +168,11 @@ impl<'a> LocalExecutor<'a> {
         opens: Opens,
         before: &mut dyn FnMut(WriteAhead<'_>) -> Result<()>,
     ) -> Result<Detail> {
-        // It is kept together with the effect, which it is to be on disk before; see `guard`.
-        if opens.protected && self.guard.with(|guard| guard.has_begun()) {
+        // It is stored along with the effect, before which it has to be on disk; see `protected::approved`.
+        if opens.protected && self.protection.lock().has_begun() {
             let keep = |snapshot: &Snapshot| before(WriteAhead::Guard(snapshot));
             let workspace = self.workspace;
-            self.guard.with(|guard| guard.expect(workspace, effect).map_or(Ok(()), keep))?;
+            self.protection.lock().expect(workspace, effect).map_or(Ok(()), keep)?;
         }
         let recorder = self.recorder.as_mut();
         let noted = recorder.and_then(|recorder| match effect {
@@ -185,7 +185,7 @@ impl<'a> LocalExecutor<'a> {
         }
         before(WriteAhead::Effect(effect))?;
         let detail = execute().unwrap_or_else(Detail::Failed);
-        self.guard.with(|guard| guard.settle(self.workspace));
+        self.protection.lock().settle(self.workspace);
         Ok(detail)
     }
 
@@ -195,7 +195,7 @@ impl<'a> LocalExecutor<'a> {
         opens: Opens,
         before: &mut dyn FnMut(WriteAhead<'_>) -> Result<()>,
     ) -> Result<Detail> {
-        if opens.protected && plan.is_folder && self.guard.with(|guard| guard.has_begun()) {
+        if opens.protected && plan.is_folder && self.protection.lock().has_begun() {
             return Ok(Failure::execution(format!(
                 "'{}' holds names that only the user may write, and commands have run just before, or run now, of whose doings such a move could not be told: send the MOVE_FILE again in a reply of its own",
                 plan.effect().from
@@ -284,7 +284,7 @@ impl Executor for LocalExecutor<'_> {
             )?;
         }
         let results = Plan::execute_all(self.workspace, plans);
-        self.guard.with(|guard| guard.settle(self.workspace));
+        self.protection.lock().settle(self.workspace);
         Ok(results.into_iter().map(|done| done.unwrap_or_else(Detail::Failed)).collect())
     }
 
@@ -295,12 +295,12 @@ impl Executor for LocalExecutor<'_> {
     fn finish(&mut self) -> Result<Vec<Warning>> {
         let recorder = self.recorder.as_mut();
         let walk = recorder.and_then(|recorder| recorder.after_commands(self.workspace));
-        if !self.guard.has_begun() {
+        if !self.protection.has_begun() {
             self.last_walk = walk;
             return Ok(Vec::new());
         }
         let walk = walk.map_or_else(|| self.workspace.walk(), Ok)?;
-        let noticed = self.guard.finish(self.workspace, &walk);
+        let noticed = self.protection.lock().finish(self.workspace, &walk);
         self.last_walk = Some(walk);
         Ok(noticed)
     }

@@ -20,7 +20,7 @@ use crate::protocol::{
 use crate::runner::environment_fault;
 use crate::workspace::Contents;
 use crate::workspace::checkpoint::Noted;
-use crate::workspace::guard::Snapshot;
+use crate::workspace::protected::Snapshot;
 use crate::workspace::walk::Walk;
 
 pub use crate::workspace::Look;

@@ -7,13 +7,13 @@ use crate::error::Result;
 use crate::policy::Opens;
 use crate::protocol::{Detail, Digest, Effect, Failure, Operation, Part, Reading, RelPath};
 use crate::text::named;
-use crate::workspace::protected::Protected;
+use crate::workspace::protected::ProtectedNames;
 use crate::workspace::walk::Walk;
 use crate::workspace::{Contents, Look, check};
 
 /// Previews operations in a guest that is not asked.
 pub struct OpaquePreview {
-    protected: Protected,
+    protected: ProtectedNames,
     /// Whether a command would have been run.
     after: bool,
 }
@@ -21,7 +21,7 @@ pub struct OpaquePreview {
 impl OpaquePreview {
     /// One in which these names are the person's alone.
     pub fn new(protected: &[String]) -> Self {
-        Self { protected: Protected::new(protected), after: false }
+        Self { protected: ProtectedNames::new(protected), after: false }
     }
 }
 

@@ -3,7 +3,7 @@
 //!
 //! That is done before anything else is served, so that no command takes it for what was there before.
 //! Where the lost command still runs by then, it is done when the step is asked for, and at a time when
-//! no command runs here, whose guard would put it back.
+//! no command runs here, whose check would put it back.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ use crate::error::Result;
 use crate::executor::{Left, left_on_disk, lost_command};
 use crate::protocol::jsonrpc::RpcError;
 use crate::protocol::{Effect, Warning};
-use crate::workspace::guard::{Guard, Snapshot};
+use crate::workspace::protected::{Protection, Snapshot};
 
 /// How long the commands of a process that was killed may take to die, before others are served.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -67,7 +67,7 @@ impl Served {
         }
         let kept = if self.guarded { self.steps.kept_guard(key)? } else { None };
         let snapshot = kept.or_else(|| begun.guard.clone()).filter(|_| self.guarded);
-        let put_right = |snapshot| self.guard.alone(|| self.put_right(key, snapshot));
+        let put_right = |snapshot| self.protection.alone(|| self.put_right(key, snapshot));
         let Some(warnings) = snapshot.map_or(Some(Vec::new()), put_right) else { return Ok(None) };
         let command = begun.command.as_deref().unwrap_or_default();
         Ok(Some(Done { detail: lost_command(command), warnings }))
@@ -76,11 +76,11 @@ impl Served {
     /// Puts right what a lost command did to what stood under protected names.
     fn put_right(&self, key: &str, snapshot: Snapshot) -> Vec<Warning> {
         let workspace = &self.serving.workspace;
-        let mut guard = Guard::resumed(self.quarantine(&name_of(key)), snapshot);
-        let mut warnings = guard.untold(std::iter::empty());
-        warnings.extend(guard.check(workspace));
+        let mut protection = Protection::resumed(self.quarantine(&name_of(key)), snapshot);
+        let mut warnings = protection.unreported(std::iter::empty());
+        warnings.extend(protection.check(workspace));
         match workspace.walk() {
-            Ok(walk) => warnings.extend(guard.finish(workspace, &walk)),
+            Ok(walk) => warnings.extend(protection.finish(workspace, &walk)),
             Err(e) => warnings.push(unseen(&e)),
         }
         warnings

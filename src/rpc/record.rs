@@ -15,7 +15,7 @@ use super::scratch_dir::age;
 use crate::atomic;
 use crate::error::{Error, Result};
 use crate::protocol::{Detail, Digest, Effect, Warning};
-use crate::workspace::guard::Snapshot;
+use crate::workspace::protected::Snapshot;
 
 /// What nobody has asked about for so long is forgotten.
 const KEPT: Duration = Duration::from_hours(90 * 24);

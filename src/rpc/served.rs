@@ -19,7 +19,7 @@ use crate::runner::sandbox::Tier;
 use crate::turn;
 use crate::watch::Stop;
 use crate::workspace::Workspace;
-use crate::workspace::guard::{Quarantine, Shared};
+use crate::workspace::protected::{Quarantine, SharedProtection};
 
 /// What is to be served, and how.
 pub struct Serving {
@@ -46,7 +46,7 @@ pub struct Served {
     /// Whether commands are kept from protected names: not where they have all the user's rights.
     pub(super) guarded: bool,
     /// What watches over these names, for all commands that run at once.
-    pub(super) guard: Shared,
+    pub(super) protection: SharedProtection,
     /// What is known of the steps of a host.
     pub(super) steps: Steps,
     /// The scratch directories of a host's sessions.
@@ -72,8 +72,9 @@ impl Served {
         }
         let steps = Steps::new(serving.state.clone());
         let session_dirs = SessionDirs::new(serving.state.clone());
-        let (guard, tools, count) = (Shared::default(), OnceLock::new(), AtomicU64::new(0));
-        let served = Self { serving, guarded, guard, steps, session_dirs, tools, count };
+        let (protection, tools, count) =
+            (SharedProtection::default(), OnceLock::new(), AtomicU64::new(0));
+        let served = Self { serving, guarded, protection, steps, session_dirs, tools, count };
         served.find_lost();
         Ok(served)
     }
@@ -95,7 +96,7 @@ impl Served {
     ) -> LocalExecutor<'a> {
         let Serving { workspace, runner, .. } = &self.serving;
         let here = LocalExecutor::new(workspace, runner, scratch_dir, false, interrupted);
-        here.guarded(self.guarded, self.guard.member(self.quarantine(name)))
+        here.guarded(self.guarded, self.protection.handle(self.quarantine(name)))
     }
 
     /// Whether the root's path leads to the folder that was opened: else files would be another

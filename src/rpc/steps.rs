@@ -16,7 +16,7 @@ use super::record::Held;
 use crate::atomic;
 use crate::error::{Error, Result};
 use crate::watch::Stop;
-use crate::workspace::guard::Snapshot;
+use crate::workspace::protected::Snapshot;
 
 /// The folder of the files, and how their names begin: no key is a name that a system reserves.
 const FOLDER: &str = "steps";

@@ -24,7 +24,7 @@ use crate::blobs::BlobId;
 use crate::config::Policy;
 use crate::protocol::{Detail, Digest, Effect, Outcome, Step};
 use crate::workspace::checkpoint::Noted;
-use crate::workspace::guard::Snapshot;
+use crate::workspace::protected::Snapshot;
 
 /// One record of the journal. Steps and changes are counted from 0.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

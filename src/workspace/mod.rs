@@ -12,7 +12,6 @@ mod excerpt;
 mod facts;
 mod folder_cache;
 mod folders;
-pub mod guard;
 mod lines;
 mod list;
 mod locate;
@@ -57,7 +56,7 @@ use locate::{Last, Spot, failed};
 pub use moving::{MOVED_FILES, MovePlan};
 pub use names::unescaped;
 pub use plan::Plan;
-use protected::Protected;
+use protected::ProtectedNames;
 pub use search::{Terms, check};
 pub use tree::lines_of;
 use walk::Walk;
@@ -80,7 +79,7 @@ pub struct Workspace {
     /// The same by device and inode, for those that exist.
     state_ids: Vec<(u64, u64)>,
     /// What only the person may write.
-    protected: Protected,
+    protected: ProtectedNames,
     /// Whether what git obeys outside of `.git` is the person's alone too.
     git_obeys: bool,
     /// The repositories that the last walk found.
@@ -134,7 +133,7 @@ impl Workspace {
                 inside.push(below);
             }
         }
-        let protected = Protected::new(protected);
+        let protected = ProtectedNames::new(protected);
         let git_obeys = protected.name_of(".git").is_some();
         let repositories = Mutex::default();
         Ok(Self { repositories, git_obeys, root, path, state: inside, state_ids, protected })

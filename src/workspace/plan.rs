@@ -3,7 +3,8 @@
 //! and made together, so that the disk is waited for a few times and not for each.
 
 use std::collections::BTreeSet;
-use std::io;
+use std::io::{self, Write};
+use std::path::Path;
 
 use cap_fs_ext::DirExt;
 use cap_std::fs::{
@@ -300,28 +301,36 @@ fn put(
     like: Option<&Metadata>,
     syncs: bool,
 ) -> io::Result<()> {
-    use std::io::Write;
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    if like.is_some() {
-        // Until it has the mode of the file that it replaces, nobody else may look.
-        options.mode(0o600);
-    }
-    let mut file: File = folder.open_with(name, &options)?;
-    file.write_all(bytes)?;
-    match like {
-        Some(like) => {
-            keep_owner(&file, like)?;
-            file.set_permissions(permissions_like(like))?;
-        }
-        None => give_to_owner(folder, name)?,
-    }
+    let owner = like.map(|like| (like.uid(), like.gid()));
+    let mode = like.map(|like| like.permissions().mode());
+    let file = write_new(folder, name, bytes, owner, mode)?;
     if syncs { file.sync_data() } else { Ok(()) }
 }
 
-/// Those of the file that is replaced, but for what would run the new content with its owner's rights.
-fn permissions_like(like: &Metadata) -> Permissions {
-    Permissions::from_mode(without_set_ids(like.permissions().mode()))
+/// Writes a new file, without set-user-ID and set-group-ID bits. Without an owner it gets the one of the folder.
+pub(super) fn write_new(
+    folder: &Dir,
+    name: impl Arg + AsRef<Path>,
+    bytes: &[u8],
+    owner: Option<(u32, u32)>,
+    mode: Option<u32>,
+) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    if mode.is_some() {
+        // Until it has its mode, nobody else may look.
+        options.mode(0o600);
+    }
+    let mut file = folder.open_with(&name, &options)?;
+    file.write_all(bytes)?;
+    match owner {
+        Some(owner) => set_owner(&file, owner)?,
+        None => give_to_owner(folder, name)?,
+    }
+    if let Some(mode) = mode {
+        file.set_permissions(Permissions::from_mode(without_set_ids(mode)))?;
+    }
+    Ok(file)
 }
 
 /// What root makes in somebody's folder is theirs: commands run as the workspace's owner.
@@ -337,13 +346,14 @@ pub(super) fn give_to_owner(folder: &Dir, name: impl Arg) -> io::Result<()> {
     Ok(())
 }
 
-pub(super) fn keep_owner(file: &File, like: &Metadata) -> io::Result<()> {
+/// Gives a file to a user and a group.
+fn set_owner(file: &File, (user, group): (u32, u32)) -> io::Result<()> {
     let now = file.metadata()?;
-    if (now.uid(), now.gid()) == (like.uid(), like.gid()) {
+    if (now.uid(), now.gid()) == (user, group) {
         return Ok(());
     }
-    // Whoever may not give a file away keeps it: its content matters more.
-    match std::os::unix::fs::fchown(file, Some(like.uid()), Some(like.gid())) {
+    match std::os::unix::fs::fchown(file, Some(user), Some(group)) {
+        // Whoever may not give a file away keeps it: its content matters more.
         Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Ok(()),
         other => other,
     }

@@ -111,7 +111,7 @@ fn every_module_keeps_its_budget() {
     let mut sums = vec![0; modules.len()];
     let mut without = Vec::new();
     for (path, lines) in sizes() {
-        // The longest path counts: `workspace/guard` before `workspace`.
+        // The longest path counts: `workspace/protected` before `workspace`.
         let owners = modules.iter().enumerate().flat_map(|(at, module)| {
             let owned = module.paths.iter().filter(|owned| path.starts_with(owned));
             owned.map(move |owned| (owned.components().count(), at))

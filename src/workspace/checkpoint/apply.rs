@@ -7,10 +7,9 @@
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
-use std::io::{self, Write};
+use std::io;
 
-use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt};
-use cap_std::fs::{Dir, Metadata, OpenOptions};
+use cap_std::fs::{Dir, Metadata, MetadataExt};
 
 use super::look::is_closed;
 use super::merge::ONLY_COPY;
@@ -22,7 +21,7 @@ use crate::error::{Error, Result};
 use crate::text::visible_line;
 use crate::workspace::modes::{set_mode, without_set_ids};
 use crate::workspace::names::{ancestors, shown, split, unescaped};
-use crate::workspace::plan::{give_to_owner, keep_owner};
+use crate::workspace::plan::{give_to_owner, write_new};
 use crate::workspace::walk::detailed::FileStat;
 use crate::workspace::{Workspace, sync};
 
@@ -407,9 +406,7 @@ impl Apply<'_> {
                 let bytes = self.store.blobs.read(blob).map_err(Fault::Store)?;
                 let gone = || Fault::Left("what it was is not kept any more".to_owned());
                 let bytes = bytes.ok_or_else(gone)?;
-                // What a former version stored may have such bits.
-                let mode = without_set_ids(*mode);
-                put(&folder, &temporary, &name, &bytes, mode, !self.together)?;
+                put(&folder, &temporary, &name, &bytes, *mode, !self.together)?;
                 self.waiting += size;
             }
             (Some(What::Link { target }), _) => link(&folder, target, &temporary)?,
@@ -480,7 +477,7 @@ impl Apply<'_> {
             let open = |path: &str| self.workspace.folder_at(path).ok()?.open(".").ok();
             let Some(folder) = ancestors(path).rev().chain([""]).find_map(open) else { continue };
             let found = folder.metadata().map_err(|e| self.not_synced(e))?;
-            if done.insert(device(&found)) {
+            if done.insert(found.dev()) {
                 atomic::sync_all_of(&folder).map_err(|e| self.not_synced(e))?;
             }
         }
@@ -499,16 +496,6 @@ fn identity_of(folder: &Dir, name: &OsStr) -> Option<Identity> {
     Some(Identity::of(&FileStat { changed: 0, ..FileStat::of(&found) }, found.len()))
 }
 
-#[cfg(unix)]
-fn device(found: &Metadata) -> u64 {
-    cap_std::fs::MetadataExt::dev(found)
-}
-
-#[cfg(not(unix))]
-fn device(_: &Metadata) -> u64 {
-    0
-}
-
 /// Writes a file under a temporary name as it is to be; with `synced` all of it is on disk then.
 fn put(
     folder: &Dir,
@@ -518,33 +505,14 @@ fn put(
     mode: u32,
     synced: bool,
 ) -> io::Result<()> {
-    let written = (|| {
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true).follow(FollowSymlinks::No);
-        #[cfg(unix)]
-        cap_std::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = folder.open_with(temporary, &options)?;
-        file.write_all(bytes)?;
-        match folder.symlink_metadata(name) {
-            Ok(like) if like.is_file() => keep_owner(&file, &like)?,
-            _ => give_to_owner(folder, temporary)?,
-        }
-        #[cfg(unix)]
-        file.set_permissions(cap_std::fs::PermissionsExt::from_mode(mode))?;
-        #[cfg(not(unix))]
-        let _ = mode;
-        if synced { file.sync_data() } else { Ok(()) }
-    })();
+    let like = folder.symlink_metadata(name).ok().filter(Metadata::is_file);
+    let owner = like.map(|like| (like.uid(), like.gid()));
+    let written = write_new(folder, temporary, bytes, owner, Some(mode));
+    let written = written.and_then(|file| if synced { file.sync_data() } else { Ok(()) });
     written.inspect_err(|_| drop(folder.remove_file(temporary)))
 }
 
-#[cfg(unix)]
 fn link(folder: &Dir, target: &str, name: &str) -> io::Result<()> {
     folder.symlink_contents(unescaped(target), name)?;
     give_to_owner(folder, name)
-}
-
-#[cfg(not(unix))]
-fn link(_: &Dir, _: &str, _: &str) -> io::Result<()> {
-    Err(io::Error::other("links cannot be made here"))
 }

@@ -10,7 +10,7 @@ use deaddrop::policy::Opens;
 use deaddrop::protocol::{Detail, Ending, Execution, Operation, ShellCommand, Warning};
 use deaddrop::runner::Runner;
 use deaddrop::workspace::Workspace;
-use deaddrop::workspace::guard::{Guard, Quarantine};
+use deaddrop::workspace::protected::{Protection, Quarantine};
 use serde::{Deserialize, Serialize};
 
 use super::{Asked, Scene, Walls, Way};
@@ -126,9 +126,9 @@ fn does_as_a_scene_asks() {
     let workspace = Workspace::open(&base.join("workspace"), &[], &names).unwrap();
     let runner = Runner::new(deeds.helper, workspace.path().to_owned(), settings);
     let own = base.join("own");
-    let guard = Guard::new(Quarantine::new(base.join("sessions"), "sessions", "turn"));
+    let protection = Protection::new(Quarantine::new(base.join("sessions"), "sessions", "turn"));
     let mut here = LocalExecutor::new(&workspace, &runner, &own, false, &|| false)
-        .guarded(mode != Mode::Off, guard);
+        .guarded(mode != Mode::Off, protection);
     here.network = deeds.network;
     let (mut details, mut noticed) = (Vec::new(), Vec::new());
     for (operation, opens) in deeds.operations {

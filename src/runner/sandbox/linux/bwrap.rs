@@ -143,7 +143,7 @@ fn command(
     let (covers, others): (Vec<_>, Vec<_>) =
         request.mounts.iter().partition(|mount| mount.kind == MountKind::Cover);
     for mount in others.into_iter().chain(covers) {
-        // The guard looks after what there is no room for.
+        // What there is no room for is compared after each command.
         if options.words > MOST_WORDS && matches!(mount.kind, MountKind::Keep | MountKind::Pin) {
             continue;
         }

@@ -8,11 +8,11 @@ use crate::protocol::{Failure, RelPath};
 
 /// A set of protected names.
 #[derive(Debug, Clone, Default)]
-pub struct Protected {
+pub struct ProtectedNames {
     names: Vec<Name>,
 }
 
-impl Protected {
+impl ProtectedNames {
     /// These names; an empty one protects nothing.
     pub fn new(names: &[String]) -> Self {
         Self { names: names.iter().filter_map(|name| Name::new(name)).collect() }
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn every_spelling_of_a_name_is_protected() {
-        let protected = Protected::new(&defaults());
+        let protected = ProtectedNames::new(&defaults());
         for (spelling, name) in [
             (".git", ".git"),
             (".GIT", ".git"),
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn what_only_looks_like_one_is_not() {
-        let protected = Protected::new(&defaults());
+        let protected = ProtectedNames::new(&defaults());
         for name in [
             "git",
             ".gitignore",
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn a_path_is_protected_at_any_depth() {
-        let protected = Protected::new(&defaults());
+        let protected = ProtectedNames::new(&defaults());
         let name =
             |path: &str| protected.name_in(&RelPath::parse(path).unwrap()).map(str::to_owned);
         assert_eq!(name("a/b/.Husky/x"), Some(".husky".into()));
@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn no_names_and_empty_names_protect_nothing() {
         for names in [vec![], vec![String::new(), ".".into(), " ".into()]] {
-            let protected = Protected::new(&names);
+            let protected = ProtectedNames::new(&names);
             assert!([".git", "x", "~1"].iter().all(|name| protected.name_of(name).is_none()));
         }
     }
@@ -155,13 +155,13 @@ mod tests {
                 .enumerate()
                 .map(|(n, c)| if upper & (1 << n) != 0 { c.to_ascii_uppercase() } else { c })
                 .collect();
-            let protected = Protected::new(&defaults());
+            let protected = ProtectedNames::new(&defaults());
             prop_assert_eq!(protected.name_of(&(spelling + &end)), Some(name.as_str()));
         }
 
         #[test]
         fn any_name_can_be_judged(names in prop::collection::vec(".{0,8}", 0..4), name in ".{0,12}") {
-            let protected = Protected::new(&names);
+            let protected = ProtectedNames::new(&names);
             if protected.name_of(&name).is_none() {
                 prop_assert!(!names.contains(&name) || folded(&name).is_empty());
             }

@@ -1,72 +1,80 @@
-//! Which parts of a protected folder are compared. Of most all of it; of a git folder what can run
-//! code or lead git elsewhere. What git itself writes when it only reads (the index) is left out.
+//! Which parts of a protected folder are compared, and how. Of most folders everything is; of a git folder, what can
+//! run code or lead git elsewhere, and what git recognises it by. What git writes even when it only reads (the
+//! index) is left out.
 
 use serde::{Deserialize, Serialize};
 
-/// Where git keeps what it has yet to do of a rebase, an am, a cherry-pick or a revert that stopped:
-/// lines that name commands, and options, which `--continue` obeys. (Of a bisection it runs nothing
-/// that it keeps, since git 2.34.)
-pub(super) const HALF_WAY: [&str; 3] = ["rebase-merge", "rebase-apply", "sequencer"];
+/// Where git keeps a stopped rebase, am, cherry-pick or revert: lines that name commands, and options, which
+/// `--continue` obeys. (From a bisection git has run nothing since version 2.34.)
+pub(super) const STOPPED: [&str; 3] = ["rebase-merge", "rebase-apply", "sequencer"];
 
-/// How a folder is looked at.
+/// How an entry is scanned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scope {
-    /// All that is in it.
+    /// Everything in it.
     All,
-    /// `.git` itself.
+    /// `.git` itself, or a bare repository.
     Repository,
+    /// `HEAD` of a repository.
+    Head,
+    /// `objects` and `refs` of a repository.
+    Part,
     /// The git folder of a submodule.
     Git,
-    /// `objects` of a git folder, and `objects/info`.
+    /// `objects` of a submodule's git folder, and `objects/info` of all.
     Objects,
     ObjectsInfo,
-    /// `modules`, or a folder of it: a submodule's name can have several parts.
+    /// `modules`, or a folder in it: a submodule's name can have several components.
     Modules,
     /// `worktrees`, and one of them.
     Worktrees,
     Worktree,
 }
 
-/// What a folder is for the comparison.
+/// How a folder is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) enum Role {
-    /// All of it is compared, so a new one is a change.
+pub(super) enum FolderRole {
+    /// Everything in it is compared, so a new folder is a change.
     All,
-    /// It is compared by its identity too: most of what it holds is not looked at.
+    /// By its inode as well, since most of its contents are not compared.
     Repository,
-    /// Something in it may be compared; the folder itself is not.
+    /// Without this folder git does not recognise the repository, so it has to exist.
+    Part,
+    /// Not at all. It only leads to something that is compared.
     Way,
 }
 
 impl Scope {
-    /// Of an entry with a protected name.
+    /// The scope of an entry with this protected name.
     pub(super) fn of_entry(protected: &str) -> Self {
-        if protected == ".git" { Self::Repository } else { Self::All }
+        if protected.eq_ignore_ascii_case(".git") { Self::Repository } else { Self::All }
     }
 
-    /// Of a folder below `modules`, once it is known whether it is a git folder.
+    /// The scope of a folder below `modules`, once it is known whether it is a git folder.
     pub(super) fn settled(self, has_head: impl FnOnce() -> bool) -> Self {
         if self == Self::Modules && has_head() { Self::Git } else { self }
     }
 
-    /// Of the entry `name` in such a folder; None where it is not looked at.
+    /// The scope of the entry `name` in a folder of this scope; None where it is not scanned.
     pub(super) fn below(self, name: &str, is_folder: bool) -> Option<Self> {
         match self {
             // A repository in an editor's folder would be as busy as any.
             Self::All if name == ".git" => Some(Self::Repository),
             Self::All => Some(Self::All),
+            Self::Repository if name == "HEAD" => Some(Self::Head),
+            Self::Repository if matches!(name, "objects" | "refs") => Some(Self::Part),
             Self::Repository | Self::Git => match name {
                 // The last two are old ways to say where a remote is.
                 "config" | "config.worktree" | "commondir" | "gitdir" | "hooks" | "info"
                 | "remotes" | "branches" => Some(Self::All),
-                _ if HALF_WAY.contains(&name) => Some(Self::All),
+                _ if STOPPED.contains(&name) => Some(Self::All),
                 "objects" => Some(Self::Objects),
                 "modules" => Some(Self::Modules),
                 "worktrees" => Some(Self::Worktrees),
                 _ => None,
             },
-            Self::Objects => (name == "info").then_some(Self::ObjectsInfo),
+            Self::Part | Self::Objects => (name == "info").then_some(Self::ObjectsInfo),
             Self::ObjectsInfo => {
                 matches!(name, "alternates" | "http-alternates").then_some(Self::All)
             }
@@ -74,19 +82,22 @@ impl Scope {
             Self::Worktrees => Some(Self::Worktree),
             Self::Worktree => match name {
                 "config.worktree" | "commondir" | "gitdir" => Some(Self::All),
-                _ if HALF_WAY.contains(&name) => Some(Self::All),
+                _ if STOPPED.contains(&name) => Some(Self::All),
                 // Submodules of a worktree are apart from those of the others.
                 "modules" => Some(Self::Modules),
                 _ => None,
             },
+            Self::Head => None,
         }
     }
 
-    pub(super) fn role(self) -> Role {
+    /// How a folder of this scope is compared.
+    pub(super) fn role(self) -> FolderRole {
         match self {
-            Self::All => Role::All,
-            Self::Repository => Role::Repository,
-            _ => Role::Way,
+            Self::All => FolderRole::All,
+            Self::Repository => FolderRole::Repository,
+            Self::Part => FolderRole::Part,
+            _ => FolderRole::Way,
         }
     }
 }
@@ -137,7 +148,8 @@ mod tests {
         }
         for path in [
             "index",
-            "HEAD",
+            "modules/lib*/HEAD",
+            "modules/lib*/refs",
             "ORIG_HEAD",
             "refs/heads/main",
             "objects/aa/bb",
@@ -158,5 +170,10 @@ mod tests {
             assert_eq!(of(path), None, "{path}");
         }
         assert_eq!(of("hooks/.git"), Some(Scope::Repository));
+        for (path, scope) in
+            [("HEAD", Scope::Head), ("objects", Scope::Part), ("refs", Scope::Part)]
+        {
+            assert_eq!(of(path), Some(scope), "{path}");
+        }
     }
 }

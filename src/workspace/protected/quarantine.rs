@@ -1,50 +1,51 @@
-//! Where what a command made under a protected name is put: out of the way, never deleted, and
-//! never over something else.
+//! Where deaddrop puts what a command made under a protected name: out of the way, never deleted, and never over
+//! something else. And the way back: an entry as the snapshot has it.
 
 use std::cell::Cell;
 use std::ffi::{OsStr, OsString};
-use std::io::{self, Write};
+use std::io;
 use std::path::PathBuf;
 
-use cap_fs_ext::{DirExt, FollowSymlinks, OpenOptionsFollowExt};
+use cap_fs_ext::DirExt;
 use cap_std::ambient_authority;
-use cap_std::fs::{Dir, File, OpenOptions};
+use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
 
-use super::look::open_up;
-use super::snapshot::{Content, What};
+use super::scan::open_up;
+use super::snapshot::{FileRecord, ProtectedKind};
 use crate::atomic::{rename_new, shortened};
-use crate::workspace::modes::without_set_ids;
+use crate::workspace::modes::set_mode;
 use crate::workspace::names::{escaped_os, unescaped};
-use crate::workspace::{sync, without_blocking};
+use crate::workspace::plan::write_new;
+use crate::workspace::{open_regular, sync};
 
 /// The folder for all of it.
 const FOLDER: &str = "quarantine";
-/// Folders in folders that are copied where a rename cannot move them.
+/// The deepest nesting of folders that is copied where a rename cannot move them.
 const DEPTH: usize = 100;
 
-/// The place for one turn.
+/// The quarantine of one turn.
 #[derive(Debug, Clone)]
 pub struct Quarantine {
     /// The folder of deaddrop's sessions.
     state: PathBuf,
     /// The turn's folder.
     turn: String,
-    /// How it is named to a reader.
+    /// How that is shown to a reader.
     shown: String,
-    /// The next number to be tried; 0 before it is known.
+    /// The next number to be tried; 0 while it is unknown.
     next: Cell<usize>,
 }
 
 impl Quarantine {
-    /// The place, in the folder of the sessions, for the turn of this name. `shown` is how that
-    /// folder is named to a reader.
+    /// The quarantine, in the folder of the sessions, of the turn with this name. `shown` is how that folder is
+    /// shown to a reader.
     pub fn new(state: PathBuf, shown: &str, turn: &str) -> Self {
         let shown = format!("{}/{FOLDER}/{turn}", shown.replace('\\', "/"));
         Self { state, turn: turn.to_owned(), shown, next: Cell::new(0) }
     }
 
-    /// What already lies there, as a reader is told.
-    pub(super) fn held(&self) -> Vec<String> {
+    /// What already lies there, as shown to a reader.
+    pub(super) fn contents(&self) -> Vec<String> {
         let state = Dir::open_ambient_dir(&self.state, ambient_authority());
         let folder = state
             .and_then(|state| state.open_dir_nofollow(FOLDER))
@@ -56,7 +57,7 @@ impl Quarantine {
         names
     }
 
-    /// Moves an entry of `parent` there, a link as a link. Returns where it is, for a reader.
+    /// Moves an entry of `parent` there, a link as a link. Returns its new place, as shown to a reader.
     pub(super) fn take(&self, parent: &Dir, name: &OsStr) -> io::Result<String> {
         let folder = self.folder()?;
         if self.next.get() == 0 {
@@ -67,7 +68,7 @@ impl Quarantine {
         if let Err(e) = &moved
             && e.kind() == io::ErrorKind::PermissionDenied
         {
-            // Who made it may have closed it, so that it cannot be moved.
+            // Whoever made it may have closed it, so that it cannot be moved.
             opened = open_up(parent, OsStr::new(".")).is_ok();
             if parent.symlink_metadata(name)?.is_dir() {
                 opened |= open_up(parent, name).is_ok();
@@ -84,22 +85,25 @@ impl Quarantine {
         Ok(format!("{}/{number_and_name}", self.shown))
     }
 
-    /// Makes an entry of `parent` as it was, where that is known; never over another. Returns
-    /// whether it was known.
-    pub(super) fn put_back(&self, parent: &Dir, name: &OsStr, before: &What) -> io::Result<bool> {
+    /// Makes an entry of `parent` as it was, where that is known; never over another. Returns whether it was known.
+    pub(super) fn put_back(
+        &self,
+        parent: &Dir,
+        name: &OsStr,
+        before: &ProtectedKind,
+    ) -> io::Result<bool> {
         match before {
-            What::Folder { mode, .. } => {
+            ProtectedKind::Folder { mode, .. } => {
                 parent.create_dir(name)?;
-                set_mode(&parent.open_dir_nofollow(name)?.open(".")?, *mode)?;
+                set_mode(parent, name, *mode)?;
             }
-            What::Link { target } => copy_link(unescaped(target).as_ref(), parent, name)?,
-            What::File(content) => {
-                let Some(text) = &content.text else { return Ok(false) };
-                // Written among deaddrop's own files, which are swept: half a file would be taken
-                // for a command's.
+            ProtectedKind::Link { target } => parent.symlink_contents(unescaped(target), name)?,
+            ProtectedKind::File(file) => {
+                let Some(text) = &file.text else { return Ok(false) };
+                // Written among deaddrop's own files, which are swept: half a file would be taken for a command's.
                 let state = Dir::open_ambient_dir(&self.state, ambient_authority())?;
                 let temporary = OsString::from(format!("{}.tmp", uuid::Uuid::new_v4().simple()));
-                let moved = write(&state, &temporary, text, content)
+                let moved = write(&state, &temporary, text, file)
                     .and_then(|()| rename_new(&state, &temporary, parent, name));
                 if let Err(e) = moved {
                     // The error that counts is the first.
@@ -107,10 +111,11 @@ impl Quarantine {
                     if e.kind() != io::ErrorKind::CrossesDevices {
                         return Err(e);
                     }
-                    write(parent, name, text, content)?;
+                    write(parent, name, text, file)?;
                 }
             }
-            What::Other => return Ok(false),
+            ProtectedKind::Head(Some(head)) => return self.put_back(parent, name, head),
+            ProtectedKind::Head(None) | ProtectedKind::Other => return Ok(false),
         }
         sync(parent)?;
         Ok(true)
@@ -136,15 +141,13 @@ impl Quarantine {
             match rename_new(parent, name, folder, OsStr::new(&to)) {
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(e) if e.kind() == io::ErrorKind::CrossesDevices => {
-                    if folder.symlink_metadata(&to).is_ok() {
-                        self.next.set(self.next.get() + 1);
-                        continue;
+                    if folder.symlink_metadata(&to).is_err() {
+                        copy(parent, name, folder, OsStr::new(&to), 0)?;
+                        remove(parent, name)?;
+                        return Ok(to);
                     }
-                    copy(parent, name, folder, &OsString::from(&to), 0)?;
-                    remove(parent, name)?;
-                    return Ok(to);
                 }
-                other => return other.map(|()| to),
+                moved => return moved.map(|()| to),
             }
             self.next.set(self.next.get() + 1);
         }
@@ -156,7 +159,7 @@ fn copy(from: &Dir, name: &OsStr, to: &Dir, new: &OsStr, depth: usize) -> io::Re
     let found = from.symlink_metadata(name)?;
     if found.is_dir() {
         if depth > DEPTH {
-            return Err(io::Error::other("it holds folders too deep to be copied"));
+            return Err(io::Error::other("its folders are nested too deep to be copied"));
         }
         to.create_dir(new)?;
         let (from, into) = (from.open_dir_nofollow(name)?, to.open_dir_nofollow(new)?);
@@ -166,35 +169,15 @@ fn copy(from: &Dir, name: &OsStr, to: &Dir, new: &OsStr, depth: usize) -> io::Re
         }
         sync(&into)
     } else if found.is_symlink() {
-        copy_link(&from.read_link_contents(name)?, to, new)
+        to.symlink_contents(from.read_link_contents(name)?, new)
     } else {
-        let mut into = make(to, new)?;
+        let mut options = OpenOptions::new();
+        let mut into = to.open_with(new, options.write(true).create_new(true).mode(0o600))?;
         if found.is_file() {
-            let mut options = OpenOptions::new();
-            options.read(true).follow(FollowSymlinks::No);
-            without_blocking(&mut options);
-            io::copy(&mut from.open_with(name, &options)?, &mut into)?;
+            io::copy(&mut open_regular(from, name)?, &mut into)?;
         }
         into.sync_all()
     }
-}
-
-#[cfg(unix)]
-fn copy_link(target: &std::path::Path, to: &Dir, new: &OsStr) -> io::Result<()> {
-    to.symlink_contents(target, new)
-}
-
-#[cfg(not(unix))]
-fn copy_link(target: &std::path::Path, to: &Dir, new: &OsStr) -> io::Result<()> {
-    make(to, new)?.write_all(target.to_string_lossy().as_bytes())
-}
-
-fn make(folder: &Dir, name: &OsStr) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    cap_std::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    folder.open_with(name, &options)
 }
 
 fn remove(parent: &Dir, name: &OsStr) -> io::Result<()> {
@@ -205,36 +188,7 @@ fn remove(parent: &Dir, name: &OsStr) -> io::Result<()> {
     }
 }
 
-/// Writes a file as it was, all of it on disk.
-fn write(folder: &Dir, name: &OsStr, text: &str, content: &Content) -> io::Result<()> {
-    let mut file = make(folder, name)?;
-    file.write_all(text.as_bytes())?;
-    set_owner(&file, content.owner)?;
-    set_mode(&file, without_set_ids(content.mode))?;
-    file.sync_all()
-}
-
-#[cfg(unix)]
-fn set_mode(file: &File, mode: u32) -> io::Result<()> {
-    use cap_std::fs::{Permissions, PermissionsExt};
-    file.set_permissions(Permissions::from_mode(mode))
-}
-
-#[cfg(not(unix))]
-fn set_mode(_: &File, _: u32) -> io::Result<()> {
-    Ok(())
-}
-
-#[cfg(unix)]
-fn set_owner(file: &File, (user, group): (u32, u32)) -> io::Result<()> {
-    match std::os::unix::fs::fchown(file, Some(user), Some(group)) {
-        // Whoever may not give a file away keeps it: its content matters more.
-        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Ok(()),
-        other => other,
-    }
-}
-
-#[cfg(not(unix))]
-fn set_owner(_: &File, _: (u32, u32)) -> io::Result<()> {
-    Ok(())
+/// Writes a file as it was, and syncs it.
+fn write(folder: &Dir, name: &OsStr, text: &str, before: &FileRecord) -> io::Result<()> {
+    write_new(folder, name, text.as_bytes(), Some(before.owner), Some(before.mode))?.sync_all()
 }

@@ -1,4 +1,4 @@
-//! The guard by itself: what it takes for its own, what for a command's.
+//! The check by itself: what it takes for the person's, what for a command's.
 
 use std::fs;
 use std::path::PathBuf;
@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use super::*;
 use crate::protocol::{Effect, Existing, RelPath};
 use crate::workspace::Plan;
-use crate::workspace::protected::defaults;
 
 #[test]
 fn the_places_are_those_that_exist_at_the_roots() {
@@ -18,18 +17,18 @@ fn the_places_are_those_that_exist_at_the_roots() {
     fs::write(root.join(".gitignore"), "out\n").unwrap();
     std::os::unix::fs::symlink("nowhere", root.join(".envrc")).unwrap();
     let workspace = Workspace::open(&root, &[root.join("state")], &defaults()).unwrap();
-    let mut guard = Guard::new(Quarantine::new(root.join("state"), "state", "turn"));
-    assert_eq!(guard.kept(&workspace, false), Kept::default());
-    assert!(!guard.has_begun());
-    assert!(guard.begin(&workspace, None).unwrap().is_some());
+    let mut protection = Protection::new(Quarantine::new(root.join("state"), "state", "turn"));
+    assert_eq!(protection.read_only(&workspace, false), ReadOnly::default());
+    assert!(!protection.has_begun());
+    assert!(protection.begin(&workspace, None).unwrap().is_some());
     // One snapshot a turn.
-    assert!(guard.begin(&workspace, None).unwrap().is_none());
-    let Kept { mut places, pinned } = guard.kept(&workspace, false);
+    assert!(protection.begin(&workspace, None).unwrap().is_none());
+    let ReadOnly { mut places, pinned } = protection.read_only(&workspace, false);
     assert_eq!(pinned, [""; 0].map(PathBuf::from));
     places.sort();
     let expected = [".envrc", ".git", "a/b/.VSCode", "a/b/.git"];
     assert_eq!(places, expected.map(|path| root.join(path)));
-    assert!(guard.check(&workspace).is_empty());
+    assert!(protection.check(&workspace).is_empty());
 }
 
 #[test]
@@ -39,17 +38,17 @@ fn deaddrops_own_files_under_such_a_name_change_as_they_please() {
     fs::create_dir_all(root.join(".idea/state")).unwrap();
     let state = root.join(".idea/state");
     let workspace = Workspace::open(&root, std::slice::from_ref(&state), &defaults()).unwrap();
-    let mut guard = Guard::new(Quarantine::new(state.clone(), "state", "turn"));
-    guard.begin(&workspace, None).unwrap();
+    let mut protection = Protection::new(Quarantine::new(state.clone(), "state", "turn"));
+    protection.begin(&workspace, None).unwrap();
     fs::write(state.join("journal"), "x").unwrap();
-    assert!(guard.check(&workspace).is_empty());
+    assert!(protection.check(&workspace).is_empty());
     fs::write(root.join(".idea/x"), "x").unwrap();
-    assert_eq!(guard.check(&workspace).len(), 1);
+    assert_eq!(protection.check(&workspace).len(), 1);
     assert!(state.join("quarantine/turn/1_x").exists() && state.join("journal").exists());
 }
 
-/// A guard over a repository as the journal gives it after a new start of the machine, altered.
-fn after_a_new_start(alter: impl Fn(&mut serde_json::Value)) -> (tempfile::TempDir, Guard) {
+/// A check over a repository as the journal gives it after a new start of the machine, altered.
+fn after_a_new_start(alter: impl Fn(&mut serde_json::Value)) -> (tempfile::TempDir, Protection) {
     let dir = tempfile::tempdir().unwrap();
     fs::create_dir_all(dir.path().join(".git/hooks")).unwrap();
     fs::write(dir.path().join(".git/config"), "[core]\n").unwrap();
@@ -58,11 +57,12 @@ fn after_a_new_start(alter: impl Fn(&mut serde_json::Value)) -> (tempfile::TempD
     large.set_len(5 << 20).unwrap();
     let workspace = Workspace::open(dir.path(), &[], &defaults()).unwrap();
     let place = || Quarantine::new(dir.path().join(".."), "..", "never-made");
-    let mut guard = Guard::new(place());
-    let mut kept = serde_json::to_value(guard.begin(&workspace, None).unwrap().unwrap()).unwrap();
+    let mut protection = Protection::new(place());
+    let mut kept =
+        serde_json::to_value(protection.begin(&workspace, None).unwrap().unwrap()).unwrap();
     alter(&mut kept);
-    let guard = Guard::resumed(place(), serde_json::from_value(kept).unwrap());
-    (dir, guard)
+    let protection = Protection::resumed(place(), serde_json::from_value(kept).unwrap());
+    (dir, protection)
 }
 
 fn each_item(kept: &mut serde_json::Value, alter: impl Fn(&mut serde_json::Value)) {
@@ -72,13 +72,13 @@ fn each_item(kept: &mut serde_json::Value, alter: impl Fn(&mut serde_json::Value
 #[test]
 fn a_machine_that_numbers_its_devices_anew_makes_nobodys_repository_another() {
     // As journals were before, with devices in them.
-    let (dir, mut guard) = after_a_new_start(|kept| {
+    let (dir, mut protection) = after_a_new_start(|kept| {
         kept.as_object_mut().unwrap().remove("inode");
         each_item(kept, |item| item["device"] = 99_999.into());
     });
     let workspace = Workspace::open(dir.path(), &[], &defaults()).unwrap();
-    assert_eq!(guard.check(&workspace), []);
-    assert_eq!(guard.finish(&workspace, &workspace.walk().unwrap()), []);
+    assert_eq!(protection.check(&workspace), []);
+    assert_eq!(protection.finish(&workspace, &workspace.walk().unwrap()), []);
     assert!(dir.path().join(".git/config").exists());
 }
 
@@ -88,29 +88,30 @@ fn where_files_are_numbered_anew_contents_are_compared() {
         kept["inode"] = 1.into();
         each_item(kept, |item| item["inode"] = 2.into());
     };
-    let (dir, mut guard) = after_a_new_start(renumbered);
+    let (dir, mut protection) = after_a_new_start(renumbered);
     let workspace = Workspace::open(dir.path(), &[], &defaults()).unwrap();
-    assert_eq!(guard.check(&workspace), []);
+    assert_eq!(protection.check(&workspace), []);
     // Another number where those of the root hold is another folder.
-    let (dir, mut guard) = after_a_new_start(|kept| each_item(kept, |i| i["inode"] = 2.into()));
+    let (dir, mut protection) =
+        after_a_new_start(|kept| each_item(kept, |i| i["inode"] = 2.into()));
     let workspace = Workspace::open(dir.path(), &[], &defaults()).unwrap();
-    let found = guard.untouched(&workspace);
-    assert!(found.iter().any(|(key, change)| key == ".git" && *change == Change::Changed));
+    let found = protection.untouched(&workspace);
+    assert!(found.iter().any(|(key, change)| key == ".git" && *change == EntryChange::Changed));
     // What a command wrote is found by its content all the same.
-    let (dir, mut guard) = after_a_new_start(renumbered);
+    let (dir, mut protection) = after_a_new_start(renumbered);
     fs::write(dir.path().join(".git/config"), "[evil]\n").unwrap();
     let workspace = Workspace::open(dir.path(), &[], &defaults()).unwrap();
-    let found = guard.untouched(&workspace);
-    assert_eq!(found, [(".git/config".to_owned(), Change::Changed)]);
+    let found = protection.untouched(&workspace);
+    assert_eq!(found, [(".git/config".to_owned(), EntryChange::Changed)]);
 }
 
-impl Guard {
+impl Protection {
     /// What a check would find at the root, without doing anything about it.
-    fn untouched(&mut self, workspace: &Workspace) -> Vec<(String, Change)> {
+    fn untouched(&mut self, workspace: &Workspace) -> Vec<(String, EntryChange)> {
         let known = self.known.as_mut().unwrap();
-        known.meet(workspace.number());
-        let now = look::again(workspace, "", &known.roots[0]).unwrap();
-        known.roots[0].differences(&now)
+        known.forget_old_inodes(workspace.inode());
+        let now = Scan::again(workspace, &known.folders[0]).unwrap();
+        known.folders[0].differences(&now)
     }
 }
 
@@ -118,18 +119,18 @@ impl Guard {
 fn without_a_place_for_it_nothing_is_watched() {
     let dir = tempfile::tempdir().unwrap();
     let workspace = Workspace::open(dir.path(), &[], &defaults()).unwrap();
-    let mut guard = Guard::default();
-    assert!(guard.begin(&workspace, None).unwrap().is_none() && !guard.has_begun());
+    let mut protection = Protection::default();
+    assert!(protection.begin(&workspace, None).unwrap().is_none() && !protection.has_begun());
     fs::create_dir(dir.path().join(".git")).unwrap();
-    assert!(guard.check(&workspace).is_empty() && dir.path().join(".git").exists());
+    assert!(protection.check(&workspace).is_empty() && dir.path().join(".git").exists());
 }
 
 fn effect(plan: &Plan) -> Effect {
     Effect::File(Box::new(plan.effect().clone()))
 }
 
-/// A workspace in which a command has run, a guard over it, and what the journal holds of that.
-fn with_a_command() -> (tempfile::TempDir, Workspace, Guard, String) {
+/// A workspace in which a command has run, a protection over it, and what the journal holds of that.
+fn with_a_command() -> (tempfile::TempDir, Workspace, Protection, String) {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().join("workspace");
     fs::create_dir_all(root.join(".git/hooks")).unwrap();
@@ -137,9 +138,10 @@ fn with_a_command() -> (tempfile::TempDir, Workspace, Guard, String) {
     fs::write(root.join(".git/config"), "old\n").unwrap();
     fs::write(root.join(".envrc"), "old\n").unwrap();
     let workspace = Workspace::open(&root, &[], &defaults()).unwrap();
-    let mut guard = Guard::new(Quarantine::new(dir.path().join("state"), "state", "turn"));
-    let kept = serde_json::to_string(guard.begin(&workspace, None).unwrap().unwrap()).unwrap();
-    (dir, workspace, guard, kept)
+    let mut protection =
+        Protection::new(Quarantine::new(dir.path().join("state"), "state", "turn"));
+    let kept = serde_json::to_string(protection.begin(&workspace, None).unwrap().unwrap()).unwrap();
+    (dir, workspace, protection, kept)
 }
 
 /// An operation of each kind, by what it writes: a new file in a new folder, a known file, none.
@@ -167,11 +169,11 @@ fn an_approved_write_is_neither_lost_nor_undone_wherever_deaddrop_is_stopped() {
     for n in 0..4 {
         // In turn: before it is kept, before it is made, when its folders are, when it is.
         for stopped in 0..4 {
-            let (dir, workspace, mut guard, mut kept) = with_a_command();
+            let (dir, workspace, mut protection, mut kept) = with_a_command();
             let before = standing(&workspace, n);
             let plan = approved(&workspace, n);
             if stopped > 0 {
-                let expected = guard.expect(&workspace, &effect(&plan)).unwrap();
+                let expected = protection.expect(&workspace, &effect(&plan)).unwrap();
                 kept = serde_json::to_string(expected).unwrap();
             }
             if stopped == 2 && n == 0 {
@@ -184,26 +186,26 @@ fn an_approved_write_is_neither_lost_nor_undone_wherever_deaddrop_is_stopped() {
             assert_eq!(standing_then != before, stopped == 3);
             let place = Quarantine::new(dir.path().join("state"), "state", "turn");
             let known: Snapshot = serde_json::from_str(&kept).unwrap();
-            let mut guard = Guard::resumed(place, known);
-            assert_eq!(guard.check(&workspace), [], "{n} {stopped}");
-            assert_eq!(guard.finish(&workspace, &workspace.walk().unwrap()), []);
+            let mut protection = Protection::resumed(place, known);
+            assert_eq!(protection.check(&workspace), [], "{n} {stopped}");
+            assert_eq!(protection.finish(&workspace, &workspace.walk().unwrap()), []);
             assert_eq!(standing(&workspace, n), standing_then, "{n} {stopped}");
             // It is made now, or again.
             if stopped < 3 {
                 let plan = approved(&workspace, n);
-                assert!(guard.expect(&workspace, &effect(&plan)).is_some());
+                assert!(protection.expect(&workspace, &effect(&plan)).is_some());
                 plan.execute(&workspace).unwrap();
-                guard.settle(&workspace);
+                protection.settle(&workspace);
             }
             let wanted = (n < 3).then(|| "new\n".to_owned());
-            assert_eq!(guard.check(&workspace), [], "{n} {stopped}");
-            assert_eq!(guard.finish(&workspace, &workspace.walk().unwrap()), []);
+            assert_eq!(protection.check(&workspace), [], "{n} {stopped}");
+            assert_eq!(protection.finish(&workspace, &workspace.walk().unwrap()), []);
             assert_eq!(standing(&workspace, n), wanted);
 
             // What the next command must leave as it is, is kept; and what it brings back is found.
-            let kept =
-                serde_json::to_string(guard.begin(&workspace, None).unwrap().unwrap()).unwrap();
-            assert!(guard.begin(&workspace, None).unwrap().is_none());
+            let kept = serde_json::to_string(protection.begin(&workspace, None).unwrap().unwrap())
+                .unwrap();
+            assert!(protection.begin(&workspace, None).unwrap().is_none());
             let at = workspace.path();
             match n {
                 0 => fs::remove_dir_all(at.join(".vscode")).unwrap(),
@@ -212,8 +214,8 @@ fn an_approved_write_is_neither_lost_nor_undone_wherever_deaddrop_is_stopped() {
                 _ => fs::write(at.join(".envrc"), "old\n").unwrap(),
             }
             let place = Quarantine::new(dir.path().join("state"), "state", "turn");
-            let mut guard = Guard::resumed(place, serde_json::from_str(&kept).unwrap());
-            assert_eq!(guard.check(&workspace).len(), 1, "{n} {stopped}");
+            let mut protection = Protection::resumed(place, serde_json::from_str(&kept).unwrap());
+            assert_eq!(protection.check(&workspace).len(), 1, "{n} {stopped}");
             assert_eq!(standing(&workspace, n), wanted, "{n} {stopped}");
         }
     }
@@ -221,23 +223,23 @@ fn an_approved_write_is_neither_lost_nor_undone_wherever_deaddrop_is_stopped() {
 
 #[test]
 fn what_is_neither_of_an_approved_write_is_a_commands() {
-    let (_dir, workspace, mut guard, _) = with_a_command();
+    let (_dir, workspace, mut protection, _) = with_a_command();
     let plan = approved(&workspace, 1);
-    guard.expect(&workspace, &effect(&plan)).unwrap();
+    protection.expect(&workspace, &effect(&plan)).unwrap();
     fs::write(workspace.path().join(".git/config"), "evil\n").unwrap();
-    assert_eq!(guard.check(&workspace).len(), 1);
+    assert_eq!(protection.check(&workspace).len(), 1);
     assert_eq!(standing(&workspace, 1).as_deref(), Some("old\n"));
     // Of what commands have not run before, or nothing protects, nothing need be kept.
     let path = RelPath::parse("plain").unwrap();
     let harmless = workspace.plan_create(&path, b"x", Existing::Replace, true).unwrap();
-    assert!(guard.expect(&workspace, &effect(&harmless)).is_none());
-    let mut fresh = Guard::default();
+    assert!(protection.expect(&workspace, &effect(&harmless)).is_none());
+    let mut fresh = Protection::default();
     assert!(fresh.expect(&workspace, &effect(&approved(&workspace, 1))).is_none());
 }
 
 #[test]
 fn of_an_opened_repository_what_is_compared_is_kept() {
-    let (_dir, workspace, mut guard, _) = with_a_command();
+    let (_dir, workspace, mut protection, _) = with_a_command();
     let root = workspace.path();
     for (file, text) in [
         (".git/HEAD", "ref: refs/heads/main\n"),
@@ -253,15 +255,15 @@ fn of_an_opened_repository_what_is_compared_is_kept() {
         fs::create_dir_all(root.join(file).parent().unwrap()).unwrap();
         fs::write(root.join(file), text).unwrap();
     }
-    guard.known = None;
-    guard.begin(&workspace, None).unwrap();
+    protection.known = None;
+    protection.begin(&workspace, None).unwrap();
     let names = |paths: Vec<PathBuf>| -> Vec<String> {
         let below = |path: PathBuf| path.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
         let mut names: Vec<String> = paths.into_iter().map(below).collect();
         names.sort();
         names
     };
-    let Kept { places, pinned } = guard.kept(&workspace, true);
+    let ReadOnly { places, pinned } = protection.read_only(&workspace, true);
     assert_eq!(
         names(places),
         [
@@ -281,7 +283,7 @@ fn of_an_opened_repository_what_is_compared_is_kept() {
     // One that holds something of deaddrop's own stays closed.
     let state = [root.join(".git/state")];
     let workspace = Workspace::open(root, &state, &defaults()).unwrap();
-    let kept = guard.kept(&workspace, true);
+    let kept = protection.read_only(&workspace, true);
     assert!(kept.places.contains(&root.join(".git")) && !kept.pinned.contains(&root.join(".git")));
 }
 
@@ -295,8 +297,8 @@ fn what_git_knows_a_repository_by_is_set_right_after_a_stop() {
     fs::write(root.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
     let workspace = Workspace::open(&root, &[], &defaults()).unwrap();
     let place = || Quarantine::new(dir.path().join("state"), "state", "turn");
-    let mut guard = Guard::new(place());
-    let kept = serde_json::to_value(guard.begin(&workspace, None).unwrap().unwrap()).unwrap();
+    let mut protection = Protection::new(place());
+    let kept = serde_json::to_value(protection.begin(&workspace, None).unwrap().unwrap()).unwrap();
     fs::remove_file(root.join(".git/HEAD")).unwrap();
     fs::remove_dir(root.join(".git/refs")).unwrap();
     for folder in ["objects", "refs"] {
@@ -306,16 +308,20 @@ fn what_git_knows_a_repository_by_is_set_right_after_a_stop() {
 
     // A journal that says nothing of it.
     let mut older = kept.clone();
-    older["roots"][0].as_object_mut().unwrap().remove("layout").unwrap();
-    let mut guard = Guard::resumed(place(), serde_json::from_value(older).unwrap());
-    assert_eq!(guard.check(&workspace), []);
+    older["roots"][0].as_object_mut().unwrap().remove("isBare").unwrap();
+    let items = older["roots"][0]["items"].as_object_mut().unwrap();
+    for part in ["HEAD", "objects", "refs"] {
+        items.remove(&format!(".git/{part}")).unwrap();
+    }
+    let mut protection = Protection::resumed(place(), serde_json::from_value(older).unwrap());
+    assert_eq!(protection.check(&workspace), []);
 
-    let mut guard = Guard::resumed(place(), serde_json::from_value(kept).unwrap());
-    assert_eq!(guard.check(&workspace).len(), 3);
+    let mut protection = Protection::resumed(place(), serde_json::from_value(kept).unwrap());
+    assert_eq!(protection.check(&workspace).len(), 3);
     assert_eq!(fs::read(root.join(".git/HEAD")).unwrap(), b"ref: refs/heads/main\n");
     assert!(root.join(".git/refs").is_dir() && !root.join("HEAD").exists());
     assert!(dir.path().join("state/quarantine/turn/1_HEAD").exists());
-    assert_eq!(guard.check(&workspace), []);
+    assert_eq!(protection.check(&workspace), []);
 }
 
 #[test]
@@ -327,24 +333,50 @@ fn an_approved_write_settles_nothing_that_a_command_did_elsewhere() {
     }
     fs::write(root.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
     let workspace = Workspace::open(&root, &[], &defaults()).unwrap();
-    let mut guard = Guard::new(Quarantine::new(dir.path().join("state"), "state", "turn"));
-    guard.begin(&workspace, None).unwrap().unwrap();
+    let mut protection =
+        Protection::new(Quarantine::new(dir.path().join("state"), "state", "turn"));
+    protection.begin(&workspace, None).unwrap().unwrap();
     // It still runs when the person's write is made.
     fs::remove_file(root.join(".git/HEAD")).unwrap();
     let path = RelPath::parse(".envrc").unwrap();
     let plan = workspace.plan_create(&path, b"new\n", Existing::Replace, true).unwrap();
-    guard.expect(&workspace, &effect(&plan)).unwrap();
+    protection.expect(&workspace, &effect(&plan)).unwrap();
     plan.execute(&workspace).unwrap();
-    guard.settle(&workspace);
-    assert_eq!(guard.check(&workspace).len(), 1);
+    protection.settle(&workspace);
+    assert_eq!(protection.check(&workspace).len(), 1);
     assert_eq!(fs::read(root.join(".git/HEAD")).unwrap(), b"ref: refs/heads/main\n");
     assert_eq!(fs::read(root.join(".envrc")).unwrap(), b"new\n");
     // What the person agrees to is theirs.
     let path = RelPath::parse(".git/HEAD").unwrap();
     let plan = workspace.plan_delete(&path, true).unwrap();
-    guard.expect(&workspace, &effect(&plan)).unwrap();
+    protection.expect(&workspace, &effect(&plan)).unwrap();
     plan.execute(&workspace).unwrap();
-    guard.settle(&workspace);
-    assert_eq!(guard.check(&workspace), []);
+    protection.settle(&workspace);
+    assert_eq!(protection.check(&workspace), []);
     assert!(!root.join(".git/HEAD").exists());
+}
+
+#[test]
+fn what_git_knows_a_bare_repository_by_is_put_back_and_what_it_may_change_is_taken_in() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().join("workspace");
+    for folder in ["workspace/b/objects", "workspace/b/refs", "state"] {
+        fs::create_dir_all(dir.path().join(folder)).unwrap();
+    }
+    let head = |name: &str| format!("ref: refs/heads/{name}\n");
+    fs::write(root.join("b/HEAD"), head("main")).unwrap();
+    let workspace = Workspace::open(&root, &[], &defaults()).unwrap();
+    let mut protection = Protection::new(Quarantine::new(dir.path().join("state"), "state", "t"));
+    protection.begin(&workspace, None).unwrap().unwrap();
+    // Another branch is git's business, and stored before the next command.
+    fs::write(root.join("b/HEAD"), head("other")).unwrap();
+    assert_eq!(protection.check(&workspace), []);
+    assert!(protection.begin(&workspace, None).unwrap().is_some());
+    assert!(protection.begin(&workspace, None).unwrap().is_none());
+    fs::write(root.join("b/HEAD"), "nothing\n").unwrap();
+    fs::remove_dir(root.join("b/refs")).unwrap();
+    assert_eq!(protection.check(&workspace).len(), 2);
+    assert_eq!(fs::read_to_string(root.join("b/HEAD")).unwrap(), head("other"));
+    assert!(root.join("b/refs").is_dir());
+    assert_eq!(protection.finish(&workspace, &workspace.walk().unwrap()), []);
 }

@@ -1,0 +1,163 @@
+//! The comparison at the end of a turn, with what its last walk found: what git obeys and was not there before, and
+//! what is nowhere any more.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::report::{Incident, warnings};
+use super::scan::{HEAD, Scan, is_bare_repository, reopen};
+use super::snapshot::{ProtectedEntry, Snapshot, WatchedFolder, above};
+use super::{MissingRepository, Protection, Repairs, is_git, set_ids};
+use crate::protocol::Warning;
+use crate::workspace::Workspace;
+use crate::workspace::names::{ancestors, split};
+use crate::workspace::walk::{Walk, walk_all};
+
+/// Closed folders are opened this many levels deep.
+const CLOSED: usize = 16;
+
+impl Protection {
+    /// Compares with the turn's last walk: repositories, and files that git's settings name, which were not there
+    /// before; repositories that are gone; and set-user-ID and set-group-ID bits.
+    pub fn finish(&mut self, workspace: &Workspace, walk: &Walk) -> Vec<Warning> {
+        let (Some(quarantine), Some(known)) = (&self.quarantine, &mut self.known) else {
+            return Vec::new();
+        };
+        let mut repairs = Repairs::new(workspace, quarantine, &mut self.missing);
+        let has_new_rules = known.has_new_rules(walk);
+        let listed: BTreeSet<String> = known.git.among(walk).collect();
+        let revealed = repairs.reveal(known, walk, has_new_rules);
+        let walk = revealed.as_ref().unwrap_or(walk);
+        let ignored: BTreeSet<&str> = walk.ignored().collect();
+        for (path, named) in known.unwatched(workspace, walk) {
+            let (is_new, is_ignored) = (!known.watches(&path), ignored.contains(&*path));
+            // Of an ignored folder, which can be large, the only question is whether it has become a repository.
+            let is_bare = || workspace.folder_at(&path).is_ok_and(|dir| is_bare_repository(&dir));
+            if is_ignored && !is_bare() {
+                continue;
+            }
+            // Nothing in it is known, so whatever is found is new.
+            let mut folder =
+                WatchedFolder { path, named, is_bare: Some(false), ..WatchedFolder::default() };
+            let Some(mut now) = Scan::again(workspace, &folder) else { continue };
+            for (key, entry) in std::mem::take(&mut now.entries) {
+                let is_named = folder.named.contains(&key);
+                if !is_named && !(is_new && (key == HEAD || !is_ignored && is_git(&key))) {
+                    continue;
+                }
+                let place = folder.path_of(&key);
+                // A file that the rules hid until now may have been there.
+                let may_be_old = is_named && has_new_rules && !listed.contains(&place);
+                if let Some(missing) = repairs.take_missing(&key, &entry) {
+                    known.folders.push(repairs.moved(missing, place, &folder.path));
+                } else if known.would_know(&place) && !may_be_old {
+                    now.entries.insert(key, entry);
+                } else if !is_ignored {
+                    repairs.incidents.push(Incident::Appeared { place });
+                }
+            }
+            repairs.folder(&mut folder, now);
+        }
+        let Repairs { missing, mut incidents, .. } = repairs;
+        incidents.extend(missing.drain(..).map(|missing| Incident::Gone { place: missing.path }));
+        incidents.append(&mut set_ids::clear(workspace, known, walk));
+        warnings(incidents, self.git_may_write)
+    }
+}
+
+impl Snapshot {
+    /// The folders of a walk in which git may obey something that is not in this snapshot, with the names that git's
+    /// settings lead to now and did not before.
+    fn unwatched(&self, workspace: &Workspace, walk: &Walk) -> BTreeMap<String, Vec<String>> {
+        let mut folders: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        let is_compared = |path: &str| !self.leaves_alone(path) && !workspace.is_below_one(path);
+        let obeyed = walk.bare().chain(walk.ignored()).filter(|_| workspace.git_obeys);
+        let watched: BTreeSet<&str> = self.folders.iter().map(|folder| &*folder.path).collect();
+        for path in walk.repositories().chain(obeyed) {
+            if !watched.contains(path) && is_compared(path) {
+                folders.entry(path.to_owned()).or_default();
+            }
+        }
+        for place in self.git.among(walk).filter(|place| is_compared(place)) {
+            if !self.folders.iter().any(|folder| folder.has_named(&place)) {
+                let (folder, name) = split(&place);
+                folders.entry(folder.to_owned()).or_default().push(name.to_owned());
+            }
+        }
+        folders
+    }
+
+    fn watches(&self, path: &str) -> bool {
+        self.folders.iter().any(|folder| folder.path == path)
+    }
+
+    /// Whether changed ignore rules can hide something.
+    fn has_new_rules(&self, walk: &Walk) -> bool {
+        let hides = || {
+            walk.ignored_files().files > 0 || walk.ignored().any(|path| !self.leaves_alone(path))
+        };
+        walk.rules() != &self.rules && hides()
+    }
+
+    /// Whether the snapshot would contain what was at a place before the commands.
+    fn would_know(&self, path: &str) -> bool {
+        let was_closed = |place: &str| self.closed.contains(place);
+        self.is_whole && !was_closed(path) && !above(path).any(was_closed)
+    }
+
+    pub(super) fn leaves_alone(&self, path: &str) -> bool {
+        self.left_alone.contains(path) || above(path).any(|path| self.left_alone.contains(path))
+    }
+}
+
+impl Repairs<'_> {
+    /// The missing repository that is found under this name, by its inode.
+    fn take_missing(&mut self, key: &str, now: &ProtectedEntry) -> Option<MissingRepository> {
+        let is_it = |missing: &MissingRepository| {
+            is_git(key) && missing.inode.is_some() && missing.inode == now.inode
+        };
+        let n = self.missing.iter().position(is_it)?;
+        Some(self.missing.swap_remove(n))
+    }
+
+    /// Compares a repository that was moved to another folder, where it keeps its hooks as they were.
+    fn moved(&mut self, missing: MissingRepository, to: String, path: &str) -> WatchedFolder {
+        self.incidents.push(Incident::Moved { from: missing.path, to });
+        let mut folder = WatchedFolder { path: path.to_owned(), ..missing.folder };
+        if let Some(now) = Scan::again(self.workspace, &folder) {
+            self.folder(&mut folder, now);
+        }
+        folder
+    }
+
+    /// Walks again where commands can have hidden something from the last walk: in ignored folders, if the rules
+    /// changed, and in folders that are closed now, which it opens. What stays closed goes to the quarantine. None
+    /// if nothing is hidden.
+    fn reveal(&mut self, known: &Snapshot, walk: &Walk, has_new_rules: bool) -> Option<Walk> {
+        let workspace = self.workspace;
+        let walk_again =
+            || if has_new_rules { walk_all(workspace).ok() } else { workspace.walk().ok() };
+        let mut again = if has_new_rules { walk_again() } else { None };
+        for round in 0..=CLOSED {
+            let closed = again.as_ref().unwrap_or(walk).closed();
+            let is_new = |path: &&str| !known.closed.contains(*path) && !known.leaves_alone(path);
+            let closed: Vec<String> = closed.filter(is_new).map(str::to_owned).collect();
+            if closed.is_empty() {
+                break;
+            }
+            for place in closed {
+                if round == CLOSED {
+                    let moved = self.move_away(&place);
+                    self.incidents.push(Incident::Closed { place, moved });
+                    continue;
+                }
+                for path in ancestors(&place) {
+                    if let Ok((holder, name)) = workspace.holder(path) {
+                        reopen(&holder, &name);
+                    }
+                }
+            }
+            again = walk_again();
+        }
+        again
+    }
+}

@@ -1,0 +1,72 @@
+//! What commands cannot write: everything that is protected or, where git may write to its repositories, what is
+//! compared in them. So the read-only mounts and the comparison are based on one list.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use super::Protection;
+use super::snapshot::{ProtectedEntry, ProtectedKind, WatchedFolder, above};
+use crate::protocol::RelPath;
+use crate::workspace::Workspace;
+use crate::workspace::names::{escaped, unescaped};
+
+/// What a command cannot write.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ReadOnly {
+    /// Files, folders and links.
+    pub places: Vec<PathBuf>,
+    /// Folders that contain some of these and can be written, but not moved away; each before what is in it.
+    pub pinned: Vec<PathBuf>,
+}
+
+impl Protection {
+    /// What the next command cannot write. With `repositories` it can write to those, except for what runs code there
+    /// or leads git elsewhere.
+    pub fn read_only(&mut self, workspace: &Workspace, repositories: bool) -> ReadOnly {
+        self.git_may_write |= repositories;
+        let mut read_only = ReadOnly::default();
+        for folder in self.known.iter().flat_map(|known| &known.folders) {
+            let at = |key: &str| workspace.path.join(unescaped(&folder.path_of(key)));
+            for (key, entry) in folder.entries.iter().filter(|(key, _)| !key.contains('/')) {
+                // A repository without `.git` is there to be pushed to.
+                let is_open = entry.is_way() || entry.is_part();
+                if is_open || repositories && can_open(workspace, &folder.path_of(key), entry) {
+                    let (places, pinned) = within(folder, key);
+                    read_only.places.extend(places.into_iter().map(at));
+                    read_only.pinned.extend(pinned.into_iter().map(at));
+                } else {
+                    read_only.places.push(at(key));
+                }
+            }
+        }
+        read_only
+    }
+}
+
+/// Whether git can be let into a repository: everything in it that must stay is known, and it contains nothing of
+/// deaddrop's own, which such mounts would uncover.
+fn can_open(workspace: &Workspace, place: &str, entry: &ProtectedEntry) -> bool {
+    let below = format!("{place}/");
+    let is_inside = |state: &RelPath| escaped(state.as_str().as_bytes()).starts_with(&below);
+    entry.is_repository()
+        && matches!(entry.kind, ProtectedKind::Folder { whole: true, .. })
+        && !workspace.state.iter().any(is_inside)
+}
+
+/// What is compared in a folder, each as a whole; and the folders that lead there, beginning with itself.
+fn within<'a>(folder: &'a WatchedFolder, top: &'a str) -> (BTreeSet<&'a str>, BTreeSet<&'a str>) {
+    let below = format!("{top}/");
+    let (mut places, mut pinned) = (BTreeSet::new(), BTreeSet::new());
+    if folder.entries.get(top).is_some_and(ProtectedEntry::is_folder) {
+        pinned.insert(top);
+    }
+    let inside = folder.entries.range(below.clone()..);
+    for (key, entry) in inside.take_while(|(key, _)| key.starts_with(&below)) {
+        let is_compared = !entry.is_way() && !entry.is_part();
+        if is_compared && !above(key).any(|above| places.contains(above)) {
+            pinned.extend(above(key).filter(|above| above.len() > top.len()));
+            places.insert(key.as_str());
+        }
+    }
+    (places, pinned)
+}

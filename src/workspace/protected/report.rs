@@ -1,0 +1,178 @@
+//! What was found under protected names, and what was done about it, in words for the person and the model.
+
+use std::io;
+
+use super::is_git;
+use super::scope::STOPPED;
+use super::snapshot::EntryChange;
+use crate::protocol::{Warning, WarningKind};
+use crate::text::count;
+use crate::workspace::names::{shown, split};
+
+/// This many incidents are reported one by one.
+const LIMIT: usize = 10;
+
+/// Added where git was allowed to write, and made a repository.
+const NO_NEW_ONE: &str = "git may write to repositories that are there, and a new one is not left in its place: making one (git init, git clone) is for the user";
+
+/// Added where a stopped operation of git's was moved away.
+const NOT_HALF_WAY: &str = "a rebase, am, cherry-pick or revert that is half-way is not left so: what git keeps of it can name commands, which `git rebase --continue` would run outside the sandbox. What was done of it stays, and HEAD stands where it stopped (`git status`, `git reflog`): do it in one command that ends it, by --abort where it stops, or leave it to the user";
+
+/// Something that was found. Places are escaped.
+#[derive(Debug)]
+pub(super) enum Incident {
+    /// An entry was made, changed or removed, and this was done about it.
+    Repaired { place: String, what: Subject, change: EntryChange, repair: Repair },
+    /// A repository is somewhere else.
+    Moved { from: String, to: String },
+    /// A repository is nowhere.
+    Gone { place: String },
+    /// A folder is closed, so that nobody knows what is in it.
+    Closed { place: String, moved: io::Result<String> },
+    /// A repository is new, or was only not seen before.
+    Appeared { place: String },
+    /// A file has a set-user-ID or set-group-ID bit that it did not have before.
+    SetId { place: String, cleared: io::Result<()> },
+    /// Something was moved before deaddrop was stopped.
+    Earlier { at: String },
+}
+
+/// What an entry is for git.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Subject {
+    /// Nothing else than what its name says.
+    Entry,
+    /// The repository is recognised by it.
+    Part { is_folder: bool },
+    /// A `HEAD` that makes its folder a repository.
+    NewHead,
+}
+
+/// What was done about an entry.
+#[derive(Debug)]
+pub(super) struct Repair {
+    /// Where it was moved, if anything was there.
+    pub(super) moved: Option<io::Result<String>>,
+    /// How many of the former files are back, and how many there were; None for a repository, whose files are not
+    /// known.
+    pub(super) restored: Option<(usize, usize)>,
+}
+
+/// A warning for each of the first incidents, and one for the rest. `git_may_write`: a command of the turn was
+/// allowed to write to repositories.
+pub(super) fn warnings(incidents: Vec<Incident>, git_may_write: bool) -> Vec<Warning> {
+    let any_made = |is: &dyn Fn(&str) -> bool| {
+        incidents.iter().any(|incident| match incident {
+            Incident::Repaired { place, change: EntryChange::Made, .. } => is(place),
+            _ => false,
+        })
+    };
+    let hints = [
+        (git_may_write && any_made(&is_git)).then(|| NO_NEW_ONE.to_owned()),
+        any_made(&is_stopped).then(|| NOT_HALF_WAY.to_owned()),
+    ];
+    let more = match incidents.len().saturating_sub(LIMIT) {
+        0 => None,
+        more => Some(format!(
+            "{} like these; what was moved is in the same quarantine folder",
+            count(more, "more finding")
+        )),
+    };
+    let sentences = incidents.into_iter().take(LIMIT).map(Incident::sentence);
+    let sentences = sentences.chain(more).chain(hints.into_iter().flatten());
+    sentences.map(|sentence| Warning::new(WarningKind::Guard, sentence)).collect()
+}
+
+/// Whether a path is where git keeps a stopped operation.
+fn is_stopped(path: &str) -> bool {
+    let (folder, name) = split(path);
+    STOPPED.contains(&name) && folder.split('/').any(is_git)
+}
+
+/// Where something was moved; or why it was not, and what to do.
+fn moved_to(moved: io::Result<String>, instead: &str) -> String {
+    match moved {
+        Ok(at) => format!("it was moved to {at}"),
+        Err(e) => format!("it could NOT be moved away ({e}), so {instead}"),
+    }
+}
+
+impl Incident {
+    fn sentence(self) -> String {
+        match self {
+            Self::Repaired { place, what, change, repair } => {
+                repair.sentence(&shown(&place), what, change)
+            }
+            Self::Moved { from, to } => format!(
+                "a command moved '{}', which is protected, to '{}': it was left there",
+                shown(&from),
+                shown(&to)
+            ),
+            Self::Gone { place } => format!(
+                "a command removed '{}', which is protected, or moved it out of sight: it cannot be put back",
+                shown(&place)
+            ),
+            Self::Appeared { place } => format!(
+                "'{}' was not seen before, and is protected: a command may have made it, or not, so it was left there; look at it before you use git there",
+                shown(&place)
+            ),
+            Self::Closed { place, moved } => format!(
+                "'{}' was closed while commands ran, so that nobody can look into it: {}",
+                shown(&place),
+                moved_to(moved, "look into it before you use git there")
+            ),
+            Self::SetId { place, cleared } => {
+                let cleared = match cleared {
+                    Ok(()) => "it was cleared".to_owned(),
+                    Err(e) => format!("it could NOT be cleared ({e}), so do it yourself"),
+                };
+                format!(
+                    "'{}' got a set-user-ID or set-group-ID bit while commands ran: {cleared}",
+                    shown(&place)
+                )
+            }
+            Self::Earlier { at } => format!(
+                "a command made or changed something protected, and deaddrop was stopped after it had moved that to {at}"
+            ),
+        }
+    }
+}
+
+impl Repair {
+    fn sentence(self, place: &str, what: Subject, change: EntryChange) -> String {
+        let did = match change {
+            EntryChange::Made => "made",
+            EntryChange::Changed => "changed",
+            EntryChange::Removed => "removed",
+        };
+        let (finding, around) = match what {
+            Subject::Entry => {
+                (format!("a command {did} '{place}', which is protected"), ", an editor or a shell")
+            }
+            Subject::Part { .. } => {
+                (format!("git needs '{place}' to know the repository, and a command {did} it"), "")
+            }
+            Subject::NewHead => (
+                format!(
+                    "'{place}' makes its folder look like a repository of its own, whose config git would obey, and was not there before the commands"
+                ),
+                "",
+            ),
+        };
+        let is_empty = what == Subject::Part { is_folder: true };
+        let was_removed = change == EntryChange::Removed;
+        let moved = self
+            .moved
+            .map(|moved| moved_to(moved, &format!("look at it before you use git{around} there")));
+        let back =
+            self.restored.filter(|_| change != EntryChange::Made).map(|restored| match restored {
+                (0, _) => "the former content is not known, so nothing was put back".to_owned(),
+                (put, of) if put < of => format!("{put} of the {of} former files were put back"),
+                _ if is_empty => "an empty folder was made, what was in it is not known".to_owned(),
+                _ if was_removed => "it was put back".to_owned(),
+                _ => "the former content was put back".to_owned(),
+            });
+        let done: Vec<String> = moved.into_iter().chain(back).collect();
+        format!("{finding}: {}", done.join("; "))
+    }
+}

@@ -1,0 +1,335 @@
+//! Lists what is under protected names, beneath the workspace's handle. It follows no link and waits for nothing.
+//!
+//! Contents are read again for each comparison. Times are not enough: on a tmpfs, for example, only the first write to
+//! a mapped page changes them.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Read};
+
+use cap_fs_ext::DirExt;
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, Metadata, MetadataExt};
+
+use super::scope::{FolderRole, Scope};
+use super::snapshot::{FileRecord, ProtectedEntry, ProtectedKind, WatchedFolder};
+use crate::config::is_repository;
+use crate::protocol::{Digest, RelPath};
+use crate::workspace::modes::set_mode;
+use crate::workspace::names::{escaped_os, shown, split, unescaped};
+use crate::workspace::walk::detailed::FileStat;
+use crate::workspace::{Workspace, open_regular};
+
+pub(super) const HEAD: &str = "HEAD";
+
+/// Larger files are compared by size and times.
+const DIGEST_LIMIT: u64 = 4 << 20;
+/// The contents of at most this many files of a watched folder are compared; of more, size and times.
+const DIGESTS: usize = 5_000;
+/// The most entries of a watched folder that are scanned.
+const ENTRIES: usize = 20_000;
+/// Contents up to this size, and this many bytes in all, are stored to be put back.
+const TEXT_LIMIT: usize = 64 << 10;
+const TEXTS: usize = 1 << 20;
+/// No `HEAD` is longer.
+const HEAD_LIMIT: u64 = 4 << 10;
+/// Deeper folders are not scanned.
+const DEPTH: usize = 64;
+
+/// One scan: for a snapshot, or for a comparison with one.
+pub(super) struct Scan<'a> {
+    workspace: &'a Workspace,
+    /// What the result is compared with. A new entry is listed without what is in it.
+    known: Option<&'a WatchedFolder>,
+    /// Only this entry, and the folders that lead to it.
+    only: Option<&'a str>,
+    /// How many bytes of contents can still be stored.
+    room: usize,
+    digests: usize,
+    entries: usize,
+    found: WatchedFolder,
+}
+
+/// What is known of an entry: None in a scan for a snapshot, `Some(None)` for a new entry.
+type Before<'a> = Option<Option<&'a ProtectedEntry>>;
+
+impl<'a> Scan<'a> {
+    /// A scan for a snapshot, of one folder or of several.
+    pub(super) fn new(workspace: &'a Workspace) -> Self {
+        let found = WatchedFolder::default();
+        let (room, digests, entries) = (TEXTS, DIGESTS, ENTRIES);
+        Self { workspace, known: None, only: None, room, digests, entries, found }
+    }
+
+    /// The same of one entry only.
+    pub(super) fn only(self, key: &'a str) -> Self {
+        Self { only: Some(key), ..self }
+    }
+
+    /// Scans again what is known.
+    pub(super) fn again(workspace: &Workspace, known: &WatchedFolder) -> Option<WatchedFolder> {
+        let mut scan = Scan { known: Some(known), ..Scan::new(workspace) };
+        if let Ok((holder, name)) = workspace.holder(&known.path) {
+            reopen(&holder, &name);
+        }
+        scan.folder(&known.path, known.named.clone(), known.is_bare)
+    }
+
+    /// What is under protected names in a folder; None where there is no such folder. `named` are names in it that
+    /// git's settings lead to.
+    pub(super) fn folder(
+        &mut self,
+        path: &str,
+        named: Vec<String>,
+        is_bare: Option<bool>,
+    ) -> Option<WatchedFolder> {
+        (self.digests, self.entries) = (DIGESTS, ENTRIES);
+        self.found = WatchedFolder { path: path.to_owned(), named, ..WatchedFolder::default() };
+        let Ok(folder) = self.workspace.folder_at(path) else {
+            // What git's settings lead to can still be made, along with the folders on the way.
+            return Some(std::mem::take(&mut self.found)).filter(|found| !found.named.is_empty());
+        };
+        let is_bare_now = is_bare_repository(&folder);
+        let is_bare = is_bare.unwrap_or(is_bare_now);
+        self.found.is_bare = Some(is_bare);
+        for name in names(&folder)? {
+            let key = escaped_os(&name);
+            let scope = self.scope_of(&key, is_bare).or_else(|| {
+                // It makes the folder a repository, which it was not before.
+                (is_bare_now && self.workspace.git_obeys && key == HEAD).then_some(Scope::All)
+            });
+            if let Some(scope) = scope {
+                self.entry(&folder, &name, key, scope, 0);
+            }
+        }
+        Some(std::mem::take(&mut self.found))
+    }
+
+    fn scope_of(&self, key: &str, is_bare: bool) -> Option<Scope> {
+        if let Some(protected) = self.workspace.protected.name_of(&shown(key)) {
+            return Some(Scope::of_entry(protected));
+        }
+        if self.found.named.iter().any(|named| named == key) {
+            return Some(Scope::All);
+        }
+        Scope::Repository.below(key, true).filter(|_| is_bare && self.workspace.git_obeys)
+    }
+
+    /// Scans an entry and what is below it. Returns whether there was room for it.
+    fn entry(&mut self, dir: &Dir, name: &OsStr, key: String, scope: Scope, depth: usize) -> bool {
+        let is_wanted = |only: &str| {
+            only.strip_prefix(&key).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        if !self.only.is_none_or(is_wanted) {
+            return true;
+        }
+        let Ok(found) = dir.symlink_metadata(name) else { return true };
+        if self.workspace.is_state(&self.found.path_of(&key), &found) {
+            return true;
+        }
+        let before = self.known.map(|known| known.entries.get(&key));
+        // What a command made is told from what it left alone, however much it made.
+        if !matches!(before, Some(Some(_))) {
+            if self.entries == 0 {
+                return false;
+            }
+            self.entries -= 1;
+        }
+        let kind = if scope == Scope::Head {
+            let head = head(dir, name, &found);
+            if before.is_none() && head.is_none() {
+                return true;
+            }
+            ProtectedKind::Head(head.map(Box::new))
+        } else if found.is_dir() {
+            let role = scope.role();
+            // A new one is a change as a whole.
+            let is_new =
+                before == Some(None) && matches!(role, FolderRole::All | FolderRole::Repository);
+            let whole = !is_new
+                && depth < DEPTH
+                && self.inside(dir, name, &key, scope, depth).unwrap_or(false);
+            ProtectedKind::Folder { mode: FileStat::of(&found).mode, whole, role }
+        } else {
+            self.no_folder(dir, name, &found, before)
+        };
+        self.found.entries.insert(key, ProtectedEntry { inode: Some(found.ino()), kind });
+        true
+    }
+
+    /// Scans what is in a folder. Returns whether that was everything.
+    fn inside(
+        &mut self,
+        dir: &Dir,
+        name: &OsStr,
+        key: &str,
+        scope: Scope,
+        depth: usize,
+    ) -> Option<bool> {
+        let before = self.known.and_then(|known| known.entries.get(key));
+        let before =
+            before.map(|entry| matches!(entry.kind, ProtectedKind::Folder { whole: true, .. }));
+        if before == Some(true) {
+            reopen(dir, name);
+        }
+        let folder = dir.open_dir_nofollow(name).ok()?;
+        let scope = scope.settled(|| folder.symlink_metadata(HEAD).is_ok());
+        let mut whole = true;
+        for name in names(&folder)? {
+            let text = escaped_os(&name);
+            let is_folder = || folder.symlink_metadata(&name).is_ok_and(|found| found.is_dir());
+            let is_folder = scope == Scope::Modules && is_folder();
+            let Some(below) = scope.below(&text, is_folder) else { continue };
+            let key = format!("{key}/{text}");
+            // Of a folder that was not scanned as a whole nobody knows what is new.
+            let is_unknown = self.known.is_some_and(|known| !known.entries.contains_key(&key));
+            if !(is_unknown && before == Some(false)) {
+                whole &= self.entry(&folder, &name, key, below, depth + 1);
+            }
+        }
+        Some(whole)
+    }
+
+    /// What is no folder, by itself.
+    pub(super) fn no_folder(
+        &mut self,
+        dir: &Dir,
+        name: &OsStr,
+        found: &Metadata,
+        before: Before<'_>,
+    ) -> ProtectedKind {
+        if found.is_file() {
+            ProtectedKind::File(Box::new(self.file(dir, name, found, before)))
+        } else if found.is_symlink() {
+            let target = dir.read_link_contents(name).unwrap_or_default();
+            ProtectedKind::Link { target: escaped_os(target.as_os_str()) }
+        } else {
+            ProtectedKind::Other
+        }
+    }
+
+    fn file(
+        &mut self,
+        dir: &Dir,
+        name: &OsStr,
+        found: &Metadata,
+        before: Before<'_>,
+    ) -> FileRecord {
+        let is_wanted = match before {
+            None => found.len() <= DIGEST_LIMIT && self.digests > 0,
+            Some(Some(ProtectedEntry { kind: ProtectedKind::File(before), .. })) => {
+                before.digest.is_some() && before.size == found.len()
+            }
+            Some(_) => false,
+        };
+        let bytes = if is_wanted { read(dir, name, DIGEST_LIMIT) } else { None };
+        if before.is_some() {
+            return FileRecord::of(found, bytes, 0);
+        }
+        self.digests -= usize::from(is_wanted);
+        // Nobody runs the samples that git puts beside its hooks.
+        let is_sample = name.to_string_lossy().ends_with(".sample");
+        let room = if is_sample { 0 } else { TEXT_LIMIT.min(self.room) };
+        let record = FileRecord::of(found, bytes, room);
+        self.room -= record.text.as_ref().map_or(0, String::len);
+        record
+    }
+}
+
+impl FileRecord {
+    /// A file with this content, if it was read. A text of up to `room` bytes is stored.
+    fn of(found: &Metadata, bytes: Option<Vec<u8>>, room: usize) -> Self {
+        let FileStat { mode, changed, .. } = FileStat::of(found);
+        let digest = bytes.as_deref().map(Digest::of);
+        let text = bytes.filter(|bytes| bytes.len() <= room);
+        let text = text.and_then(|bytes| String::from_utf8(bytes).ok());
+        Self { size: found.len(), mode, owner: (found.uid(), found.gid()), changed, digest, text }
+    }
+}
+
+/// A `HEAD`, if git takes it for one.
+fn head(dir: &Dir, name: &OsStr, found: &Metadata) -> Option<ProtectedKind> {
+    if found.is_symlink() {
+        let target = escaped_os(dir.read_link_contents(name).ok()?.as_os_str());
+        return target.starts_with("refs/").then_some(ProtectedKind::Link { target });
+    }
+    let is_readable = FileStat::of(found).mode & 0o400 != 0;
+    let bytes = read(dir, name, HEAD_LIMIT).filter(|bytes| is_readable && is_head(bytes))?;
+    Some(ProtectedKind::File(Box::new(FileRecord::of(found, Some(bytes), TEXT_LIMIT))))
+}
+
+/// Whether git takes this text for that of a `HEAD`, by its own test.
+fn is_head(text: &[u8]) -> bool {
+    if let Some(to) = text.strip_prefix(b"ref:") {
+        return to.trim_ascii_start().starts_with(b"refs/");
+    }
+    text.get(..40).is_some_and(|id| id.iter().all(u8::is_ascii_hexdigit))
+}
+
+/// Whether git could take a folder for a repository.
+pub(super) fn is_bare_repository(folder: &Dir) -> bool {
+    let found = |name: &str| folder.symlink_metadata(name);
+    is_repository(|name| found(name).is_ok_and(|found| name != HEAD || !found.is_dir()))
+}
+
+/// The names in a folder.
+fn names(folder: &Dir) -> Option<Vec<OsString>> {
+    Some(folder.entries().ok()?.filter_map(|entry| Some(entry.ok()?.file_name())).collect())
+}
+
+/// The content of a regular file of up to `limit` bytes.
+fn read(dir: &Dir, name: &OsStr, limit: u64) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open_regular(dir, name).ok()?.take(limit + 1).read_to_end(&mut bytes).ok()?;
+    (bytes.len() as u64 <= limit).then_some(bytes)
+}
+
+impl Workspace {
+    /// Whether something at an escaped path is deaddrop's own, which changes as it pleases.
+    pub(in crate::workspace) fn is_state(&self, path: &str, found: &Metadata) -> bool {
+        let is_there = |state: &RelPath| {
+            path == state.as_str() || path.contains('%') && *unescaped(path) == *state.as_str()
+        };
+        self.state.iter().any(is_there) || self.state_ids.contains(&(found.dev(), found.ino()))
+    }
+
+    /// The folder that holds what is at an escaped path, and its name there.
+    pub(super) fn holder(&self, path: &str) -> io::Result<(Dir, OsString)> {
+        if path.is_empty()
+            && let (Some(parent), Some(name)) = (self.path.parent(), self.path.file_name())
+        {
+            return Ok((Dir::open_ambient_dir(parent, ambient_authority())?, name.to_owned()));
+        }
+        let (folder, name) = split(path);
+        Ok((self.folder_at(folder)?, unescaped(name)))
+    }
+}
+
+/// Opens a folder that could be read before: a command may have closed it to hide what it made there.
+pub(super) fn reopen(dir: &Dir, name: &OsStr) {
+    let is_closed = |found: Metadata| found.is_dir() && FileStat::of(&found).mode & 0o500 != 0o500;
+    if dir.symlink_metadata(name).is_ok_and(is_closed) {
+        // Where that fails, what is in it is reported as removed.
+        let _ = open_up(dir, name);
+    }
+}
+
+/// Gives a folder's owner all rights to it.
+pub(super) fn open_up(dir: &Dir, name: &OsStr) -> io::Result<()> {
+    set_mode(dir, name, FileStat::of(&dir.symlink_metadata(name)?).mode | 0o700)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_head_names_a_ref_or_a_commit() {
+        let id = "0123456789abcdef0123456789ABCDEF01234567";
+        for head in ["ref: refs/heads/main\n", "ref:refs/x", "ref:\t refs/heads/.invalid\n", id] {
+            assert!(is_head(head.as_bytes()), "{head}");
+        }
+        for none in ["", "ref: heads/main\n", "refs/heads/main\n", &id[1..], "ref: /etc\n"] {
+            assert!(!is_head(none.as_bytes()), "{none}");
+        }
+    }
+}
