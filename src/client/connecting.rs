@@ -11,7 +11,7 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connec
 
 use super::peer::Peer;
 use super::words::{end_of, quoted};
-use super::{Client, Gone, SLICE};
+use super::{Client, Gone, SLICE, Wait};
 use crate::program::Programs;
 use crate::text::{named, visible_line};
 
@@ -26,7 +26,7 @@ impl Client {
         let name = named(&command.join(" "));
         let gone = |e: io::Error| {
             let why = "is it installed and on PATH?";
-            Gone::unsent(format!("{name} cannot be started: {e}; {why}"))
+            Gone::new(format!("{name} cannot be started: {e}; {why}"))
         };
         let [program, arguments @ ..] = command else {
             return Err(gone(io::Error::other("no program is named that could be started")));
@@ -48,15 +48,12 @@ impl Client {
     pub fn connect(socket: &Path, port: Option<u32>, patience: Duration) -> Result<Self, Gone> {
         let name = format!("the agent at {}", visible_line(&socket.to_string_lossy()));
         let refused = |e: io::Error| {
-            Gone::unsent(format!(
-                "{name} cannot be reached: {e}; see that it runs and listens there"
-            ))
+            Gone::new(format!("{name} cannot be reached: {e}; see that it runs and listens there"))
         };
         let Some(stream) = connected(socket, end_of(patience)).map_err(refused)? else {
-            return Err(Gone::unsent(format!("{name} lets nobody in within {patience:?}")));
+            return Err(Gone::new(format!("{name} lets nobody in within {patience:?}")));
         };
-        let other = stream.try_clone().map_err(refused)?;
-        let peer = Peer::new(stream, other).map_err(refused)?;
+        let peer = Peer::of_socket(stream).map_err(refused)?;
         let mut client = Self::new(peer, name);
         if let Some(port) = port {
             client.ask_for(port, patience)?;
@@ -66,10 +63,12 @@ impl Client {
 
     /// Begins with `CONNECT` and the port.
     fn ask_for(&mut self, port: u32, patience: Duration) -> Result<(), Gone> {
-        let mut wait = self.send(format!("CONNECT {port}\n"), "CONNECT", patience)?;
+        self.send(format!("CONNECT {port}\n"))?;
+        let until = end_of(patience);
+        let mut wait = Wait { method: "CONNECT", patience, until, meanwhile: None };
         let answer = self.next(&mut wait).map_err(|gone| {
             let why = format!("it was asked for port {port}: see that an agent listens there");
-            Gone::unsent(format!("{}; {why}", gone.reason))
+            Gone::new(format!("{}; {why}", gone.reason))
         })?;
         let told = std::str::from_utf8(&answer).ok().map(str::trim_ascii_end);
         let number = told.and_then(|told| told.strip_prefix("OK "));
@@ -80,7 +79,7 @@ impl Client {
             "answered CONNECT {port} with {} and not with OK and a number",
             quoted(&answer)
         );
-        Err(Gone { sent: false, ..self.over(&what, &wait) })
+        Err(self.over(&what))
     }
 }
 

@@ -26,17 +26,16 @@ mod peer;
 mod tests;
 mod words;
 
-use std::io;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::protocol::jsonrpc::{Pong, RpcError, is_blank, response};
+use crate::protocol::jsonrpc::{Pong, RpcError, is_blank, request, response};
 use crate::text::{count, indented, visible};
 pub(crate) use connecting::connected;
 use peer::{Peer, Read};
-use words::{brief, end_of, id_of, is_crowded, is_object, last_of, line, quoted};
+use words::{brief, end_of, is_crowded, last_of, quoted};
 
 /// No answer is longer, in bytes, without its end.
 pub const ANSWER_LIMIT: usize = 128 << 20;
@@ -54,9 +53,6 @@ const LEAVE: Duration = Duration::from_secs(1);
 const SOONER: Duration = Duration::from_secs(30);
 /// How a deaddrop ends that finds another one where it would work, in the words for the end of a program.
 const HELD: &str = "exit code 4";
-/// How many bytes of what else is to be sent wait behind a request: nothing more is sent to whoever does
-/// not read so much.
-const MEANWHILE_LIMIT: u64 = 64 << 10;
 /// How often it is asked what else is to be sent.
 const SLICE: Duration = Duration::from_millis(20);
 
@@ -67,16 +63,13 @@ pub struct Gone {
     /// Who it was and what happened, for a person; with how a program ended and the last that it wrote
     /// on standard error.
     pub reason: String,
-    /// Whether the request may have reached the other side, and so may have been carried out.
-    pub sent: bool,
     /// Whether it was a deaddrop that ended since another one works where it would have.
     pub held: bool,
 }
 
 impl Gone {
-    /// The request has not reached anybody.
-    fn unsent(reason: String) -> Self {
-        Self { reason, sent: false, held: false }
+    fn new(reason: String) -> Self {
+        Self { reason, held: false }
     }
 }
 
@@ -84,14 +77,12 @@ impl Gone {
 /// for it, with its process group: at once, or after a second where it does not end by itself.
 pub struct Client {
     peer: Peer,
-    /// Why every further call fails.
+    /// Why every further call fails: there was no answer to one.
     over: Option<String>,
     /// As it is named in errors.
     name: String,
     /// The last id that was used.
     last: u64,
-    /// Requests that nobody waits for any more and that were not answered yet.
-    given_up: Vec<u64>,
     /// Whether there was an answer yet.
     answered: bool,
     /// The lines that came before it.
@@ -105,22 +96,11 @@ struct Wait<'a> {
     until: Instant,
     /// Asked for lines to send.
     meanwhile: Option<&'a mut dyn FnMut() -> Option<String>>,
-    /// How many bytes are written of all that was sent when the request is.
-    written: u64,
-    /// Why not all could be written.
-    unwritten: Option<io::Error>,
 }
 
 impl Client {
     fn new(peer: Peer, name: String) -> Self {
-        let (given_up, chatter) = (Vec::new(), Vec::new());
-        Self { peer, over: None, name, last: 0, given_up, answered: false, chatter }
-    }
-
-    /// Whether every further call fails at once. Not so after an answer that did not come in time: it
-    /// may come while another is waited for, and is then skipped.
-    pub fn is_over(&self) -> bool {
-        self.over.is_some()
+        Self { peer, over: None, name, last: 0, answered: false, chatter: Vec::new() }
     }
 
     /// Whether somebody is there.
@@ -134,7 +114,8 @@ impl Client {
     /// Asks, and waits for the answer at most so long, the time for writing included.
     ///
     /// # Errors
-    /// There is no answer, or what came is none. Within it: what the other side says it cannot do.
+    /// There is no answer, or what came is none: then every further call fails, too. Within it: what the
+    /// other side says it cannot do.
     pub fn call<T: DeserializeOwned>(
         &mut self,
         method: &str,
@@ -164,84 +145,63 @@ impl Client {
         patience: Duration,
         meanwhile: Option<&'a mut dyn FnMut() -> Option<String>>,
     ) -> Result<Result<T, RpcError>, Gone> {
-        let id = self.last + 1;
-        let line = match line(Some(id), method, params) {
-            Ok(line) => line,
-            Err(told) => return Ok(Err(RpcError::new(RpcError::PARAMS, told))),
-        };
-        self.last = id;
-        let mut wait = self.send(line, method, patience)?;
-        wait.meanwhile = meanwhile;
+        self.last += 1;
+        let line = request(Some(self.last), method, params);
+        let mut wait = Wait { method, patience, until: end_of(patience), meanwhile };
+        self.send(line)?;
         loop {
             let line = self.next(&mut wait)?;
-            match self.judge(&line, id) {
+            match self.judge(&line) {
                 Ok(Some(answer)) => return Ok(answer),
                 // Who writes without end does not make us wait without end.
                 Ok(None) if Instant::now() >= wait.until => return Err(self.late(&wait)),
                 Ok(None) => {}
-                Err(what) => return Err(self.over(&what, &wait)),
+                Err(what) => return Err(self.over(&what)),
             }
         }
     }
 
     /// Has a line written, as far as that goes.
-    fn send<'a>(
-        &mut self,
-        line: String,
-        method: &'a str,
-        patience: Duration,
-    ) -> Result<Wait<'a>, Gone> {
+    fn send(&mut self, line: String) -> Result<(), Gone> {
         if let Some(reason) = &self.over {
-            return Err(Gone::unsent(reason.clone()));
+            return Err(Gone::new(reason.clone()));
         }
-        let (until, written) = (end_of(patience), self.peer.send(line));
-        Ok(Wait { method, patience, until, meanwhile: None, written, unwritten: None })
+        if self.peer.send(line) { Ok(()) } else { Err(self.over("reads no more of what is sent")) }
     }
 
     /// The next line that comes.
     fn next(&mut self, wait: &mut Wait) -> Result<Vec<u8>, Gone> {
         loop {
-            if let Some(mut line) = wait.meanwhile.as_mut().and_then(|ask| ask()) {
+            if let Some(line) = wait.meanwhile.as_mut().and_then(|ask| ask()) {
                 wait.patience = wait.patience.min(SOONER);
                 wait.until = wait.until.min(end_of(SOONER));
-                if !line.ends_with('\n') {
-                    line.push('\n');
-                }
-                if self.peer.queued_after(wait.written) < MEANWHILE_LIMIT {
-                    self.peer.send(line);
-                }
+                self.peer.send(line);
             }
             let left = wait.until.saturating_duration_since(Instant::now());
             let slice = if wait.meanwhile.is_some() { left.min(SLICE) } else { left };
-            let what = match self.peer.exchange(slice, ANSWER_LIMIT) {
-                Ok(Read::Line(line)) => return Ok(line),
-                Ok(Read::Unwritten(e)) => {
-                    // It may have answered before it stopped reading.
-                    wait.until = wait.until.min(Instant::now() + GRACE);
-                    wait.unwritten = Some(e);
-                    continue;
-                }
-                Ok(Read::Nothing) if left > slice => continue,
-                Ok(Read::Nothing) => return Err(self.late(wait)),
-                Ok(Read::Long) => format!("sent a line of more than {} MiB", ANSWER_LIMIT >> 20),
-                Ok(Read::Ended(rest)) if is_blank(&rest) => "is gone".to_owned(),
-                Ok(Read::Ended(rest)) => format!("is gone, after half a line: {}", quoted(&rest)),
-                Err(e) => format!("is gone: {e}"),
+            let what = match self.peer.next(slice) {
+                Some(Read::Line(line)) => return Ok(line),
+                None if left > slice => continue,
+                None => return Err(self.late(wait)),
+                Some(Read::Long) => format!("sent a line of more than {} MiB", ANSWER_LIMIT >> 20),
+                Some(Read::Ended(rest)) if is_blank(&rest) => "is gone".to_owned(),
+                Some(Read::Ended(rest)) => format!("is gone, after half a line: {}", quoted(&rest)),
+                Some(Read::Failed(e)) => format!("is gone: {e}"),
             };
-            return Err(self.over(&what, wait));
+            return Err(self.over(&what));
         }
     }
 
-    /// What a line is: the answer to the request `id`, or nothing of interest; or why it is neither.
+    /// What a line is: the answer to the last request, or nothing of interest; or why it is neither.
     fn judge<T: DeserializeOwned>(
         &mut self,
         line: &[u8],
-        id: u64,
     ) -> Result<Option<Result<T, RpcError>>, String> {
         if is_blank(line) {
             return Ok(None);
         }
-        if !self.answered && !is_object(line) {
+        // Every answer is an object.
+        if !self.answered && !line.trim_ascii_start().starts_with(b"{") {
             if self.chatter.len() == CHATTER_LIMIT {
                 let lines = count(CHATTER_LIMIT + 1, "line");
                 return Err(format!("sent {lines} that are no JSON, the last: {}", quoted(line)));
@@ -249,58 +209,31 @@ impl Client {
             self.chatter.push(quoted(line));
             return Ok(None);
         }
+        self.answered = true;
         let answer = if is_crowded(line, VALUES_LIMIT) {
             Err(format!("it holds more than {VALUES_LIMIT} values"))
         } else {
-            response(line, id)
+            response(line, self.last)
         };
-        let other = match &answer {
-            Ok(Ok(_)) => None,
-            // Without an id it may be of one that was given up.
-            Ok(Err(_)) if self.given_up.is_empty() || id_of(line).is_some() => None,
-            Ok(Err(fault)) => Some(format!("it does not say which request failed: {fault}")),
-            Err(why) => Some(why.clone()),
-        };
-        if let Some(why) = other {
-            let old = id_of(line).and_then(|old| self.given_up.iter().position(|id| *id == old));
-            let old = old.ok_or_else(|| format!("sent {}: {}", quoted(line), brief(&why)))?;
-            self.given_up.swap_remove(old);
-            self.answered = true;
-            return Ok(None);
-        }
-        self.answered = true;
-        answer.map(Some)
+        answer.map(Some).map_err(|why| format!("sent {}: {}", quoted(line), brief(&why)))
     }
 
     /// The answer did not come in time.
     fn late(&mut self, wait: &Wait) -> Gone {
-        let Wait { method, patience, .. } = wait;
-        if let Some(e) = &wait.unwritten {
-            return self.over(&format!("cannot be written to: {e}"), wait);
-        }
-        if !self.peer.has_written(wait.written) {
-            let what = format!("did not read all of the request '{method}' within {patience:?}");
-            return self.over(&what, wait);
-        }
-        self.given_up.push(self.last);
-        let what = format!("did not answer '{method}' within {patience:?}");
-        let (reason, _) = self.told(&what, Instant::now());
-        Gone { reason, sent: true, held: false }
+        self.over(&format!("did not answer '{}' within {:?}", wait.method, wait.patience))
     }
 
     /// It is of no more use: of this and every further call.
-    fn over(&mut self, what: &str, wait: &Wait) -> Gone {
-        // Without its end nobody has read the request as one.
-        let sent = self.peer.has_written(wait.written);
+    fn over(&mut self, what: &str) -> Gone {
         // So that it ends if it has not.
         self.peer.hang_up();
         let (reason, held) = self.told(what, Instant::now() + GRACE);
         self.over = Some(reason.clone());
-        Gone { reason, sent, held }
+        Gone { reason, held }
     }
 
     /// That for a person, with what a program left behind; and whether another deaddrop held it.
-    fn told(&mut self, what: &str, until: Instant) -> (String, bool) {
+    fn told(&self, what: &str, until: Instant) -> (String, bool) {
         let mut told = format!("{} {}", self.name, what.trim_end());
         let (ended, said) = self.peer.last_words(until);
         let held = ended.as_deref() == Some(HELD);

@@ -1,26 +1,26 @@
-//! The other end of a connection: a program that was started for it, or whoever listens at a socket. No
-//! call waits longer than it is told to.
+//! The other end of a connection: a program that was started for it, or whoever listens at a socket. Threads
+//! read and write, so that no call waits longer than it is told to.
 
-use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{self, Read as _, Write as _};
-use std::mem;
+use std::io::{self, BufRead, BufReader, Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::process::Child;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
-use rustix::buffer::spare_capacity;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
+use rustix::net::{Shutdown, shutdown};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+
+use super::ANSWER_LIMIT;
 
 /// How much is read at once, in bytes.
 const CHUNK: usize = 64 << 10;
 /// How much is kept of the end of what a program writes on standard error, in bytes.
 const KEPT: usize = 4 << 10;
-/// How often standard error is read at once, at most: whoever writes to it without end is not all that
-/// is waited for.
-const READS: usize = 16;
+/// How many lines wait to be written: nothing more is sent to whoever does not read so much.
+const QUEUE: usize = 8;
 /// How often it is asked whether a program has ended.
 const SLICE: Duration = Duration::from_millis(10);
 
@@ -32,179 +32,101 @@ pub(super) enum Read {
     Long,
     /// No more, after the beginning of a line.
     Ended(Vec<u8>),
-    /// Nothing in that time.
-    Nothing,
-    /// It cannot be written to; what it wrote before may still come.
-    Unwritten(io::Error),
+    /// It cannot be read.
+    Failed(io::Error),
 }
 
 /// The other end, ended with this.
 pub(super) struct Peer {
-    /// None when there is nothing more to be said, or heard. Neither waits.
-    to: Option<File>,
-    from: Option<File>,
-    /// What is to be written.
-    queue: Vec<u8>,
-    /// How many bytes of the queue are written, and how many of all before it.
-    written: usize,
-    before: u64,
-    /// What was read: where the next line begins, and up to where none ends.
-    read: Vec<u8>,
-    start: usize,
-    searched: usize,
+    /// None when there is nothing more to be said, or heard.
+    to: Option<SyncSender<String>>,
+    from: Option<Receiver<Read>>,
+    /// One more of it, to end what is being read and written.
+    socket: Option<OwnedFd>,
     program: Option<Program>,
 }
 
 /// A program, in a process group of its own.
 struct Program {
     child: Child,
-    stderr: Option<File>,
-    said: VecDeque<u8>,
+    /// The last that it said on standard error, and what listens to that.
+    said: Arc<Mutex<Vec<u8>>>,
+    listening: Option<JoinHandle<()>>,
 }
 
 impl Peer {
-    /// Speaks with whoever reads and writes these.
-    pub(super) fn new(to: OwnedFd, from: OwnedFd) -> io::Result<Self> {
-        for fd in [&to, &from] {
-            rustix::io::ioctl_fionbio(fd, true)?;
-        }
-        Ok(Self {
-            to: Some(to.into()),
-            from: Some(from.into()),
-            queue: Vec::new(),
-            written: 0,
-            before: 0,
-            read: Vec::new(),
-            start: 0,
-            searched: 0,
-            program: None,
-        })
+    /// Speaks with whoever listens at this socket.
+    pub(super) fn of_socket(socket: OwnedFd) -> io::Result<Self> {
+        rustix::io::ioctl_fionbio(&socket, false)?;
+        let peer = Self::new(socket.try_clone()?, socket.try_clone()?)?;
+        Ok(Self { socket: Some(socket), ..peer })
     }
 
     /// Speaks with a program that was started with pipes.
     pub(super) fn of_program(mut child: Child) -> io::Result<Self> {
         let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         // From here on it is ended whatever happens.
-        let mut program = Program { child, stderr: None, said: VecDeque::new() };
+        let mut program = Program { child, said: Arc::default(), listening: None };
         let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
             return Err(io::Error::other("it has no pipes"));
         };
-        rustix::io::ioctl_fionbio(&stderr, true)?;
-        program.stderr = Some(OwnedFd::from(stderr).into());
+        let said = Arc::clone(&program.said);
+        program.listening = Some(spawn(move || listen(OwnedFd::from(stderr).into(), &said))?);
         Ok(Self { program: Some(program), ..Self::new(stdin.into(), stdout.into())? })
     }
 
-    /// Queues a line; how many bytes are written of all when it is.
-    pub(super) fn send(&mut self, line: String) -> u64 {
-        self.queue.extend(line.into_bytes());
-        self.before + self.queue.len() as u64
+    fn new(to: OwnedFd, from: OwnedFd) -> io::Result<Self> {
+        let (sender, lines) = sync_channel::<String>(QUEUE);
+        let mut to = File::from(to);
+        spawn(move || lines.iter().all(|line| to.write_all(line.as_bytes()).is_ok()))?;
+        let mut from = BufReader::with_capacity(CHUNK, File::from(from));
+        // It reads no further while nobody wants to hear it.
+        let (heard, received) = sync_channel(0);
+        spawn(move || {
+            loop {
+                let read = read(&mut from);
+                let is_line = matches!(read, Read::Line(_));
+                if heard.send(read).is_err() || !is_line {
+                    break;
+                }
+            }
+        })?;
+        Ok(Self { to: Some(sender), from: Some(received), socket: None, program: None })
     }
 
-    /// How many bytes are queued that come after so many of all.
-    pub(super) fn queued_after(&self, bytes: u64) -> u64 {
-        (self.before + self.queue.len() as u64).saturating_sub(bytes.max(self.before))
+    /// Has a line written. Whether it will be, which it is not if nobody reads the lines before it.
+    pub(super) fn send(&self, line: String) -> bool {
+        self.to.as_ref().is_some_and(|to| to.try_send(line).is_ok())
     }
 
-    /// Whether so many bytes are written.
-    pub(super) fn has_written(&self, bytes: u64) -> bool {
-        self.before + self.written as u64 >= bytes
-    }
-
-    /// Writes what is queued and reads what comes, until a line is there, but no longer than that.
-    ///
-    /// # Errors
-    /// It cannot be read.
-    pub(super) fn exchange(&mut self, patience: Duration, limit: usize) -> io::Result<Read> {
-        let until = Instant::now() + patience;
-        let mut is_over = false;
-        loop {
-            if let Err(e) = self.write() {
-                (self.to, self.queue, self.written) = (None, Vec::new(), 0);
-                return Ok(Read::Unwritten(e));
-            }
-            let found = memchr::memchr(b'\n', &self.read[self.searched..]);
-            let end = found.map(|end| self.searched + end);
-            self.searched = end.unwrap_or(self.read.len());
-            if self.searched - self.start > limit {
-                return Ok(Read::Long);
-            }
-            if let Some(end) = end {
-                let line = self.read[self.start..end].to_vec();
-                (self.start, self.searched) = (end + 1, end + 1);
-                return Ok(Read::Line(line));
-            }
-            if is_over {
-                return Ok(Read::Nothing);
-            }
-            self.read.drain(..self.start);
-            if self.read.is_empty() {
-                self.read.shrink_to(2 * CHUNK);
-            }
-            (self.start, self.searched) = (0, self.read.len());
-            let left = until.saturating_duration_since(Instant::now());
-            // What is there is read once more, and no more is waited for.
-            is_over = left.is_zero();
-            let Some(from) = &self.from else { return Ok(Read::Ended(Vec::new())) };
-            let to = self.to.as_ref().filter(|_| self.written < self.queue.len());
-            let stderr = self.program.as_ref().and_then(|program| program.stderr.as_ref());
-            let wanted = [
-                Some(PollFd::new(from, PollFlags::IN)),
-                to.map(|to| PollFd::new(to, PollFlags::OUT)),
-                stderr.map(|stderr| PollFd::new(stderr, PollFlags::IN)),
-            ];
-            let mut all: Vec<PollFd<'_>> = wanted.into_iter().flatten().collect();
-            let longest = Timespec::try_from(left).map_err(io::Error::other)?;
-            match poll(&mut all, Some(&longest)) {
-                Ok(0) => return Ok(Read::Nothing),
-                Ok(_) | Err(Errno::INTR) => {}
-                Err(e) => return Err(e.into()),
-            }
-            if let Some(program) = &mut self.program {
-                program.listen();
-            }
-            self.read.reserve(CHUNK);
-            match rustix::io::read(from, spare_capacity(&mut self.read)) {
-                Ok(0) => return Ok(Read::Ended(mem::take(&mut self.read))),
-                Ok(_) | Err(Errno::AGAIN | Errno::INTR) => {}
-                Err(e) => return Err(e.into()),
-            }
+    /// What comes next, if it comes within that time.
+    pub(super) fn next(&self, patience: Duration) -> Option<Read> {
+        let Some(from) = &self.from else { return Some(Read::Ended(Vec::new())) };
+        match from.recv_timeout(patience) {
+            Ok(read) => Some(read),
+            Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Disconnected) => Some(Read::Ended(Vec::new())),
         }
-    }
-
-    fn write(&mut self) -> io::Result<()> {
-        let Some(to) = &mut self.to else { return Ok(()) };
-        while self.written < self.queue.len() {
-            match to.write(&self.queue[self.written..]) {
-                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-                Ok(written) => self.written += written,
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(e),
-            }
-        }
-        self.before += self.written as u64;
-        (self.queue, self.written) = (Vec::new(), 0);
-        Ok(())
     }
 
     /// Says and hears nothing more.
     pub(super) fn hang_up(&mut self) {
         (self.to, self.from) = (None, None);
+        let _ = self.socket.take().map(|socket| shutdown(socket, Shutdown::Both));
     }
 
     /// How a program ended, in words, if it does within that time, and the last that it wrote on standard
     /// error. It is not reaped.
-    pub(super) fn last_words(&mut self, until: Instant) -> (Option<String>, String) {
-        let Some(program) = &mut self.program else { return (None, String::new()) };
+    pub(super) fn last_words(&self, until: Instant) -> (Option<String>, String) {
+        let Some(program) = &self.program else { return (None, String::new()) };
         let ending = program.wait(until, true);
-        program.said.make_contiguous();
-        let said = String::from_utf8_lossy(program.said.as_slices().0).into_owned();
-        (ending, said)
+        let said = program.said.lock().unwrap_or_else(PoisonError::into_inner);
+        (ending, String::from_utf8_lossy(&said).into_owned())
     }
 
     /// Lets a program end by itself until then, and ends it with all of its group.
     pub(super) fn close(&mut self, until: Instant) {
-        if let Some(program) = &mut self.program {
+        if let Some(program) = self.program.take() {
             program.wait(until, false);
         }
     }
@@ -215,35 +137,46 @@ impl Peer {
     }
 }
 
+fn spawn<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<JoinHandle<T>> {
+    Builder::new().name("client".to_owned()).spawn(work)
+}
+
+fn read(from: &mut BufReader<File>) -> Read {
+    let mut line = Vec::new();
+    match from.take(ANSWER_LIMIT as u64 + 1).read_until(b'\n', &mut line) {
+        Err(e) => Read::Failed(e),
+        Ok(_) if line.pop_if(|last| *last == b'\n').is_some() => Read::Line(line),
+        Ok(_) if line.len() > ANSWER_LIMIT => Read::Long,
+        Ok(_) => Read::Ended(line),
+    }
+}
+
+/// Keeps the end of what is said, while somebody may want to know.
+fn listen(mut stderr: File, said: &Arc<Mutex<Vec<u8>>>) {
+    let mut buffer = [0; KEPT];
+    while let Ok(length @ 1..) = stderr.read(&mut buffer)
+        && Arc::strong_count(said) > 1
+    {
+        let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
+        said.extend(&buffer[..length]);
+        let over = said.len().saturating_sub(KEPT);
+        said.drain(..over);
+    }
+}
+
 impl Program {
     /// Waits until it has ended, and with `all` until it has said all.
-    fn wait(&mut self, until: Instant, all: bool) -> Option<String> {
+    fn wait(&self, until: Instant, all: bool) -> Option<String> {
+        let is_silent = || self.listening.as_ref().is_none_or(JoinHandle::is_finished);
         loop {
-            self.listen();
             let ending = self.ending();
             let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() || ending.is_some() && (!all || self.stderr.is_none()) {
+            if left.is_zero() || ending.is_some() && (!all || is_silent()) {
                 return ending;
             }
             std::thread::sleep(left.min(SLICE));
-        }
-    }
-
-    fn listen(&mut self) {
-        let mut buffer = [0; KEPT];
-        for _ in 0..READS {
-            let Some(stderr) = &mut self.stderr else { return };
-            match stderr.read(&mut buffer) {
-                Ok(0) => self.stderr = None,
-                Ok(length) => {
-                    self.said.extend(&buffer[..length]);
-                    let over = self.said.len().saturating_sub(KEPT);
-                    self.said.drain(..over);
-                }
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return,
-                Err(_) => self.stderr = None,
-            }
         }
     }
 

@@ -2,10 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use serde::de::IgnoredAny;
-use serde::{Deserialize, Serialize};
-
-use crate::protocol::jsonrpc::request;
 use crate::text::visible_line;
 
 /// No wait is longer, so that its end is a time that can be told.
@@ -18,26 +14,6 @@ const QUOTED_LENGTH: usize = 120;
 /// When so long a wait ends.
 pub(super) fn end_of(patience: Duration) -> Instant {
     Instant::now() + patience.min(LONGEST)
-}
-
-/// The line of a request, or why there is none.
-pub(super) fn line(
-    id: Option<u64>,
-    method: &str,
-    params: &impl Serialize,
-) -> Result<String, String> {
-    let params = serde_json::to_string(params);
-    let params = params.map_err(|e| format!("the parameters of '{method}' make no JSON: {e}"))?;
-    // JSON that is handed through may stand on many lines; within strings there are no line ends.
-    let params = if params.contains('\n') { params.replace('\n', " ") } else { params };
-    let params = serde_json::value::RawValue::from_string(params);
-    let params = params.map_err(|e| format!("the parameters of '{method}' are no JSON: {e}"))?;
-    Ok(request(id, method, &params))
-}
-
-/// Whether a line is an object of JSON, as every answer is.
-pub(super) fn is_object(line: &[u8]) -> bool {
-    line.trim_ascii_start().starts_with(b"{") && serde_json::from_slice::<IgnoredAny>(line).is_ok()
 }
 
 /// Whether a line holds more than so many values, each of which takes many times the room of its text.
@@ -54,15 +30,6 @@ pub(super) fn is_crowded(line: &[u8], limit: usize) -> bool {
             }
             values > limit
         })
-}
-
-/// The id that an answer repeats.
-pub(super) fn id_of(line: &[u8]) -> Option<u64> {
-    #[derive(Deserialize)]
-    struct Head {
-        id: Option<u64>,
-    }
-    serde_json::from_slice::<Head>(line).ok()?.id
 }
 
 /// The beginning of a line, to be read by a person.

@@ -2,17 +2,18 @@
 //! share of a pool, and waits while there is too little. The only one to hold a share never waits, so one
 //! request always gets through, whatever it takes.
 //!
-//! Lines and answers have a pool each, and lines come first: whoever holds one waits for answers to be
-//! read, and would wait for ever if whoever holds answers waited for lines.
+//! Lines and answers have a pool each. A line's share is taken only when nothing else of its connection is
+//! held, and an answer's is held only until its client has read it. So nobody waits in a circle.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use crate::protocol::jsonrpc::Method;
 
 /// How many bytes of lines longer than [`FREE`] are held at once: six of the longest.
-const LINES: usize = 192 << 20;
+pub(super) const LINES: usize = 192 << 20;
 /// How many bytes of answers: four of the longest that a file can have.
-const ANSWERS: usize = 320 << 20;
+pub(super) const ANSWERS: usize = 320 << 20;
 /// A line or an answer of so many bytes needs no share.
 pub(super) const FREE: usize = 256 << 10;
 /// What the answer to a read can take: a file of 10 MiB, and each of its bytes as `\u001b`.
@@ -20,38 +21,38 @@ const READ: usize = 72 << 20;
 /// The same of a command, with two streams of a megabyte.
 const RAN: usize = 16 << 20;
 
-/// The pools of a server.
-#[derive(Clone)]
-pub(super) struct Budgets {
-    pub(super) lines: Pool,
-    pub(super) answers: Pool,
-}
-
-impl Budgets {
-    pub(super) fn new(lines: usize, answers: usize) -> Self {
-        Self { lines: Pool::new(lines), answers: Pool::new(answers) }
+/// How many bytes an answer may take while its length is not known: before the request is carried out, and
+/// afterwards. A command holds little of its answer until it has ended.
+pub(super) fn room(method: &Method) -> (usize, usize) {
+    match method {
+        Method::ReadFile(_)
+        | Method::ListDir(_)
+        | Method::Walk
+        | Method::Read(_)
+        | Method::Find(_) => (READ, READ),
+        Method::Exec(_) | Method::ExecCode(_) | Method::Step(_) | Method::Result(_) => (0, RAN),
+        Method::Ping
+        | Method::WriteFile(_)
+        | Method::About(_)
+        | Method::Look(_)
+        | Method::Leave(_)
+        | Method::Interrupt(_) => (0, 0),
     }
 }
 
-impl Default for Budgets {
-    fn default() -> Self {
-        Self::new(LINES, ANSWERS)
-    }
-}
-
-/// A number of bytes for all.
+/// A number of something for all, such as bytes.
 #[derive(Clone)]
 pub(super) struct Pool(Arc<Inside>);
 
 struct Inside {
     total: usize,
     taken: Mutex<Taken>,
-    given_back: Condvar,
+    changed: Condvar,
 }
 
 #[derive(Default)]
 struct Taken {
-    bytes: usize,
+    count: usize,
     /// The most that were taken at once.
     #[cfg(test)]
     most: usize,
@@ -62,42 +63,50 @@ struct Taken {
 #[must_use]
 pub(super) struct Share {
     pool: Pool,
-    bytes: usize,
+    pub(super) count: usize,
 }
 
 impl Pool {
-    fn new(total: usize) -> Self {
-        Self(Arc::new(Inside { total, taken: Mutex::default(), given_back: Condvar::new() }))
+    pub(super) fn new(total: usize) -> Self {
+        Self(Arc::new(Inside { total, taken: Mutex::default(), changed: Condvar::new() }))
     }
 
-    /// Takes a share of so many bytes, when there are so many.
-    pub(super) fn take(&self, bytes: usize) -> Share {
+    /// Takes so many, when there are so many.
+    pub(super) fn take(&self, count: usize) -> Share {
         let mut taken = self.taken();
-        while !self.has(&taken, bytes) {
+        while count > 0 && taken.count > 0 && taken.count + count > self.0.total {
             taken.waiting += 1;
-            taken = self.0.given_back.wait(taken).unwrap_or_else(PoisonError::into_inner);
+            taken = self.0.changed.wait(taken).unwrap_or_else(PoisonError::into_inner);
             taken.waiting -= 1;
         }
-        self.share(taken, bytes)
-    }
-
-    /// The same, if nobody has to wait for it.
-    pub(super) fn try_take(&self, bytes: usize) -> Option<Share> {
-        let taken = self.taken();
-        self.has(&taken, bytes).then(|| self.share(taken, bytes))
-    }
-
-    fn has(&self, taken: &Taken, bytes: usize) -> bool {
-        taken.bytes == 0 || taken.bytes + bytes <= self.0.total
-    }
-
-    fn share(&self, mut taken: MutexGuard<'_, Taken>, bytes: usize) -> Share {
-        taken.bytes += bytes;
+        taken.count += count;
         #[cfg(test)]
         {
-            taken.most = taken.most.max(taken.bytes);
+            taken.most = taken.most.max(taken.count);
         }
-        Share { pool: self.clone(), bytes }
+        Share { pool: self.clone(), count }
+    }
+
+    /// Waits while that holds of how many are taken, until some are given back or [`Pool::wake`] is called, and
+    /// no longer than that.
+    pub(super) fn wait(&self, longest: Duration, holds: impl FnOnce(usize) -> bool) {
+        let mut taken = self.taken();
+        if holds(taken.count) {
+            taken.waiting += 1;
+            let waited = self.0.changed.wait_timeout(taken, longest);
+            waited.unwrap_or_else(PoisonError::into_inner).0.waiting -= 1;
+        }
+    }
+
+    pub(super) fn wake(&self) {
+        // Whoever has looked and does not sleep yet would miss it.
+        drop(self.taken());
+        self.0.changed.notify_all();
+    }
+
+    /// How many are taken.
+    pub(super) fn count(&self) -> usize {
+        self.taken().count
     }
 
     fn taken(&self) -> MutexGuard<'_, Taken> {
@@ -110,62 +119,35 @@ impl Pool {
     }
 
     #[cfg(test)]
-    pub(super) fn now(&self) -> (usize, usize) {
-        let taken = self.taken();
-        (taken.bytes, taken.waiting)
+    pub(super) fn waiting(&self) -> usize {
+        self.taken().waiting
     }
 }
 
 impl Share {
-    /// Gives back what is not needed for so many bytes; all, where they need none.
-    pub(super) fn keep(&mut self, bytes: usize) {
-        debug_assert!(bytes <= self.bytes.max(FREE), "{bytes} bytes and not {}", self.bytes);
-        let needed = if bytes <= FREE { 0 } else { bytes.min(self.bytes) };
-        let spare = self.bytes - needed;
-        self.bytes = needed;
+    /// Gives back all but so many.
+    pub(super) fn keep(&mut self, count: usize) {
+        let spare = self.count.saturating_sub(count);
+        self.count -= spare;
         let mut taken = self.pool.taken();
-        taken.bytes -= spare;
+        taken.count -= spare;
         if taken.waiting > 0 {
-            self.pool.0.given_back.notify_all();
+            self.pool.0.changed.notify_all();
         }
+    }
+
+    /// Gives back what is not needed for so many bytes; all, where they need none.
+    pub(super) fn keep_for(&mut self, bytes: usize) {
+        debug_assert!(bytes <= self.count.max(FREE), "{bytes} bytes and not {}", self.count);
+        self.keep(if bytes <= FREE { 0 } else { bytes });
     }
 }
 
 impl Drop for Share {
     fn drop(&mut self) {
-        if self.bytes > 0 {
+        if self.count > 0 {
             self.keep(0);
         }
-    }
-}
-
-/// How a request is carried out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Pace {
-    /// At once.
-    Quick,
-    /// It may wait for the disk, or walk: the answers before it had better not wait for it.
-    Blocking,
-    /// It may run for as long as it likes, on a thread of its own.
-    Long,
-    /// The same, and holds little of its answer until it has ended.
-    Command,
-}
-
-/// How a request is carried out, and how many bytes its answer may take while its length is not known.
-pub(super) fn cost(method: &Method) -> (Pace, usize) {
-    match method {
-        Method::Ping => (Pace::Quick, 0),
-        Method::ReadFile(_) => (Pace::Quick, READ),
-        Method::ListDir(_) | Method::Walk | Method::Read(_) => (Pace::Blocking, READ),
-        Method::Result(_) => (Pace::Blocking, RAN),
-        Method::WriteFile(_)
-        | Method::About(_)
-        | Method::Look(_)
-        | Method::Leave(_)
-        | Method::Interrupt(_) => (Pace::Blocking, 0),
-        Method::Find(_) => (Pace::Long, READ),
-        Method::Exec(_) | Method::ExecCode(_) | Method::Step(_) => (Pace::Command, RAN),
     }
 }
 
@@ -180,12 +162,10 @@ mod tests {
     fn who_needs_more_than_there_is_waits_for_others_and_gets_it_alone() {
         let pool = Pool::new(10 * FREE);
         let mut first = pool.take(6 * FREE);
-        let second = pool.try_take(4 * FREE).unwrap();
-        assert!(pool.try_take(1).is_none(), "all is taken");
-        drop(second);
+        drop(pool.take(4 * FREE));
         // What is not needed is for others, and a little needs nothing.
-        first.keep(2 * FREE);
-        assert_eq!(pool.now(), (2 * FREE, 0));
+        first.keep_for(2 * FREE);
+        assert_eq!(pool.count(), 2 * FREE);
         let (sent, received) = mpsc::channel();
         thread::scope(|scope| {
             scope.spawn(|| {
@@ -193,14 +173,13 @@ mod tests {
                 sent.send(()).unwrap();
                 drop(large);
             });
-            while pool.now().1 == 0 {
+            while pool.waiting() == 0 {
                 thread::yield_now();
             }
             assert!(received.try_recv().is_err(), "it would be more than there is");
-            first.keep(FREE);
+            first.keep_for(FREE);
             received.recv().unwrap();
         });
-        assert_eq!(pool.now(), (0, 0));
-        assert_eq!(pool.most(), 50 * FREE);
+        assert_eq!((pool.count(), pool.most()), (0, 50 * FREE));
     }
 }

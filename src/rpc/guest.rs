@@ -10,7 +10,7 @@ use std::thread;
 use super::Served;
 use super::lost::Found;
 use super::record::{Begun, Done, Held};
-use super::scratch_dir::HeldDir;
+use super::scratch_dir::{HeldDir, hold_session, remove_session};
 use super::steps::{Going, SLICE, Taken, is_key};
 use crate::config::Files;
 use crate::error::Error;
@@ -122,7 +122,7 @@ impl Served {
         if !matches!(operation, Operation::List { .. } | Operation::Search { .. }) {
             return Err(RpcError::params("only a list or a search finds something"));
         }
-        key.as_deref().map_or(Ok(()), check_key)?;
+        key.as_deref().map_or(Ok(()), |key| check_key("key", key))?;
         let going = key.as_deref().map(|key| self.steps.enter(key));
         let is_to_end = || going.as_ref().is_some_and(Going::is_to_end);
         let interrupted = || self.serving.stop.is_asked() || is_to_end();
@@ -149,9 +149,9 @@ impl Served {
     /// Carries out a step, or tells what it came to.
     pub(super) fn step(&self, asked: &StepParams) -> Result<State, RpcError> {
         let StepParams { key, operation, settled, .. } = asked;
-        check_key(key)?;
+        check_key("key", key)?;
         check_operation(operation)?;
-        asked.own.as_deref().map_or(Ok(()), check_session)?;
+        asked.own.as_deref().map_or(Ok(()), |own| check_key("the name of a session", own))?;
         let going = self.steps.enter(key);
         self.check_state(asked.state.as_deref())?;
         for settled in settled.iter().filter(|settled| *settled != key && is_key(settled)) {
@@ -194,7 +194,7 @@ impl Served {
     /// What a step came to.
     pub(super) fn came_to(&self, asked: &ResultParams) -> Result<State, RpcError> {
         let ResultParams { key, state } = asked;
-        check_key(key)?;
+        check_key("key", key)?;
         self.check_state(state.as_deref())?;
         let taken = self.steps.try_hold(key, false).map_err(|e| unknown(&e))?;
         self.steps.forget_old(key);
@@ -291,19 +291,18 @@ impl Served {
 
     /// The scratch directory of a step: that of its session, if it is of one.
     fn scratch_dir_of(&self, asked: &StepParams) -> Result<HeldDir, Error> {
-        self.session_dirs.clear_old();
         let Some(session) = &asked.own else {
             return Ok(HeldDir::unlocked(self.serving.scratch_dir.clone()));
         };
         // Where commands have all the user's rights, they have the user's HOME.
         let is_command = matches!(asked.operation, Operation::Run(_));
-        self.session_dirs.hold(session, is_command && self.guarded)
+        hold_session(&self.serving.state, session, is_command && self.guarded)
     }
 
     /// A session of a host is over: the scratch directory of its commands goes.
     pub(super) fn leave(&self, session: &str) -> Result<Written, RpcError> {
-        check_session(session)?;
-        self.session_dirs.remove(session)?;
+        check_key("the name of a session", session)?;
+        remove_session(&self.serving.state, session)?;
         Ok(Written { success: true })
     }
 
@@ -321,19 +320,13 @@ impl From<Done> for State {
     }
 }
 
-fn check_key(key: &str) -> Result<(), RpcError> {
+/// Only what can be a key names a step, or a session and its scratch directory: nothing else is made, or removed.
+fn check_key(what: &str, key: &str) -> Result<(), RpcError> {
     if is_key(key) {
         return Ok(());
     }
-    Err(RpcError::params("key must be 1 to 64 letters (a-z, A-Z), digits and hyphens"))
-}
-
-/// Only what can be a key can be the name of a scratch directory: nothing else is made, or removed.
-fn check_session(name: &str) -> Result<(), RpcError> {
-    if is_key(name) {
-        return Ok(());
-    }
-    Err(RpcError::params("a session is named by 1 to 64 letters (a-z, A-Z), digits and hyphens"))
+    let told = "must be 1 to 64 letters (a-z, A-Z), digits and hyphens";
+    Err(RpcError::params(format!("{what} {told}")))
 }
 
 /// Only what has an effect on this machine is a step; reads are asked for by `read`.

@@ -21,7 +21,6 @@ mod socket;
 mod steps;
 #[cfg(target_os = "linux")]
 mod vsock;
-mod writer;
 
 use serde::Serialize;
 

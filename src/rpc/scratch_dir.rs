@@ -7,8 +7,6 @@ use std::fs::{self, DirBuilder, File, TryLockError};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -25,61 +23,45 @@ const SESSION: (&str, Duration) = ("own_", Duration::from_hours(30 * 24));
 /// second, and a command can make a million.
 const LAST: Duration = Duration::from_secs(2);
 
-/// The directory of a server, locked for as long as this process lives, and put aside and removed with
-/// this, as far as that can be done soon.
+/// The directory of a server, held for as long as this process lives, and put aside and removed with this,
+/// as far as that can be done soon.
 #[derive(Debug)]
 pub struct ScratchDir {
     state: PathBuf,
-    folder: PathBuf,
-    _lock: Option<File>,
+    held: HeldDir,
 }
 
 impl ScratchDir {
-    /// Makes one in deaddrop's own folder for a root, and begins to remove what other servers have left
-    /// there.
+    /// Makes one in deaddrop's own folder for a root.
     ///
     /// # Errors
     /// It cannot be made.
     pub fn make(state: &Path) -> Result<Self> {
-        let folder = tempfile::Builder::new().prefix(SERVER.0).tempdir_in(state);
-        // tempfile would remove it by a recursion as deep as a command likes.
-        let folder = folder.map_err(|e| Error::io("make a folder in", state, e))?.keep();
-        // Where folders cannot be locked, nothing there is removed by others either.
-        let lock = File::open(&folder).ok().filter(|lock| lock.try_lock().is_ok());
-        put_aside_old(state, SERVER);
-        Sweeper::default().sweep(state);
-        Ok(Self { state: state.to_owned(), folder, _lock: lock })
+        let name = format!("{}{}", SERVER.0, uuid::Uuid::new_v4().simple());
+        Ok(Self { state: state.to_owned(), held: hold(state.join(name), true)? })
     }
 
     /// Where commands have their HOME and `/tmp`. The first of them makes it.
     #[must_use]
     pub fn for_commands(&self) -> PathBuf {
-        self.folder.join("own")
+        self.held.folder.join("own")
     }
 }
 
 impl Drop for ScratchDir {
     fn drop(&mut self) {
         // Where this fails, it is left over.
-        let _ = put_aside(&self.folder);
+        let _ = put_aside(&self.held.folder);
         let begun = Instant::now();
         let _ = remove_aside(&self.state, &|| begun.elapsed() > LAST);
     }
 }
 
-/// The directories of sessions, in deaddrop's own folder for a root.
-#[derive(Debug)]
-pub(super) struct SessionDirs {
-    state: PathBuf,
-    sweeper: Sweeper,
-    /// Done once in a process: those that no step has used for long are put aside.
-    cleared: OnceLock<()>,
-}
-
-/// The scratch directory of a step, held against being removed.
+/// A scratch directory, held against being removed.
 #[derive(Debug)]
 pub(super) struct HeldDir {
     pub(super) folder: PathBuf,
+    /// None where there is none yet, or where folders cannot be locked.
     lock: Option<File>,
 }
 
@@ -87,71 +69,6 @@ impl HeldDir {
     /// One that nobody removes meanwhile.
     pub(super) fn unlocked(folder: PathBuf) -> Self {
         Self { folder, lock: None }
-    }
-}
-
-impl SessionDirs {
-    pub(super) fn new(state: PathBuf) -> Self {
-        Self { state, sweeper: Sweeper::default(), cleared: OnceLock::new() }
-    }
-
-    /// Puts those aside that no step has used for long, once in a process.
-    pub(super) fn clear_old(&self) {
-        self.cleared.get_or_init(|| {
-            if put_aside_old(&self.state, SESSION) {
-                self.sweeper.sweep(&self.state);
-            }
-        });
-    }
-
-    /// Holds the directory of a session, used from now on; made where that is wanted.
-    pub(super) fn hold(&self, session: &str, make: bool) -> Result<HeldDir> {
-        let folder = self.path_of(session);
-        let fail = |e| Error::io("open", &folder, e);
-        loop {
-            if make {
-                make_folder(&folder).map_err(|e| Error::io("make the folder", &folder, e))?;
-            }
-            let file = match open(&folder) {
-                Err(e) if e.kind() == io::ErrorKind::NotFound && make => continue,
-                Err(e) if e.kind() == io::ErrorKind::NotFound => {
-                    return Ok(HeldDir::unlocked(folder));
-                }
-                other => other.map_err(fail)?,
-            };
-            let is_locked = file.lock_shared().is_ok();
-            // Somebody may just have put it aside.
-            if is_at(&file, &folder).map_err(fail)? {
-                let _ = file.set_modified(SystemTime::now());
-                return Ok(HeldDir { folder, lock: is_locked.then_some(file) });
-            }
-        }
-    }
-
-    /// Puts the directory of a session aside and begins to remove it, if there is one.
-    ///
-    /// # Errors
-    /// A step is using it.
-    pub(super) fn remove(&self, session: &str) -> Result<()> {
-        let folder = self.path_of(session);
-        let removed = open(&folder).and_then(|file| match file.try_lock() {
-            Err(TryLockError::WouldBlock) => {
-                Err(io::Error::new(io::ErrorKind::ResourceBusy, "a step is using it"))
-            }
-            _ => put_aside(&folder),
-        });
-        match removed {
-            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(Error::io("remove", &folder, e)),
-            Err(_) => Ok(()),
-            Ok(()) => {
-                self.sweeper.sweep(&self.state);
-                Ok(())
-            }
-        }
-    }
-
-    fn path_of(&self, session: &str) -> PathBuf {
-        self.state.join(format!("{}{session}", SESSION.0))
     }
 }
 
@@ -164,28 +81,89 @@ impl Drop for HeldDir {
     }
 }
 
+/// Holds the directory of a session, used from now on; made where that is wanted.
+pub(super) fn hold_session(state: &Path, session: &str, make: bool) -> Result<HeldDir> {
+    hold(of_session(state, session), make)
+}
+
+/// Puts the directory of a session aside and begins to remove it, if there is one.
+///
+/// # Errors
+/// A step is using it.
+pub(super) fn remove_session(state: &Path, session: &str) -> Result<()> {
+    let folder = of_session(state, session);
+    let removed = open(&folder).and_then(|file| match file.try_lock() {
+        Err(TryLockError::WouldBlock) => {
+            Err(io::Error::new(io::ErrorKind::ResourceBusy, "a step is using it"))
+        }
+        _ => put_aside(&folder),
+    });
+    match removed {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => {
+            sweep(state);
+            removed.map_err(|e| Error::io("remove", &folder, e))
+        }
+    }
+}
+
+/// Puts aside what is old and what nobody holds, and begins to remove that and what others could not remove.
+pub(super) fn clear_old(state: &Path) {
+    for entry in fs::read_dir(state).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let kept = [SERVER, SESSION].into_iter().find_map(|(prefix, kept)| {
+            let rest = name.to_str()?.strip_prefix(prefix)?;
+            is_key(rest).then_some(kept)
+        });
+        let Some(kept) = kept.filter(|_| entry.file_type().is_ok_and(|kind| kind.is_dir())) else {
+            continue;
+        };
+        if let Ok(file) = open(&entry.path())
+            && age(&file).is_some_and(|age| age > kept)
+            && file.try_lock().is_ok()
+        {
+            // Where this fails, the next process tries it again.
+            let _ = put_aside(&entry.path());
+        }
+    }
+    sweep(state);
+}
+
+/// Begins to remove what was put aside. Nobody waits for it: the end of the server goes on with it for a
+/// while, and the next start.
+fn sweep(state: &Path) {
+    let state = state.to_owned();
+    let work = move || remove_aside(&state, &|| false);
+    let _ = thread::Builder::new().name("sweep".to_owned()).spawn(work);
+}
+
+fn of_session(state: &Path, session: &str) -> PathBuf {
+    state.join(format!("{}{session}", SESSION.0))
+}
+
+fn hold(folder: PathBuf, make: bool) -> Result<HeldDir> {
+    let fail = |e| Error::io("open", &folder, e);
+    loop {
+        if make {
+            make_folder(&folder).map_err(|e| Error::io("make the folder", &folder, e))?;
+        }
+        let file = match open(&folder) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound && make => continue,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(HeldDir::unlocked(folder)),
+            other => other.map_err(fail)?,
+        };
+        let is_locked = file.lock_shared().is_ok();
+        // Somebody may just have put it aside.
+        if is_at(&file, &folder).map_err(fail)? {
+            let _ = file.set_modified(SystemTime::now());
+            return Ok(HeldDir { folder, lock: is_locked.then_some(file) });
+        }
+    }
+}
+
 /// How long ago a file was written; None where that cannot be said.
 pub(super) fn age(file: &File) -> Option<Duration> {
     file.metadata().ok()?.modified().ok()?.elapsed().ok()
-}
-
-/// Puts directories aside that are old and that nobody holds. Whether there were any.
-fn put_aside_old(state: &Path, (prefix, kept): (&str, Duration)) -> bool {
-    let mut any = false;
-    for entry in fs::read_dir(state).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let name = name.to_str().and_then(|name| name.strip_prefix(prefix));
-        if !name.is_some_and(is_key) || !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            continue;
-        }
-        // Where this fails, the next process tries it again.
-        any |= open(&entry.path()).is_ok_and(|file| {
-            age(&file).is_some_and(|age| age > kept)
-                && file.try_lock().is_ok()
-                && put_aside(&entry.path()).is_ok()
-        });
-    }
-    any
 }
 
 /// Opens a directory that is there, also where a command has taken away the rights on it.
@@ -204,34 +182,6 @@ fn make_folder(folder: &Path) -> io::Result<()> {
     match DirBuilder::new().mode(0o711).create(folder) {
         Err(e) if e.kind() == io::ErrorKind::AlreadyExists && folder.is_dir() => Ok(()),
         made => made,
-    }
-}
-
-/// Removes what was put aside, on a thread of its own, of which there is one at most.
-#[derive(Debug, Default)]
-struct Sweeper(Arc<AtomicUsize>);
-
-impl Sweeper {
-    /// Begins to remove what was put aside in a folder; always the same one. Nobody waits for it: the end
-    /// of the server goes on with it for a while, and the next start.
-    fn sweep(&self, place: &Path) {
-        if self.0.fetch_add(1, Ordering::AcqRel) > 0 {
-            // Whoever is at it looks once more.
-            return;
-        }
-        let (asked, place) = (Arc::clone(&self.0), place.to_owned());
-        let work = move || {
-            loop {
-                let seen = asked.load(Ordering::Acquire);
-                let _ = remove_aside(&place, &|| false);
-                if asked.compare_exchange(seen, 0, Ordering::AcqRel, Ordering::Acquire).is_ok() {
-                    break;
-                }
-            }
-        };
-        if thread::Builder::new().name("sweep".into()).spawn(work).is_err() {
-            self.0.store(0, Ordering::Release);
-        }
     }
 }
 
@@ -292,6 +242,7 @@ mod tests {
         let held = File::open(live).unwrap();
         held.try_lock().unwrap();
         let own = ScratchDir::make(state.path()).unwrap();
+        clear_old(state.path());
         wait_until("what is left over", || {
             names(state.path()).iter().all(|name| !name.starts_with(".gone-"))
         });
@@ -299,19 +250,5 @@ mod tests {
         assert!(live.join("own/home").exists() && new.join("own/home").exists());
         drop(own);
         assert_eq!(names(state.path()), [".rpc-link", ".rpc-live", ".rpc-new", "other"]);
-    }
-
-    #[test]
-    fn a_sweeper_that_is_at_it_looks_once_more() {
-        let state = tempfile::tempdir().unwrap();
-        let sweeper = Sweeper::default();
-        for n in 0..100 {
-            let folder = state.path().join(format!("x{n}"));
-            fs::create_dir_all(folder.join("a/b")).unwrap();
-            put_aside(&folder).unwrap();
-            sweeper.sweep(state.path());
-        }
-        wait_until("the sweeper", || names(state.path()).is_empty());
-        wait_until("its rest", || sweeper.0.load(Ordering::Acquire) == 0);
     }
 }

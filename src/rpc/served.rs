@@ -5,9 +5,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use super::scratch_dir::SessionDirs;
 use super::steps::Steps;
-use super::{Given, Service};
+use super::{Given, Service, scratch_dir};
 use crate::config::Policy;
 use crate::error::{self, Error};
 use crate::executor::{Executor, LocalExecutor};
@@ -49,8 +48,6 @@ pub struct Served {
     pub(super) protection: SharedProtection,
     /// What is known of the steps of a host.
     pub(super) steps: Steps,
-    /// The scratch directories of a host's sessions.
-    pub(super) session_dirs: SessionDirs,
     /// The tools of this machine, once they were asked for.
     pub(super) tools: OnceLock<Vec<String>>,
     /// How many operations were carried out, for the names of what is put away.
@@ -71,10 +68,10 @@ impl Served {
             state.read_dir().map_err(|e| Error::io("open the folder", state, e))?;
         }
         let steps = Steps::new(serving.state.clone());
-        let session_dirs = SessionDirs::new(serving.state.clone());
+        scratch_dir::clear_old(&serving.state);
         let (protection, tools, count) =
             (SharedProtection::default(), OnceLock::new(), AtomicU64::new(0));
-        let served = Self { serving, guarded, protection, steps, session_dirs, tools, count };
+        let served = Self { serving, guarded, protection, steps, tools, count };
         served.find_lost();
         Ok(served)
     }

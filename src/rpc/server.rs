@@ -6,17 +6,16 @@ use std::fs::File;
 use std::io::{self, PipeReader, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::Resource;
 
-use super::budget::Budgets;
-use super::connection::Connection;
+use super::budget::{self, Pool};
 use super::socket::SocketFile;
-use super::{Given, Service};
+use super::{Given, Service, connection};
 use crate::error::{Error, Result};
 use crate::protocol::jsonrpc::{Method, RpcError};
 use crate::terminal::Stream;
@@ -102,9 +101,10 @@ impl Listening {
     pub fn serve(self, service: impl Service + Send + 'static, stop: &Stop) -> Result<()> {
         let fail = |e| Error::io("start a thread in", Path::new("this process"), e);
         let (stopping, mut stopped) = io::pipe().map_err(fail)?;
-        let server = Arc::new(Server::new(service, stop.clone(), stopping, Budgets::default()));
-        let waker = Arc::clone(&server);
-        Stop::wakes(move || waker.wake());
+        let server =
+            Arc::new(Server::new(service, stop.clone(), stopping, budget::LINES, budget::ANSWERS));
+        let connections = server.connections.clone();
+        Stop::wakes(move || connections.wake());
         match &self.socket {
             None => {
                 // What std gives would gather bytes besides, and look for the ends of lines.
@@ -120,8 +120,10 @@ impl Listening {
                 spawn("accept", move || server.accept(&socket)).map_err(fail)?;
             }
         }
-        let is_once = self.socket.is_none();
-        drop(server.until(|open| stop.is_asked() || (is_once && *open == 0)));
+        let goes_on = |open| !stop.is_asked() && (self.socket.is_some() || open > 0);
+        while goes_on(server.connections.count()) {
+            server.connections.wait(TICK, goes_on);
+        }
         // It is not read, so that it wakes them all.
         let _ = stopped.write_all(&[0]);
         server.wait_for_the_last();
@@ -136,23 +138,27 @@ pub(super) struct Server {
     /// There is something to be read from it when the server stops.
     pub(super) stopping: PipeReader,
     /// What they hold in memory together.
-    pub(super) budgets: Budgets,
+    pub(super) lines: Pool,
+    pub(super) answers: Pool,
+    /// How many are open.
+    pub(super) connections: Pool,
     /// How many requests are being carried out.
     calls: AtomicUsize,
-    /// How many connections are open.
-    open: Mutex<usize>,
-    changed: Condvar,
 }
 
 impl Server {
+    /// One whose connections hold so many bytes of lines and of answers together.
     pub(super) fn new(
         service: impl Service + Send + 'static,
         stop: Stop,
         stopping: PipeReader,
-        budgets: Budgets,
+        lines: usize,
+        answers: usize,
     ) -> Self {
-        let (calls, open, changed) = (AtomicUsize::new(0), Mutex::default(), Condvar::new());
-        Self { service: Box::new(service), stop, stopping, budgets, calls, open, changed }
+        let (lines, answers) = (Pool::new(lines), Pool::new(answers));
+        let most = most(rustix::process::getrlimit(Resource::Nofile).current);
+        let (connections, calls) = (Pool::new(most), AtomicUsize::new(0));
+        Self { service: Box::new(service), stop, stopping, lines, answers, connections, calls }
     }
 
     /// Carries out a request.
@@ -170,9 +176,9 @@ impl Server {
 
     /// Accepts clients for as long as the process lives.
     fn accept(self: &Arc<Self>, socket: &OwnedFd) {
-        let most = most(rustix::process::getrlimit(Resource::Nofile).current);
         loop {
-            drop(self.until(|open| *open < most));
+            // Whoever comes waits until there is room.
+            drop(self.connections.take(1));
             let admitted = match accept(socket) {
                 Ok(client) => {
                     let client = Arc::new(File::from(client));
@@ -189,58 +195,21 @@ impl Server {
         }
     }
 
-    /// Serves one connection on a thread of its own.
-    fn admit(self: &Arc<Self>, input: Arc<File>, output: Arc<File>) -> io::Result<()> {
-        *self.open() += 1;
-        let server = Arc::clone(self);
-        let admitted = spawn("connection", move || {
-            Connection::new(Arc::clone(&server), input, output).serve();
-            server.left();
-        });
-        if admitted.is_err() {
-            self.left();
-        }
-        admitted
-    }
-
-    fn left(&self) {
-        *self.open() -= 1;
-        self.changed.notify_all();
+    /// Serves one connection on threads of its own.
+    pub(super) fn admit(self: &Arc<Self>, input: Arc<File>, output: Arc<File>) -> io::Result<()> {
+        connection::serve(self, self.connections.take(1), input, output)
     }
 
     /// Waits until those have left that are served when the server stops, but not for ever.
     fn wait_for_the_last(&self) {
         let begun = Instant::now();
-        let mut open = self.open();
-        while *open > 0 {
+        while self.connections.count() > 0 {
             let calls = self.calls.load(Ordering::SeqCst);
             if begun.elapsed() > if calls == 0 { PATIENCE } else { CALL_PATIENCE } {
                 return;
             }
-            open = self.sleep(open, POLL);
+            self.connections.wait(POLL, |open| open > 0);
         }
-    }
-
-    fn until(&self, holds: impl Fn(&usize) -> bool) -> MutexGuard<'_, usize> {
-        let mut open = self.open();
-        while !holds(&open) {
-            open = self.sleep(open, TICK);
-        }
-        open
-    }
-
-    fn sleep<'a>(&self, open: MutexGuard<'a, usize>, longest: Duration) -> MutexGuard<'a, usize> {
-        self.changed.wait_timeout(open, longest).unwrap_or_else(PoisonError::into_inner).0
-    }
-
-    fn wake(&self) {
-        // Whoever has looked and does not sleep yet would miss it.
-        drop(self.open());
-        self.changed.notify_all();
-    }
-
-    fn open(&self) -> MutexGuard<'_, usize> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -263,7 +232,7 @@ fn accept(socket: &OwnedFd) -> io::Result<OwnedFd> {
     Ok(client)
 }
 
-fn spawn(name: &str, what: impl FnOnce() + Send + 'static) -> io::Result<()> {
+pub(super) fn spawn(name: &str, what: impl FnOnce() + Send + 'static) -> io::Result<()> {
     thread::Builder::new().name(format!("rpc {name}")).spawn(what).map(drop)
 }
 

@@ -4,7 +4,7 @@ mod programs;
 mod sockets;
 
 use super::*;
-use crate::protocol::jsonrpc::{FileContent, Key, ReadFile, WriteFile, Written, request};
+use crate::protocol::jsonrpc::{FileContent, Key, ReadFile, WriteFile, Written};
 
 /// For what is expected to come.
 const LONG: Duration = Duration::from_mins(1);
@@ -37,16 +37,6 @@ fn what_is_quoted_is_short_and_seen() {
     assert_eq!(quoted(&[0xff; 3]), format!("'{}'", "\u{fffd}".repeat(3)));
     assert_eq!(last_of(&"ü".repeat(500)), "ü".repeat(500));
     assert_eq!(last_of(&"ü".repeat(501)), format!("…{}", "ü".repeat(500)));
-}
-
-#[test]
-fn what_makes_no_json_is_told_and_what_has_lines_stands_on_one() {
-    let wrong = std::collections::BTreeMap::from([((1, 2), 3)]);
-    assert!(line(Some(1), "x", &wrong).unwrap_err().contains("'x'"));
-    let raw = serde_json::value::RawValue::from_string("{\n\"a\":\r\n\"\\n\"}".to_owned());
-    let line = line(Some(1), "x", &raw.unwrap()).unwrap();
-    assert_eq!(line.matches('\n').count(), 1);
-    assert!(line.contains("\"\\n\""), "{line}");
 }
 
 #[test]

@@ -259,8 +259,7 @@ impl Guest {
                     thread::sleep(PAUSE);
                 }
                 Ok(client) => return Ok(client),
-                // What was asked for is not a ping.
-                Err(gone) => return Err(Gone { sent: false, ..gone }),
+                Err(gone) => return Err(gone),
             }
         }
     }

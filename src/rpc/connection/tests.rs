@@ -5,9 +5,10 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::{Condvar, Mutex};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use super::super::Service;
-use super::super::budget::Budgets;
+use super::super::budget::{ANSWERS, LINES};
 use super::*;
 use crate::protocol::jsonrpc::{FileContent, Pong, Written};
 use crate::watch::Stop;
@@ -18,7 +19,6 @@ const PONG: &str = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"pong\":true}}";
 const PING: &str = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}";
 const EXEC: &str = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"exec\",\"params\":{\"cmd\":\"a\"}}";
 const WRITE: &str = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"write_file\",\"params\":{\"path\":\"a\",\"content\":\"\"}}";
-const WRITTEN: &str = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"success\":true}}";
 
 /// Answers pings and writes; a command lasts until it is interrupted.
 #[derive(Default)]
@@ -55,31 +55,42 @@ impl Service for Arc<Slow> {
     }
 }
 
-/// A connection of a server with that service, served on a thread of its own.
-fn serve(
-    service: impl Service + Send + 'static,
-    budgets: Budgets,
-    input: impl Into<OwnedFd>,
-    output: impl Into<OwnedFd>,
-) -> JoinHandle<()> {
+/// A server with that service, whose connections hold no more than that.
+fn server(service: impl Service + Send + 'static, lines: usize, answers: usize) -> Arc<Server> {
     let (stopping, stop) = io::pipe().unwrap();
-    let server = Arc::new(Server::new(service, Stop::default(), stopping, budgets));
+    // It is never to stop.
+    std::mem::forget(stop);
+    Arc::new(Server::new(service, Stop::default(), stopping, lines, answers))
+}
+
+/// Has a server serve a connection.
+fn connect(server: &Arc<Server>, input: impl Into<OwnedFd>, output: impl Into<OwnedFd>) {
     let [input, output] = [input.into(), output.into()].map(|fd| Arc::new(File::from(fd)));
-    thread::spawn(move || {
-        Connection::new(server, input, output).serve();
-        drop(stop);
-    })
+    server.admit(input, output).unwrap();
+}
+
+/// A connection of a server with itself.
+fn client(server: &Arc<Server>) -> UnixStream {
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    connect(server, theirs.try_clone().unwrap(), theirs);
+    ours
+}
+
+/// Waits until all have left.
+fn wait_for(server: &Server) {
+    wait_until(|| server.connections.count() == 0);
 }
 
 /// What is answered to that input, which then ends.
 fn answers(input: &str) -> Vec<String> {
     let (reader, mut writer) = io::pipe().unwrap();
     let (ours, theirs) = UnixStream::pair().unwrap();
-    let served = serve(Arc::new(Slow::default()), Budgets::default(), reader, theirs);
+    let server = server(Arc::new(Slow::default()), LINES, ANSWERS);
+    connect(&server, reader, theirs);
     writer.write_all(input.as_bytes()).unwrap();
     drop(writer);
     let lines = BufReader::new(ours).lines().map(Result::unwrap).collect();
-    served.join().unwrap();
+    wait_for(&server);
     lines
 }
 
@@ -116,58 +127,13 @@ fn an_interrupt_overtakes_and_with_an_id_comes_in_its_order() {
 #[test]
 fn what_was_begun_is_carried_out_though_nobody_reads() {
     let service = Arc::new(Slow::default());
-    let (mut ours, theirs) = UnixStream::pair().unwrap();
-    let input = theirs.try_clone().unwrap();
-    let served = serve(Arc::clone(&service), Budgets::default(), input, theirs);
+    let server = server(Arc::clone(&service), LINES, ANSWERS);
+    let mut ours = client(&server);
     ours.write_all(format!("{EXEC}\n{WRITE}\n").as_bytes()).unwrap();
     drop(ours);
     service.interrupt("a");
-    served.join().unwrap();
+    wait_for(&server);
     assert_eq!(*service.begun.lock().unwrap(), 1, "the second is not begun");
-}
-
-/// What is written for that input, each write for itself.
-#[cfg(target_os = "linux")]
-fn writes(input: &str) -> Vec<String> {
-    use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, recv, socketpair};
-    let (reader, mut writer) = io::pipe().unwrap();
-    let kind = SocketType::SEQPACKET;
-    let (ours, theirs) = socketpair(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None).unwrap();
-    let served = serve(Arc::new(Slow::default()), Budgets::default(), reader, theirs);
-    thread::scope(|scope| {
-        scope.spawn(move || writer.write_all(input.as_bytes()).unwrap());
-        let mut all = Vec::new();
-        let mut bytes = vec![0; 1 << 20];
-        while let Ok((_, length @ 1..)) = recv(&ours, &mut *bytes, RecvFlags::empty()) {
-            all.push(String::from_utf8(bytes[..length].to_vec()).unwrap());
-        }
-        served.join().unwrap();
-        all
-    })
-}
-
-#[test]
-#[cfg(target_os = "linux")]
-fn answers_are_written_together_and_before_what_may_take_long() {
-    let interrupt = "{\"jsonrpc\":\"2.0\",\"method\":\"interrupt\",\"params\":{\"key\":\"a\"}}";
-    let input = format!("{PING}\n{PING}\n{WRITE}\n{PING}\n{EXEC}\n{interrupt}\n");
-    // Where the machine is slow they are due one by one.
-    let together = (0..200).any(|_| {
-        let all = writes(&input);
-        assert_eq!(all.concat(), format!("{PONG}\n{PONG}\n{WRITTEN}\n{PONG}\n{PONG}\n"));
-        assert!(all.iter().any(|one| one.ends_with(&format!("{PONG}\n"))));
-        all == [format!("{PONG}\n{PONG}\n"), format!("{WRITTEN}\n{PONG}\n"), format!("{PONG}\n")]
-    });
-    assert!(together, "they are never together");
-}
-
-#[test]
-#[cfg(target_os = "linux")]
-fn a_long_queue_is_answered_in_few_writes() {
-    let all = writes(&format!("{PING}\n").repeat(10_000));
-    assert_eq!(all.concat(), format!("{PONG}\n").repeat(10_000));
-    // On a slow machine one each millisecond.
-    assert!(all.len() < 2_000, "{}", all.len());
 }
 
 /// Gives a megabyte to whoever reads a file, and counts the requests that were begun.
@@ -183,16 +149,15 @@ impl Service for Arc<Long> {
     fn interrupt(&self, _: &str) {}
 }
 
+const READ: &str =
+    "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"read_file\",\"params\":{\"path\":\"a\"}}";
+
 /// A client of it that has asked to read a file, and has not read the answer.
-fn unread(service: &Arc<Long>, budgets: &Budgets, and: &str) -> (UnixStream, JoinHandle<()>) {
-    let (mut ours, theirs) = UnixStream::pair().unwrap();
-    let input = theirs.try_clone().unwrap();
-    let served = serve(Arc::clone(service), budgets.clone(), input, theirs);
-    let read =
-        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"read_file\",\"params\":{\"path\":\"a\"}}";
-    ours.write_all(format!("{read}\n{and}").as_bytes()).unwrap();
-    wait_until(|| (1 << 20..2 << 20).contains(&budgets.answers.now().0));
-    (ours, served)
+fn unread(server: &Arc<Server>) -> UnixStream {
+    let mut ours = client(server);
+    ours.write_all(format!("{READ}\n").as_bytes()).unwrap();
+    wait_until(|| (1 << 20..2 << 20).contains(&server.answers.count()));
+    ours
 }
 
 fn wait_until(holds: impl Fn() -> bool) {
@@ -205,31 +170,34 @@ fn wait_until(holds: impl Fn() -> bool) {
 
 #[test]
 fn who_vanishes_with_a_long_answer_unread_gives_back_what_was_held_for_it() {
-    let (service, budgets) = (Arc::default(), Budgets::default());
-    // The first waits for the answer to be read, the second for the first, and the third is not whole.
-    let long = format!("{}{}", WRITE, " ".repeat(1 << 20));
-    let (mut ours, served) = unread(&service, &budgets, "");
-    ours.write_all(format!("{long}\n{long}\n{long}").as_bytes()).unwrap();
-    wait_until(|| budgets.lines.now().0 > 2 << 20);
+    let service = Arc::new(Long::default());
+    let server = server(Arc::clone(&service), LINES, ANSWERS);
+    let mut ours = unread(&server);
+    // A long line behind it takes nothing that others wait for.
+    let long = format!("{WRITE}{}", " ".repeat(1 << 18));
+    ours.write_all(long.as_bytes()).unwrap();
+    thread::sleep(Duration::from_millis(10));
+    assert_eq!(server.lines.count(), 0);
     drop(ours);
-    served.join().unwrap();
-    assert_eq!((budgets.lines.now(), budgets.answers.now()), ((0, 0), (0, 0)));
+    wait_for(&server);
+    wait_until(|| (server.lines.count(), server.answers.count()) == (0, 0));
     assert_eq!(*service.0.lock().unwrap(), 1);
 }
 
 #[test]
 fn who_does_not_read_for_a_while_gets_all_in_order_then() {
-    let (service, budgets) = (Arc::default(), Budgets::default());
+    let service = Arc::new(Long::default());
+    let server = server(Arc::clone(&service), LINES, ANSWERS);
     let asked = |id| {
         format!(
             "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"leave\",\"params\":{{\"key\":\"a\"}}}}\n"
         )
     };
     let more: String = (2..=100).map(asked).collect();
-    let (mut ours, served) = unread(&service, &budgets, "");
+    let mut ours = unread(&server);
     ours.write_all(more.as_bytes()).unwrap();
     ours.shutdown(std::net::Shutdown::Write).unwrap();
-    thread::sleep(10 * LONG);
+    thread::sleep(Duration::from_millis(10));
     assert_eq!(*service.0.lock().unwrap(), 1, "the next waits until the answer is read");
     let lines = BufReader::new(ours).lines().map(Result::unwrap);
     let answers: Vec<(u64, usize)> = lines
@@ -241,32 +209,30 @@ fn who_does_not_read_for_a_while_gets_all_in_order_then() {
     let all: Vec<(u64, usize)> =
         (1..=100).map(|id| (id, if id == 1 { 1 << 20 } else { 1 })).collect();
     assert_eq!(answers, all);
-    served.join().unwrap();
-    assert_eq!(budgets.answers.now(), (0, 0));
+    wait_for(&server);
+    assert_eq!(server.answers.count(), 0);
 }
 
 #[test]
 fn a_long_answer_has_its_share_before_it_is_there_and_a_commands_when_it_has_ended() {
-    let budgets = Budgets::new(1, 1);
     let ask = |method: &str, params: &str, id: &str| {
-        let taken = budgets.answers.take(1);
         let service = Arc::new(Long::default());
-        let (mut ours, theirs) = UnixStream::pair().unwrap();
-        let input = theirs.try_clone().unwrap();
-        let served = serve(Arc::clone(&service), budgets.clone(), input, theirs);
+        let server = server(Arc::clone(&service), 1, 1);
+        let taken = server.answers.take(1);
+        let mut ours = client(&server);
         let line =
             format!("{{\"jsonrpc\":\"2.0\",{id}\"method\":\"{method}\",\"params\":{params}}}\n");
         ours.write_all(line.as_bytes()).unwrap();
         ours.shutdown(std::net::Shutdown::Write).unwrap();
         if id.is_empty() && method == "exec" {
-            served.join().unwrap();
+            wait_for(&server);
             return *service.0.lock().unwrap();
         }
-        wait_until(|| budgets.answers.now().1 == 1);
+        wait_until(|| server.answers.waiting() == 1);
         let begun = *service.0.lock().unwrap();
         drop(taken);
         ours.read_to_end(&mut Vec::new()).unwrap();
-        served.join().unwrap();
+        wait_for(&server);
         assert_eq!(*service.0.lock().unwrap(), 1);
         begun
     };
@@ -298,13 +264,11 @@ fn what_is_long_is_held_within_what_there_is_for_all_and_all_get_through() {
     let input = (long + &asked("read_file", "path", 1)).repeat(2);
     // The last of them is less than a single line or answer may need.
     for (lines, answers) in [(40 << 20, 80 << 20), (100 << 20, 200 << 20), (1, 1)] {
-        let budgets = Budgets::new(lines, answers);
+        let server = server(Large, lines, answers);
         thread::scope(|scope| {
             for _ in 0..6 {
                 scope.spawn(|| {
-                    let (mut ours, theirs) = UnixStream::pair().unwrap();
-                    let other = theirs.try_clone().unwrap();
-                    let served = serve(Large, budgets.clone(), other, theirs);
+                    let mut ours = client(&server);
                     let mut reader = ours.try_clone().unwrap();
                     let reading = thread::spawn(move || {
                         let mut output = Vec::new();
@@ -316,15 +280,15 @@ fn what_is_long_is_held_within_what_there_is_for_all_and_all_get_through() {
                     let output = reading.join().unwrap();
                     let given = output.split_inclusive(|byte| *byte == b'\n');
                     assert_eq!(given.filter(|line| line.len() > 1 << 20).count(), 6);
-                    served.join().unwrap();
                 });
             }
         });
+        wait_for(&server);
         for (pool, total, alone) in
-            [(&budgets.lines, lines, LINE_LIMIT), (&budgets.answers, answers, 72 << 20)]
+            [(&server.lines, lines, LINE_LIMIT), (&server.answers, answers, 72 << 20)]
         {
             assert!((alone..=total.max(alone)).contains(&pool.most()), "{}", pool.most());
-            assert_eq!(pool.now(), (0, 0), "all is given back");
+            assert_eq!(pool.count(), 0, "all is given back");
         }
     }
 }
