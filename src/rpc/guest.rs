@@ -245,7 +245,6 @@ impl Served {
             Operation::Run(run) => Some(run.command.clone()),
             _ => None,
         };
-        let mut watched = None;
         let mut begun = Begun { key: key.clone(), operation, command, guard: None, effect: None };
         let opens = Opens { protected: asked.protected, repository: asked.repository };
         let detail = match self.refused(&asked.operation, opens, &executor)? {
@@ -253,7 +252,7 @@ impl Served {
             None => {
                 executor.perform(&asked.operation, opens, &mut |coming| match coming {
                     WriteAhead::Guard(snapshot) if begun.command.is_some() => {
-                        watched = Some(self.steps.watch(key));
+                        self.steps.watch(key);
                         begun.guard = Some(snapshot.clone());
                         Ok(())
                     }

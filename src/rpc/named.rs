@@ -56,14 +56,8 @@ pub(super) fn named(root: &Path, sent: &str) -> Result<Named, RpcError> {
     if parts.is_empty() {
         return Ok(Named::Root);
     }
-    RelPath::parse(&parts.join("/")).map(Named::Below).map_err(|fault| {
-        RpcError::internal(match fault {
-            PathFault::Outside(_) => PathFault::Outside(sent.to_owned()).to_string(),
-            PathFault::NoFile(_) => PathFault::NoFile(sent.to_owned()).to_string(),
-            PathFault::Character(c, _) => PathFault::Character(c, sent.to_owned()).to_string(),
-            PathFault::TooLong => format!("{fault}: '{text}'"),
-        })
-    })
+    let path = RelPath::parse(&parts.join("/")).map(Named::Below);
+    path.map_err(|fault| with_path(sent, &fault.to_string()))
 }
 
 /// The same for a file, which the root is not.

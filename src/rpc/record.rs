@@ -1,20 +1,19 @@
-//! The file of a step: two lines, each a checksum and a value. The first says what is about to be done,
-//! and is on disk before it is done; the second what it came to. A last line that is torn was never
-//! written: without the first one nothing was done, without the second the disk tells of a file, and a
-//! command counts as lost.
+//! The file of a step: two records as those of a [`journal`]. The first says what is about to be done, and is on
+//! disk before it is done; the second what it came to. A last record that is torn was never written: without
+//! the first one nothing was done, without the second the disk tells of a file, and a command counts as lost.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::scratch_dir::age;
 use crate::atomic;
 use crate::error::{Error, Result};
 use crate::protocol::{Detail, Digest, Effect, Warning};
+use crate::session::journal;
 use crate::workspace::protected::Snapshot;
 
 /// What nobody has asked about for so long is forgotten.
@@ -51,8 +50,9 @@ pub(super) struct Done {
 pub(super) struct Held {
     file: File,
     pub(super) path: PathBuf,
-    /// Where the last whole line ends.
-    end: usize,
+    /// Where the last whole record ends, and up to where they are on disk.
+    end: u64,
+    synced: u64,
     pub(super) begun: Option<Begun>,
     pub(super) done: Option<Done>,
 }
@@ -65,57 +65,60 @@ impl Held {
     pub(super) fn read(mut file: File, path: PathBuf) -> Result<Self> {
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(|e| Error::io("read", &path, e))?;
-        let mut end = 0;
-        let lines = next(&bytes, &mut end).and_then(|begun: Option<Begun>| {
-            let done = if begun.is_some() { next(&bytes, &mut end)? } else { None };
-            Ok((begun, done))
-        });
-        let (begun, done) = lines.map_err(|Damaged| {
+        let damaged = || {
             let why = "it is damaged, or of another version, so whether the step was done is not known; look at what it did, then remove the file";
             Error::io("read", &path, io::Error::new(io::ErrorKind::InvalidData, why))
-        })?;
-        Ok(Self { file, path, end, begun, done })
+        };
+        let records = journal::read(&bytes).map_err(|_| damaged())?;
+        let mut payloads = records.payloads.iter();
+        let begun = payloads.next().map(|payload| serde_json::from_str(payload)).transpose();
+        let done = payloads.next().map(|payload| serde_json::from_str(payload)).transpose();
+        let (begun, done) = (begun.map_err(|_| damaged())?, done.map_err(|_| damaged())?);
+        let end = records.end as u64;
+        Ok(Self { file, path, end, synced: 0, begun, done })
     }
 
     /// Notes what is about to be done, which is on disk then. After an error nothing is noted.
     pub(super) fn begin(&mut self, begun: &Begun) -> Result<()> {
         let noted = self.note(begun).and_then(|()| {
             self.file.sync_data().map_err(|e| Error::io("sync", &self.path, e))?;
+            self.synced = self.end;
             atomic::sync_folder(self.path.parent().unwrap_or(Path::new(".")))
         });
         if noted.is_err() {
             // The error that counts is the first.
             let _ = self.file.set_len(0);
-            (self.end, self.begun) = (0, None);
+            (self.end, self.synced, self.begun) = (0, 0, None);
         }
         noted
     }
 
     /// The same without waiting for the disk: for what has no effect.
     pub(super) fn note(&mut self, begun: &Begun) -> Result<()> {
-        (self.end, self.begun, self.done) = (0, None, None);
-        self.add(&line(0, begun))?;
+        (self.end, self.synced, self.begun, self.done) = (0, 0, None, None);
+        self.add(begun)?;
         self.begun = Some(begun.clone());
         Ok(())
     }
 
     /// Adds what it came to.
     pub(super) fn finish(&mut self, done: &Done) -> Result<()> {
-        self.add(&line(self.end, done))?;
+        self.add(done)?;
         self.done = Some(done.clone());
         Ok(())
     }
 
-    fn add(&mut self, line: &str) -> Result<()> {
+    fn add(&mut self, value: &impl Serialize) -> Result<()> {
         let add = || {
+            let line = journal::line(self.end, self.synced, &serde_json::to_string(value)?);
             let mut file = &self.file;
             // What was torn goes.
-            file.set_len(self.end as u64)?;
-            file.seek(SeekFrom::Start(self.end as u64))?;
-            file.write_all(line.as_bytes())
+            file.set_len(self.end)?;
+            file.seek(SeekFrom::Start(self.end))?;
+            file.write_all(line.as_bytes())?;
+            Ok(line.len() as u64)
         };
-        add().map_err(|e| Error::io("write", &self.path, e))?;
-        self.end += line.len();
+        self.end += add().map_err(|e: io::Error| Error::io("write", &self.path, e))?;
         Ok(())
     }
 
@@ -132,37 +135,4 @@ impl Drop for Held {
         // would not let go of it.
         let _ = self.file.unlock();
     }
-}
-
-fn checksum(place: usize, payload: &str) -> Digest {
-    Digest::of(format!("{place} {payload}").as_bytes())
-}
-
-/// A line that begins at this place of a file.
-///
-/// # Panics
-/// Never: texts and numbers always become JSON.
-fn line<T: Serialize>(place: usize, value: &T) -> String {
-    let payload = serde_json::to_string(value).expect("texts and numbers become JSON");
-    format!("{} {payload}\n", checksum(place, &payload).as_str())
-}
-
-/// A line that was written whole, and is not what it was.
-struct Damaged;
-
-/// The line at `at`, which is then behind it; None where it was never written whole.
-fn next<T: DeserializeOwned>(bytes: &[u8], at: &mut usize) -> Result<Option<T>, Damaged> {
-    let rest = &bytes[*at..];
-    let Some(end) = memchr::memchr(b'\n', rest) else { return Ok(None) };
-    let text = std::str::from_utf8(&rest[..end]).ok();
-    let good = text
-        .and_then(|text| text.split_once(' '))
-        .filter(|(sum, payload)| checksum(*at, payload).as_str() == *sum);
-    let Some((_, payload)) = good else {
-        // A power loss leaves zeros where a sector was not written.
-        return if rest.contains(&0) { Ok(None) } else { Err(Damaged) };
-    };
-    let value = serde_json::from_str(payload).map_err(|_| Damaged)?;
-    *at += end + 1;
-    Ok(Some(value))
 }

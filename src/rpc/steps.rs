@@ -1,7 +1,7 @@
 //! What is known of steps by their keys: a small file for each, which is held (locked) while the step
 //! is being carried out, against other processes and other connections of this one (see [`super::record`]).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
@@ -36,12 +36,21 @@ pub(super) const SLICE: Duration = Duration::from_millis(5);
 /// The steps that a guest knows of.
 pub(super) struct Steps {
     state: PathBuf,
-    /// What is being carried out here, or waited for: whether it is to end, and by how many.
-    going: Mutex<BTreeMap<String, (Arc<AtomicBool>, usize)>>,
-    /// Those whose commands run under a guard.
-    watched: Mutex<BTreeSet<String>>,
+    /// What is being carried out here, or waited for.
+    going: Mutex<BTreeMap<String, Wanted>>,
     /// Done once in a process: what is old is forgotten.
     swept: OnceLock<()>,
+}
+
+/// A step that is being carried out in this process, or waited for.
+#[derive(Default)]
+struct Wanted {
+    /// By how many.
+    count: usize,
+    /// Whether it is to end.
+    ends: Arc<AtomicBool>,
+    /// Whether its command runs under a guard.
+    watched: bool,
 }
 
 /// A step that somebody in this process asked to be carried out.
@@ -49,12 +58,6 @@ pub(super) struct Going<'a> {
     steps: &'a Steps,
     key: &'a str,
     ends: Arc<AtomicBool>,
-}
-
-/// A step whose command runs under a guard.
-pub(super) struct Watched<'a> {
-    steps: &'a Steps,
-    key: &'a str,
 }
 
 /// Whether a step's file could be had.
@@ -76,7 +79,7 @@ pub(super) fn is_key(key: &str) -> bool {
 impl Steps {
     /// Those that are kept in a folder of deaddrop's own, which is there.
     pub(super) fn new(state: PathBuf) -> Self {
-        Self { state, going: Mutex::default(), watched: Mutex::default(), swept: OnceLock::new() }
+        Self { state, going: Mutex::default(), swept: OnceLock::new() }
     }
 
     /// What these records are known by: a random name that lies among them, made and on disk when it is
@@ -118,20 +121,20 @@ impl Steps {
     /// A step is asked for: from here on it can be interrupted.
     pub(super) fn enter<'a>(&'a self, key: &'a str) -> Going<'a> {
         let mut going = self.going();
-        let (ends, count) = going.entry(key.to_owned()).or_default();
-        *count += 1;
-        Going { steps: self, key, ends: Arc::clone(ends) }
+        let wanted = going.entry(key.to_owned()).or_default();
+        wanted.count += 1;
+        Going { steps: self, key, ends: Arc::clone(&wanted.ends) }
     }
 
     /// Ends a step, where it is being carried out here.
     pub(super) fn interrupt(&self, key: &str) {
-        if let Some((ends, _)) = self.going().get(key) {
-            ends.store(true, Ordering::Relaxed);
+        if let Some(wanted) = self.going().get(key) {
+            wanted.ends.store(true, Ordering::Relaxed);
             crate::runner::interrupt::check();
         }
     }
 
-    fn going(&self) -> MutexGuard<'_, BTreeMap<String, (Arc<AtomicBool>, usize)>> {
+    fn going(&self) -> MutexGuard<'_, BTreeMap<String, Wanted>> {
         self.going.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -183,24 +186,22 @@ impl Steps {
         }
     }
 
-    /// A step's command is about to run under a guard: what is approved from here on is kept with it.
-    pub(super) fn watch<'a>(&'a self, key: &'a str) -> Watched<'a> {
-        self.watched().insert(key.to_owned());
-        Watched { steps: self, key }
+    /// The command of a step that is being carried out is about to run under a guard: what is approved from here on
+    /// is kept with it.
+    pub(super) fn watch(&self, key: &str) {
+        if let Some(wanted) = self.going().get_mut(key) {
+            wanted.watched = true;
+        }
     }
 
     /// Keeps what stands under protected names with all commands that run now. Else a write that
     /// somebody approved of would be undone with the doings of one that is lost.
     pub(super) fn keep_guard(&self, snapshot: &Snapshot) -> Result<()> {
-        let watched = self.watched();
-        if watched.is_empty() {
-            return Ok(());
-        }
-        let kept = serde_json::to_vec(snapshot).map_err(io::Error::from);
-        for key in watched.iter() {
+        for (key, _) in self.going().iter().filter(|(_, wanted)| wanted.watched) {
             let path = self.guard_of(key);
-            let kept = kept.as_ref().map_err(|e| Error::io("write", &path, e.kind().into()))?;
-            atomic::write_private(&path, kept)?;
+            let kept =
+                serde_json::to_vec(snapshot).map_err(|e| Error::io("write", &path, e.into()))?;
+            atomic::write_private(&path, &kept)?;
         }
         Ok(())
     }
@@ -220,10 +221,6 @@ impl Steps {
         self.state.join(FOLDER).join(format!("{GUARD}{key}"))
     }
 
-    fn watched(&self) -> MutexGuard<'_, BTreeSet<String>> {
-        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Forgets a step, unless somebody carries it out.
     pub(super) fn forget(&self, key: &str) -> Result<()> {
         match self.try_hold(key, false)? {
@@ -241,6 +238,9 @@ impl Steps {
 
     /// A step's command has ended, and that is known.
     pub(super) fn end_of_command(&self, key: &str) {
+        if let Some(wanted) = self.going().get_mut(key) {
+            wanted.watched = false;
+        }
         // Else it goes with the step.
         let _ = fs::remove_file(self.lock_of(key));
         let _ = fs::remove_file(self.guard_of(key));
@@ -295,18 +295,12 @@ impl Going<'_> {
 impl Drop for Going<'_> {
     fn drop(&mut self) {
         let mut going = self.steps.going();
-        if let Some((_, count)) = going.get_mut(self.key) {
-            *count -= 1;
-            if *count == 0 {
+        if let Some(wanted) = going.get_mut(self.key) {
+            wanted.count -= 1;
+            if wanted.count == 0 {
                 going.remove(self.key);
             }
         }
-    }
-}
-
-impl Drop for Watched<'_> {
-    fn drop(&mut self) {
-        self.steps.watched().remove(self.key);
     }
 }
 

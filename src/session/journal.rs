@@ -127,7 +127,7 @@ impl Journal {
     }
 }
 
-fn line(offset: u64, synced: u64, payload: &str) -> String {
+pub(crate) fn line(offset: u64, synced: u64, payload: &str) -> String {
     let rest = format!("{synced} {payload}\n");
     format!("{} {rest}", checksum(offset, &rest))
 }

@@ -277,9 +277,9 @@ fn a_torn_record_is_told_from_a_damaged_one() {
     }
     assert_eq!(guest.lines("log"), 1);
     // A first line that was never whole: nothing was begun.
-    let mut zeros = whole.clone();
-    zeros[..20].fill(0);
-    for (n, torn) in [&whole[..0], &whole[..1], &whole[..begun - 1], &zeros].iter().enumerate() {
+    let zeros = vec![0; whole.len()];
+    for (n, torn) in [&whole[..0], &whole[..1], &whole[..begun - 1], &zeros[..]].iter().enumerate()
+    {
         fs::write(guest.record("k"), torn).unwrap();
         assert_eq!(result(&guest.served(), "k"), State::Unknown);
         assert_eq!(ended(step(&guest.served(), add()).unwrap()).0, OK);
