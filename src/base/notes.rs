@@ -22,13 +22,15 @@ impl Ledger for Notes<'_> {
             WriteAhead::Guard(snapshot) => Record::Guard(Box::new(snapshot.clone())),
             // All that it says is stored is on disk.
             WriteAhead::Noted(noted) => Record::Noted(Box::new(noted.clone())),
-            WriteAhead::Effect(effect) | WriteAhead::EffectWithNext(effect) => {
-                Record::Intent { step, effect: effect.clone() }
+            WriteAhead::Effects(effects) => {
+                for (step, effect) in (step..).zip(effects) {
+                    self.0.append(&Record::Intent { step, effect: effect.clone() }.to_line())?;
+                }
+                return self.0.sync();
             }
         };
-        self.0.append(&record.to_line())?;
-        // The others ride on the sync of the Intent that follows.
-        if matches!(entry, WriteAhead::Effect(_)) { self.0.sync() } else { Ok(()) }
+        // It rides on the sync of the Intents that follow.
+        self.0.append(&record.to_line())
     }
 
     fn result(&mut self, step: usize, outcome: &Outcome) -> Result<()> {

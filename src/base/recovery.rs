@@ -36,8 +36,7 @@ impl Base {
             self.store.save_soon(session)?;
         }
         self.changed = history.states;
-        let told = self.put_logs_right(history.logged, observer)?;
-        self.recovered.extend(told);
+        self.recovered.extend(self.put_logs_right(history.logged, observer)?);
         if let Some(turn) = history.unfinished {
             self.finish(turn, observer).map_err(Error::within_turn)?;
         }
@@ -236,8 +235,6 @@ impl Base {
 }
 
 fn tell_lost(lost: usize) -> String {
-    match lost {
-        0 => String::new(),
-        n => format!(", {n} interrupted (it may have run in part, and is not run again)"),
-    }
+    let told = format!(", {lost} interrupted (it may have run in part, and is not run again)");
+    if lost == 0 { String::new() } else { told }
 }

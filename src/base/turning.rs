@@ -272,10 +272,11 @@ impl Base {
             Some(prepared) => {
                 let path = self.outbox_path(&session);
                 let temporary = self.config.outbox.join(&prepared.temporary);
+                let is_it = |bytes: Vec<u8>| Digest::of(&bytes) == prepared.digest;
                 // An outbox that can be seen may have been pasted, so it is never replaced.
                 if path.exists() {
                     let _ = fs::remove_file(&temporary);
-                } else if is_whole(&temporary, &prepared) {
+                } else if atomic::read_own(&temporary).is_ok_and(is_it) {
                     self.write_events(&session)?;
                     fs::rename(&temporary, &path).map_err(|e| Error::io("write", &path, e))?;
                 } else {
@@ -383,8 +384,4 @@ impl Base {
         self.journal.append(&record.to_line())?;
         self.journal.sync()
     }
-}
-
-fn is_whole(path: &std::path::Path, outbox: &PreparedOutbox) -> bool {
-    atomic::read_own(path).is_ok_and(|bytes| Digest::of(&bytes) == outbox.digest)
 }

@@ -125,7 +125,7 @@ impl<'a> LocalExecutor<'a> {
             let mut keep = |snapshot: &Snapshot| before(WriteAhead::Guard(snapshot));
             self.protection.begin(self.workspace, walk.as_ref(), &mut keep)?;
         }
-        before(WriteAhead::Effect(&Effect::Command))?;
+        before(WriteAhead::Effects(&[Effect::Command]))?;
         let read_only = self.protection.lock().read_only(self.workspace, opens.repository);
         let errand = CommandSpec {
             protected: &read_only.places,
@@ -183,7 +183,7 @@ impl<'a> LocalExecutor<'a> {
         if let Some(noted) = noted {
             before(WriteAhead::Noted(&noted))?;
         }
-        before(WriteAhead::Effect(effect))?;
+        before(WriteAhead::Effects(std::slice::from_ref(effect)))?;
         let detail = execute().unwrap_or_else(Detail::Failed);
         self.protection.lock().settle(self.workspace);
         Ok(detail)
@@ -254,7 +254,7 @@ impl Executor for LocalExecutor<'_> {
     fn perform_together(
         &mut self,
         operations: &[Cow<'_, Operation>],
-        before: &mut dyn FnMut(usize, WriteAhead<'_>) -> Result<()>,
+        before: &mut dyn FnMut(WriteAhead<'_>) -> Result<()>,
     ) -> Result<Vec<Detail>> {
         let mut plans: Vec<Plan> = Vec::new();
         for operation in operations {
@@ -263,26 +263,16 @@ impl Executor for LocalExecutor<'_> {
                 _ => break,
             }
         }
-        let Some(last) = plans.len().checked_sub(1).filter(|last| *last > 0) else {
+        if plans.len() < 2 {
             return Ok(Vec::new());
-        };
+        }
         let effects = plans.iter().map(Plan::effect);
         let recorder = self.recorder.as_mut();
         if let Some(noted) = recorder.and_then(|r| r.before_files(self.workspace, effects)) {
-            before(0, WriteAhead::Noted(&noted))?;
+            before(WriteAhead::Noted(&noted))?;
         }
-        for (n, plan) in plans.iter().enumerate() {
-            let effect = Effect::File(Box::new(plan.effect().clone()));
-            let is_last = n == last;
-            before(
-                n,
-                if is_last {
-                    WriteAhead::Effect(&effect)
-                } else {
-                    WriteAhead::EffectWithNext(&effect)
-                },
-            )?;
-        }
+        let effect = |plan: &Plan| Effect::File(Box::new(plan.effect().clone()));
+        before(WriteAhead::Effects(&plans.iter().map(effect).collect::<Vec<_>>()))?;
         let results = Plan::execute_all(self.workspace, plans);
         self.protection.lock().settle(self.workspace);
         Ok(results.into_iter().map(|done| done.unwrap_or_else(Detail::Failed)).collect())

@@ -36,10 +36,8 @@ pub enum WriteAhead<'a> {
     Guard(&'a Snapshot),
     /// This is kept of what is about to change.
     Noted(&'a Noted),
-    /// This is about to happen.
-    Effect(&'a Effect),
-    /// The same, and the effect that is told of next happens with it.
-    EffectWithNext(&'a Effect),
+    /// These are about to happen: the effects of a step and of those that follow it.
+    Effects(&'a [Effect]),
 }
 
 /// What became of something that was begun.
@@ -68,11 +66,11 @@ pub trait Executor {
         false
     }
     /// Carries out as many of these changes of files as can be made together, the first ones, and gives what
-    /// they came to. None where that is fewer than two. `before` is told which of them it is about.
+    /// they came to. None where that is fewer than two. `before` is told of them all at once.
     fn perform_together(
         &mut self,
         _operations: &[Cow<'_, Operation>],
-        _before: &mut dyn FnMut(usize, WriteAhead<'_>) -> Result<()>,
+        _before: &mut dyn FnMut(WriteAhead<'_>) -> Result<()>,
     ) -> Result<Vec<Detail>> {
         Ok(Vec::new())
     }

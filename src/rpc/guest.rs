@@ -260,8 +260,8 @@ impl Served {
                     WriteAhead::Guard(snapshot) => self.steps.keep_guard(snapshot),
                     // A host keeps nothing of its guest's files.
                     WriteAhead::Noted(_) => Ok(()),
-                    WriteAhead::Effect(effect) | WriteAhead::EffectWithNext(effect) => {
-                        begun.effect = Some(effect.clone());
+                    WriteAhead::Effects(effects) => {
+                        begun.effect = effects.first().cloned();
                         held.begin(&begun)
                     }
                 })?

@@ -39,7 +39,8 @@ impl Observer for () {}
 
 /// Records what recovery needs. The default records nothing.
 pub trait Ledger {
-    /// A step, counted from 0, is about to have an effect, or needs this before its effect. After an error it must
+    /// A step, counted from 0, is about to have an effect, perhaps with those that follow it, or needs this before its
+    /// effect. After an error it must
     /// have none.
     fn write_ahead(&mut self, _step: usize, _entry: WriteAhead<'_>) -> Result<()> {
         Ok(())

@@ -158,7 +158,7 @@ impl Turn<'_, '_> {
         if operations.len() < 2 {
             return Ok(false);
         }
-        let mut write_ahead = |n, entry: WriteAhead<'_>| self.ledger.write_ahead(first + n, entry);
+        let mut write_ahead = |entry: WriteAhead<'_>| self.ledger.write_ahead(first, entry);
         let details = self.executor.perform_together(&operations, &mut write_ahead)?;
         let is_done = !details.is_empty();
         for ((step, operation), detail) in steps.iter().zip(operations).zip(details) {

@@ -64,7 +64,7 @@ impl<'a> RemoteExecutor<'a> {
         before: &mut dyn FnMut(WriteAhead<'_>) -> Result<()>,
     ) -> Result<Option<Detail>> {
         let (key, state) = (self.key(), self.guest.state());
-        before(WriteAhead::Effect(&Effect::Guest { key: key.clone(), state: state.clone() }))?;
+        before(WriteAhead::Effects(&[Effect::Guest { key: key.clone(), state: state.clone() }]))?;
         self.carry_out(operation, opens, &key, state)
     }
 
