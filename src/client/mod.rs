@@ -111,7 +111,7 @@ impl Client {
         self.call("ping", &serde_json::json!({}), patience)
     }
 
-    /// Asks, and waits for the answer at most so long, the time for writing included.
+    /// Asks, and waits for the answer at most so long, the time for writing included. `params` must make JSON.
     ///
     /// # Errors
     /// There is no answer, or what came is none: then every further call fails, too. Within it: what the
