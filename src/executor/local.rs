@@ -1,6 +1,5 @@
 //! This machine: the workspace's files, and commands through the runner.
 
-use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -52,6 +51,8 @@ pub struct LocalExecutor<'a> {
     pub readable: &'a dyn Fn(&RelPath, u64) -> bool,
     /// What records what a turn changes, if that is kept.
     pub recorder: Option<Recorder<'a>>,
+    /// Changes of files that are to be made together.
+    joined: Vec<Plan>,
     noticed: Vec<Warning>,
     /// The walk at the end of a turn in which commands ran.
     last_walk: Option<Walk>,
@@ -83,6 +84,7 @@ impl<'a> LocalExecutor<'a> {
             read_room: READ_ROOM,
             readable: &|_, _| true,
             recorder: None,
+            joined: Vec::new(),
             noticed: Vec::new(),
             last_walk: None,
         }
@@ -160,33 +162,33 @@ impl<'a> LocalExecutor<'a> {
         })
     }
 
-    /// Makes a change that is planned, and announces it if it is of protected names.
-    fn change(
+    /// Makes changes that are planned together, and announces one that is of protected names.
+    fn change<R>(
         &mut self,
-        effect: &Effect,
-        execute: impl FnOnce() -> Result<Detail, Failure>,
+        effects: &[Effect],
+        execute: impl FnOnce() -> R,
         opens: Opens,
         before: &mut dyn FnMut(WriteAhead<'_>) -> Result<()>,
-    ) -> Result<Detail> {
+    ) -> Result<R> {
+        let workspace = self.workspace;
         // It is stored along with the effect, before which it has to be on disk; see `protected::approved`.
         if opens.protected && self.protection.lock().has_begun() {
-            let keep = |snapshot: &Snapshot| before(WriteAhead::Guard(snapshot));
-            let workspace = self.workspace;
-            self.protection.lock().expect(workspace, effect).map_or(Ok(()), keep)?;
+            for effect in effects {
+                let keep = |snapshot: &Snapshot| before(WriteAhead::Guard(snapshot));
+                self.protection.lock().expect(workspace, effect).map_or(Ok(()), keep)?;
+            }
         }
-        let recorder = self.recorder.as_mut();
-        let noted = recorder.and_then(|recorder| match effect {
-            Effect::File(file) => recorder.before_files(self.workspace, [&**file]),
-            Effect::Move(moved) => recorder.before_move(self.workspace, moved),
-            _ => None,
+        let noted = self.recorder.as_mut().and_then(|recorder| match effects {
+            [Effect::Move(moved)] => recorder.before_move(workspace, moved),
+            files => recorder.before_files(workspace, files.iter().filter_map(file_of)),
         });
         if let Some(noted) = noted {
             before(WriteAhead::Noted(&noted))?;
         }
-        before(WriteAhead::Effects(std::slice::from_ref(effect)))?;
-        let detail = execute().unwrap_or_else(Detail::Failed);
-        self.protection.lock().settle(self.workspace);
-        Ok(detail)
+        before(WriteAhead::Effects(effects))?;
+        let done = execute();
+        self.protection.lock().settle(workspace);
+        Ok(done)
     }
 
     fn rename(
@@ -203,7 +205,8 @@ impl<'a> LocalExecutor<'a> {
             .into());
         }
         let effect = Effect::Move(Box::new(plan.effect().clone()));
-        self.change(&effect, || plan.execute(), opens, before)
+        let done = self.change(&[effect], || plan.execute(), opens, before)?;
+        Ok(done.unwrap_or_else(Detail::Failed))
     }
 }
 
@@ -220,10 +223,9 @@ impl Executor for LocalExecutor<'_> {
                 Err(failure) => return Ok(failure.into()),
                 Ok(plan) => plan,
             };
-            let (effect, workspace) =
-                (Effect::File(Box::new(plan.effect().clone())), self.workspace);
-            let execute = || Plan::execute_all(workspace, vec![plan]).remove(0);
-            return self.change(&effect, execute, opens, before);
+            let (effect, workspace) = (effect_of(&plan), self.workspace);
+            let done = self.change(&[effect], || plan.execute(workspace), opens, before)?;
+            return Ok(done.unwrap_or_else(Detail::Failed));
         }
         match operation {
             Operation::List { .. } | Operation::Search { .. } => {
@@ -251,31 +253,25 @@ impl Executor for LocalExecutor<'_> {
         true
     }
 
-    fn perform_together(
+    fn join(&mut self, operation: &Operation) -> bool {
+        match self.plan(operation, false) {
+            Some(Ok(plan)) if plan.goes_with(&self.joined) => {
+                self.joined.push(plan);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn perform_joined(
         &mut self,
-        operations: &[Cow<'_, Operation>],
         before: &mut dyn FnMut(WriteAhead<'_>) -> Result<()>,
     ) -> Result<Vec<Detail>> {
-        let mut plans: Vec<Plan> = Vec::new();
-        for operation in operations {
-            match self.plan(operation, false) {
-                Some(Ok(plan)) if plan.goes_with(&plans) => plans.push(plan),
-                _ => break,
-            }
-        }
-        if plans.len() < 2 {
-            return Ok(Vec::new());
-        }
-        let effects = plans.iter().map(Plan::effect);
-        let recorder = self.recorder.as_mut();
-        if let Some(noted) = recorder.and_then(|r| r.before_files(self.workspace, effects)) {
-            before(WriteAhead::Noted(&noted))?;
-        }
-        let effect = |plan: &Plan| Effect::File(Box::new(plan.effect().clone()));
-        before(WriteAhead::Effects(&plans.iter().map(effect).collect::<Vec<_>>()))?;
-        let results = Plan::execute_all(self.workspace, plans);
-        self.protection.lock().settle(self.workspace);
-        Ok(results.into_iter().map(|done| done.unwrap_or_else(Detail::Failed)).collect())
+        let (plans, workspace) = (std::mem::take(&mut self.joined), self.workspace);
+        let effects: Vec<Effect> = plans.iter().map(effect_of).collect();
+        let execute = || Plan::execute_all(workspace, plans);
+        let all = self.change(&effects, execute, Opens::default(), before)?;
+        Ok(all.into_iter().map(|done| done.unwrap_or_else(Detail::Failed)).collect())
     }
 
     fn noticed(&mut self) -> Vec<Warning> {
@@ -322,6 +318,14 @@ impl Executor for LocalExecutor<'_> {
     fn interrupted(&self) -> bool {
         (self.interrupted)()
     }
+}
+
+fn effect_of(plan: &Plan) -> Effect {
+    Effect::File(Box::new(plan.effect().clone()))
+}
+
+fn file_of(effect: &Effect) -> Option<&FileEffect> {
+    if let Effect::File(file) = effect { Some(file) } else { None }
 }
 
 /// What the disk tells of something that was about to be done: of a command, and of what was asked of a

@@ -8,7 +8,6 @@ mod remote;
 #[cfg(all(test, unix))]
 mod tests;
 
-use std::borrow::Cow;
 use std::time::Duration;
 
 use crate::error::Result;
@@ -65,11 +64,15 @@ pub trait Executor {
     fn joins_changes(&self) -> bool {
         false
     }
-    /// Carries out as many of these changes of files as can be made together, the first ones, and gives what
-    /// they came to. None where that is fewer than two. `before` is told of them all at once.
-    fn perform_together(
+    /// Plans a change of a file, to be made together with those that were planned before it. False where it cannot
+    /// be: it is performed by itself then, when they are made.
+    fn join(&mut self, _operation: &Operation) -> bool {
+        false
+    }
+    /// Makes the changes that have joined. Gives what came of the first of them, up to one that fails or is to be
+    /// planned anew; the others are not made.
+    fn perform_joined(
         &mut self,
-        _operations: &[Cow<'_, Operation>],
         _before: &mut dyn FnMut(WriteAhead<'_>) -> Result<()>,
     ) -> Result<Vec<Detail>> {
         Ok(Vec::new())

@@ -65,7 +65,7 @@ pub fn run(
         let n = turn.outcomes.len();
         if let Some(outcome) = input.known.get(&n) {
             turn.take(step, outcome.clone());
-        } else if turn.execute_together(&steps[n..])? {
+        } else if turn.change_files(&steps[n..])? {
         } else if let Some(outcome) = turn.execute(n, step)? {
             turn.settle(n, step, outcome)?;
         } else {
@@ -135,14 +135,14 @@ impl Turn<'_, '_> {
         Ok(Some(self.outcome(step, operation, detail, asking)))
     }
 
-    /// Executes the changes of files that come next together, as far as they are permitted and independent. False
-    /// where there are not several.
-    fn execute_together(&mut self, steps: &[Step]) -> Result<bool> {
+    /// Makes the changes of files that come next, as far as they are permitted and can be made together. False where
+    /// there is none, or the first one has to be executed by itself.
+    fn change_files(&mut self, steps: &[Step]) -> Result<bool> {
         let first = self.outcomes.len();
         if !self.executor.joins_changes() || self.stopped.is_some() || self.executor.interrupted() {
             return Ok(false);
         }
-        let mut operations = Vec::new();
+        let mut joined = 0;
         for (n, step) in (first..).zip(steps) {
             let Asks::Operation(operation) = &step.asks else { break };
             let is_change = matches!(operation.kind(), Kind::Create | Kind::Edit | Kind::Delete);
@@ -153,20 +153,24 @@ impl Turn<'_, '_> {
                 Permission::Granted(opens, None) if opens == Opens::default() => {}
                 _ => break,
             }
-            operations.push(self.with_seen_version(operation)?);
+            let operation = self.with_seen_version(operation)?;
+            if !self.executor.join(&operation) {
+                break;
+            }
+            joined += 1;
         }
-        if operations.len() < 2 {
+        if joined == 0 {
             return Ok(false);
         }
         let mut write_ahead = |entry: WriteAhead<'_>| self.ledger.write_ahead(first, entry);
-        let details = self.executor.perform_together(&operations, &mut write_ahead)?;
-        let is_done = !details.is_empty();
-        for ((step, operation), detail) in steps.iter().zip(operations).zip(details) {
+        let details = self.executor.perform_joined(&mut write_ahead)?;
+        for (step, detail) in steps.iter().zip(details) {
+            let Asks::Operation(operation) = &step.asks else { break };
             self.observer.begun(step);
-            let outcome = self.outcome(step, &operation, detail, None);
+            let outcome = self.outcome(step, operation, detail, None);
             self.settle(self.outcomes.len(), step, outcome)?;
         }
-        Ok(is_done)
+        Ok(self.outcomes.len() > first)
     }
 
     fn outcome(

@@ -25,6 +25,8 @@ use crate::protocol::{Change, Detail, Digest, Existing, Failure, FileEffect, Rel
 /// Up to so many files are synced each by itself: a sync of the whole file system waits for what others have
 /// written there, too.
 const FEW: usize = 4;
+/// So many files are changed together: the folder of each is held open.
+const TOGETHER: usize = 64;
 /// How many bytes of new contents are held at once, unless a single one is longer.
 const HELD: usize = 8 << 20;
 
@@ -146,8 +148,10 @@ impl Plan {
         let length = |plan: &Self| plan.content.as_ref().map_or(0, Vec::len);
         let (path, held) = (&self.effect.path, others.iter().map(length).sum::<usize>());
         let mut paths = others.iter().map(|other| &other.effect.path);
-        held + length(self) <= HELD
-            && paths.all(|other| !path.is_within(other) && !other.is_within(path))
+        others.is_empty()
+            || others.len() < TOGETHER
+                && held + length(self) <= HELD
+                && paths.all(|other| !path.is_within(other) && !other.is_within(path))
     }
 
     /// Makes these changes, in order, up to the first that fails. Those after it have no result, and are still to
@@ -158,10 +162,10 @@ impl Plan {
     ) -> Vec<Result<Detail, Failure>> {
         let each = !atomic::SYNCS_ALL || plans.len() <= FEW;
         let prepared: Vec<_> = plans.iter_mut().map(|plan| plan.prepare(each)).collect();
-        let prepared_all = if each { Ok(()) } else { sync_all(&plans) };
-        let mut results = Vec::new();
+        let synced = if each { Ok(()) } else { sync_all(&plans) };
+        let (mut results, mut done) = (Vec::new(), 0);
         for (plan, prepared) in plans.iter().zip(prepared) {
-            results.push(match (&prepared_all, prepared) {
+            results.push(match (&synced, prepared) {
                 (Err(e), _) => Err(plan.failed(e)),
                 (_, Err(e)) => Err(plan.failed(&e)),
                 _ if plan.is_as_planned(workspace) => plan.put_in_place(),
@@ -171,31 +175,27 @@ impl Plan {
                     plan.asked
                 ))),
             });
-            if results.last().is_some_and(Result::is_err) {
+            if results[done].is_err() {
                 break;
             }
+            done += 1;
         }
-        for (n, plan) in plans.iter().enumerate() {
+        for Self { spot, effect, .. } in &plans[done..] {
             // Only what was made here; the error that counts is the first.
-            if let (true, Some(temporary)) =
-                (results.get(n).is_none_or(Result::is_err), &plan.effect.temporary)
-            {
-                let _ = plan.spot.folder.remove_file(temporary);
-            }
+            effect.temporary.iter().for_each(|name| drop(spot.folder.remove_file(name)));
         }
-        let all = if each { None } else { Some(sync_all(&plans)) };
-        for (plan, result) in plans.iter().zip(&mut results).filter(|(_, done)| done.is_ok()) {
-            let one = if all.is_none() { sync(&plan.spot.folder) } else { Ok(()) };
-            if let Err(e) = all.as_ref().unwrap_or(&one) {
-                let done = if plan.effect.after.is_some() { "written" } else { "deleted" };
-                *result = Err(not_durable(done, &plan.asked, e));
+        let synced = if each { Ok(()) } else { sync_all(&plans[..done]) };
+        for (plan, result) in plans[..done].iter().zip(&mut results) {
+            let own = if each { sync(&plan.spot.folder) } else { Ok(()) };
+            if let Err(e) = synced.as_ref().map_or_else(Err, |()| own.as_ref()) {
+                let what = if plan.effect.after.is_some() { "written" } else { "deleted" };
+                *result = Err(not_durable(what, &plan.asked, e));
             }
         }
         results
     }
 
-    /// Makes one alone.
-    #[cfg(test)]
+    /// Makes it alone.
     pub fn execute(self, workspace: &Workspace) -> Result<Detail, Failure> {
         Self::execute_all(workspace, vec![self]).remove(0)
     }

@@ -3,9 +3,11 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::process::Command;
 
 use crate::scene::{Scene, can_trace};
 use crate::support::ID;
+use crate::support::wrapped::wrap;
 use crate::trace::{self, Act};
 use crate::{Tally, order, sample};
 
@@ -58,6 +60,18 @@ fn twenty_edits_wait_for_the_disk_a_few_times() {
     scene.wrong.extend(order::check(&calls, &base, &mut counts));
     assert!(scene.wrong.is_empty(), "{:#?}", scene.wrong);
     assert!(counts["effects"] >= 40, "{counts:?}");
+}
+
+#[test]
+fn many_files_need_few_that_are_open() {
+    let create = |n: usize| create(&format!("d{n}/f"));
+    let scene = scene(&(1..=300).map(create).collect::<String>());
+    let mut few = Command::new("sh");
+    few.args(["-c", "ulimit -n 200; exec \"$@\"", "sh"]);
+    wrap(&mut few, &scene.command());
+    let output = few.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(seen(&scene).0.matches("\n[OK] CREATE_FILE").count(), 300, "{output:?}");
 }
 
 #[test]
