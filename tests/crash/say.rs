@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::scene::{Scene, can_trace};
 use crate::support::{ID, Run};
-use crate::trace::{self, Point};
+use crate::trace::Point;
 use crate::{Tally, sample};
 
 const WORDS: &str = "Use tabs everywhere";
@@ -32,12 +32,9 @@ impl Before {
         scene.arguments = ["say", WORDS].map(str::to_owned).into();
         let mut undisturbed = scene.again();
         let old = scene.base.outbox(1);
-        let points =
-            trace::points(&trace::read(&undisturbed.go_on_traced()), undisturbed.base.path());
+        let points = undisturbed.points();
         assert!(undisturbed.wrong.is_empty(), "{:#?}", undisturbed.wrong);
-        if !trace::sees_paths(&points) {
-            return None;
-        }
+        let points = points?;
         let new = undisturbed.base.outbox(1);
         assert_eq!(new.contains(WORDS), !edited);
         Some(Self { scene, old, new, points })

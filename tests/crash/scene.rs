@@ -117,6 +117,12 @@ impl Scene {
         traced.trace
     }
 
+    /// The same; gives the places that such a run can be stopped at. None, and said so, where they cannot be seen.
+    pub(crate) fn points(&mut self) -> Option<Vec<Point>> {
+        let points = trace::points(&trace::read(&self.go_on_traced()), self.base.path());
+        trace::sees_paths(&points).then_some(points)
+    }
+
     fn note(&mut self, run: &Run) {
         let over = run.code == Some(5) && run.stderr.contains("no open session");
         if !run.went_well() && !over {

@@ -105,11 +105,7 @@ fn stopped_anywhere_an_undo_is_whole_or_was_never_begun() {
     }
     let (mut undisturbed, before) = scene();
     let after = seen(&undisturbed);
-    let traced = undisturbed.go_on_traced();
-    let points = trace::points(&trace::read(&traced), undisturbed.base.path());
-    if !trace::sees_paths(&points) {
-        return;
-    }
+    let Some(points) = undisturbed.points() else { return };
     assert!(judge(&mut undisturbed, &before, &after), "{:#?}", undisturbed.wrong);
     assert!(undisturbed.wrong.is_empty(), "{:#?}", undisturbed.wrong);
     assert!(points.iter().any(|point| point.what.contains("/workspace/old/")), "{points:#?}");
@@ -179,11 +175,7 @@ fn many_files_are_put_back_together_wherever_that_is_stopped() {
     };
     let (mut undisturbed, before) = many();
     let after = seen(&undisturbed);
-    let traced = undisturbed.go_on_traced();
-    let points = trace::points(&trace::read(&traced), undisturbed.base.path());
-    if !trace::sees_paths(&points) {
-        return;
-    }
+    let Some(points) = undisturbed.points() else { return };
     let renames: Vec<_> = points.iter().filter(|p| p.name.starts_with("rename")).cloned().collect();
     let points = [sample(&renames, 12), sample(&points, 40)].concat();
     killed(&points, || many().0, &before, &after).conclude("places of an undo of many files");
