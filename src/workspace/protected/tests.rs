@@ -287,8 +287,8 @@ fn of_an_opened_repository_what_is_compared_is_kept() {
     assert!(kept.places.contains(&root.join(".git")) && !kept.pinned.contains(&root.join(".git")));
 }
 
-#[test]
-fn what_git_knows_a_repository_by_is_set_right_after_a_stop() {
+/// A workspace that is a repository, in a folder with a place for quarantines.
+fn with_git() -> (tempfile::TempDir, Workspace) {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().join("workspace");
     for folder in ["workspace/.git/objects", "workspace/.git/refs", "state"] {
@@ -296,6 +296,13 @@ fn what_git_knows_a_repository_by_is_set_right_after_a_stop() {
     }
     fs::write(root.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
     let workspace = Workspace::open(&root, &[], &defaults()).unwrap();
+    (dir, workspace)
+}
+
+#[test]
+fn what_git_knows_a_repository_by_is_set_right_after_a_stop() {
+    let (dir, workspace) = with_git();
+    let root = workspace.path();
     let place = || Quarantine::new(dir.path().join("state"), "state", "turn");
     let mut protection = Protection::new(place());
     let kept = serde_json::to_value(protection.begin(&workspace, None).unwrap().unwrap()).unwrap();
@@ -326,13 +333,8 @@ fn what_git_knows_a_repository_by_is_set_right_after_a_stop() {
 
 #[test]
 fn an_approved_write_settles_nothing_that_a_command_did_elsewhere() {
-    let dir = tempfile::tempdir().unwrap();
-    let root = dir.path().join("workspace");
-    for folder in ["workspace/.git/objects", "workspace/.git/refs", "state"] {
-        fs::create_dir_all(dir.path().join(folder)).unwrap();
-    }
-    fs::write(root.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
-    let workspace = Workspace::open(&root, &[], &defaults()).unwrap();
+    let (dir, workspace) = with_git();
+    let root = workspace.path();
     let mut protection =
         Protection::new(Quarantine::new(dir.path().join("state"), "state", "turn"));
     protection.begin(&workspace, None).unwrap().unwrap();
