@@ -23,9 +23,9 @@ use crate::watch::Stop;
 
 /// How many are served at once, where there are open files enough; others wait to be accepted.
 const MOST: usize = 256;
-/// How many open files one connection may take: its own (a socket, and the pipe of a thread), and those of
-/// a step that starts a command (its record, its scratch directory, output, and the helper). Eleven were
-/// measured, and one more is for looking at folders.
+/// How many open files one connection may take. Six were measured while an `exec` runs: the socket, output, and
+/// what the helper of the command is waited for by. A step has its record and its scratch directory besides, and a
+/// helper that is started needs some more for a moment.
 const FILES: u64 = 12;
 /// How many are kept for the rest, such as looking after protected names.
 const SPARE: u64 = 64;
