@@ -172,18 +172,18 @@ fn record(bytes: &[u8], offset: usize) -> Option<(&str, usize, usize)> {
 /// beginning and then nothing, or whole sectors of zeros in it.
 fn looks_torn(bytes: &[u8], offset: usize) -> bool {
     let rest = &bytes[offset..];
-    let Some(zero) = memchr::memchr(0, rest) else {
-        // The file itself may have been cut.
-        return !rest.ends_with(b"\n");
-    };
+    // Where a sector is missing there are zeros: a line with its end and none of them was written whole.
+    if memchr::memchr2(b'\n', 0, rest).is_some_and(|end| rest[end] == b'\n') {
+        return false;
+    }
+    // Without zeros the file itself may have been cut.
+    let Some(zero) = memchr::memchr(0, rest) else { return true };
     let zeros = rest[zero..].iter().take_while(|b| **b == 0).count();
     let (begin, end) = (offset + zero, offset + zero + zeros);
     let to_the_end = end == bytes.len();
-    // A record that is whole and bad was not torn.
-    let whole = to_the_end && rest[..zero].ends_with(b"\n");
     // The first sector that was not synced may begin with older records.
     let sectors = (begin == offset || begin.is_multiple_of(SECTOR)) && end.is_multiple_of(SECTOR);
-    !whole && (to_the_end || sectors)
+    to_the_end || sectors
 }
 
 /// Whether a good record after `offset` was written when what begins there was on disk.

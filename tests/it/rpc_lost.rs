@@ -266,9 +266,11 @@ fn a_torn_record_is_told_from_a_damaged_one() {
         assert_eq!(ended(step(&guest.served(), add()).unwrap()).0, Ending::Lost, "cut at {end}");
     }
     assert_eq!(guest.lines("log"), 1);
-    // What is damaged, was once whole: nothing is done on top of it.
-    for at in [3, begun / 2, begun + 50] {
-        let mut bytes = whole.clone();
+    // What is damaged, was once whole: nothing is done on top of it, whether or not the next line is torn.
+    for (at, end) in
+        [3, begun / 2, begun + 50].map(|at| (at, whole.len())).into_iter().chain([(3, begun + 40)])
+    {
+        let mut bytes = whole[..end].to_vec();
         bytes[at] ^= 1;
         fs::write(guest.record("k"), bytes).unwrap();
         let fault = fault(&guest.served(), add());
