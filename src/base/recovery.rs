@@ -235,6 +235,8 @@ impl Base {
 }
 
 fn tell_lost(lost: usize) -> String {
-    let told = format!(", {lost} interrupted (it may have run in part, and is not run again)");
-    if lost == 0 { String::new() } else { told }
+    match lost {
+        0 => String::new(),
+        n => format!(", {n} interrupted (it may have run in part, and is not run again)"),
+    }
 }

@@ -64,8 +64,7 @@ impl Client {
     /// Begins with `CONNECT` and the port.
     fn ask_for(&mut self, port: u32, patience: Duration) -> Result<(), Gone> {
         self.send(format!("CONNECT {port}\n"))?;
-        let until = end_of(patience);
-        let mut wait = Wait { method: "CONNECT", patience, until, meanwhile: None };
+        let mut wait = Wait::new("CONNECT", patience);
         let answer = self.next(&mut wait).map_err(|gone| {
             let why = format!("it was asked for port {port}: see that an agent listens there");
             Gone::new(format!("{}; {why}", gone.reason))

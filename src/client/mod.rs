@@ -26,16 +26,17 @@ mod peer;
 mod tests;
 mod words;
 
+use std::io;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::protocol::jsonrpc::{Pong, RpcError, is_blank, request, response};
+use crate::protocol::jsonrpc::{Pong, RpcError, is_blank, response};
 use crate::text::{count, indented, visible};
 pub(crate) use connecting::connected;
 use peer::{Peer, Read};
-use words::{brief, end_of, is_crowded, last_of, quoted};
+use words::{brief, end_of, is_crowded, is_object, last_of, line, quoted};
 
 /// No answer is longer, in bytes, without its end.
 pub const ANSWER_LIMIT: usize = 128 << 20;
@@ -96,6 +97,15 @@ struct Wait<'a> {
     until: Instant,
     /// Asked for lines to send.
     meanwhile: Option<&'a mut dyn FnMut() -> Option<String>>,
+    /// Why nothing more can be written.
+    unwritten: Option<io::Error>,
+}
+
+impl<'a> Wait<'a> {
+    fn new(method: &'a str, patience: Duration) -> Self {
+        let until = end_of(patience);
+        Self { method, patience, until, meanwhile: None, unwritten: None }
+    }
 }
 
 impl Client {
@@ -111,7 +121,7 @@ impl Client {
         self.call("ping", &serde_json::json!({}), patience)
     }
 
-    /// Asks, and waits for the answer at most so long, the time for writing included. `params` must make JSON.
+    /// Asks, and waits for the answer at most so long, the time for writing included.
     ///
     /// # Errors
     /// There is no answer, or what came is none: then every further call fails, too. Within it: what the
@@ -145,9 +155,12 @@ impl Client {
         patience: Duration,
         meanwhile: Option<&'a mut dyn FnMut() -> Option<String>>,
     ) -> Result<Result<T, RpcError>, Gone> {
+        let line = match line(self.last + 1, method, params) {
+            Ok(line) => line,
+            Err(why) => return Ok(Err(RpcError::new(RpcError::PARAMS, why))),
+        };
         self.last += 1;
-        let line = request(Some(self.last), method, params);
-        let mut wait = Wait { method, patience, until: end_of(patience), meanwhile };
+        let mut wait = Wait { meanwhile, ..Wait::new(method, patience) };
         self.send(line)?;
         loop {
             let line = self.next(&mut wait)?;
@@ -175,7 +188,7 @@ impl Client {
             if let Some(line) = wait.meanwhile.as_mut().and_then(|ask| ask()) {
                 wait.patience = wait.patience.min(SOONER);
                 wait.until = wait.until.min(end_of(SOONER));
-                self.peer.send(line);
+                self.peer.send(format!("{}\n", line.trim_end()));
             }
             let left = wait.until.saturating_duration_since(Instant::now());
             let slice = if wait.meanwhile.is_some() { left.min(SLICE) } else { left };
@@ -187,6 +200,12 @@ impl Client {
                 Some(Read::Ended(rest)) if is_blank(&rest) => "is gone".to_owned(),
                 Some(Read::Ended(rest)) => format!("is gone, after half a line: {}", quoted(&rest)),
                 Some(Read::Failed(e)) => format!("is gone: {e}"),
+                Some(Read::Unwritten(e)) => {
+                    // It may have answered before it stopped reading.
+                    wait.until = wait.until.min(Instant::now() + GRACE);
+                    wait.unwritten = Some(e);
+                    continue;
+                }
             };
             return Err(self.over(&what));
         }
@@ -200,8 +219,7 @@ impl Client {
         if is_blank(line) {
             return Ok(None);
         }
-        // Every answer is an object.
-        if !self.answered && !line.trim_ascii_start().starts_with(b"{") {
+        if !self.answered && !is_object(line) {
             if self.chatter.len() == CHATTER_LIMIT {
                 let lines = count(CHATTER_LIMIT + 1, "line");
                 return Err(format!("sent {lines} that are no JSON, the last: {}", quoted(line)));
@@ -209,18 +227,22 @@ impl Client {
             self.chatter.push(quoted(line));
             return Ok(None);
         }
-        self.answered = true;
         let answer = if is_crowded(line, VALUES_LIMIT) {
             Err(format!("it holds more than {VALUES_LIMIT} values"))
         } else {
             response(line, self.last)
         };
-        answer.map(Some).map_err(|why| format!("sent {}: {}", quoted(line), brief(&why)))
+        let answer = answer.map_err(|why| format!("sent {}: {}", quoted(line), brief(&why)))?;
+        self.answered = true;
+        Ok(Some(answer))
     }
 
     /// The answer did not come in time.
     fn late(&mut self, wait: &Wait) -> Gone {
-        self.over(&format!("did not answer '{}' within {:?}", wait.method, wait.patience))
+        self.over(&match &wait.unwritten {
+            Some(e) => format!("cannot be written to: {e}"),
+            None => format!("did not answer '{}' within {:?}", wait.method, wait.patience),
+        })
     }
 
     /// It is of no more use: of this and every further call.

@@ -1,5 +1,6 @@
 //! The other end of a connection: a program that was started for it, or whoever listens at a socket. Threads
-//! read and write, so that no call waits longer than it is told to.
+//! read and write, so that no call waits longer than it is told to. They end with the connection; those of a
+//! program whose pipes something else holds as well end with the last that does.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read as _, Write as _};
@@ -34,6 +35,8 @@ pub(super) enum Read {
     Ended(Vec<u8>),
     /// It cannot be read.
     Failed(io::Error),
+    /// It cannot be written to; what it wrote before may still come.
+    Unwritten(io::Error),
 }
 
 /// The other end, ended with this.
@@ -77,11 +80,14 @@ impl Peer {
 
     fn new(to: OwnedFd, from: OwnedFd) -> io::Result<Self> {
         let (sender, lines) = sync_channel::<String>(QUEUE);
-        let mut to = File::from(to);
-        spawn(move || lines.iter().all(|line| to.write_all(line.as_bytes()).is_ok()))?;
-        let mut from = BufReader::with_capacity(CHUNK, File::from(from));
         // It reads no further while nobody wants to hear it.
         let (heard, received) = sync_channel(0);
+        let (mut to, failed) = (File::from(to), heard.clone());
+        spawn(move || {
+            let written = lines.iter().try_for_each(|line| to.write_all(line.as_bytes()));
+            written.map_err(|e| failed.send(Read::Unwritten(e)))
+        })?;
+        let mut from = BufReader::with_capacity(CHUNK, File::from(from));
         spawn(move || {
             loop {
                 let read = read(&mut from);
@@ -94,7 +100,7 @@ impl Peer {
         Ok(Self { to: Some(sender), from: Some(received), socket: None, program: None })
     }
 
-    /// Has a line written. Whether it will be, which it is not if nobody reads the lines before it.
+    /// Queues a line. False if too many wait already, or nothing more can be written.
     pub(super) fn send(&self, line: String) -> bool {
         self.to.as_ref().is_some_and(|to| to.try_send(line).is_ok())
     }

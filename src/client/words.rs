@@ -2,6 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use serde::Serialize;
+use serde::de::IgnoredAny;
+
+use crate::protocol::jsonrpc::request;
 use crate::text::visible_line;
 
 /// No wait is longer, so that its end is a time that can be told.
@@ -10,6 +14,20 @@ pub(super) const LONGEST: Duration = Duration::from_hours(365 * 24);
 const SAID_LENGTH: usize = 500;
 /// So much is quoted of a line, in characters.
 const QUOTED_LENGTH: usize = 120;
+
+/// The line of a request, or why there is none. JSON that is handed through may stand on many lines; within
+/// strings there are no line ends.
+pub(super) fn line(id: u64, method: &str, params: &impl Serialize) -> Result<String, String> {
+    let fail = |e| format!("the parameters of '{method}' make no JSON: {e}");
+    let params = serde_json::to_string(params).map_err(fail)?.replace('\n', " ");
+    let params = serde_json::value::RawValue::from_string(params).map_err(fail)?;
+    Ok(request(Some(id), method, &params))
+}
+
+/// Whether a line is an object of JSON, as every answer is.
+pub(super) fn is_object(line: &[u8]) -> bool {
+    line.trim_ascii_start().starts_with(b"{") && serde_json::from_slice::<IgnoredAny>(line).is_ok()
+}
 
 /// When so long a wait ends.
 pub(super) fn end_of(patience: Duration) -> Instant {

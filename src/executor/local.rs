@@ -245,7 +245,12 @@ impl Executor for LocalExecutor<'_> {
                 let given = read.and_then(|file| file.whole(*encoding, self.read_limit, room));
                 Ok(given.unwrap_or_else(Detail::Failed))
             }
-            _ => Ok(told(operation)),
+            Operation::Create { .. }
+            | Operation::Edit { .. }
+            | Operation::Delete { .. }
+            | Operation::Message { .. }
+            | Operation::Done { .. }
+            | Operation::Read { reading: Reading::Later(_), .. } => Ok(told(operation)),
         }
     }
 

@@ -40,7 +40,7 @@ pub(super) fn room(method: &Method) -> (usize, usize) {
     }
 }
 
-/// A number of something for all, such as bytes.
+/// A counting semaphore, of bytes or of something else.
 #[derive(Clone)]
 pub(super) struct Pool(Arc<Inside>);
 
@@ -87,8 +87,8 @@ impl Pool {
         Share { pool: self.clone(), count }
     }
 
-    /// Waits while that holds of how many are taken, until some are given back or [`Pool::wake`] is called, and
-    /// no longer than that.
+    /// Waits until some are given back or [`Pool::wake`] is called, at most `longest`. Returns at once unless `holds`
+    /// is true of how many are taken.
     pub(super) fn wait(&self, longest: Duration, holds: impl FnOnce(usize) -> bool) {
         let mut taken = self.taken();
         if holds(taken.count) {
@@ -125,20 +125,22 @@ impl Pool {
 }
 
 impl Share {
-    /// Gives back all but so many.
+    /// Holds so many from now on: gives back the others, or takes what is missing without waiting for it.
     pub(super) fn keep(&mut self, count: usize) {
-        let spare = self.count.saturating_sub(count);
-        self.count -= spare;
         let mut taken = self.pool.taken();
-        taken.count -= spare;
+        taken.count = taken.count - self.count + count;
+        #[cfg(test)]
+        {
+            taken.most = taken.most.max(taken.count);
+        }
+        self.count = count;
         if taken.waiting > 0 {
             self.pool.0.changed.notify_all();
         }
     }
 
-    /// Gives back what is not needed for so many bytes; all, where they need none.
+    /// Holds what so many bytes need: nothing, if they are few.
     pub(super) fn keep_for(&mut self, bytes: usize) {
-        debug_assert!(bytes <= self.count.max(FREE), "{bytes} bytes and not {}", self.count);
         self.keep(if bytes <= FREE { 0 } else { bytes });
     }
 }

@@ -1,5 +1,6 @@
 //! One connection, on two threads: one reads requests ahead, the other carries them out in order and writes
-//! the answers. An `interrupt` that is a notification overtakes: it is carried out as it is read, too.
+//! the answers. An `interrupt` that is a notification overtakes: it is carried out as soon as it is read, and
+//! again in its turn.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -30,17 +31,18 @@ pub(super) fn serve(
     output: Arc<File>,
 ) -> io::Result<()> {
     let (sender, lines) = channel();
-    let serving = Arc::clone(server);
+    let (serving, open) = (Arc::clone(server), Arc::new(open));
+    // The socket is open for as long as one of the threads has it.
+    let reads = Arc::ptr_eq(&input, &output).then(|| Arc::clone(&open));
     spawn("connection", move || {
-        let _open = open;
+        let (_open, _hang_up) = (open, HangUp(&output));
         let mut carrier = Carrier { server: &serving, output: &output, answers: Vec::new() };
-        if carrier.carry_out_all(&lines).is_err() {
-            // Nobody reads, so nobody need be read.
-            let _ = rustix::net::shutdown(&output, Shutdown::Both);
-        }
+        // Whoever is gone reads nothing.
+        let _ = carrier.carry_out_all(&lines);
     })?;
     let server = Arc::clone(server);
     spawn("reader", move || {
+        let _reads = reads;
         let input = BufReader::with_capacity(CHUNK, Input { file: &input, server: &server });
         let (pool, ahead) = (server.lines.clone(), Pool::new(AHEAD));
         let mut lines = Lines { input, limit: LINE_LIMIT, pool, ahead };
@@ -53,6 +55,15 @@ pub(super) fn serve(
             }
         }
     })
+}
+
+/// Ends a connection with whoever carries out its requests: nobody is to be read who gets no answer.
+struct HangUp<'a>(&'a File);
+
+impl Drop for HangUp<'_> {
+    fn drop(&mut self) {
+        let _ = rustix::net::shutdown(self.0, Shutdown::Both);
+    }
 }
 
 /// What a client sends, until the server stops.
@@ -104,7 +115,7 @@ struct Carrier<'a> {
 impl Carrier<'_> {
     fn carry_out_all(&mut self, lines: &Receiver<Line>) -> io::Result<()> {
         let mut is_first = true;
-        while !self.server.stop.is_asked() {
+        loop {
             // Answers wait for one another only while the next request is there already.
             let next = lines.try_recv().ok();
             if next.is_none() {
@@ -113,11 +124,20 @@ impl Carrier<'_> {
             let Some(Line { bytes, share, ahead }) = next.or_else(|| lines.recv().ok()) else {
                 break;
             };
-            if let Some((answer, share)) = self.carry_out(bytes, share, is_first)? {
-                self.answers.extend(answer.as_bytes());
-                if self.answers.len() >= CHUNK || share.count > 0 {
+            // The last line may have been cut off then.
+            if self.server.stop.is_asked() {
+                break;
+            }
+            match self.carry_out(bytes, share, is_first)? {
+                Some((answer, share)) if share.count > 0 => {
                     self.write()?;
+                    write_all(self.output, answer.as_bytes())?;
                 }
+                Some((answer, _)) => self.answers.extend(answer.into_bytes()),
+                None => {}
+            }
+            if self.answers.len() >= CHUNK {
+                self.write()?;
             }
             is_first = false;
             drop(ahead);
@@ -164,7 +184,7 @@ impl Carrier<'_> {
         }
         let mut share = pool.take(before);
         let given = self.server.call(method);
-        // Lines come before answers: whoever waits for room for an answer holds none.
+        // Lines come before answers: whoever waits for room for what a command came to holds none.
         drop(held);
         if id.is_none() {
             return Ok(None);

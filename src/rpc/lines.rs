@@ -18,8 +18,8 @@ pub(super) struct Line {
     pub(super) bytes: Option<Vec<u8>>,
     /// What it takes of all lines' memory.
     pub(super) share: Option<Share>,
-    /// What it takes of what its connection may have waiting. Something, even if its bytes have gone: a long
-    /// line is not read before all are answered that came before it.
+    /// What it takes of what its connection may have waiting: never nothing, so that a long line waits for all
+    /// that came before it.
     pub(super) ahead: Share,
 }
 

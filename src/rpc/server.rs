@@ -24,7 +24,7 @@ use crate::watch::Stop;
 /// How many are served at once, where there are open files enough; others wait to be accepted.
 const MOST: usize = 256;
 /// How many open files one connection may take. Six were measured while an `exec` runs: the socket, output, and
-/// what the helper of the command is waited for by. A step has its record and its scratch directory besides, and a
+/// the pidfd and the epoll that its helper is waited for with. A step has its record and its scratch directory besides, and a
 /// helper that is started needs some more for a moment.
 const FILES: u64 = 12;
 /// How many are kept for the rest, such as looking after protected names.
@@ -35,8 +35,8 @@ const ACCEPT_RETRY: Duration = Duration::from_millis(50);
 const TICK: Duration = Duration::from_secs(2);
 /// The same at the end, when what was begun is waited for.
 const POLL: Duration = Duration::from_millis(20);
-/// How long those are waited for at the end who do not read their answers, or wait for the memory that
-/// others hold: no stop wakes them.
+/// How long connections are waited for at the end whose client does not read its answers, or that wait for memory:
+/// no stop wakes them.
 const PATIENCE: Duration = Duration::from_secs(3);
 /// How long what was begun is waited for at the end. What ends a command takes two seconds at most.
 const CALL_PATIENCE: Duration = Duration::from_secs(10);

@@ -197,13 +197,16 @@ impl Steps {
     /// Keeps what stands under protected names with all commands that run now. Else a write that
     /// somebody approved of would be undone with the doings of one that is lost.
     pub(super) fn keep_guard(&self, snapshot: &Snapshot) -> Result<()> {
-        for (key, _) in self.going().iter().filter(|(_, wanted)| wanted.watched) {
-            let path = self.guard_of(key);
-            let kept =
-                serde_json::to_vec(snapshot).map_err(|e| Error::io("write", &path, e.into()))?;
-            atomic::write_private(&path, &kept)?;
-        }
-        Ok(())
+        let kept = serde_json::to_vec(snapshot);
+        let kept = kept.map_err(|e| Error::io("write", &self.state, e.into()))?;
+        let watched: Vec<PathBuf> = self
+            .going()
+            .iter()
+            .filter(|(_, wanted)| wanted.watched)
+            .map(|(key, _)| self.guard_of(key))
+            .collect();
+        // Nobody who interrupts a step waits for the disk.
+        watched.iter().try_for_each(|path| atomic::write_private(path, &kept))
     }
 
     /// What was kept so with a command.

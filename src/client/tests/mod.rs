@@ -4,7 +4,7 @@ mod programs;
 mod sockets;
 
 use super::*;
-use crate::protocol::jsonrpc::{FileContent, Key, ReadFile, WriteFile, Written};
+use crate::protocol::jsonrpc::{FileContent, Key, ReadFile, WriteFile, Written, request};
 
 /// For what is expected to come.
 const LONG: Duration = Duration::from_mins(1);
@@ -27,6 +27,16 @@ fn write_file(client: &mut Client, content: &str, patience: Duration) -> Said<bo
 /// The answer to a ping with that id.
 fn pong(id: u64) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"pong":true}}}}"#)
+}
+
+#[test]
+fn what_makes_no_json_is_told_and_what_has_lines_stands_on_one() {
+    let wrong = std::collections::BTreeMap::from([((1, 2), 3)]);
+    assert!(line(1, "x", &wrong).unwrap_err().contains("'x'"));
+    let raw = serde_json::value::RawValue::from_string("{\n\"a\":\r\n\"\\n\"}".to_owned());
+    let line = line(1, "x", &raw.unwrap()).unwrap();
+    assert_eq!(line.matches('\n').count(), 1);
+    assert!(line.contains("\"\\n\""), "{line}");
 }
 
 #[test]

@@ -115,6 +115,21 @@ fn who_never_reads_is_not_waited_for_without_end() {
 }
 
 #[test]
+fn who_reads_no_more_is_waited_for_no_longer_than_for_its_last_words() {
+    let mut client = sh("exec 0<&-; exec sleep 1000");
+    let begun = Instant::now();
+    let gone = write_file(&mut client, &"x".repeat(8 << 20), LONG).unwrap_err();
+    assert!(gone.reason.contains("cannot be written to: "), "{gone}");
+    assert!(begun.elapsed() < LONG);
+}
+
+#[test]
+fn lines_that_are_no_json_come_before_the_first_answer() {
+    let mut client = sh(&format!("echo '{{ welcome }}'; read -r line; echo '{}'", pong(1)));
+    assert_eq!(client.ping(LONG), Ok(Ok(Pong { pong: true })));
+}
+
+#[test]
 fn who_writes_before_reading_is_read_meanwhile() {
     // Both sides write more than any pipe holds.
     let script =

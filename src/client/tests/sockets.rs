@@ -190,7 +190,12 @@ fn what_is_to_be_sent_meanwhile_is_not_piled_up_where_nobody_reads() {
     };
     client.call_while::<Pong>("ping", &serde_json::json!({}), SHORT, &mut meanwhile).unwrap_err();
     assert!(asked > 20, "{asked}");
-    // There is room for eight, and none but those are kept.
     drop(client);
     fake.thread.join().unwrap();
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    let peer = peer::Peer::of_socket(ours.into()).unwrap();
+    // Eight wait; one is being written, and a few may fit into the socket.
+    let queued = (0..1000).take_while(|_| peer.send("x".repeat(1 << 20))).count();
+    assert!((8..16).contains(&queued), "{queued}");
+    drop((peer, theirs));
 }

@@ -18,6 +18,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const PONG: &str = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"pong\":true}}";
 const PING: &str = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}";
 const EXEC: &str = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"exec\",\"params\":{\"cmd\":\"a\"}}";
+#[cfg(target_os = "linux")]
+const WRITTEN: &str = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"success\":true}}";
 const WRITE: &str = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"write_file\",\"params\":{\"path\":\"a\",\"content\":\"\"}}";
 
 /// Answers pings and writes; a command lasts until it is interrupted.
@@ -134,6 +136,85 @@ fn what_was_begun_is_carried_out_though_nobody_reads() {
     service.interrupt("a");
     wait_for(&server);
     assert_eq!(*service.begun.lock().unwrap(), 1, "the second is not begun");
+}
+
+#[test]
+fn what_is_cut_off_when_the_server_stops_is_not_carried_out() {
+    let service = Arc::new(Slow::default());
+    let (stopping, mut stopped) = io::pipe().unwrap();
+    let stop = Stop::default();
+    let server =
+        Arc::new(Server::new(Arc::clone(&service), stop.clone(), stopping, LINES, ANSWERS));
+    let (reader, mut writer) = io::pipe().unwrap();
+    let (mut ours, theirs) = UnixStream::pair().unwrap();
+    connect(&server, reader.try_clone().unwrap(), theirs);
+    writer.write_all(PING.as_bytes()).unwrap();
+    wait_until(|| rustix::io::ioctl_fionread(&reader).unwrap() == 0);
+    stop.ask();
+    stopped.write_all(&[0]).unwrap();
+    wait_for(&server);
+    assert_eq!(ours.read_to_end(&mut Vec::new()).unwrap(), 0);
+    assert_eq!(*service.begun.lock().unwrap(), 0);
+}
+
+#[test]
+fn an_output_that_does_not_wait_is_waited_for() {
+    let server = server(Arc::new(Long::default()), LINES, ANSWERS);
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    theirs.set_nonblocking(true).unwrap();
+    connect(&server, theirs.try_clone().unwrap(), theirs);
+    (&ours).write_all(format!("{READ}\n").repeat(4).as_bytes()).unwrap();
+    ours.shutdown(std::net::Shutdown::Write).unwrap();
+    let answers = BufReader::new(ours).lines().map(Result::unwrap);
+    assert_eq!(answers.filter(|answer| answer.len() > 1 << 20).count(), 4);
+}
+
+/// What is written for that input, each write for itself.
+#[cfg(target_os = "linux")]
+fn writes(input: &str) -> Vec<String> {
+    use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, recv, socketpair};
+    let (reader, mut writer) = io::pipe().unwrap();
+    let kind = SocketType::SEQPACKET;
+    let (ours, theirs) = socketpair(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None).unwrap();
+    let server = server(Arc::new(Slow::default()), LINES, ANSWERS);
+    connect(&server, reader, theirs);
+    thread::scope(|scope| {
+        scope.spawn(move || writer.write_all(input.as_bytes()).unwrap());
+        let mut all = Vec::new();
+        let mut bytes = vec![0; 1 << 20];
+        while let Ok((_, length @ 1..)) = recv(&ours, &mut *bytes, RecvFlags::empty()) {
+            all.push(String::from_utf8(bytes[..length].to_vec()).unwrap());
+        }
+        wait_for(&server);
+        all
+    })
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn answers_are_written_together_and_before_what_may_take_long() {
+    let interrupt = "{\"jsonrpc\":\"2.0\",\"method\":\"interrupt\",\"params\":{\"key\":\"a\"}}";
+    let input = format!("{PING}\n{PING}\n{WRITE}\n{PING}\n{EXEC}\n{interrupt}\n");
+    // Where the machine is slow they are written one by one.
+    let together = (0..200).any(|_| {
+        let all = writes(&input);
+        assert_eq!(all.concat(), format!("{PONG}\n{PONG}\n{WRITTEN}\n{PONG}\n{PONG}\n"));
+        // That of the command comes last, and alone.
+        assert_eq!(all.last().unwrap(), &format!("{PONG}\n"));
+        all == [format!("{PONG}\n{PONG}\n"), format!("{WRITTEN}\n{PONG}\n"), format!("{PONG}\n")]
+    });
+    assert!(together, "they are never together");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_long_queue_is_answered_in_few_writes() {
+    let few = (0..20).any(|_| {
+        let all = writes(&format!("{PING}\n").repeat(10_000));
+        assert_eq!(all.concat(), format!("{PONG}\n").repeat(10_000));
+        all.len() < 2_000
+    });
+    assert!(few, "each is written by itself");
 }
 
 /// Gives a megabyte to whoever reads a file, and counts the requests that were begun.
