@@ -94,7 +94,7 @@ impl Snapshot {
         let Some(mut now) = scan.folder(&folder.path, folder.named.clone(), folder.is_bare) else {
             return;
         };
-        folder.is_bare = now.is_bare;
+        folder.is_bare = folder.is_bare.or(now.is_bare);
         if is_made {
             folder.take(&key);
         }

@@ -35,6 +35,7 @@ impl Protection {
             if is_ignored && !is_bare() {
                 continue;
             }
+            let mut moved = None;
             // Nothing in it is known, so whatever is found is new.
             let mut folder =
                 WatchedFolder { path, named, is_bare: Some(false), ..WatchedFolder::default() };
@@ -48,7 +49,7 @@ impl Protection {
                 // A file that the rules hid until now may have been there.
                 let may_be_old = is_named && has_new_rules && !listed.contains(&place);
                 if let Some(missing) = repairs.take_missing(&key, &entry) {
-                    known.folders.push(repairs.moved(missing, place, &folder.path));
+                    moved = Some((missing, place));
                 } else if known.would_know(&place) && !may_be_old {
                     now.entries.insert(key, entry);
                 } else if !is_ignored {
@@ -56,6 +57,9 @@ impl Protection {
                 }
             }
             repairs.folder(&mut folder, now);
+            if let Some((missing, to)) = moved {
+                known.folders.push(repairs.moved(missing, to, folder.path));
+            }
         }
         let Repairs { missing, mut incidents, .. } = repairs;
         incidents.extend(missing.drain(..).map(|missing| Incident::Gone { place: missing.path }));
@@ -120,9 +124,9 @@ impl Repairs<'_> {
     }
 
     /// Compares a repository that was moved to another folder, where it keeps its hooks as they were.
-    fn moved(&mut self, missing: MissingRepository, to: String, path: &str) -> WatchedFolder {
+    fn moved(&mut self, missing: MissingRepository, to: String, path: String) -> WatchedFolder {
         self.incidents.push(Incident::Moved { from: missing.path, to });
-        let mut folder = WatchedFolder { path: path.to_owned(), ..missing.folder };
+        let mut folder = WatchedFolder { path, is_bare: Some(false), ..missing.folder };
         if let Some(now) = Scan::again(self.workspace, &folder) {
             self.folder(&mut folder, now);
         }
@@ -139,7 +143,10 @@ impl Repairs<'_> {
         let mut again = if has_new_rules { walk_again() } else { None };
         for round in 0..=CLOSED {
             let closed = again.as_ref().unwrap_or(walk).closed();
-            let is_new = |path: &&str| !known.closed.contains(*path) && !known.leaves_alone(path);
+            // Where the root cannot be read, somebody replaced it.
+            let is_new = |path: &&str| {
+                !path.is_empty() && !known.closed.contains(*path) && !known.leaves_alone(path)
+            };
             let closed: Vec<String> = closed.filter(is_new).map(str::to_owned).collect();
             if closed.is_empty() {
                 break;

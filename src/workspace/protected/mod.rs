@@ -250,6 +250,7 @@ impl<'a> Repairs<'a> {
     /// Moves away what is new or changed in a folder, and puts back what is known. `folder` becomes what has to stay
     /// from here on; returns whether there is something new in it.
     fn folder(&mut self, folder: &mut WatchedFolder, now: WatchedFolder) -> bool {
+        let is_completed = folder.is_completed(&now);
         for (key, change) in folder.differences(&now) {
             let place = folder.path_of(&key);
             let moved = (change != EntryChange::Removed).then(|| self.move_away(&place));
@@ -257,7 +258,7 @@ impl<'a> Repairs<'a> {
             let before = former.get(&key);
             let what = match before {
                 Some(entry) if entry.is_part() => Subject::Part { is_folder: entry.is_folder() },
-                None if key == HEAD && folder.is_bare == Some(false) => Subject::NewHead,
+                _ if is_completed && key == HEAD => Subject::NewHead,
                 _ => Subject::Entry,
             };
             if let Some(git) = before.filter(|entry| entry.is_repository()) {
@@ -271,14 +272,15 @@ impl<'a> Repairs<'a> {
                 }
                 continue;
             }
-            let is_free = moved.as_ref().is_none_or(io::Result::is_ok);
+            let is_free = moved.as_ref().is_none_or(io::Result::is_ok) && what != Subject::NewHead;
             let (mut put, mut of) = (0, 0);
             for (key, entry) in former {
                 let is_back = is_free && self.put_back(&folder.path_of(&key), &entry.kind);
                 let counts = !entry.is_folder() || entry.is_part();
                 put += usize::from(counts && is_back);
                 of += usize::from(counts);
-                if is_back {
+                // Without it git knows no repository there, so that is tried again.
+                if is_back || entry.is_part() {
                     folder.entries.insert(key, entry);
                 }
             }

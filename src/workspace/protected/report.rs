@@ -13,10 +13,10 @@ use crate::workspace::names::{shown, split};
 const LIMIT: usize = 10;
 
 /// Added where git was allowed to write, and made a repository.
-const NO_NEW_ONE: &str = "git may write to repositories that are there, and a new one is not left in its place: making one (git init, git clone) is for the user";
+const NO_NEW_ONE: &str = "git may write to existing repositories only. Creating one (git init, git clone) is for the user";
 
 /// Added where a stopped operation of git's was moved away.
-const NOT_HALF_WAY: &str = "a rebase, am, cherry-pick or revert that is half-way is not left so: what git keeps of it can name commands, which `git rebase --continue` would run outside the sandbox. What was done of it stays, and HEAD stands where it stopped (`git status`, `git reflog`): do it in one command that ends it, by --abort where it stops, or leave it to the user";
+const NOT_HALF_WAY: &str = "stopped rebases, ams, cherry-picks and reverts are removed, because `--continue` would run their commands outside the sandbox. Finished steps and HEAD stay as they are. Finish in one command, use --abort, or leave it to the user";
 
 /// Something that was found. Places are escaped.
 #[derive(Debug)]
@@ -154,24 +154,29 @@ impl Repair {
             }
             Subject::NewHead => (
                 format!(
-                    "'{place}' makes its folder look like a repository of its own, whose config git would obey, and was not there before the commands"
+                    "'{place}' makes its folder look like a repository of its own, which it was not before the commands and whose config git would obey"
                 ),
                 "",
             ),
         };
-        let is_empty = what == Subject::Part { is_folder: true };
+        let is_part = matches!(what, Subject::Part { .. });
+        let is_folder = what == Subject::Part { is_folder: true };
         let was_removed = change == EntryChange::Removed;
         let moved = self
             .moved
             .map(|moved| moved_to(moved, &format!("look at it before you use git{around} there")));
-        let back =
-            self.restored.filter(|_| change != EntryChange::Made).map(|restored| match restored {
-                (0, _) => "the former content is not known, so nothing was put back".to_owned(),
-                (put, of) if put < of => format!("{put} of the {of} former files were put back"),
-                _ if is_empty => "an empty folder was made, what was in it is not known".to_owned(),
-                _ if was_removed => "it was put back".to_owned(),
-                _ => "the former content was put back".to_owned(),
-            });
+        let is_lost = change != EntryChange::Made && what != Subject::NewHead;
+        let back = self.restored.filter(|_| is_lost).map(|restored| match restored {
+            (0, _) if is_part => {
+                "it could NOT be put back, so look at the folder around it before you use git there"
+                    .to_owned()
+            }
+            (0, _) => "nothing could be put back".to_owned(),
+            (put, of) if put < of => format!("{put} of the {of} former files were put back"),
+            _ if is_folder => "the folder was made again, without what else was in it".to_owned(),
+            _ if was_removed => "it was put back".to_owned(),
+            _ => "the former content was put back".to_owned(),
+        });
         let done: Vec<String> = moved.into_iter().chain(back).collect();
         format!("{finding}: {}", done.join("; "))
     }

@@ -3,6 +3,7 @@
 //! Contents are read again for each comparison. Times are not enough: on a tmpfs, for example, only the first write to
 //! a mapped page changes them.
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read};
 
@@ -65,10 +66,19 @@ impl<'a> Scan<'a> {
         Self { only: Some(key), ..self }
     }
 
+    /// The same without contents.
+    pub(super) fn without_texts(self) -> Self {
+        Self { room: 0, ..self }
+    }
+
     /// Scans again what is known.
     pub(super) fn again(workspace: &Workspace, known: &WatchedFolder) -> Option<WatchedFolder> {
         let mut scan = Scan { known: Some(known), ..Scan::new(workspace) };
-        if let Ok((holder, name)) = workspace.holder(&known.path) {
+        let holder = match &*known.path {
+            "" => workspace.parent(),
+            path => workspace.holder(path),
+        };
+        if let Ok((holder, name)) = holder {
             reopen(&holder, &name);
         }
         scan.folder(&known.path, known.named.clone(), known.is_bare)
@@ -83,19 +93,20 @@ impl<'a> Scan<'a> {
         is_bare: Option<bool>,
     ) -> Option<WatchedFolder> {
         (self.digests, self.entries) = (DIGESTS, ENTRIES);
-        self.found = WatchedFolder { path: path.to_owned(), named, ..WatchedFolder::default() };
+        let entries = BTreeMap::new();
+        self.found = WatchedFolder { path: path.to_owned(), named, entries, is_bare: Some(false) };
         let Ok(folder) = self.workspace.folder_at(path) else {
             // What git's settings lead to can still be made, along with the folders on the way.
             return Some(std::mem::take(&mut self.found)).filter(|found| !found.named.is_empty());
         };
-        let is_bare_now = is_bare_repository(&folder);
+        let is_bare_now = self.workspace.git_obeys && is_bare_repository(&folder);
         let is_bare = is_bare.unwrap_or(is_bare_now);
-        self.found.is_bare = Some(is_bare);
+        self.found.is_bare = Some(is_bare_now);
         for name in names(&folder)? {
             let key = escaped_os(&name);
             let scope = self.scope_of(&key, is_bare).or_else(|| {
                 // It makes the folder a repository, which it was not before.
-                (is_bare_now && self.workspace.git_obeys && key == HEAD).then_some(Scope::All)
+                (is_bare_now && key == HEAD).then_some(Scope::All)
             });
             if let Some(scope) = scope {
                 self.entry(&folder, &name, key, scope, 0);
@@ -111,7 +122,7 @@ impl<'a> Scan<'a> {
         if self.found.named.iter().any(|named| named == key) {
             return Some(Scope::All);
         }
-        Scope::Repository.below(key, true).filter(|_| is_bare && self.workspace.git_obeys)
+        Scope::Repository.below(key, true).filter(|_| is_bare)
     }
 
     /// Scans an entry and what is below it. Returns whether there was room for it.
@@ -152,7 +163,8 @@ impl<'a> Scan<'a> {
         } else {
             self.no_folder(dir, name, &found, before)
         };
-        self.found.entries.insert(key, ProtectedEntry { inode: Some(found.ino()), kind });
+        let inode = (scope != Scope::Head).then(|| found.ino());
+        self.found.entries.insert(key, ProtectedEntry { inode, kind });
         true
     }
 
@@ -246,7 +258,7 @@ impl FileRecord {
     }
 }
 
-/// A `HEAD`, if git takes it for one.
+/// A `HEAD`, if git takes it for one. Equal ones are the same, whenever they were written.
 fn head(dir: &Dir, name: &OsStr, found: &Metadata) -> Option<ProtectedKind> {
     if found.is_symlink() {
         let target = escaped_os(dir.read_link_contents(name).ok()?.as_os_str());
@@ -254,7 +266,8 @@ fn head(dir: &Dir, name: &OsStr, found: &Metadata) -> Option<ProtectedKind> {
     }
     let is_readable = FileStat::of(found).mode & 0o400 != 0;
     let bytes = read(dir, name, HEAD_LIMIT).filter(|bytes| is_readable && is_head(bytes))?;
-    Some(ProtectedKind::File(Box::new(FileRecord::of(found, Some(bytes), TEXT_LIMIT))))
+    let record = FileRecord::of(found, Some(bytes), TEXT_LIMIT);
+    Some(ProtectedKind::File(Box::new(FileRecord { changed: 0, ..record })))
 }
 
 /// Whether git takes this text for that of a `HEAD`, by its own test.
@@ -292,12 +305,17 @@ impl Workspace {
         self.state.iter().any(is_there) || self.state_ids.contains(&(found.dev(), found.ino()))
     }
 
-    /// The folder that holds what is at an escaped path, and its name there.
+    /// The folder that holds the root, and its name there.
+    fn parent(&self) -> io::Result<(Dir, OsString)> {
+        let place = self.path.parent().zip(self.path.file_name());
+        let (parent, name) = place.ok_or(io::ErrorKind::NotFound)?;
+        Ok((Dir::open_ambient_dir(parent, ambient_authority())?, name.to_owned()))
+    }
+
+    /// The folder that holds what is at an escaped path, and its name there. The root is in none, so nothing moves it.
     pub(super) fn holder(&self, path: &str) -> io::Result<(Dir, OsString)> {
-        if path.is_empty()
-            && let (Some(parent), Some(name)) = (self.path.parent(), self.path.file_name())
-        {
-            return Ok((Dir::open_ambient_dir(parent, ambient_authority())?, name.to_owned()));
+        if path.is_empty() {
+            return Err(io::ErrorKind::NotFound.into());
         }
         let (folder, name) = split(path);
         Ok((self.folder_at(folder)?, unescaped(name)))

@@ -51,6 +51,6 @@ pub(super) fn clear(workspace: &Workspace, known: &Snapshot, walk: &Walk) -> Vec
 fn file(workspace: &Workspace, folders: &mut FolderCache, path: &str) -> Option<ProtectedEntry> {
     let (dir, found) = folders.stands_at(path).ok()?;
     let name = unescaped(split(path).1);
-    let kind = |found| Scan::new(workspace).no_folder(dir, &name, found, None);
+    let kind = |found| Scan::new(workspace).without_texts().no_folder(dir, &name, found, None);
     found.is_file().then(|| ProtectedEntry { inode: Some(found.ino()), kind: kind(&found) })
 }

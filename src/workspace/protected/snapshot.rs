@@ -3,10 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
+use super::scan::HEAD;
 use super::scope::FolderRole;
 use crate::protocol::{Digest, RelPath};
+use crate::workspace::names::{ancestors, split};
 use crate::workspace::repository::GitNames;
 
 /// What was under protected names.
@@ -73,8 +75,23 @@ pub(super) struct WatchedFolder {
     pub(super) entries: BTreeMap<String, ProtectedEntry>,
     /// Whether git could take the folder itself for a repository; None while nobody has looked, as in journals of
     /// older versions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", alias = "layout")]
+    #[serde(deserialize_with = "former_is_bare")]
     pub(super) is_bare: Option<bool>,
+}
+
+/// Also reads what older versions stored.
+fn former_is_bare<'de, D: Deserializer<'de>>(text: D) -> Result<Option<bool>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum IsBare {
+        Itself(Option<bool>),
+        Former { bare: bool },
+    }
+    Ok(match IsBare::deserialize(text)? {
+        IsBare::Itself(is_bare) => is_bare,
+        IsBare::Former { bare } => Some(bare),
+    })
 }
 
 /// Something that is compared.
@@ -154,12 +171,18 @@ impl WatchedFolder {
 
     /// Whether a setting of git's leads to this path from the workspace's root.
     pub(super) fn has_named(&self, path: &str) -> bool {
-        let (folder, name) = crate::workspace::names::split(path);
+        let (folder, name) = split(path);
         self.path == folder && self.named.iter().any(|named| named == name)
+    }
+
+    /// Whether the folder itself has become a repository.
+    pub(super) fn is_completed(&self, now: &Self) -> bool {
+        self.is_bare == Some(false) && now.is_bare == Some(true)
     }
 
     /// What of `now` is not as it is here. Of nested differences only the topmost folder is listed.
     pub(super) fn differences(&self, now: &Self) -> Vec<(String, EntryChange)> {
+        let is_completed = self.is_completed(now);
         let mut found = Vec::new();
         let mut covered = BTreeSet::new();
         let keys: BTreeSet<&String> = self.entries.keys().chain(now.entries.keys()).collect();
@@ -169,7 +192,11 @@ impl WatchedFolder {
                 continue;
             }
             let change = match (self.entries.get(key), now.entries.get(key)) {
-                (Some(before), Some(now)) if before.is_same(now) => continue,
+                (Some(before), Some(now))
+                    if before.is_same(now) && !(is_completed && key == HEAD) =>
+                {
+                    continue;
+                }
                 (Some(_), Some(_)) => EntryChange::Changed,
                 (None, Some(now)) if now.is_way() || now.is_part() => continue,
                 (None, _) => EntryChange::Made,
@@ -210,7 +237,7 @@ impl ProtectedEntry {
             // What is in it is compared by itself.
             (Folder { .. }, Folder { .. }) => true,
             (Link { target }, Link { target: now }) => target == now,
-            (Head(before), Head(now)) => before.is_none() || now.is_some(),
+            (Head(_), Head(now)) => now.is_some(),
             (File(before), File(now)) => {
                 let has_same_content = match (&before.digest, &now.digest) {
                     (Some(before), Some(now)) => before == now,
@@ -253,7 +280,7 @@ impl ProtectedEntry {
 
 /// The folders above a path, the nearest first.
 pub(super) fn above(path: &str) -> impl Iterator<Item = &str> {
-    memchr::memrchr_iter(b'/', path.as_bytes()).map(|at| &path[..at])
+    ancestors(split(path).0).rev()
 }
 
 #[cfg(test)]
@@ -363,9 +390,8 @@ mod tests {
                 changed(".git/refs", EntryChange::Removed)
             ]
         );
-        // What was not there, or not accepted, need not come.
+        // What was not there need not come.
         assert_eq!(root([git()]).differences(&all(Some("a"))), []);
-        assert_eq!(broken.differences(&all(Some("a"))), []);
         assert!(!before.update_parts(broken) && before == all(Some("a")));
         assert!(before.update_parts(all(Some("b"))) && before == all(Some("b")));
         // Nothing is taken in of a repository that is not known.

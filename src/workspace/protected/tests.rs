@@ -1,7 +1,7 @@
 //! The check by itself: what it takes for the person's, what for a command's.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::*;
 use crate::protocol::{Effect, Existing, RelPath};
@@ -138,8 +138,7 @@ fn with_a_command() -> (tempfile::TempDir, Workspace, Protection, String) {
     fs::write(root.join(".git/config"), "old\n").unwrap();
     fs::write(root.join(".envrc"), "old\n").unwrap();
     let workspace = Workspace::open(&root, &[], &defaults()).unwrap();
-    let mut protection =
-        Protection::new(Quarantine::new(dir.path().join("state"), "state", "turn"));
+    let mut protection = Protection::new(quarantine(&dir));
     let kept = serde_json::to_string(protection.begin(&workspace, None).unwrap().unwrap()).unwrap();
     (dir, workspace, protection, kept)
 }
@@ -184,9 +183,8 @@ fn an_approved_write_is_neither_lost_nor_undone_wherever_deaddrop_is_stopped() {
             }
             let standing_then = standing(&workspace, n);
             assert_eq!(standing_then != before, stopped == 3);
-            let place = Quarantine::new(dir.path().join("state"), "state", "turn");
             let known: Snapshot = serde_json::from_str(&kept).unwrap();
-            let mut protection = Protection::resumed(place, known);
+            let mut protection = Protection::resumed(quarantine(&dir), known);
             assert_eq!(protection.check(&workspace), [], "{n} {stopped}");
             assert_eq!(protection.finish(&workspace, &workspace.walk().unwrap()), []);
             assert_eq!(standing(&workspace, n), standing_then, "{n} {stopped}");
@@ -213,8 +211,8 @@ fn an_approved_write_is_neither_lost_nor_undone_wherever_deaddrop_is_stopped() {
                 2 => fs::write(at.join("lib/.git/hooks/pre-commit"), "evil\n").unwrap(),
                 _ => fs::write(at.join(".envrc"), "old\n").unwrap(),
             }
-            let place = Quarantine::new(dir.path().join("state"), "state", "turn");
-            let mut protection = Protection::resumed(place, serde_json::from_str(&kept).unwrap());
+            let known = serde_json::from_str(&kept).unwrap();
+            let mut protection = Protection::resumed(quarantine(&dir), known);
             assert_eq!(protection.check(&workspace).len(), 1, "{n} {stopped}");
             assert_eq!(standing(&workspace, n), wanted, "{n} {stopped}");
         }
@@ -287,24 +285,33 @@ fn of_an_opened_repository_what_is_compared_is_kept() {
     assert!(kept.places.contains(&root.join(".git")) && !kept.pinned.contains(&root.join(".git")));
 }
 
-/// A workspace that is a repository, in a folder with a place for quarantines.
-fn with_git() -> (tempfile::TempDir, Workspace) {
+/// Makes a folder one that git takes for a repository.
+fn make_repository(folder: &Path) {
+    for part in ["objects", "refs"] {
+        fs::create_dir_all(folder.join(part)).unwrap();
+    }
+    fs::write(folder.join("HEAD"), "ref: refs/heads/main\n").unwrap();
+}
+
+/// A workspace with a repository in this folder, and a protection over it, in a folder with a place for quarantines.
+fn with_repository(name: &str) -> (tempfile::TempDir, Workspace, Protection) {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().join("workspace");
-    for folder in ["workspace/.git/objects", "workspace/.git/refs", "state"] {
-        fs::create_dir_all(dir.path().join(folder)).unwrap();
-    }
-    fs::write(root.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
+    make_repository(&root.join(name));
+    fs::create_dir(dir.path().join("state")).unwrap();
     let workspace = Workspace::open(&root, &[], &defaults()).unwrap();
-    (dir, workspace)
+    let protection = Protection::new(quarantine(&dir));
+    (dir, workspace, protection)
+}
+
+fn quarantine(dir: &tempfile::TempDir) -> Quarantine {
+    Quarantine::new(dir.path().join("state"), "state", "turn")
 }
 
 #[test]
 fn what_git_knows_a_repository_by_is_set_right_after_a_stop() {
-    let (dir, workspace) = with_git();
+    let (dir, workspace, mut protection) = with_repository(".git");
     let root = workspace.path();
-    let place = || Quarantine::new(dir.path().join("state"), "state", "turn");
-    let mut protection = Protection::new(place());
     let kept = serde_json::to_value(protection.begin(&workspace, None).unwrap().unwrap()).unwrap();
     fs::remove_file(root.join(".git/HEAD")).unwrap();
     fs::remove_dir(root.join(".git/refs")).unwrap();
@@ -320,10 +327,12 @@ fn what_git_knows_a_repository_by_is_set_right_after_a_stop() {
     for part in ["HEAD", "objects", "refs"] {
         items.remove(&format!(".git/{part}")).unwrap();
     }
-    let mut protection = Protection::resumed(place(), serde_json::from_value(older).unwrap());
+    let mut protection =
+        Protection::resumed(quarantine(&dir), serde_json::from_value(older).unwrap());
     assert_eq!(protection.check(&workspace), []);
 
-    let mut protection = Protection::resumed(place(), serde_json::from_value(kept).unwrap());
+    let mut protection =
+        Protection::resumed(quarantine(&dir), serde_json::from_value(kept).unwrap());
     assert_eq!(protection.check(&workspace).len(), 3);
     assert_eq!(fs::read(root.join(".git/HEAD")).unwrap(), b"ref: refs/heads/main\n");
     assert!(root.join(".git/refs").is_dir() && !root.join("HEAD").exists());
@@ -333,10 +342,8 @@ fn what_git_knows_a_repository_by_is_set_right_after_a_stop() {
 
 #[test]
 fn an_approved_write_settles_nothing_that_a_command_did_elsewhere() {
-    let (dir, workspace) = with_git();
+    let (_dir, workspace, mut protection) = with_repository(".git");
     let root = workspace.path();
-    let mut protection =
-        Protection::new(Quarantine::new(dir.path().join("state"), "state", "turn"));
     protection.begin(&workspace, None).unwrap().unwrap();
     // It still runs when the person's write is made.
     fs::remove_file(root.join(".git/HEAD")).unwrap();
@@ -360,15 +367,9 @@ fn an_approved_write_settles_nothing_that_a_command_did_elsewhere() {
 
 #[test]
 fn what_git_knows_a_bare_repository_by_is_put_back_and_what_it_may_change_is_taken_in() {
-    let dir = tempfile::tempdir().unwrap();
-    let root = dir.path().join("workspace");
-    for folder in ["workspace/b/objects", "workspace/b/refs", "state"] {
-        fs::create_dir_all(dir.path().join(folder)).unwrap();
-    }
+    let (_dir, workspace, mut protection) = with_repository("b");
+    let root = workspace.path();
     let head = |name: &str| format!("ref: refs/heads/{name}\n");
-    fs::write(root.join("b/HEAD"), head("main")).unwrap();
-    let workspace = Workspace::open(&root, &[], &defaults()).unwrap();
-    let mut protection = Protection::new(Quarantine::new(dir.path().join("state"), "state", "t"));
     protection.begin(&workspace, None).unwrap().unwrap();
     // Another branch is git's business, and stored before the next command.
     fs::write(root.join("b/HEAD"), head("other")).unwrap();
@@ -381,4 +382,158 @@ fn what_git_knows_a_bare_repository_by_is_put_back_and_what_it_may_change_is_tak
     assert_eq!(fs::read_to_string(root.join("b/HEAD")).unwrap(), head("other"));
     assert!(root.join("b/refs").is_dir());
     assert_eq!(protection.finish(&workspace, &workspace.walk().unwrap()), []);
+}
+
+#[test]
+fn a_workspace_that_a_person_replaced_stays_where_it_is() {
+    let (dir, workspace, mut protection) = with_repository("lib/.git");
+    let root = workspace.path();
+    protection.begin(&workspace, None).unwrap().unwrap();
+    fs::remove_dir_all(root).unwrap();
+    make_repository(&root.join(".git"));
+    protection.check(&workspace);
+    let found = protection.finish(&workspace, &workspace.walk().unwrap());
+    assert!(root.join(".git/HEAD").exists(), "{found:?}");
+    assert!(!dir.path().join("state/quarantine").exists(), "{found:?}");
+}
+
+#[test]
+fn a_repository_where_a_setting_leads_to_a_missing_folder_is_put_away() {
+    let (dir, workspace, mut protection) = with_repository(".git");
+    let root = workspace.path();
+    fs::write(root.join(".git/config"), "[core]\n\thooksPath = tools/hooks\n").unwrap();
+    protection.begin(&workspace, None).unwrap().unwrap();
+    make_repository(&root.join("tools"));
+    assert_eq!(protection.check(&workspace).len(), 1);
+    assert!(!root.join("tools/HEAD").exists());
+    assert!(dir.path().join("state/quarantine/turn/1_HEAD").exists());
+    assert_eq!(protection.finish(&workspace, &workspace.walk().unwrap()), []);
+    assert!(!root.join("tools/HEAD").exists());
+}
+
+#[test]
+fn a_head_that_a_setting_names_is_put_away_once_it_makes_a_repository() {
+    let (dir, workspace, mut protection) = with_repository(".git");
+    let root = workspace.path();
+    fs::write(root.join(".git/config"), "[alias]\n\tundo = reset HEAD\n").unwrap();
+    fs::write(root.join("HEAD"), "ref: refs/heads/x\n").unwrap();
+    protection.begin(&workspace, None).unwrap().unwrap();
+    assert_eq!(protection.check(&workspace), []);
+    for part in ["objects", "refs"] {
+        fs::create_dir(root.join(part)).unwrap();
+    }
+    assert_eq!(protection.check(&workspace).len(), 1);
+    assert!(!root.join("HEAD").exists());
+    assert!(dir.path().join("state/quarantine/turn/1_HEAD").exists());
+    assert_eq!(protection.check(&workspace), []);
+    assert_eq!(protection.finish(&workspace, &workspace.walk().unwrap()), []);
+    assert!(!root.join("HEAD").exists());
+}
+
+#[test]
+fn a_folder_to_which_a_repository_moves_is_no_bare_one() {
+    let (dir, workspace, mut protection) = with_repository("lib/.git");
+    let root = workspace.path();
+    protection.begin(&workspace, None).unwrap().unwrap();
+    make_repository(&root.join("other"));
+    fs::rename(root.join("lib/.git"), root.join("other/.git")).unwrap();
+    assert_eq!(protection.check(&workspace), []);
+    assert_eq!(protection.finish(&workspace, &workspace.walk().unwrap()).len(), 2);
+    assert!(dir.path().join("state/quarantine/turn/1_HEAD").exists());
+    // Nor does it become one later.
+    assert_eq!(protection.check(&workspace), []);
+    assert!(!root.join("other/HEAD").exists() && root.join("other/.git/HEAD").exists());
+}
+
+#[test]
+fn a_head_that_could_not_be_put_back_is_when_it_can() {
+    let (dir, workspace, mut protection) = with_repository(".git");
+    let head = workspace.path().join(".git/HEAD");
+    protection.begin(&workspace, None).unwrap().unwrap();
+    fs::remove_file(&head).unwrap();
+    fs::remove_dir(dir.path().join("state")).unwrap();
+    let found = protection.check(&workspace);
+    assert!(found[0].text.ends_with("look at the folder around it before you use git there"));
+    fs::create_dir(dir.path().join("state")).unwrap();
+    assert_eq!(protection.check(&workspace).len(), 1);
+    assert!(head.exists());
+    assert_eq!(protection.check(&workspace), []);
+}
+
+#[test]
+fn an_equal_head_is_not_stored_again() {
+    let (_dir, workspace, mut protection) = with_repository(".git");
+    let git = workspace.path().join(".git");
+    protection.begin(&workspace, None).unwrap().unwrap();
+    fs::copy(git.join("HEAD"), git.join("new")).unwrap();
+    fs::rename(git.join("new"), git.join("HEAD")).unwrap();
+    assert_eq!(protection.check(&workspace), []);
+    assert!(protection.begin(&workspace, None).unwrap().is_none());
+}
+
+#[test]
+fn contents_of_files_with_a_set_user_id_bit_are_not_stored() {
+    use std::os::unix::fs::PermissionsExt;
+    let (_dir, workspace, mut protection) = with_repository(".git");
+    let file = workspace.path().join("program");
+    fs::write(&file, "content\n").unwrap();
+    fs::set_permissions(&file, PermissionsExt::from_mode(0o4755)).unwrap();
+    let kept = protection.begin(&workspace, None).unwrap().unwrap();
+    assert_eq!(kept.set_ids.as_ref().unwrap().len(), 1);
+    assert!(!serde_json::to_string(kept).unwrap().contains("content"));
+}
+
+/// Of a repository, as a former version stored it.
+const FORMER: &str = r#"{
+"inode": 1,
+"roots": [{
+    "path": "",
+    "items": {
+        ".git": {"inode": 2, "what": {"folder": {"mode": 493, "whole": true, "role": "repository"}}},
+        ".git/objects": {"inode": 3, "what": {"folder": {"mode": 493, "whole": true, "role": "way"}}},
+        ".git/objects/info": {"inode": 4, "what": {"folder": {"mode": 493, "whole": true, "role": "way"}}}
+    },
+    "layout": {
+        "bare": false,
+        "parts": {
+            ".git/HEAD": {"file": {
+                "size": 21, "mode": 420, "owner": [0, 0], "changed": 0,
+                "digest": "fe290f1e844d70e47e1a7bb695d33b7d", "text": "ref: refs/heads/main\n"
+            }},
+            ".git/objects": {"folder": {"mode": 493, "whole": false, "role": "way"}},
+            ".git/refs": {"folder": {"mode": 493, "whole": false, "role": "way"}}
+        }
+    }
+}],
+"leftAlone": [],
+"isWhole": true,
+"git": {"texts": [], "tops": [""]},
+"setIds": []
+}"#;
+
+#[test]
+fn a_snapshot_of_a_former_version_counts() {
+    let (dir, workspace, _) = with_repository(".git");
+    let root = workspace.path();
+    let known: Snapshot = serde_json::from_str(FORMER).unwrap();
+    let mut protection = Protection::resumed(quarantine(&dir), known);
+    assert_eq!(protection.check(&workspace), []);
+    let known: Snapshot = serde_json::from_str(FORMER).unwrap();
+    let mut protection = Protection::resumed(quarantine(&dir), known);
+    fs::create_dir_all(root.join(".git/objects/info")).unwrap();
+    fs::write(root.join(".git/objects/info/alternates"), "/elsewhere\n").unwrap();
+    make_repository(root);
+    assert_eq!(protection.check(&workspace).len(), 2);
+    assert!(!root.join("HEAD").exists() && !root.join(".git/objects/info/alternates").exists());
+    assert_eq!(protection.check(&workspace), []);
+    // The person's own bare repository is left alone, as it was before.
+    fs::remove_dir_all(root.join(".git")).unwrap();
+    make_repository(root);
+    let former = FORMER.replace("\"bare\": false", "\"bare\": true");
+    let former = former.replace(".git/HEAD", ".git-not/HEAD");
+    let mut known: Snapshot = serde_json::from_str(&former).unwrap();
+    known.folders[0].entries.clear();
+    let mut protection = Protection::resumed(quarantine(&dir), known);
+    assert_eq!(protection.check(&workspace), []);
+    assert!(root.join("HEAD").exists());
 }

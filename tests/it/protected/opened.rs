@@ -147,7 +147,7 @@ fn what_a_continued_rebase_would_run_is_put_away() {
         assert!(
             told[0].text.contains("made '.git/rebase-merge', which is protected: it was moved to")
         );
-        assert!(told[1].text.contains("half-way is not left so"), "{told:?}");
+        assert!(told[1].text.contains("`--continue` would run their commands"), "{told:?}");
         assert_eq!(done.noticed[1].len(), 4, "{}: {done:#?}", scene.name());
         assert!(done.noticed[2].is_empty(), "{}", scene.name());
         let said = &done.executions()[2].output.captures()[0].head;
@@ -180,7 +180,7 @@ fn an_approved_rebase_that_stops_is_put_away_and_one_that_ends_is_not() {
         let told = &done.noticed[0];
         assert_eq!(told.len(), 2, "{}: {done:#?}", scene.name());
         assert!(told[0].text.contains("'.git/rebase-merge'"), "{told:?}");
-        assert!(told[1].text.contains("`git rebase --continue` would run outside the sandbox"));
+        assert!(told[1].text.contains("`--continue` would run their commands outside the sandbox"));
         assert_eq!(done.told().len(), 2, "{}: {done:#?}", scene.name());
         let said = |n: usize| &*done.executions()[n].output.captures()[0].head;
         assert_eq!(said(1), "## side\n", "{}", scene.name());
@@ -249,7 +249,10 @@ fn a_new_repository_is_put_away_also_where_git_may_write() {
             assert!(
                 told[0].text.contains("which is protected: it was moved to sessions/quarantine")
             );
-            assert!(told[1].text.contains("a new one is not left in its place"), "{told:?}");
+            assert!(
+                told[1].text.contains("git may write to existing repositories only"),
+                "{told:?}"
+            );
         }
     }
 }
