@@ -197,7 +197,10 @@ proptest! {
         // What could not go back, by content.
         let mut missing: Vec<&[u8]> = before
             .iter()
-            .filter(|(path, was)| is_protected(path) && after.get(*path) != Some(was))
+            .filter(|(path, was)| {
+                let may_stay = is_protected(path) || plan.left.iter().any(|(left, _)| left == *path);
+                may_stay && after.get(*path) != Some(was)
+            })
             .map(|(_, was)| &*was.1)
             .collect();
         for (path, why) in plan.left.iter().filter(|(path, _)| !is_protected(path)) {
