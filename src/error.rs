@@ -36,7 +36,7 @@ enum ErrorKind {
         if *.serves { "stop it first, or drop the reply into its inbox" } else { "wait until it has ended, or stop it first: it takes no replies from the inbox meanwhile" }
     )]
     Locked { base: PathBuf, pid: Option<u32>, serves: bool },
-    #[error("no session '{id}' in {}; `deaddrop sessions` lists them", sessions.display())]
+    #[error("no session '{id}' in {}; `deaddrop status` lists them", sessions.display())]
     NoSession { id: String, sessions: PathBuf },
     #[error("no run '{run}' in {}; the events message of a run names it, as run_…", sessions.display())]
     NoRun { run: String, sessions: PathBuf },
@@ -70,7 +70,7 @@ enum ErrorKind {
     Guest { guest: String, why: String, within_turn: bool },
     #[error("{}: {why}", path.display())]
     NoReply { path: PathBuf, why: String, code: &'static str },
-    #[error("nothing waits for a decision{about}; `deaddrop sessions` shows what does")]
+    #[error("nothing waits for a decision{about}; `deaddrop status` shows what does")]
     NothingPending { about: String },
     #[error("{0}")]
     Waits(String),

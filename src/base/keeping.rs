@@ -2,9 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::{Deserialize, Serialize};
-
-use super::{Base, recording};
+use super::Base;
 use crate::blobs::BlobId;
 use crate::clock::Timestamp;
 use crate::config::Config;
@@ -31,35 +29,12 @@ pub struct Kept {
     pub sequence: u32,
     /// When it was decided.
     pub at: Timestamp,
-    /// How many files and links it changed.
-    pub files: usize,
-    /// How many folders changed that no changed file tells of.
-    pub folders: usize,
-    /// How many files cannot be taken back, since they are not kept.
-    pub unrestorable: usize,
-    /// How many of these, since there was no room.
+    /// How many files cannot be taken back, since there was no room to keep them.
     pub without_room: usize,
-    /// How many bytes are kept for it, some of them perhaps for others too.
-    pub bytes: u64,
     /// Whether it is still whole, so that the turn can be shown and taken back.
     pub is_whole: bool,
     records: Vec<BlobId>,
     needs: BTreeSet<BlobId>,
-}
-
-/// What came of making room.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Pruned {
-    /// How many checkpoints went.
-    pub removed: usize,
-    /// How many bytes were kept before.
-    pub before: u64,
-    /// How many are now.
-    pub after: u64,
-    /// How many of these no checkpoint holds: what the workspace is like now, and what a turn needs that
-    /// waits for a decision.
-    pub present: u64,
 }
 
 /// What is kept for the checkpoints of a base directory.
@@ -104,7 +79,7 @@ fn waiting(sessions: &Sessions, store: &Store) -> Result<BTreeSet<BlobId>> {
 pub fn kept(config: &Config) -> Result<(Vec<Kept>, u64)> {
     let store = store(config);
     let kept = all(config, &store)?;
-    // Counted, as `prune` counts it: what was noted may be of before a stop.
+    // Counted: what was noted may be of before a stop.
     Ok((kept, store.blobs.all().iter().map(|(_, length)| length).sum()))
 }
 
@@ -126,27 +101,11 @@ fn all(config: &Config, store: &Store) -> Result<Vec<Kept>> {
             }
             let is_whole = parts.len() == entry.records.len();
             let changes = composed(parts);
-            let folders = recording::folders(&changes).count;
-            let not = unrestorable(&changes);
-            let room = |(_, why): &&(&Change, Why)| *why == Why::Room;
-            let (unrestorable, without_room) = (not.len(), not.iter().filter(room).count());
-            let lengths = needs.iter().filter_map(|blob| store.blobs.length(blob));
-            let (sequence, at) = (entry.sequence, entry.at);
-            let (files, bytes) = (entry.changed.unwrap_or_default(), lengths.sum());
-            let (session, records) = (id.clone(), entry.records);
-            all.push(Kept {
-                session,
-                sequence,
-                at,
-                files,
-                folders,
-                unrestorable,
-                without_room,
-                bytes,
-                is_whole,
-                records,
-                needs,
-            });
+            let without_room =
+                unrestorable(&changes).iter().filter(|(_, why)| *why == Why::Room).count();
+            let (session, sequence, at) = (id.clone(), entry.sequence, entry.at);
+            let records = entry.records;
+            all.push(Kept { session, sequence, at, without_room, is_whole, records, needs });
         }
     }
     all.sort_by_key(|kept| (kept.at, kept.sequence));
@@ -154,24 +113,14 @@ fn all(config: &Config, store: &Store) -> Result<Vec<Kept>> {
 }
 
 impl Base {
-    /// Removes checkpoints, the oldest first, until no more than `most` bytes are kept; None for the
-    /// limit of the settings. What the workspace is like now stays known, and the last checkpoint stays
-    /// unless nothing is to be kept. Where that is too much by itself, only those go that take room: the
-    /// others hold little but what the workspace is like now.
-    pub fn prune(&mut self, most: Option<u64>) -> Result<Pruned> {
-        let spares = usize::from(most != Some(0));
-        let most = most.unwrap_or_else(|| self.checkpoints.limit());
-        self.prune_to(most, None, spares)
-    }
-
-    /// The same until `most` bytes are kept; where what the workspace is like now takes that already,
-    /// until `else_most` are, if that is given. The newest `spares` checkpoints stay in any case.
-    fn prune_to(&mut self, most: u64, else_most: Option<u64>, spares: usize) -> Result<Pruned> {
+    /// Removes checkpoints, the oldest first, until no more than `most` bytes are kept; where what the workspace is
+    /// like now takes that already, until `else_most` are, if that is given. What the workspace is like now stays
+    /// known, and so does the last checkpoint. Contents that no checkpoint needs go in any case.
+    fn prune_to(&mut self, most: u64, else_most: Option<u64>) -> Result<()> {
         let always = waiting(&self.store, &self.checkpoints)?;
         let mut all = all(&self.config, &self.checkpoints)?;
         all.retain(|kept| kept.is_whole);
         let lengths: BTreeMap<BlobId, u64> = self.checkpoints.blobs.all().into_iter().collect();
-        let before = lengths.values().sum::<u64>();
         // The newest first, as long as there is room for them beside what is always needed.
         let mut needed = always;
         needed.extend(self.checkpoints.known_blobs()?);
@@ -181,7 +130,7 @@ impl Base {
         let (mut sum, mut went, mut small) = (present, all.len(), 0);
         for (nth, kept) in all.iter().rev().enumerate() {
             let more: u64 = kept.needs.difference(&needed).map(length).sum();
-            if nth >= spares && sum.saturating_add(more) > most {
+            if nth >= 1 && sum.saturating_add(more) > most {
                 small += more;
                 // Without it there would still be too much.
                 if sum <= most || else_most.is_some() || small > most / LITTLE {
@@ -194,18 +143,23 @@ impl Base {
         }
         let gone = all[..went].iter().flat_map(|kept| &kept.records);
         self.checkpoints.drop_records(gone, &needed)?;
-        let after = self.checkpoints.sweep(&needed)?;
+        self.checkpoints.sweep(&needed)?;
         self.checkpoints.note_size();
-        Ok(Pruned { removed: went, before, after, present })
+        Ok(())
     }
 
-    /// The same where more is kept than may be. What goes wrong is told by whoever asks for it.
+    /// Removes what was kept for a session that is gone.
+    pub(super) fn forget_checkpoints(&mut self) -> Result<()> {
+        self.prune_to(self.checkpoints.limit(), None)
+    }
+
+    /// Makes room where more is kept than may be. What goes wrong is told by whoever asks for it.
     pub(super) fn prune_if_needed(&mut self) {
         if !self.within_turn && self.config.checkpoints && self.checkpoints.is_full() {
             let limit = self.checkpoints.limit();
             // It is tried again after a later turn. What a forced undo put away is in the last one, and
             // nowhere else.
-            let _ = self.prune_to(limit / 10 * TENTHS, Some(limit), 1);
+            let _ = self.prune_to(limit / 10 * TENTHS, Some(limit));
         }
     }
 }

@@ -19,7 +19,7 @@ mod turning;
 mod undoing;
 
 pub use asking::{Heard, foretell};
-pub use keeping::{Kept, Pruned, kept};
+pub use keeping::{Kept, kept};
 pub use meant::Back;
 pub use showing::{Shown, Turns, Which};
 

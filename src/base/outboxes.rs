@@ -77,6 +77,46 @@ impl Base {
         Ok(Turn { session, outbox: None })
     }
 
+    /// Ends a session without a reply; with `delete` removes its outboxes, its log and its file as well.
+    ///
+    /// # Errors
+    /// There is none, it waits for a decision, or something cannot be written or removed.
+    pub fn close(&mut self, id: &str, delete: bool) -> Result<Turn> {
+        let mut session = self.store.load(id)?;
+        if session.pending.is_some() {
+            return Err(Error::usage(format!(
+                "session {id} waits for your decision; `deaddrop deny --session {id}` refuses the operation, then close the session"
+            ))
+            .with_code("waits-for-decision"));
+        }
+        if !session.is_complete {
+            session.is_complete = true;
+            session.updated_at = self.now();
+            self.save(&session)?;
+        }
+        self.forget(&session);
+        if delete {
+            // From then on the journal says nothing of it, so no recovery brings it back.
+            self.write_down()?;
+            let (outboxes, log) = (format!("{id}_seq"), format!("{id}.log"));
+            for (folder, begins) in [(&self.config.outbox, outboxes), (&self.config.sessions, log)]
+            {
+                let fail = |e| Error::io("remove files from", folder, e);
+                for entry in fs::read_dir(folder).map_err(fail)? {
+                    let entry = entry.map_err(fail)?;
+                    if entry.file_name().to_string_lossy().starts_with(&begins) {
+                        fs::remove_file(entry.path()).map_err(fail)?;
+                    }
+                }
+            }
+            self.forget_checkpoints()?;
+            // Last: as long as it is there, `close --delete` can be given again.
+            self.store.remove(id)?;
+            atomic::sync_folder(&self.config.sessions)?;
+        }
+        Ok(Turn { session, outbox: None })
+    }
+
     /// Saves a session that the person changed, and does what follows from that. Where either fails, it is
     /// saved as it was, since else the journal would hold what is told to have failed.
     fn save_or_not(&mut self, session: &Session, then: impl FnOnce() -> Result<()>) -> Result<()> {

@@ -178,7 +178,7 @@ impl Turns {
 /// Said of a run.
 pub(super) fn not_of_runs(stem: &str) -> Error {
     Error::undo(format!(
-        "{stem} is a run: nothing is kept of what `deaddrop run` changes, so it cannot be shown or taken back; use what is there, such as git"
+        "{stem} is a run: nothing is kept of what `deaddrop ops run` changes, so it cannot be shown or taken back; use what is there, such as git"
     ))
     .with_code("not-recorded")
 }
@@ -194,7 +194,7 @@ pub(super) fn elsewhere(guest: &str) -> Error {
 /// Said where the record of a turn is not there.
 pub(super) fn gone(sequence: u32) -> Error {
     Error::undo(format!(
-        "the checkpoint of turn {sequence} is gone, so it can be neither shown nor taken back (`deaddrop checkpoints` lists those that are kept; checkpoint_max_bytes bounds them)"
+        "the checkpoint of turn {sequence} is gone, so it can be neither shown nor taken back (checkpoint_max_bytes bounds what is kept)"
     ))
     .with_code("checkpoint-gone")
 }

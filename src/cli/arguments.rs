@@ -126,11 +126,6 @@ pub(super) enum Color {
 }
 
 impl Settings {
-    /// Whether any was given.
-    pub(super) fn is_given(&self) -> bool {
-        self.given().next().is_some()
-    }
-
     /// Those that were given, by their names.
     pub(super) fn given(&self) -> impl Iterator<Item = (&'static str, String)> {
         let all = [

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::changes::{change, coloured, diff};
-use super::{Context, replies, talk};
+use super::{Context, Of, replies, talk};
 use crate::base;
 use crate::config::{Mode, SESSION_POLICY};
 use crate::control;
@@ -44,9 +44,8 @@ Examples:
 pub(super) struct Check {
     /// The replies; `-` or nothing reads one from standard input
     files: Vec<PathBuf>,
-    /// For which session, where several are open
-    #[arg(long, value_name = "ID")]
-    session: Option<String>,
+    #[command(flatten)]
+    of: Of,
 }
 
 pub(super) fn check(context: &Context, arguments: &Check) -> Result<ExitCode> {
@@ -54,7 +53,7 @@ pub(super) fn check(context: &Context, arguments: &Check) -> Result<ExitCode> {
     if arguments.files.iter().filter(is_input).count() > 1 {
         return Err(Error::usage("standard input can be read once: name `-` once"));
     }
-    let surroundings = Surroundings::new(context, arguments.session.as_deref())?;
+    let surroundings = Surroundings::new(context, context.session_id(&arguments.of)?.as_deref())?;
     let files: Vec<Option<&Path>> = match &*arguments.files {
         [] => vec![None],
         files => files.iter().map(|file| Some(&**file)).collect(),
@@ -69,7 +68,7 @@ pub(super) fn check(context: &Context, arguments: &Check) -> Result<ExitCode> {
             let heading = context.talk.for_results().bold(&format!("{named}:"));
             talk::result(Styled::from(if n == 0 { "" } else { "\n" }) + heading);
         }
-        let is_right = match replies::read(*file) {
+        let is_right = match replies::read(context, *file) {
             Ok((text, _)) => surroundings.look_at(&text)?.tell(context, &named),
             Err(e) => {
                 if context.json {

@@ -1,91 +1,17 @@
-//! `copy`, `paste` and `next`: one turn by way of the clipboard; and what is told of it elsewhere.
-
-use std::path::Path;
-use std::process::ExitCode;
+//! Outboxes on the clipboard, and what is told of the clipboard while sessions are served.
 
 use clap::Args;
 use serde_json::json;
 
-use super::{Context, pasting, replies, sessions, show, talk};
+use super::{Context, show, talk};
 use crate::atomic;
-use crate::base::Turn;
-use crate::clipboard::{self, Found, Passed, Surroundings, Way};
-use crate::control::Given;
+use crate::clipboard::{self, Passed, Surroundings, Way};
 use crate::daemon::{Clip, Clipped};
 use crate::error::{Error, Result};
-use crate::outbox::{holds_outbox, parts};
+use crate::outbox::parts;
 use crate::program::Programs;
-use crate::protocol::{self, Dialect};
-use crate::session::store::Store;
 use crate::session::{Session, outbox_name};
-use crate::terminal::Stream;
 use crate::tokens;
-use crate::watch::Stop;
-
-/// What `--force` does to a text that is no reply at a glance.
-const FORCED: &str = "--force carries it out all the same";
-
-#[derive(Debug, Args)]
-#[command(after_help = "\
-It takes the first way there is, and says which: the desktop's clipboard (Wayland, X11), wl-copy,
-xclip or xsel, the terminal's clipboard (OSC 52, also over SSH). Where there is none, it prints the
-file's path. The text stays on the clipboard when deaddrop has ended.
-
-Examples:
-  deaddrop copy
-  deaddrop copy --part 1
-  deaddrop copy a1b2c3d4 2 --part 2/3")]
-pub(super) struct Copy {
-    /// Which session; the newest open one if none is named
-    id: Option<String>,
-    /// Which of its outboxes; the newest if none is named
-    sequence: Option<u32>,
-    /// Only part K, for chats that take no more than so many characters (--part-characters); or part
-    /// K of N about equal ones
-    #[arg(long, value_name = "K[/N]")]
-    part: Option<parts::PartNumber>,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "\
-It does what `deaddrop apply` does, and ends as that does. A text that is deaddrop's own outbox, or
-holds no command, is refused: most likely the reply was not copied.
-
-Examples:
-  deaddrop paste
-  deaddrop paste --session a1b2c3d4
-  pbpaste | deaddrop paste -")]
-pub(super) struct Paste {
-    #[command(flatten)]
-    reply: Reply,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "\
-One turn: copy the reply in the chat window, run this, and paste into the chat. Exit code 3: the
-reply waits for your decision, and nothing was copied; after it `deaddrop copy` does.
-
-Examples:
-  deaddrop next
-  deaddrop next -
-      over SSH: paste the reply into the terminal")]
-pub(super) struct Next {
-    #[command(flatten)]
-    reply: Reply,
-}
-
-/// Which reply is taken, and for what.
-#[derive(Debug, Args)]
-struct Reply {
-    /// `-` takes the reply from standard input instead of the clipboard
-    #[arg(value_name = "-", value_parser = ["-"], hide_possible_values = true)]
-    from: Option<String>,
-    #[command(flatten)]
-    meant: replies::Meant,
-    /// Carry it out even if it answers another message than the newest, or looks like no reply
-    #[arg(long)]
-    force: bool,
-}
 
 /// What is done with the clipboard while sessions are served.
 #[derive(Debug, Clone, Copy, Args)]
@@ -130,108 +56,8 @@ impl Clips {
     }
 }
 
-pub(super) fn copy(context: &Context, arguments: &Copy) -> Result<ExitCode> {
-    let session = sessions::named_or_newest(context, arguments.id.as_deref())?;
-    let sequence = arguments.sequence.unwrap_or(session.sequence);
-    let how = match arguments.part {
-        None => Put::Whole,
-        Some(asked) => Put::Part { asked, named: arguments.id.is_some() },
-    };
-    put(context, &session, sequence, &how)?;
-    if sequence == session.sequence && !session.awaits_reply() {
-        let why = if session.is_complete { "is complete" } else { "waits for your decision" };
-        context.talk.warning(&format!("session {} {why}: that outbox was answered", session.id));
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
-pub(super) fn paste(context: &Context, arguments: &Paste) -> Result<ExitCode> {
-    let (turn, stop) = take(context, &arguments.reply)?;
-    context.conclude(turn, true, &stop)
-}
-
-pub(super) fn next(context: &Context, arguments: &Next) -> Result<ExitCode> {
-    let (turn, stop) = take(context, &arguments.reply)?;
-    let id = turn.session.id.clone();
-    let code = context.conclude(turn, true, &stop)?;
-    let session = Store::new(&context.config.sessions).load(&id)?;
-    // What was said of it is all there is where it is complete or waits.
-    if session.awaits_reply() {
-        put(context, &session, session.sequence, &Put::Again)?;
-    }
-    Ok(code)
-}
-
-/// Carries out the reply that is meant.
-fn take(context: &Context, reply: &Reply) -> Result<(Turn, Stop)> {
-    let (text, name) = match &reply.from {
-        Some(_) if pasting::is_possible() => {
-            let text = pasting::read(&context.talk)?;
-            let name = "the terminal".to_owned();
-            (text.map_err(|why| Error::no_reply(Path::new(&name), why))?, name)
-        }
-        Some(_) => replies::read(None)?,
-        None => from_clipboard(context)?,
-    };
-    if !reply.force
-        && let Some(why) = no_reply(&text)
-    {
-        return Err(Error::no_reply(Path::new(&name), why));
-    }
-    let wish = reply.meant.wish(Given::Text(text), reply.force);
-    let stop = Stop::on_signals()?;
-    let turn = context.wish(wish, &stop, Some(&name), 0)?;
-    Ok((turn, stop))
-}
-
-fn from_clipboard(context: &Context) -> Result<(String, String)> {
-    let fail = |name: &str, why: String| Err(Error::no_reply(Path::new(name), why));
-    let waits = |way: Way| {
-        if Stream::Err.is_terminal() {
-            context.talk.say(format!(
-                "Waiting for the program that holds the clipboard ({}) to give the text …",
-                way.name()
-            ));
-        }
-    };
-    match clipboard::read(&Surroundings::here(Programs::of(&context.config)), &waits) {
-        Ok((way, Found::Text(text))) => Ok((text, format!("the clipboard ({})", way.name()))),
-        Ok((way, Found::Empty)) => fail(
-            &format!("the clipboard ({})", way.name()),
-            "it is empty, or holds no text; copy the reply in the chat window first".to_owned(),
-        ),
-        Err(passed) => fail(
-            "the clipboard",
-            format!(
-                "it cannot be read here ({}); `deaddrop next -` and `deaddrop paste -` take the reply from standard input: you can paste it into the terminal",
-                clipboard::told(&passed)
-            ),
-        ),
-    }
-}
-
-/// Why a text is most likely not the reply that was to be copied.
-fn no_reply(text: &str) -> Option<String> {
-    if text.trim().is_empty() {
-        return Some(
-            "it is empty: nothing came; copy the reply in the chat window, and give it again"
-                .to_owned(),
-        );
-    }
-    if holds_outbox(text) {
-        return Some(format!(
-            "this is deaddrop's own outbox, or holds it, and no reply to it; copy only the reply in the chat window ({FORCED})"
-        ));
-    }
-    // In which dialect the session is does not matter: it is understood in either.
-    let holds_none = protocol::read(text, Dialect::Tags).dialect.is_none();
-    holds_none.then(|| {
-        format!("it holds no command, so it is no reply; copy the whole reply in the chat window ({FORCED}, and the LLM is told so)")
-    })
-}
-
 /// What of an outbox is put on the clipboard.
-enum Put {
+pub(super) enum Put {
     /// All of it.
     Whole,
     /// All of it, once its path was printed.
@@ -241,7 +67,10 @@ enum Put {
 }
 
 /// Puts an outbox of a session on the clipboard, or a part of it, and says what is next.
-fn put(context: &Context, session: &Session, sequence: u32, how: &Put) -> Result<()> {
+///
+/// It takes the first way there is: the desktop's clipboard (Wayland, X11), wl-copy, xclip or xsel, the terminal's
+/// clipboard (OSC 52, also over SSH). Where there is none, it prints the file's path.
+pub(super) fn put(context: &Context, session: &Session, sequence: u32, how: &Put) -> Result<()> {
     let path = context.config.outbox.join(outbox_name(&session.id, sequence));
     let whole = atomic::read_own_text(&path).map_err(|e| Error::io("read the outbox", &path, e))?;
     let asked = match how {
@@ -255,13 +84,11 @@ fn put(context: &Context, session: &Session, sequence: u32, how: &Put) -> Result
     let done = clipboard::copy(&text, &Surroundings::here(Programs::of(&context.config)));
     let tokens = tokens::about(&text, context.config.max_tokens);
     let next = asked.filter(|_| part < of).map(|(asked, named)| {
-        let named = match (named, sequence == session.sequence) {
-            (_, false) => format!(" {} {sequence}", session.id),
-            (true, true) => format!(" {}", session.id),
-            (false, true) => String::new(),
-        };
+        let older = sequence != session.sequence;
+        let number = if older { format!(" {sequence}") } else { String::new() };
+        let id = if named || older { format!(" --session {}", session.id) } else { String::new() };
         let of = asked.of.map(|of| format!("/{of}")).unwrap_or_default();
-        format!("{} copy{named} --part {}{of}", context.talk.program(), part + 1)
+        format!("{} show{number}{id} --copy --part {}{of}", context.talk.program(), part + 1)
     });
     if context.json {
         Context::print_json(&json!({
@@ -290,7 +117,7 @@ fn put(context: &Context, session: &Session, sequence: u32, how: &Put) -> Result
                 (Put::Again, _) => format!("{what} is the file that is named above."),
                 (_, 1) => format!("{what} is this file:"),
                 _ => format!(
-                    "{what}: `deaddrop show {} {sequence} --part {part}/{of}` prints it. All of it is this file:",
+                    "{what}: `deaddrop show {sequence} --session {} --part {part}/{of}` prints it. All of it is this file:",
                     session.id
                 ),
             });

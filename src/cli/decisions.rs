@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::json;
 
-use super::{Context, WAITS, question};
+use super::{Context, Of, WAITS, question};
 use crate::error::{Error, Result};
 use crate::session::Session;
 use crate::session::store::Store;
@@ -16,7 +16,7 @@ use crate::watch::Stop;
 #[command(after_help = "\
 The operation is carried out, and the rest of its reply follows; what this prints is what `apply`
 prints. Exit code 3: the rest asks for a decision, too. Of a run the decision is only recorded;
-`deaddrop run --resume RUN_ID` goes on with it.
+`deaddrop ops run --resume RUN_ID` goes on with it.
 
 Examples:
   deaddrop approve
@@ -47,9 +47,8 @@ pub(super) struct Deny {
 struct Which {
     /// The operation's id; the only one that waits if none is named
     operation: Option<String>,
-    /// Of which session or run, where several wait with operations of one id
-    #[arg(long, value_name = "ID|RUN_ID")]
-    session: Option<String>,
+    #[command(flatten)]
+    of: Of,
     /// All that wait now, but not what their replies ask for next
     #[arg(long, conflicts_with = "operation")]
     all: bool,
@@ -93,7 +92,8 @@ fn choose(context: &Context, which: &Which) -> Result<Vec<Session>> {
     let store = Store::new(&context.config.sessions);
     let mut pending = store.pending()?;
     pending.retain(|session| session.question().is_some());
-    if let Some(stem) = &which.session {
+    let named = context.session_id(&which.of)?;
+    if let Some(stem) = &named {
         // One that is not there is another matter than one that does not wait.
         store.load_stem(stem)?;
         pending.retain(|session| session.stem() == *stem);
@@ -103,7 +103,7 @@ fn choose(context: &Context, which: &Which) -> Result<Vec<Session>> {
         pending.retain(|session| session.question().is_some_and(|asked| asked.id == id));
     }
     match pending.len() {
-        0 => Err(Error::nothing_pending(about.or(which.session.as_deref()).unwrap_or_default())),
+        0 => Err(Error::nothing_pending(about.or(named.as_deref()).unwrap_or_default())),
         1 => Ok(pending),
         _ if which.all => Ok(pending),
         _ => {
@@ -135,7 +135,7 @@ fn one(
                 "session": stem, "operation": operation, "approved": approved, "recorded": true,
             }));
         }
-        talk.hint(&format!("{verb}, and recorded; `deaddrop run --resume {stem}` goes on."));
+        talk.hint(&format!("{verb}, and recorded; `deaddrop ops run --resume {stem}` goes on."));
         return Ok(ExitCode::SUCCESS);
     }
     if let Some(question) = session.question() {

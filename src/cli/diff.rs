@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::changes::{self, coloured, unified};
 use super::patch::{self, Kind, Side, patch};
-use super::{Context, sessions, stat, talk};
+use super::{Context, Of, sessions, stat, talk};
 use crate::base::{Turns, Which};
 use crate::error::Result;
 use crate::workspace::checkpoint::{Change, What};
@@ -41,9 +41,8 @@ pub(super) struct Diff {
     /// All turns of the session
     #[arg(long, conflicts_with = "turns")]
     all: bool,
-    /// Of which session; the newest open one if none is named
-    #[arg(long, value_name = "ID")]
-    session: Option<String>,
+    #[command(flatten)]
+    of: Of,
     /// Only which files, and how many lines
     #[arg(long)]
     stat: bool,
@@ -64,7 +63,7 @@ fn turns(text: &str) -> std::result::Result<Which, String> {
 }
 
 pub(super) fn diff(context: &Context, arguments: &Diff) -> Result<ExitCode> {
-    let session = sessions::named_or_newest(context, arguments.session.as_deref())?;
+    let session = sessions::named_or_newest(context, &arguments.of)?;
     let which = if arguments.all { Some(Which::From(0, u32::MAX)) } else { arguments.turns };
     let turns = Turns::read(&context.config, &session)?;
     let shown = turns.shown(which.unwrap_or(Which::Last))?;

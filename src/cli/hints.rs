@@ -9,8 +9,15 @@ use crate::text::shell_word;
 /// How a command of deaddrop's begins where a text names one.
 const BEGINS: &str = "`deaddrop ";
 /// Those that are about no base directory, or take another place.
-const ELSEWHERE: [&str; 7] =
-    ["init ", "demo", "man", "completions", "schema", "validate", "rpc` of"];
+const ELSEWHERE: [&str; 7] = [
+    "init ",
+    "demo",
+    "generate man",
+    "generate completions",
+    "ops schema",
+    "ops validate",
+    "rpc` of",
+];
 
 /// A folder as it is typed into a shell, in quotes where it needs them.
 pub(super) fn typed(folder: &Path) -> String {

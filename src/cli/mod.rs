@@ -4,10 +4,9 @@ mod arguments;
 mod awaited;
 mod changes;
 mod check;
-mod checkpoints;
 mod clipping;
 mod columns;
-mod completing;
+mod completion;
 mod consent;
 mod decisions;
 mod demo;
@@ -18,6 +17,7 @@ mod events;
 #[cfg(test)]
 mod examples;
 mod flow;
+mod generate;
 mod held;
 mod help;
 mod hints;
@@ -25,27 +25,26 @@ mod init;
 mod input;
 mod keyboard;
 mod live;
-mod manual;
-mod messages;
-mod nature;
 mod notice;
 mod opening;
+mod ops;
 mod pasting;
 mod patch;
 mod policy;
 mod prompt;
 mod question;
 mod replies;
+mod requirements;
 mod rows;
 mod rpc;
 mod run;
-mod service;
 mod serving;
 mod sessions;
 mod settings;
 mod show;
 mod stat;
 mod summary;
+mod systemd;
 mod talk;
 mod teller;
 mod undo;
@@ -57,7 +56,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{FromArgMatches, Subcommand};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Args, FromArgMatches, Subcommand};
 
 use crate::base::{Base, Clock};
 use crate::config::Config;
@@ -66,7 +66,9 @@ use crate::program;
 use crate::runner::Runner;
 use crate::runner::sandbox::Confinement;
 use crate::session::Session;
+use crate::session::store::Store;
 use crate::terminal;
+use crate::text::visible_line;
 use crate::tokens;
 use crate::watch::Stop;
 use arguments::{Cli, Global};
@@ -83,14 +85,10 @@ enum Asked {
     #[command(flatten)]
     InBase(Command),
     #[command(flatten)]
-    Anywhere(messages::Command),
-    #[command(flatten)]
-    Manual(manual::Command),
-    #[command(flatten)]
     Beforehand(Beforehand),
 }
 
-/// What is done before settings are read, since it makes them.
+/// What needs no base directory, or finds it by itself.
 #[derive(Debug, Subcommand)]
 enum Beforehand {
     /// Make a project ready to be worked on: deaddrop.toml, and .deaddrop/ for all else
@@ -98,6 +96,10 @@ enum Beforehand {
     Init(init::Init),
     /// Show and change settings
     Config(settings::Settings),
+    /// Carry out, validate or describe messages of the operations dialect, without a session
+    Ops(ops::Ops),
+    /// Print shell completions, manual pages, or a unit for systemd
+    Generate(generate::Generate),
     /// Watch a whole session in a temporary folder, each step explained
     Demo(demo::Demo),
 }
@@ -112,25 +114,17 @@ enum Command {
     Watch(serving::WatchAll),
     /// Carry out one reply now
     Apply(replies::Apply),
-    /// Put an outbox on the clipboard
-    Copy(clipping::Copy),
-    /// Carry out the reply that is on the clipboard
-    Paste(clipping::Paste),
     /// Carry out the reply that is on the clipboard, and put the next outbox there
-    Next(clipping::Next),
+    Next(replies::Next),
     /// Say what a reply would do, and change nothing
     Check(check::Check),
     /// Let an operation be carried out that waits for your decision
     Approve(decisions::Approve),
     /// Refuse an operation that waits for your decision
     Deny(decisions::Deny),
-    /// Carry out one message of operations without a session, and print its events
-    Run(run::RunOnce),
     /// Add your words to the newest outbox
     Say(sessions::Say),
-    /// List the sessions
-    Sessions(sessions::List),
-    /// Tell the state of a session
+    /// List the sessions, or tell the state of one
     Status(sessions::Status),
     /// List the turns of a session, a line each
     Log(sessions::Log),
@@ -140,20 +134,44 @@ enum Command {
     Undo(undo::Undo),
     /// Take back the last undo
     Redo(undo::Redo),
-    /// List the checkpoints of turns, or remove old ones
-    Checkpoints(checkpoints::Checkpoints),
+    /// Print an outbox, copy it, or open it
+    Show(show::Show),
+    /// End a session without a reply, or remove it
+    Close(sessions::Close),
     /// Say what is well with the base directory and this machine, and what to do about the rest
     Doctor(doctor::Doctor),
     /// Say what the policy says of a command, and which policies there are
     Policy(policy::Policies),
-    /// Print an outbox
-    Show(show::Show),
-    /// Open the newest outbox in your editor
-    Open(opening::Open),
-    /// Have systemd serve the base directory for as long as you are logged in
-    Daemon(service::Daemon),
     /// Serve the workspace, or a folder, to programs over JSON-RPC
     Rpc(rpc::Rpc),
+    #[command(skip)]
+    Run(run::RunOnce),
+    #[command(skip)]
+    SystemdUnit(generate::SystemdUnit),
+}
+
+/// Which session a command is about.
+#[derive(Debug, Clone, Args)]
+struct Of {
+    /// Which session, by its id or the beginning of that
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+}
+
+/// The same of a command that is about a session as such, so that its id can stand alone.
+#[derive(Debug, Clone, Args)]
+struct Named {
+    /// The same as --session ID
+    #[arg(value_name = "ID", conflicts_with = "session")]
+    id: Option<String>,
+    #[command(flatten)]
+    of: Of,
+}
+
+impl Named {
+    fn of(&self) -> Of {
+        Of { session: self.id.clone().or(self.of.session.clone()) }
+    }
 }
 
 /// What the commands get beside their own arguments.
@@ -181,6 +199,29 @@ impl Context {
     fn open(&self, stop: Stop) -> Result<Base> {
         let mut teller = Teller::new(self);
         Base::open(self.config.clone(), self.clock, stop, &mut teller)
+    }
+
+    /// The whole id that is meant, if any is named.
+    ///
+    /// # Errors
+    /// No session and no run has it, or several begin so.
+    fn session_id(&self, of: &Of) -> Result<Option<String>> {
+        of.session.as_deref().map(|begins| self.whole_id(begins)).transpose()
+    }
+
+    fn whole_id(&self, begins: &str) -> Result<String> {
+        let store = Store::new(&self.config.sessions);
+        let mut found = [store.ids()?, store.runs()?].concat();
+        found.retain(|id| id.starts_with(begins) && !begins.is_empty());
+        match found.as_slice() {
+            [] => Err(Error::no_session(begins, &self.config.sessions)),
+            [only] => Ok(only.clone()),
+            several => Err(Error::usage(format!(
+                "several sessions begin with '{}': {}; give more of the id",
+                visible_line(begins),
+                several.join(", ")
+            ))),
+        }
     }
 
     /// What confines commands here, found out anew; needs nothing to be there, and leaves nothing.
@@ -242,6 +283,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let cli = match parsed {
         Ok(cli) => cli,
         Err(e) => {
+            let e = renamed(e);
             talk::usage(&e);
             return ExitCode::from(u8::from(e.use_stderr()) * 2);
         }
@@ -264,12 +306,50 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
+/// What commands of older versions are called now.
+const RENAMED: [(&str, &str); 11] = [
+    ("checkpoints", "log"),
+    ("completions", "generate completions"),
+    ("copy", "show --copy"),
+    ("daemon", "generate systemd-unit"),
+    ("man", "generate man"),
+    ("open", "show --open"),
+    ("paste", "apply --clipboard"),
+    ("run", "ops run"),
+    ("schema", "ops schema"),
+    ("sessions", "status"),
+    ("validate", "ops validate"),
+];
+
+/// The error with the present name of a command, where it is about a former one.
+fn renamed(error: clap::Error) -> clap::Error {
+    let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidSubcommand) else {
+        return error;
+    };
+    let Some((former, now)) = RENAMED.iter().find(|(former, _)| former == given) else {
+        return error;
+    };
+    let message = format!("`deaddrop {former}` is `deaddrop {now}` now");
+    clap::Error::raw(ErrorKind::InvalidSubcommand, format!("{message}\n"))
+}
+
 fn answer(cli: Cli, talk: Talk) -> Result<ExitCode> {
+    let json = cli.global.json;
     let command = match cli.command {
         Asked::InBase(command) => command,
         // Before the settings are read: they and the base directory may be missing or wrong.
-        Asked::Anywhere(command) => return messages::answer(&command, &talk, cli.global.json),
-        Asked::Manual(command) => return manual::answer(&command, cli.global.json),
+        Asked::Beforehand(Beforehand::Ops(arguments)) => match arguments.what {
+            ops::What::Run(arguments) => Command::Run(arguments),
+            ops::What::Validate(arguments) => return ops::validate(&arguments, &talk, json),
+            ops::What::Schema(arguments) => return Ok(ops::schema(&arguments, json)),
+        },
+        Asked::Beforehand(Beforehand::Generate(arguments)) => match arguments.what {
+            generate::What::Completions(arguments) => {
+                return Ok(generate::completions(&arguments, json));
+            }
+            generate::What::Man(arguments) => return generate::manual(&arguments, json),
+            generate::What::SystemdUnit(arguments) => Command::SystemdUnit(arguments),
+        },
         Asked::Beforehand(Beforehand::Init(arguments)) => {
             return init::init(&arguments, &cli.global, talk);
         }
@@ -277,16 +357,15 @@ fn answer(cli: Cli, talk: Talk) -> Result<ExitCode> {
             return settings::settings(arguments, cli.global, &talk);
         }
         Asked::Beforehand(Beforehand::Demo(arguments)) => {
-            return demo::demo(&arguments, &talk, cli.global.json);
+            return demo::demo(&arguments, &talk, json);
         }
     };
-    let Global { base, json, settings, now, .. } = cli.global;
+    let Global { base, settings, now, .. } = cli.global;
     if settings.policy.is_some() && command.keeps_policy() {
         return Err(Error::usage(
             "--policy has no say here: a session keeps the policy that `deaddrop new` gave it, and a run that which it began with",
         ));
     }
-    let given = settings.is_given();
     // Not what a file or a variable says.
     let flags = rpc::Flags {
         policy: settings.policy.is_some(),
@@ -328,26 +407,22 @@ fn answer(cli: Cli, talk: Talk) -> Result<ExitCode> {
         Command::Resume(arguments) => serving::resume(&context, &arguments),
         Command::Watch(arguments) => serving::watch(&context, &arguments),
         Command::Apply(arguments) => replies::apply(&context, &arguments),
-        Command::Copy(arguments) => clipping::copy(&context, &arguments),
-        Command::Paste(arguments) => clipping::paste(&context, &arguments),
-        Command::Next(arguments) => clipping::next(&context, &arguments),
+        Command::Next(arguments) => replies::next(&context, &arguments),
         Command::Check(arguments) => check::check(&context, &arguments),
         Command::Approve(arguments) => decisions::approve(&context, &arguments),
         Command::Deny(arguments) => decisions::deny(&context, &arguments),
         Command::Run(arguments) => run::run(&context, &arguments),
         Command::Say(arguments) => sessions::say(&context, &arguments),
-        Command::Sessions(_) => sessions::list(&context),
         Command::Status(arguments) => sessions::status(&context, &arguments),
         Command::Log(arguments) => sessions::log(&context, &arguments),
         Command::Diff(arguments) => diff::diff(&context, &arguments),
         Command::Undo(arguments) => undo::undo(&context, &arguments),
         Command::Redo(arguments) => undo::redo(&context, &arguments),
-        Command::Checkpoints(arguments) => checkpoints::checkpoints(&context, &arguments),
+        Command::Close(arguments) => sessions::close(&context, &arguments),
         Command::Doctor(_) => Ok(doctor::doctor(&context, &consent, &amiss)),
         Command::Policy(arguments) => policy::policy(&context, &arguments),
         Command::Show(arguments) => show::show(&context, &arguments),
-        Command::Open(arguments) => opening::open(&context, &arguments),
-        Command::Daemon(arguments) => service::daemon(&context, &arguments, given),
         Command::Rpc(arguments) => rpc::rpc(&context, arguments, flags),
+        Command::SystemdUnit(arguments) => generate::systemd_unit(&context, &arguments),
     }
 }

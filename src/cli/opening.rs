@@ -1,4 +1,4 @@
-//! `open`: an outbox in the person's editor, or its folder in their file manager.
+//! Opens a file in the person's editor.
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
@@ -6,31 +6,13 @@ use std::path::Path;
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
 use std::time::Duration;
 
-use clap::Args;
 use serde_json::json;
 use wait_timeout::ChildExt;
 
-use super::{Context, sessions, talk};
+use super::{Context, talk};
 use crate::error::{Error, Result};
 use crate::program::Programs;
 use crate::terminal::Stream;
-
-#[derive(Debug, Args)]
-#[command(after_help = "\
-At a terminal it is the editor that $VISUAL or $EDITOR names; else, and without either, what the
-desktop has for such files (xdg-open). What is opened is said, and its path printed.
-
-Examples:
-  deaddrop open
-  deaddrop open a1b2c3d4
-  deaddrop open --folder")]
-pub(super) struct Open {
-    /// Of which session; the newest open one if none is named
-    id: Option<String>,
-    /// Open the folder of the outboxes in the file manager instead
-    #[arg(long, conflicts_with = "id")]
-    folder: bool,
-}
 
 /// How long the desktop is waited for.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -43,21 +25,12 @@ enum Opener {
     Desktop,
 }
 
-pub(super) fn open(context: &Context, arguments: &Open) -> Result<ExitCode> {
-    let path = if arguments.folder {
-        context.config.outbox.clone()
-    } else {
-        let session = sessions::named_or_newest(context, arguments.id.as_deref())?;
-        context.config.outbox.join(session.outbox_name())
-    };
-    if let Err(e) = path.metadata() {
-        let doing = if arguments.folder { "open the folder" } else { "open the outbox" };
-        return Err(Error::io(doing, &path, e));
-    }
-    let opener = if arguments.folder { Opener::Desktop } else { Opener::choose() };
-    let shown = context.display(&path);
+/// Opens an outbox, and prints its path.
+pub(super) fn open(context: &Context, path: &Path) -> Result<ExitCode> {
+    let opener = Opener::choose();
+    let shown = context.display(path);
     context.talk.say(format!("Opening {shown} with {}", opener.name()));
-    opener.open(&path, &Programs::of(&context.config))?;
+    opener.open(path, &Programs::of(&context.config))?;
     if context.json {
         Context::print_json(&json!({ "opened": shown, "with": opener.name() }));
     } else {
@@ -100,7 +73,7 @@ impl Opener {
         Ok(command)
     }
 
-    /// Opens a file or folder, and waits until the editor has ended or the desktop has taken it.
+    /// Opens a file, and waits until the editor has ended or the desktop has taken it.
     fn open(&self, path: &Path, programs: &Programs) -> Result<()> {
         let failed = |why: String| {
             let name = self.name();

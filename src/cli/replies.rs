@@ -1,4 +1,4 @@
-//! `apply`: one reply, carried out now.
+//! `apply` and `next`: one reply, carried out now, from a file, standard input, the terminal or the clipboard.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,11 +6,19 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::Context;
+use super::clipping::{Put, put};
 use super::input::Input;
+use super::{Context, Of, pasting};
+use crate::base::Turn;
+use crate::clipboard::{self, Found, Surroundings, Way};
 use crate::control::{Given, Wish};
 use crate::error::{Error, Result};
 use crate::inbox::HELD;
+use crate::outbox::holds_outbox;
+use crate::program::Programs;
+use crate::protocol::{self, Dialect};
+use crate::session::store::Store;
+use crate::terminal::Stream;
 use crate::text::visible_line;
 use crate::watch::Stop;
 
@@ -19,38 +27,92 @@ use crate::watch::Stop;
 Prints the path of the next outbox. Exit code 0 says that the reply was carried out, even if a
 command in it failed; 3 that it waits for your decision, see `deaddrop approve --help`.
 
+With --clipboard, a text that is deaddrop's own outbox or holds no command is refused, since most likely the
+reply was not copied.
+
 Examples:
   deaddrop apply reply.txt
+  deaddrop apply --clipboard
   xclip -selection clipboard -o | deaddrop apply --session a1b2c3d4")]
 pub(super) struct Apply {
     /// The reply; `-` or nothing reads it from standard input
     file: Option<PathBuf>,
+    /// Take the reply from the clipboard
+    #[arg(long, conflicts_with = "file")]
+    clipboard: bool,
     #[command(flatten)]
-    meant: Meant,
-    /// Carry it out even if it says that it answers another message than the newest
-    #[arg(long)]
-    force: bool,
+    how: How,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+One turn: copy the reply in the chat window, run this, and paste into the chat. A text that is deaddrop's own
+outbox or holds no command is refused. Exit code 3: the reply waits for your decision, and nothing was copied;
+after it `deaddrop show --copy` does.
+
+Examples:
+  deaddrop next
+  deaddrop next -
+      over SSH: paste the reply into the terminal")]
+pub(super) struct Next {
+    /// `-` takes the reply from standard input instead of the clipboard
+    #[arg(value_name = "-", value_parser = ["-"], hide_possible_values = true)]
+    from: Option<String>,
+    #[command(flatten)]
+    how: How,
 }
 
 /// What the person says of a reply that they give by hand.
 #[derive(Debug, Args)]
-pub(super) struct Meant {
-    /// For which session, where several are open
-    #[arg(long, value_name = "ID")]
-    session: Option<String>,
+struct How {
+    #[command(flatten)]
+    of: Of,
     /// Carry it out even if it is the same text as the reply before it
     #[arg(long)]
     again: bool,
+    /// Carry it out even if it answers another message than the newest, or looks like no reply
+    #[arg(long)]
+    force: bool,
 }
 
-impl Meant {
-    /// Has the reply carried out so; `force`: whatever message it answers.
-    pub(super) fn wish(&self, reply: Given, force: bool) -> Wish {
-        Wish::Apply { reply, session: self.session.clone(), again: self.again, force }
+pub(super) fn next(context: &Context, arguments: &Next) -> Result<ExitCode> {
+    let (text, name) =
+        if arguments.from.is_some() { read(context, None)? } else { from_clipboard(context)? };
+    let (turn, stop) = carry_out_text(context, &arguments.how, text, &name)?;
+    let id = turn.session.id.clone();
+    let code = context.conclude(turn, true, &stop)?;
+    let session = Store::new(&context.config.sessions).load(&id)?;
+    // What was said of it is all there is where it is complete or waits.
+    if session.awaits_reply() {
+        put(context, &session, session.sequence, &Put::Again)?;
     }
+    Ok(code)
+}
+
+/// Carries out a text, if it looks like a reply.
+fn carry_out_text(context: &Context, how: &How, text: String, name: &str) -> Result<(Turn, Stop)> {
+    if !how.force
+        && let Some(why) = no_reply(&text)
+    {
+        return Err(Error::no_reply(Path::new(name), why));
+    }
+    carry_out(context, how, Given::Text(text), name)
+}
+
+fn carry_out(context: &Context, how: &How, reply: Given, name: &str) -> Result<(Turn, Stop)> {
+    let session = context.session_id(&how.of)?;
+    let wish = Wish::Apply { reply, session, again: how.again, force: how.force };
+    let stop = Stop::on_signals()?;
+    let turn = context.wish(wish, &stop, Some(name), 0)?;
+    Ok((turn, stop))
 }
 
 pub(super) fn apply(context: &Context, arguments: &Apply) -> Result<ExitCode> {
+    if arguments.clipboard {
+        let (text, name) = from_clipboard(context)?;
+        let (turn, stop) = carry_out_text(context, &arguments.how, text, &name)?;
+        return context.conclude(turn, true, &stop);
+    }
     // A reply that lies in the inbox is taken out of it, or it would be carried out once more; so is one
     // that is held there, or it would go on waiting for the person.
     let in_inbox = arguments.file.as_ref().and_then(|file| in_inbox(file, &context.config.inbox));
@@ -62,18 +124,21 @@ pub(super) fn apply(context: &Context, arguments: &Apply) -> Result<ExitCode> {
             (Given::InInbox(there), name)
         }
         None => {
-            let (text, name) = read(arguments.file.as_deref())?;
+            let (text, name) = read(context, arguments.file.as_deref())?;
             (Given::Text(text), name)
         }
     };
-    let wish = arguments.meant.wish(reply, arguments.force);
-    let stop = Stop::on_signals()?;
-    let turn = context.wish(wish, &stop, Some(&name), 0)?;
+    let (turn, stop) = carry_out(context, &arguments.how, reply, &name)?;
     context.conclude(turn, true, &stop)
 }
 
-/// The text of a reply from a file or standard input, and what to call it.
-pub(super) fn read(file: Option<&Path>) -> Result<(String, String)> {
+/// The text of a reply from a file, standard input or a terminal, and what to call it.
+pub(super) fn read(context: &Context, file: Option<&Path>) -> Result<(String, String)> {
+    if file.is_none_or(|file| file == Path::new("-")) && pasting::is_possible() {
+        let name = "the terminal";
+        let text = pasting::read(&context.talk)?;
+        return Ok((text.map_err(|why| Error::no_reply(Path::new(name), why))?, name.to_owned()));
+    }
     let Input { path, name, text } = Input::read(file, "read the reply from")?;
     let text = text.map_err(|why| Error::no_reply(&path, why))?;
     Ok((text, name))
@@ -90,4 +155,53 @@ fn in_inbox(file: &Path, inbox: &Path) -> Option<PathBuf> {
 fn lies_in(file: &Path, folder: &Path) -> bool {
     let parent = fs::canonicalize(file).ok().and_then(|file| Some(file.parent()?.to_owned()));
     parent.is_some() && parent == fs::canonicalize(folder).ok()
+}
+
+/// What `--force` does to a text that is no reply at a glance.
+const FORCED: &str = "--force carries it out all the same";
+
+fn from_clipboard(context: &Context) -> Result<(String, String)> {
+    let fail = |name: &str, why: String| Err(Error::no_reply(Path::new(name), why));
+    let waits = |way: Way| {
+        if Stream::Err.is_terminal() {
+            context.talk.say(format!(
+                "Waiting for the program that holds the clipboard ({}) to give the text …",
+                way.name()
+            ));
+        }
+    };
+    match clipboard::read(&Surroundings::here(Programs::of(&context.config)), &waits) {
+        Ok((way, Found::Text(text))) => Ok((text, format!("the clipboard ({})", way.name()))),
+        Ok((way, Found::Empty)) => fail(
+            &format!("the clipboard ({})", way.name()),
+            "it is empty, or holds no text; copy the reply in the chat window first".to_owned(),
+        ),
+        Err(passed) => fail(
+            "the clipboard",
+            format!(
+                "it cannot be read here ({}); `deaddrop next -` and `deaddrop apply -` take the reply from standard input: you can paste it into the terminal",
+                clipboard::told(&passed)
+            ),
+        ),
+    }
+}
+
+/// Why a text is most likely not the reply that was to be copied.
+fn no_reply(text: &str) -> Option<String> {
+    if text.trim().is_empty() {
+        return Some(
+            "it is empty: nothing came; copy the reply in the chat window, and give it again"
+                .to_owned(),
+        );
+    }
+    if holds_outbox(text) {
+        return Some(format!(
+            "this is deaddrop's own outbox, or holds it, and no reply to it; copy only the reply in the chat window ({FORCED})"
+        ));
+    }
+    // In which dialect the session is does not matter: it is understood in either.
+    let holds_none = protocol::read(text, Dialect::Tags).dialect.is_none();
+    holds_none.then(|| {
+        format!("it holds no command, so it is no reply; copy the whole reply in the chat window ({FORCED}, and the LLM is told so)")
+    })
 }

@@ -1,4 +1,4 @@
-//! `run`: one message of operations carried out without a session, told as events.
+//! `ops run`: one message of operations carried out without a session, told as events.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -26,14 +26,14 @@ policy `standard`, or by --policy or `policy` in deaddrop.toml; the run keeps it
 to its end.
 
 Exit code 0: completed; 3: it waits for your decision, `deaddrop approve` or
-`deaddrop deny`, and `deaddrop run --resume RUN_ID` goes on then, with the new
+`deaddrop deny`, and `deaddrop ops run --resume RUN_ID` goes on then, with the new
 events; 1: the message was refused, or the system failed. At a terminal you are
 asked at once, and it goes on by itself.
 
 Examples:
-  deaddrop run message.json
-  xclip -selection clipboard -o | deaddrop run --policy permissive | jq -r .status
-  deaddrop run --resume run_a1b2c3d4")]
+  deaddrop ops run message.json
+  xclip -selection clipboard -o | deaddrop ops run --policy permissive | jq -r .status
+  deaddrop ops run --resume run_a1b2c3d4")]
 pub(super) struct RunOnce {
     /// The message; `-` or nothing reads it from standard input
     file: Option<PathBuf>,
@@ -89,7 +89,7 @@ pub(super) fn run(context: &Context, arguments: &RunOnce) -> Result<ExitCode> {
         // What is decided at the terminal need not be resumed by hand.
         if context.ask(&run, &stop)?.is_none() {
             let stem = run.stem();
-            context.talk.hint(&format!("After that, `deaddrop run --resume {stem}` goes on."));
+            context.talk.hint(&format!("After that, `deaddrop ops run --resume {stem}` goes on."));
             return Ok(code);
         }
         wish = Wish::ResumeRun { stem: run.stem() };

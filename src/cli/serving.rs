@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 
 use super::clipping::Clips;
 use super::events::Events;
-use super::{Context, Opened, Teller, live, talk, uninitiated};
+use super::{Context, Named, Opened, Teller, live, talk, uninitiated};
 use crate::base::{Base, Beginning, Turn};
 use crate::config::SESSION_POLICY;
 use crate::context::check_pattern;
@@ -74,10 +74,10 @@ Examples:
   deaddrop resume --clipboard
   deaddrop resume a1b2c3d4 --reopen \"Now add division, too\"")]
 pub(super) struct Resume {
-    /// Which session; the newest open one if none is named
-    id: Option<String>,
+    #[command(flatten)]
+    which: Named,
     /// Take a completed session up again, with these words for the LLM
-    #[arg(long, value_name = "TEXT", requires = "id")]
+    #[arg(long, value_name = "TEXT")]
     reopen: Option<String>,
     /// Go on in the workspace that is set now, though the session began in another
     #[arg(long)]
@@ -149,8 +149,14 @@ pub(super) fn new(context: &Context, arguments: &New) -> Result<ExitCode> {
 pub(super) fn resume(context: &Context, arguments: &Resume) -> Result<ExitCode> {
     let stop = Stop::on_signals()?;
     let mut base = context.open(stop.clone())?;
-    let mut session = match &arguments.id {
-        Some(id) => base.store.load(id)?,
+    let named = context.session_id(&arguments.which.of())?;
+    if arguments.reopen.is_some() && named.is_none() {
+        return Err(Error::usage(
+            "--reopen needs the session's id, as in `deaddrop resume a1b2c3d4 --reopen \"Now add division\"`; `deaddrop status` lists the sessions",
+        ));
+    }
+    let mut session = match named {
+        Some(id) => base.store.load(&id)?,
         None => match newest_open(context, &base) {
             // What was left to do is done, and it was the last there was.
             Err(e) if e.is_without_session() && !base.recovered.is_empty() => {

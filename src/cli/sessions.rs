@@ -1,4 +1,4 @@
-//! `sessions`, `status`, `log`, `show` and `say`: what there is, and words for the model.
+//! `status`, `log`, `say` and `close`: which sessions there are, how each stands, and words for the model.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::serving::first_line;
 use super::whereabouts::By;
-use super::{Context, held, question, stat, talk};
+use super::{Context, Named, Of, held, question, stat, talk};
 
 use crate::atomic;
 use crate::base::{Turn, Turns, Which};
@@ -28,16 +28,39 @@ use crate::watch::Stop;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
+Without an id, a line for each session, the newest first.
+
 Examples:
-  deaddrop sessions
-  deaddrop sessions --json | jq -r 'select(.isComplete | not).session'")]
-pub(super) struct List {}
+  deaddrop status
+  deaddrop status a1b2
+  deaddrop status --json | jq -r 'select(.isComplete | not).session'")]
+pub(super) struct Status {
+    #[command(flatten)]
+    which: Named,
+}
+
+impl Status {
+    /// Whether it is about one session, and not about which there are.
+    pub(super) fn is_of_one(&self) -> bool {
+        self.which.of().session.is_some()
+    }
+}
 
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  deaddrop status\n  deaddrop status a1b2c3d4 --json")]
-pub(super) struct Status {
-    /// Which session; the newest open one if none is named
-    id: Option<String>,
+#[command(after_help = "\
+No reply to a closed session is carried out. `deaddrop resume ID --reopen TEXT` opens it again. With --delete
+its outboxes, its log and what was kept to undo its turns are removed for good; files of the workspace stay as
+they are.
+
+Examples:
+  deaddrop close a1b2c3d4
+  deaddrop close a1b2c3d4 --delete")]
+pub(super) struct Close {
+    /// Which session, by its id or the beginning of that
+    id: String,
+    /// Remove it, too
+    #[arg(long)]
+    delete: bool,
 }
 
 #[derive(Debug, Args)]
@@ -47,10 +70,10 @@ A line for each turn; with -v also which files it changed, and how many lines.
 Examples:
   deaddrop log
   deaddrop log -v
-  deaddrop log a1b2c3d4 --json")]
+  deaddrop log --session a1b2c3d4 --json")]
 pub(super) struct Log {
-    /// Which session; the newest open one if none is named
-    id: Option<String>,
+    #[command(flatten)]
+    of: Of,
 }
 
 #[derive(Debug, Args)]
@@ -59,12 +82,11 @@ pub(super) struct Say {
     /// Your words for the LLM: they are put at the end of the newest outbox
     #[arg(value_name = "TEXT", required = true)]
     text: Vec<String>,
-    /// For which session, where several are open
-    #[arg(long, value_name = "ID")]
-    session: Option<String>,
+    #[command(flatten)]
+    of: Of,
 }
 
-pub(super) fn list(context: &Context) -> Result<ExitCode> {
+fn list(context: &Context) -> Result<ExitCode> {
     let store = Store::new(&context.config.sessions);
     let (sessions, damaged) = store.list()?;
     // Of runs, those that somebody has to do something about.
@@ -77,7 +99,7 @@ pub(super) fn list(context: &Context) -> Result<ExitCode> {
         }
         let Session { id, sequence, updated_at, task, .. } = session;
         let state = state(session);
-        talk::result(&if session.run.is_some() {
+        talk::prose(if session.run.is_some() {
             format!("{}  {state}  {updated_at}", session.stem())
         } else {
             format!("{id}  {state:<8}  outbox {sequence:<3}  {updated_at}  {}", first_line(task))
@@ -92,6 +114,9 @@ pub(super) fn list(context: &Context) -> Result<ExitCode> {
             _ => format!("There are no sessions here yet; {next}."),
         });
     }
+    if !context.json {
+        held::line(context).into_iter().for_each(talk::prose);
+    }
     for error in &damaged {
         context.talk.error(&error.to_string());
     }
@@ -99,7 +124,11 @@ pub(super) fn list(context: &Context) -> Result<ExitCode> {
 }
 
 pub(super) fn status(context: &Context, arguments: &Status) -> Result<ExitCode> {
-    let session = named_or_newest(context, arguments.id.as_deref())?;
+    let of = arguments.which.of();
+    if of.session.is_none() {
+        return list(context);
+    }
+    let session = named_or_newest(context, &of)?;
     if context.json {
         let mut value = to_json(context, &session);
         let results = talk::outcomes(&session).iter().map(talk::outcome_json);
@@ -206,7 +235,7 @@ fn sandbox(context: &Context, session: &Session) -> String {
 }
 
 pub(super) fn log(context: &Context, arguments: &Log) -> Result<ExitCode> {
-    let session = named_or_newest(context, arguments.id.as_deref())?;
+    let session = named_or_newest(context, &arguments.of)?;
     let entries = log::read(&context.config.sessions, &session.id)?;
     let undone = log::undone(&entries);
     let known = Turns::of(&context.config, &session, &entries).map_err(|e| e.to_string());
@@ -289,7 +318,8 @@ fn begun(session: &Session) -> Option<LogEntry> {
 }
 
 pub(super) fn say(context: &Context, arguments: &Say) -> Result<ExitCode> {
-    let wish = Wish::Say { text: arguments.text.join(" "), session: arguments.session.clone() };
+    let wish =
+        Wish::Say { text: arguments.text.join(" "), session: context.session_id(&arguments.of)? };
     let turn = context.wish(wish, &Stop::on_signals()?, None, 0)?;
     if context.json {
         let mut value = to_json(context, &turn.session);
@@ -300,6 +330,18 @@ pub(super) fn say(context: &Context, arguments: &Say) -> Result<ExitCode> {
     if let (Some(path), false) = (&turn.outbox, context.json) {
         talk::result(context.display(path));
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(super) fn close(context: &Context, arguments: &Close) -> Result<ExitCode> {
+    let id = context.whole_id(&arguments.id)?;
+    let wish = Wish::Close { session: id.clone(), delete: arguments.delete };
+    let turn = context.wish(wish, &Stop::on_signals()?, None, 0)?;
+    if context.json {
+        Context::print_json(&to_json(context, &turn.session));
+    }
+    let done = if arguments.delete { "is removed" } else { "is closed" };
+    context.talk.say(format!("Session {id} {done}."));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -324,17 +366,17 @@ pub(super) fn said(context: &Context, Turn { session, outbox }: &Turn) -> String
 }
 
 /// The named session, or the newest open one, or the newest. Where others are open as well, says which it is.
-pub(super) fn named_or_newest(context: &Context, id: Option<&str>) -> Result<Session> {
+pub(super) fn named_or_newest(context: &Context, of: &Of) -> Result<Session> {
     let store = Store::new(&context.config.sessions);
-    if let Some(id) = id {
-        return store.load_stem(id);
+    if let Some(id) = context.session_id(of)? {
+        return store.load_stem(&id);
     }
     let (sessions, damaged) = store.list()?;
     let open = || sessions.iter().filter(|session| !session.is_complete);
     let newest = open().next().or(sessions.first());
     if let (Some(newest), 2..) = (newest, open().count()) {
         context.talk.say(format!(
-            "{} sessions are open, and none was named: this is about the newest, {} (`deaddrop sessions` lists them)",
+            "{} sessions are open, and none was named: this is about the newest, {} (`deaddrop status` lists them)",
             open().count(),
             newest.id
         ));

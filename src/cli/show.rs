@@ -1,4 +1,4 @@
-//! `show`: prints an outbox, or a part of it.
+//! `show`: prints an outbox or a part of it, copies it, opens it, or names its file.
 
 use std::io;
 use std::path::Path;
@@ -7,8 +7,9 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::json;
 
+use super::clipping::{Put, put};
 use super::sessions::named_or_newest;
-use super::{Context, question, talk};
+use super::{Context, Of, opening, question, talk};
 use crate::atomic;
 use crate::error::{Error, Result};
 use crate::outbox::parts::{self, OutboxPart, PartNumber};
@@ -21,25 +22,39 @@ use crate::tokens;
 A part begins and ends with a line that tells the model what it is and when to answer; send them in
 their order, one message each.
 
+--copy takes the first way there is, and says which: the desktop's clipboard (Wayland, X11), wl-copy, xclip
+or xsel, the terminal's clipboard (OSC 52, also over SSH). Where there is none, it prints the file's path.
+--open takes the editor that $VISUAL or $EDITOR names at a terminal, else the desktop's (xdg-open).
+
 Examples:
-  deaddrop show | xclip -selection clipboard
-  deaddrop show a1b2c3d4 2
-  deaddrop show --part 1 | xclip -selection clipboard
-  deaddrop show --part 2/3
+  deaddrop show --copy
+  deaddrop show --copy --part 1
+  deaddrop show 2 --session a1b2c3d4 --open
+  deaddrop show --path
   deaddrop show --json | jq .tokens")]
 pub(super) struct Show {
-    /// Which session; the newest open one if none is named
-    id: Option<String>,
-    /// Which of its outboxes; the newest if none is named
+    /// Which outbox, by its number; the newest if none is named
+    #[arg(value_name = "N")]
     sequence: Option<u32>,
+    #[command(flatten)]
+    of: Of,
     /// Only part K, for chats that take no more than so many characters (--part-characters); or part
     /// K of N about equal ones
     #[arg(long, value_name = "K[/N]")]
     part: Option<PartNumber>,
+    /// Put it on the clipboard instead
+    #[arg(long)]
+    copy: bool,
+    /// Open it in your editor instead
+    #[arg(long, conflicts_with_all = ["part", "copy"])]
+    open: bool,
+    /// Print only the path of its file
+    #[arg(long, conflicts_with_all = ["part", "copy", "open"])]
+    path: bool,
 }
 
 pub(super) fn show(context: &Context, arguments: &Show) -> Result<ExitCode> {
-    let session = named_or_newest(context, arguments.id.as_deref())?;
+    let session = named_or_newest(context, &arguments.of)?;
     if session.run.is_some() {
         return Err(Error::usage(format!(
             "run {0} has no outbox; `deaddrop status {0}` tells what it came to",
@@ -48,8 +63,38 @@ pub(super) fn show(context: &Context, arguments: &Show) -> Result<ExitCode> {
     }
     let sequence = arguments.sequence.unwrap_or(session.sequence);
     let path = context.config.outbox.join(outbox_name(&session.id, sequence));
+    if arguments.path || arguments.open {
+        path.metadata().map_err(|e| Error::io("find the outbox", &path, e))?;
+    }
+    if arguments.open {
+        return opening::open(context, &path);
+    }
+    if arguments.path {
+        let path = context.display(&path);
+        if context.json {
+            Context::print_json(
+                &json!({ "session": session.id, "sequence": sequence, "path": path }),
+            );
+        } else {
+            talk::result(path);
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    let is_answered = sequence == session.sequence && !session.awaits_reply();
+    if arguments.copy {
+        let named = arguments.of.session.is_some();
+        let how = arguments.part.map_or(Put::Whole, |asked| Put::Part { asked, named });
+        put(context, &session, sequence, &how)?;
+        if is_answered {
+            let why = if session.is_complete { "is complete" } else { "waits for your decision" };
+            context
+                .talk
+                .warning(&format!("session {} {why}: that outbox was answered", session.id));
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
     let text = atomic::read_own(&path).map_err(|e| Error::io("read the outbox", &path, e))?;
-    if session.pending.is_some() && sequence == session.sequence {
+    if is_answered && !session.is_complete {
         let how = match session.question() {
             Some(_) => format!(
                 "the next one comes when you have decided: {}",

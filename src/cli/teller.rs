@@ -5,10 +5,12 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
 
+use sd_notify::NotifyState;
+
 use super::events::Events;
 use super::prompt::{Prompt, Said};
 use super::talk::{Talk, below, name, outcomes, result, turn_json};
-use super::{Context, awaited, clipping, live, notice, question, rows, service, stat, summary};
+use super::{Context, awaited, clipping, live, notice, question, rows, stat, summary, systemd};
 use crate::base::{Base, Turn};
 use crate::clipboard;
 use crate::control::Wish;
@@ -195,11 +197,11 @@ impl Observer for Teller<'_> {
 
 impl Listener for Teller<'_> {
     fn serves(&mut self) {
-        service::is_ready(&self.context.talk);
+        systemd::notify(&self.context.talk, &NotifyState::Ready);
     }
 
     fn stops(&mut self) {
-        service::is_stopping(&self.context.talk);
+        systemd::notify(&self.context.talk, &NotifyState::Stopping);
     }
 
     fn took(&mut self, name: &OsStr, session: &Session) {
@@ -341,6 +343,7 @@ impl Listener for Teller<'_> {
             }
             Wish::Decide { .. } if turn.session.run.is_none() => self.turned(turn),
             Wish::Decide { .. } => {}
+            Wish::Close { session, .. } => talk.say(format!("Session {session} was closed.")),
             Wish::Run { .. } | Wish::ResumeRun { .. } if turn.session.pending.is_some() => {
                 talk.say(format!("Run {} waits for a decision.", turn.session.stem()));
             }

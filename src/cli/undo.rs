@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::Context;
+use super::{Context, Of};
 use crate::base::Back;
 use crate::control::Wish;
 use crate::error::Result;
@@ -24,14 +24,14 @@ workspace stands, such as commits.
 
 Examples:
   deaddrop undo
-  deaddrop undo 3
+  deaddrop undo --last 3
   deaddrop undo --reason \"Leave the public interface as it is\"
   deaddrop undo --force
       puts files back that you have changed since; `redo` brings yours back")]
 pub(super) struct Undo {
-    /// How many turns that changed files
-    #[arg(value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
-    turns: u32,
+    /// Take back the last N turns that changed files
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    last: u32,
     #[command(flatten)]
     how: How,
 }
@@ -59,9 +59,8 @@ pub(super) struct Redo {
 
 #[derive(Debug, Args)]
 struct How {
-    /// Of which session, where several are open; where none is, the newest
-    #[arg(long, value_name = "ID")]
-    session: Option<String>,
+    #[command(flatten)]
+    of: Of,
     /// Also restore files that have changed since, were renamed from ignored names, or are protected
     #[arg(long)]
     force: bool,
@@ -71,7 +70,7 @@ struct How {
 }
 
 pub(super) fn undo(context: &Context, arguments: &Undo) -> Result<ExitCode> {
-    let turns = usize::try_from(arguments.turns).unwrap_or(usize::MAX);
+    let turns = usize::try_from(arguments.last).unwrap_or(usize::MAX);
     go_back(context, Back::Turns(turns), &arguments.how)
 }
 
@@ -80,7 +79,7 @@ pub(super) fn redo(context: &Context, arguments: &Redo) -> Result<ExitCode> {
 }
 
 fn go_back(context: &Context, back: Back, how: &How) -> Result<ExitCode> {
-    let (session, reason) = (how.session.clone(), how.reason.clone());
+    let (session, reason) = (context.session_id(&how.of)?, how.reason.clone());
     let reason = reason.filter(|reason| !reason.trim().is_empty());
     let wish = Wish::Back { back, session, force: how.force, reason };
     let stop = Stop::on_signals()?;

@@ -27,7 +27,7 @@ pub(super) fn copy(text: &str, at: &Surroundings) -> Result<Way, String> {
     let way = way(at)?;
     if text.len() > LIMIT {
         return Err(format!(
-            "the text is {} bytes long, and terminals take no more than {LIMIT} at once: copy it in parts, as `deaddrop copy --part 1` does",
+            "the text is {} bytes long, and terminals take no more than {LIMIT} at once: copy it in parts, as `deaddrop show --copy --part 1` does",
             text.len()
         ));
     }

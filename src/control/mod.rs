@@ -5,7 +5,7 @@
 mod spool;
 
 pub use crate::admission::{Objection, held, objection};
-pub use spool::{Done, answer_all, folder, hand_over, hand_over_prune, sweep};
+pub use spool::{Done, answer_all, folder, hand_over, sweep};
 
 use std::path::{Path, PathBuf};
 
@@ -46,6 +46,13 @@ pub enum Wish {
         text: String,
         /// For which session; None for the only open one.
         session: Option<String>,
+    },
+    /// End a session without a reply.
+    Close {
+        /// Which.
+        session: String,
+        /// Whether to remove it.
+        delete: bool,
     },
     /// Begin a session.
     New(Beginning),
@@ -109,6 +116,7 @@ pub fn fulfil(base: &mut Base, wish: Wish, observer: &mut dyn Observer) -> Resul
             let session = base.to_take_back(session.as_deref())?;
             base.take_back(session, back, force, reason, observer)
         }
+        Wish::Close { session, delete } => base.close(&session, delete),
         Wish::Say { text, session } => {
             let session = base.store.choose(session.as_deref())?;
             base.say(session, &text)

@@ -1,7 +1,6 @@
 //! The folder through which wishes are handed to the process that serves a base directory, and their
 //! answers come back: a file each, held by whoever waits.
 
-use std::borrow::Cow;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -13,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Wish, fulfil};
 use crate::atomic;
-use crate::base::{Base, Pruned, Turn};
+use crate::base::{Base, Turn};
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::lock::Lock;
@@ -34,30 +33,11 @@ const STRANGE: &str = "the deaddrop that runs here does not understand this; is 
 #[serde(rename_all = "camelCase")]
 struct Answer {
     done: Option<(Box<Session>, Option<PathBuf>)>,
-    /// What came of making room, where that was wished.
-    #[serde(default)]
-    pruned: Option<Pruned>,
     /// What was noticed meanwhile, a sentence each.
     #[serde(default)]
     told: Vec<String>,
     /// Otherwise the error: its message, its code, and its exit status.
     failed: Option<(String, String, u8)>,
-}
-
-/// What is handed over.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(untagged)]
-enum Handed<'a> {
-    Wish(Cow<'a, Wish>),
-    Upkeep(Upkeep),
-}
-
-/// What is to be done about what is kept, and is no session's.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
-enum Upkeep {
-    /// Make room for checkpoints: so many bytes may be kept; None for as many as the settings say.
-    Prune { max_bytes: Option<u64> },
 }
 
 /// The folder through which wishes are handed over.
@@ -77,39 +57,26 @@ pub struct Done {
 /// Hands a wish to the process that serves the base directory, and waits until it is done. None
 /// where that process ended first and left the wish alone.
 pub fn hand_over(config: &Config, wish: &Wish, stop: &Stop) -> Result<Option<Done>> {
-    let answer = answer_to(config, &Handed::Wish(Cow::Borrowed(wish)), stop)?;
+    let answer = answer_to(config, wish, stop)?;
     let done = |Answer { done, told, .. }: Answer| {
+        let empty = || Error::failed("an empty answer".to_owned());
         let (session, outbox) = done.ok_or_else(empty)?;
         Ok(Done { turn: Turn { session: *session, outbox }, told })
     };
     answer.map(done).transpose()
 }
 
-/// The same of making room for checkpoints (see [`Base::prune`]).
-pub fn hand_over_prune(
-    config: &Config,
-    max_bytes: Option<u64>,
-    stop: &Stop,
-) -> Result<Option<Pruned>> {
-    let answer = answer_to(config, &Handed::Upkeep(Upkeep::Prune { max_bytes }), stop)?;
-    answer.map(|answer| answer.pruned.ok_or_else(empty)).transpose()
-}
-
-fn empty() -> Error {
-    Error::failed("an empty answer".to_owned())
-}
-
-/// The answer to what is handed over, as [`hand_over`] has it.
+/// The answer to a wish, as [`hand_over`] has it.
 ///
 /// # Panics
 /// Never: strings always become JSON.
-fn answer_to(config: &Config, handed: &Handed<'_>, stop: &Stop) -> Result<Option<Answer>> {
+fn answer_to(config: &Config, wish: &Wish, stop: &Stop) -> Result<Option<Answer>> {
     let folder = folder(config);
     fs::create_dir_all(&folder).map_err(|e| Error::io("make the folder", &folder, e))?;
     let name = uuid::Uuid::new_v4().simple().to_string();
     let (asked, answered) =
         (folder.join(format!("{name}.wish")), folder.join(format!("{name}.answer")));
-    let text = serde_json::to_vec(handed).expect("strings become JSON");
+    let text = serde_json::to_vec(wish).expect("strings become JSON");
     let _held = ask(&folder, &asked, &text).map_err(|e| Error::io("write", &asked, e))?;
     loop {
         if let Ok(text) = atomic::read_own(&answered) {
@@ -176,19 +143,14 @@ pub fn answer_all(
         if fs::rename(&path, &taken).is_err() {
             continue;
         }
-        let handed = atomic::read_own(&taken).ok();
-        let handed = handed.and_then(|text| serde_json::from_slice::<Handed<'_>>(&text).ok());
-        let answer = match handed {
+        let wish = atomic::read_own(&taken).ok();
+        let answer = match wish.and_then(|text| serde_json::from_slice::<Wish>(&text).ok()) {
             None => Err(Error::failed(STRANGE.to_owned())),
-            Some(Handed::Upkeep(Upkeep::Prune { max_bytes })) => {
-                let pruned = base.prune(max_bytes);
-                pruned.map(|pruned| Answer { pruned: Some(pruned), ..Answer::default() })
-            }
-            Some(Handed::Wish(wish)) => {
+            Some(wish) => {
                 let mut both = Both { here: &mut *observer, told: Vec::new() };
-                fulfil(base, (*wish).clone(), &mut both).map(|turn| {
+                fulfil(base, wish.clone(), &mut both).map(|turn| {
                     let answer = (Box::new(turn.session.clone()), turn.outbox.clone());
-                    done.push((wish.into_owned(), turn));
+                    done.push((wish, turn));
                     Answer { done: Some(answer), told: both.told, ..Answer::default() }
                 })
             }

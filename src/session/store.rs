@@ -76,7 +76,7 @@ impl Store {
         Ok(sessions)
     }
 
-    /// Removes the file of a run.
+    /// Removes the file of a session or a run.
     pub fn remove(&self, stem: &str) -> Result<()> {
         let path = self.path(stem);
         fs::remove_file(&path).map_err(|e| Error::io("remove", &path, e))
@@ -133,7 +133,7 @@ impl Store {
             // A damaged one may be open, too.
             _ => {
                 let mut ids: Vec<String> = sessions.into_iter().map(|session| session.id).collect();
-                let hint = "and a damaged one, see `deaddrop sessions`".to_owned();
+                let hint = "and a damaged one, see `deaddrop status`".to_owned();
                 ids.extend((!damaged.is_empty()).then_some(hint));
                 Err(Error::several_sessions(ids))
             }

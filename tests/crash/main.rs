@@ -233,7 +233,7 @@ fn is_told(scene: &Scene, point: &Point, words: &str, said: &str) -> bool {
 fn is_kept(scene: &Scene, point: &Point) -> bool {
     let all = LEGS.concat().len().to_string();
     point.is_of_checkpoints()
-        && scene.base.run(&["undo", &all]).code == Some(0)
+        && scene.base.run(&["undo", "--last", &all]).code == Some(0)
         && scene.files("workspace").is_empty()
 }
 

@@ -64,9 +64,9 @@ impl Asked {
         let stem = self.stem().unwrap_or_default();
         let verb = if self.approved { "approve" } else { "deny" };
         match self.begun {
-            0 => self.ask_for(&["run", "--policy", "workspace", "message.json"]),
+            0 => self.ask_for(&["ops", "run", "--policy", "workspace", "message.json"]),
             1 => self.ask_for(&[verb, "asked", "--session", &stem]),
-            _ => self.ask_for(&["run", "--resume", &stem]),
+            _ => self.ask_for(&["ops", "run", "--resume", &stem]),
         }
         self.begun += 1;
     }

@@ -34,11 +34,11 @@ fn a_turn_that_asks_stops_there_until_it_is_approved() {
     assert!(base.exists("workspace/before") && !base.exists("workspace/after"));
     assert!(base.exists("workspace/temp/a") && !base.exists("outbox/a1b2c3d4_seq0002.txt"));
 
-    let status = base.run(&["status"]).ok().stdout;
+    let status = base.run(&["status", ID]).ok().stdout;
     assert!(status.contains("a1b2c3d4: waits for you\n") && status.contains("rm -r temp"));
     assert!(status.contains("Created 'before'"), "{status}");
-    assert!(base.run(&["sessions"]).ok().stdout.contains("a1b2c3d4  waits for you  "));
-    assert_eq!(base.json(&["sessions"])["waiting"]["operation"], id.as_str());
+    assert!(base.run(&["status"]).ok().stdout.contains("a1b2c3d4  waits for you  "));
+    assert_eq!(base.json(&["status"])["waiting"]["operation"], id.as_str());
     let doctor = base.finding("decisions");
     let told = doctor["told"].as_str().unwrap();
     assert!(told.starts_with("1 waits for your decision (a1b2c3d4); "), "{doctor}");
@@ -246,16 +246,15 @@ fn all_that_belongs_to_a_command_is_told() {
     base.write("workspace/sub/temp/a", "x\n");
     let message = r#"{"protocolVersion": "1.0", "type": "operations", "operations": [{"type": "shell", "id": "s",
         "command": "rm -r temp", "cwd": "sub", "timeout": 30000, "env": {"A": "b"}}]}"#;
-    base.run_with(&["run"], message).with_code(3);
-    let told = base.run(&["status", "--json"]).ok().stdout;
-    let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+    base.run_with(&["ops", "run"], message).with_code(3);
+    let told = base.json(&["status"]);
     let waiting = &told["waiting"];
     assert_eq!((&waiting["cwd"], &waiting["env"]["A"]), (&"sub".into(), &"b".into()), "{told}");
     assert_eq!(
         (&waiting["timeout"], &waiting["opens"]["repository"]),
         (&30000.into(), &false.into())
     );
-    let status = base.run(&["status"]).ok().stdout;
+    let status = base.run(&["status", told["session"].as_str().unwrap()]).ok().stdout;
     for told in ["  In:     sub\n", "  With:   A=b\n", "  Time:   asks for a timeout of 30 s\n"] {
         assert!(status.contains(told), "{told}: {status}");
     }

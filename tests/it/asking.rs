@@ -32,19 +32,19 @@ fn nothing_can_be_said_to_a_completed_session() {
 #[test]
 fn sessions_lists_the_newest_first() {
     let base = Base::new();
-    let run = base.run(&["sessions"]).ok();
+    let run = base.run(&["status"]).ok();
     assert!(run.stdout.is_empty() && run.stderr.contains("deaddrop new"), "{run:?}");
     base.begin(ID);
     base.begin(OTHER);
     let apply = ["apply", "--session", ID, "--now", "2100-01-01T00:00:00Z"];
     base.run_with(&apply, "[DONE]\nWell\n[/DONE]\n").ok();
-    let run = base.run(&["sessions"]).ok();
+    let run = base.run(&["status"]).ok();
     let lines: Vec<&str> = run.stdout.lines().collect();
     assert!(lines[0].starts_with(&format!("{ID}  complete")), "{}", run.stdout);
     assert!(lines[1].starts_with(&format!("{OTHER}  open ")), "{}", run.stdout);
     assert!(lines[1].ends_with("A task") && lines.len() == 2, "{}", run.stdout);
 
-    let run = base.run(&["sessions", "--json"]).ok();
+    let run = base.run(&["status", "--json"]).ok();
     let told: Vec<_> = run.stdout.lines().map(json).collect();
     assert_eq!(told.len(), 2);
     assert_eq!((&told[0]["session"], &told[0]["isComplete"]), (&ID.into(), &true.into()));
@@ -56,10 +56,10 @@ fn sessions_lists_the_newest_first() {
 fn a_task_in_a_list_stays_on_its_line() {
     let base = Base::new();
     base.run(&["new", "--no-watch", "First\nsecond \u{1b}[31mred"]).ok();
-    let run = base.run(&["sessions"]).ok();
+    let run = base.run(&["status"]).ok();
     assert_eq!(run.stdout.lines().count(), 1);
     assert!(!run.stdout.contains('\u{1b}'));
-    assert!(!base.run(&["status"]).ok().stdout.contains('\u{1b}'));
+    assert!(!base.run(&["log"]).ok().stdout.contains('\u{1b}'));
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn status_tells_how_a_session_stands() {
     let base = Base::with_session();
     base.apply("[RUN_COMMAND]\nexit 3\n[/RUN_COMMAND]\n");
     base.run(&["say", "Hurry"]).ok();
-    let run = base.run(&["status"]).ok();
+    let run = base.run(&["status", ID]).ok();
     for told in [
         "Session a1b2c3d4: open, waiting for a reply\n",
         "A task\n",
@@ -84,11 +84,13 @@ fn status_tells_how_a_session_stands() {
     assert_eq!(told["outbox"], "outbox/a1b2c3d4_seq0002.txt");
 
     base.sh("rm outbox/*2.txt");
-    assert!(base.run(&["status"]).ok().stdout.contains("(missing; `deaddrop resume` writes it)"));
+    assert!(
+        base.run(&["status", ID]).ok().stdout.contains("(missing; `deaddrop resume` writes it)")
+    );
     // It tells what was said and may not have been read; then the session can end.
     base.apply(MESSAGE);
     base.run_with(&["apply"], "[DONE]\nWell\n[/DONE]\n").ok();
-    let run = base.run(&["status"]).ok();
+    let run = base.run(&["status", ID]).ok();
     assert!(run.stdout.contains("complete") && run.stdout.contains("Well"), "{run:?}");
     assert!(!run.stdout.contains("missing"), "a completed session has no outbox: {run:?}");
     base.run(&["status", OTHER]).with_code(5);
@@ -99,22 +101,22 @@ fn show_prints_an_outbox_byte_for_byte() {
     let base = Base::with_session();
     base.apply(MESSAGE);
     assert_eq!(base.run(&["show"]).ok().stdout, base.outbox(2));
-    assert_eq!(base.run(&["show", ID]).ok().stdout, base.outbox(2));
-    assert_eq!(base.run(&["show", ID, "1"]).ok().stdout, base.outbox(1));
-    let run = base.run(&["show", ID, "7"]).with_code(1);
+    assert_eq!(base.run(&["show", "--session", ID]).ok().stdout, base.outbox(2));
+    assert_eq!(base.run(&["show", "1", "--session", ID]).ok().stdout, base.outbox(1));
+    let run = base.run(&["show", "7", "--session", ID]).with_code(1);
     assert!(run.stdout.is_empty() && run.stderr.contains("seq0007"), "{run:?}");
-    base.run(&["show", OTHER]).with_code(5);
-    base.run(&["show", ID, "x"]).with_code(2);
+    base.run(&["show", "--session", OTHER]).with_code(5);
+    base.run(&["show", "x", "--session", ID]).with_code(2);
 }
 
 #[test]
 fn a_damaged_session_is_named_and_hides_no_other() {
     let base = Base::with_session();
     base.write(&format!("sessions/{OTHER}.json"), "{\"sessionId\": ");
-    let run = base.run(&["sessions"]).with_code(1);
+    let run = base.run(&["status"]).with_code(1);
     assert!(run.stdout.contains(ID), "{run:?}");
     assert!(run.stderr.contains(&format!("{OTHER}.json is damaged")), "{run:?}");
-    for command in [&["status"][..], &["show"], &["resume", "--no-watch"]] {
+    for command in [&["status", ID][..], &["show"], &["resume", "--no-watch"]] {
         base.run(command).ok();
     }
     // It may be open, too, so nobody guesses that the other is meant.
@@ -133,7 +135,7 @@ fn a_damaged_session_is_named_and_hides_no_other() {
 fn a_damaged_session_is_named_where_no_other_is_open() {
     let base = Base::new();
     base.write(&format!("sessions/{OTHER}.json"), "");
-    for command in [&["resume"][..], &["status"], &["say", "Hello"], &["apply"]] {
+    for command in [&["resume"][..], &["log"], &["say", "Hello"], &["apply"]] {
         let run = base.fails(command, "damaged-session");
         let told = run.message();
         assert!(told.contains(&format!("{OTHER}.json is damaged")), "{command:?} {told}");

@@ -97,12 +97,12 @@ sh src/greet.sh Ada > out.txt; while ! [ -e go ]; do sleep 0.02; done; rm go
 ";
 
 #[test]
-fn a_session_from_init_to_checkpoints_in_a_wide_terminal() {
+fn a_session_from_init_to_its_end_in_a_wide_terminal() {
     session(80);
 }
 
 #[test]
-fn a_session_from_init_to_checkpoints_in_a_narrow_one() {
+fn a_session_from_init_to_its_end_in_a_narrow_one() {
     session(50);
 }
 
@@ -143,7 +143,7 @@ fn session(columns: usize) {
     );
 
     // Pasted into the terminal, which shows none of it.
-    person.begins("deaddrop paste -");
+    person.begins("deaddrop apply -");
     person.tmux.shows("Paste the reply here");
     for line in ["[CREATE_FILE path=\"b.txt\"]", "one", "[/CREATE_FILE]"] {
         person.tmux.types(line);
@@ -190,7 +190,7 @@ fn session(columns: usize) {
         &told,
         &["error: there is nothing to redo in session ", "until a later turn changes files"],
     );
-    let told = person.reads("deaddrop undo 2 --force", 0);
+    let told = person.reads("deaddrop undo --last 2 --force", 0);
     holds(&told, &["Turns 1, 2 undone; 3 files changed: "]);
     assert!(!base.exists("project/src/greet.sh") && !base.exists("project/b.txt"));
 
@@ -200,19 +200,19 @@ fn session(columns: usize) {
     assert_eq!(turns.len(), 5, "{told}");
     assert!(flat(&told).contains(", undone"), "{told}");
     holds(&flat(&told), &["undid 2 (undo)", "took undo 3 back (redo)", "undid 1, 2 (undo)"]);
-    let told = person.does("deaddrop checkpoints", 0);
-    assert_eq!(told.lines().filter(|row| row.contains(" file")).count(), 5, "{told}");
-    holds(&told, &["Kept in all: ", ", of at most "]);
-    holds(
-        &person.reads("deaddrop checkpoints prune --max-bytes 0", 0),
-        &["5 checkpoints removed. Kept: ", " bytes)."],
-    );
-    holds(&person.reads("deaddrop undo", 1), &["error: "]);
-    let told = person.reads("deaddrop status", 0);
+    let listed = person.reads("deaddrop status", 0);
+    let id = listed.split(' ').next().unwrap().to_owned();
+    let told = person.reads(&format!("deaddrop status {}", &id[..4]), 0);
     holds(&told, &["open, waiting for a reply"]);
     if has_full_sandbox() {
         holds(&told, &["Sandbox: full: commands"]);
     }
+    holds(&person.reads(&format!("deaddrop close {id} --delete"), 0), &["is removed."]);
+    holds(&person.reads("deaddrop status", 0), &["There are no sessions here yet"]);
+    assert!(
+        base.exists("project/README.md")
+            && !base.exists(&format!("project/.deaddrop/sessions/{id}.log"))
+    );
 }
 
 #[test]
@@ -249,7 +249,7 @@ fn settings_the_doctor_and_an_editor() {
         }
 
         base.write("path", base.path_with_programs());
-        person.begins("PATH=$(cat path):$PATH EDITOR=editor deaddrop open");
+        person.begins("PATH=$(cat path):$PATH EDITOR=editor deaddrop show --open");
         let screen = person.tmux.shows("editing ");
         holds(&screen, &["Opening outbox/a1b2c3d4_seq0001.txt with editor\n"]);
         person.tmux.types("words");

@@ -9,7 +9,7 @@ use crate::support::{Base, ID, Run, program, wait_until};
 
 const OTHER: &str = "00ff00ff";
 const COMMANDS: [&str; 9] =
-    ["new", "resume", "watch", "apply", "check", "say", "sessions", "status", "show"];
+    ["new", "resume", "watch", "apply", "check", "say", "close", "status", "show"];
 
 /// The PROMPT of the first outbox of the only session.
 fn prompt(base: &Base) -> String {
@@ -68,7 +68,9 @@ fn wrong_usage_is_told_from_failure() {
     for arguments in [&["nwe"][..], &[], &["resume", "--frob"], &["apply", "--session"]] {
         base.run(arguments).with_code(2);
     }
-    for arguments in [&["resume"][..], &["resume", ID], &["status"], &["show", "nonsense"]] {
+    for arguments in
+        [&["resume"][..], &["resume", ID], &["status", ID], &["show", "--session", "nonsense"]]
+    {
         let run = base.run(arguments).with_code(5);
         assert!(run.stderr.contains("deaddrop "), "says what to do next: {run:?}");
     }
@@ -76,7 +78,7 @@ fn wrong_usage_is_told_from_failure() {
     base.run(&["say", "Hello"]).with_code(5);
     base.run(&["check", "--session", ID, "-"]).with_code(5);
     base.run(&["apply", "--session", ID, "-"]).with_code(5);
-    base.run(&["-C", "missing", "sessions"]).with_code(1);
+    base.run(&["-C", "missing", "status"]).with_code(1);
 }
 
 #[test]
@@ -120,7 +122,7 @@ fn global_flags_stand_before_and_after_the_command() {
     let base = Base::with_session();
     let path = base.path().to_str().unwrap();
     let elsewhere = tempfile::tempdir().unwrap();
-    for arguments in [["-C", path, "sessions", "--json"], ["--json", "sessions", "-C", path]] {
+    for arguments in [["-C", path, "status", "--json"], ["--json", "status", "-C", path]] {
         let run = Run::of(base.command(&arguments).current_dir(elsewhere.path()), "").ok();
         let json: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
         assert_eq!(json["session"], ID);
@@ -141,7 +143,7 @@ fn quiet_leaves_results_and_what_went_wrong() {
     assert!(run.stderr.starts_with("FAILED  RUN_COMMAND  ") && run.stderr.lines().count() == 1);
     let run = base.run(&["-q", "status", OTHER]).with_code(5);
     assert!(run.stderr.starts_with("error: ") && run.stderr.contains(OTHER), "{run:?}");
-    base.run(&["-q", "-v", "sessions"]).with_code(2);
+    base.run(&["-q", "-v", "status"]).with_code(2);
 }
 
 #[test]
@@ -261,7 +263,7 @@ fn a_base_directory_that_may_not_be_written_is_a_clear_error() {
     assert_eq!(run.stdout, "");
 
     base.begin(ID);
-    for arguments in [["status"], ["sessions"], ["show"]] {
+    for arguments in [["status"], ["log"], ["show"]] {
         Run::of(&mut unprivileged(&base, &arguments).unwrap(), "").ok();
     }
     let run = Run::of(&mut unprivileged(&base, &["resume"]).unwrap(), "").with_code(1);

@@ -43,7 +43,7 @@ fn bash_completes_commands_flags_values_and_files() {
     base.sh("mkdir only/folder");
     tmux.types("exec bash --norc --noprofile");
     tmux.wait_for("its prompt", |screen| screen.ends_with(['$', '#']));
-    tmux.types(&format!("source <(deaddrop completions bash); PS1='{PROMPT}'; clear"));
+    tmux.types(&format!("source <(deaddrop generate completions bash); PS1='{PROMPT}'; clear"));
     tmux.wait_for("an empty screen", |screen| screen == PROMPT);
     completes(&tmux, "deaddrop doc", "deaddrop doctor");
     completes(&tmux, "deaddrop config se", "deaddrop config set");
@@ -91,7 +91,7 @@ fn zsh_completes_commands_flags_and_files() {
     // No file of the machine's own is read; what is set here would stand in `.zshrc`.
     base.write("reply-of-mine.txt", "");
     base.sh("mkdir .zfunc");
-    tmux.types("deaddrop completions zsh > ~/.zfunc/_deaddrop; clear");
+    tmux.types("deaddrop generate completions zsh > ~/.zfunc/_deaddrop; clear");
     tmux.wait_for("the script", |screen| screen == PROMPT);
     tmux.types("exec zsh -f");
     tmux.wait_for("its prompt", |screen| screen.ends_with(['%', '#']));
@@ -103,7 +103,11 @@ fn zsh_completes_commands_flags_and_files() {
     completes(&tmux, "deaddrop config se", "deaddrop config set");
     completes(&tmux, "deaddrop new --task-f", "deaddrop new --task-file");
     completes(&tmux, "deaddrop apply reply-o", "deaddrop apply reply-of-mine.txt");
-    completes(&tmux, "deaddrop completions po", "deaddrop completions powershell");
+    completes(
+        &tmux,
+        "deaddrop generate completions po",
+        "deaddrop generate completions powershell",
+    );
     completes(&tmux, "deaddrop --policy perm", "deaddrop --policy permissive");
     completes(&tmux, "deaddrop config get max_t", "deaddrop config get max_tokens");
     completes(&tmux, "deaddrop config set sandbox.netw", "deaddrop config set sandbox.network");
@@ -116,7 +120,7 @@ fn fish_completes_commands_flags_and_files() {
         return;
     }
     base.write("reply-of-mine.txt", "");
-    let script = base.run(&["completions", "fish"]).ok().stdout;
+    let script = base.run(&["generate", "completions", "fish"]).ok().stdout;
     base.write(".config/fish/completions/deaddrop.fish", script);
     let asks = |line: &str| {
         let mut fish = Command::new("fish");

@@ -123,7 +123,7 @@ fn a_setting_is_read_set_and_removed() {
 
     // What is not in order can be put right, and is shown by nothing else.
     base.write("deaddrop.toml", "# Mine.\nmax_tokens = \nfirst_contents = true\n");
-    for arguments in [&["config", "set", "policy", "standard"][..], &["status"]] {
+    for arguments in [&["config", "set", "policy", "standard"][..], &["status", ID]] {
         let told = base.fails(arguments, "invalid-setting").with_code(2).message();
         let named = "deaddrop.toml:2: max_tokens has no value; write one behind the =";
         assert!(told.contains(named), "{told}");
@@ -132,24 +132,25 @@ fn a_setting_is_read_set_and_removed() {
     base.run(&["config", "show"]).with_code(2);
     base.run(&["config", "path"]).ok();
     base.run(&["config", "set", "max_tokens", "5000"]).ok();
-    base.run(&["sessions"]).ok();
+    base.run(&["status"]).ok();
 }
 
 #[test]
 fn the_manual_and_completions_need_no_base_directory() {
     let base = Base::new();
     base.write("deaddrop.toml", "this is no TOML");
-    let page = base.run(&["man"]).ok().stdout;
+    let page = base.run(&["generate", "man"]).ok().stdout;
     assert!(page.contains(".TH deaddrop 1") && page.contains("doctor"), "{page}");
-    let page = base.run(&["man", "config", "set"]).ok().stdout;
+    let page = base.run(&["generate", "man", "config", "set"]).ok().stdout;
     for part in [".TH deaddrop-config-set 1", "Examples:", "sandbox.network true"] {
         assert!(page.contains(part), "{part}: {page}");
     }
-    let run = base.fails(&["man", "confg"], "usage").with_code(2);
+    let run = base.fails(&["generate", "man", "confg"], "usage").with_code(2);
     assert!(run.message().contains("did you mean 'config'?"), "{run:?}");
-    let run = base.run(&["man", "--dir", "pages"]).ok();
+    let run = base.run(&["generate", "man", "--dir", "pages"]).ok();
     assert_eq!(run.stdout.lines().count(), base.names("pages").len());
-    for name in ["deaddrop.1", "deaddrop-new.1", "deaddrop-config-set.1", "deaddrop-man.1"] {
+    for name in ["deaddrop.1", "deaddrop-new.1", "deaddrop-config-set.1", "deaddrop-generate-man.1"]
+    {
         assert!(base.exists(&format!("pages/{name}")), "{name}: {:?}", base.names("pages"));
     }
     // Small images have a `man` that only says that there is none.
@@ -174,18 +175,26 @@ fn the_manual_and_completions_need_no_base_directory() {
         assert_eq!(told[text].as_str(), Some(&*base.run(plain).ok().stdout));
         told[name].as_str().unwrap().to_owned()
     };
-    let page =
-        as_json(&["man", "config", "set", "--json"], &["man", "config", "set"], "page", "roff");
+    let page = as_json(
+        &["generate", "man", "config", "set", "--json"],
+        &["generate", "man", "config", "set"],
+        "page",
+        "roff",
+    );
     assert_eq!(page, "deaddrop-config-set");
-    let shell =
-        as_json(&["completions", "zsh", "--json"], &["completions", "zsh"], "shell", "script");
+    let shell = as_json(
+        &["generate", "completions", "zsh", "--json"],
+        &["generate", "completions", "zsh"],
+        "shell",
+        "script",
+    );
     assert_eq!(shell, "zsh");
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
-        let script = base.run(&["completions", shell]).ok().stdout;
+        let script = base.run(&["generate", "completions", shell]).ok().stdout;
         assert!(script.contains("deaddrop") && script.contains("doctor"), "{shell}");
     }
-    base.run(&["completions", "cmd"]).with_code(2);
-    let script = base.run(&["completions", "bash"]).ok().stdout;
+    base.run(&["generate", "completions", "cmd"]).with_code(2);
+    let script = base.run(&["generate", "completions", "bash"]).ok().stdout;
     base.write("completions.bash", script);
     let asked = "source ./completions.bash; COMP_WORDS=(deaddrop conf); COMP_CWORD=1; _deaddrop deaddrop conf deaddrop; echo \"${COMPREPLY[@]}\"";
     match Command::new("bash").args(["--norc", "-c", asked]).current_dir(base.path()).output() {
@@ -212,23 +221,21 @@ fn an_outbox_is_opened_by_the_desktop_or_in_an_editor() {
         )
     };
     // Without a terminal an editor is of no use.
-    let opened = run(&["open"]).ok();
+    let opened = run(&["show", "--open"]).ok();
     assert_eq!(opened.stdout, format!("{outbox}\n"));
     assert!(opened.stderr.contains(&format!("Opening {outbox} with xdg-open")), "{opened:?}");
     let full = base.path().canonicalize().unwrap();
     assert_eq!(base.read("opened"), format!("desktop {}\n", full.join(&outbox).display()));
-    run(&["open", "--folder"]).ok();
-    assert!(base.read("opened").ends_with(&format!("desktop {}\n", full.join("outbox").display())));
-    run(&["open", "00ff00ff"]).with_code(5);
+    run(&["show", "--session", "00ff00ff", "--open"]).with_code(5);
 
     base.installs("xdg-open", "exit 3");
-    let failed = run(&["open", ID]).with_code(2);
+    let failed = run(&["show", "--session", ID, "--open"]).with_code(2);
     assert!(
         failed.stderr.contains("xdg-open could not open") && failed.stderr.contains("set EDITOR"),
         "{failed:?}"
     );
     base.sh(&format!("rm {outbox}"));
-    run(&["open"]).with_code(1);
+    run(&["show", "--open"]).with_code(1);
 }
 
 #[test]
@@ -238,7 +245,7 @@ fn at_a_terminal_it_is_the_editor() {
     base.installs("my-editor", "echo \"editor $1 $2\" > opened");
     let bin = base.programs().display();
     tmux.types(&format!(
-        "PATH=\"{bin}:$PATH\" EDITOR='my-editor --wait' deaddrop open; echo $? > ended"
+        "PATH=\"{bin}:$PATH\" EDITOR='my-editor --wait' deaddrop show --open; echo $? > ended"
     ));
     wait_until("the end of the editor", || {
         fs::read_to_string(base.at("ended")).is_ok_and(|text| text.ends_with('\n'))

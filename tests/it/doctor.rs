@@ -53,7 +53,7 @@ fn settings_that_cannot_be_had_are_a_row() {
         ("rmdir deaddrop.toml; ln -s gone deaddrop.toml", "it is a link to gone, where nothing is"),
     ] {
         base.sh(spoil);
-        let told = base.fails(&["sessions"], "invalid-setting").with_code(2).message();
+        let told = base.fails(&["status"], "invalid-setting").with_code(2).message();
         assert!(told.contains(why), "{told}");
         let told = base.run(&["doctor"]).with_code(1).stdout;
         assert!(told.starts_with("NO  deaddrop.toml ") && told.contains(why), "{told}");
@@ -81,7 +81,7 @@ fn a_folder_of_another_user_is_a_row() {
     let base = project();
     base.sh("mkdir src");
     chown(base.at(".deaddrop/inbox"), Some(60_123), None).unwrap();
-    base.run(&["sessions"]).with_code(2);
+    base.run(&["status"]).with_code(2);
     let rows = rows(&base);
     assert!(rows[0]["what"] == "base directory" && rows[0]["well"] == false, "{rows:#?}");
     let inbox = row(&rows, "inbox").unwrap();

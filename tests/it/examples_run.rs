@@ -35,21 +35,31 @@ const ASKS: &str = "[CREATE_FILE path=\".envrc\"]\nA=1\n[/CREATE_FILE]\n";
 const MESSAGE: &str = r#"{"protocolVersion":"1.0","operations":[{"type":"createFile","id":"op-1","path":"run.txt","content":"x"}]}"#;
 
 const PLAYED: &[Play] = &[
-    Example("deaddrop completions bash > ~/.local/share/bash-completion/completions/deaddrop", 0),
-    Example("deaddrop completions zsh > ~/.zfunc/_deaddrop", 0),
-    Example("deaddrop completions fish > ~/.config/fish/completions/deaddrop.fish", 0),
+    Example(
+        "deaddrop generate completions bash > ~/.local/share/bash-completion/completions/deaddrop",
+        0,
+    ),
+    Example("deaddrop generate completions zsh > ~/.zfunc/_deaddrop", 0),
+    Example("deaddrop generate completions fish > ~/.config/fish/completions/deaddrop.fish", 0),
     Meanwhile(
         "grep -q '^ *complete -F _deaddrop .* deaddrop$' ~/.local/share/bash-completion/completions/deaddrop; grep -qx '#compdef deaddrop' ~/.zfunc/_deaddrop; grep -q \"^'doctor:Say what\" ~/.zfunc/_deaddrop; grep -q '^complete -c deaddrop .* -a \"doctor\"' ~/.config/fish/completions/deaddrop.fish",
     ),
-    Example("deaddrop schema > operations.schema.json", 0),
+    Example("deaddrop ops schema > operations.schema.json", 0),
     Meanwhile("grep -q CreateFileOperation operations.schema.json"),
-    Tells("deaddrop schema events", "\"$schema\""),
-    Tells("deaddrop man --dir ~/.local/share/man/man1", "deaddrop-config-set.1"),
+    Tells("deaddrop ops schema events", "\"$schema\""),
+    Tells("deaddrop generate man --dir ~/.local/share/man/man1", "deaddrop-config-set.1"),
     // A project, and one whose settings lie elsewhere.
     Tells("deaddrop init", "deaddrop.toml"),
     Tells("deaddrop init ~/projects/calculator", "deaddrop.toml"),
     Tells("deaddrop init ~/drop --workspace-dir ~/projects/calculator", "deaddrop.toml"),
     Tells("deaddrop -C ~/projects/calculator doctor", "own root"),
+    Tells("deaddrop generate systemd-unit --clipboard", "--clipboard\n"),
+    Tells("deaddrop generate systemd-unit", "ExecStart="),
+    Meanwhile("mkdir -p ~/.config/systemd/user"),
+    Example(
+        "deaddrop generate systemd-unit --clipboard > ~/.config/systemd/user/deaddrop.service",
+        0,
+    ),
     // Settings.
     Tells("deaddrop config path", "deaddrop.toml"),
     Tells("deaddrop config path --own", "config.toml"),
@@ -70,19 +80,19 @@ const PLAYED: &[Play] = &[
     Example("deaddrop config set sandbox.network true", 0),
     Tells("deaddrop config allow", "sandbox.network"),
     Tells("deaddrop config allow --json | jq -r .name", "sandbox.network"),
-    Meanwhile("deaddrop sessions"),
+    Meanwhile("deaddrop status"),
     Example("deaddrop config deny", 0),
-    Meanwhile("if deaddrop sessions 2>refused; then exit 1; fi; grep 'sandbox.network = ' refused"),
+    Meanwhile("if deaddrop status 2>refused; then exit 1; fi; grep 'sandbox.network = ' refused"),
     Meanwhile(
         "deaddrop config unset sandbox.network; deaddrop config unset sandbox.readable; deaddrop config unset secrets_allow",
     ),
     Meanwhile("echo 'secrets = \"warn\"' >> ~/projects/calculator/deaddrop.toml"),
-    Meanwhile("if deaddrop -C ~/projects/calculator sessions; then exit 1; fi"),
+    Meanwhile("if deaddrop -C ~/projects/calculator status; then exit 1; fi"),
     Example("deaddrop -C ~/projects/calculator config allow", 0),
-    Meanwhile("deaddrop -C ~/projects/calculator sessions; deaddrop -C ~/drop sessions"),
+    Meanwhile("deaddrop -C ~/projects/calculator status; deaddrop -C ~/drop status"),
     Example("deaddrop -C ~/drop config deny", 0),
     Meanwhile(
-        "if deaddrop -C ~/drop sessions 2>refused; then exit 1; fi; grep 'workspace_dir = ' refused",
+        "if deaddrop -C ~/drop status 2>refused; then exit 1; fi; grep 'workspace_dir = ' refused",
     ),
     Example("deaddrop config set guest.command ssh build-box deaddrop rpc", 0),
     Meanwhile("deaddrop config get guest.command | grep -qx build-box"),
@@ -118,25 +128,22 @@ const PLAYED: &[Play] = &[
     Clipboard(EDITS),
     Tells("xclip -selection clipboard -o | deaddrop apply --session a1b2c3d4", "_seq0004.txt"),
     Clipboard(RUNS),
-    Tells("pbpaste | deaddrop paste -", "_seq0005.txt"),
+    Meanwhile("pbpaste | deaddrop apply - | grep _seq0005.txt"),
     Meanwhile("grep -qx two a.txt; grep -qx three b.txt"),
     // What came of them.
-    Tells("deaddrop sessions", "a1b2c3d4  open"),
-    Tells("deaddrop sessions --json | jq -r 'select(.isComplete | not).session'", "a1b2c3d4"),
-    Tells("deaddrop status", "Session a1b2c3d4: open"),
-    Tells("deaddrop status a1b2c3d4 --json", "\"isComplete\":false"),
+    Tells("deaddrop status", "a1b2c3d4  open"),
+    Tells("deaddrop status --json | jq -r 'select(.isComplete | not).session'", "a1b2c3d4"),
+    Tells("deaddrop status a1b2", "Session a1b2c3d4: open"),
     Tells("deaddrop log", "   4  "),
     Tells("deaddrop log -v", "b.txt"),
-    Tells("deaddrop log a1b2c3d4 --json", "\"sequence\":4"),
+    Tells("deaddrop log --session a1b2c3d4 --json", "\"sequence\":4"),
     Tells("deaddrop diff", "+three"),
     Tells("deaddrop diff 4 --stat", "new b.txt (+1)"),
     Tells("deaddrop diff 3..7", "+three"),
     Tells("deaddrop diff --all", "+three"),
-    Example("deaddrop show | xclip -selection clipboard", 0),
-    Meanwhile("cmp clipboard .deaddrop/outbox/a1b2c3d4_seq0005.txt; rm clipboard"),
-    Tells("deaddrop show a1b2c3d4 2", "A task"),
-    Example("deaddrop show --part 1 | xclip -selection clipboard", 0),
-    Meanwhile("cmp clipboard .deaddrop/outbox/a1b2c3d4_seq0005.txt"),
+    Meanwhile("deaddrop show | cmp - .deaddrop/outbox/a1b2c3d4_seq0005.txt"),
+    Prints("deaddrop show --path", ".deaddrop/outbox/a1b2c3d4_seq0005.txt\n"),
+    Meanwhile("deaddrop show --part 1 | cmp - .deaddrop/outbox/a1b2c3d4_seq0005.txt"),
     Counts("deaddrop show --json | jq .tokens"),
     Example("deaddrop say \"Please use tabs, not spaces\"", 0),
     Meanwhile("grep -q 'Please use tabs, not spaces' .deaddrop/outbox/a1b2c3d4_seq0005.txt"),
@@ -157,14 +164,8 @@ const PLAYED: &[Play] = &[
     Example("deaddrop redo --session a1b2c3d4", 0),
     Meanwhile("grep -qx mine b.txt"),
     Meanwhile("echo three > b.txt"),
-    Example("deaddrop undo 3", 0),
+    Example("deaddrop undo --last 3", 0),
     Meanwhile("[ ! -e b.txt ]; [ ! -e d.txt ]; grep -qx one a.txt"),
-    Tells("deaddrop checkpoints", "a1b2c3d4"),
-    Example("deaddrop checkpoints prune", 0),
-    Example("deaddrop checkpoints prune --max-bytes 100000000", 0),
-    Meanwhile("if deaddrop checkpoints | grep gone; then exit 1; fi"),
-    Example("deaddrop checkpoints prune --max-bytes 0", 0),
-    Meanwhile("if deaddrop checkpoints | grep -v gone; then exit 1; fi"),
     // Decisions.
     Clipboard(ASKS),
     Meanwhile("! pbpaste | deaddrop apply -"),
@@ -176,26 +177,29 @@ const PLAYED: &[Play] = &[
     Example("deaddrop approve --all", 0),
     Meanwhile("grep -qx A=1 .envrc"),
     // Outboxes in the person's editor; without a terminal the desktop's.
-    Tells("deaddrop open", "_seq"),
-    Tells("deaddrop open a1b2c3d4", "_seq"),
-    Tells("deaddrop open --folder", "outbox"),
-    Meanwhile("[ $(grep -c _seq ~/opened) = 2 ]; tail -n 1 ~/opened | grep outbox$"),
+    Tells("deaddrop show 2 --session a1b2c3d4 --open", "_seq0002.txt"),
+    Meanwhile("grep _seq0002.txt ~/opened"),
     // More sessions.
     Meanwhile("echo 'Do it.' > TASK.md"),
     Tells("deaddrop new --task-file TASK.md --no-watch", "_seq0001.txt"),
     // Messages without a session.
     Meanwhile("printf '%s' \"$MESSAGE\" > message.json"),
-    Example("deaddrop validate message.json", 0),
+    Example("deaddrop ops validate message.json", 0),
     Clipboard(MESSAGE),
-    Tells("xclip -selection clipboard -o | deaddrop validate --json", "\"valid\":true"),
-    Meanwhile("! sed s/path/pth/ message.json | deaddrop validate -"),
-    Tells("deaddrop run message.json", "\"completed\""),
+    Tells("xclip -selection clipboard -o | deaddrop ops validate --json", "\"valid\":true"),
+    Meanwhile("! sed s/path/pth/ message.json | deaddrop ops validate -"),
+    Tells("deaddrop ops run message.json", "\"completed\""),
     Meanwhile("rm run.txt"),
     Tells(
-        "xclip -selection clipboard -o | deaddrop run --policy permissive | jq -r .status",
+        "xclip -selection clipboard -o | deaddrop ops run --policy permissive | jq -r .status",
         "completed",
     ),
     Meanwhile("[ -e run.txt ]"),
+    // The end of a session.
+    Example("deaddrop close a1b2c3d4", 0),
+    Meanwhile("deaddrop status | grep 'a1b2c3d4  complete'"),
+    Example("deaddrop close a1b2c3d4 --delete", 0),
+    Meanwhile("if deaddrop status | grep a1b2c3d4; then exit 1; fi"),
 ];
 
 /// What is not run, and why.
@@ -219,11 +223,9 @@ const NOT_PLAYED: &[(&str, &[&str])] = &[
     (
         "it needs a desktop's clipboard, which the tests in clipboard/ have",
         &[
-            "deaddrop copy",
-            "deaddrop copy --part 1",
-            "deaddrop copy a1b2c3d4 2 --part 2/3",
-            "deaddrop paste",
-            "deaddrop paste --session a1b2c3d4",
+            "deaddrop show --copy",
+            "deaddrop show --copy --part 1",
+            "deaddrop apply --clipboard",
             "deaddrop next",
             "deaddrop next -",
         ],
@@ -233,30 +235,12 @@ const NOT_PLAYED: &[(&str, &[&str])] = &[
         &[
             "deaddrop approve shell-1 --session a1b2c3d4",
             "deaddrop deny shell-1 --session run_a1b2c3d4",
-            "deaddrop run --resume run_a1b2c3d4",
-            "deaddrop show --part 2/3",
+            "deaddrop ops run --resume run_a1b2c3d4",
         ],
     ),
     (
         "it takes a turn back with git, which the tests of patches do",
         &["deaddrop diff 4 | git -C workspace apply -R"],
-    ),
-    (
-        "it asks systemd, which service.rs has a stand-in for",
-        &[
-            "deaddrop daemon install",
-            "deaddrop daemon install --start",
-            "deaddrop daemon install --clipboard --start",
-            "deaddrop daemon uninstall",
-            "deaddrop daemon start",
-            "deaddrop daemon stop",
-            "deaddrop daemon status",
-            "deaddrop daemon status --json | jq -r .state",
-            "deaddrop daemon logs",
-            "deaddrop daemon logs --lines 500",
-            "deaddrop daemon logs --follow",
-            "deaddrop -C ~/projects/calculator daemon logs --follow",
-        ],
     ),
     (
         "it needs another machine, or listens until it is stopped; rpc/ connects to such",
@@ -269,7 +253,7 @@ const NOT_PLAYED: &[(&str, &[&str])] = &[
     ),
     (
         "it needs a reader of manuals, which daily.rs has where there is one",
-        &["deaddrop man | man -l -", "deaddrop man config set | man -l -"],
+        &["deaddrop generate man | man -l -", "deaddrop generate man config set | man -l -"],
     ),
     (
         "the workspace of a project is not in workspace/, where this takes the turn back; undo.rs has patches",
@@ -383,5 +367,5 @@ fn each_example_does_what_help_shows() {
             }
         }
     }
-    assert!(base.exists(&format!("project/.deaddrop/sessions/{ID}.json")));
+    assert!(!base.exists(&format!("project/.deaddrop/sessions/{ID}.json")));
 }

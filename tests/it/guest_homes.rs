@@ -50,7 +50,7 @@ fn a_home_is_kept_from_turn_to_turn_and_gone_with_the_session() {
     assert_eq!(homes(pair.guest.names("sessions")).len(), 2);
     // A run has one for itself, which goes with it.
     let message = r#"{"protocolVersion": "1.0", "operations": [{"type": "shell", "command": "ls -A ~; echo x > ~/f"}]}"#;
-    let told = pair.host.run_with(&["run", "--policy", "permissive"], message).ok().stdout;
+    let told = pair.host.run_with(&["ops", "run", "--policy", "permissive"], message).ok().stdout;
     assert!(told.contains("\"success\": true") || told.contains("\"success\":true"), "{told}");
     let only = |ids: &[&str]| {
         let homes = homes(pair.guest.names("sessions"));

@@ -122,7 +122,8 @@ fn operations_and_policies_work_in_a_guest() {
         {"type": "shell", "command": "cat a; echo err >&2", "env": {"X": "1"}},
         {"type": "shell", "command": "sudo true"}
     ]});
-    let run = pair.host.run_with(&["run", "--policy", "permissive"], message.to_string()).ok();
+    let run =
+        pair.host.run_with(&["ops", "run", "--policy", "permissive"], message.to_string()).ok();
     let told: Value = serde_json::from_str(&run.stdout).unwrap();
     let told = told["events"].as_array().unwrap();
     assert_eq!(told[0]["success"], true, "{told:?}");
@@ -141,7 +142,7 @@ fn a_guest_that_is_not_there_is_told_and_nothing_is_made() {
     let run = pair.host.fails(&["new", "--no-watch", "A task"], "guest-unavailable").with_code(1);
     assert!(run.message().contains("cannot be worked with"), "{run:?}");
     assert!(run.message().contains("no route to host"), "{run:?}");
-    assert_eq!(pair.host.run(&["sessions"]).ok().stdout, "");
+    assert_eq!(pair.host.run(&["status"]).ok().stdout, "");
     let guest = pair.host.finding("guest");
     assert_eq!((&guest["well"], &guest["fault"]), (&false.into(), &true.into()), "{guest}");
     assert!(guest["told"].as_str().unwrap().contains("no route to host"), "{guest}");
@@ -171,7 +172,7 @@ fn a_guest_that_goes_away_and_comes_back_does_nothing_twice() {
     assert!(run.message().contains("it is down"), "{run:?}");
     assert!(!pair.host.exists(&format!("outbox/{ID}_seq0002.txt")));
     assert_eq!(pair.host.status()["withinTurn"], true);
-    let told = pair.host.run(&["status"]).ok().stdout;
+    let told = pair.host.run(&["status", ID]).ok().stdout;
     assert!(told.contains("stopped within a turn: `deaddrop resume` goes on"), "{told}");
     std::fs::remove_file(pair.host.at("down")).unwrap();
     let run = pair.host.run(&["resume", "--no-watch"]).ok();

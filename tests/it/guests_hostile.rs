@@ -190,7 +190,7 @@ fn nothing_that_a_guest_says_of_a_step_ends_or_forges_anything() {
         assert!(outbox.contains(marks), "{outbox}");
         assert_eq!(outbox.lines().filter(|line| *line == "=== PROMPT ===").count(), 1, "{outbox}");
         assert!(!outbox.contains("\n[OK] RUN_COMMAND"), "{outbox}");
-        assert!(host.run(&["sessions"]).ok().stdout.contains("open"), "{outbox}");
+        assert!(host.run(&["status"]).ok().stdout.contains("open"), "{outbox}");
     }
 }
 
@@ -258,7 +258,7 @@ fn a_plain_agent_is_refused_and_nothing_is_asked_of_it() {
     });
     let run = host.fails(&["new", "--no-watch", "A task"], "guest-not-deaddrop").with_code(1);
     assert!(run.message().contains("run `deaddrop rpc` instead"), "{run:?}");
-    assert_eq!(host.run(&["sessions"]).ok().stdout, "");
+    assert_eq!(host.run(&["status"]).ok().stdout, "");
     let doctor = host.finding("guest");
     assert_eq!(doctor["well"], false, "{doctor}");
     assert_eq!(asked.load(Ordering::SeqCst), 0);

@@ -105,7 +105,7 @@ fn a_wish_that_nobody_waits_for_is_not_carried_out() {
     let base = Base::with_session();
     base.write("sessions/control/old.wish", "{\"say\":{\"text\":\"stale\",\"session\":null}}");
     base.run(&["resume", "--no-watch"]).ok();
-    assert!(!base.run(&["status"]).ok().stdout.contains("stale"));
+    assert!(!base.run(&["status", ID]).ok().stdout.contains("stale"));
     assert_eq!(base.names("sessions/control"), [""; 0]);
 }
 

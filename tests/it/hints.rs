@@ -16,7 +16,7 @@ fn a_path_is_printed_once() {
     let next = run(&base, &["next", "-"], REPLY).ok();
     assert_eq!(next.stdout, format!("outbox/{ID}_seq0002.txt\n"));
     assert!(next.stderr.contains("is the file that is named above."), "{next:?}");
-    let copy = run(&base, &["copy"], "").ok();
+    let copy = run(&base, &["show", "--copy"], "").ok();
     assert_eq!(copy.stdout, format!("outbox/{ID}_seq0002.txt\n"));
     let base = Base::new();
     let new = run(&base, &["new", "--no-watch", "--copy", "--id", ID, "A task"], "").ok();
@@ -31,24 +31,24 @@ fn commands_to_be_typed_say_which_base_directory_is_meant() {
     base.sh("mkdir p 'a b'");
     let told = run(&base, &["-C", "p", "undo"], "").with_code(5).stderr;
     assert!(told.contains("start one with `deaddrop -C p new \"your task\"`"), "{told}");
-    let told = run(&base, &["sessions", "-C", "a b"], "").ok().stderr;
+    let told = run(&base, &["status", "-C", "a b"], "").ok().stderr;
     assert!(told.contains("`deaddrop -C 'a b' new \"your task\"` starts one"), "{told}");
 
     run(&base, &["-C", "p", "new", "--no-watch", "--id", ID, "A task"], "").ok();
     let asks = "[CREATE_FILE path=\".envrc\"]\nA=1\n[/CREATE_FILE]\n";
     for (words, input, code, told) in [
-        (&["copy"][..], "", 0, "then: deaddrop -C p next -\n"),
-        (&["copy", "--part", "1/2"], "", 0, ": deaddrop -C p copy --part 2/2\n"),
-        (&["approve"], "", 5, "`deaddrop -C p sessions` shows"),
-        (&["log", "00000000"], "", 5, "`deaddrop -C p sessions` lists them"),
-        (&["undo", "7"], "", 1, ""),
+        (&["show", "--copy"][..], "", 0, "then: deaddrop -C p next -\n"),
+        (&["show", "--copy", "--part", "1/2"], "", 0, ": deaddrop -C p show --copy --part 2/2\n"),
+        (&["approve"], "", 5, "`deaddrop -C p status` shows"),
+        (&["log", "--session", "00000000"], "", 5, "`deaddrop -C p status` lists them"),
+        (&["undo", "--last", "7"], "", 1, ""),
         (
             &["apply", "-"],
             asks,
             3,
             "`deaddrop -C p approve`, or `deaddrop -C p deny --reason TEXT`",
         ),
-        (&["status"], "", 0, "`deaddrop -C p approve`, or `deaddrop -C p deny --reason TEXT`"),
+        (&["status", ID], "", 0, "`deaddrop -C p approve`, or `deaddrop -C p deny --reason TEXT`"),
         (&["undo"], "", 3, &format!("`deaddrop -C p deny --session {ID}` or")),
     ] {
         let run = run(&base, &[&["-C", "p"], words].concat(), input).with_code(code);

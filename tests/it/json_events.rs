@@ -151,7 +151,7 @@ fn a_turn_that_was_cut_off_and_is_finished_at_the_start_has_its_end() {
 #[test]
 fn pages_of_the_manual_that_were_written_are_objects_too() {
     let base = Base::new();
-    let told = lines(&base.run(&["man", "--dir", "pages", "--json"]).ok().stdout);
+    let told = lines(&base.run(&["generate", "man", "--dir", "pages", "--json"]).ok().stdout);
     assert!(told.iter().any(|page| page["page"] == "deaddrop-say"), "{told:?}");
     for page in told {
         assert!(base.exists(page["path"].as_str().unwrap()), "{page}");
@@ -188,9 +188,9 @@ fn an_outbox_is_as_many_tokens_wherever_that_is_told() {
         let told = tokens(&["show", "--json"]);
         let exactly = deaddrop::tokens::count(&base.outbox(1));
         assert!(exactly > 10_000 && told.abs_diff(exactly as u64) * 10 < told, "{told}: {exactly}");
-        assert_eq!(tokens(&["copy", "--json"]), told);
+        assert_eq!(tokens(&["show", "--copy", "--json"]), told);
         assert_eq!(tokens(&["resume", "--no-watch", "--json"]), told);
-        assert_eq!(tokens(&["show", "--json", ID, "1"]), told);
+        assert_eq!(tokens(&["show", "--json", "1"]), told);
         if !added {
             let said = deaddrop::tokens::told(usize::try_from(told).unwrap());
             assert!(new.stderr.contains(&said), "{new:?}");

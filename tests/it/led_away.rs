@@ -24,7 +24,7 @@ fn what_a_link_leads_out_of_the_folder_is_to_be_named_itself() {
     let run = base.run(&["status", "--inbox-dir", "editor"]).with_code(2);
     assert!(run.stderr.contains("editor leads by a link"), "{run:?}");
     for (name, value) in [("INBOX_DIR", "led"), ("SANDBOX_WRITABLE", "led")] {
-        let mut command = base.command(&["status"]);
+        let mut command = base.command(&["status", ID]);
         let run = Run::of(command.env(format!("DEADDROP_{name}"), value), "").with_code(2);
         assert!(run.stderr.contains(&format!("DEADDROP_{name}: ")), "{run:?}");
         assert!(run.stderr.contains(&told), "{run:?}");

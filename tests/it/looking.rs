@@ -37,7 +37,7 @@ fn a_turn_that_waits_stands_in_the_log_and_beside_the_outbox() {
     let log = base.run(&["log"]).ok().stdout;
     assert!(log.contains("  3 operations (1 command)  (") && log.lines().count() == 1, "{log}");
     assert_eq!(base.run(&["show"]).ok().stderr, "");
-    assert_eq!(base.run(&["show", ID, "1"]).ok().stderr, "");
+    assert_eq!(base.run(&["show", "1", "--session", ID]).ok().stderr, "");
     let entry = json(&base.run(&["log", "--json"]).ok().stdout);
     assert!(entry.get("waiting").is_none(), "{entry}");
 }
@@ -53,7 +53,7 @@ fn an_outbox_is_shown_as_an_object() {
     assert_eq!((&told["session"], &told["sequence"]), (&ID.into(), &2.into()));
     assert_eq!(told["path"], "outbox/a1b2c3d4_seq0002.txt");
     assert_eq!(told["tokens"], json(&base.read("sessions/a1b2c3d4.json"))["tokens"]);
-    let first = json(&base.run(&["show", ID, "1", "--json"]).ok().stdout);
+    let first = json(&base.run(&["show", "1", "--session", ID, "--json"]).ok().stdout);
     assert_eq!((&first["text"], &first["tokens"]), (&base.outbox(1).into(), &noted));
     let part = json(&base.run(&["show", "--json", "--part", "1/2"]).ok().stdout);
     let text = part["text"].as_str().unwrap();
@@ -65,16 +65,16 @@ fn held_replies_are_told_and_go_when_they_are_carried_out() {
     let base = Base::with_session();
     let old = format!("{}{MESSAGE}", line(&base, ID));
     base.run_with(&["apply"], &old).ok();
-    assert!(!base.run(&["status"]).ok().stdout.contains("Held:"));
+    assert!(!base.run(&["status", ID]).ok().stdout.contains("Held:"));
     for name in ["b.txt", "a b.txt"] {
         base.write(&format!("inbox/{name}"), &old);
     }
     base.run(&["resume", "--no-watch"]).ok();
     assert_eq!(base.names("inbox/held"), ["a b.txt", "a b.txt.why.txt", "b.txt", "b.txt.why.txt"]);
-    let status = base.run(&["status"]).ok().stdout;
+    let status = base.run(&["status", ID]).ok().stdout;
     let told = "Held:     2 replies in inbox/held/: a b.txt, b.txt; a note beside each says why, and `deaddrop apply --force 'inbox/held/a b.txt'` carries it out all the same\n";
     assert!(status.contains(told), "{status}");
-    let status = json(&base.run(&["status", "--json"]).ok().stdout);
+    let status = json(&base.run(&["status", ID, "--json"]).ok().stdout);
     assert_eq!(status["held"], serde_json::json!(["a b.txt", "b.txt"]));
 
     // Without the flag it is held on, with one note.
@@ -85,7 +85,7 @@ fn held_replies_are_told_and_go_when_they_are_carried_out() {
     assert_eq!(base.read("inbox/processed/b.txt"), old);
     base.run(&["apply", "--force", "inbox/held/a b.txt"]).ok();
     assert_eq!(base.names("inbox/held"), [""; 0]);
-    assert!(!base.run(&["status"]).ok().stdout.contains("Held:"));
+    assert!(!base.run(&["status", ID]).ok().stdout.contains("Held:"));
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn of_a_command_that_fails_the_last_line_is_told() {
     assert!(run.stderr.contains(told), "{run:?}");
     assert!(!run.stderr.contains("\n          fine"), "{run:?}");
     assert!(run.stderr.contains("FAILED  RUN_COMMAND  Ran 'exit 4' (exit code 4)\n"), "{run:?}");
-    let status = base.run(&["status"]).ok().stdout;
+    let status = base.run(&["status", ID]).ok().stdout;
     assert!(status.contains(told), "{status}");
     // All of it is there once where that is asked for.
     let run = base.run_with(&["apply", "-v", "--again", "-"], reply).ok();

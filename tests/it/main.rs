@@ -20,6 +20,7 @@ mod checking;
 mod cli;
 #[cfg(target_os = "linux")]
 mod clipboard;
+mod closing;
 #[cfg(unix)]
 mod codes;
 #[cfg(target_os = "linux")]

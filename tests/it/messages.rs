@@ -26,7 +26,7 @@ fn of_event(event: &Value) -> String {
 
 fn validate(input: impl AsRef<[u8]>) -> Run {
     let base = Base::new();
-    let run = base.run_with(&["validate"], input);
+    let run = base.run_with(&["ops", "validate"], input);
     assert_eq!(base.names("."), Vec::<String>::new(), "it creates nothing");
     run
 }
@@ -46,7 +46,7 @@ fn refused(input: impl AsRef<[u8]>, beginnings: &[&str]) -> String {
 
 /// Whether the schema that the program prints takes a message.
 fn taken(of: &str, message: &str) -> bool {
-    let printed = Base::new().run(&["schema", of]).ok().stdout;
+    let printed = Base::new().run(&["ops", "schema", of]).ok().stdout;
     let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
     compiler.add_resource("schema.json", serde_json::from_str(&printed).unwrap()).unwrap();
     // Compiling holds it against the schema of draft-07 that it names.
@@ -172,7 +172,7 @@ fn beyond_a_hundred_faults_the_rest_is_counted() {
     assert_eq!(run.stdout.lines().count(), 100);
     assert!(run.stdout.lines().last().unwrap().starts_with("$.operations[99]: "), "{run:?}");
     assert!(run.stderr.contains("invalid: 105 faults") && run.stderr.contains("5 more faults"));
-    let run = Base::new().run_with(&["validate", "--json", "-q"], &text).with_code(1);
+    let run = Base::new().run_with(&["ops", "validate", "--json", "-q"], &text).with_code(1);
     let verdict: Value = serde_json::from_str(&run.stdout).unwrap();
     assert_eq!((verdict["faults"].as_array().unwrap().len(), &verdict["more"]), (100, &json!(5)));
     assert!(run.stderr.contains("5 more faults"), "what is left out is not kept quiet: {run:?}");
@@ -221,7 +221,7 @@ fn what_stands_around_a_message_is_named_as_the_fault() {
 fn a_verdict_is_had_as_json() {
     let base = Base::new();
     let verdict = |input: &str, code: i32| {
-        let run = base.run_with(&["--json", "validate", "-"], input).with_code(code);
+        let run = base.run_with(&["--json", "ops", "validate", "-"], input).with_code(code);
         assert_eq!(run.stdout.lines().count(), 1);
         serde_json::from_str::<Value>(&run.stdout).unwrap()
     };
@@ -254,7 +254,7 @@ fn a_file_is_read_whatever_an_editor_made_of_it() {
         wide(0xfeff, u16::to_be_bytes),
     ] {
         base.write("message.json", bytes);
-        let run = base.run(&["validate", "message.json"]).ok();
+        let run = base.run(&["ops", "validate", "message.json"]).ok();
         assert_eq!(run.stderr, "valid: an operations message with 1 operation\n");
     }
     for (bytes, told) in [
@@ -264,7 +264,7 @@ fn a_file_is_read_whatever_an_editor_made_of_it() {
     ] {
         refused(bytes, &[told]);
     }
-    let run = base.run(&["validate", "missing.json"]).with_code(1);
+    let run = base.run(&["ops", "validate", "missing.json"]).with_code(1);
     assert!(run.stdout.is_empty() && run.stderr.contains("cannot read the message"), "{run:?}");
     assert_eq!(base.names("."), ["message.json"]);
 }
@@ -273,16 +273,18 @@ fn a_file_is_read_whatever_an_editor_made_of_it() {
 fn neither_a_base_directory_nor_settings_are_asked_for() {
     let base = Base::new();
     base.write("deaddrop.toml", "sandbox = [");
-    for arguments in
-        [&["validate"][..], &["-C", "missing", "validate"], &["-C", "missing", "schema"]]
-    {
+    for arguments in [
+        &["ops", "validate"][..],
+        &["-C", "missing", "ops", "validate"],
+        &["-C", "missing", "ops", "schema"],
+    ] {
         let mut command = base.command(arguments);
         Run::of(command.env("DEADDROP_SANDBOX", "nonsense"), message("")).ok();
     }
-    let run = base.run_with(&["validate", "-q"], message("")).ok();
+    let run = base.run_with(&["ops", "validate", "-q"], message("")).ok();
     assert_eq!((run.stdout, run.stderr), (String::new(), String::new()));
-    base.run(&["validate", "a", "b"]).with_code(2);
-    base.run(&["schema", "operation"]).with_code(2);
+    base.run(&["ops", "validate", "a", "b"]).with_code(2);
+    base.run(&["ops", "schema", "operation"]).with_code(2);
     assert_eq!(base.names("."), ["deaddrop.toml"]);
 }
 
@@ -338,7 +340,8 @@ fn a_message_takes_no_more_memory_than_it_may() {
     );
     base.write("events", format!("{{\"events\": [{objects}0]}}"));
     for (name, place) in [("operations", "$.operations[0]"), ("events", "$")] {
-        let script = format!("ulimit -v 600000; exec '{}' validate {name}", program().display());
+        let script =
+            format!("ulimit -v 600000; exec '{}' ops validate {name}", program().display());
         let run = Run::of(Command::new("sh").args(["-c", &script]).current_dir(base.path()), "");
         let told = format!("{place}: it is not valid JSON: there are more values in it than");
         assert!(run.with_code(1).stdout.starts_with(&told), "{name}");
@@ -349,10 +352,10 @@ fn a_message_takes_no_more_memory_than_it_may() {
 fn the_schemas_are_printed_as_they_are() {
     let base = Base::new();
     for (arguments, schema) in [
-        (&["schema"][..], OPERATIONS_SCHEMA),
-        (&["schema", "operations"], OPERATIONS_SCHEMA),
-        (&["schema", "events"], EVENTS_SCHEMA),
-        (&["schema", "events", "--json"], EVENTS_SCHEMA),
+        (&["ops", "schema"][..], OPERATIONS_SCHEMA),
+        (&["ops", "schema", "operations"], OPERATIONS_SCHEMA),
+        (&["ops", "schema", "events"], EVENTS_SCHEMA),
+        (&["ops", "schema", "events", "--json"], EVENTS_SCHEMA),
     ] {
         let run = base.run(arguments).ok();
         // Whether that of operations is the specification's is tested where it lies.
@@ -368,9 +371,11 @@ fn the_schemas_are_printed_as_they_are() {
 #[test]
 fn both_explain_themselves_with_examples() {
     let base = Base::new();
-    for command in ["validate", "schema"] {
-        let help = base.run(&[command, "--help"]).ok().stdout;
-        assert!(help.contains("Examples:\n") && help.contains(&format!("  deaddrop {command} ")));
-        assert!(base.run(&["--help"]).ok().stdout.contains(&format!("\n  {command} ")));
+    for command in ["run", "validate", "schema"] {
+        let help = base.run(&["ops", command, "--help"]).ok().stdout;
+        assert!(
+            help.contains("Examples:\n") && help.contains(&format!("  deaddrop ops {command} "))
+        );
+        assert!(base.run(&["ops", "--help"]).ok().stdout.contains(&format!("\n  {command} ")));
     }
 }

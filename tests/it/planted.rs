@@ -59,17 +59,16 @@ fn nothing_is_begun_with_settings_that_nobody_agreed_to() {
         &["watch"],
         &["apply", "reach.sh"],
         &["check", "reach.sh"],
-        &["run"],
+        &["ops", "run"],
         &["rpc"],
         &["say", "x"],
-        &["sessions"],
         &["status"],
+        &["status", ID],
         &["show"],
-        &["copy"],
+        &["show", "--copy"],
         &["undo"],
         &["approve"],
-        &["daemon", "install"],
-        &["daemon", "start"],
+        &["generate", "systemd-unit"],
         &["-C", ".", "new", "--no-watch", "A task"],
         &["new", "--no-watch", "--sandbox", "auto", "--policy", "standard", "A task"],
     ] {
@@ -110,7 +109,7 @@ fn what_only_tells_of_settings_needs_nobody_to_agree() {
     base.run(&["config", "get", "max_tokens"]).ok();
     base.run(&["config", "path"]).ok();
     base.run(&["policy", "list"]).ok();
-    base.run(&["completions", "bash"]).ok();
+    base.run(&["generate", "completions", "bash"]).ok();
     base.run(&["new", "--help"]).ok();
     assert!(!base.exists("ran"));
 }
@@ -242,7 +241,7 @@ fn what_the_person_sets_is_agreed_to() {
     let set = |arguments: &[&str]| {
         let run = base.run(&[&["config"], arguments].concat()).ok();
         assert!(!run.stderr.contains(ALLOW), "{run:?}");
-        base.run(&["status"]).ok();
+        base.run(&["status", ID]).ok();
     };
     set(&["set", "secrets", "warn"]);
     set(&["set", "sandbox.mode", "partial"]);
@@ -257,13 +256,13 @@ fn what_the_person_sets_is_agreed_to() {
     assert!(run.stderr.contains(ALLOW), "{run:?}");
     is_refused(base.run(&["--json", "status"]), &["protected_names", "secrets"]);
     base.run(&["config", "allow"]).ok();
-    base.run(&["status"]).ok();
+    base.run(&["status", ID]).ok();
     // And what is taken away is not agreed to for later.
     base.write("deaddrop.toml", "secrets = \"warn\"\n");
     base.run(&["config", "allow"]).ok();
     base.run(&["config", "unset", "secrets"]).ok();
     base.write("deaddrop.toml", "secrets = \"warn\"\n");
-    is_refused(base.run(&["--json", "sessions"]), &["secrets"]);
+    is_refused(base.run(&["--json", "status"]), &["secrets"]);
 }
 
 #[test]
@@ -302,7 +301,7 @@ fn where_it_cannot_be_noted_the_way_without_is_told() {
     base.run(by_flag).ok();
     // A note that is not whole is none.
     base.run(&["config", "allow"]).ok();
-    base.run(&["sessions"]).ok();
+    base.run(&["status"]).ok();
     let notes = base.state().join("deaddrop/allowed");
     let note = fs::read_dir(&notes).unwrap().next().unwrap().unwrap().path();
     use std::os::unix::fs::PermissionsExt;
@@ -310,9 +309,9 @@ fn where_it_cannot_be_noted_the_way_without_is_told() {
     assert_eq!((mode(&note), mode(&notes)), (0o600, 0o700));
     let text = fs::read_to_string(&note).unwrap();
     fs::write(&note, &text[..text.len() / 2]).unwrap();
-    is_refused(base.run(&["--json", "sessions"]), &["sandbox"]);
+    is_refused(base.run(&["--json", "status"]), &["sandbox"]);
     fs::remove_file(&note).unwrap();
     fs::create_dir(&note).unwrap();
-    let told = base.run(&["sessions"]).with_code(2).stderr;
+    let told = base.run(&["status"]).with_code(2).stderr;
     assert!(told.contains(note.to_str().unwrap()), "{told}");
 }

@@ -86,7 +86,7 @@ fn variables_of_a_shell_operation_are_judged_as_those_in_a_line() {
         let operation = json!({"type": "shell", "command": command, "cwd": "src",
             "env": {"CI": "1", variable: "./bin"}});
         let text = json!({"protocolVersion": "1.0", "operations": [operation]}).to_string();
-        let run = base.run_with(&["run"], &text).with_code(3);
+        let run = base.run_with(&["ops", "run"], &text).with_code(3);
         let told: Value = serde_json::from_str(&run.stdout).unwrap();
         let reason = told["events"][0]["reason"].as_str().unwrap().to_owned();
         let beside = format!("; it runs in 'src'; it sets CI, {variable}");

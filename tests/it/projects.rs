@@ -154,11 +154,11 @@ fn init_is_refused_within_another_base_directory() {
     base.run(&["init", "--force", ".deaddrop/inbox"]).with_code(2);
     let run = base.run(&["init", "--force", "src"]).ok();
     assert!(run.stderr.contains("told each time which base directory is meant"), "{run:?}");
-    let run = run_in(&base, "src", &["status", "--json"]).with_code(2);
+    let run = run_in(&base, "src", &["status", ID, "--json"]).with_code(2);
     assert_eq!(run.error()["code"], "invalid-setting");
     let told = run.message();
     assert!(told.contains("where replies and commands write: say with -C"), "{told}");
-    run_in(&base, "src", &["-C", ".", "sessions"]).ok();
+    run_in(&base, "src", &["-C", ".", "status"]).ok();
 }
 
 #[test]

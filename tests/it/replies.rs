@@ -196,7 +196,7 @@ fn check_looks_at_a_reply_as_apply_would_carry_it_out() {
 #[test]
 fn an_end_that_does_not_count_is_not_told_as_one() {
     let base = Base::new();
-    base.run(&["new", "--no-watch", "--dialect", "operations", "x"]).ok();
+    base.run(&["new", "--no-watch", "--id", ID, "--dialect", "operations", "x"]).ok();
     let reply = r#"{"protocolVersion": "1.0", "operations": [
         {"type": "deleteFile", "id": "gone", "path": "no"},
         {"type": "deleteFile", "path": "none"},
@@ -206,7 +206,7 @@ fn an_end_that_does_not_count_is_not_told_as_one() {
     assert!(run.stderr.contains(&format!("  --    DONE         {told}\n")), "{run:?}");
     assert!(run.stderr.contains("FAILED  deleteFile   "), "{run:?}");
     assert!(!run.stderr.contains("All done"), "{run:?}");
-    let status = base.run(&["status"]).ok().stdout;
+    let status = base.run(&["status", ID]).ok().stdout;
     assert!(status.contains(told) && !status.contains("ok"), "{status}");
     let outbox = base.run(&["show"]).ok().stdout;
     let events = outbox.split_once("## Events").unwrap().1.replace("\\\"", "'");
@@ -270,7 +270,7 @@ fn the_log_has_a_line_a_turn() {
     let base = Base::with_session();
     base.apply("[RUN_COMMAND]\nfalse\n[/RUN_COMMAND]\n[MESSAGE]\nhi\n[/MESSAGE]\n");
     base.run_with(&["apply", "-"], "[DONE]\nx\n[/DONE]\n").ok();
-    let run = base.run(&["log", ID]).ok();
+    let run = base.run(&["log", "--session", ID]).ok();
     let lines: Vec<&str> = run.stdout.lines().collect();
     assert_eq!(lines.len(), 2, "{run:?}");
     assert!(
@@ -278,7 +278,7 @@ fn the_log_has_a_line_a_turn() {
         "{run:?}"
     );
     assert!(lines[1].contains("no operation, done"), "{run:?}");
-    let json = base.run(&["log", ID, "--json"]).ok().stdout;
+    let json = base.run(&["log", "--session", ID, "--json"]).ok().stdout;
     let entry: serde_json::Value = serde_json::from_str(json.lines().next().unwrap()).unwrap();
     assert_eq!((&entry["sequence"], &entry["failed"]), (&1.into(), &1.into()));
 }

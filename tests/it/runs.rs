@@ -37,7 +37,7 @@ fn a_message_is_carried_out_without_a_session() {
         {"type": "createFile", "path": "b"}
     ]));
     base.write("m.json", &text);
-    let run = base.run(&["run", "m.json"]).ok();
+    let run = base.run(&["ops", "run", "m.json"]).ok();
     let told = events(&run);
     assert_eq!(
         types(&told),
@@ -50,26 +50,26 @@ fn a_message_is_carried_out_without_a_session() {
     assert_eq!(run.stderr, "", "nothing but the events");
     assert!(run.stdout.starts_with("{\n  \"protocolVersion\": \"1.0\",\n  \"runId\""), "{run:?}");
     assert_eq!(base.names("outbox"), [""; 0]);
-    assert_eq!(base.run(&["sessions"]).ok().stdout, "");
+    assert_eq!(base.run(&["status"]).ok().stdout, "");
     // From standard input, within prose, on one line; the file is there now.
     let prose = format!("Sure!\n```json\n{text}\n```\n");
-    let run = base.run_with(&["run", "--json"], prose).ok();
+    let run = base.run_with(&["ops", "run", "--json"], prose).ok();
     assert_eq!(run.stdout.lines().count(), 1);
     assert_eq!(events(&run)["events"][1]["success"], false);
-    assert!(base.run_with(&["run", "-v"], text).ok().stderr.contains("cat a"));
+    assert!(base.run_with(&["ops", "run", "-v"], text).ok().stderr.contains("cat a"));
 }
 
 #[test]
 fn the_policy_is_standard_unless_told_otherwise() {
     let base = Base::new();
     let text = message(&json!([{"type": "shell", "command": "touch made"}]));
-    assert_eq!(types(&events(&base.run_with(&["run"], &text).ok())), ["policyDenied"]);
-    let run = base.run_with(&["run", "--policy", "permissive"], &text).ok();
+    assert_eq!(types(&events(&base.run_with(&["ops", "run"], &text).ok())), ["policyDenied"]);
+    let run = base.run_with(&["ops", "run", "--policy", "permissive"], &text).ok();
     assert_eq!(types(&events(&run)), ["shell"]);
     base.write("deaddrop.toml", "policy = \"workspace\"\n");
-    assert_eq!(types(&events(&base.run_with(&["run"], &text).ok())), ["shell"]);
+    assert_eq!(types(&events(&base.run_with(&["ops", "run"], &text).ok())), ["shell"]);
     let elsewhere = Base::new();
-    let wrong = ["run", "--policy", "standrad"];
+    let wrong = ["ops", "run", "--policy", "standrad"];
     let run = elsewhere.fails_with(&wrong, &text, "invalid-setting").with_code(2);
     assert!(run.message().contains("did you mean 'standard'?"), "{run:?}");
     elsewhere.fails(&["new", "--policy", "standrad", "A task"], "invalid-setting").with_code(2);
@@ -80,7 +80,7 @@ fn the_policy_is_standard_unless_told_otherwise() {
 fn the_third_example_of_the_specification() {
     let base = Base::new();
     base.write("workspace/temp/a", "x\n");
-    let run = base.run_with(&["run"], EXAMPLE).with_code(3);
+    let run = base.run_with(&["ops", "run"], EXAMPLE).with_code(3);
     let paused = events(&run);
     assert_eq!(paused["status"], "awaiting_approval");
     assert_eq!(types(&paused), ["message", "approvalRequired"]);
@@ -91,26 +91,26 @@ fn the_third_example_of_the_specification() {
     assert_eq!(asked["details"]["command"], "rm -rf temp/*");
     let id = paused["runId"].as_str().unwrap();
     // It is told again as long as nobody has decided.
-    let again = base.run(&["run", "--resume", id]).with_code(3);
+    let again = base.run(&["ops", "run", "--resume", id]).with_code(3);
     assert_eq!(events(&again), paused);
-    assert!(base.run(&["sessions"]).ok().stdout.starts_with(&format!("{id}  waits for you")));
-    assert_eq!(base.json(&["sessions"])["waiting"]["operation"], "cleanup-1");
-    let status = base.run(&["status"]).ok().stdout;
+    assert!(base.run(&["status"]).ok().stdout.starts_with(&format!("{id}  waits for you")));
+    assert_eq!(base.json(&["status"])["waiting"]["operation"], "cleanup-1");
+    let status = base.run(&["status", id]).ok().stdout;
     let waits = "waits for your decision about cleanup-1: shell\n  | rm -rf temp/*\n";
     assert!(status.contains(waits), "{status}");
-    let verbose = base.run(&["run", "--resume", id, "-v"]).with_code(3);
+    let verbose = base.run(&["ops", "run", "--resume", id, "-v"]).with_code(3);
     assert!(verbose.stderr.contains("  | rm -rf temp/*\n"), "{verbose:?}");
 
     let approval = r#"{"approval": {"operationId": "cleanup-1", "decision": "approved"}}"#;
     base.write("approvals/a.json", approval);
-    let run = base.run(&["run", "--resume", id]).ok();
+    let run = base.run(&["ops", "run", "--resume", id]).ok();
     let resumed = events(&run);
     assert_eq!((&resumed["status"], &resumed["runId"]), (&json!("completed"), &json!(id)));
     assert_eq!(types(&resumed), ["shell"], "what was told is not told again");
     assert_eq!(resumed["events"][0]["exitCode"], 0);
     assert_eq!(base.names("workspace/temp"), [""; 0]);
-    assert_eq!(events(&base.run(&["run", "--resume", id]).ok()), resumed);
-    assert_eq!(base.run(&["sessions"]).ok().stdout, "");
+    assert_eq!(events(&base.run(&["ops", "run", "--resume", id]).ok()), resumed);
+    assert_eq!(base.run(&["status"]).ok().stdout, "");
 }
 
 #[test]
@@ -122,19 +122,19 @@ fn a_run_goes_on_after_approve_or_deny_and_keeps_its_policy() {
         {"type": "shell", "command": "rm -r other"},
         {"type": "shell", "command": "touch made"}
     ]));
-    let told = events(&base.run_with(&["run"], text).with_code(3));
+    let told = events(&base.run_with(&["ops", "run"], text).with_code(3));
     let id = told["runId"].as_str().unwrap();
     let run = base.run(&["approve"]).ok();
-    assert!(run.stderr.contains(&format!("`deaddrop run --resume {id}` goes on")), "{run:?}");
+    assert!(run.stderr.contains(&format!("`deaddrop ops run --resume {id}` goes on")), "{run:?}");
     assert!(run.stdout.is_empty() && base.exists("workspace/temp/a"), "it is only recorded");
     base.fails(&["approve"], "nothing-pending").with_code(5);
-    let told = events(&base.run(&["run", "--resume", id]).with_code(3));
+    let told = events(&base.run(&["ops", "run", "--resume", id]).with_code(3));
     assert_eq!(types(&told), ["shell", "approvalRequired"]);
     assert!(!base.exists("workspace/temp"));
     let run = base.run(&["deny", "--session", id, "--reason", "no", "--json"]).ok();
     assert_eq!(events(&run)["recorded"], true);
-    base.run(&["run", "--resume", id, "--policy", "workspace"]).with_code(2);
-    let told = events(&base.run(&["run", "--resume", id]).ok());
+    base.run(&["ops", "run", "--resume", id, "--policy", "workspace"]).with_code(2);
+    let told = events(&base.run(&["ops", "run", "--resume", id]).ok());
     assert_eq!(types(&told), ["policyDenied", "policyDenied"]);
     assert_eq!(told["events"][0]["reason"], "The user denied 'rm -r other': no");
     assert!(!base.exists("workspace/made"), "`touch` is not in the policy it began with");
@@ -150,19 +150,19 @@ fn what_is_refused_is_told_as_an_event() {
         r#"{"protocolVersion": "2.0", "operations": []}"#,
         "\u{0}",
     ] {
-        let run = base.run_with(&["run"], text).with_code(1);
+        let run = base.run_with(&["ops", "run"], text).with_code(1);
         let told = events(&run);
         assert_eq!(told["status"], "error", "{run:?}");
         assert_eq!(types(&told), ["error"]);
         assert_eq!(told["events"][0]["category"], "validation");
     }
-    let run = base.run_with(&["run"], [0xff, 0xfe, 0xfd]).with_code(1);
+    let run = base.run_with(&["ops", "run"], [0xff, 0xfe, 0xfd]).with_code(1);
     assert_eq!(types(&events(&run)), ["error"], "{run:?}");
-    let told = events(&base.run_with(&["run"], message(&json!([]))).ok());
+    let told = events(&base.run_with(&["ops", "run"], message(&json!([]))).ok());
     assert_eq!((types(&told).len(), &told["status"]), (0, &json!("completed")));
-    base.fails(&["run", "missing.json"], "io").with_code(1);
-    base.fails(&["run", "--resume", "run_00000000"], "no-session").with_code(5);
-    base.run(&["run", "--resume", "a1b2c3d4"]).with_code(2);
+    base.fails(&["ops", "run", "missing.json"], "io").with_code(1);
+    base.fails(&["ops", "run", "--resume", "run_00000000"], "no-session").with_code(5);
+    base.run(&["ops", "run", "--resume", "a1b2c3d4"]).with_code(2);
 }
 
 #[test]
@@ -170,15 +170,15 @@ fn a_run_beside_a_daemon_is_carried_out_by_it() {
     let base = Base::new();
     base.write("workspace/temp/a", "x\n");
     let daemon = base.serve(&["watch"]);
-    let run = base.run_with(&["run"], EXAMPLE).with_code(3);
+    let run = base.run_with(&["ops", "run"], EXAMPLE).with_code(3);
     let id = events(&run)["runId"].as_str().unwrap().to_owned();
     base.run(&["approve", "cleanup-1"]).ok();
-    assert_eq!(types(&events(&base.run(&["run", "--resume", &id]).ok())), ["shell"]);
-    let run = base.run_with(&["run"], EXAMPLE).with_code(3);
+    assert_eq!(types(&events(&base.run(&["ops", "run", "--resume", &id]).ok())), ["shell"]);
+    let run = base.run_with(&["ops", "run"], EXAMPLE).with_code(3);
     let id = events(&run)["runId"].as_str().unwrap().to_owned();
     base.write("approvals/a.json", r#"{"type": "userMessage", "content": "denied"}"#);
     wait_until("the archive", || base.names("approvals/processed") == ["a.json"]);
-    let told = events(&base.run(&["run", "--resume", &id]).ok());
+    let told = events(&base.run(&["ops", "run", "--resume", &id]).ok());
     assert_eq!(types(&told), ["policyDenied"]);
     daemon.stop();
 }

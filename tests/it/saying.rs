@@ -20,7 +20,7 @@ fn apply(base: &Base, reply: &str) -> Run {
 }
 
 fn status(base: &Base) -> serde_json::Value {
-    let run = base.run(&["status", "--json"]).ok();
+    let run = base.run(&["status", ID, "--json"]).ok();
     serde_json::from_str(&run.stdout).unwrap_or_else(|e| panic!("{e}: {run:?}"))
 }
 

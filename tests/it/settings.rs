@@ -97,7 +97,7 @@ fn wrong_settings_are_told_with_file_line_and_nearest_key() {
     let base = Base::new();
     let told = |text: &str| {
         base.write("deaddrop.toml", text);
-        base.fails(&["sessions"], "invalid-setting").with_code(2).message()
+        base.fails(&["status"], "invalid-setting").with_code(2).message()
     };
     for (text, expected) in [
         (
@@ -118,7 +118,7 @@ fn wrong_settings_are_told_with_file_line_and_nearest_key() {
     }
     base.sh("rm deaddrop.toml");
     write_own(&base, "\nsession_dir = \"x\"\n");
-    let said = base.fails(&["sessions"], "invalid-setting").with_code(2).message();
+    let said = base.fails(&["status"], "invalid-setting").with_code(2).message();
     tells(&said, &["config.toml:2: unknown setting 'session_dir'", "'sessions_dir'"]);
     assert_eq!(base.names("."), [".no-config"]);
 }
@@ -132,12 +132,12 @@ fn wrong_variables_and_flags_are_told_by_name() {
         ("DEADDROP_INBOXDIR", "5", "did you mean 'DEADDROP_INBOX_DIR'?"),
         ("DEADDROP_OUTBOX_DIR", "", "outbox_dir is empty"),
     ] {
-        let mut command = base.command(&["sessions", "--json"]);
+        let mut command = base.command(&["status", "--json"]);
         let run = Run::of(command.env(name, value), "").with_code(2);
         assert_eq!(run.error()["code"], "invalid-setting");
         tells(&run.message(), &[expected]);
     }
-    let wrong = ["sessions", "--max-output-length", "many"];
+    let wrong = ["status", "--max-output-length", "many"];
     let said = base.fails(&wrong, "invalid-setting").with_code(2).message();
     tells(&said, &["--max-output-length: max_output_length is 'many'"]);
 }
@@ -187,7 +187,7 @@ fn settings_in_the_workspace_are_never_read() {
     let base = Base::with_session();
     base.write("workspace/deaddrop.toml", "nonsense\n");
     base.apply("[READ_FILE path=\"deaddrop.toml\"]\n");
-    base.run(&["sessions"]).ok();
+    base.run(&["status"]).ok();
 }
 
 #[test]
@@ -270,7 +270,7 @@ fn for_the_sandbox_too_the_higher_layer_wins_and_is_named() {
     let run = |own: &str, file: &str, variable: Option<(&str, &str)>| {
         write_own(&base, own);
         base.write("deaddrop.toml", file);
-        Run::of(base.command(&["sessions"]).envs(variable), "")
+        Run::of(base.command(&["status"]).envs(variable), "")
     };
     for (key, [right, right_variable], wrong) in LATER {
         let variable = variable(key);
@@ -300,18 +300,17 @@ fn the_flag_of_the_sandbox_goes_over_all() {
     let base = Base::new();
     base.write("deaddrop.toml", "sandbox = \"wrong\"\n");
     for mode in ["auto", "bwrap", "partial", "off"] {
-        let mut command = base.command(&["sessions", "--sandbox", mode]);
+        let mut command = base.command(&["status", "--sandbox", mode]);
         Run::of(command.env("DEADDROP_SANDBOX", "wrong too"), "").ok();
-        Run::of(base.command(&["sessions"]).env("DEADDROP_SANDBOX", mode), "").ok();
+        Run::of(base.command(&["status"]).env("DEADDROP_SANDBOX", mode), "").ok();
     }
-    let said =
-        base.fails(&["--sandbox=none", "sessions"], "invalid-setting").with_code(2).message();
+    let said = base.fails(&["--sandbox=none", "status"], "invalid-setting").with_code(2).message();
     let expected = "--sandbox: sandbox is 'none' but must be one of auto, bwrap, partial, off";
     tells(&said, &[expected]);
     let help = base.run(&["new", "--help"]).ok().stdout;
     assert!(help.contains("--sandbox <MODE>"), "{help}");
     for no_flag in ["--sandbox-network", "--protected-names"] {
-        base.run(&["sessions", no_flag, "x"]).with_code(2);
+        base.run(&["status", no_flag, "x"]).with_code(2);
     }
 }
 
@@ -343,12 +342,12 @@ fn wrong_settings_of_the_sandbox_are_told_with_what_is_right() {
         ("sandbox = \"off\"\n[sandbox]\nnetwork = true\n", "deaddrop.toml:2: "),
     ] {
         base.write("deaddrop.toml", text);
-        let said = base.fails(&["sessions"], "invalid-setting").with_code(2).message();
+        let said = base.fails(&["status"], "invalid-setting").with_code(2).message();
         tells(&said, &[expected]);
     }
     base.write("deaddrop.toml", "sandbox.readable = [\"~/x\"]\n");
-    base.run(&["sessions"]).ok();
-    let said = Run::of(base.command(&["sessions"]).env_remove("HOME"), "").with_code(2).stderr;
+    base.run(&["status"]).ok();
+    let said = Run::of(base.command(&["status"]).env_remove("HOME"), "").with_code(2).stderr;
     tells(&said, &["sandbox.readable holds '~/x', but HOME does not say"]);
 }
 

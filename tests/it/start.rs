@@ -99,8 +99,8 @@ fn the_first_ten_minutes_go_as_they_are_told() {
             "cd ~/projects/calculator",
             "deaddrop init",
             "deaddrop check ~/reply.txt",
-            "deaddrop paste",
-            "deaddrop paste -"
+            "deaddrop apply --clipboard",
+            "deaddrop apply -"
         )
     );
     assert!(new.starts_with("deaddrop new \""), "{new}");

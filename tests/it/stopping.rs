@@ -213,10 +213,10 @@ fn a_command_dies_with_a_daemon_that_is_killed_and_is_not_run_again() {
     let session = base.read("sessions/a1b2c3d4.json");
     assert!(session.contains("it may have run in part or as a whole"), "{session}");
     assert_eq!(processes(&mark), 0);
-    let log = base.json(&["log", ID]);
+    let log = base.json(&["log", "--session", ID]);
     assert_eq!((&log["failed"], &log["interrupted"]), (&1.into(), &1.into()));
     assert_eq!((&log["isComplete"], &log["recovered"]), (&true.into(), &true.into()));
-    let log = base.run(&["log", ID]).ok().stdout;
+    let log = base.run(&["log", "--session", ID]).ok().stdout;
     let told = "1 failed (1 interrupted, may have run in part), done, taken up again";
     assert!(log.contains(told), "{log}");
 }
@@ -231,7 +231,7 @@ fn a_second_daemon_is_told_of_the_first() {
         assert!(run.message().contains(&format!("process {}", daemon.pid())), "{run:?}");
         assert!(run.stdout.is_empty());
     }
-    for command in [&["sessions"][..], &["status"], &["show"], &["check", "r"]] {
+    for command in [&["status"][..], &["status"], &["show"], &["check", "r"]] {
         base.run(command).ok();
     }
     assert_eq!(base.names("outbox").len(), 1);

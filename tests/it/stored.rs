@@ -19,13 +19,13 @@ fn left(session: &str, journal: &[u8]) -> Base {
 }
 
 fn status(base: &Base) -> Value {
-    serde_json::from_str(&base.run(&["status", "--json"]).ok().stdout).unwrap()
+    serde_json::from_str(&base.run(&["status", ID, "--json"]).ok().stdout).unwrap()
 }
 
 #[test]
 fn a_turn_that_an_earlier_version_was_killed_in_is_recovered() {
     let base = left(include_str!("stored/session.json"), include_bytes!("stored/journal"));
-    let run = base.run(&["status"]).ok();
+    let run = base.run(&["status", ID]).ok();
     assert!(run.stdout.contains("open, stopped within a turn"), "{run:?}");
     assert!(run.stdout.contains("  --    DONE         not counted: 1 operation"), "{run:?}");
 

@@ -64,14 +64,14 @@ fn the_time_that_a_rename_sets_is_no_change_of_a_large_file() {
     together.apply(&moved("big", "b2"));
     together.run(&["undo"]).ok();
     together.run(&["redo"]).ok();
-    let undo = together.back(&["undo", "2"]);
+    let undo = together.back(&["undo", "--last", "2"]);
     assert_eq!(left_sorted(&undo), ["b2"]);
     assert!(why(&undo, "b2").starts_with("what it is now is not kept"), "{undo}");
     let with_another = scene(made);
     with_another.apply(&moved("big", "b2"));
     with_another.run(&["undo"]).ok();
     with_another.apply(&moved("big", "b3"));
-    let undo = with_another.back(&["undo", "2"]);
+    let undo = with_another.back(&["undo", "--last", "2"]);
     assert_eq!(left_sorted(&undo), ["b3"]);
     assert!(why(&undo, "b3").starts_with("what it is now is not kept"), "{undo}");
     for base in [one_by_one, together, with_another] {

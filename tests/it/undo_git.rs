@@ -147,7 +147,7 @@ fn a_repository_that_a_command_moved_is_named_with_what_brings_it_back() {
     let (base, log) = nested();
     base.apply(&command("mv sub/nest n2"));
     base.apply(&command("mkdir deep; mv n2 deep/n3"));
-    goes_back_by_hand(&base, &["undo", "2"], "deep/n3", &log);
+    goes_back_by_hand(&base, &["undo", "--last", "2"], "deep/n3", &log);
 }
 
 #[test]

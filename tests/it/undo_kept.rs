@@ -35,10 +35,6 @@ pub fn kept(base: &Base) -> u64 {
     files.map(|file| file.len()).sum()
 }
 
-fn length(base: &Base, name: &str) -> u64 {
-    base.at("workspace").join(name).metadata().unwrap().len()
-}
-
 #[test]
 fn a_file_that_was_moved_stays_where_its_old_place_cannot_be_restored() {
     let big = command("head -c 20000000 /dev/zero > data.csv");
@@ -222,39 +218,6 @@ fn what_keeps_a_folder_is_named() {
 }
 
 #[test]
-fn a_prune_removes_nothing_that_frees_nothing_and_says_what_is_kept() {
-    let base = Base::with_session();
-    for n in 0..4 {
-        let script = "head -c 200000 /dev/urandom | base64";
-        base.apply(&command(&format!("{script} > f{n}; echo {n} > same")));
-    }
-    let prune = |most: &str| base.run(&["checkpoints", "prune", "--max-bytes", most]).ok();
-    let pruned = prune("700000");
-    tells(
-        &pruned,
-        &["0 checkpoints removed", "what the workspace is like now takes", "`--max-bytes 0`"],
-    );
-    base.run(&["undo"]).ok();
-    base.run(&["redo"]).ok();
-    // What takes room beside it goes, and the last stays.
-    base.apply(&command("rm f0 f1"));
-    base.apply(&command("echo 9 > same"));
-    let pruned = prune("500000");
-    assert!(!pruned.stderr.contains("0 checkpoints removed"), "{pruned:?}");
-    base.run(&["undo"]).ok();
-    assert_eq!(base.read("workspace/same"), "3\n");
-    let is_kept = kept(&base);
-    let json = base.run(&["checkpoints", "prune", "--max-bytes", "0", "--json"]).ok().stdout;
-    let told: Value = serde_json::from_str(&json).unwrap();
-    assert_eq!((&told["before"], &told["after"]), (&is_kept.into(), &kept(&base).into()), "{told}");
-    // All that is left is what the workspace holds.
-    let held: u64 = ["f2", "f3", "same"].iter().map(|name| length(&base, name)).sum();
-    assert_eq!((&told["present"], kept(&base)), (&held.into(), held), "{told}");
-    assert!(held < is_kept, "{told}");
-    tells(&base.run(&["redo"]).with_code(1), &["is gone"]);
-}
-
-#[test]
 fn what_force_put_aside_comes_back_by_its_number_though_the_session_has_gone_on() {
     let base = Base::with_session();
     let create = |name: &str, text: &str| {
@@ -287,7 +250,7 @@ fn what_force_put_aside_comes_back_by_its_number_though_the_session_has_gone_on(
     assert!(again.contains("taken back already") && again.contains("`deaddrop redo 4`"), "{again}");
 
     // The turn stands again, so it can be undone again, and what a later turn changed is refused.
-    base.run(&["undo", "2", "--force"]).ok();
+    base.run(&["undo", "--last", "2", "--force"]).ok();
     assert!(!base.exists("workspace/a") && !base.exists("workspace/b"));
     let undone = base.fails(&["redo", "4"], "nothing-to-undo").with_code(1);
     let told = "undone again by 5: `deaddrop redo 5` first";

@@ -50,7 +50,7 @@ fn a_turn_that_changed_only_ignored_files_is_passed_over_and_named() {
     let undo = base.run(&["undo"]).ok().stderr;
     assert!(!undo.contains("passed over") && !undo.contains("x.log"), "{undo}");
     base.run(&["redo"]).ok();
-    let both = base.run(&["undo", "2", "--json"]).ok();
+    let both = base.run(&["undo", "--last", "2", "--json"]).ok();
     for told in [only, "passed over", "Turns 1, 5 undone"] {
         assert!(both.stderr.contains(told), "{told:?}: {both:?}");
     }
@@ -130,7 +130,7 @@ fn a_turn_of_which_nothing_is_restorable_is_refused_with_the_reason() {
         assert!(undo.contains(told), "{told:?} is not in {undo}");
     }
     assert!(base.exists("workspace/a") && base.exists("workspace/big"));
-    base.run(&["undo", "2"]).ok();
+    base.run(&["undo", "--last", "2"]).ok();
     assert!(!base.exists("workspace/a") && base.exists("workspace/big"));
     let base = Base::with_session();
     base.write("workspace/.ignore", "x\n");
@@ -150,14 +150,14 @@ fn what_the_person_made_of_a_moved_file_is_only_lost_by_force() {
     assert!(undo.message().contains("'b'"), "{undo:?}");
     // The next turn moves it on: it is theirs all the same.
     base.apply(&moved("b", "c"));
-    let undo = base.fails(&["undo", "2"], "undo-conflict").with_code(1);
+    let undo = base.fails(&["undo", "--last", "2"], "undo-conflict").with_code(1);
     assert!(undo.message().contains("'b'"), "{undo:?}");
     assert_eq!(base.read("workspace/c"), "mine\n");
     // Of the last turn alone nothing is theirs.
     base.run(&["undo"]).ok();
     assert_eq!(base.read("workspace/b"), "mine\n");
     base.run(&["redo"]).ok();
-    base.run(&["undo", "2", "--force"]).ok();
+    base.run(&["undo", "--last", "2", "--force"]).ok();
     assert_eq!(base.read("workspace/a"), "one\n");
     assert!(!base.exists("workspace/c"));
     base.run(&["redo"]).ok();

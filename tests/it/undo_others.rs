@@ -71,7 +71,7 @@ fn what_another_session_changed_since_is_told_as_its_own() {
     base.run(&["redo", "--session", ID]).ok();
     assert_eq!(base.read("workspace/a"), "two\n");
     // As it says.
-    base.run(&["undo", "2", "--session", OTHER]).ok();
+    base.run(&["undo", "--last", "2", "--session", OTHER]).ok();
     undo(&base, &[]).ok();
     assert!(!base.exists("workspace/a"));
 }
@@ -101,11 +101,11 @@ fn a_later_turn_of_the_same_session_is_named_as_well() {
 #[test]
 fn who_looks_at_one_of_several_sessions_is_told_which() {
     let base = two_sessions();
-    for call in [&["diff"][..], &["log"], &["status"], &["diff", "--json"]] {
+    for call in [&["diff"][..], &["log"], &["show"], &["diff", "--json"]] {
         let which = "2 sessions are open, and none was named: this is about the newest, b1b2c3d4";
         tells(&base.run(call).ok().stderr, &[which]);
     }
-    for call in [&["diff", "--session", ID][..], &["log", ID], &["diff", "-q"]] {
+    for call in [&["diff", "--session", ID][..], &["log", "--session", ID], &["diff", "-q"]] {
         let run = base.run(call).ok();
         assert!(!run.stderr.contains("sessions are open"), "{call:?}: {run:?}");
     }

@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::support::wrapped::wrap;
-use crate::support::{Base, ID, wait_until};
+use crate::support::{Base, ID};
 
 fn turns() -> Base {
     let base = Base::with_session();
@@ -33,7 +33,7 @@ fn several_turns_come_to_one_diff() {
         serde_json::from_str(&base.run(&["diff", "..", "--json"]).ok().stdout).unwrap();
     assert_eq!((json["first"].as_u64(), json["sequence"].as_u64()), (Some(1), Some(4)));
     // What was taken back is no change, and what others did in between is told.
-    base.run(&["undo", "3"]).ok();
+    base.run(&["undo", "--last", "3"]).ok();
     let none = base.run(&["diff", "--all"]).ok();
     assert_eq!(none.stdout, "");
     assert!(none.stderr.contains("Turns 1 to 5 come to no change."), "{none:?}");
@@ -103,26 +103,10 @@ fn of_several_turns_the_one_is_named_whose_content_is_gone() {
 }
 
 #[test]
-fn room_is_made_through_the_daemon_that_serves_the_folder() {
-    let base = turns();
-    let daemon = base.serve(&["watch"]);
-    let prune = base.run(&["checkpoints", "prune", "--max-bytes", "0", "--json"]).ok();
-    let told: Value = serde_json::from_str(&prune.stdout).unwrap();
-    assert_eq!(told["removed"], 3, "{told}");
-    assert!(told["before"].as_u64() > told["after"].as_u64(), "{told}");
-    base.fails(&["diff", "2"], "checkpoint-gone").with_code(1);
-    // It still serves, and keeps what comes.
-    base.run_with(&["apply", "-"], "[CREATE_FILE path=\"new\"]\nx\n[/CREATE_FILE]\n").ok();
-    base.run(&["undo"]).ok();
-    wait_until("the end of new", || !base.exists("workspace/new"));
-    daemon.stop();
-}
-
-#[test]
 fn a_run_is_neither_shown_nor_taken_back_and_says_so() {
     let base = Base::new();
     let message = "[CREATE_FILE path=\"a\"]\none\n[/CREATE_FILE]\n";
-    base.run_with(&["run", "-"], message).ok();
+    base.run_with(&["ops", "run", "-"], message).ok();
     assert!(base.exists("workspace/a"));
     let names = base.names("sessions");
     let run = names.iter().find_map(|name| name.strip_suffix(".json")).unwrap();

@@ -13,7 +13,7 @@ fn the_outbox_tells_what_was_undone_what_stands_and_why() {
     let base = Base::with_session();
     base.apply("[CREATE_FILE path=\"a\"]\none\n[/CREATE_FILE]\n");
     base.apply("[CREATE_FILE path=\"b\"]\ntwo\n[/CREATE_FILE]\n");
-    base.run(&["undo", "2", "--reason", "Wrong way:\n\u{1b}[31muse c instead"]).ok();
+    base.run(&["undo", "--last", "2", "--reason", "Wrong way:\n\u{1b}[31muse c instead"]).ok();
     let outbox = base.outbox(4);
     for told in [
         "The user has undone what you changed in reply to messages 1, 2.\nFiles restored: deleted a, deleted b\n",

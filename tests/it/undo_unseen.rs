@@ -150,7 +150,7 @@ fn what_a_turn_hid_and_a_later_one_changed_is_looked_at_before_it_is_told() {
     assert_eq!(scene.is(), 0);
     // Both turns together tell what it was.
     scene.run(&["redo"]).ok();
-    assert_eq!(left(&scene.back(&["undo", "2"])), [""; 0]);
+    assert_eq!(left(&scene.back(&["undo", "--last", "2"])), [""; 0]);
     assert_eq!((scene.is(), scene.base.read("workspace/d/x").as_str()), (0o755, "secret\n"));
     scene.run(&["redo"]).ok();
     assert_eq!((scene.is(), scene.base.read("workspace/d/x").as_str()), (0o755, "public\n"));

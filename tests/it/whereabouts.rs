@@ -32,7 +32,7 @@ fn the_nearest_base_directory_upwards_is_meant() {
     // One that a session made, without settings.
     let base = Base::new();
     base.run(&["new", "--no-watch", "--id", ID, "A task"]).ok();
-    let run = run_in(&base, "workspace", &["status", "--json"]).ok();
+    let run = run_in(&base, "workspace", &["status", ID, "--json"]).ok();
     assert_eq!(run.json()["session"], ID);
     base.write("reply.txt", "[RUN_COMMAND]\nmkdir -p w/inbox w/outbox w/sessions; touch w/sessions/journal w/deaddrop.toml\n[/RUN_COMMAND]\n");
     base.run(&["apply", "reply.txt"]).ok();
@@ -41,7 +41,7 @@ fn the_nearest_base_directory_upwards_is_meant() {
     );
     base.sh("mkdir -p workspace/f/inbox workspace/f/outbox workspace/f/sessions; touch workspace/f/sessions/.lock");
     for made in ["workspace/w", "workspace/f"] {
-        let run = run_in(&base, made, &["status", "--json"]).with_code(2);
+        let run = run_in(&base, made, &["status", ID, "--json"]).with_code(2);
         assert_eq!(run.error()["code"], "invalid-setting", "{run:?}");
         assert!(run.message().contains("where replies and commands write"), "{run:?}");
     }
@@ -51,7 +51,7 @@ fn the_nearest_base_directory_upwards_is_meant() {
 fn where_there_is_none_commands_say_so() {
     let base = Base::new();
     for command in [
-        &["status"][..],
+        &["status", ID][..],
         &["resume"],
         &["show"],
         &["log"],
@@ -59,17 +59,17 @@ fn where_there_is_none_commands_say_so() {
         &["apply", "-"],
         &["approve"],
         &["deny"],
-        &["open"],
+        &["show", "--open"],
         &["config", "path"],
         &["config", "set", "max_tokens", "5000"],
-        &["daemon", "status"],
+        &["generate", "systemd-unit"],
     ] {
         let run = base.fails(command, "no-project").with_code(5);
         let told = run.message();
         assert!(told.contains("there is no base directory here ("), "{command:?}: {told}");
         assert!(told.contains("`deaddrop init`"), "{command:?}: {told}");
     }
-    let run = base.run(&["sessions"]).ok();
+    let run = base.run(&["status"]).ok();
     assert!(run.stdout.is_empty(), "{run:?}");
     assert!(run.stderr.contains("There is no base directory here or above"), "{run:?}");
     base.run(&["config", "show"]).ok();
@@ -86,7 +86,7 @@ fn a_base_directory_of_somebody_else_is_refused() {
     base.write("deaddrop.toml", "workspace_dir = \".\"\n[guest]\ncommand = [\"touch\", \"ran\"]\n");
     let give = |path: &Path, user: u32| chown(path, Some(user), None).unwrap();
     give(&base.at("deaddrop.toml"), 60_123);
-    for (folder, command) in [("src", "doctor"), (".", "doctor"), ("src/deep", "sessions")] {
+    for (folder, command) in [("src", "doctor"), (".", "doctor"), ("src/deep", "status")] {
         let run = run_in(&base, folder, &[command, "--json"]);
         // The doctor looks on.
         if command == "doctor" {
@@ -112,11 +112,11 @@ fn a_base_directory_of_somebody_else_is_refused() {
     assert!(told.contains("\nok  workspace "), "{told}");
     let here = base.path().canonicalize().unwrap();
     assert!(told.contains(&format!("{}", here.join("deaddrop.toml").display())), "{told}");
-    let sudo = Run::of(base.command(&["sessions"]).env("SUDO_UID", "60123"), "");
+    let sudo = Run::of(base.command(&["status"]).env("SUDO_UID", "60123"), "");
     sudo.ok();
-    base.run(&["-C", ".", "sessions"]).ok();
+    base.run(&["-C", ".", "status"]).ok();
     base.sh("rm -r deaddrop.toml .deaddrop");
-    base.run(&["-C", ".", "sessions"]).ok();
+    base.run(&["-C", ".", "status"]).ok();
 }
 
 #[test]
@@ -145,8 +145,8 @@ fn a_search_ends_with_the_file_system() {
             return;
         }
     }
-    let said = String::from_utf8(run(&["sessions"]).unwrap().stderr).unwrap();
+    let said = String::from_utf8(run(&["status"]).unwrap().stderr).unwrap();
     assert!(said.contains("no base directory here or above"), "{said}");
-    let run = run_in(&base, "src/deep", &["sessions"]).ok();
+    let run = run_in(&base, "src/deep", &["status"]).ok();
     assert!(!run.stderr.contains("no base directory"), "{run:?}");
 }

@@ -55,7 +55,7 @@ pub(super) fn checkpoints(config: &Config) -> Result<String, String> {
     match newest.without_room {
         0 => Ok(told),
         n => Err(format!(
-            "{told}; of {which} {} cannot be undone, for lack of room: raise checkpoint_max_bytes, have rules such as .gitignore leave out what need not be kept, or `deaddrop checkpoints prune`",
+            "{told}; of {which} {} cannot be undone, for lack of room: raise checkpoint_max_bytes, or have rules such as .gitignore leave out what need not be kept",
             count(n, "file")
         )),
     }
@@ -117,7 +117,7 @@ pub(super) fn clipboard(config: &Config) -> Vec<Finding> {
     let ways: Vec<String> = at.ways().iter().map(ToString::to_string).collect();
     let told = match ways.as_slice() {
         [] => Err(format!(
-            "{}: `deaddrop copy` asks the terminal (below), and else names the file to paste from; over SSH, `ssh -X` hands on a display",
+            "{}: `deaddrop show --copy` asks the terminal (below), and else names the file to paste from; over SSH, `ssh -X` hands on a display",
             Surroundings::without_display()
         )),
         ways => Ok(format!("{}; tried in this order", ways.join(", then "))),
@@ -127,7 +127,7 @@ pub(super) fn clipboard(config: &Config) -> Vec<Finding> {
     });
     let terminal = match at.terminal() {
         Ok(way) => Ok(format!(
-            "{way}: tried where no other way takes a text; nobody answers, so try `deaddrop copy` and paste"
+            "{way}: tried where no other way takes a text; nobody answers, so try `deaddrop show --copy` and paste"
         )),
         Err(why) => Err(format!("{why}; where no other way is, paste from the outbox's file")),
     };

@@ -15,7 +15,7 @@ fn settings_of_somebody_elses_are_shown_and_asked_about() {
         );
         let Some(person) = Person::sits_down(&base, columns) else { return };
         for answer in ["n", "", "perhaps"] {
-            person.begins("deaddrop sessions");
+            person.begins("deaddrop status");
             let screen = person.tmux.wait_for("the question", |screen| screen.ends_with("[y/N]"));
             holds(&flat(&screen), &[QUESTION, "sandbox.network = true (line 3): "]);
             person.tmux.types(answer);
@@ -24,11 +24,11 @@ fn settings_of_somebody_elses_are_shown_and_asked_about() {
             // What they have just read is not told again.
             assert_eq!(told.matches("sandbox.network").count(), 1, "{told}");
         }
-        person.begins("deaddrop sessions");
+        person.begins("deaddrop status");
         person.tmux.wait_for("the question", |screen| screen.ends_with("[y/N]"));
         person.tmux.types("y");
         holds(&flat(&person.sees(0)), &["It is noted", "There are no sessions here yet"]);
-        assert!(!person.reads("deaddrop sessions", 0).contains(QUESTION));
+        assert!(!person.reads("deaddrop status", 0).contains(QUESTION));
         holds(&person.reads("deaddrop config deny", 0), &["It is forgotten that you agreed"]);
         holds(
             &person.reads("deaddrop config allow", 0),
@@ -59,7 +59,7 @@ fn a_clipboard_that_cannot_be_read_is_not_named_as_the_next_step() {
     let base = Base::with_session();
     let Some(person) = Person::sits_down(&base, 80) else { return };
     // tmux takes it, and nothing gives it back.
-    let told = person.reads("deaddrop copy", 0);
+    let told = person.reads("deaddrop show --copy", 0);
     holds(&told, &["through tmux", "then: deaddrop next -"]);
     holds(&person.reads("deaddrop next", 1), &["`deaddrop next -`"]);
 }

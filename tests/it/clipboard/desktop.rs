@@ -8,26 +8,30 @@ use crate::tmux::Tmux;
 fn a_part_is_copied_and_what_is_next_is_said() {
     let Some(desktop) = Desktop::start() else { return };
     let base = Base::with_session();
-    let first = desktop.run(&base, &["copy", "--part", "1/3"]).ok();
+    let first = desktop.run(&base, &["show", "--copy", "--part", "1/3"]).ok();
     assert!(first.stderr.contains("Part 1 of 3 of outbox 1 of session a1b2c3d4 (≈ "), "{first:?}");
-    assert!(first.stderr.contains("then part 2 of 3: deaddrop copy --part 2/3\n"), "{first:?}");
+    assert!(
+        first.stderr.contains("then part 2 of 3: deaddrop show --copy --part 2/3\n"),
+        "{first:?}"
+    );
     assert!(desktop.shows().unwrap().starts_with("=== PART 1 of 3 of one message: "));
 
-    let second = desktop.run(&base, &["copy", ID, "--part", "2/3", "--json"]).ok();
+    let second =
+        desktop.run(&base, &["show", "--session", ID, "--copy", "--part", "2/3", "--json"]).ok();
     let told: serde_json::Value = serde_json::from_str(&second.stdout).unwrap();
     assert_eq!(told["way"], "x11");
     assert_eq!(told["part"], 2);
-    assert_eq!(told["next"], format!("deaddrop copy {ID} --part 3/3"));
+    assert_eq!(told["next"], format!("deaddrop show --session {ID} --copy --part 3/3"));
     assert!(told["tokens"].as_u64().unwrap() > 100, "{told}");
     assert!(desktop.shows().unwrap().starts_with("=== PART 2 of 3 of one message: "));
 
-    let last = desktop.run(&base, &["copy", "--part", "3/3"]).ok();
+    let last = desktop.run(&base, &["show", "--copy", "--part", "3/3"]).ok();
     assert!(last.stderr.ends_with("then: deaddrop next\n"), "{last:?}");
     // Nothing is said that only the eye would need, and no result.
-    let quiet = desktop.run(&base, &["copy", "--quiet"]).ok();
+    let quiet = desktop.run(&base, &["show", "--copy", "--quiet"]).ok();
     assert_eq!((&*quiet.stdout, &*quiet.stderr), ("", ""));
     assert_eq!(desktop.shows(), Some(base.outbox(1)));
-    desktop.run(&base, &["copy", "--part", "4/3"]).with_code(2);
+    desktop.run(&base, &["show", "--copy", "--part", "4/3"]).with_code(2);
 }
 
 #[test]
@@ -36,11 +40,11 @@ fn large_texts_come_whole_both_ways() {
     let base = Base::with_session();
     let large = "Zeile für Zeile ☂\n".repeat(60_000);
     base.write(&format!("outbox/{ID}_seq0001.txt"), &large);
-    desktop.run(&base, &["copy"]).ok();
+    desktop.run(&base, &["show", "--copy"]).ok();
     assert!(desktop.shows().unwrap() == large);
     let text = format!("[CREATE_FILE path=\"large.txt\"]\n{large}[/CREATE_FILE]\n");
     let _owner = desktop.holds(&text);
-    desktop.run(&base, &["paste"]).ok();
+    desktop.run(&base, &["apply", "--clipboard"]).ok();
     assert!(base.read("workspace/large.txt") == large);
 }
 
@@ -49,16 +53,16 @@ fn paste_carries_out_what_is_on_the_clipboard_as_apply_does() {
     let Some(desktop) = Desktop::start() else { return };
     let base = Base::with_session();
     let _first = desktop.holds(&reply(&base, 1, "a.txt"));
-    let run = desktop.run(&base, &["paste"]).ok();
+    let run = desktop.run(&base, &["apply", "--clipboard"]).ok();
     assert_eq!(run.stdout, format!("outbox/{ID}_seq0002.txt\n"));
     assert!(run.stderr.contains("the clipboard (x11), the reply to outbox 1 of"), "{run:?}");
     assert!(base.exists("workspace/a.txt"));
     // The same again answers an older outbox, as `apply` says too.
-    let again = desktop.run(&base, &["paste"]).with_code(1);
+    let again = desktop.run(&base, &["apply", "--clipboard"]).with_code(1);
     assert!(again.stderr.contains("again with --force"), "{again:?}");
-    desktop.run(&base, &["paste", "--force"]).ok();
+    desktop.run(&base, &["apply", "--clipboard", "--force"]).ok();
     // From standard input, without any clipboard.
-    let piped = Run::of(&mut desktop.command(&base, &["paste", "-"]), reply(&base, 3, "b.txt"));
+    let piped = Run::of(&mut desktop.command(&base, &["apply", "-"]), reply(&base, 3, "b.txt"));
     piped.ok();
     assert!(base.exists("workspace/b.txt"));
 }
@@ -68,17 +72,17 @@ fn what_is_no_reply_is_refused_and_nothing_is_done() {
     let Some(desktop) = Desktop::start() else { return };
     let base = Base::with_session();
     let refused = |why: &str| {
-        for command in ["paste", "next"] {
-            let run = desktop.run(&base, &[command]).with_code(1);
+        for command in [&["apply", "--clipboard"][..], &["next"]] {
+            let run = desktop.run(&base, command).with_code(1);
             assert!(run.stderr.contains(why), "{why}: {run:?}");
         }
         assert_eq!(base.names("outbox"), [format!("{ID}_seq0001.txt")]);
         assert!(base.names("inbox/processed").is_empty());
     };
     refused("it is empty, or holds no text; copy the reply");
-    desktop.run(&base, &["copy"]).ok();
+    desktop.run(&base, &["show", "--copy"]).ok();
     refused("this is deaddrop's own outbox");
-    desktop.run(&base, &["copy", "--part", "2/3"]).ok();
+    desktop.run(&base, &["show", "--copy", "--part", "2/3"]).ok();
     refused("this is deaddrop's own outbox");
     // A page that was copied whole: what the protocol explains would be carried out.
     let page = format!("You said:\n{}\nIt said:\n{}", base.outbox(1), reply(&base, 1, "x"));
@@ -86,10 +90,10 @@ fn what_is_no_reply_is_refused_and_nothing_is_done() {
     refused("this is deaddrop's own outbox, or holds it");
     let _words = desktop.holds("https://example.org/");
     refused("it holds no command, so it is no reply");
-    let run = Run::of(&mut desktop.command(&base, &["paste", "-"]), base.outbox(1)).with_code(1);
+    let run = Run::of(&mut desktop.command(&base, &["next", "-"]), base.outbox(1)).with_code(1);
     assert!(run.stderr.contains("standard input: this is deaddrop's own outbox"), "{run:?}");
     // But whoever insists has it as with `apply`.
-    desktop.run(&base, &["paste", "--force"]).ok();
+    desktop.run(&base, &["apply", "--clipboard", "--force"]).ok();
     assert!(base.outbox(2).contains("[FAILED] REPLY: The reply contains no command"));
 }
 
@@ -117,7 +121,9 @@ fn next_is_one_command_for_one_turn() {
     assert!(run.stderr.contains("Session a1b2c3d4 is complete."), "{run:?}");
     // There is nothing to paste.
     assert_eq!(desktop.shows(), Some(done));
-    assert!(desktop.run(&base, &["copy"]).ok().stderr.contains("that outbox was answered"));
+    assert!(
+        desktop.run(&base, &["show", "--copy"]).ok().stderr.contains("that outbox was answered")
+    );
 }
 
 #[test]
@@ -136,7 +142,7 @@ fn next_stops_where_a_decision_is_needed() {
     assert!(run.stderr.contains("waits for your decision"), "{run:?}");
     assert!(base.exists("workspace/temp/a"));
     base.run(&["approve"]).ok();
-    desktop.run(&base, &["copy"]).ok();
+    desktop.run(&base, &["show", "--copy"]).ok();
     assert_eq!(desktop.shows(), Some(base.outbox(2)));
 }
 
@@ -147,7 +153,7 @@ fn who_holds_the_clipboard_and_does_not_answer_is_waited_for_once() {
     let Some(tmux) = Tmux::start(&base, 100) else { return };
     let owner = desktop.holds("Hello");
     owner.signal("STOP");
-    tmux.types(&format!("DISPLAY={} deaddrop paste", desktop.display));
+    tmux.types(&format!("DISPLAY={} deaddrop apply --clipboard", desktop.display));
     let screen = tmux.shows("Waiting for the program that holds the clipboard (x11)");
     assert!(!screen.contains("no answer within"), "it is told before it is over: {screen}");
     let screen = tmux.shows("no answer within 8 seconds");
@@ -159,7 +165,7 @@ fn who_holds_the_clipboard_and_does_not_answer_is_waited_for_once() {
 fn a_paste_of_nothing_is_told_to_be_empty() {
     let base = Base::with_session();
     for text in ["", " \n"] {
-        let run = base.run_with(&["paste", "-"], text).with_code(1);
+        let run = base.run_with(&["next", "-"], text).with_code(1);
         assert!(run.stderr.contains("it is empty: nothing came"), "{run:?}");
     }
 }

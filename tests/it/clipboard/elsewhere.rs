@@ -94,7 +94,7 @@ impl Drop for Compositor {
 fn on_wayland_a_session_goes_on_by_copying_and_pasting_alone() {
     let Some(mut compositor) = Compositor::start() else { return };
     let base = Base::with_session();
-    let said = Run::of(compositor.at(&mut base.command(&["copy"])), "").ok().stderr;
+    let said = Run::of(compositor.at(&mut base.command(&["show", "--copy"])), "").ok().stderr;
     assert!(said.contains("is on the desktop's clipboard, over Wayland."), "{said}");
     assert_eq!(compositor.pastes(), Some(base.outbox(1)));
     compositor.copies(&reply(&base, 1, "a.txt"));
@@ -142,7 +142,7 @@ fn where_no_display_is_reached_a_program_is_and_what_it_leaves_holds_nothing_of_
     let run = Run::of(&mut command(&["next"]), "").with_code(1);
     assert!(run.stderr.contains("the clipboard (wl-copy): it is empty"), "{run:?}");
 
-    let run = Run::of(&mut command(&["copy"]), "").ok();
+    let run = Run::of(&mut command(&["show", "--copy"]), "").ok();
     assert!(run.stderr.contains("is on the desktop's clipboard, with wl-copy."), "{run:?}");
     assert_eq!(there(), Some(base.outbox(1)));
     // The helper stays while the program does, and no longer.
@@ -193,7 +193,7 @@ fn what_is_too_long_is_no_reply_and_no_trouble() {
     let before = asked();
     // More often than a clipboard may fail.
     wait_until("five more looks", || asked() >= before + 5);
-    let run = Run::of(&mut command(&["paste"]), "").with_code(1);
+    let run = Run::of(&mut command(&["apply", "--clipboard"]), "").with_code(1);
     assert!(run.stderr.contains("it holds more than 8388608 bytes"), "{run:?}");
     assert!(base.names("workspace").is_empty());
     // With that byte less it is one.
@@ -207,7 +207,7 @@ fn what_is_too_long_is_no_reply_and_no_trouble() {
 fn where_a_program_fails_too_the_path_is_left_and_all_is_told() {
     let base = Base::with_session();
     let path = programs(base.programs(), &[("xclip", "exit 3"), ("xsel", "exit 4")]);
-    let mut command = base.command(&["copy"]);
+    let mut command = base.command(&["show", "--copy"]);
     without_clipboard(&mut command).env("DISPLAY", ":7654").env("PATH", path);
     let run = Run::of(&mut command, "").ok();
     assert_eq!(run.stdout, format!("outbox/{ID}_seq0001.txt\n"));
@@ -218,17 +218,20 @@ fn where_a_program_fails_too_the_path_is_left_and_all_is_told() {
         assert!(run.stderr.contains(told), "{told}: {run:?}");
     }
     // Of a part it is said how to see it.
-    let mut command = base.command(&["copy", "--part", "2/3"]);
+    let mut command = base.command(&["show", "--copy", "--part", "2/3"]);
     let run = Run::of(without_clipboard(&mut command), "").ok();
-    assert!(run.stderr.contains("`deaddrop show a1b2c3d4 1 --part 2/3` prints it"), "{run:?}");
-    let mut command = base.command(&["copy", "--json"]);
+    assert!(
+        run.stderr.contains("`deaddrop show 1 --session a1b2c3d4 --part 2/3` prints it"),
+        "{run:?}"
+    );
+    let mut command = base.command(&["show", "--copy", "--json"]);
     let run = Run::of(without_clipboard(&mut command), "").ok();
     let told: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
     assert_eq!(
         (&told["way"], &told["outbox"]),
         (&"path".into(), &format!("outbox/{ID}_seq0001.txt").into())
     );
-    let mut command = base.command(&["paste"]);
+    let mut command = base.command(&["apply", "--clipboard"]);
     let run = Run::of(without_clipboard(&mut command), "").with_code(1);
-    assert!(run.stderr.contains("`deaddrop paste -` take the reply from standard"), "{run:?}");
+    assert!(run.stderr.contains("`deaddrop apply -` take the reply from standard"), "{run:?}");
 }

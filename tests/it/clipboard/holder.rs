@@ -22,7 +22,8 @@ fn the_text_stays_when_deaddrop_has_ended_and_its_holder_keeps_nothing_of_it() {
     let kept = base.write("kept.txt", "");
     // Whoever starts deaddrop may have left descriptors open for it.
     let mut command = Command::new("/bin/sh");
-    let script = format!("exec 7<'{}' 8>&1; exec '{}' copy", kept.display(), program().display());
+    let script =
+        format!("exec 7<'{}' 8>&1; exec '{}' show --copy", kept.display(), program().display());
     command.args(["-c", &script]).current_dir(base.path());
     without_clipboard(&mut command).envs([("DISPLAY", &*desktop.display), ("A_TOKEN", "kept")]);
     // It ends, and with it the pipes that the test reads.
@@ -63,10 +64,10 @@ fn a_holder_ends_with_its_display() {
         return;
     }
     let base = Base::with_session();
-    desktop.run(&base, &["copy"]).ok();
+    desktop.run(&base, &["show", "--copy"]).ok();
     assert_eq!(desktop.holders().len(), 1);
     // The next one takes its place.
-    desktop.run(&base, &["copy"]).ok();
+    desktop.run(&base, &["show", "--copy"]).ok();
     wait_until("the end of the first", || desktop.holders().len() == 1);
     desktop.end();
     wait_until("the end of the holder", || desktop.holders().is_empty());

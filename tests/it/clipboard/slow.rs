@@ -93,7 +93,7 @@ fn a_text_whose_parts_come_slowly_is_not_taken_for_none() {
         serve(&display, &text, || sender.send(()).unwrap()).map_err(|e| e.to_string())
     });
     ready.recv().unwrap();
-    let run = desktop.run(&base, &["paste"]).ok();
+    let run = desktop.run(&base, &["apply", "--clipboard"]).ok();
     assert!(run.stderr.contains("the clipboard (x11)"), "{run:?}");
     assert_eq!(base.read("workspace/a.txt"), "a line\n".repeat(9));
     desktop.end();

@@ -31,15 +31,15 @@ fn at_terminal(base: &Base, term: &str, arguments: &str) -> Option<String> {
 #[test]
 fn without_a_display_the_terminal_takes_it() {
     let base = Base::with_session();
-    let Some(shown) = at_terminal(&base, "xterm-256color", "copy") else { return };
+    let Some(shown) = at_terminal(&base, "xterm-256color", "show --copy") else { return };
     assert_eq!(shown.matches(&sequence(&base.outbox(1))).count(), 1, "{shown}");
     assert!(shown.contains("was sent to the terminal's clipboard (OSC 52); a terminal does not"));
     // Also where results go elsewhere.
-    let shown = at_terminal(&base, "xterm", "copy --json >told").unwrap();
+    let shown = at_terminal(&base, "xterm", "show --copy --json >told").unwrap();
     assert!(shown.contains(&sequence(&base.outbox(1))));
     assert!(base.read("told").contains("\"way\":\"osc52\""));
     // And where nothing goes to the terminal, nothing is sent there.
-    let shown = at_terminal(&base, "xterm", "copy >told 2>&1").unwrap();
+    let shown = at_terminal(&base, "xterm", "show --copy >told 2>&1").unwrap();
     assert_eq!(shown, "");
     assert!(base.read("told").contains("osc52: this does not run at a terminal"));
 }
@@ -48,18 +48,18 @@ fn without_a_display_the_terminal_takes_it() {
 fn a_terminal_without_a_clipboard_gets_nothing_and_one_with_no_more_than_it_takes() {
     let base = Base::with_session();
     for term in ["dumb", "linux"] {
-        let Some(shown) = at_terminal(&base, term, "copy") else { return };
+        let Some(shown) = at_terminal(&base, term, "show --copy") else { return };
         assert!(!shown.contains("]52;"), "{shown}");
         assert!(shown.contains(&format!("a terminal of type '{term}' has no clipboard")));
         assert!(shown.contains(&format!("outbox/{ID}_seq0001.txt\r\n")), "{shown}");
     }
     let large = "A line of a large outbox\n".repeat(3_200);
     base.write(&format!("outbox/{ID}_seq0001.txt"), &large);
-    let shown = at_terminal(&base, "xterm", "copy").unwrap();
+    let shown = at_terminal(&base, "xterm", "show --copy").unwrap();
     assert!(!shown.contains("]52;"), "{shown}");
     assert!(shown.contains("the text is 80000 bytes long"), "{shown}");
-    let shown = at_terminal(&base, "xterm", "copy --part 2").unwrap();
-    assert!(shown.contains("then part 3 of 3: deaddrop copy --part 3\r\n"), "{shown}");
+    let shown = at_terminal(&base, "xterm", "show --copy --part 2").unwrap();
+    assert!(shown.contains("then part 3 of 3: deaddrop show --copy --part 3\r\n"), "{shown}");
     assert!(shown.contains("]52;"), "{shown}");
 }
 
@@ -70,10 +70,10 @@ fn start_tmux(base: &Base) -> Option<Tmux> {
     })
 }
 
-/// Runs `deaddrop copy` in a window; gives what it said.
+/// Runs `deaddrop show --copy` in a window; gives what it said.
 fn copy_in(tmux: &Tmux, base: &Base) -> String {
     let script = format!(
-        "cd '{}' && '{}' copy 2>said; mv said told; sleep 600",
+        "cd '{}' && '{}' show --copy 2>said; mv said told; sleep 600",
         base.path().display(),
         program().display()
     );
@@ -165,7 +165,7 @@ fn a_paste_is_called_off_with_ctrl_c_and_leaves_the_terminal_as_it_was() {
     let base = Base::with_session();
     let Some(tmux) = start_tmux(&base) else { return };
     let script = format!(
-        "cd '{}'; stty -a >before; '{}' paste -; echo $? >code; stty -a >after; sleep 600",
+        "cd '{}'; stty -a >before; '{}' apply -; echo $? >code; stty -a >after; sleep 600",
         base.path().display(),
         program().display()
     );

@@ -10,7 +10,7 @@ use crate::support::Base;
 /// Asserts that an operation is valid, and gives what comes of it.
 #[track_caller]
 fn taken(base: &Base, operation: &Value) -> Value {
-    base.run_with(&["validate"], message(&json!([operation]))).ok();
+    base.run_with(&["ops", "validate"], message(&json!([operation]))).ok();
     let event = only(base, operation);
     assert_ne!(event["type"], "error", "{event}");
     event
@@ -22,12 +22,12 @@ fn refused(base: &Base, operation: &Value) {
     let field = ["path", "cwd", "content", "command", "timeout"];
     let operations = json!([operation, {"type": "message", "content": "x"}]);
     let text = message(&operations);
-    let judged = base.run_with(&["validate", "--json"], &text).with_code(1);
+    let judged = base.run_with(&["ops", "validate", "--json"], &text).with_code(1);
     let judged: Value = serde_json::from_str(&judged.stdout).unwrap();
     assert_eq!(judged["faults"].as_array().unwrap().len(), 1, "{judged}");
     let path = judged["faults"][0]["path"].as_str().unwrap();
     assert!(field.iter().any(|field| path == format!("$.operations[0].{field}")), "{path}");
-    let told = told(&base.run_with(&["run", "--policy=workspace"], &text).ok());
+    let told = told(&base.run_with(&["ops", "run", "--policy=workspace"], &text).ok());
     assert_eq!(told["status"], "completed");
     assert_eq!(told["events"][0]["category"], "validation", "{told}");
     assert!(told["events"][0]["message"].as_str().unwrap().contains(path), "{told}");
@@ -135,8 +135,9 @@ fn of_a_message_the_first_thousand_operations_are_carried_out() {
     let base = Base::new();
     let one = |n: usize| json!({"type": "message", "id": n.to_string(), "content": "x"});
     let all: Vec<Value> = (0..1_000).map(one).collect();
-    let told_of =
-        |all: &[Value], code| told(&base.run_with(&["run"], message(&json!(all))).with_code(code));
+    let told_of = |all: &[Value], code| {
+        told(&base.run_with(&["ops", "run"], message(&json!(all))).with_code(code))
+    };
     assert_eq!(told_of(&all, 0)["events"].as_array().unwrap().len(), 1_000);
     let mut more = all;
     more.push(json!({"type": "createFile", "path": "beyond", "content": "x"}));
@@ -172,7 +173,7 @@ fn hostile_json_is_an_error_of_one_operation_or_of_the_message() {
         "[{\"type\": \"shell\", \"command\": \"touch never\"}]".to_owned(),
         "\"shell\"".to_owned(),
     ] {
-        let run = base.run_with(&["run", "--policy=workspace"], with(&malformed)).ok();
+        let run = base.run_with(&["ops", "run", "--policy=workspace"], with(&malformed)).ok();
         let told = told(&run);
         assert_eq!(told["events"][0]["category"], "validation", "{told}");
         assert_eq!(told["events"][1]["success"], true, "{told}");
@@ -185,7 +186,8 @@ fn hostile_json_is_an_error_of_one_operation_or_of_the_message() {
         with("{'type': 'message'}"),
         format!("[{}]", with("5")),
     ] {
-        let told = told(&base.run_with(&["run", "--policy=workspace"], hopeless).with_code(1));
+        let told =
+            told(&base.run_with(&["ops", "run", "--policy=workspace"], hopeless).with_code(1));
         assert_eq!(told["status"], "error");
         assert_eq!(told["events"][0]["category"], "validation", "{told}");
     }
@@ -203,7 +205,7 @@ fn what_is_wrong_with_a_command_is_its_own_failure_and_not_the_systems() {
         json!({"type": "shell", "command": "true", "cwd": "missing"}),
     ] {
         let operations = json!([wrong, {"type": "message", "content": "x"}]);
-        let run = base.run_with(&["run", "--policy=workspace"], message(&operations));
+        let run = base.run_with(&["ops", "run", "--policy=workspace"], message(&operations));
         let told = told(&run);
         assert_eq!(told["events"][0]["type"], "shell", "{told}");
         assert_eq!(told["events"][0]["success"], false, "{told}");

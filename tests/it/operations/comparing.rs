@@ -143,7 +143,7 @@ esac
     }
 
     pub(super) fn run(&self, text: &str) -> Run {
-        self.deaddrop(&["run"], text)
+        self.deaddrop(&["ops", "run"], text)
     }
 
     /// What comes of one operation.

@@ -10,7 +10,7 @@ fn events(told: &Value) -> &[Value] {
 }
 
 fn run(base: &Base, policy: &str, operations: &Value) -> Run {
-    base.run_with(&["run", "--policy", policy], message(operations))
+    base.run_with(&["ops", "run", "--policy", policy], message(operations))
 }
 
 #[test]
@@ -24,7 +24,7 @@ fn an_operation_keeps_its_id_whatever_characters_it_contains() {
         let decision = json!({"approval": {"operationId": id, "decision": "approved"}});
         base.write("approvals/a.json", decision.to_string());
         let run_id = asked["runId"].as_str().unwrap();
-        let done = told(&base.run(&["run", "--resume", run_id]).ok());
+        let done = told(&base.run(&["ops", "run", "--resume", run_id]).ok());
         assert_eq!(
             (&events(&done)[0]["operationId"], &events(&done)[0]["stdout"]),
             (&json!(id), &json!("x\n"))
@@ -34,7 +34,7 @@ fn an_operation_keeps_its_id_whatever_characters_it_contains() {
     let asked = told(&run(&base, "permissive", &operations).with_code(3));
     base.run(&["deny", "step 1"]).ok();
     let run_id = asked["runId"].as_str().unwrap();
-    let denied = told(&base.run(&["run", "--resume", run_id]).ok());
+    let denied = told(&base.run(&["ops", "run", "--resume", run_id]).ok());
     assert_eq!(events(&denied)[0]["operationId"], "step 1");
 }
 
@@ -45,7 +45,7 @@ fn an_id_that_was_asked_about_before_is_not_asked_about_again() {
     let asked = told(&run(&base, "permissive", &json!([one, one])).with_code(3));
     base.run(&["approve", "step 1"]).ok();
     let run_id = asked["runId"].as_str().unwrap();
-    let again = told(&base.run(&["run", "--resume", run_id]).with_code(3));
+    let again = told(&base.run(&["ops", "run", "--resume", run_id]).with_code(3));
     assert_eq!(events(&again)[0]["operationId"], "step 1");
     let second = events(&again)[1]["operationId"].as_str().unwrap();
     assert!(second.starts_with("op-"), "{again}");
@@ -56,7 +56,7 @@ fn what_is_a_placeholder_among_tags_is_a_path_here() {
     let base = Base::new();
     for path in ["path/to/x", "filename.ext", "~/x", "https:/x/y", "<path>", "your_file.py"] {
         let operation = json!({"type": "createFile", "path": path, "content": "x"});
-        base.run_with(&["validate"], message(&json!([operation]))).ok();
+        base.run_with(&["ops", "validate"], message(&json!([operation]))).ok();
         let event = only(&base, &operation);
         assert_eq!((&event["success"], &event["path"]), (&json!(true), &json!(path)), "{event}");
         assert!(base.exists(&format!("workspace/{path}")));
@@ -131,8 +131,8 @@ fn each_operation_beyond_the_limit_has_its_event() {
     assert!(!base.exists("workspace/a"));
     // Nothing of a message is carried out that has more than can be reported.
     let text = message(&json!(vec![&operations[1_000]; 10_001]));
-    base.run_with(&["validate"], &text).ok();
-    let refused = told(&base.run_with(&["run", "--policy=workspace"], &text).with_code(1));
+    base.run_with(&["ops", "validate"], &text).ok();
+    let refused = told(&base.run_with(&["ops", "run", "--policy=workspace"], &text).with_code(1));
     assert_eq!((events(&refused).len(), &refused["status"]), (1, &json!("error")));
     assert!(!base.exists("workspace/a"));
 }
@@ -146,10 +146,10 @@ fn times_may_have_no_seconds() {
             .to_string()
     };
     for time in ["2025-01-15T10:30Z", "2025-01-15T10:30:00Z", "2025-01-15T10:30:00.5Z"] {
-        base.run_with(&["validate"], text(time)).ok();
+        base.run_with(&["ops", "validate"], text(time)).ok();
     }
     for time in ["2025-01-15T10Z", "2025-01-15T10:30", "2025-02-30T10:30Z", "2025-01-15T24:30Z"] {
-        let run = base.run_with(&["validate"], text(time)).with_code(1);
+        let run = base.run_with(&["ops", "validate"], text(time)).with_code(1);
         assert!(run.stdout.starts_with("$.events[0].timestamp: "), "{run:?}");
     }
 }
@@ -162,7 +162,7 @@ fn base64_may_be_wrapped_and_unpadded() {
                "overwrite": true})
     };
     for content in ["AP8=", "AP8", "AP\r\n8=\n", "A\nP\n8\n"] {
-        base.run_with(&["validate"], message(&json!([create(content)]))).ok();
+        base.run_with(&["ops", "validate"], message(&json!([create(content)]))).ok();
         assert_eq!(only(&base, &create(content))["bytesWritten"], 2, "{content:?}");
         assert_eq!(std::fs::read(base.at("workspace/a")).unwrap(), [0, 255]);
     }

@@ -136,7 +136,7 @@ fn the_third_example_with_each_way_to_approve_and_to_deny() {
             None => drop(space.deaddrop(&["approve", "cleanup-1"], "").ok()),
             Some(approval) => drop(space.0.write("approvals/a.json", approval.to_string())),
         }
-        let run = space.deaddrop(&["run", "--resume", &id], "").ok();
+        let run = space.deaddrop(&["ops", "run", "--resume", &id], "").ok();
         assert_eq!(same(&part("Runtime Resumes"), &run, Shown::All), id);
         assert_eq!(space.0.names("workspace/temp"), [""; 0]);
     }
@@ -147,7 +147,7 @@ fn the_third_example_with_each_way_to_approve_and_to_deny() {
     sent["operations"].as_array_mut().unwrap().push(json!({"type": "message", "content": "x"}));
     let id = told(&space.run(&sent.to_string()).with_code(3))["runId"].as_str().unwrap().to_owned();
     space.deaddrop(&["deny", "cleanup-1"], "").ok();
-    let printed = told(&space.deaddrop(&["run", "--resume", &id], "").ok());
+    let printed = told(&space.deaddrop(&["ops", "run", "--resume", &id], "").ok());
     let shown =
         json!({"type": "policyDenied", "operationId": "cleanup-1", "operationType": "shell"});
     same_event(&shown, &printed["events"][0], Shown::Some);
@@ -170,7 +170,7 @@ fn the_approval_flow() {
     let approval = example("protocol", "2. User Provides Approval Decision", 1);
     space.0.write("approvals/a.json", approval.to_string());
     // "After approval, remaining operations continue."
-    let printed = told(&space.deaddrop(&["run", "--resume", &id], "").ok());
+    let printed = told(&space.deaddrop(&["ops", "run", "--resume", &id], "").ok());
     let shown = json!({"type": "shell", "operationId": "shell-1", "success": true});
     same_event(&shown, &printed["events"][0], Shown::Some);
     assert_eq!(printed["events"][1]["type"], "message");
@@ -273,7 +273,7 @@ fn a_timeout_is_told_as_in_the_reference_and_the_guide() {
         // The example's 30 seconds are the default; one is enough.
         let command = json!({"type": "shell", "command": "sleep 1000", "timeout": 1000});
         let sent = message(&json!([command]));
-        let printed = told(&space.deaddrop(&["run", "--policy=workspace"], &sent).ok());
+        let printed = told(&space.deaddrop(&["ops", "run", "--policy=workspace"], &sent).ok());
         same_event(&example(text, section, 0), &printed["events"][0], Shown::Some);
         let took = printed["events"][0]["durationMs"].as_u64().unwrap();
         assert!((1000..20_000).contains(&took), "{took}");

@@ -42,7 +42,7 @@ fn where_no_sandbox_is_to_be_had_a_command_halts_the_run() {
         {"type": "shell", "command": "touch ran"},
     ]);
     let file = scene.base.write("m.json", message(&operations));
-    let arguments = ["run", "--policy=workspace", "--sandbox=bwrap", file.to_str().unwrap()];
+    let arguments = ["ops", "run", "--policy=workspace", "--sandbox=bwrap", file.to_str().unwrap()];
     let output = scene.command(&scene.program, &arguments).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let told = check_events(&String::from_utf8(output.stdout).unwrap()).unwrap();

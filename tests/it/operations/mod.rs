@@ -25,7 +25,7 @@ pub fn told(run: &Run) -> Value {
 /// What comes of one operation under the policy that allows all.
 #[track_caller]
 pub fn only(base: &Base, operation: &Value) -> Value {
-    let run = base.run_with(&["run", "--policy=workspace"], message(&json!([operation])));
+    let run = base.run_with(&["ops", "run", "--policy=workspace"], message(&json!([operation])));
     let told = told(&run);
     assert_eq!(told["events"].as_array().unwrap().len(), 1, "{told}");
     told["events"][0].clone()

@@ -100,18 +100,18 @@ fn what_replies_may_have_made_is_not_found_without_being_named() {
     let other = ["-C", "drop", "--workspace-dir", "../third", "new", "--no-watch", "A task"];
     base.run(&other).ok();
     let file = base.write("project/deaddrop.toml", "");
-    is_not_found(run_in(&base, "project", &["status", "--json"]));
+    is_not_found(run_in(&base, "project", &["status", ID, "--json"]));
     fs::remove_file(file).unwrap();
     // And where commands write beside the workspace.
     base.run(&["-C", "drop", "config", "set", "sandbox.writable", "../more"]).ok();
     base.run(&["-C", "drop", "--workspace-dir", "../project", "resume", ID, "--no-watch"]).ok();
     base.write("more/sub/deaddrop.toml", "");
-    is_not_found(run_in(&base, "more/sub", &["status", "--json"]));
+    is_not_found(run_in(&base, "more/sub", &["status", ID, "--json"]));
     let told = base.fails(&["init", "more/new"], "usage").with_code(2).message();
     assert!(told.contains("the replies of the base directory"), "{told}");
     // Once used it is known, and kept from those replies.
     run_in(&base, "more/sub", &["-C", ".", "new", "--no-watch", "A task"]).ok();
-    run_in(&base, "more/sub", &["sessions"]).ok();
+    run_in(&base, "more/sub", &["status"]).ok();
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn a_base_directory_within_is_kept_from_the_replies_of_the_one_around_it() {
     base.write("inner/workspace/temp/a", "x\n");
     let asks = base.write("asks.txt", ASKS);
     inner(&["apply", asks.to_str().unwrap()]).with_code(3);
-    let status = inner(&["status", "--json"]).ok().stdout;
+    let status = inner(&["status", "00ff00ff", "--json"]).ok().stdout;
     let status: serde_json::Value = serde_json::from_str(&status).unwrap();
     let operation = status["waiting"]["operation"].as_str().unwrap().to_owned();
 
@@ -204,26 +204,26 @@ fn its_folders_must_be_the_persons_and_lead_nowhere() {
         "mkdir p; cd p; mkdir inbox outbox approvals; mkdir ../theirs; touch ../theirs/journal",
     );
     symlink("../theirs", base.at("p/sessions")).unwrap();
-    let run = run_in(&base, "p", &["status", "--json"]).with_code(2);
+    let run = run_in(&base, "p", &["status", ID, "--json"]).with_code(2);
     assert!(run.message().contains("/p/sessions: it is a link that leads out of"), "{run:?}");
     fs::remove_file(base.at("p/sessions")).unwrap();
     fs::rename(base.at("theirs"), base.at("p/real")).unwrap();
     symlink("real", base.at("p/sessions")).unwrap();
     base.agree_below("p");
-    run_in(&base, "p", &["sessions"]).ok();
+    run_in(&base, "p", &["status"]).ok();
     if chown(base.at("p/inbox"), Some(60_123), None).is_err() {
         eprintln!("SKIPPED: files of another user, which only root can make");
         return;
     }
     for folder in ["inbox", "outbox", "approvals"] {
         chown(base.at("p").join(folder), Some(60_123), None).unwrap();
-        is_somebody_elses(run_in(&base, "p", &["status", "--json"]), &format!("/p/{folder}"));
+        is_somebody_elses(run_in(&base, "p", &["status", ID, "--json"]), &format!("/p/{folder}"));
         chown(base.at("p").join(folder), Some(0), None).unwrap();
     }
     base.write("p/deaddrop.toml", "outbox_dir = \"deep/out\"\n");
     base.sh("mkdir -p p/deep/out");
     chown(base.at("p/deep/out"), Some(60_123), None).unwrap();
-    is_somebody_elses(run_in(&base, "p", &["status", "--json"]), "/p/deep/out");
+    is_somebody_elses(run_in(&base, "p", &["status", ID, "--json"]), "/p/deep/out");
 }
 
 #[test]

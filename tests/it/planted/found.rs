@@ -48,8 +48,8 @@ fn what_was_brought_is_not_taken_up_unless_the_person_agrees() {
             &["watch"],
             &["apply", "-"],
             &["next", "-"],
-            &["sessions"],
-            &["run", "-"],
+            &["status"],
+            &["ops", "run", "-"],
         ] {
             // Without sessions and settings none is found there by itself.
             let there = [&["-C", ".", "--json"], arguments].concat();
@@ -67,7 +67,7 @@ fn what_was_brought_is_not_taken_up_unless_the_person_agrees() {
         assert!(shown.stdout.starts_with("found here = "), "{shown:?}");
         let show = base.run(&["-C", ".", "config", "show"]).ok();
         assert!(!show.stdout.contains("found here") && show.stderr.is_empty(), "{show:?}");
-        let told = base.run(&["-C", ".", "sessions"]).ok();
+        let told = base.run(&["-C", ".", "status"]).ok();
         assert!(!told.stderr.contains(ALLOW), "{told:?}");
     }
 }
@@ -90,16 +90,16 @@ fn another_folder_at_the_same_place_is_another() {
     base.run(&["init", "project"]).ok();
     let there = |arguments: &[&str]| base.run(&[&["-C", "project", "--json"], arguments].concat());
     there(&["new", "--no-watch", "A task"]).ok();
-    there(&["sessions"]).ok();
+    there(&["status"]).ok();
     // What a clone that brings the same files would be.
     base.sh("cp -a project kept; rm -r project; mkdir between; cp -a kept project");
     is_refused(there(&["resume", "--no-watch"]), &["found here"]);
     // One that the person has moved is another, too, until they say that it is theirs.
     base.sh("mv kept moved");
-    is_refused(base.run(&["--json", "-C", "moved", "sessions"]), &["found here"]);
+    is_refused(base.run(&["--json", "-C", "moved", "status"]), &["found here"]);
     base.run(&["-C", "moved", "config", "allow"]).ok();
-    base.run(&["-C", "moved", "sessions"]).ok();
-    is_refused(there(&["sessions"]), &["found here"]);
+    base.run(&["-C", "moved", "status"]).ok();
+    is_refused(there(&["status"]), &["found here"]);
 }
 
 #[test]
@@ -132,10 +132,10 @@ fn a_setting_goes_over_folders_that_were_used() {
     base.run(&["new", "--no-watch", "A task"]).ok();
     base.write("deaddrop.toml", "sessions_dir = \"brought\"\n");
     let own = base.write("config/deaddrop/config.toml", "sessions_dir = \"brought\"\n");
-    is_refused(base.run(&["--json", "sessions"]), &["found here"]);
+    is_refused(base.run(&["--json", "status"]), &["found here"]);
     // Nor is it theirs where the person's own file has a path that leads there.
     base.sh("rm deaddrop.toml");
-    let mut command = base.command(&["sessions", "--json"]);
+    let mut command = base.command(&["status", "--json"]);
     command.env("XDG_CONFIG_HOME", own.parent().unwrap().parent().unwrap());
     is_refused(Run::of(&mut command, ""), &["found here"]);
 }
@@ -147,13 +147,13 @@ fn what_was_used_is_another_where_it_is_moved_and_forgotten_on_request() {
     base.run(&["-C", "p", "new", "--no-watch", "A task"]).ok();
     // Replies of one around it could write at the new place.
     base.sh("mv p q");
-    is_refused(base.run(&["--json", "-C", "q", "sessions"]), &["found here"]);
+    is_refused(base.run(&["--json", "-C", "q", "status"]), &["found here"]);
     base.sh("mv q p");
-    base.run(&["-C", "p", "sessions"]).ok();
+    base.run(&["-C", "p", "status"]).ok();
     base.run(&["-C", "p", "config", "deny"]).ok();
-    is_refused(base.run(&["--json", "-C", "p", "sessions"]), &["found here"]);
+    is_refused(base.run(&["--json", "-C", "p", "status"]), &["found here"]);
     base.run(&["-C", "p", "config", "allow"]).ok();
-    base.run(&["-C", "p", "sessions"]).ok();
+    base.run(&["-C", "p", "status"]).ok();
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn a_folder_is_known_for_what_it_was_used() {
     base.write("inbox/r.txt", "approved");
     // Replies that wait would be approvals.
     base.write("deaddrop.toml", "inbox_dir = \"approvals\"\napprovals_dir = \"inbox\"\n");
-    let told = is_refused(base.run(&["--json", "sessions"]), &["found here"]);
+    let told = is_refused(base.run(&["--json", "status"]), &["found here"]);
     assert!(told.contains("inbox (.claimed, processed, r.txt)"), "{told}");
 }
 
@@ -281,7 +281,7 @@ fn at_a_terminal_the_person_is_asked() {
     assert!(asked.shown().contains("found here = sessions"), "{}", asked.shown());
     asked.types("y\n");
     assert_eq!(asked.ends(), Some(0), "{}", asked.shown());
-    assert!(other.run(&["status"]).ok().stdout.contains(ID));
+    assert!(other.run(&["status", ID]).ok().stdout.contains(ID));
 }
 
 #[test]

@@ -34,7 +34,7 @@ fn what_commands_reach_is_agreed_to_with_where_it_leads() {
         let base = Base::that_nobody_agrees_to();
         let setting = format!("sandbox.{name}");
         base.write("deaddrop.toml", format!("[sandbox]\n{name} = [\"src\", \"build\"]\n"));
-        let refused = || is_refused(base.run(&["--json", "sessions"]), &[&setting]);
+        let refused = || is_refused(base.run(&["--json", "status"]), &[&setting]);
         let allowed = || {
             base.run(&["config", "allow"]).ok();
             base.run(&["new", "--no-watch", "A task"]).ok();
@@ -52,7 +52,7 @@ fn what_commands_reach_is_agreed_to_with_where_it_leads() {
         let told = refused();
         assert!(told.contains(&format!("[\"src\" -> {one}, \"build\"")), "{told}");
         fs::remove_file(base.at("src")).unwrap();
-        base.run(&["sessions"]).ok();
+        base.run(&["status"]).ok();
     }
 }
 
@@ -72,23 +72,23 @@ fn the_persons_own_word_is_not_for_a_link_that_came_with_the_folder() {
         assert_eq!(fs::read_dir(&at).unwrap().count(), 0);
         // The same where the folder's settings say what the person's say.
         base.write("deaddrop.toml", format!("{setting} = \"build\"\n"));
-        is_refused(base.run(&["--json", "sessions"]), &[&setting]);
+        is_refused(base.run(&["--json", "status"]), &[&setting]);
         fs::remove_file(base.at("deaddrop.toml")).unwrap();
         // What nobody else can lead elsewhere is theirs.
         set_for_all(&base, &format!("{setting} = \"{at}\"\n"));
-        base.run(&["-C", ".", "sessions"]).ok();
+        base.run(&["-C", ".", "status"]).ok();
         let depth = base.path().canonicalize().unwrap().components().count() - 1;
         let up = "../".repeat(depth) + at.trim_start_matches('/');
         set_for_all(&base, &format!("{setting} = \"{up}\"\n"));
-        base.run(&["-C", ".", "sessions"]).ok();
+        base.run(&["-C", ".", "status"]).ok();
     }
     for name in ["writable", "readable"] {
         let base = Base::that_nobody_agrees_to();
         let setting = format!("sandbox.{name}");
         set_for_all(&base, &format!("{setting} = [\"build\", \"{at}\"]\n"));
-        base.run(&["-C", ".", "sessions"]).ok();
+        base.run(&["-C", ".", "status"]).ok();
         link(&base, &at);
-        let told = is_refused(base.run(&["--json", "-C", ".", "sessions"]), &[&setting]);
+        let told = is_refused(base.run(&["--json", "-C", ".", "status"]), &[&setting]);
         assert!(told.contains(&format!("[\"build\" -> {at}, ")), "{told}");
     }
 }

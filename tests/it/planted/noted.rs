@@ -99,7 +99,7 @@ fn base_directories_are_noted_at_their_first_session() {
         inside.collect::<Vec<_>>()
     };
     base.run(&["init", "a"]).ok();
-    base.run(&["-C", "a", "sessions"]).ok();
+    base.run(&["-C", "a", "status"]).ok();
     base.run(&["-C", "a", "doctor"]).ok();
     assert_eq!(noted(), [""; 0]);
     for folder in ["a", "b", "a"] {

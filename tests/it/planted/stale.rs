@@ -161,19 +161,19 @@ fn the_replies_of_one_that_is_gone_write_nowhere() {
     assert!(told.contains("/p write here; --force"), "{told}");
     base.sh("rm -r p/.deaddrop");
     base.run(&["init", "p/src"]).ok();
-    let found = run_in(&base, "p/src", &["status", "--json"]).with_code(5);
+    let found = run_in(&base, "p/src", &["log", "--json"]).with_code(5);
     assert_eq!(found.error()["code"], "no-open-session");
     // Nor is one that was made there before kept from being found.
     base.run(&["init", "p"]).ok();
     new(&base, "p").ok();
     base.write("p/lib/deaddrop.toml", "max_tokens = 5000\n");
-    let told = run_in(&base, "p/lib", &["status", "--json"]).with_code(2).message();
+    let told = run_in(&base, "p/lib", &["status", ID, "--json"]).with_code(2).message();
     assert!(told.contains("where replies and commands write: say with -C"), "{told}");
     base.sh("rm -r p/.deaddrop p/deaddrop.toml");
-    run_in(&base, "p/lib", &["status"]).with_code(5);
+    run_in(&base, "p/lib", &["status", ID]).with_code(5);
     // What somebody left there opens nothing unasked.
     base.write("p/lib/deaddrop.toml", "sandbox = \"off\"\n");
-    let refused = run_in(&base, "p/lib", &["sessions", "--json"]).with_code(2);
+    let refused = run_in(&base, "p/lib", &["status", "--json"]).with_code(2);
     assert_eq!(refused.error()["code"], "consent-needed");
     assert!(refused.message().contains("sandbox = \"off\""), "{refused:?}");
 }

@@ -32,7 +32,7 @@ fn what_a_pull_brings_is_not_taken_up_unless_the_person_agrees() {
     let base = shared();
     let there = |arguments: &[&str]| base.run(&[&["-C", "project", "--json"], arguments].concat());
     pull(&base, &format!("mkdir -p .deaddrop/inbox; echo '{REPLY}' > .deaddrop/inbox/r.txt"));
-    for arguments in [&["resume", "--no-watch"][..], &["watch"], &["apply", "-"], &["sessions"]] {
+    for arguments in [&["resume", "--no-watch"][..], &["watch"], &["apply", "-"], &["status"]] {
         let told = is_refused(there(arguments), &["tracked by git"]);
         assert!(told.contains("tracked by git = .deaddrop/inbox/r.txt:"), "{told}");
     }
@@ -55,17 +55,17 @@ fn what_a_pull_brings_is_not_taken_up_unless_the_person_agrees() {
     assert!(shown.stdout.contains("tracked by git = .deaddrop/inbox/r.txt"), "{shown:?}");
     let told = row(&[]);
     assert!(told.starts_with("tracked by git ") && !told.contains("not allowed"), "{told}");
-    there(&["sessions"]).ok();
+    there(&["status"]).ok();
     pull(&base, "echo >> .deaddrop/inbox/r.txt");
-    is_refused(there(&["sessions"]), &["tracked by git"]);
+    is_refused(there(&["status"]), &["tracked by git"]);
     pull(&base, "git rm -q .deaddrop/inbox/r.txt");
-    there(&["sessions"]).ok();
+    there(&["status"]).ok();
 }
 
 #[test]
 fn what_keeps_a_folder_may_be_pulled_and_no_link_of_that_name() {
     let base = shared();
-    let sessions = || base.run(&["-C", "project", "sessions", "--json"]);
+    let sessions = || base.run(&["-C", "project", "status", "--json"]);
     pull(&base, "mkdir -p .deaddrop/approvals; touch .deaddrop/approvals/.gitkeep");
     sessions().ok();
     pull(&base, "ln -s /etc .deaddrop/approvals/.keep");
@@ -85,7 +85,7 @@ fn all_are_named_and_nothing_of_the_repositorys_settings_is_started() {
     );
     // A git that is not kept from it starts it.
     base.sh("rm project/started");
-    let told = is_refused(base.run(&["--json", "-C", "project", "sessions"]), &["tracked by git"]);
+    let told = is_refused(base.run(&["--json", "-C", "project", "status"]), &["tracked by git"]);
     assert!(told.contains(".deaddrop/outbox/1, ") && told.contains("/outbox/5: "), "{told}");
     assert!(!base.exists("project/started"));
 }
@@ -98,7 +98,7 @@ fn a_submodule_in_its_place_is_tracked_and_a_repository_without_a_folder_is_none
         "git init -q -b main ../sub; mkdir ../sub/inbox; touch ../sub/inbox/x; git -C ../sub add inbox; git -C ../sub commit -qm x; git -c protocol.file.allow=always submodule add -q ../sub .deaddrop",
     );
     // git does not put it over what is there; who clones both has it.
-    base.run(&["-C", "project", "sessions"]).ok();
+    base.run(&["-C", "project", "status"]).ok();
     base.sh(&format!(
         "{GIT} git -c protocol.file.allow=always clone -q --recurse-submodules other both"
     ));
@@ -134,14 +134,14 @@ fn what_looks_like_a_repository_hides_nothing_and_one_that_git_cannot_read_is_to
         "{GIT} git init -q -b main other; cd other; {look_alike}; echo 'max_tokens = 9000' > p/deaddrop.toml; git add -A; git commit -qm a; cd ..; git clone -q other project"
     ));
     base.run(&["-C", "project/p", "new", "--no-watch", "A task"]).ok();
-    let sessions = || base.run(&["-C", "project/p", "sessions", "--json"]);
+    let sessions = || base.run(&["-C", "project/p", "status", "--json"]);
     sessions().ok();
     pull(&base, &format!("mkdir p/inbox; echo '{REPLY}' > p/inbox/r.txt"));
     let told = is_refused(sessions(), &["tracked by git"]);
     assert!(told.contains("tracked by git = inbox/r.txt: "), "{told}");
 
     let base = shared();
-    let sessions = || base.run(&["-C", "project", "sessions", "--json"]);
+    let sessions = || base.run(&["-C", "project", "status", "--json"]);
     sessions().ok();
     base.sh("cd project; printf '[extensions]\n\tunheard = of\n[core]\n\trepositoryformatversion = 1\n' >> .git/config");
     let told = is_refused(sessions(), &["tracked by git"]);

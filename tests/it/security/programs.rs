@@ -116,19 +116,17 @@ impl Scene {
             runs.push(Run::of(&mut self.command(arguments, environment), input));
             self.nothing_ran(&format!("{what}: {arguments:?}"));
         };
-        does(&["status"], "");
+        does(&["status", ID], "");
         does(&["new", "--no-watch", "--id", ID, "A task"], "");
         does(&["status", ID], "");
         does(&["doctor"], "");
         fs::create_dir_all(self.base.at("inbox")).unwrap();
         self.base.write("inbox/r.txt", "[MESSAGE]\nHello\n[/MESSAGE]\n");
         does(&["resume", "--no-watch"], "");
-        does(&["copy"], "");
-        does(&["paste"], "");
-        does(&["open"], "");
-        does(&["daemon", "status"], "");
-        does(&["daemon", "install"], "");
-        does(&["daemon", "uninstall"], "");
+        does(&["show", "--copy"], "");
+        does(&["apply", "--clipboard"], "");
+        does(&["show", "--open"], "");
+        does(&["generate", "systemd-unit"], "");
         let line =
             "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"about\",\"params\":{\"tools\":true}}\n";
         does(&["rpc", "--root", "."], line);
@@ -512,7 +510,7 @@ fn a_program_in_the_workspace_is_made_no_service() {
     scene.base.installs("systemctl", "exit 0");
     let as_usual = scene.base.command(&[]);
     let mut command = Command::new(&own);
-    command.args(["daemon", "install"]).current_dir(scene.base.path());
+    command.args(["generate", "systemd-unit"]).current_dir(scene.base.path());
     crate::support::wrapped::with_environment(&mut command, &as_usual);
     let run = Run::of(command.env("PATH", scene.base.path_with_programs()), "").with_code(2);
     assert!(run.stderr.contains("replies and commands can write"), "{run:?}");

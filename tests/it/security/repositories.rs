@@ -624,14 +624,14 @@ fn nothing_waits_for_what_is_no_file_in_the_place_of_one_of_gits() {
                 script.replace("../home", base.at("home").to_str().unwrap())
             ));
             for (arguments, input) in [
-                (&["status"][..], ""),
+                (&["status", ID][..], ""),
                 (&["doctor"], ""),
                 (
                     &["apply", "--session", ID, "-"],
                     "[CREATE_FILE path=\"a/b\"]\nx\n[/CREATE_FILE]\n[RUN_COMMAND]\ntrue\n[/RUN_COMMAND]\n",
                 ),
                 (&["new", "--no-watch", "A task"], ""),
-                (&["sessions"], ""),
+                (&["status"], ""),
                 (&["init"], ""),
             ] {
                 let mut command = base.command(arguments);

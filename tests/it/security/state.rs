@@ -90,8 +90,8 @@ const ATTEMPTS: [&[&str]; 7] = [
     &["new", "--no-watch", "Another task"],
     &["resume", "--no-watch"],
     &["apply", "--session", ID, "reply.txt"],
+    &["status", ID],
     &["status"],
-    &["sessions"],
     &["rpc"],
     &["init", "other"],
 ];
@@ -134,7 +134,7 @@ fn a_list_of_base_directories_that_cannot_be_read_stops_everything() {
         // The list is restored.
         base.sh(&format!("rm -rf '{}'", registry.display()));
         fs::write(&registry, good).unwrap();
-        ends(&mut base.command(&["status"]), &name).ok();
+        ends(&mut base.command(&["status", ID]), &name).ok();
     }
 }
 
@@ -199,7 +199,7 @@ fn a_list_that_may_not_be_read_stops_everything() {
         ends(&mut command, "mode 000")
     };
     scene.agree();
-    for arguments in [&["status"][..], &["resume", "--no-watch"]] {
+    for arguments in [&["status", ID][..], &["resume", "--no-watch"]] {
         let told = run(arguments).with_code(2);
         assert!(told.stderr.contains("deaddrop/bases"), "{told:?}");
     }
@@ -210,7 +210,7 @@ fn without_a_list_it_is_a_first_start() {
     let base = Base::that_nobody_agrees_to();
     let registry = base.state().join("deaddrop/bases");
     assert!(!registry.exists());
-    base.run(&["status"]).with_code(5);
+    base.run(&["status", ID]).with_code(5);
     base.run(&["init", "a"]).ok();
     assert!(!registry.exists());
     base.run(&["-C", "a", "new", "--no-watch", "A task"]).ok();
@@ -235,8 +235,8 @@ fn deaddrops_own_files_are_regular_ones() {
             kind.put(&base, &path);
             base.write("kept", SECRET);
             let arguments: [&[&str]; 7] = [
+                &["status", ID],
                 &["status"],
-                &["sessions"],
                 &["log"],
                 &["show"],
                 &["resume", "--no-watch"],

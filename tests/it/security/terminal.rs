@@ -119,12 +119,12 @@ fn a_reply_shows_nothing_raw() {
         base.write("r.txt", reply);
         let lines: [&[&str]; 8] = [
             &["check", "r.txt"],
-            &["validate", "r.txt"],
+            &["ops", "validate", "r.txt"],
             &["apply", "r.txt"],
             &["apply", "--again", "--force", "r.txt"],
             &["status", ID],
-            &["log", ID],
-            &["sessions"],
+            &["log", "--session", ID],
+            &["status"],
             &["undo"],
         ];
         told.extend(show_nothing_raw(&base, reply, &lines));
@@ -154,12 +154,12 @@ fn a_session_shows_nothing_raw() {
         &[
             &["new", "--no-watch", HOSTILE],
             &["new", "--no-watch", "--include", HOSTILE, "A task"],
-            &["sessions"],
             &["status"],
+            &["status", ID],
             &["say", HOSTILE],
-            &["status"],
+            &["status", ID],
             &["resume", "--no-watch"],
-            &["copy"],
+            &["show", "--copy"],
         ],
     );
     was_told(&told);
@@ -173,7 +173,7 @@ fn a_session_shows_nothing_raw() {
     );
     base.write("sessions/journal", format!("{HOSTILE}\n"));
     let lines: [&[&str]; 5] = [
-        &["sessions"],
+        &["status"],
         &["status", ID],
         &["status", "00ff00ff"],
         &["doctor"],
@@ -197,7 +197,7 @@ fn an_outbox_is_exact_for_a_program_and_visible_for_a_person() {
     assert!(terminal.shown().contains("␛[35mX␛]52;c;aGk=␇␍FORGED<U+009B>2J<U+202E><U+E0041>"));
     shows_nothing_raw("show --json", || base.command(&["show", "--json"]));
     shows_nothing_raw("copy --json", || {
-        let mut command = base.command(&["copy", "--json"]);
+        let mut command = base.command(&["show", "--copy", "--json"]);
         command.env("TERM", "dumb");
         command
     });
@@ -216,7 +216,7 @@ fn a_setting_shows_nothing_raw() {
         &["policy", "list"],
         &["policy", "check", HOSTILE],
         &["doctor"],
-        &["status"],
+        &["status", ID],
         &["new", "--no-watch", "A task"],
     ];
     let value = toml();
@@ -239,7 +239,7 @@ fn a_setting_shows_nothing_raw() {
         told.extend(show_nothing_raw(
             &base,
             &settings,
-            &[&["status"], &["new", "--no-watch", "A task"]],
+            &[&["status", ID], &["new", "--no-watch", "A task"]],
         ));
     }
     was_told(&told);
@@ -248,7 +248,7 @@ fn a_setting_shows_nothing_raw() {
     let mut told = Vec::new();
     let base = Base::with_session();
     for name in ["DEADDROP_SECRETS_ALLOW", "DEADDROP_POLICY", "DEADDROP_INBOX_DIR", "DEADDROP_X"] {
-        for line in [&["config", "show"][..], &["doctor"], &["status"], &["copy"]] {
+        for line in [&["config", "show"][..], &["doctor"], &["status"], &["show", "--copy"]] {
             told.push(shows_nothing_raw(name, || {
                 let mut command = base.command(line);
                 command.env(name, HOSTILE);
@@ -272,15 +272,15 @@ fn an_argument_shows_nothing_raw() {
         &["--policy", HOSTILE, "new", "--no-watch", "A task"],
         &["--max-tokens", HOSTILE, "status"],
         &["status", HOSTILE],
-        &["show", HOSTILE],
+        &["show", "--session", HOSTILE],
         &["show", "--part", HOSTILE],
         &["apply", HOSTILE],
         &["check", HOSTILE, HOSTILE],
         &["diff", HOSTILE],
         &["approve", HOSTILE],
-        &["man", HOSTILE],
-        &["completions", HOSTILE],
-        &["schema", HOSTILE],
+        &["generate", "man", HOSTILE],
+        &["generate", "completions", HOSTILE],
+        &["ops", "schema", HOSTILE],
         &["init", HOSTILE],
     ];
     was_told(&show_nothing_raw(&base, "an argument", &lines));
@@ -293,7 +293,7 @@ fn an_argument_shows_nothing_raw() {
         });
     }
     shows_nothing_raw("bytes", || {
-        let mut command = base.command(&["status"]);
+        let mut command = base.command(&["status", ID]);
         command.arg(OsString::from_vec(b"\x9b2J\x1b[35m\xff\x07".to_vec()));
         command
     });
@@ -313,7 +313,7 @@ fn what_a_message_is_faulted_for_shows_nothing_raw() {
     {
         let name = format!("{n}{HOSTILE}.json");
         base.write(&name, message);
-        let lines: [&[&str]; 2] = [&["validate", &name], &["run", &name]];
+        let lines: [&[&str]; 2] = [&["ops", "validate", &name], &["ops", "run", &name]];
         told.extend(show_nothing_raw(&base, "a message", &lines));
     }
     was_told(&told);
@@ -331,7 +331,7 @@ fn git_and_the_inbox_show_nothing_raw() {
     base.write(&format!("inbox/{HOSTILE}.md"), HOSTILE);
     let lines: [&[&str]; 5] = [
         &["new", "--no-watch", "A task"],
-        &["status"],
+        &["status", ID],
         &["doctor"],
         &["init", "workspace"],
         &["resume", "--no-watch"],
@@ -348,17 +348,15 @@ fn a_folder_with_such_a_name_shows_nothing_raw() {
     for line in [
         &["init"][..],
         &["new", "--no-watch", "A task"],
+        &["status", ID],
         &["status"],
-        &["sessions"],
         &["show"],
         &["doctor"],
         &["config", "path"],
         &["config", "show"],
         &["config", "allow"],
-        &["open", "--folder"],
         &["rpc", "--socket", HOSTILE],
-        &["daemon", "status"],
-        &["daemon", "logs"],
+        &["generate", "systemd-unit"],
     ] {
         told.push(shows_nothing_raw(&format!("{line:?} in it"), || {
             let mut command = base.command(line);

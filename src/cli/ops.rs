@@ -1,6 +1,5 @@
-//! `validate` and `schema`: a message of the operations dialect as it is, and as it should be.
-//!
-//! A message is the same everywhere, so neither looks at settings or at a base directory.
+//! `ops`: messages of the operations dialect. `run` needs a base directory (see `run`); `validate` and `schema`
+//! look at the message alone.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,6 +11,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::input::Input;
+use super::run::RunOnce;
 use super::talk::{self, Talk};
 use crate::error::Result;
 use crate::inbox;
@@ -21,8 +21,21 @@ use crate::protocol::operations::{
 };
 use crate::text::count;
 
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  deaddrop ops run message.json
+  deaddrop ops validate message.json
+  deaddrop ops schema > operations.schema.json")]
+pub(super) struct Ops {
+    #[command(subcommand)]
+    pub(super) what: What,
+}
+
 #[derive(Debug, Subcommand)]
-pub(super) enum Command {
+pub(super) enum What {
+    /// Carry out one message of operations without a session, and print its events
+    Run(RunOnce),
     /// Say whether an operations message is valid, or everything that is wrong with it
     Validate(Validate),
     /// Print the JSON Schema of a message
@@ -38,8 +51,8 @@ Exit code 0: it is valid; 1: it is not, and each fault stands on a line of its o
 output: where, what is wrong, and the correct form.
 
 Examples:
-  deaddrop validate message.json
-  xclip -selection clipboard -o | deaddrop validate --json")]
+  deaddrop ops validate message.json
+  xclip -selection clipboard -o | deaddrop ops validate --json")]
 pub(super) struct Validate {
     /// The message; `-` or nothing reads it from standard input
     file: Option<PathBuf>,
@@ -47,12 +60,12 @@ pub(super) struct Validate {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The schema is of draft-07. What it refuses `validate` refuses too, which knows more: what a path may
+The schema is of draft-07. `validate` refuses what it refuses, and checks more: what a path may
 hold, how large a file may be, that base64 is base64.
 
 Examples:
-  deaddrop schema > operations.schema.json
-  deaddrop schema events")]
+  deaddrop ops schema > operations.schema.json
+  deaddrop ops schema events")]
 pub(super) struct Print {
     /// Of which message
     #[arg(value_enum, default_value = "operations")]
@@ -96,14 +109,7 @@ struct Verdict {
     more: usize,
 }
 
-pub(super) fn answer(command: &Command, talk: &Talk, json: bool) -> Result<ExitCode> {
-    match command {
-        Command::Validate(arguments) => validate(arguments, talk, json),
-        Command::Schema(arguments) => Ok(print(arguments, json)),
-    }
-}
-
-fn validate(arguments: &Validate, talk: &Talk, json: bool) -> Result<ExitCode> {
+pub(super) fn validate(arguments: &Validate, talk: &Talk, json: bool) -> Result<ExitCode> {
     let input = Input::read(arguments.file.as_deref(), "read the message from")?;
     let verdict = match &input.text {
         Ok(text) => Verdict::on(text),
@@ -197,7 +203,7 @@ fn wrapped(text: &str) -> Option<SchemaFault> {
     })
 }
 
-fn print(arguments: &Print, json: bool) -> ExitCode {
+pub(super) fn schema(arguments: &Print, json: bool) -> ExitCode {
     let text = match arguments.message {
         Message::Operations => OPERATIONS_SCHEMA,
         Message::Events => EVENTS_SCHEMA,

@@ -1,5 +1,4 @@
-//! `completions` and `man`: what shells and manual readers are told of the command line. Neither
-//! needs a base directory.
+//! `generate`: shell completions, pages of the manual, and a unit for systemd.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,24 +9,40 @@ use clap_complete::Shell;
 use clap_mangen::Man;
 use serde_json::json;
 
-use super::{Context, completing, help, talk};
+use super::clipping::Clips;
+use super::systemd::Unit;
+use super::{Context, completion, help, talk};
 use crate::error::{Error, Result};
+use crate::program::Programs;
 use crate::text::{nearest, visible_line};
 
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  deaddrop generate completions bash > ~/.local/share/bash-completion/completions/deaddrop
+  deaddrop generate man | man -l -
+  deaddrop generate systemd-unit --clipboard")]
+pub(super) struct Generate {
+    #[command(subcommand)]
+    pub(super) what: What,
+}
+
 #[derive(Debug, Subcommand)]
-pub(super) enum Command {
-    /// Print what makes a shell complete deaddrop's command lines
+pub(super) enum What {
+    /// Print the completions for a shell
     Completions(Completions),
     /// Print a page of the manual, as roff
     Man(Manual),
+    /// Print a unit with which systemd runs `deaddrop watch` whenever you are logged in
+    SystemdUnit(SystemdUnit),
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  deaddrop completions bash > ~/.local/share/bash-completion/completions/deaddrop
-  deaddrop completions zsh > ~/.zfunc/_deaddrop
-  deaddrop completions fish > ~/.config/fish/completions/deaddrop.fish")]
+  deaddrop generate completions bash > ~/.local/share/bash-completion/completions/deaddrop
+  deaddrop generate completions zsh > ~/.zfunc/_deaddrop
+  deaddrop generate completions fish > ~/.config/fish/completions/deaddrop.fish")]
 pub(super) struct Completions {
     /// For which shell
     #[arg(value_enum)]
@@ -37,9 +52,9 @@ pub(super) struct Completions {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  deaddrop man | man -l -
-  deaddrop man config set | man -l -
-  deaddrop man --dir ~/.local/share/man/man1")]
+  deaddrop generate man | man -l -
+  deaddrop generate man config set | man -l -
+  deaddrop generate man --dir ~/.local/share/man/man1")]
 pub(super) struct Manual {
     /// Of which command; of deaddrop itself if none is named
     #[arg(conflicts_with = "dir")]
@@ -49,19 +64,63 @@ pub(super) struct Manual {
     dir: Option<PathBuf>,
 }
 
-pub(super) fn answer(command: &Command, json: bool) -> Result<ExitCode> {
-    match command {
-        Command::Completions(Completions { shell }) => {
-            let script = completing::script(*shell);
-            print(&script, json.then(|| ("shell", shell.to_string(), "script")));
-        }
-        Command::Man(Manual { command, dir: None }) => {
-            let command = named(command)?;
-            let name = name(&command).to_owned();
-            print(&page(&command)?, json.then_some(("page", name, "roff")));
-        }
-        Command::Man(Manual { dir: Some(folder), .. }) => write_all(folder, json)?,
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The unit is for your own systemd (systemctl --user) and for this base directory. Its first lines say where to
+save it and how to start it. It names this program, the directory and your PATH as they are now. Settings come
+from deaddrop.toml and your own file.
+
+With --copy or --clipboard the service starts with your desktop (graphical-session.target) instead of at
+login, since the clipboard is there. Your desktop has to tell systemd DISPLAY or WAYLAND_DISPLAY, as most do.
+
+Examples:
+  deaddrop generate systemd-unit
+  deaddrop generate systemd-unit --clipboard > ~/.config/systemd/user/deaddrop.service")]
+pub(super) struct SystemdUnit {
+    #[command(flatten)]
+    clips: Clips,
+}
+
+pub(super) fn completions(Completions { shell }: &Completions, json: bool) -> ExitCode {
+    let script = completion::script(*shell);
+    print(&script, json.then(|| ("shell", shell.to_string(), "script")));
+    ExitCode::SUCCESS
+}
+
+pub(super) fn manual(Manual { command, dir }: &Manual, json: bool) -> Result<ExitCode> {
+    if let Some(folder) = dir {
+        write_all(folder, json)?;
+    } else {
+        let command = named(command)?;
+        let name = name(&command).to_owned();
+        print(&page(&command)?, json.then_some(("page", name, "roff")));
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// # Errors
+/// There is no base directory, the program lies where replies can write, or a path cannot stand in a unit.
+pub(super) fn systemd_unit(
+    context: &Context,
+    SystemdUnit { clips }: &SystemdUnit,
+) -> Result<ExitCode> {
+    let program = std::env::current_exe()
+        .map_err(|e| Error::io("find", "deaddrop's own program".as_ref(), e))?;
+    Programs::of(&context.config)
+        .find(&program)
+        .map_err(|e| Error::usage(format!("no unit is written for {}: {e}", program.display())))?;
+    let variable = |name: &str| std::env::var_os(name);
+    let (path, state) = (variable("PATH"), variable("XDG_STATE_HOME"));
+    let unit = Unit {
+        program: &program,
+        base: &context.config.base,
+        path: path.as_deref(),
+        state: state.as_deref(),
+        flags: &clips.flags(),
+    };
+    let text = unit.text().map_err(|why| Error::usage(format!("no unit can be written: {why}")))?;
+    let name = super::systemd::name(unit.base);
+    print(text.as_bytes(), context.json.then_some(("unit", name, "text")));
     Ok(ExitCode::SUCCESS)
 }
 

@@ -77,8 +77,9 @@ fn of_bash(command: &Command) -> String {
     let taking = |hint: ValueHint| -> String {
         let takes = |arg: &Arg| arg.get_value_hint() == hint;
         let takes = |command: &&Command| command.get_positionals().any(takes);
-        let names: Vec<&str> =
-            command.get_subcommands().filter(takes).map(Command::get_name).collect();
+        let inner = command.get_subcommands().flat_map(Command::get_subcommands);
+        let all = command.get_subcommands().chain(inner);
+        let names: Vec<&str> = all.filter(takes).map(Command::get_name).collect();
         names.join("|")
     };
     format!(

@@ -1,22 +1,23 @@
-//! The unit of a base directory's service: its name, and its text with all that systemd would read
-//! otherwise escaped. Pure.
+//! systemd: the unit of a service that does what `watch` does, and what systemd is told by one that it started.
 
 use std::ffi::OsStr;
 use std::path::Path;
 
+use sd_notify::NotifyState;
+
+use super::talk::Talk;
 use crate::text::visible_line;
 
-/// How each unit begins that deaddrop writes.
-pub(super) const HEAD: &str = "# Written by `deaddrop daemon install`";
+/// Starts a service when the person logs in, at the desktop or elsewhere.
+const LOGIN: &str = "default.target";
+/// Starts it with their desktop, where a clipboard is.
+const DESKTOP: &str = "graphical-session.target";
 
-/// What starts a service when the person logs in, at the desktop or elsewhere.
-pub(super) const LOGIN: &str = "default.target";
-/// What starts it with their desktop, where a clipboard is.
-pub(super) const DESKTOP: &str = "graphical-session.target";
-
-/// What starts a `watch` with these flags.
-pub(super) fn target(flags: &[&str]) -> &'static str {
-    if flags.is_empty() { LOGIN } else { DESKTOP }
+/// Tells systemd, if it started this process, that it is ready or about to stop.
+pub(super) fn notify(talk: &Talk, state: &NotifyState<'_>) {
+    if let Err(e) = sd_notify::notify(std::slice::from_ref(state)) {
+        talk.warning(&format!("systemd's socket (NOTIFY_SOCKET) takes no message: {e}"));
+    }
 }
 
 /// What a unit names.
@@ -62,7 +63,7 @@ impl Unit<'_> {
         };
         let variables = [("PATH", self.path), ("XDG_STATE_HOME", self.state)];
         let variables: String = variables.into_iter().filter_map(variable).collect();
-        let target = target(self.flags);
+        let target = if self.flags.is_empty() { LOGIN } else { DESKTOP };
         let desktop = if target == DESKTOP {
             // DISPLAY and the like are known to systemd by then, and go away with it.
             format!("PartOf={DESKTOP}\nAfter={DESKTOP}\n")
@@ -72,7 +73,8 @@ impl Unit<'_> {
         let flags: String = self.flags.iter().map(|flag| format!(" {flag}")).collect();
         Ok(format!(
             "\
-{HEAD}; it would write over changes.
+# Save this file as {name} in ~/.config/systemd/user/, then:
+#   systemctl --user daemon-reload && systemctl --user enable --now {name}
 [Unit]
 Description=deaddrop in {description}
 {desktop}
@@ -96,6 +98,7 @@ RestartPreventExitStatus=2 4
 [Install]
 WantedBy={target}
 ",
+            name = name(self.base),
             description = visible_line(base).replace('%', "%%"),
             program = quoted(program),
             // Variables are put in for `$`, but in the name of the program.

@@ -10,7 +10,6 @@ impl Command {
             Self::Resume(_)
             | Self::Watch(_)
             | Self::Apply(_)
-            | Self::Paste(_)
             | Self::Next(_)
             | Self::Approve(_)
             | Self::Deny(_) => true,
@@ -21,25 +20,23 @@ impl Command {
 
     /// Whether it is about sessions that are there already.
     pub(super) fn needs_sessions(&self) -> bool {
-        matches!(
-            self,
+        match self {
             Self::Resume(_)
-                | Self::Apply(_)
-                | Self::Copy(_)
-                | Self::Paste(_)
-                | Self::Next(_)
-                | Self::Approve(_)
-                | Self::Deny(_)
-                | Self::Say(_)
-                | Self::Status(_)
-                | Self::Log(_)
-                | Self::Diff(_)
-                | Self::Undo(_)
-                | Self::Redo(_)
-                | Self::Checkpoints(_)
-                | Self::Show(_)
-                | Self::Open(_)
-        )
+            | Self::Apply(_)
+            | Self::Next(_)
+            | Self::Approve(_)
+            | Self::Deny(_)
+            | Self::Say(_)
+            | Self::Log(_)
+            | Self::Diff(_)
+            | Self::Undo(_)
+            | Self::Redo(_)
+            | Self::Show(_)
+            | Self::Close(_)
+            | Self::SystemdUnit(_) => true,
+            Self::Status(status) => status.is_of_one(),
+            _ => false,
+        }
     }
 
     /// Whether it goes on with what has begun, and writes: where nothing has, it is to make nothing.
@@ -48,21 +45,17 @@ impl Command {
             self,
             Self::Resume(_)
                 | Self::Apply(_)
-                | Self::Paste(_)
                 | Self::Next(_)
                 | Self::Say(_)
                 | Self::Undo(_)
                 | Self::Redo(_)
+                | Self::Close(_)
         )
     }
 
     /// Whether it tells of settings, and acts on none that open something.
     pub(super) fn only_looks(&self) -> bool {
-        match self {
-            Self::Doctor(_) | Self::Policy(_) => true,
-            Self::Daemon(daemon) => !daemon.has_it_served(),
-            _ => false,
-        }
+        matches!(self, Self::Doctor(_) | Self::Policy(_))
     }
 
     /// Whether it makes a base directory where there is none, so that the person should know which.
