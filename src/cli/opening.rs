@@ -1,6 +1,7 @@
 //! Opens a file in the person's editor.
 
 use std::ffi::OsString;
+use std::fs;
 use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
@@ -37,6 +38,29 @@ pub(super) fn open(context: &Context, path: &Path) -> Result<ExitCode> {
         talk::result(&shown);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What stands below the text that a person writes in their editor.
+const BELOW: &str = "----- Write above this line. It and what is below it are left out. -----";
+
+/// A text that the person writes in their editor. `what` says which: "the task".
+///
+/// # Errors
+/// There is no editor or no terminal, or the editor fails.
+pub(super) fn written(context: &Context, what: &str) -> Result<String> {
+    let opener = Opener::choose();
+    if matches!(opener, Opener::Desktop) {
+        return Err(Error::usage(format!(
+            "{what} is missing; give it in quotes, with --task-file FILE, or set EDITOR to write it in your editor at a terminal"
+        )));
+    }
+    let file = tempfile::Builder::new().prefix("deaddrop-").suffix(".md").tempfile();
+    let file = file.map_err(|e| Error::io("make a file in", &std::env::temp_dir(), e))?;
+    let path = file.path();
+    fs::write(path, format!("\n\n{BELOW}\n")).map_err(|e| Error::io("write", path, e))?;
+    opener.open(path, &Programs::of(&context.config))?;
+    let text = fs::read_to_string(path).map_err(|e| Error::io("read", path, e))?;
+    Ok(text.split(BELOW).next().unwrap_or_default().trim().to_owned())
 }
 
 impl Opener {

@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 
 use super::clipping::Clips;
 use super::events::Events;
-use super::{Context, Named, Opened, Teller, live, talk, uninitiated};
+use super::{Context, Named, Opened, Teller, live, opening, talk, uninitiated};
 use crate::base::{Base, Beginning, Turn};
 use crate::config::SESSION_POLICY;
 use crate::context::check_pattern;
@@ -33,8 +33,8 @@ Examples:
   deaddrop new --clipboard \"Sort the imports\"
   pbpaste | deaddrop new -")]
 pub(super) struct New {
-    /// What is to be done, in your words; `-` reads it from standard input
-    #[arg(value_name = "TASK", required_unless_present = "task_file")]
+    /// What is to be done, in your words; `-` reads it from standard input, nothing opens your editor
+    #[arg(value_name = "TASK")]
     task: Vec<String>,
     /// Take the task from a file
     #[arg(long, value_name = "FILE", conflicts_with = "task")]
@@ -103,7 +103,7 @@ pub(super) struct WatchAll {
 }
 
 pub(super) fn new(context: &Context, arguments: &New) -> Result<ExitCode> {
-    let task = task(arguments)?;
+    let task = task(context, arguments)?;
     if let Some(id) = &arguments.id
         && (!is_id(id) || context.config.sessions.join(format!("{id}.json")).exists())
     {
@@ -356,7 +356,7 @@ fn newest_open(context: &Context, base: &Base) -> Result<Session> {
     Err(Error::no_open_session(&context.config.sessions, complete))
 }
 
-fn task(arguments: &New) -> Result<String> {
+fn task(context: &Context, arguments: &New) -> Result<String> {
     let text = match (&arguments.task_file, arguments.task.as_slice()) {
         (Some(path), _) => {
             fs::read_to_string(path).map_err(|e| Error::io("read the task from", path, e))?
@@ -368,6 +368,7 @@ fn task(arguments: &New) -> Result<String> {
                 .map_err(|e| Error::io("read the task from", "standard input".as_ref(), e))?;
             text
         }
+        (None, []) => opening::written(context, "the task")?,
         (None, words) => words.join(" "),
     };
     if text.trim().is_empty() {

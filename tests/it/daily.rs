@@ -239,6 +239,33 @@ fn an_outbox_is_opened_by_the_desktop_or_in_an_editor() {
 }
 
 #[test]
+fn a_task_is_written_in_the_editor() {
+    let base = Base::new();
+    let run = base.run(&["new", "--no-watch"]).with_code(2);
+    assert!(run.stderr.contains("set EDITOR"), "{run:?}");
+    assert!(base.names(".").is_empty());
+    let Some(tmux) = Tmux::start(&base, 80) else { return };
+    base.installs(
+        "writes",
+        "cp \"$1\" before; { echo '# Sort'; echo 'the imports'; cat before; } > \"$1\"",
+    );
+    base.installs("writes-nothing", "exit 0");
+    let bin = base.programs().display();
+    for (editor, code) in [("writes", "0"), ("writes-nothing", "2"), ("false", "1")] {
+        tmux.types(&format!(
+            "PATH=\"{bin}:$PATH\" EDITOR={editor} deaddrop new --no-watch; echo $? > ended-{editor}"
+        ));
+        let ended = format!("ended-{editor}");
+        wait_until("the end of the editor", || {
+            fs::read_to_string(base.at(&ended)).is_ok_and(|text| text.ends_with('\n'))
+        });
+        assert_eq!(base.read(&ended).trim(), code, "{editor}");
+    }
+    let sessions = base.run(&["status", "--json"]).ok().json_lines();
+    assert_eq!((sessions.len(), &sessions[0]["task"]), (1, &"# Sort\nthe imports".into()));
+}
+
+#[test]
 fn at_a_terminal_it_is_the_editor() {
     let base = Base::with_session();
     let Some(tmux) = Tmux::start(&base, 80) else { return };
