@@ -137,7 +137,8 @@ fn end(session: &Session, added: usize) -> String {
         Dialect::Tags => "First line of your reply, in its code block",
         Dialect::Operations => "First line of your reply, in its code block, before the JSON",
     };
-    let (id, sequence, key) = (&session.id, session.sequence, session.key_with(added));
+    let (id, sequence, key) =
+        (&session.id, session.sequence, session.key_of(session.sequence, added));
     format!("\n{words}{place}: [REPLY session=\"{id}\" sequence=\"{sequence}\" key=\"{key}\"]\n")
 }
 
