@@ -265,3 +265,20 @@ fn an_end_that_does_not_count_is_the_same_in_outbox_session_file_and_log() {
     // The same text once more is a duplicate.
     base.fails_with(&["apply"], reply, "duplicate-reply").with_code(1);
 }
+
+#[test]
+fn the_end_of_a_session_shows_the_person_the_end_of_the_last_output() {
+    if !crate::support::has_sandbox("auto") {
+        return;
+    }
+    let base = Base::with_session();
+    let command = "seq 30; printf GITHUB_TOKEN=gh; echo p_R7kQ2mXv9TzLw4NcBh8YdJf3GsPa6EuK1oVi; printf 'a\\033b\\n'";
+    let reply = format!(
+        "[RUN_COMMAND]\n{command}\n[/RUN_COMMAND]\n[DONE if=\"ok\"]\nAll is well.\n[/DONE]\n"
+    );
+    let told = base.run_with(&["apply"], reply).ok().stderr;
+    let (_, end) = told.split_once("This is the end of the output of ").expect(&told);
+    assert!(end.contains("\n  30\n") && !end.contains("\n  22\n"), "{told}");
+    assert!(end.contains("[withheld: ") && !told.contains("ghp_"), "{told}");
+    assert!(end.contains("a␛b") && end.contains("All is well."), "{told}");
+}
