@@ -172,7 +172,7 @@ impl<'a> Service<'a> {
         self.needs_unit()?;
         self.systemctl(&[verb, &self.name]).map_err(|e| {
             let more = "; `deaddrop daemon logs` shows what it said";
-            if e.is_of_the_service { Error::usage(format!("{e}{more}")) } else { e.into() }
+            if e.is_of_the_service { Error::failed(format!("{e}{more}")) } else { e.into() }
         })?;
         self.context.talk.say(format!("{} {done}.", self.name));
         Ok(ExitCode::SUCCESS)

@@ -149,7 +149,7 @@ fn what_keeps_a_service_from_being_had_is_told() {
     systemd(&base, "");
     run(&base, &["daemon", "install"]).ok();
     systemd(&base, "echo 'Job for it failed.' >&2; exit 1");
-    let told = run(&base, &["daemon", "start"]).with_code(2);
+    let told = run(&base, &["daemon", "start"]).with_code(1);
     assert!(told.stderr.contains("Job for it failed.; `deaddrop daemon logs` shows"), "{told:?}");
     fs::write(&unit, "[Unit]\n# mine\n").unwrap();
     let told = run(&base, &["daemon", "install"]).with_code(2);
