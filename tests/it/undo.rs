@@ -291,3 +291,24 @@ fn what_was_moved_out_of_a_protected_folder_goes_back() {
     assert_eq!(base.read("workspace/.vscode/s.json"), "{}\n");
     assert!(!base.exists("workspace/s.json"));
 }
+
+#[test]
+fn what_tools_leave_beside_sources_is_no_change_unless_git_tracks_it() {
+    if !has_sandbox("auto") {
+        return;
+    }
+    let base = Base::with_session();
+    base.write("workspace/kept.pyc", "old\n");
+    base.sh("cd workspace; git init -q; git add kept.pyc");
+    let script = "mkdir -p src/__pycache__ .pytest_cache/v node_modules/a; \
+        echo new | tee src/__pycache__/m.pyc .pytest_cache/v/x node_modules/a/x lone.pyc kept.pyc src/m.py";
+    let outbox = base.apply(&format!("[RUN_COMMAND]\n{script}\n[/RUN_COMMAND]\n"));
+    let json = base.run(&["diff", "--json"]).ok().stdout;
+    let of = |line: &str| serde_json::from_str::<Value>(line).unwrap()["path"].clone();
+    let paths: Vec<Value> = json.lines().map(of).collect();
+    assert_eq!(paths, ["kept.pyc", "src", "src/m.py"], "{json}");
+    assert!(!outbox.contains("new src/__pycache__/m.pyc"), "{outbox}");
+    base.run(&["undo"]).ok();
+    assert_eq!(base.read("workspace/kept.pyc"), "old\n");
+    assert!(!base.exists("workspace/src/m.py") && base.exists("workspace/lone.pyc"));
+}
