@@ -137,7 +137,12 @@ pub(super) fn told(store: &Store, changes: &[Change], records: Vec<BlobId>) -> C
     }
     let moves = moved(changes.iter());
     let sources: BTreeSet<&str> = moves.values().map(|from| from.path.as_str()).collect();
-    for change in changes.iter().filter(|change| !sources.contains(change.path.as_str())) {
+    // What is gone is named last: where files were moved and changed, their new places are what matters.
+    let (there, gone): (Vec<&Change>, Vec<&Change>) = changes
+        .iter()
+        .filter(|change| !sources.contains(change.path.as_str()))
+        .partition(|change| change.after.is_some());
+    for change in there.into_iter().chain(gone) {
         let Some(how) = how(change) else { continue };
         let from = moves.get(&*change.path).map(|from| from.shown());
         let how = if from.is_some() { ChangeKind::Moved } else { how };
