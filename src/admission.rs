@@ -61,7 +61,7 @@ pub fn mismatch(session: &Session, answers: &Address) -> Option<Objection> {
             let why = format!("it says that it answers session {}", visible_line(answered));
             ("other-session", why)
         }
-        _ if session.is_answerable(*sequence) => {
+        _ if session.words_added_to(*sequence).is_some() => {
             key.as_ref().filter(|key| session.words_read(*sequence, key).is_none())?;
             ("wrong-key", format!("its key is not that of message {sequence} of session {id}"))
         }

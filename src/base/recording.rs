@@ -137,12 +137,11 @@ pub(super) fn told(store: &Store, changes: &[Change], records: Vec<BlobId>) -> C
     }
     let moves = moved(changes.iter());
     let sources: BTreeSet<&str> = moves.values().map(|from| from.path.as_str()).collect();
-    // What is gone is named last: where files were moved and changed, their new places are what matters.
-    let (there, gone): (Vec<&Change>, Vec<&Change>) = changes
-        .iter()
-        .filter(|change| !sources.contains(change.path.as_str()))
-        .partition(|change| change.after.is_some());
-    for change in there.into_iter().chain(gone) {
+    let mut changes: Vec<&Change> =
+        changes.iter().filter(|change| !sources.contains(change.path.as_str())).collect();
+    // Where files were moved and changed, their new places are what matters.
+    changes.sort_by_key(|change| change.after.is_none());
+    for change in changes {
         let Some(how) = how(change) else { continue };
         let from = moves.get(&*change.path).map(|from| from.shown());
         let how = if from.is_some() { ChangeKind::Moved } else { how };

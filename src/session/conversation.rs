@@ -140,17 +140,11 @@ impl Session {
         blake3::Hash::from_bytes(key).to_hex()[..8].to_owned()
     }
 
-    /// How many words were added to the outbox of this number; None if a reply may not answer it.
-    fn words_added_to(&self, sequence: u32) -> Option<usize> {
-        match sequence == self.sequence {
-            true => Some(self.added),
-            false => self.unanswered.get(&sequence).copied(),
-        }
-    }
-
-    /// Whether a reply may answer the outbox of this number: the newest, or one that no reply since could be read for.
-    pub fn is_answerable(&self, sequence: u32) -> bool {
-        self.words_added_to(sequence).is_some()
+    /// How many words were added to the outbox of this number; None unless a reply may answer it: it is the newest, or
+    /// nothing of the replies since could be read.
+    pub fn words_added_to(&self, sequence: u32) -> Option<usize> {
+        let earlier = || self.unanswered.get(&sequence).copied();
+        if sequence == self.sequence { Some(self.added) } else { earlier() }
     }
 
     /// How many of the added words that outbox contained when it had this key; None if it never had it, or a reply may

@@ -204,8 +204,7 @@ impl Walker<'_> {
         walk.rules.extend(own.iter().map(|own| (exact.to_owned(), own.digest)));
         let rules = own.as_ref().or(rules);
 
-        let is_recorded =
-            self.by.is_some() && !prefix.split('/').any(|name| is_by_product(name, true));
+        let is_recorded = !prefix.split('/').any(|name| is_by_product(name, true));
         let mut folders = Vec::new();
         for (name, kind) in &entries {
             // Where case does not count, `.GIT` is one too; it is listed all the same.
