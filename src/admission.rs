@@ -1,4 +1,6 @@
-//! Whether a reply is accepted: it must answer the newest outbox of its session, and not be the reply before it.
+//! Whether a reply is accepted: it must answer the newest outbox of its session, and not be the reply before it. An
+//! earlier outbox counts, too, as long as nothing of any reply since could be read: a reply that was copied in part does
+//! not outdate the whole one.
 
 use std::cmp::Ordering;
 
@@ -24,17 +26,21 @@ pub struct Objection {
     pub code: &'static str,
 }
 
-/// Why a reply is most likely a mistake: it has just been executed, or does not answer the newest outbox. `written` is
+/// Why a reply is most likely a mistake: it has just been executed, or does not answer an outbox that may be answered. `written` is
 /// when its file, if any, was last written, in nanoseconds since 1970.
 pub fn objection(
     session: &Session,
     letter: &ParsedReply,
     written: Option<i128>,
 ) -> Option<Objection> {
-    if let Some(answers) = letter.answers() {
-        return mismatch(session, answers);
-    }
-    is_duplicate(session, letter.text(), written).then(|| Objection {
+    let is_duplicate = match letter.answers() {
+        Some(answers) => match mismatch(session, answers) {
+            None => answers.sequence < session.sequence && is_last_reply(session, letter.text()),
+            found => return found,
+        },
+        None => is_duplicate(session, letter.text(), written),
+    };
+    is_duplicate.then(|| Objection {
         why: "it is the same text as the reply before it, most likely pasted twice".to_owned(),
         flag: AGAIN,
         code: "duplicate-reply",
@@ -46,7 +52,7 @@ pub fn held(Objection { why, flag, .. }: Objection) -> String {
     format!("{why}. It was not carried out; `deaddrop apply {flag} FILE` does it")
 }
 
-/// Why a reply that answers `answers` does not answer the newest outbox; None if it does.
+/// Why a reply that answers `answers` does not answer an outbox that may still be answered; None if it does.
 pub fn mismatch(session: &Session, answers: &Address) -> Option<Objection> {
     let (id, newest) = (&session.id, session.sequence);
     let Address { session: answered, sequence, key } = answers;
@@ -55,28 +61,28 @@ pub fn mismatch(session: &Session, answers: &Address) -> Option<Objection> {
             let why = format!("it says that it answers session {}", visible_line(answered));
             ("other-session", why)
         }
+        _ if session.words_added_to(*sequence).is_some() => {
+            key.as_ref().filter(|key| session.words_read(*sequence, key).is_none())?;
+            ("wrong-key", format!("its key is not that of message {sequence} of session {id}"))
+        }
         Ordering::Less => (
             "outdated-reply",
             format!(
                 "it answers message {sequence} of session {id}, and the newest is {newest}, so it may be based on outdated files"
             ),
         ),
-        Ordering::Greater => (
+        Ordering::Greater | Ordering::Equal => (
             "unknown-outbox",
             format!(
                 "it says that it answers message {sequence} of session {id}, and the newest is {newest}"
             ),
         ),
-        Ordering::Equal => {
-            key.as_ref().filter(|key| session.words_read(key).is_none())?;
-            ("wrong-key", format!("its key is not that of message {newest} of session {id}"))
-        }
     };
     Some(Objection { why, flag: "--force", code })
 }
 
-/// Whether a reply that answers `answers` has the key of the newest outbox, and the session awaits it: only somebody
-/// who has read that outbox can have written it.
+/// Whether a reply that answers `answers` has the key of the outbox, and the session awaits it: only somebody who has
+/// read that outbox can have written it.
 pub fn is_authentic(session: &Session, answers: &Address) -> bool {
     session.awaits_reply() && answers.key.is_some() && mismatch(session, answers).is_none()
 }
@@ -100,16 +106,19 @@ fn identity(reply: &str) -> Digest {
 /// If something of the previous reply failed and nothing was done, the model was asked to send the same again: then
 /// only a file that was written before anybody could read that is a duplicate.
 fn is_duplicate(session: &Session, reply: &str, written: Option<i128>) -> bool {
-    // Sessions of early versions identify a text by all of its bytes.
-    let is_same = session
-        .last_reply
-        .as_ref()
-        .is_some_and(|last| *last == identity(reply) || *last == Digest::of(reply.as_bytes()));
     let results = &session.last_results;
     let asks_again = results.iter().any(Outcome::failed) && !results.iter().any(may_have_acted);
     // The time of the results is known to the second.
     let reported = i128::from(session.updated_at.seconds() + 1) * 1_000_000_000;
-    is_same && (!asks_again || written.is_some_and(|written| written < reported))
+    is_last_reply(session, reply)
+        && (!asks_again || written.is_some_and(|written| written < reported))
+}
+
+/// Whether this is the text of the previous reply.
+fn is_last_reply(session: &Session, reply: &str) -> bool {
+    // Sessions of early versions identify a text by all of its bytes.
+    let is_same = |last: &Digest| *last == identity(reply) || *last == Digest::of(reply.as_bytes());
+    session.last_reply.as_ref().is_some_and(is_same)
 }
 
 /// Whether executing the operation once more may have an effect once more.

@@ -137,7 +137,11 @@ pub(super) fn told(store: &Store, changes: &[Change], records: Vec<BlobId>) -> C
     }
     let moves = moved(changes.iter());
     let sources: BTreeSet<&str> = moves.values().map(|from| from.path.as_str()).collect();
-    for change in changes.iter().filter(|change| !sources.contains(change.path.as_str())) {
+    let mut changes: Vec<&Change> =
+        changes.iter().filter(|change| !sources.contains(change.path.as_str())).collect();
+    // Where files were moved and changed, their new places are what matters.
+    changes.sort_by_key(|change| change.after.is_none());
+    for change in changes {
         let Some(how) = how(change) else { continue };
         let from = moves.get(&*change.path).map(|from| from.shown());
         let how = if from.is_some() { ChangeKind::Moved } else { how };

@@ -264,7 +264,7 @@ impl Stage<'_> {
         if child.wait().map_err(fail)?.success() {
             return Ok(());
         }
-        Err(Error::usage(format!("`deaddrop {}` has failed", arguments.join(" "))))
+        Err(Error::failed(format!("`deaddrop {}` has failed", arguments.join(" "))))
     }
 
     /// Runs the program to its end.
@@ -275,7 +275,11 @@ impl Stage<'_> {
             return Ok(());
         }
         let said = String::from_utf8_lossy(&output.stderr);
-        Err(Error::usage(format!("`deaddrop {}` has failed: {}", arguments.join(" "), said.trim())))
+        Err(Error::failed(format!(
+            "`deaddrop {}` has failed: {}",
+            arguments.join(" "),
+            said.trim()
+        )))
     }
 
     fn serve(&self, project: &Path) -> Result<Serving> {

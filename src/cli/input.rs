@@ -4,9 +4,14 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use super::pasting;
 use crate::error::{Error, Result};
 use crate::inbox;
+use crate::terminal::{Stream, Styled};
 use crate::text::visible_line;
+
+/// How a person ends what they type.
+const END: &str = "Ctrl-D on a line of its own ends it.";
 
 /// What was read.
 pub(super) struct Input {
@@ -33,7 +38,13 @@ impl Input {
             Some(path) => {
                 File::open(path).and_then(|file| file.take(limit).read_to_end(&mut bytes))
             }
-            None => io::stdin().take(limit).read_to_end(&mut bytes),
+            None => {
+                if pasting::is_possible() {
+                    let announced = format!("Waiting to {doing} the keyboard.\n{END}");
+                    let _ = Stream::Err.line(&Styled::from(announced.as_str()));
+                }
+                io::stdin().take(limit).read_to_end(&mut bytes)
+            }
         }
         .map_err(|e| Error::io(doing, path, e))?;
         let text = if bytes.len() as u64 > inbox::SIZE_LIMIT {

@@ -107,7 +107,7 @@ impl Opener {
                     "set EDITOR to open it in a terminal, or open it yourself (over SSH there is no desktop)"
                 }
             };
-            Error::usage(format!("{name} could not open {}: {why}; {otherwise}", path.display()))
+            Error::failed(format!("{name} could not open {}: {why}; {otherwise}", path.display()))
         };
         match self.started(programs, path) {
             Ok(Some(status)) if !status.success() => Err(failed(status.to_string())),

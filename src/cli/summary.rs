@@ -5,15 +5,19 @@ use std::time::Duration;
 
 use super::columns;
 use super::talk::Talk;
+use crate::config::Secrets;
 use crate::protocol::{Detail, Execution, FailureKind, Outcome, tags};
 use crate::runner::last_line;
+use crate::secrets::Redactor;
 use crate::terminal::Styled;
-use crate::text::{count, visible_line};
+use crate::text::{count, indented, named, visible_line};
 
 /// So many rows tell what failed, was refused or was not run.
 const MOST_ROWS: usize = 5;
 /// So many rows tell which files changed.
 const FILE_ROWS: usize = 3;
+/// So many lines of the last command's output are shown at the end of a session.
+const LAST_LINES: usize = 10;
 /// What rows begin with is so wide, with the blanks around it.
 const LABEL: usize = 12;
 
@@ -151,6 +155,23 @@ pub(super) fn last_of(outcome: &Outcome) -> Option<String> {
         let end = if capture.tail.is_empty() { &capture.head } else { &capture.tail };
         last_line(end).map(|last| last.text)
     })
+}
+
+/// The end of what the last command wrote, in at most [`LAST_LINES`] lines and without secrets, below a line that names
+/// the command; None if no command wrote anything.
+pub(super) fn last_output(outcomes: &[Outcome], secrets: &Secrets) -> Option<String> {
+    let ran = outcomes.iter().rev().find_map(|outcome| match &outcome.detail {
+        Detail::Ran(execution) => Some(execution),
+        _ => None,
+    })?;
+    let text: String = ran.output.captures().iter().map(|it| it.to_text()).collect();
+    let name = named(&ran.command);
+    let text = Redactor::new(secrets).output(&name, None, &text);
+    let lines: Vec<&str> = text.trim_end().lines().collect();
+    let end = lines.get(lines.len().saturating_sub(LAST_LINES)..).filter(|end| !end.is_empty())?;
+    let of = if end.len() < lines.len() { "the end of the output" } else { "the output" };
+    let end: Vec<_> = end.iter().map(|line| visible_line(line)).collect();
+    Some(format!("This is {of} of {name}:\n{}", indented(&end.join("\n"))))
 }
 
 /// Each file that operations changed, in their order, with what became of it last.

@@ -8,9 +8,10 @@ use anstyle::{AnsiColor, Style};
 use super::arguments::{Color, Global};
 use super::prompt::{Prompt, Said};
 use super::rows::cut;
-use super::summary::{Mark, last_of};
+use super::summary::{Mark, last_of, last_output};
 use super::{Context, flow, hints, live, question, rows};
 use crate::base::Turn;
+use crate::config::Secrets;
 use crate::error::Error;
 use crate::protocol::{Detail, Kind, Outcome, Warning, tags};
 use crate::session::Session;
@@ -246,8 +247,11 @@ impl Talk {
         text
     }
 
-    /// What a complete session came to: the summary, and what failed beside it.
-    pub(super) fn completed(&self, session: &Session) {
+    /// What a complete session came to: the end of the last output, the summary, and what failed beside it.
+    pub(super) fn completed(&self, session: &Session, secrets: &Secrets) {
+        if let Some(output) = last_output(&session.last_results, secrets) {
+            self.say(output.trim_end());
+        }
         let summary = session.summary.as_deref().unwrap_or_default();
         self.say(self.green("Done.") + format!(" Session {} is complete.", session.id));
         self.say(indented(summary).trim_end());

@@ -232,7 +232,9 @@ impl Listener for Teller<'_> {
             context.talk.hint(&if live::is_on() { format!("  {line}") } else { line });
         }
         match &turn.outbox {
-            None if turn.session.is_complete => context.talk.completed(&turn.session),
+            None if turn.session.is_complete => {
+                context.talk.completed(&turn.session, &context.config.secrets);
+            }
             // What it asks is shown by itself.
             None => {}
             Some(path) => {

@@ -19,6 +19,9 @@ use clip::Desk;
 pub use clip::{Clip, Clipped};
 use sessions::Sessions;
 
+const OTHER_ENDING: &str =
+    "replies have names that end in .txt, .md, .markdown or .json, or have no ending; rename it";
+
 /// What the daemon tells while it serves.
 pub trait Listener: Observer {
     /// From now on replies are taken as they come.
@@ -50,7 +53,7 @@ pub trait Listener: Observer {
     fn idle(&mut self, _waiting: &Waiting<'_>) {}
     /// There is news of the clipboard.
     fn clipped(&mut self, _news: &Clipped<'_>) {}
-    /// A file cannot be taken, for this reason; it is tried again. Told once.
+    /// A file cannot be taken, for this reason; it is tried again. Told once, until it is taken or gone.
     fn stuck(&mut self, _name: &OsStr, _why: &str) {}
 }
 
@@ -179,6 +182,10 @@ fn round(
         }
         Ok(look) => look,
     };
+    sessions.forget_gone(base.inbox.folder());
+    for name in &look.others {
+        sessions.is_stuck(name, OTHER_ENDING, listener);
+    }
     sessions.unfinished = look.unfinished;
     for path in look.ready {
         if stop.is_asked() {
@@ -288,9 +295,7 @@ fn one(
     if let Ok(session) = &session
         && let Err(e) = base.suits(session).and_then(|()| base.policy_of(session).map(drop))
     {
-        if sessions.stuck.insert(name.clone()) {
-            listener.stuck(&name, &e.to_string());
-        }
+        sessions.is_stuck(&name, &e.to_string(), listener);
         return Ok(true);
     }
     // What comes while a turn waits is not even taken, nor is what comes behind it: somebody may have
@@ -305,7 +310,11 @@ fn one(
         return Ok(true);
     }
     sessions.waiting.remove(&name);
-    let claimed = match base.inbox.take(path) {
+    let taken = base.inbox.take(path);
+    if taken.is_ok() {
+        sessions.stuck.remove(&name);
+    }
+    let claimed = match taken {
         Ok(Taken::NotYet) => return Ok(false),
         Ok(Taken::Gone) => return Ok(true),
         Ok(Taken::Rejected(why)) => {
@@ -316,9 +325,7 @@ fn one(
         Err(e) if e.is_of_the_disk() => return Err(e),
         // One bad file must not stop the others.
         Err(e) => {
-            if sessions.stuck.insert(name.clone()) {
-                listener.stuck(&name, &e.to_string());
-            }
+            sessions.is_stuck(&name, &e.to_string(), listener);
             return Ok(true);
         }
     };

@@ -2,6 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::path::Path;
 
 use super::{Listener, Serve, Waiting};
 use crate::base::{Base, Turn};
@@ -17,8 +19,8 @@ pub(super) struct Sessions {
     damaged: HashMap<String, String>,
     /// The sessions that there were when serving began.
     at_first: Vec<String>,
-    /// Files that cannot be taken, by name.
-    pub(super) stuck: HashSet<OsString>,
+    /// Files that cannot be taken, by name, and why.
+    pub(super) stuck: HashMap<OsString, String>,
     /// Replies that wait with their sessions, by name.
     pub(super) waiting: HashSet<OsString>,
     /// Sessions of which a reply was left waiting in this look into the inbox.
@@ -35,7 +37,7 @@ impl Sessions {
             known: HashMap::new(),
             damaged: HashMap::new(),
             at_first: base.store.ids()?,
-            stuck: HashSet::new(),
+            stuck: HashMap::new(),
             waiting: HashSet::new(),
             passed_over: HashSet::new(),
             unfinished: Vec::new(),
@@ -44,6 +46,20 @@ impl Sessions {
         // Some of them may wait for the person.
         sessions.refresh(base)?;
         Ok(sessions)
+    }
+
+    /// Tells that a file cannot be taken, unless that was told for this reason.
+    pub(super) fn is_stuck(&mut self, name: &OsStr, why: &str, listener: &mut dyn Listener) {
+        if self.stuck.insert(name.to_owned(), why.to_owned()).as_deref() != Some(why) {
+            listener.stuck(name, why);
+        }
+    }
+
+    /// Forgets what was told of files that are gone: others may come under their names.
+    pub(super) fn forget_gone(&mut self, inbox: &Path) {
+        let is_there = |name: &OsString| fs::symlink_metadata(inbox.join(name)).is_ok();
+        self.stuck.retain(|name, _| is_there(name));
+        self.waiting.retain(is_there);
     }
 
     /// Whether a reply was left waiting whose session does not wait any more.

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Executor, Left, WriteAhead, fault_of, told};
+use crate::config::Mode;
 use crate::error::Result;
 use crate::policy::Opens;
 use crate::protocol::{
-    Detail, Digest, Effect, Ending, Failure, FileEffect, MoveEffect, Operation, Part, Reading,
-    RelPath, ShellCommand, Warning,
+    Detail, Digest, Effect, Ending, Execution, Failure, FileEffect, MoveEffect, Operation, Part,
+    Reading, RelPath, ShellCommand, Warning, WarningKind,
 };
 use crate::runner::{CommandSpec, Glimpse, Runner};
 use crate::workspace::checkpoint::Recorder;
@@ -144,10 +145,36 @@ impl<'a> LocalExecutor<'a> {
         };
         let execution = self.runner.run(&errand, self.interrupted);
         self.noticed = self.protection.lock().check(self.workspace);
-        if let (Ending::TimedOut(given), Some(asked)) = (&execution.ending, run.timeout) {
-            self.noticed.extend(super::shorter_than_asked(*given, asked));
-        }
+        self.noticed.extend(self.setting_that_helps(run, &execution));
         Ok(Detail::Ran(execution))
+    }
+
+    /// Names the setting without which a command may not have failed.
+    fn setting_that_helps(&self, run: &ShellCommand, execution: &Execution) -> Option<Warning> {
+        let settings = &self.runner.settings;
+        let is_confined = !self.open && settings.mode != Mode::Off;
+        let is_offline = is_confined && !self.network.unwrap_or(settings.network);
+        match (&execution.ending, run.wanted_timeout()) {
+            _ if is_offline && super::missed_network(execution) => {
+                let told = match self.network {
+                    Some(false) => {
+                        "commands have no network under this policy; the user can set `network = true` in a policy of their own"
+                    }
+                    _ => {
+                        "commands have no network; the user can allow it with the setting `sandbox.network`"
+                    }
+                };
+                Some(Warning::new(WarningKind::Network, told))
+            }
+            (&Ending::TimedOut(given), Some(_)) => {
+                run.timeout.and_then(|asked| super::shorter_than_asked(given, asked))
+            }
+            (Ending::TimedOut(_), None) => Some(Warning::new(
+                WarningKind::Timeout,
+                "the user can give commands more time with the setting `command_timeout_seconds`",
+            )),
+            _ => None,
+        }
     }
 
     /// Plans a change of one file.

@@ -172,3 +172,17 @@ fn shorter_than_asked(given: Duration, asked: Duration) -> Option<Warning> {
         Warning::new(WarningKind::Timeout, told)
     })
 }
+
+/// What programs write where they have no network, a phrase a line.
+static NO_NETWORK: &str = include_str!("data/no_network.txt");
+
+/// Whether a command failed, and wrote that it had no network.
+fn missed_network(execution: &Execution) -> bool {
+    let says_so = |text: &str| {
+        let text = text.to_lowercase();
+        NO_NETWORK.lines().any(|phrase| text.contains(&phrase.to_lowercase()))
+    };
+    let captures = || execution.output.captures().into_iter();
+    execution.ending != Ending::Exited(0)
+        && captures().any(|it| says_so(&it.head) || says_so(&it.tail))
+}

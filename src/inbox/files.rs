@@ -34,19 +34,54 @@ pub(super) fn note(name: &OsStr) -> String {
 pub fn held(folder: &Path) -> Vec<String> {
     let Ok(entries) = fs::read_dir(folder.join(HELD)) else { return Vec::new() };
     let names = entries.flatten().map(|entry| entry.file_name());
-    let replies = names.filter(|name| is_reply_name(name));
+    let replies = names.filter(|name| name_kind(name) == NameKind::Reply);
     let names = replies.map(|name| name.to_string_lossy().into_owned());
     let mut names: Vec<String> = names.filter(|name| !name.ends_with(NOTE)).collect();
     names.sort();
     names
 }
 
-/// `.txt` and `.json` files, but for those that are hidden.
-pub(super) fn is_reply_name(name: &OsStr) -> bool {
+/// Endings of names that replies are saved under. A name without an ending counts, too.
+const ENDINGS: [&str; 4] = ["txt", "md", "markdown", "json"];
+/// Endings that browsers, editors and copies give to a file until it is finished.
+const TEMPORARY: [&str; 11] = [
+    "part",
+    "partial",
+    "filepart",
+    "crdownload",
+    "opdownload",
+    "download",
+    "tmp",
+    "temp",
+    "swp",
+    "swo",
+    "swx",
+];
+
+/// What the name of a file in the inbox says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NameKind {
+    /// It is a reply.
+    Reply,
+    /// It is hidden or temporary.
+    Temporary,
+    /// Its ending is none of a reply.
+    Other,
+}
+
+/// What the name of a file says.
+pub(super) fn name_kind(name: &OsStr) -> NameKind {
     let name = name.to_string_lossy();
-    let extension = name.rsplit_once('.').map(|(_, extension)| extension);
-    let known = |e: &str| ["txt", "json"].iter().any(|known| e.eq_ignore_ascii_case(known));
-    !name.starts_with('.') && extension.is_some_and(known)
+    let is_one_of = |endings: &[&str], ending: &str| {
+        endings.iter().any(|known| ending.eq_ignore_ascii_case(known))
+    };
+    match name.rsplit_once('.') {
+        _ if name.starts_with('.') || name.ends_with('~') => NameKind::Temporary,
+        None => NameKind::Reply,
+        Some((_, ending)) if is_one_of(&ENDINGS, ending) => NameKind::Reply,
+        Some((_, ending)) if is_one_of(&TEMPORARY, ending) => NameKind::Temporary,
+        Some(_) => NameKind::Other,
+    }
 }
 
 /// Whether a file was written just now, so that more may follow.
@@ -96,25 +131,40 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_finished_files_of_text_or_json_are_replies() {
-        for name in ["a.txt", "a b.TXT", "x.tmp.txt", "a.json", "a.txt.JSON"] {
-            assert!(is_reply_name(OsStr::new(name)), "{name}");
-        }
-        for name in [
-            "a.txt.part",
-            "a.txt~",
-            ".a.txt",
-            ".txt",
-            "txt",
-            "a.txt.tmp",
-            "a.md",
-            "a.txt.crdownload",
-            "a.json.part",
-            ".json",
-            "json",
-            "a.jsonl",
-        ] {
-            assert!(!is_reply_name(OsStr::new(name)), "{name}");
+    fn names_tell_replies_from_what_is_not_finished() {
+        let table: [(NameKind, &[&str]); 3] = [
+            (
+                NameKind::Reply,
+                &[
+                    "a.txt",
+                    "a b.TXT",
+                    "x.tmp.txt",
+                    "a.json",
+                    "a.txt.JSON",
+                    "a.md",
+                    "a.Markdown",
+                    "reply",
+                ],
+            ),
+            (
+                NameKind::Temporary,
+                &[
+                    "a.txt.part",
+                    "a.txt~",
+                    "reply~",
+                    ".a.txt",
+                    ".txt",
+                    "a.txt.tmp",
+                    "a.md.crdownload",
+                    "a.SWP",
+                ],
+            ),
+            (NameKind::Other, &["a.jsonl", "a.pdf", "a.", "Dr. No"]),
+        ];
+        for (kind, names) in table {
+            for name in names {
+                assert_eq!(name_kind(OsStr::new(name)), kind, "{name}");
+            }
         }
     }
 }

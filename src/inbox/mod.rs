@@ -21,7 +21,7 @@ use crate::session::record::FileId;
 use crate::text::visible_line;
 use addresses::Addresses;
 pub use files::held;
-use files::{find, is_reply_name, is_young, note, open, read};
+use files::{NameKind, find, is_young, name_kind, note, open, read};
 use reading::Read;
 pub use reading::{decode, too_large};
 use settle::{Settler, Writer};
@@ -50,6 +50,8 @@ pub struct Look {
     pub look_again: bool,
     /// The names of replies that somebody still writes.
     pub unfinished: Vec<OsString>,
+    /// The names of files that are not taken, since no reply has their ending.
+    pub others: Vec<OsString>,
 }
 
 /// A reply taken out of the inbox.
@@ -109,10 +111,20 @@ impl Inbox {
         for entry in fs::read_dir(&self.folder).map_err(fail)? {
             let entry = entry.map_err(fail)?;
             let name = entry.file_name();
-            if !is_reply_name(&name) {
+            let kind = name_kind(&name);
+            let Ok(metadata) = entry.metadata() else { continue };
+            if kind == NameKind::Temporary {
                 continue;
             }
-            let Ok(metadata) = entry.metadata() else { continue };
+            let is_named_as_file =
+                kind == NameKind::Reply && Path::new(&name).extension().is_some();
+            if metadata.is_dir() && !is_named_as_file {
+                continue;
+            }
+            if kind == NameKind::Other {
+                look.others.push(name);
+                continue;
+            }
             let written = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
             if !metadata.is_file() {
                 found.push((written, entry.path()));

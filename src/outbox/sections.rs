@@ -133,11 +133,10 @@ fn describe_blocks(what: &str, numbers: &[usize]) -> String {
 fn end(session: &Session, added: usize) -> String {
     let all = session.words_added();
     let words = words("The user adds:", &all[..added.min(all.len())]);
-    let place = match session.dialect {
-        Dialect::Tags => "First line of your reply, in its code block",
-        Dialect::Operations => "First line of your reply, in its code block, before the JSON",
-    };
-    let (id, sequence, key) = (&session.id, session.sequence, session.key_with(added));
+    let json = if session.dialect == Dialect::Operations { ", before the JSON" } else { "" };
+    let place = format!("First line of your reply, in its code block{json}");
+    let (id, sequence) = (&session.id, session.sequence);
+    let key = session.key_of(sequence, added);
     format!("\n{words}{place}: [REPLY session=\"{id}\" sequence=\"{sequence}\" key=\"{key}\"]\n")
 }
 

@@ -46,7 +46,7 @@ codes! {
         PathPlaceholder FenceTakenOff NumbersTakenOff NumbersKept FenceKept MarkersKept SignsKept
         IndentedBody OwnClosingInBody LooksLikeTag StrayClosing TagsInThoughts TagsInElement
         ReplyLineUnreadable InventedResult EscapedTags StrangeCharacters CitationMark PageFurniture
-        EntitiesOnly OtherDialect EncodingIgnored EndNotLast More Guard Timeout Asking Done Loosely
+        EntitiesOnly OtherDialect EncodingIgnored EndNotLast More Guard Timeout Network Asking Done Loosely
         Guest Room Search StandIn
     }
 }

@@ -368,6 +368,14 @@ impl Outcome {
         matches!(&self.detail, Detail::Failed(failure) if failure.kind == FailureKind::CutOff)
     }
 
+    /// Whether its text could not be read, so that nothing was tried.
+    pub fn is_unread(&self) -> bool {
+        matches!(
+            &self.detail,
+            Detail::Failed(Failure { kind: FailureKind::Invalid | FailureKind::CutOff, .. })
+        )
+    }
+
     /// Whether it failed. A `[DONE]` without effect did not.
     pub fn failed(&self) -> bool {
         !self.success() && !matches!(self.detail, Detail::Ineffective { .. })

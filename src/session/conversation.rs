@@ -15,6 +15,9 @@ impl Session {
             Detail::Completed { summary } => Some(summary.clone()),
             _ => None,
         });
+        if !outcomes.iter().all(Outcome::is_unread) {
+            self.unanswered.clear();
+        }
         self.last_results = outcomes;
         self.updated_at = now;
         self.pending = None;
@@ -42,6 +45,7 @@ impl Session {
         completes: Option<String>,
         now: Timestamp,
     ) {
+        self.unanswered.clear();
         self.last_results = Vec::new();
         self.changed = Some(Box::new(changed));
         self.updated_at = now;
@@ -105,25 +109,30 @@ impl Session {
     /// A reply that answers `answers` has arrived: the next outbox says the added words that were not in
     /// the answered text, and repeats those of which that is not known.
     pub fn keep_unread_words(&mut self, answers: Option<&Address>) {
-        let from = self.words_written().len();
-        let newest = answers.filter(|it| it.session == self.id && it.sequence == self.sequence);
-        let read = newest.and_then(|it| self.words_read(it.key.as_deref()?));
+        let answers = answers.filter(|it| it.session == self.id);
+        let from = match answers {
+            Some(it) if it.sequence < self.sequence => 0,
+            _ => self.words_written().len(),
+        };
+        let newest = answers.filter(|it| it.sequence == self.sequence);
+        let read = newest.and_then(|it| self.words_read(it.sequence, it.key.as_deref()?));
         let unread = self.said.split_off(from + read.unwrap_or_default());
         match read {
             Some(_) => drop(self.to_say.splice(0..0, unread)),
             None => self.to_repeat.extend(unread),
         }
+        self.unanswered.insert(self.sequence, self.added);
         self.added = 0;
     }
 
     /// The key of the newest outbox, eight hexadecimal digits: only its readers can know it.
     pub fn key(&self) -> String {
-        self.key_with(self.added)
+        self.key_of(self.sequence, self.added)
     }
 
-    /// The key that the newest outbox had when `added` words had been added to it.
-    pub fn key_with(&self, added: usize) -> String {
-        let mut words = format!("{}\n{}\n{}", self.secret, self.id, self.sequence);
+    /// The key that an outbox had when `added` words had been added to it.
+    pub fn key_of(&self, sequence: u32, added: usize) -> String {
+        let mut words = format!("{}\n{}\n{sequence}", self.secret, self.id);
         if added > 0 {
             words.push_str(&format!("\n{added}"));
         }
@@ -131,10 +140,18 @@ impl Session {
         blake3::Hash::from_bytes(key).to_hex()[..8].to_owned()
     }
 
-    /// How many of the added words the newest outbox contained when it had this key; None if it never
-    /// had it.
-    pub fn words_read(&self, key: &str) -> Option<usize> {
-        (0..=self.added).rev().find(|added| key.eq_ignore_ascii_case(&self.key_with(*added)))
+    /// How many words were added to the outbox of this number; None unless a reply may answer it: it is the newest, or
+    /// nothing of the replies since could be read.
+    pub fn words_added_to(&self, sequence: u32) -> Option<usize> {
+        let earlier = || self.unanswered.get(&sequence).copied();
+        if sequence == self.sequence { Some(self.added) } else { earlier() }
+    }
+
+    /// How many of the added words that outbox contained when it had this key; None if it never had it, or a reply may
+    /// not answer it.
+    pub fn words_read(&self, sequence: u32, key: &str) -> Option<usize> {
+        let is_it = |added: &usize| key.eq_ignore_ascii_case(&self.key_of(sequence, *added));
+        (0..=self.words_added_to(sequence)?).rev().find(is_it)
     }
 }
 

@@ -1,5 +1,7 @@
 //! What is known about one task and its conversation, as it stands in the session's file.
 
+use std::collections::BTreeMap;
+
 use serde::ser::Serializer;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -41,6 +43,9 @@ pub struct Session {
     pub said_before: usize,
     /// How many of these, from the last, were added to the outbox after it was written.
     pub added: usize,
+    /// Earlier outboxes that may still be answered, since nothing of the replies since could be read: by their numbers,
+    /// how many words were added to each.
+    pub unanswered: BTreeMap<u32, usize>,
     /// Words that the model may not have read yet, so that the next outbox repeats them.
     pub to_repeat: Vec<String>,
     /// The person's new words for the next outbox.

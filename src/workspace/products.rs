@@ -27,6 +27,7 @@ struct Table {
     named: Vec<String>,
     usual: Vec<String>,
     made_endings: Vec<String>,
+    by_product_endings: Vec<String>,
     sign: Vec<Sign>,
 }
 
@@ -50,6 +51,13 @@ fn is_one_of(names: &[String], name: &str) -> bool {
 /// Whether only tools give a folder this name.
 pub(crate) fn is_named_product(name: &str) -> bool {
     is_one_of(&TABLE.named, name) || name.strip_suffix(".egg-info").is_some_and(|of| !of.is_empty())
+}
+
+/// Whether checkpoints leave out what has this name, whatever ignore files say, unless git tracks it: a folder whose name
+/// only tools give, or Python's bytecode.
+pub(crate) fn is_by_product(name: &str, is_folder: bool) -> bool {
+    let ending = || name.rsplit_once('.').map_or("", |(_, ending)| ending);
+    if is_folder { is_named_product(name) } else { is_one_of(&TABLE.by_product_endings, ending()) }
 }
 
 /// Whether a folder that an ignore file names holds build products; `path` is its path, with or

@@ -80,6 +80,65 @@ fn a_reply_to_an_older_outbox_is_held_until_it_is_forced() {
     assert_eq!(base.read("workspace/log"), "old\nold\n");
 }
 
+/// The head of a reply, as a part of a copy leaves it.
+fn cut(reply: &str, behind: &str) -> String {
+    reply[..reply.find(behind).unwrap() + behind.len()].to_owned()
+}
+
+#[test]
+fn a_reply_that_was_copied_in_part_does_not_outdate_the_whole_one() {
+    let base = Base::with_session();
+    let whole = format!("{}I run it.\n{}", line(&base, ID), append("whole"));
+    // In the text before the first command, and within it.
+    let parts = [cut(&whole, "I run"), cut(&whole, "echo who")];
+    for (part, code) in parts.iter().zip(["no-command", "cut-off"]) {
+        assert_eq!(base.turn(part).codes(), [code]);
+        base.fails_with(&["apply"], part, "duplicate-reply").with_code(1);
+    }
+    assert!(base.outbox(3).contains("cut off"), "{}", base.outbox(3));
+    let wrong = whole.replace("key=\"", "key=\"0");
+    base.fails_with(&["apply"], wrong, "wrong-key").with_code(1);
+
+    let answer = format!("{}{}", line(&base, ID), append("answer"));
+    let daemon = base.serve(&["resume"]);
+    base.write("inbox/whole.txt", &whole);
+    daemon.wait_for(&format!("{ID}_seq0004.txt"));
+    // It counts once, and what the model said to the error is outdated then.
+    base.write("inbox/again.txt", &whole);
+    daemon.wait_for("again.txt was moved to inbox/held: it answers message 1");
+    base.write("inbox/answer.txt", &answer);
+    daemon.wait_for("answer.txt was moved to inbox/held: it answers message 3");
+    daemon.stop();
+    assert_eq!(base.read("workspace/log"), "whole\n");
+}
+
+#[test]
+fn an_answer_to_the_error_outdates_the_whole_reply_that_comes_after_it() {
+    let base = Base::with_session();
+    let whole = format!("{}{}", line(&base, ID), append("whole"));
+    base.turn(&cut(&whole, "echo"));
+    base.turn(&format!("{}{}", line(&base, ID), append("answer")));
+    base.fails_with(&["apply"], &whole, "outdated-reply").with_code(1);
+    assert_eq!(base.read("workspace/log"), "answer\n");
+    // What was begun was not cut off before anything was executed.
+    let base = Base::with_session();
+    let whole = format!("{}{}{}", line(&base, ID), append("first"), append("second"));
+    assert_eq!(base.turn(&cut(&whole, "echo second")).codes(), ["ok", "cut-off"]);
+    base.fails_with(&["apply"], &whole, "outdated-reply").with_code(1);
+    assert_eq!(base.read("workspace/log"), "first\n");
+}
+
+#[test]
+fn the_whole_reply_cannot_end_a_session_with_words_that_it_did_not_know() {
+    let base = Base::with_session();
+    let whole = format!("{}[DONE]\nAll is well.\n[/DONE]\n", line(&base, ID));
+    base.run(&["say", "Use tabs"]).ok();
+    base.turn(&cut(&whole, "All"));
+    let turn = base.turn(&whole);
+    assert_eq!(turn.json["isComplete"], false);
+    assert!(turn.outbox.contains("Use tabs"), "{turn:?}");
+}
+
 #[test]
 fn a_key_is_of_one_outbox_and_need_not_be_given() {
     let base = Base::with_session();
@@ -205,4 +264,21 @@ fn an_end_that_does_not_count_is_the_same_in_outbox_session_file_and_log() {
     assert_eq!((numbers, &entry["isComplete"]), ([2, 1, 2], &false.into()));
     // The same text once more is a duplicate.
     base.fails_with(&["apply"], reply, "duplicate-reply").with_code(1);
+}
+
+#[test]
+fn the_end_of_a_session_shows_the_person_the_end_of_the_last_output() {
+    if !crate::support::has_sandbox("auto") {
+        return;
+    }
+    let base = Base::with_session();
+    let command = "seq 30; printf GITHUB_TOKEN=gh; echo p_R7kQ2mXv9TzLw4NcBh8YdJf3GsPa6EuK1oVi; printf 'a\\033b\\n'";
+    let reply = format!(
+        "[RUN_COMMAND]\n{command}\n[/RUN_COMMAND]\n[DONE if=\"ok\"]\nAll is well.\n[/DONE]\n"
+    );
+    let told = base.run_with(&["apply"], reply).ok().stderr;
+    let (_, end) = told.split_once("This is the end of the output of ").expect(&told);
+    assert!(end.contains("\n  30\n") && !end.contains("\n  22\n"), "{told}");
+    assert!(end.contains("[withheld: ") && !told.contains("ghp_"), "{told}");
+    assert!(end.contains("a␛b") && end.contains("All is well."), "{told}");
 }

@@ -216,6 +216,22 @@ fn session(columns: usize) {
 }
 
 #[test]
+fn a_command_that_reads_the_keyboard_says_so_and_how_to_end_it() {
+    let base = Base::with_session();
+    let Some(person) = Person::sits_down(&base, 80) else { return };
+    for (line, code) in [("deaddrop check", 1), ("deaddrop apply -", 0)] {
+        person.begins(line);
+        person.tmux.wait_for("how to end it", |screen| {
+            let told = flat(screen);
+            told.contains("the reply from the keyboard") && told.contains("Ctrl-D")
+        });
+        person.tmux.types("Nothing to do");
+        person.tmux.key("C-d");
+        person.sees(code);
+    }
+}
+
+#[test]
 fn settings_the_doctor_and_an_editor() {
     for columns in WIDTHS {
         let base = Base::with_session();

@@ -365,3 +365,33 @@ fn an_interruption_ends_a_command_that_does_nothing() {
         }
     });
 }
+
+#[test]
+fn a_failure_names_the_setting_that_helps() {
+    if !crate::support::has_sandbox("auto") {
+        return;
+    }
+    let base = Base::with_session();
+    let run = |script: &str, options: &[&str]| {
+        let reply = format!("[RUN_COMMAND]\n{script}\n[/RUN_COMMAND]\n");
+        let run = base.run_with(&[&["apply", "--again", "--json"], options].concat(), reply).ok();
+        let turn: serde_json::Value =
+            serde_json::from_str(run.stdout.lines().last().unwrap()).unwrap();
+        let warnings = turn["results"][0]["warnings"].as_array().cloned().unwrap_or_default();
+        let codes: Vec<_> = warnings.iter().map(|it| it["code"].as_str().unwrap()).collect();
+        let texts: Vec<_> = warnings.iter().map(|it| it["message"].as_str().unwrap()).collect();
+        (codes.join(" "), texts.join("\n"))
+    };
+    let missed = "echo \"curl: (6) Could not resolve host: example.org\" >&2; exit 6";
+    let (code, text) = run(missed, &[]);
+    assert!(code == "network" && text.contains("`sandbox.network`"), "{code}: {text}");
+    let (code, text) = run("sleep 9", &["--command-timeout-seconds", "1"]);
+    assert!(code == "timeout" && text.contains("`command_timeout_seconds`"), "{code}: {text}");
+    // Where the network is open, or nothing failed, it is not what was missed.
+    base.write("deaddrop.toml", "[sandbox]\nnetwork = true\n");
+    base.run(&["config", "allow"]).ok();
+    for script in [missed, "echo network is unreachable"] {
+        assert_eq!(run(script, &[]), Default::default(), "{script}");
+        base.write("deaddrop.toml", "");
+    }
+}

@@ -229,7 +229,7 @@ fn an_outbox_is_opened_by_the_desktop_or_in_an_editor() {
     run(&["show", "--session", "00ff00ff", "--open"]).with_code(5);
 
     base.installs("xdg-open", "exit 3");
-    let failed = run(&["show", "--session", ID, "--open"]).with_code(2);
+    let failed = run(&["show", "--session", ID, "--open"]).with_code(1);
     assert!(
         failed.stderr.contains("xdg-open could not open") && failed.stderr.contains("set EDITOR"),
         "{failed:?}"

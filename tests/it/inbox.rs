@@ -256,7 +256,7 @@ fn what_was_claimed_counts_whatever_becomes_of_the_file() {
 #[test]
 fn files_in_progress_are_left_alone() {
     let (base, _daemon) = serving();
-    let names = ["a.txt.part", "a.txt.tmp", "a.txt~", "a.txt.crdownload", ".a.txt", "a.md", "a"];
+    let names = ["a.txt.part", "a.txt.tmp", "a.txt~", "a.txt.crdownload", ".a.txt", "a~", "a.doc"];
     for name in names {
         base.write(&format!("inbox/{name}"), creates("made", "x\n"));
     }
@@ -293,4 +293,31 @@ fn a_message_is_taken_from_the_inbox_as_json_or_as_text() {
         assert_eq!(base.last_codes(), ["ok"]);
         base.wait_for_archive(&[name]);
     }
+}
+
+#[test]
+fn markdown_and_names_without_an_ending_are_replies_and_other_endings_are_named_once() {
+    let (base, daemon) = serving();
+    for (n, name) in ["a.md", "b.Markdown", "reply"].iter().enumerate() {
+        base.write(&format!("inbox/{name}"), appends(name));
+        base.wait_for_outbox(u32::try_from(n).unwrap() + 2);
+    }
+    assert_eq!(base.read("workspace/order"), "a.md\nb.Markdown\nreply\n");
+
+    let ignored = ["c.txt.crdownload", "c.md.part", "c.swp", "reply~", ".reply"];
+    for name in ignored {
+        base.write(&format!("inbox/{name}"), appends("temporary"));
+    }
+    fs::create_dir(base.at("inbox/old")).unwrap();
+    base.write("inbox/d.docx", appends("other"));
+    daemon.wait_for("d.docx is left where it is: ");
+    probe(&base, 5);
+    assert_eq!(daemon.said().matches("is left where it is").count(), 1, "{}", daemon.said());
+    assert!(ignored.iter().all(|name| !daemon.said().contains(name)), "{}", daemon.said());
+    // Another file of that name is named again.
+    fs::remove_file(base.at("inbox/d.docx")).unwrap();
+    probe(&base, 6);
+    base.write("inbox/d.docx", appends("other"));
+    wait_until("it is named again", || daemon.said().matches("d.docx is left").count() == 2);
+    assert!(base.exists("inbox/old") && base.exists("inbox/c.swp"));
 }

@@ -127,3 +127,19 @@ fn a_reply_that_is_only_looked_at_tells_that_it_would_be_refused() {
     let there = ["check", "--workspace-dir", "mine", "-", "--json"];
     assert!(base.run_with(&there, MAKE).ok().json()["heldCode"].is_null());
 }
+
+#[test]
+fn each_reply_that_cannot_be_taken_is_named_also_under_the_same_name() {
+    let base = begun();
+    base.run(&["new", "--no-watch", "--id", "00ff00ff", "A task"]).ok();
+    let daemon = base.serve(&["watch"]);
+    let path = format!("inbox/{ID}_reply.txt");
+    let told = |count| daemon.said().matches("_reply.txt is left where it is").count() == count;
+    base.write(&path, MAKE);
+    crate::support::wait_until("the first is named", || told(1));
+    std::fs::remove_file(base.at(&path)).unwrap();
+    base.write("inbox/00ff00ff.txt", "[MESSAGE]\nx\n[/MESSAGE]\n");
+    daemon.wait_for("00ff00ff_seq0002.txt");
+    base.write(&path, MAKE);
+    crate::support::wait_until("the second is named", || told(2));
+}

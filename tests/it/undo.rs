@@ -51,10 +51,10 @@ fn log(base: &Base) -> Vec<Value> {
 fn a_turn_is_told_shown_undone_and_redone() {
     let (base, before) = scene();
     let run = base.run_with(&["apply", "-"], REPLY).ok();
-    let told = "6 files changed: bin, link, new made.txt (+2), deleted old.txt (−1), run.sh (permissions), new src/a.py (+4); 1 folder changed: ./ (permissions 0755 -> 1751)\n";
+    let told = "6 files changed: bin, link, new made.txt (+2), run.sh (permissions), new src/a.py (+4), deleted old.txt (−1); 1 folder changed: ./ (permissions 0755 -> 1751)\n";
     assert!(run.stderr.contains(told), "{}", run.stderr);
     let outbox = base.outbox(2);
-    let told = "\nCommands changed 6 files: bin, link, new made.txt, deleted old.txt, run.sh (permissions), new src/a.py\n";
+    let told = "\nCommands changed 6 files: bin, link, new made.txt, run.sh (permissions), new src/a.py, deleted old.txt\n";
     assert!(outbox.contains(told), "{outbox}");
     let after = picture(&base);
     assert_ne!(before, after);
@@ -88,7 +88,7 @@ fn a_turn_is_told_shown_undone_and_redone() {
     assert_eq!(picture(&base), before);
     assert_eq!(base.read("workspace/build/out"), "x\n");
     let outbox = base.outbox(3);
-    let told = "The user has undone what you changed in reply to message 1.\nFiles restored: bin, link, deleted made.txt, new old.txt, run.sh (permissions), deleted src/a.py\n";
+    let told = "The user has undone what you changed in reply to message 1.\nFiles restored: bin, link, new old.txt, run.sh (permissions), deleted made.txt, deleted src/a.py\n";
     assert!(outbox.contains(told), "{outbox}");
     let turns = log(&base);
     assert_eq!((turns[0]["isUndone"].as_bool(), turns.len()), (Some(true), 2));
@@ -195,7 +195,7 @@ fn a_turn_that_waited_is_one_and_what_the_person_did_meanwhile_is_theirs() {
     base.write("workspace/own", "mine\n");
     base.run(&["approve"]).ok();
     let diff = base.run(&["diff", "1", "--stat"]).ok().stdout;
-    assert_eq!(diff, "a (+1 −1)\ndeleted gone/x (−1)\nnew n (+1)\n");
+    assert_eq!(diff, "a (+1 −1)\nnew n (+1)\ndeleted gone/x (−1)\n");
     base.run(&["undo"]).ok();
     assert_eq!(base.read("workspace/own"), "mine\n");
     fs::remove_file(base.at("workspace/own")).unwrap();
@@ -275,4 +275,40 @@ fn what_was_moved_out_of_a_protected_folder_goes_back() {
     base.run(&["undo"]).ok();
     assert_eq!(base.read("workspace/.vscode/s.json"), "{}\n");
     assert!(!base.exists("workspace/s.json"));
+}
+
+#[test]
+fn what_tools_leave_beside_sources_is_no_change_unless_git_tracks_it() {
+    if !has_sandbox("auto") {
+        return;
+    }
+    let base = Base::with_session();
+    base.write("workspace/kept.pyc", "old\n");
+    base.sh("cd workspace; git init -q; git add kept.pyc");
+    let script = "mkdir -p src/__pycache__ .pytest_cache/v node_modules/a; \
+        echo new | tee src/__pycache__/m.pyc .pytest_cache/v/x node_modules/a/x lone.pyc kept.pyc src/m.py";
+    let outbox = base.apply(&format!("[RUN_COMMAND]\n{script}\n[/RUN_COMMAND]\n"));
+    let json = base.run(&["diff", "--json"]).ok().stdout;
+    let of = |line: &str| serde_json::from_str::<Value>(line).unwrap()["path"].clone();
+    let paths: Vec<Value> = json.lines().map(of).collect();
+    assert_eq!(paths, ["kept.pyc", "src", "src/m.py"], "{json}");
+    assert!(!outbox.contains("new src/__pycache__/m.pyc"), "{outbox}");
+    base.run(&["undo"]).ok();
+    assert_eq!(base.read("workspace/kept.pyc"), "old\n");
+    assert!(!base.exists("workspace/src/m.py") && base.exists("workspace/lone.pyc"));
+}
+
+#[test]
+fn the_new_places_of_many_files_are_named_before_what_is_gone() {
+    if !has_sandbox("auto") {
+        return;
+    }
+    let base = Base::with_session();
+    (0..30).for_each(|n| drop(base.write(&format!("workspace/a/{n}"), format!("{n}\n"))));
+    let script = "mkdir z; for f in a/*; do echo more >> $f; mv $f z/new_${f#a/}; done";
+    let reply = format!("[RUN_COMMAND]\n{script}\n[/RUN_COMMAND]\n");
+    let told = base.run_with(&["apply"], reply).ok().stderr;
+    assert!(told.contains("60 files changed: new z/new_0 (+2), "), "{told}");
+    let outbox = base.outbox(2);
+    assert!(outbox.contains("new z/new_9 and 30 more"), "{outbox}");
 }

@@ -64,7 +64,7 @@ fn what_git_tracks_is_kept_though_it_is_ignored() {
         );
         let applied = base.run_with(&["apply", "-"], command(&script)).ok().stderr;
         for told in [
-            "4 files changed: deleted data/deep/keep (−1), deleted data/deep/made (−1), keep.cfg (+1 −1), deleted sub/n.cfg (−1)",
+            "4 files changed: keep.cfg (+1 −1), deleted data/deep/keep (−1), deleted data/deep/made (−1), deleted sub/n.cfg (−1)",
             "; cannot be undone: mine.cfg (ignored)\n",
         ] {
             assert!(applied.contains(told), "{told:?} is not in {applied}");

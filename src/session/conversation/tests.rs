@@ -18,8 +18,8 @@ fn answer(session: &Session, key: Option<String>) -> Address {
 fn the_key_of_a_reply_tells_which_words_it_goes_by() {
     for (known, to_say) in [(0, &["one", "two"][..]), (1, &["two"]), (2, &[])] {
         let mut session = session();
-        let answers = answer(&session, Some(session.key_with(known).to_uppercase()));
-        assert_eq!(session.words_read(answers.key.as_deref().unwrap()), Some(known));
+        let answers = answer(&session, Some(session.key_of(1, known).to_uppercase()));
+        assert_eq!(session.words_read(1, answers.key.as_deref().unwrap()), Some(known));
         session.keep_unread_words(Some(&answers));
         assert_eq!(session.to_say, to_say);
         assert_eq!((session.to_repeat.len(), session.has_unread_words()), (0, known < 2));
@@ -47,7 +47,7 @@ fn what_may_have_been_read_is_said_again() {
 #[test]
 fn keys_are_all_different_and_no_other_key_is_one() {
     let session = session();
-    let keys: Vec<String> = (0..3).map(|added| session.key_with(added)).collect();
+    let keys: Vec<String> = (0..3).map(|added| session.key_of(1, added)).collect();
     assert!(keys[0] != keys[1] && keys[1] != keys[2] && keys[0] != keys[2]);
-    assert_eq!(session.words_read(&session.key_with(3)), None);
+    assert_eq!(session.words_read(1, &session.key_of(1, 3)), None);
 }

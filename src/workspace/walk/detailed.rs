@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::found::EntryKind;
 use super::ignoring::{Budget, FILES, Rules, first_lines, here};
 use crate::workspace::names::{ancestors, shown, split};
+use crate::workspace::products::is_by_product;
 
 /// What tells whether something is as it was, without a look into it.
 ///
@@ -235,8 +236,10 @@ impl<'a> Ignoring<'a> {
 
 /// Whether rules leave out what has this name in an escaped folder.
 fn is_ignored(rules: Option<&Arc<Rules>>, folder: &str, name: &str, is_folder: bool) -> bool {
-    rules.is_some_and(|rules| {
-        let prefix = if folder.is_empty() { String::new() } else { format!("{}/", shown(folder)) };
-        rules.ignores(&prefix, &shown(name), is_folder)
-    })
+    is_by_product(name, is_folder)
+        || rules.is_some_and(|rules| {
+            let prefix =
+                if folder.is_empty() { String::new() } else { format!("{}/", shown(folder)) };
+            rules.ignores(&prefix, &shown(name), is_folder)
+        })
 }

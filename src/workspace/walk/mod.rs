@@ -19,6 +19,7 @@ use std::time::Instant;
 use super::Workspace;
 use super::modes::SET_IDS;
 use super::names::escaped;
+use super::products::is_by_product;
 use crate::config::is_repository;
 use crate::error::{Error, Result};
 use crate::protocol::RelPath;
@@ -203,6 +204,7 @@ impl Walker<'_> {
         walk.rules.extend(own.iter().map(|own| (exact.to_owned(), own.digest)));
         let rules = own.as_ref().or(rules);
 
+        let is_recorded = !prefix.split('/').any(|name| is_by_product(name, true));
         let mut folders = Vec::new();
         for (name, kind) in &entries {
             // Where case does not count, `.GIT` is one too; it is listed all the same.
@@ -251,8 +253,9 @@ impl Walker<'_> {
             let below = || below(prefix, exact, name, &text);
             let is_left_out =
                 rules.is_some_and(|rules| rules.ignores(prefix, &text, kind.is_none()));
-            if let (Some(close), Some(facts)) = (&mut walk.detailed, facts) {
-                let entries = if is_left_out { &mut close.left_out } else { &mut close.met };
+            if let (true, Some(close), Some(facts)) = (is_recorded, &mut walk.detailed, facts) {
+                let is_met = !is_left_out && !is_by_product(&text, kind.is_none());
+                let entries = if is_met { &mut close.met } else { &mut close.left_out };
                 entries.push(WalkEntry { path: place(), kind, size, facts });
             }
             if is_left_out {
