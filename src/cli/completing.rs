@@ -8,7 +8,7 @@ use clap::{Arg, Command, CommandFactory, ValueHint};
 use clap_complete::Shell;
 
 use super::arguments::Cli;
-use crate::config::{self, Mode, Policy};
+use crate::config::{self, Policy, SETTINGS, Setting};
 
 /// What makes a shell complete deaddrop's command lines.
 pub(super) fn script(shell: Shell) -> Vec<u8> {
@@ -31,11 +31,10 @@ fn hinted(command: Command) -> Command {
     let is_policy =
         command.get_name() == "show" && command.get_arguments().any(|arg| arg.get_id() == "name");
     let name = command.get_name().to_owned();
-    let command = command.mut_args(|arg| match arg.get_id().as_str() {
+    let command = command.mut_args(|arg| match arg.get_id().clone().as_str() {
         "key" if is_of_settings => among(arg, settings(&name)),
         "name" if is_policy => among(arg, Policy::PRESETS.to_vec()),
-        "policy" => among(arg, Policy::PRESETS.to_vec()),
-        "sandbox" => among(arg, Mode::ALL.map(|(name, _)| name).to_vec()),
+        id if !choices(id).is_empty() => among(arg, choices(id).to_vec()),
         _ => {
             let hint = hint(&arg);
             if takes_other(&arg) { arg.value_hint(hint) } else { arg }
@@ -44,6 +43,12 @@ fn hinted(command: Command) -> Command {
     let inner: Vec<String> =
         command.get_subcommands().map(|inner| inner.get_name().to_owned()).collect();
     inner.into_iter().fold(command, |command, name| command.mut_subcommand(name, hinted))
+}
+
+/// The words that the flag of a setting can be, if there are few.
+fn choices(flag: &str) -> &'static [&'static str] {
+    let setting = SETTINGS.iter().find(|setting| setting.is_flag && setting.name == flag);
+    setting.map_or(&[], Setting::choices)
 }
 
 fn among(arg: Arg, values: Vec<&'static str>) -> Arg {

@@ -132,7 +132,7 @@ pub(super) fn settings(arguments: Settings, global: Global, talk: &Talk) -> Resu
         Asked::Get { key } => {
             config::check_name(&key, &format!("config get {key}"))?;
             let place = found(global.base)?;
-            let name = if key == "sandbox.mode" { "sandbox" } else { &key };
+            let name = config::canonical(&key);
             let settings = in_force(&place.base, raw)?;
             let Some(found) = settings.iter().find(|setting| setting.name == name) else {
                 talk.say(format!("{key} is not set"));

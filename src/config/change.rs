@@ -13,13 +13,11 @@ use std::path::{Path, PathBuf};
 pub use draft::Draft;
 use toml_edit::{Array, Document, DocumentMut, Item, Table, TableLike, Value};
 
-use super::keys::{self, KEYS, Kind};
-use super::{Config, FILE, Layers, Raw, own_file, reading, real};
+use super::table::{self, Kind, WORD};
+use super::{Config, FILE, Layers, Raw, file, own_file, real};
 use crate::atomic;
 use crate::error::{Error, Result};
 
-/// The setting that is a word or a table, and what the word is called in the table.
-const WORD: [&str; 2] = ["sandbox", "mode"];
 /// The table that is unset as a whole.
 const GUEST: &str = "guest";
 
@@ -121,12 +119,12 @@ fn file(base: Option<&Path>) -> Result<PathBuf> {
 }
 
 fn read(file: &Path) -> Result<String> {
-    reading::read(file).map(Option::unwrap_or_default)
+    file::read(file).map(Option::unwrap_or_default)
 }
 
 fn parse(text: &str, file: &Path) -> Result<DocumentMut> {
     text.parse().map_err(|e: toml_edit::TomlError| {
-        reading::unreadable(file, text, e.span().map_or(0, |span| span.start), e.message())
+        file::unreadable(file, text, e.span().map_or(0, |span| span.start), e.message())
     })
 }
 
@@ -139,7 +137,7 @@ fn write(base: Option<&Path>, file: &Path, text: &str, doing: &str) -> Result<()
 /// Whether settings would be in order.
 fn check(base: Option<&Path>, file: &Path, text: &str, doing: &str) -> Result<()> {
     let checked = || {
-        reading::fits(file, text.len())?;
+        file::fits(file, text.len())?;
         let raw = Raw::from_text(text, file)?;
         match base {
             Some(base) => {
@@ -197,41 +195,27 @@ fn is_table(name: &str) -> bool {
 
 /// Where a setting stands in a file: the names of its tables and its own.
 fn place(name: &str, doing: &str) -> Result<Vec<String>> {
-    let parts = parts(name);
-    let known = keys::place(name).is_some() || parts == WORD;
-    // What these hold is checked as a whole.
-    let in_table = match parts[0].as_str() {
-        "guest" => parts.len() == 2,
-        "policies" => matches!(parts.len(), 3 | 4),
-        _ => false,
-    };
-    if known || in_table { Ok(parts) } else { Err(keys::unknown_flag(doing, name)) }
+    let known = table::find(name).map(|_| parts(name));
+    known.ok_or_else(|| table::unknown(doing, name))
 }
 
 /// What the words say, as the setting's kind has it.
 fn value(name: &str, words: &[String], doing: &str) -> Result<Value> {
-    let kind = keys::place(name).map(|n| KEYS[n].kind);
-    let is_list =
-        matches!(kind, Some(Kind::Paths | Kind::Variables | Kind::Names | Kind::Patterns))
-            || name == "guest.command";
+    let setting = table::find(name).ok_or_else(|| table::unknown(doing, name))?;
+    let (kind, is_list) = (setting.kind, setting.kind.is_list());
     let list = || Value::Array(words.iter().map(String::as_str).collect::<Array>());
-    let [word] = words else {
-        let one = kind.is_some() && !is_list || words.is_empty();
-        return if one {
-            Err(Error::config(doing, "takes one value; put quotes around it"))
-        } else {
-            Ok(list())
-        };
+    let word = match words {
+        [word] => word,
+        _ if is_list && !words.is_empty() => return Ok(list()),
+        _ => return Err(Error::config(doing, "takes one value; put quotes around it")),
     };
-    let read = word.trim().parse::<Value>();
     let is_bracketed = word.trim_start().starts_with('[');
-    match (kind, read) {
-        (_, Ok(value @ Value::Array(_))) if is_list || kind.is_none() => Ok(value),
+    match (kind, word.trim().parse::<Value>()) {
+        (_, Ok(value @ Value::Array(_))) if is_list => Ok(value),
         (_, Err(e)) if is_list && is_bracketed => Err(Error::config(doing, e.message())),
         _ if is_list => Ok(list()),
-        (Some(Kind::Number { .. }), Ok(value @ Value::Integer(_)))
-        | (Some(Kind::Switch), Ok(value @ Value::Boolean(_)))
-        | (None, Ok(value @ (Value::Integer(_) | Value::Boolean(_)))) => Ok(value),
+        (Kind::Number { .. }, Ok(value @ Value::Integer(_)))
+        | (Kind::Switch, Ok(value @ Value::Boolean(_))) => Ok(value),
         // Of the wrong type, if it is; that is told with what it must be.
         _ => Ok(word.as_str().into()),
     }

@@ -2,29 +2,23 @@
 //! Flags go over `DEADDROP_*` variables over `deaddrop.toml` in the base directory over the
 //! person's own file over the defaults.
 
-mod about;
 mod change;
 mod consent;
+mod file;
 mod finding;
 mod found;
 mod git;
 mod git_settings;
-mod guest;
 mod in_force;
-mod keys;
 mod known;
+mod names;
 mod noted;
-mod notify;
 mod opening;
 mod own;
-pub(crate) mod pattern;
 mod policy;
 mod raw;
-mod reading;
-mod sandbox;
-mod secrets;
-mod setting;
-mod spelling;
+mod sections;
+mod table;
 #[cfg(test)]
 mod tests;
 mod tracked;
@@ -37,27 +31,24 @@ use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::text::nearest;
-pub use about::about;
 pub use change::{Draft, check_name, set, unset};
 pub use consent::Consent;
 pub use finding::{above, find, has_lost_settings, has_marks};
 pub(crate) use git::is_repository;
 pub use git::{ask_git, git_directory, no_place_in_git};
 pub use git_settings::{Texts, named_by_git};
-pub use guest::{Guest, Way};
 pub use in_force::{InForce, Source, in_force};
-#[cfg(test)]
-pub(crate) use keys::PROTECTED;
-pub use keys::names;
 pub use known::{known_within, whose_replies_write, written_by_replies};
-pub use notify::Notify;
+pub(crate) use names::{Name, folded, matches};
 pub use opening::Opening;
 pub use own::{make_folders, own_file, state_home};
 pub use policy::{Files, Policy, RUN_POLICY, SESSION_POLICY, Shell};
+use raw::Layers;
 pub use raw::Raw;
-pub use sandbox::{Mode, Sandbox};
-pub use secrets::{Secrets, SecretsMode};
-pub(crate) use spelling::{Name, folded};
+pub use sections::{Guest, Mode, Notify, Sandbox, Secrets, SecretsMode, Way};
+#[cfg(test)]
+pub(crate) use table::PROTECTED;
+pub use table::{SETTINGS, Setting, canonical, names};
 pub use unusable::marked;
 
 /// The settings file of a base directory.
@@ -169,12 +160,8 @@ impl Config {
     }
 
     fn of_layers(base: PathBuf, layers: &Layers) -> Result<Self> {
-        let mut raw = Raw::default();
-        for (_, layer) in layers.lowest_first() {
-            raw.overlay(layer.clone());
-        }
         let home = env::var_os("HOME").map(PathBuf::from);
-        Self::resolve(base, &raw, home.as_deref())
+        Self::resolve(base, &layers.merged(), home.as_deref())
     }
 
     /// What the settings mean for somebody whose home folder is `home`.
@@ -187,24 +174,22 @@ impl Config {
             sessions: folder("sessions_dir")?,
             approvals: folder("approvals_dir")?,
             command_timeout: Duration::from_secs(raw.setting("command_timeout_seconds").number()?),
-            max_output_length: usize::try_from(raw.setting("max_output_length").number()?)
-                .unwrap_or(usize::MAX),
-            max_tokens: usize::try_from(raw.setting("max_tokens").number()?).unwrap_or(usize::MAX),
+            max_output_length: raw.setting("max_output_length").size()?,
+            max_tokens: raw.setting("max_tokens").size()?,
             first_contents: raw.setting("first_contents").switch()?,
-            part_characters: usize::try_from(raw.setting("part_characters").number()?)
-                .unwrap_or(usize::MAX),
+            part_characters: raw.setting("part_characters").size()?,
             sandbox: Sandbox::resolve(raw, &base, home)?,
-            protected_names: raw.setting("protected_names").names()?,
+            protected_names: raw.setting("protected_names").list()?,
             checkpoints: raw.setting("checkpoints").switch()?,
             checkpoint_file_bytes: raw.setting("checkpoint_file_bytes").number()?,
             checkpoint_ignored_file_bytes: raw.setting("checkpoint_ignored_file_bytes").number()?,
             checkpoint_ignored_bytes: raw.setting("checkpoint_ignored_bytes").number()?,
             checkpoint_max_bytes: raw.setting("checkpoint_max_bytes").number()?,
             secrets: Secrets::resolve(raw)?,
-            notify: Notify::resolve(raw)?,
-            guest: raw.guest.as_ref().map(|guest| guest.resolve(&base)).transpose()?,
+            notify: raw.setting("notify").choice()?,
+            guest: Guest::resolve(raw, &base)?,
             policy: raw.setting("policy").policy(),
-            policies: policy::resolve(&raw.policies)?,
+            policies: policy::resolve(raw)?,
             known: known::Known::default(),
             base,
         };
@@ -320,42 +305,6 @@ impl Config {
         }
         state.push(self.base.join(FILE));
         state
-    }
-}
-
-/// The settings of each layer, as they were written there.
-#[derive(Default)]
-struct Layers {
-    own: Raw,
-    file: Raw,
-    environment: Raw,
-    flags: Raw,
-}
-
-impl Layers {
-    fn read(base: &Path, flags: Raw) -> Result<Self> {
-        Ok(Self { file: Raw::from_file(&base.join(FILE))?, ..Self::around_the_file(flags)? })
-    }
-
-    /// All but those of the base directory.
-    fn around_the_file(flags: Raw) -> Result<Self> {
-        Ok(Self {
-            own: own_file().map(|file| Raw::from_file(&file)).transpose()?.unwrap_or_default(),
-            file: Raw::default(),
-            environment: Raw::from_environment(
-                env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value))),
-            )?,
-            flags,
-        })
-    }
-
-    fn lowest_first(&self) -> [(Source, &Raw); 4] {
-        [
-            (Source::OwnFile, &self.own),
-            (Source::File, &self.file),
-            (Source::Environment, &self.environment),
-            (Source::Flag, &self.flags),
-        ]
     }
 }
 

@@ -7,62 +7,13 @@ use std::env;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use super::in_force::{toml_of, value_of};
-use super::keys::Value;
+use super::in_force::toml_of;
 use super::policy::{self, Policy};
-use super::setting::Setting;
+use super::raw::{Given, Value};
+use super::table::{SETTINGS, Weakens, canonical, find};
 use super::{
-    FOLDER, Guest, Layers, Mode, Name, RUN_POLICY, Raw, SESSION_POLICY, SecretsMode, folded, guest,
-    real,
+    FOLDER, Guest, Layers, Mode, Name, RUN_POLICY, Raw, SESSION_POLICY, SecretsMode, folded, real,
 };
-
-/// When a setting opens something, measured by what is in force without the file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Opens {
-    /// Where the folder lies outside of the base directory or under a protected name, be it by a link.
-    Outside,
-    /// Where it holds what is not allowed already, or what a link of the base directory leads out of it.
-    Beside,
-    /// Where it confines commands less.
-    Weaker,
-    /// Where it is on.
-    On,
-    /// Where it holds what is not allowed already.
-    Items,
-    /// Where it lacks a name.
-    Lacking,
-    /// Where secrets are shown.
-    Shown,
-    /// Where the policy of that name allows more.
-    Policy,
-}
-
-/// The settings that can open something, in the order of the table of settings, and what they do then. All others
-/// bound, or say how much is shown.
-const OPENS: [(&str, Opens, &str); 14] = [
-    ("workspace_dir", Opens::Outside, "replies read and change what is in this folder"),
-    ("inbox_dir", Opens::Outside, "texts in this folder are carried out as replies, and moved"),
-    ("outbox_dir", Opens::Outside, "outboxes are written into this folder"),
-    ("sessions_dir", Opens::Outside, "sessions are taken from this folder, and written there"),
-    ("approvals_dir", Opens::Outside, "files in this folder approve for you"),
-    ("policy", Opens::Policy, "operations are done that you are asked about else, or are refused"),
-    ("sandbox", Opens::Weaker, "commands can be confined less; `off`: they run with your rights"),
-    ("sandbox.network", Opens::On, "commands use the network, and services of this machine"),
-    ("sandbox.writable", Opens::Beside, "commands change this beside the workspace"),
-    ("sandbox.readable", Opens::Beside, "commands read this beside the workspace"),
-    ("sandbox.env", Opens::Items, "commands see your values of these, or get them so"),
-    ("protected_names", Opens::Lacking, "replies write what else only you do"),
-    ("secrets", Opens::Shown, "secrets in files and outputs are shown in outboxes"),
-    ("secrets_allow", Opens::Items, "secrets in these files are shown in outboxes"),
-];
-
-/// What the settings of the table `[guest]` do.
-const GUEST: [(&str, &str); 3] = [
-    ("command", "this program runs with your rights, and all is carried out by it"),
-    ("socket", "all is carried out by whoever answers at this socket"),
-    ("port", "at this port of it"),
-];
-const POLICIES: &str = "what this policy allows is more than without it";
 
 /// The policies that sessions and runs have where none is set.
 const UNSET: [&str; 2] = [SESSION_POLICY, RUN_POLICY];
@@ -91,7 +42,7 @@ impl Opening {
 
     /// Whether a change of the setting `key` is one of this.
     pub(super) fn is_of(&self, key: &str) -> bool {
-        let key = if key == "sandbox.mode" { "sandbox" } else { key };
+        let key = canonical(key);
         // What one line of a policy says may weigh otherwise for the sake of another.
         let policy = |name: &str| {
             let mut parts = name.split('.');
@@ -107,41 +58,48 @@ impl Opening {
 
 /// What the settings file of the base directory opens, by its canonical path; `layers` are in order.
 pub(super) fn openings(base: &Path, layers: &Layers) -> Vec<Opening> {
-    let table = OPENS.iter().filter_map(|(name, opens, does)| {
-        let (value, exact) = opening(name, *opens, base, layers)?;
+    let table = SETTINGS.iter().filter_map(|setting| {
+        let (weakens, does) = setting.consent?;
+        let name = setting.name;
+        let (value, exact) = opening(name, weakens, base, layers)?;
         let origin = layers.file.sets(name).then(|| layers.file.setting(name).origin);
-        Some(Opening { name: (*name).to_owned(), value, origin, does, exact })
+        Some(Opening { name: name.to_owned(), value, origin, does, exact })
     });
     table.chain(of_guest(base, layers)).chain(of_policies(layers)).collect()
 }
 
 /// The value of a setting that opens something, and all that it comes to.
-fn opening(name: &str, opens: Opens, base: &Path, layers: &Layers) -> Option<(String, String)> {
+fn opening(name: &str, weakens: Weakens, base: &Path, layers: &Layers) -> Option<(String, String)> {
     let Layers { own, file, .. } = layers;
-    let (set, beneath) = (file.setting(name), own.setting(name));
-    match opens {
-        Opens::Outside => return outside(name, base, layers),
-        Opens::Beside => return beside(name, base, layers),
+    match weakens {
+        Weakens::Outside => return outside(name, base, layers),
+        Weakens::Beside => return beside(name, base, layers),
+        Weakens::Guest | Weakens::Policies => return None,
+        _ if !file.sets(name) => return None,
         _ => {}
     }
-    if !file.sets(name) {
-        return None;
-    }
+    let set = file.setting(name);
+    // What is wrong in the person's own file holds nothing, and the default counts.
+    let beneath = Some(own.setting(name)).filter(|own| own.check().is_ok());
+    let beneath = beneath.unwrap_or_else(|| Raw::default().setting(name));
     let more = |list: &Value, other: &Value| match (list, other) {
         (Value::List(list), Value::List(other)) => list.iter().any(|item| !other.contains(item)),
         _ => false,
     };
-    let opened = match opens {
-        Opens::Outside | Opens::Beside => false,
-        Opens::Weaker => can_be_weaker(set.mode().ok()?, beneath.mode().ok()?),
-        Opens::On => set.switch().ok()? && !beneath.switch().ok()?,
-        Opens::Items => more(&set.value, &beneath.value),
-        Opens::Lacking => more(&beneath.value, &set.value),
-        Opens::Shown => {
-            set.secrets().ok()? == SecretsMode::Warn && beneath.secrets().ok()? != SecretsMode::Warn
+    let opened = match weakens {
+        Weakens::Outside | Weakens::Beside | Weakens::Guest | Weakens::Policies => false,
+        Weakens::Weaker => can_be_weaker(set.choice().ok()?, beneath.choice().ok()?),
+        Weakens::On => set.switch().ok()? && !beneath.switch().ok()?,
+        Weakens::Items => more(&set.value, &beneath.value),
+        Weakens::Lacking => more(&beneath.value, &set.value),
+        Weakens::Shown => {
+            let shown = |setting: &Given| {
+                setting.choice::<SecretsMode>().is_ok_and(|mode| mode == SecretsMode::Warn)
+            };
+            shown(&set) && !shown(&beneath)
         }
-        Opens::Policy => {
-            let all = all_policies(layers);
+        Weakens::Policy => {
+            let all = policies(&Raw::merged([own, file]));
             let (name, beneath) = (set.policy(), beneath.policy());
             if name.is_none() && beneath.is_none() {
                 return None;
@@ -160,7 +118,7 @@ fn opening(name: &str, opens: Opens, base: &Path, layers: &Layers) -> Option<(St
             return chosen.iter().any(allows_more).then(|| (written, exact()));
         }
     };
-    let value = toml_of(&value_of(&set));
+    let value = toml_of(&set.to_json());
     opened.then(|| (value.clone(), value))
 }
 
@@ -175,7 +133,7 @@ fn can_be_weaker(mode: Mode, than: Mode) -> bool {
 fn is_protected(name: &str, within: &Path, layers: &Layers) -> bool {
     let usual = Raw::default();
     let said = [&usual, &layers.own, &layers.environment, &layers.flags];
-    let names = said.into_iter().filter_map(|raw| raw.setting("protected_names").names().ok());
+    let names = said.into_iter().filter_map(|raw| raw.setting("protected_names").list().ok());
     let names: Vec<Name> = names.flatten().filter_map(|name| Name::new(&name)).collect();
     let within = match within.strip_prefix(FOLDER) {
         Ok(rest) if name != "workspace_dir" => rest,
@@ -194,7 +152,7 @@ fn is_within(name: &str, base: &Path, place: &Path, layers: &Layers) -> bool {
 }
 
 /// What is set of one by a file, be it the base directory's or the person's own, or else the default.
-fn set_of(name: &str, Layers { own, file, .. }: &Layers) -> Setting {
+fn set_of(name: &str, Layers { own, file, .. }: &Layers) -> Given {
     if file.sets(name) { file.setting(name) } else { own.setting(name) }
 }
 
@@ -209,7 +167,7 @@ fn outside(name: &str, base: &Path, layers: &Layers) -> Option<(String, String)>
     if is_within || (is_own && (folder == place || !goes_through(base, &folder))) {
         return None;
     }
-    let written = toml_of(&value_of(&set));
+    let written = toml_of(&set.to_json());
     Some((written + &leads(&folder, &place), exactly(&[place])))
 }
 
@@ -217,12 +175,13 @@ fn outside(name: &str, base: &Path, layers: &Layers) -> Option<(String, String)>
 /// first. The name is the person's word; where it leads is that of whoever made the link.
 pub(super) fn led_away(base: &Path, layers: &Layers) -> Option<String> {
     let home = env::var_os("HOME").map(PathBuf::from);
-    OPENS.iter().find_map(|(name, opens, _)| {
+    SETTINGS.iter().find_map(|setting| {
+        let (name, (weakens, _)) = (setting.name, setting.consent?);
         let raw = [&layers.flags, &layers.environment].into_iter().find(|raw| raw.sets(name))?;
         let set = raw.setting(name);
-        let paths = match opens {
-            Opens::Outside => vec![set.folder(base).ok()?],
-            Opens::Beside => set.paths(base, home.as_deref()).ok()?,
+        let paths = match weakens {
+            Weakens::Outside => vec![set.folder(base).ok()?],
+            Weakens::Beside => set.paths(base, home.as_deref()).ok()?,
             _ => return None,
         };
         let (path, place) = paths.into_iter().find_map(|path| {
@@ -280,52 +239,53 @@ fn exactly(places: &[PathBuf]) -> String {
 }
 
 fn of_guest(base: &Path, layers: &Layers) -> Vec<Opening> {
-    let resolved = |table: &Option<guest::Table>| table.as_ref()?.resolve(base).ok();
-    let (Some(table), Some(guest)) = (&layers.file.guest, resolved(&layers.file.guest)) else {
+    let of = |raw: &Raw| Guest::resolve(raw, base).ok().flatten();
+    let (Some(guest), Some(origin)) = (of(&layers.file), layers.file.tables.get("guest")) else {
         return Vec::new();
     };
-    if resolved(&layers.own.guest) == Some(guest.clone()) {
+    if of(&layers.own).as_ref() == Some(&guest) {
         return Vec::new();
     }
-    let opening = |(name, value): (&str, serde_json::Value)| {
-        let does = GUEST.iter().find(|(known, _)| *known == name).map_or("", |(_, does)| does);
-        let (name, value) = (format!("guest.{name}"), toml_of(&value));
-        let origin = Some(table.origin().to_owned());
-        Opening { name, exact: value.clone(), value, origin, does }
-    };
-    Guest::settings(&guest).into_iter().map(opening).collect()
+    let settings = guest.settings().into_iter();
+    settings
+        .map(|(name, value)| {
+            let (name, value) = (format!("guest.{name}"), toml_of(&value));
+            let does = does(&name);
+            Opening { name, exact: value.clone(), value, origin: Some(origin.clone()), does }
+        })
+        .collect()
+}
+
+/// What a setting does where it weakens something.
+fn does(name: &str) -> &'static str {
+    find(name).and_then(|setting| setting.consent).map_or("", |(_, does)| does)
 }
 
 /// What is changed of policies, where it allows more than without. One of a new name is nobody's
 /// before it is chosen: it is measured by the one that leaves all to the sandbox.
 fn of_policies(layers: &Layers) -> Vec<Opening> {
-    let (all, without) = (all_policies(layers), policies(&layers.own));
+    let Layers { own, file, .. } = layers;
+    let (all, without) = (policies(&Raw::merged([own, file])), policies(own));
     let opens = |name: &str| {
         let beneath = without.get(name).or_else(|| without.get("workspace"));
         let changed = all.get(name);
         changed.zip(beneath).is_none_or(|(changed, beneath)| changed.allows_more(beneath))
     };
-    let settings = layers.file.policies.settings().filter(|(policy, ..)| opens(policy));
-    let opening = |(policy, key, value, origin): (&str, &str, serde_json::Value, &str)| {
-        let (name, value) = (format!("policies.{policy}.{key}"), toml_of(&value));
-        let origin = Some(origin.to_owned());
-        Opening { name, exact: value.clone(), value, origin, does: POLICIES }
-    };
-    settings.map(opening).collect()
+    let policy = |given: &Given| given.name().split('.').nth(1).is_some_and(opens);
+    let settings = file.within("policies").filter(policy);
+    settings
+        .map(|given| {
+            let (name, value) = (given.name().to_owned(), toml_of(&given.to_json()));
+            let does = does(&name);
+            Opening { name, exact: value.clone(), value, origin: Some(given.origin), does }
+        })
+        .collect()
 }
 
 /// The policies that there are by some settings; of those that are not in order by themselves, the
 /// presets.
 fn policies(raw: &Raw) -> BTreeMap<String, Policy> {
-    let found = policy::resolve(&raw.policies);
-    found.or_else(|_| policy::resolve(&policy::Tables::default())).unwrap_or_default()
-}
-
-fn all_policies(layers: &Layers) -> BTreeMap<String, Policy> {
-    let mut raw = Raw::default();
-    raw.policies.overlay(layers.own.policies.clone());
-    raw.policies.overlay(layers.file.policies.clone());
-    policies(&raw)
+    policy::resolve(raw).or_else(|_| policy::resolve(&Raw::default())).unwrap_or_default()
 }
 
 #[cfg(test)]

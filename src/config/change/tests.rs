@@ -98,7 +98,7 @@ fn what_would_not_be_taken_is_not_written() {
         ("secrets_allow", &["b"], "has comments in it; change it there"),
         ("sandbox.env", &["[\"A\""], "config set sandbox.env: "),
         ("guest.port", &["5"], "[guest] has a port"),
-        ("guest.prot", &["5"], "did you mean 'port'?"),
+        ("guest.prot", &["5"], "did you mean 'guest.port'?"),
         ("policies.x.fils.read_only", &["true"], "unknown setting 'policies.x.fils"),
     ] {
         let told_now = with(TEXT, name, words).expect_err(name);
