@@ -94,7 +94,7 @@ fn flags() -> impl Iterator<Item = (&'static Setting, String)> {
 impl FromArgMatches for Settings {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let given = flags().filter_map(|(setting, _)| {
-            Some((setting.name, matches.get_one::<String>(setting.name)?.clone()))
+            Some((&*setting.name, matches.get_one::<String>(&setting.name)?.clone()))
         });
         Ok(Self(given.collect()))
     }
@@ -108,7 +108,7 @@ impl FromArgMatches for Settings {
 impl Args for Settings {
     fn augment_args(command: Command) -> Command {
         command.args(flags().map(|(setting, flag)| {
-            Arg::new(setting.name)
+            Arg::new(&*setting.name)
                 .long(flag)
                 .value_name(setting.placeholder())
                 .help(help(setting))

@@ -34,7 +34,7 @@ fn hinted(command: Command) -> Command {
     let command = command.mut_args(|arg| match arg.get_id().clone().as_str() {
         "key" if is_of_settings => among(arg, settings(&name)),
         "name" if is_policy => among(arg, Policy::PRESETS.to_vec()),
-        id if !choices(id).is_empty() => among(arg, choices(id).to_vec()),
+        id if !choices(id).is_empty() => among(arg, choices(id)),
         _ => {
             let hint = hint(&arg);
             if takes_other(&arg) { arg.value_hint(hint) } else { arg }
@@ -46,9 +46,9 @@ fn hinted(command: Command) -> Command {
 }
 
 /// The words that the flag of a setting can be, if there are few.
-fn choices(flag: &str) -> &'static [&'static str] {
-    let setting = SETTINGS.iter().find(|setting| setting.is_flag && setting.name == flag);
-    setting.map_or(&[], Setting::choices)
+fn choices(flag: &str) -> Vec<&'static str> {
+    let setting = SETTINGS.iter().find(|setting| setting.flag && setting.name == flag);
+    setting.map(Setting::choices).unwrap_or_default()
 }
 
 fn among(arg: Arg, values: Vec<&'static str>) -> Arg {

@@ -132,6 +132,6 @@ fn setting(name: &str, layers: &Layers) -> InForce {
     let unset = Raw::default();
     let (source, raw) = made.unwrap_or((Source::Default, &unset));
     let given = raw.setting(name);
-    let (name, value, about) = (name.to_owned(), given.to_json(), given.setting.about);
+    let (name, value, about) = (name.to_owned(), given.to_json(), given.setting.about.as_str());
     InForce { name, value, source, origin: given.origin, about, allowed: true }
 }

@@ -2,8 +2,8 @@
 //! Flags go over `DEADDROP_*` variables over `deaddrop.toml` in the base directory over the
 //! person's own file over the defaults.
 
-mod change;
 mod consent;
+mod edit;
 mod file;
 mod finding;
 mod found;
@@ -31,8 +31,8 @@ use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::text::nearest;
-pub use change::{Draft, check_name, set, unset};
 pub use consent::Consent;
+pub use edit::{Draft, check_name, set, unset};
 pub use finding::{above, find, has_lost_settings, has_marks};
 pub(crate) use git::is_repository;
 pub use git::{ask_git, git_directory, no_place_in_git};
@@ -47,7 +47,7 @@ use raw::Layers;
 pub use raw::Raw;
 pub use sections::{Guest, Mode, Notify, Sandbox, Secrets, SecretsMode, Way};
 #[cfg(test)]
-pub(crate) use table::PROTECTED;
+pub(crate) use table::protected_by_default;
 pub use table::{SETTINGS, Setting, canonical, names};
 pub use unusable::marked;
 

@@ -59,11 +59,10 @@ impl Opening {
 /// What the settings file of the base directory opens, by its canonical path; `layers` are in order.
 pub(super) fn openings(base: &Path, layers: &Layers) -> Vec<Opening> {
     let table = SETTINGS.iter().filter_map(|setting| {
-        let (weakens, does) = setting.consent?;
-        let name = setting.name;
-        let (value, exact) = opening(name, weakens, base, layers)?;
+        let (name, consent) = (&setting.name, setting.consent.as_ref()?);
+        let (value, exact) = opening(name, consent.when, base, layers)?;
         let origin = layers.file.sets(name).then(|| layers.file.setting(name).origin);
-        Some(Opening { name: name.to_owned(), value, origin, does, exact })
+        Some(Opening { name: name.clone(), value, origin, does: &consent.does, exact })
     });
     table.chain(of_guest(base, layers)).chain(of_policies(layers)).collect()
 }
@@ -176,7 +175,7 @@ fn outside(name: &str, base: &Path, layers: &Layers) -> Option<(String, String)>
 pub(super) fn led_away(base: &Path, layers: &Layers) -> Option<String> {
     let home = env::var_os("HOME").map(PathBuf::from);
     SETTINGS.iter().find_map(|setting| {
-        let (name, (weakens, _)) = (setting.name, setting.consent?);
+        let (name, weakens) = (&setting.name, setting.consent.as_ref()?.when);
         let raw = [&layers.flags, &layers.environment].into_iter().find(|raw| raw.sets(name))?;
         let set = raw.setting(name);
         let paths = match weakens {
@@ -258,7 +257,7 @@ fn of_guest(base: &Path, layers: &Layers) -> Vec<Opening> {
 
 /// What a setting does where it weakens something.
 fn does(name: &str) -> &'static str {
-    find(name).and_then(|setting| setting.consent).map_or("", |(_, does)| does)
+    find(name).and_then(|setting| setting.consent.as_ref()).map_or("", |consent| &consent.does)
 }
 
 /// What is changed of policies, where it allows more than without. One of a new name is nobody's

@@ -96,7 +96,7 @@ impl Raw {
 
     fn put_text(&mut self, setting: &Setting, text: OsString, origin: String) -> Result<()> {
         let value = Value::from_text(setting, text, &origin)?;
-        self.settings.insert(setting.name.to_owned(), (value, origin));
+        self.settings.insert(setting.name.clone(), (value, origin));
         Ok(())
     }
 
@@ -211,7 +211,7 @@ impl Raw {
         let setting = table::find(name).expect("a name in the table");
         let (value, origin) = self.settings.get(name).cloned().unwrap_or_else(|| {
             let origin = "default settings".to_owned();
-            let value = Value::from_text(setting, setting.default.into(), &origin);
+            let value = Value::from_text(setting, setting.default.clone().into(), &origin);
             (value.expect("a default in the table is text"), origin)
         });
         Given { setting, name: name.to_owned(), value, origin, is_default: !self.sets(name) }
@@ -239,7 +239,7 @@ impl Value {
 
     /// What a settings file says, if it is of the setting's type.
     fn from_toml(setting: &Setting, name: &str, value: &DeValue<'_>, origin: &str) -> Result<Self> {
-        let kind = setting.kind;
+        let kind = &setting.kind;
         let wrong = |problem: String| {
             Err(Error::config(origin, format!("{name} {problem}; it must be {}", kind.form())))
         };
@@ -287,11 +287,11 @@ fn described(value: &DeValue<'_>) -> String {
 impl Given {
     /// Lets those pass that are of their kind. Where paths lead is not asked.
     pub(super) fn check(&self) -> Result<()> {
-        match self.setting.kind {
+        match &self.setting.kind {
             Kind::Policy => Ok(()),
             Kind::Number { .. } => self.number().map(drop),
             Kind::Switch => self.switch().map(drop),
-            Kind::Choice(names) if names.contains(&self.text()) => Ok(()),
+            Kind::Choice(names) if names.iter().any(|name| name == self.text()) => Ok(()),
             Kind::Folder | Kind::Socket
                 if !self.text().trim().is_empty() && !self.text().contains('\0') =>
             {
@@ -414,7 +414,7 @@ impl Given {
 
     /// The value as JSON: a text, a number, a truth value or a list of texts.
     pub(super) fn to_json(&self) -> serde_json::Value {
-        match (&self.value, self.setting.kind) {
+        match (&self.value, &self.setting.kind) {
             (Value::List(_), _) => self.texts().collect(),
             (Value::Text(_), Kind::Number { .. }) => {
                 self.text().parse::<u64>().map_or_else(|_| self.text().into(), Into::into)

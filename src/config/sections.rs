@@ -46,9 +46,6 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// All of them, as a person writes them.
-    pub(super) const NAMES: &'static [&'static str] = &["auto", "bwrap", "partial", "off"];
-
     /// What counts of what a policy says about the network: whoever takes the walls away wants none,
     /// and then a policy is advice alone.
     pub fn network(self, policy: Option<bool>) -> Option<bool> {
@@ -110,11 +107,6 @@ pub enum SecretsMode {
     Warn,
 }
 
-impl SecretsMode {
-    /// All of them, as a person writes them.
-    pub(super) const NAMES: &'static [&'static str] = &["withhold", "warn"];
-}
-
 impl Secrets {
     pub(super) fn resolve(raw: &Raw) -> Result<Self> {
         let (mode, allow) = (raw.setting("secrets"), raw.setting("secrets_allow"));
@@ -148,11 +140,6 @@ pub enum Notify {
     Bell,
     /// `notify-send` shows a message on the desktop.
     Desktop,
-}
-
-impl Notify {
-    /// All of them, as a person writes them.
-    pub(super) const NAMES: &'static [&'static str] = &["off", "bell", "desktop"];
 }
 
 /// Another machine, or a container, that sessions are carried out in.

@@ -1,8 +1,11 @@
 //! The table of all settings. Everything else is derived from it: flags, variables, the reading of settings
 //! files, errors, `config show`, consent, and docs/settings.md.
 
-use super::policy::{LONGEST_SECONDS, Policy};
-use super::{Mode, Notify, SecretsMode};
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+use super::policy::Policy;
 use crate::error::{Error, Result};
 use crate::text::nearest;
 
@@ -10,32 +13,36 @@ use crate::text::nearest;
 const PREFIX: &str = "DEADDROP_";
 /// `sandbox` is a word or a table, in which the word is called `sandbox.mode`.
 pub(super) const WORD: [&str; 2] = ["sandbox", "mode"];
-/// The highest limit in bytes.
-const MOST_BYTES: u64 = 1 << 50;
-/// The names that only the person may write, by default.
-pub(crate) const PROTECTED: &str = ".git,.gitmodules,.husky,.vscode,.idea,.cursor,.claude,.codex,\
-    .mcp.json,.envrc,.bashrc,.bash_profile,.bash_login,.bash_logout,.profile,.zshrc,.zprofile,\
-    .zshenv,.zlogin,.zlogout,.kshrc,.cshrc,.tcshrc,.login,.inputrc,deaddrop.toml,.deaddrop";
-
 /// One setting.
-#[derive(Debug)]
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Setting {
     /// Its name; a dot separates the table, and `*` stands for the name of a policy.
-    pub name: &'static str,
-    /// What it can be.
+    pub name: String,
     pub(super) kind: Kind,
     /// Its default, as its environment variable would have it.
-    pub default: &'static str,
+    #[serde(default)]
+    pub default: String,
     /// What it is for.
-    pub about: &'static str,
+    pub about: String,
     /// Whether it is a flag of the command line.
-    pub is_flag: bool,
-    /// When a project's file needs consent to set it, and what it does then.
-    pub(super) consent: Option<(Weakens, &'static str)>,
+    #[serde(default)]
+    pub flag: bool,
+    /// When a project's file needs consent to set it.
+    pub(super) consent: Option<NeedsConsent>,
+}
+
+/// What a project's file needs consent for.
+#[derive(Debug, Deserialize)]
+pub(super) struct NeedsConsent {
+    pub(super) when: Weakens,
+    /// What it does then.
+    pub(super) does: String,
 }
 
 /// What a setting can be.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub(super) enum Kind {
     /// A folder, relative to the base directory.
     Folder,
@@ -43,11 +50,12 @@ pub(super) enum Kind {
     Number {
         least: u64,
         most: u64,
+        #[serde(default)]
         or_none: bool,
     },
     Switch,
     /// One of these words.
-    Choice(&'static [&'static str]),
+    Choice(Vec<String>),
     /// The name of a policy, or nothing.
     Policy,
     /// Files and folders outside the workspace.
@@ -67,7 +75,8 @@ pub(super) enum Kind {
 }
 
 /// When a setting in a project's file weakens what holds without that file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub(super) enum Weakens {
     /// The folder is outside the base directory or under a protected name, also through a link.
     Outside,
@@ -91,240 +100,25 @@ pub(super) enum Weakens {
     Policies,
 }
 
-const fn bytes(least: u64) -> Kind {
-    number(least, MOST_BYTES)
-}
-
-const fn number(least: u64, most: u64) -> Kind {
-    Kind::Number { least, most, or_none: false }
-}
-
-const fn setting(
-    name: &'static str,
-    kind: Kind,
-    default: &'static str,
-    about: &'static str,
-) -> Setting {
-    Setting { name, kind, default, about, is_flag: false, consent: None }
-}
-
-impl Setting {
-    const fn flag(mut self) -> Self {
-        self.is_flag = true;
-        self
-    }
-
-    const fn consent(mut self, weakens: Weakens, does: &'static str) -> Self {
-        self.consent = Some((weakens, does));
-        self
-    }
-}
-
-const fn of_policy(name: &'static str, kind: Kind, about: &'static str) -> Setting {
-    let does = "what this policy allows is more than without it";
-    setting(name, kind, "", about).consent(Weakens::Policies, does)
-}
-
 /// All settings, in the order in which they are shown.
-pub static SETTINGS: [Setting; 44] = {
-    use Kind::{Choice, Command, Folder, Names, Paths, Patterns, Rules, Socket, Switch, Variables};
-    use Weakens::{Beside, Items, Lacking, On, Outside, Shown, Weaker};
-    [
-        setting(
-            "workspace_dir",
-            Folder,
-            "workspace",
-            "the folder that replies may read and change, and where commands run",
-        )
-        .flag()
-        .consent(Outside, "replies read and change what is in this folder"),
-        setting("inbox_dir", Folder, "inbox", "where replies are dropped")
-            .flag()
-            .consent(Outside, "texts in this folder are carried out as replies, and moved"),
-        setting("outbox_dir", Folder, "outbox", "where outboxes are written")
-            .flag()
-            .consent(Outside, "outboxes are written into this folder"),
-        setting("sessions_dir", Folder, "sessions", "where sessions and the journal are kept")
-            .flag()
-            .consent(Outside, "sessions are taken from this folder, and written there"),
-        setting("approvals_dir", Folder, "approvals", "where decisions may be dropped")
-            .consent(Outside, "files in this folder approve for you"),
-        setting(
-            "command_timeout_seconds",
-            number(1, 3_600),
-            "30",
-            "how long a command may take, in seconds",
-        )
-        .flag(),
-        setting(
-            "max_output_length",
-            number(100, 1_000_000),
-            "4000",
-            "how many characters of a command's output the LLM sees",
-        )
-        .flag(),
-        setting(
-            "max_tokens",
-            number(4_000, 10_000_000),
-            "24000",
-            "how many tokens an outbox is at most",
-        )
-        .flag(),
-        setting(
-            "first_contents",
-            Switch,
-            "true",
-            "whether the first outbox shows contents of the workspace unasked",
-        ),
-        setting(
-            "part_characters",
-            number(1_000, 10_000_000),
-            "30000",
-            "how many characters a part of an outbox may have (`show --part`)",
-        )
-        .flag(),
-        setting(
-            "policy",
-            Kind::Policy,
-            "",
-            "what operations may do without asking; empty: `new` and `run` choose",
-        )
-        .flag()
-        .consent(
-            Weakens::Policy,
-            "operations are done that you are asked about else, or are refused",
-        ),
-        setting("sandbox", Choice(Mode::NAMES), "auto", "how commands are confined")
-            .flag()
-            .consent(Weaker, "commands can be confined less; `off`: they run with your rights"),
-        setting("sandbox.network", Switch, "false", "whether commands may use the network")
-            .consent(On, "commands use the network, and services of this machine"),
-        setting("sandbox.writable", Paths, "", "what commands may change beside the workspace")
-            .consent(Beside, "commands change this beside the workspace"),
-        setting(
-            "sandbox.readable",
-            Paths,
-            "",
-            "what commands may read beside the system and toolchains",
-        )
-        .consent(Beside, "commands read this beside the workspace"),
-        setting(
-            "sandbox.env",
-            Variables,
-            "",
-            "environment variables that commands see: yours, or with a value",
-        )
-        .consent(Items, "commands see your values of these, or get them so"),
-        setting(
-            "sandbox.max_processes",
-            number(350, 1_000_000),
-            "4096",
-            "how many processes and threads a command may have",
-        ),
-        setting(
-            "sandbox.max_file_bytes",
-            bytes(1_000_000),
-            "4294967296",
-            "how large a file a command may write",
-        ),
-        setting(
-            "sandbox.max_memory_bytes",
-            Kind::Number { least: 100_000_000, most: MOST_BYTES, or_none: true },
-            "0",
-            "how much address space a process may take; 0 is no limit",
-        ),
-        setting(
-            "sandbox.min_free_bytes",
-            bytes(0),
-            "104857600",
-            "a command ends when the disk has less left; 0 is no watch",
-        ),
-        setting(
-            "protected_names",
-            Names,
-            PROTECTED,
-            "files and folders that only you may write, at any depth",
-        )
-        .consent(Lacking, "replies write what else only you do"),
-        setting(
-            "checkpoints",
-            Switch,
-            "true",
-            "whether what turns change is kept, so that it can be undone",
-        ),
-        setting(
-            "checkpoint_file_bytes",
-            bytes(1_000),
-            "16777216",
-            "how large a file is kept at most",
-        ),
-        setting(
-            "checkpoint_ignored_file_bytes",
-            bytes(0),
-            "1048576",
-            "how large an ignored file is kept at most",
-        ),
-        setting(
-            "checkpoint_ignored_bytes",
-            bytes(0),
-            "67108864",
-            "how much is kept of all ignored files",
-        ),
-        setting(
-            "checkpoint_max_bytes",
-            bytes(1_000_000),
-            "1073741824",
-            "how much is kept of all turns together",
-        ),
-        setting(
-            "secrets",
-            Choice(SecretsMode::NAMES),
-            "withhold",
-            "what is done with secrets that an outbox would show",
-        )
-        .consent(Shown, "secrets in files and outputs are shown in outboxes"),
-        setting("secrets_allow", Patterns, "", "files whose contents are shown whatever they hold")
-            .consent(Items, "secrets in these files are shown in outboxes"),
-        setting(
-            "notify",
-            Choice(Notify::NAMES),
-            "off",
-            "how `new`, `resume` and `watch` announce that a turn is done",
-        ),
-        setting("guest.command", Command, "", "the program that speaks for another machine")
-            .consent(
-                Weakens::Guest,
-                "this program runs with your rights, and all is carried out by it",
-            ),
-        setting("guest.socket", Socket, "", "the socket that another machine is reached at")
-            .consent(Weakens::Guest, "all is carried out by whoever answers at this socket"),
-        setting("guest.port", number(0, u32::MAX as u64), "52", "the port of that machine")
-            .consent(Weakens::Guest, "at this port of it"),
-        of_policy("policies.*.preset", Choice(&Policy::PRESETS), "the policy that this changes"),
-        of_policy("policies.*.network", Switch, "whether commands have the network"),
-        of_policy("policies.*.files.enabled", Switch, "whether there are operations on files"),
-        of_policy("policies.*.files.read_only", Switch, "whether these may only read"),
-        of_policy("policies.*.files.blocked", Rules, "patterns of files that are out of reach"),
-        of_policy("policies.*.files.allowed", Rules, "patterns of the only files in reach"),
-        of_policy("policies.*.files.max_bytes", number(1, MOST_BYTES), "how large a file may be"),
-        of_policy("policies.*.shell.enabled", Switch, "whether there are commands"),
-        of_policy("policies.*.shell.allowed", Rules, "how the only commands that run begin"),
-        of_policy("policies.*.shell.blocked", Rules, "how commands begin that do not run"),
-        of_policy(
-            "policies.*.shell.approval",
-            Rules,
-            "how commands begin that you are asked about",
-        ),
-        of_policy(
-            "policies.*.shell.timeout_seconds",
-            number(1, LONGEST_SECONDS),
-            "how long a command may take by itself and at most",
-        ),
-    ]
-};
+pub static SETTINGS: LazyLock<Vec<Setting>> = LazyLock::new(|| {
+    #[derive(Deserialize)]
+    struct Table {
+        setting: Vec<Setting>,
+    }
+    let table: Table =
+        toml::from_str(include_str!("data/settings.toml")).expect("a table in order");
+    table.setting
+});
+
+/// The names that only the person may write, by default.
+#[cfg(test)]
+pub(crate) fn protected_by_default() -> impl Iterator<Item = &'static str> {
+    find("protected_names").map_or("", |setting| &setting.default).split(',')
+}
 
 impl Kind {
-    pub(super) fn is_list(self) -> bool {
+    pub(super) fn is_list(&self) -> bool {
         matches!(
             self,
             Self::Paths
@@ -337,11 +131,11 @@ impl Kind {
     }
 
     /// What the setting must be, for whoever set it to something else.
-    pub(super) fn form(self) -> String {
+    pub(super) fn form(&self) -> String {
         let form = match self {
             Self::Folder => "a folder, as a string",
             Self::Number { least, most, or_none } => {
-                let none = if or_none { "0 (no limit) or " } else { "" };
+                let none = if *or_none { "0 (no limit) or " } else { "" };
                 return format!("{none}a whole number from {least} to {most}");
             }
             Self::Switch => "true or false",
@@ -359,7 +153,7 @@ impl Kind {
     }
 
     /// What each item of a list must be, if one is not that.
-    pub(super) fn wrong_item(self, item: &str) -> Option<&'static str> {
+    pub(super) fn wrong_item(&self, item: &str) -> Option<&'static str> {
         let is_text = !item.trim().is_empty() && !item.contains('\0');
         let (is_right, form) = match self {
             Self::Paths => (is_text, "the path of a file or folder"),
@@ -401,12 +195,12 @@ impl Setting {
 
     /// Its flag, if it has one.
     pub fn flag_name(&self) -> Option<String> {
-        self.is_flag.then(|| self.name.replace('_', "-"))
+        self.flag.then(|| self.name.replace('_', "-"))
     }
 
     /// What its flag calls a value.
     pub fn placeholder(&self) -> &'static str {
-        match self.kind {
+        match &self.kind {
             Kind::Folder => "DIR",
             Kind::Number { .. } => "N",
             Kind::Choice(_) => "MODE",
@@ -416,18 +210,18 @@ impl Setting {
     }
 
     /// The words that it can be, if there are few.
-    pub fn choices(&self) -> &'static [&'static str] {
-        match self.kind {
-            Kind::Choice(names) => names,
-            Kind::Policy => &Policy::PRESETS,
-            _ => &[],
+    pub fn choices(&self) -> Vec<&str> {
+        match &self.kind {
+            Kind::Choice(names) => names.iter().map(String::as_str).collect(),
+            Kind::Policy => Policy::PRESETS.to_vec(),
+            _ => Vec::new(),
         }
     }
 }
 
 /// The names of all settings, but for those of the tables `[guest]` and `[policies]`.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    SETTINGS.iter().filter(|setting| !setting.is_of_file()).map(|setting| setting.name)
+    SETTINGS.iter().filter(|setting| !setting.is_of_file()).map(|setting| setting.name.as_str())
 }
 
 /// A setting's own name, where it has two.
