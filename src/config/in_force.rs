@@ -2,11 +2,10 @@
 
 use std::path::Path;
 
-use super::opening::Opening;
 use super::raw::Layers;
 use super::table::names;
-use super::{Config, Raw};
-use crate::error::{Error, Result};
+use super::{Config, Opening, Raw};
+use crate::error::Result;
 
 /// Where a setting in force was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,7 +88,7 @@ fn literal(value: &serde_json::Value) -> String {
 /// # Errors
 /// One of them is wrong, as for [`Config::load`].
 pub fn in_force(base: &Path, flags: Raw) -> Result<Vec<InForce>> {
-    let base = base.canonicalize().map_err(|e| Error::io("open the base directory", base, e))?;
+    let base = super::open(base)?;
     let layers = Layers::read(&base, flags)?;
     // What is wrong is told instead.
     let (config, consent) = Config::looked(base, &layers)?;

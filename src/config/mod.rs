@@ -2,27 +2,23 @@
 //! Flags go over `DEADDROP_*` variables over `deaddrop.toml` in the base directory over the
 //! person's own file over the defaults.
 
-mod consent;
+mod discovery;
 mod edit;
 mod file;
-mod finding;
-mod found;
 mod git;
 mod git_settings;
 mod in_force;
-mod known;
+
 mod names;
-mod noted;
-mod opening;
 mod own;
 mod policy;
 mod raw;
+mod registry;
 mod sections;
 mod table;
 #[cfg(test)]
 mod tests;
-mod tracked;
-mod unusable;
+mod trust;
 
 use std::collections::BTreeMap;
 use std::env;
@@ -31,25 +27,23 @@ use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::text::nearest;
-pub use consent::Consent;
+pub use discovery::{above, find, has_lost_settings, has_marks, marked};
 pub use edit::{Draft, check_name, set, unset};
-pub use finding::{above, find, has_lost_settings, has_marks};
 pub(crate) use git::is_repository;
 pub use git::{ask_git, git_directory, no_place_in_git};
 pub use git_settings::{Texts, named_by_git};
 pub use in_force::{InForce, Source, in_force};
-pub use known::{known_within, whose_replies_write, written_by_replies};
 pub(crate) use names::{Name, folded, matches};
-pub use opening::Opening;
 pub use own::{make_folders, own_file, state_home};
 pub use policy::{Files, Policy, RUN_POLICY, SESSION_POLICY, Shell};
 use raw::Layers;
 pub use raw::Raw;
+pub use registry::{known_within, whose_replies_write, written_by_replies};
 pub use sections::{Guest, Mode, Notify, Sandbox, Secrets, SecretsMode, Way};
 #[cfg(test)]
 pub(crate) use table::protected_by_default;
 pub use table::{SETTINGS, Setting, canonical, names};
-pub use unusable::marked;
+pub use trust::{Consent, Opening};
 
 /// The settings file of a base directory.
 pub const FILE: &str = "deaddrop.toml";
@@ -106,7 +100,7 @@ pub struct Config {
     /// All policies that there are, by their names.
     policies: BTreeMap<String, Policy>,
     /// What is known of other base directories; nothing after a [`glance`](Self::glance).
-    known: known::Known,
+    known: registry::Known,
 }
 
 impl Config {
@@ -127,14 +121,13 @@ impl Config {
     /// # Errors
     /// They are wrong.
     pub fn look(base: &Path, flags: Raw) -> Result<(Self, Consent)> {
-        let base =
-            base.canonicalize().map_err(|e| Error::io("open the base directory", base, e))?;
+        let base = open(base)?;
         Self::looked(base.clone(), &Layers::read(&base, flags)?)
     }
 
     fn looked(base: PathBuf, layers: &Layers) -> Result<(Self, Consent)> {
         let mut config = Self::of_layers(base, layers)?;
-        config.known = known::Known::of(&config);
+        config.known = registry::Known::of(&config);
         let consent = Consent::of_found(&config, layers);
         Ok((config, consent))
     }
@@ -145,16 +138,23 @@ impl Config {
     /// # Errors
     /// They are wrong.
     pub fn glance(base: &Path) -> Result<Self> {
-        let base =
-            base.canonicalize().map_err(|e| Error::io("open the base directory", base, e))?;
+        let base = open(base)?;
         let layers = Layers::read(&base, Raw::default())?;
         Self::of_layers(base, &layers)
     }
 
+    /// The settings that would be in force in the base directory `base` without its file.
+    ///
+    /// # Errors
+    /// They are wrong, or there is no such folder.
+    pub fn look_without_file(base: &Path, flags: Raw) -> Result<(Self, Consent)> {
+        let base = open(base)?;
+        Self::looked(base, &Layers::around_the_file(flags)?)
+    }
+
     /// The settings of the base directory `base` as its own file says, and nothing else.
     pub fn of_file(base: &Path) -> Result<Self> {
-        let base =
-            base.canonicalize().map_err(|e| Error::io("open the base directory", base, e))?;
+        let base = open(base)?;
         let file = Raw::from_file(&base.join(FILE))?;
         Self::of_layers(base, &Layers { file, ..Layers::default() })
     }
@@ -190,7 +190,7 @@ impl Config {
             guest: Guest::resolve(raw, &base)?,
             policy: raw.setting("policy").policy(),
             policies: policy::resolve(raw)?,
-            known: known::Known::default(),
+            known: registry::Known::default(),
             base,
         };
         if let Some(name) = &config.policy {
@@ -306,6 +306,11 @@ impl Config {
         state.push(self.base.join(FILE));
         state
     }
+}
+
+/// The canonical path of a base directory.
+fn open(base: &Path) -> Result<PathBuf> {
+    base.canonicalize().map_err(|e| Error::io("open the base directory", base, e))
 }
 
 /// Where the first of two settings was made that is not a default.

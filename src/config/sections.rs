@@ -55,17 +55,7 @@ impl Mode {
 
 impl Default for Sandbox {
     fn default() -> Self {
-        Self {
-            mode: Mode::Auto,
-            network: false,
-            writable: Vec::new(),
-            readable: Vec::new(),
-            env: Vec::new(),
-            max_processes: 4096,
-            max_file_bytes: 4 << 30,
-            max_memory_bytes: None,
-            min_free_bytes: 100 << 20,
-        }
+        Self::resolve(&Raw::default(), Path::new("/"), None).expect("defaults in order")
     }
 }
 

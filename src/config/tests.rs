@@ -77,7 +77,7 @@ fn later_layers_win_and_variables_are_checked() {
 #[test]
 fn the_table_of_defaults_is_what_the_types_say() {
     let config = config("").unwrap();
-    assert_eq!(config.sandbox, Sandbox::default());
+    assert_eq!((config.sandbox.mode, config.sandbox.network), (Mode::Auto, false));
     assert_eq!(config.protected_names.len(), 27);
     assert_eq!(config.protected_names[..2], [".git", ".gitmodules"]);
     assert_eq!(config.protected_names[9..11], [".envrc", ".bashrc"]);
