@@ -111,7 +111,7 @@ impl Args for Settings {
             Arg::new(&*setting.name)
                 .long(flag)
                 .value_name(setting.placeholder())
-                .help(help(setting))
+                .help(setting.help())
                 .help_heading("Settings (as in deaddrop.toml and DEADDROP_*)")
                 .global(true)
         }))
@@ -120,19 +120,6 @@ impl Args for Settings {
     fn augment_args_for_update(command: Command) -> Command {
         Self::augment_args(command)
     }
-}
-
-/// What `--help` says of a setting: what it is for, the words that it can be, and its default.
-fn help(setting: &Setting) -> String {
-    let (first, rest) = setting.about.split_at(1);
-    let mut help = format!("{}{rest}", first.to_uppercase());
-    if !setting.choices().is_empty() {
-        help += &format!(": {}", setting.choices().join(", "));
-    }
-    if !setting.default.is_empty() {
-        help += &format!(" [{}]", setting.default);
-    }
-    help
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -8,7 +8,7 @@ use clap::{Arg, Command, CommandFactory, ValueHint};
 use clap_complete::Shell;
 
 use super::arguments::Cli;
-use crate::config::{self, Policy, SETTINGS, Setting};
+use crate::config::{self, Policy, Setting};
 
 /// What makes a shell complete deaddrop's command lines.
 pub(super) fn script(shell: Shell) -> Vec<u8> {
@@ -34,8 +34,12 @@ fn hinted(command: Command) -> Command {
     let command = command.mut_args(|arg| match arg.get_id().clone().as_str() {
         "key" if is_of_settings => among(arg, settings(&name)),
         "name" if is_policy => among(arg, Policy::PRESETS.to_vec()),
-        id if !choices(id).is_empty() => among(arg, choices(id)),
-        _ => {
+        id => {
+            let flag = config::find_setting(id).filter(|setting| setting.flag);
+            let choices = flag.map(Setting::choices).unwrap_or_default();
+            if !choices.is_empty() {
+                return among(arg, choices);
+            }
             let hint = hint(&arg);
             if takes_other(&arg) { arg.value_hint(hint) } else { arg }
         }
@@ -43,12 +47,6 @@ fn hinted(command: Command) -> Command {
     let inner: Vec<String> =
         command.get_subcommands().map(|inner| inner.get_name().to_owned()).collect();
     inner.into_iter().fold(command, |command, name| command.mut_subcommand(name, hinted))
-}
-
-/// The words that the flag of a setting can be, if there are few.
-fn choices(flag: &str) -> Vec<&'static str> {
-    let setting = SETTINGS.iter().find(|setting| setting.flag && setting.name == flag);
-    setting.map(Setting::choices).unwrap_or_default()
 }
 
 fn among(arg: Arg, values: Vec<&'static str>) -> Arg {

@@ -297,7 +297,7 @@ fn answer(cli: Cli, talk: Talk) -> Result<ExitCode> {
         Err(e) if is_doctor => amiss.base(e)?,
         found => found?,
     };
-    let (config, consent) = match Config::look(&base, settings.raw()?) {
+    let (config, consent) = match Config::load(&base, settings.raw()?) {
         Err(e) if is_doctor => amiss.settings(e, &base, settings.raw()?)?,
         looked => looked?,
     };

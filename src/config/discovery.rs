@@ -106,7 +106,7 @@ impl Config {
 /// One of them has settings that cannot be read, so nobody knows what its workspace is.
 pub fn above(folder: &Path) -> Result<Vec<Config>> {
     let marked = folder.ancestors().skip(1).filter(|above| is_base(above));
-    marked.map(Config::glance).collect()
+    marked.map(Config::load_untrusted).collect()
 }
 
 /// A folder and those above it that lie in the same file system.

@@ -349,14 +349,14 @@ impl Draft {
         Ok(Self { base: base.to_owned(), text })
     }
 
-    /// What would be in force with it, as [`Config::look`] tells it.
+    /// What would be in force with it, as [`Config::load`] tells it.
     ///
     /// # Errors
     /// The settings are wrong.
-    pub fn look(&self) -> Result<(Config, Consent)> {
+    pub fn load(&self) -> Result<(Config, Consent)> {
         let file = Raw::from_text(&self.text, &self.base.join(FILE))?;
         let layers = Layers { file, ..Layers::around_the_file(Raw::default())? };
-        Config::looked(self.base.clone(), &layers)
+        Config::with_consent(self.base.clone(), &layers)
     }
 
     /// Writes it.

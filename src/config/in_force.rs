@@ -86,12 +86,12 @@ fn literal(value: &serde_json::Value) -> String {
 /// came with deaddrop's own folders there.
 ///
 /// # Errors
-/// One of them is wrong, as for [`Config::load`].
+/// One of them is wrong, as for [`Config::load_trusted`].
 pub fn in_force(base: &Path, flags: Raw) -> Result<Vec<InForce>> {
     let base = super::open(base)?;
     let layers = Layers::read(&base, flags)?;
     // What is wrong is told instead.
-    let (config, consent) = Config::looked(base, &layers)?;
+    let (config, consent) = Config::with_consent(base, &layers)?;
     let mut found: Vec<InForce> = names().map(|name| setting(name, &layers)).collect();
     let guest = layers.lowest_first().into_iter().rev();
     let mut guest = guest.filter_map(|(source, raw)| Some((source, raw.tables.get("guest")?)));

@@ -42,7 +42,7 @@ pub use registry::{known_within, whose_replies_write, written_by_replies};
 pub use sections::{Guest, Mode, Notify, Sandbox, Secrets, SecretsMode, Way};
 #[cfg(test)]
 pub(crate) use table::protected_by_default;
-pub use table::{SETTINGS, Setting, canonical, names};
+pub use table::{SETTINGS, Setting, canonical, find as find_setting, names};
 pub use trust::{Consent, Opening};
 
 /// The settings file of a base directory.
@@ -99,7 +99,7 @@ pub struct Config {
     pub policy: Option<String>,
     /// All policies that there are, by their names.
     policies: BTreeMap<String, Policy>,
-    /// What is known of other base directories; nothing after a [`glance`](Self::glance).
+    /// What is known of other base directories; nothing after a [`load_untrusted`](Self::load_untrusted).
     known: registry::Known,
 }
 
@@ -109,8 +109,8 @@ impl Config {
     /// # Errors
     /// They are wrong; or its file opens something, and the person has not allowed that; or the workspace
     /// is what another base directory keeps its own files in.
-    pub fn load(base: &Path, flags: Raw) -> Result<Self> {
-        let (config, consent) = Self::look(base, flags)?;
+    pub fn load_trusted(base: &Path, flags: Raw) -> Result<Self> {
+        let (config, consent) = Self::load(base, flags)?;
         config.holds_no_others()?;
         consent.require()?;
         Ok(config)
@@ -120,12 +120,12 @@ impl Config {
     ///
     /// # Errors
     /// They are wrong.
-    pub fn look(base: &Path, flags: Raw) -> Result<(Self, Consent)> {
+    pub fn load(base: &Path, flags: Raw) -> Result<(Self, Consent)> {
         let base = open(base)?;
-        Self::looked(base.clone(), &Layers::read(&base, flags)?)
+        Self::with_consent(base.clone(), &Layers::read(&base, flags)?)
     }
 
-    fn looked(base: PathBuf, layers: &Layers) -> Result<(Self, Consent)> {
+    fn with_consent(base: PathBuf, layers: &Layers) -> Result<(Self, Consent)> {
         let mut config = Self::of_layers(base, layers)?;
         config.known = registry::Known::of(&config);
         let consent = Consent::of_found(&config, layers);
@@ -137,7 +137,7 @@ impl Config {
     ///
     /// # Errors
     /// They are wrong.
-    pub fn glance(base: &Path) -> Result<Self> {
+    pub fn load_untrusted(base: &Path) -> Result<Self> {
         let base = open(base)?;
         let layers = Layers::read(&base, Raw::default())?;
         Self::of_layers(base, &layers)
@@ -147,9 +147,9 @@ impl Config {
     ///
     /// # Errors
     /// They are wrong, or there is no such folder.
-    pub fn look_without_file(base: &Path, flags: Raw) -> Result<(Self, Consent)> {
+    pub fn load_without_file(base: &Path, flags: Raw) -> Result<(Self, Consent)> {
         let base = open(base)?;
-        Self::looked(base, &Layers::around_the_file(flags)?)
+        Self::with_consent(base, &Layers::around_the_file(flags)?)
     }
 
     /// The settings of the base directory `base` as its own file says, and nothing else.

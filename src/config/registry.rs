@@ -154,7 +154,7 @@ impl Config {
     ///
     /// # Errors
     /// It cannot be noted, or a folder cannot be made.
-    pub fn take_up<'a>(&self, folders: impl IntoIterator<Item = &'a PathBuf>) -> Result<()> {
+    pub fn claim_dirs<'a>(&self, folders: impl IntoIterator<Item = &'a PathBuf>) -> Result<()> {
         self.note()?;
         for folder in folders {
             fs::create_dir_all(folder).map_err(|e| Error::io("make the folder", folder, e))?;
@@ -178,7 +178,7 @@ impl Config {
     ///
     /// # Errors
     /// It cannot be forgotten.
-    pub fn disown(&self) -> Result<bool> {
+    pub fn release_dirs(&self) -> Result<bool> {
         let mine = used(self);
         change(|all| {
             for used in all.iter_mut() {

@@ -209,6 +209,24 @@ impl Setting {
         }
     }
 
+    /// What `--help` says of it: what it is for, the words that it can be, and its default.
+    pub fn help(&self) -> String {
+        let (first, rest) = self.about.split_at(1);
+        let mut help = format!("{}{rest}", first.to_uppercase());
+        if !self.choices().is_empty() {
+            help += &format!(": {}", self.choices().join(", "));
+        }
+        if !self.default.is_empty() {
+            help += &format!(" [{}]", self.default);
+        }
+        help
+    }
+
+    /// Whether it is a folder of the base directory.
+    pub fn is_folder(&self) -> bool {
+        matches!(self.kind, Kind::Folder)
+    }
+
     /// The words that it can be, if there are few.
     pub fn choices(&self) -> Vec<&str> {
         match &self.kind {
@@ -230,7 +248,7 @@ pub fn canonical(name: &str) -> &str {
 }
 
 /// The setting of that name.
-pub(super) fn find(name: &str) -> Option<&'static Setting> {
+pub fn find(name: &str) -> Option<&'static Setting> {
     let name = canonical(name);
     SETTINGS.iter().find(|setting| {
         name.split('.').count() == setting.name.split('.').count() && begins(setting, name)
