@@ -138,7 +138,7 @@ impl Base {
         observer: &mut dyn Observer,
     ) -> Result<Self> {
         let Config { sessions, inbox, outbox, approvals, .. } = &config;
-        config.take_up([sessions, inbox, outbox, approvals])?;
+        config.claim_dirs([sessions, inbox, outbox, approvals])?;
         let lock = Lock::take(&config)?;
         sandbox::close_to_commands();
         let (journal, payloads) = Journal::open(&config.sessions.join("journal"))?;

@@ -3,11 +3,11 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, ValueEnum};
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, Parser, ValueEnum};
 
 use super::Asked;
 use crate::clock::Timestamp;
-use crate::config::Raw;
+use crate::config::{Raw, SETTINGS, Setting};
 use crate::error::Error;
 
 const EXIT_CODES: &str = "\
@@ -82,40 +82,44 @@ pub(super) struct Global {
     pub(super) now: Option<Timestamp>,
 }
 
-/// Settings as flags; they go over DEADDROP_* variables and deaddrop.toml.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Settings (as in deaddrop.toml and DEADDROP_*)")]
-pub(super) struct Settings {
-    /// What replies may touch [workspace]
-    #[arg(long, value_name = "DIR", global = true)]
-    pub(super) workspace_dir: Option<String>,
-    /// Where replies are dropped [inbox]
-    #[arg(long, value_name = "DIR", global = true)]
-    pub(super) inbox_dir: Option<String>,
-    /// Where outboxes are written [outbox]
-    #[arg(long, value_name = "DIR", global = true)]
-    pub(super) outbox_dir: Option<String>,
-    /// Where sessions are kept [sessions]
-    #[arg(long, value_name = "DIR", global = true)]
-    pub(super) sessions_dir: Option<String>,
-    /// How long a command may take [30]
-    #[arg(long, value_name = "N", global = true)]
-    pub(super) command_timeout_seconds: Option<String>,
-    /// How many characters of a command's output the LLM sees [4000]
-    #[arg(long, value_name = "N", global = true)]
-    pub(super) max_output_length: Option<String>,
-    /// How many tokens an outbox is at most [24000]
-    #[arg(long, value_name = "N", global = true)]
-    pub(super) max_tokens: Option<String>,
-    /// How many characters a part of an outbox may have, see `show --part` [30000]
-    #[arg(long, value_name = "N", global = true)]
-    pub(super) part_characters: Option<String>,
-    /// How commands are confined: auto, bwrap, partial or off [auto]
-    #[arg(long, value_name = "MODE", global = true)]
-    pub(super) sandbox: Option<String>,
-    /// What operations may do: restrictive, standard, permissive, workspace or one of your own
-    #[arg(long, value_name = "NAME", global = true)]
-    pub(super) policy: Option<String>,
+/// Settings as flags, each by its name; they go over DEADDROP_* variables and deaddrop.toml.
+#[derive(Debug, Default)]
+pub(super) struct Settings(Vec<(&'static str, String)>);
+
+/// The settings that are flags.
+fn flags() -> impl Iterator<Item = (&'static Setting, String)> {
+    SETTINGS.iter().filter_map(|setting| Some((setting, setting.flag_name()?)))
+}
+
+impl FromArgMatches for Settings {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let given = flags().filter_map(|(setting, _)| {
+            Some((&*setting.name, matches.get_one::<String>(&setting.name)?.clone()))
+        });
+        Ok(Self(given.collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        self.0.extend(Self::from_arg_matches(matches)?.0);
+        Ok(())
+    }
+}
+
+impl Args for Settings {
+    fn augment_args(command: Command) -> Command {
+        command.args(flags().map(|(setting, flag)| {
+            Arg::new(&*setting.name)
+                .long(flag)
+                .value_name(setting.placeholder())
+                .help(setting.help())
+                .help_heading("Settings (as in deaddrop.toml and DEADDROP_*)")
+                .global(true)
+        }))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -126,21 +130,14 @@ pub(super) enum Color {
 }
 
 impl Settings {
+    /// Whether the one of that name was given.
+    pub(super) fn sets(&self, name: &str) -> bool {
+        self.0.iter().any(|(given, _)| *given == name)
+    }
+
     /// Those that were given, by their names.
     pub(super) fn given(&self) -> impl Iterator<Item = (&'static str, String)> {
-        let all = [
-            ("workspace_dir", &self.workspace_dir),
-            ("inbox_dir", &self.inbox_dir),
-            ("outbox_dir", &self.outbox_dir),
-            ("sessions_dir", &self.sessions_dir),
-            ("command_timeout_seconds", &self.command_timeout_seconds),
-            ("max_output_length", &self.max_output_length),
-            ("max_tokens", &self.max_tokens),
-            ("part_characters", &self.part_characters),
-            ("sandbox", &self.sandbox),
-            ("policy", &self.policy),
-        ];
-        all.into_iter().filter_map(|(name, value)| Some((name, value.clone()?)))
+        self.0.iter().cloned()
     }
 
     /// As settings, each with the flag it came from.

@@ -8,7 +8,7 @@ use clap::{Arg, Command, CommandFactory, ValueHint};
 use clap_complete::Shell;
 
 use super::arguments::Cli;
-use crate::config::{self, Mode, Policy};
+use crate::config::{self, Policy, Setting};
 
 /// What makes a shell complete deaddrop's command lines.
 pub(super) fn script(shell: Shell) -> Vec<u8> {
@@ -31,12 +31,15 @@ fn hinted(command: Command) -> Command {
     let is_policy =
         command.get_name() == "show" && command.get_arguments().any(|arg| arg.get_id() == "name");
     let name = command.get_name().to_owned();
-    let command = command.mut_args(|arg| match arg.get_id().as_str() {
+    let command = command.mut_args(|arg| match arg.get_id().clone().as_str() {
         "key" if is_of_settings => among(arg, settings(&name)),
         "name" if is_policy => among(arg, Policy::PRESETS.to_vec()),
-        "policy" => among(arg, Policy::PRESETS.to_vec()),
-        "sandbox" => among(arg, Mode::ALL.map(|(name, _)| name).to_vec()),
-        _ => {
+        id => {
+            let flag = config::find_setting(id).filter(|setting| setting.flag);
+            let choices = flag.map(Setting::choices).unwrap_or_default();
+            if !choices.is_empty() {
+                return among(arg, choices);
+            }
             let hint = hint(&arg);
             if takes_other(&arg) { arg.value_hint(hint) } else { arg }
         }

@@ -77,7 +77,7 @@ pub(super) fn require(consent: &Consent, talk: &Talk) -> Result<()> {
 
 /// `config allow`: shows what the settings open, and notes that the person agrees.
 pub(super) fn allow(base: &std::path::Path, talk: &Talk, json: bool) -> Result<ExitCode> {
-    let (_, consent) = Config::look(base, Raw::default())?;
+    let (_, consent) = Config::load(base, Raw::default())?;
     for opening in consent.openings().iter().chain(consent.found()) {
         if json {
             Context::print_json(&to_json(opening));
@@ -99,8 +99,8 @@ pub(super) fn allow(base: &std::path::Path, talk: &Talk, json: bool) -> Result<E
 
 /// `config deny`: forgets that the person agreed.
 pub(super) fn deny(base: &std::path::Path, talk: &Talk) -> Result<ExitCode> {
-    let (config, consent) = Config::look(base, Raw::default())?;
-    let (settings, folders) = (consent.forget()?, config.disown()?);
+    let (config, consent) = Config::load(base, Raw::default())?;
+    let (settings, folders) = (consent.forget()?, config.release_dirs()?);
     talk.say(if settings || folders {
         "It is forgotten that you agreed; a deaddrop that runs goes on as it began."
     } else {

@@ -94,9 +94,9 @@ pub(super) fn init(arguments: &Init, global: &Global, talk: Talk) -> Result<Exit
 /// The settings as they are to be, where nothing stands in their way and the person has agreed to them:
 /// to what they have just `typed`, and to what there was before.
 fn agreed(folder: &Path, draft: Option<&Draft>, typed: &[&str], talk: &Talk) -> Result<Config> {
-    let now = Config::look(folder, Raw::default());
+    let now = Config::load(folder, Raw::default());
     let before = now.as_ref().ok().map(|(_, consent)| consent.clone());
-    let (config, consent) = draft.map_or(now, Draft::look)?;
+    let (config, consent) = draft.map_or(now, Draft::load)?;
     config.holds_no_others()?;
     can_hold_own(folder, &[&config.inbox, &config.outbox, &config.sessions, &config.approvals])?;
     consent::follow(before.as_ref().unwrap_or(&consent), &consent, typed, talk)?;
@@ -169,7 +169,7 @@ fn completed(folder: &Path, given: &[(&str, String)]) -> Result<Option<Draft>> {
             shell_word(value)
         )));
     }
-    let config = Config::glance(folder)?;
+    let config = Config::load_untrusted(folder)?;
     let own = [&config.inbox, &config.outbox, &config.sessions, &config.approvals];
     if own.iter().zip(OWN).all(|(own, (_, name))| **own == folder.join(name)) {
         return Ok(None);

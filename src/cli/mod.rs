@@ -361,22 +361,22 @@ fn answer(cli: Cli, talk: Talk) -> Result<ExitCode> {
         }
     };
     let Global { base, settings, now, .. } = cli.global;
-    if settings.policy.is_some() && command.keeps_policy() {
+    if settings.sets("policy") && command.keeps_policy() {
         return Err(Error::usage(
             "--policy has no say here: a session keeps the policy that `deaddrop new` gave it, and a run that which it began with",
         ));
     }
     // Not what a file or a variable says.
     let flags = rpc::Flags {
-        policy: settings.policy.is_some(),
-        timeout: settings.command_timeout_seconds.is_some(),
+        policy: settings.sets("policy"),
+        timeout: settings.sets("command_timeout_seconds"),
     };
     let (mut amiss, is_doctor) = (doctor::Amiss::default(), matches!(command, Command::Doctor(_)));
     let Whereabouts { base, here, by } = match Whereabouts::find(base) {
         Err(e) if is_doctor => amiss.base(e)?,
         found => found?,
     };
-    let (config, consent) = match Config::look(&base, settings.raw()?) {
+    let (config, consent) = match Config::load(&base, settings.raw()?) {
         Err(e) if is_doctor => amiss.settings(e, &base, settings.raw()?)?,
         looked => looked?,
     };

@@ -113,7 +113,7 @@ pub(super) fn rpc(context: &Context, arguments: Rpc, flags: Flags) -> Result<Exi
     // Where that cannot be, nothing is to be made.
     let listening = Listening::open(at)?;
     if root.is_workspace
-        && let Err(e) = config.take_up([&config.sessions, &config.inbox])
+        && let Err(e) = config.claim_dirs([&config.sessions, &config.inbox])
     {
         context.talk.warning(&format!("{e}. The next start asks whose the folders here are"));
     }

@@ -132,7 +132,7 @@ pub(super) fn settings(arguments: Settings, global: Global, talk: &Talk) -> Resu
         Asked::Get { key } => {
             config::check_name(&key, &format!("config get {key}"))?;
             let place = found(global.base)?;
-            let name = if key == "sandbox.mode" { "sandbox" } else { &key };
+            let name = config::canonical(&key);
             let settings = in_force(&place.base, raw)?;
             let Some(found) = settings.iter().find(|setting| setting.name == name) else {
                 talk.say(format!("{key} is not set"));
@@ -199,7 +199,7 @@ pub(super) fn settings(arguments: Settings, global: Global, talk: &Talk) -> Resu
 fn found(named: Option<PathBuf>) -> Result<Whereabouts> {
     let place = Whereabouts::find(named)?;
     // Wrong settings are there, and are told by whoever reads them.
-    if let Ok(config) = Config::glance(&place.base) {
+    if let Ok(config) = Config::load_untrusted(&place.base) {
         config.has_its_settings()?;
     }
     Ok(place)
@@ -219,7 +219,7 @@ fn base(whose: &Whose, named: Option<PathBuf>) -> Result<Option<PathBuf>> {
 
 /// What was agreed to before a change; None where the settings could not be read.
 fn agreed(base: Option<&Path>) -> Option<Consent> {
-    Config::look(base?, config::Raw::default()).ok().map(|(_, consent)| consent)
+    Config::load(base?, config::Raw::default()).ok().map(|(_, consent)| consent)
 }
 
 /// Has a change by the person count as agreed to.
@@ -293,7 +293,7 @@ fn changed(base: Option<&Path>, key: &str, file: &Path, talk: &Talk, json: bool)
     {
         talk.warning(&format!("{} goes over it", setting.origin));
     }
-    let held = Config::glance(base);
+    let held = Config::load_untrusted(base);
     if held.is_ok_and(|config| Lock::is_held(&config)) {
         talk.warning(
             "a deaddrop is at work in this base directory; it takes this at its next start",

@@ -2,11 +2,10 @@
 
 use std::path::Path;
 
-use super::keys::{KEYS, Kind, Value};
-use super::opening::Opening;
-use super::setting::Setting;
-use super::{Config, Layers, Raw, SESSION_POLICY, about};
-use crate::error::{Error, Result};
+use super::raw::Layers;
+use super::table::names;
+use super::{Config, Opening, Raw};
+use crate::error::Result;
 
 /// Where a setting in force was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,32 +86,23 @@ fn literal(value: &serde_json::Value) -> String {
 /// came with deaddrop's own folders there.
 ///
 /// # Errors
-/// One of them is wrong, as for [`Config::load`].
+/// One of them is wrong, as for [`Config::load_trusted`].
 pub fn in_force(base: &Path, flags: Raw) -> Result<Vec<InForce>> {
-    let base = base.canonicalize().map_err(|e| Error::io("open the base directory", base, e))?;
+    let base = super::open(base)?;
     let layers = Layers::read(&base, flags)?;
     // What is wrong is told instead.
-    let (config, consent) = Config::looked(base, &layers)?;
-    let mut found: Vec<InForce> = KEYS.iter().map(|key| setting(key.name, &layers)).collect();
-    if let Some(guest) = &config.guest {
-        let layers = layers.lowest_first().into_iter();
-        let mut made =
-            layers.filter_map(|(source, raw)| Some((source, raw.guest.as_ref()?.origin())));
-        let made = made.next_back();
-        let (source, origin) = made.unwrap_or((Source::Default, ""));
-        for (name, value) in guest.settings() {
-            let (name, origin) = (format!("guest.{name}"), origin.to_owned());
-            found.push(InForce { name, value, source, origin, about: "", allowed: true });
-        }
+    let (config, consent) = Config::with_consent(base, &layers)?;
+    let mut found: Vec<InForce> = names().map(|name| setting(name, &layers)).collect();
+    let guest = layers.lowest_first().into_iter().rev();
+    let mut guest = guest.filter_map(|(source, raw)| Some((source, raw.tables.get("guest")?)));
+    if let (Some(guest), Some((source, origin))) = (&config.guest, guest.next()) {
+        found.extend(guest.settings().into_iter().map(|(name, value)| {
+            let name = format!("guest.{name}");
+            InForce { value, source, origin: origin.clone(), ..setting(&name, &layers) }
+        }));
     }
-    for (source, raw) in layers.lowest_first() {
-        for (policy, key, value, origin) in raw.policies.settings() {
-            let name = format!("policies.{policy}.{key}");
-            found.retain(|other| other.name != name);
-            let origin = origin.to_owned();
-            found.push(InForce { name, value, source, origin, about: "", allowed: true });
-        }
-    }
+    let policies = layers.merged();
+    found.extend(policies.within("policies").map(|policy| setting(policy.name(), &layers)));
     // What a link opens of a setting stands with that.
     let is_setting = |opening: &Opening| found.iter().any(|setting| setting.name == opening.name);
     let brought = consent.openings().iter().chain(consent.found()).filter(|it| !is_setting(it));
@@ -136,27 +126,11 @@ fn of_folders(opening: &Opening) -> InForce {
     }
 }
 
-fn setting(name: &'static str, layers: &Layers) -> InForce {
+fn setting(name: &str, layers: &Layers) -> InForce {
     let made = layers.lowest_first().into_iter().rev().find(|(_, raw)| raw.sets(name));
     let unset = Raw::default();
     let (source, raw) = made.unwrap_or((Source::Default, &unset));
-    let setting = raw.setting(name);
-    let (name, value, about) = (name.to_owned(), value_of(&setting), about(name));
-    InForce { name, value, source, origin: setting.origin, about, allowed: true }
-}
-
-/// What a setting is: a text, a number, a truth value or a list of texts.
-pub(super) fn value_of(setting: &Setting) -> serde_json::Value {
-    match (&setting.value, setting.key.kind) {
-        (Value::List(items), _) => {
-            items.iter().map(|item| item.to_string_lossy().into_owned()).collect()
-        }
-        (Value::Text(text), Kind::Number { .. }) => {
-            text.trim().parse::<u64>().map_or_else(|_| text.as_str().into(), Into::into)
-        }
-        // What sessions have where nothing is said.
-        (Value::Text(text), Kind::Policy) if text.is_empty() => SESSION_POLICY.into(),
-        (Value::Text(text), Kind::Switch) => (text.trim() == "true").into(),
-        (Value::Text(text), _) => text.as_str().into(),
-    }
+    let given = raw.setting(name);
+    let (name, value, about) = (name.to_owned(), given.to_json(), given.setting.about.as_str());
+    InForce { name, value, source, origin: given.origin, about, allowed: true }
 }

@@ -2,33 +2,23 @@
 //! Flags go over `DEADDROP_*` variables over `deaddrop.toml` in the base directory over the
 //! person's own file over the defaults.
 
-mod about;
-mod change;
-mod consent;
-mod finding;
-mod found;
+mod discovery;
+mod edit;
+mod file;
 mod git;
 mod git_settings;
-mod guest;
 mod in_force;
-mod keys;
-mod known;
-mod noted;
-mod notify;
-mod opening;
+
+mod names;
 mod own;
-pub(crate) mod pattern;
 mod policy;
 mod raw;
-mod reading;
-mod sandbox;
-mod secrets;
-mod setting;
-mod spelling;
+mod registry;
+mod sections;
+mod table;
 #[cfg(test)]
 mod tests;
-mod tracked;
-mod unusable;
+mod trust;
 
 use std::collections::BTreeMap;
 use std::env;
@@ -37,28 +27,23 @@ use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::text::nearest;
-pub use about::about;
-pub use change::{Draft, check_name, set, unset};
-pub use consent::Consent;
-pub use finding::{above, find, has_lost_settings, has_marks};
+pub use discovery::{above, find, has_lost_settings, has_marks, marked};
+pub use edit::{Draft, check_name, set, unset};
 pub(crate) use git::is_repository;
 pub use git::{ask_git, git_directory, no_place_in_git};
 pub use git_settings::{Texts, named_by_git};
-pub use guest::{Guest, Way};
 pub use in_force::{InForce, Source, in_force};
-#[cfg(test)]
-pub(crate) use keys::PROTECTED;
-pub use keys::names;
-pub use known::{known_within, whose_replies_write, written_by_replies};
-pub use notify::Notify;
-pub use opening::Opening;
+pub(crate) use names::{Name, folded, matches};
 pub use own::{make_folders, own_file, state_home};
 pub use policy::{Files, Policy, RUN_POLICY, SESSION_POLICY, Shell};
+use raw::Layers;
 pub use raw::Raw;
-pub use sandbox::{Mode, Sandbox};
-pub use secrets::{Secrets, SecretsMode};
-pub(crate) use spelling::{Name, folded};
-pub use unusable::marked;
+pub use registry::{known_within, whose_replies_write, written_by_replies};
+pub use sections::{Guest, Mode, Notify, Sandbox, Secrets, SecretsMode, Way};
+#[cfg(test)]
+pub(crate) use table::protected_by_default;
+pub use table::{SETTINGS, Setting, canonical, find as find_setting, names};
+pub use trust::{Consent, Opening};
 
 /// The settings file of a base directory.
 pub const FILE: &str = "deaddrop.toml";
@@ -114,8 +99,8 @@ pub struct Config {
     pub policy: Option<String>,
     /// All policies that there are, by their names.
     policies: BTreeMap<String, Policy>,
-    /// What is known of other base directories; nothing after a [`glance`](Self::glance).
-    known: known::Known,
+    /// What is known of other base directories; nothing after a [`load_untrusted`](Self::load_untrusted).
+    known: registry::Known,
 }
 
 impl Config {
@@ -124,8 +109,8 @@ impl Config {
     /// # Errors
     /// They are wrong; or its file opens something, and the person has not allowed that; or the workspace
     /// is what another base directory keeps its own files in.
-    pub fn load(base: &Path, flags: Raw) -> Result<Self> {
-        let (config, consent) = Self::look(base, flags)?;
+    pub fn load_trusted(base: &Path, flags: Raw) -> Result<Self> {
+        let (config, consent) = Self::load(base, flags)?;
         config.holds_no_others()?;
         consent.require()?;
         Ok(config)
@@ -135,15 +120,14 @@ impl Config {
     ///
     /// # Errors
     /// They are wrong.
-    pub fn look(base: &Path, flags: Raw) -> Result<(Self, Consent)> {
-        let base =
-            base.canonicalize().map_err(|e| Error::io("open the base directory", base, e))?;
-        Self::looked(base.clone(), &Layers::read(&base, flags)?)
+    pub fn load(base: &Path, flags: Raw) -> Result<(Self, Consent)> {
+        let base = open(base)?;
+        Self::with_consent(base.clone(), &Layers::read(&base, flags)?)
     }
 
-    fn looked(base: PathBuf, layers: &Layers) -> Result<(Self, Consent)> {
+    fn with_consent(base: PathBuf, layers: &Layers) -> Result<(Self, Consent)> {
         let mut config = Self::of_layers(base, layers)?;
-        config.known = known::Known::of(&config);
+        config.known = registry::Known::of(&config);
         let consent = Consent::of_found(&config, layers);
         Ok((config, consent))
     }
@@ -153,28 +137,31 @@ impl Config {
     ///
     /// # Errors
     /// They are wrong.
-    pub fn glance(base: &Path) -> Result<Self> {
-        let base =
-            base.canonicalize().map_err(|e| Error::io("open the base directory", base, e))?;
+    pub fn load_untrusted(base: &Path) -> Result<Self> {
+        let base = open(base)?;
         let layers = Layers::read(&base, Raw::default())?;
         Self::of_layers(base, &layers)
     }
 
+    /// The settings that would be in force in the base directory `base` without its file.
+    ///
+    /// # Errors
+    /// They are wrong, or there is no such folder.
+    pub fn load_without_file(base: &Path, flags: Raw) -> Result<(Self, Consent)> {
+        let base = open(base)?;
+        Self::with_consent(base, &Layers::around_the_file(flags)?)
+    }
+
     /// The settings of the base directory `base` as its own file says, and nothing else.
     pub fn of_file(base: &Path) -> Result<Self> {
-        let base =
-            base.canonicalize().map_err(|e| Error::io("open the base directory", base, e))?;
+        let base = open(base)?;
         let file = Raw::from_file(&base.join(FILE))?;
         Self::of_layers(base, &Layers { file, ..Layers::default() })
     }
 
     fn of_layers(base: PathBuf, layers: &Layers) -> Result<Self> {
-        let mut raw = Raw::default();
-        for (_, layer) in layers.lowest_first() {
-            raw.overlay(layer.clone());
-        }
         let home = env::var_os("HOME").map(PathBuf::from);
-        Self::resolve(base, &raw, home.as_deref())
+        Self::resolve(base, &layers.merged(), home.as_deref())
     }
 
     /// What the settings mean for somebody whose home folder is `home`.
@@ -187,25 +174,23 @@ impl Config {
             sessions: folder("sessions_dir")?,
             approvals: folder("approvals_dir")?,
             command_timeout: Duration::from_secs(raw.setting("command_timeout_seconds").number()?),
-            max_output_length: usize::try_from(raw.setting("max_output_length").number()?)
-                .unwrap_or(usize::MAX),
-            max_tokens: usize::try_from(raw.setting("max_tokens").number()?).unwrap_or(usize::MAX),
+            max_output_length: raw.setting("max_output_length").size()?,
+            max_tokens: raw.setting("max_tokens").size()?,
             first_contents: raw.setting("first_contents").switch()?,
-            part_characters: usize::try_from(raw.setting("part_characters").number()?)
-                .unwrap_or(usize::MAX),
+            part_characters: raw.setting("part_characters").size()?,
             sandbox: Sandbox::resolve(raw, &base, home)?,
-            protected_names: raw.setting("protected_names").names()?,
+            protected_names: raw.setting("protected_names").list()?,
             checkpoints: raw.setting("checkpoints").switch()?,
             checkpoint_file_bytes: raw.setting("checkpoint_file_bytes").number()?,
             checkpoint_ignored_file_bytes: raw.setting("checkpoint_ignored_file_bytes").number()?,
             checkpoint_ignored_bytes: raw.setting("checkpoint_ignored_bytes").number()?,
             checkpoint_max_bytes: raw.setting("checkpoint_max_bytes").number()?,
             secrets: Secrets::resolve(raw)?,
-            notify: Notify::resolve(raw)?,
-            guest: raw.guest.as_ref().map(|guest| guest.resolve(&base)).transpose()?,
+            notify: raw.setting("notify").choice()?,
+            guest: Guest::resolve(raw, &base)?,
             policy: raw.setting("policy").policy(),
-            policies: policy::resolve(&raw.policies)?,
-            known: known::Known::default(),
+            policies: policy::resolve(raw)?,
+            known: registry::Known::default(),
             base,
         };
         if let Some(name) = &config.policy {
@@ -323,40 +308,9 @@ impl Config {
     }
 }
 
-/// The settings of each layer, as they were written there.
-#[derive(Default)]
-struct Layers {
-    own: Raw,
-    file: Raw,
-    environment: Raw,
-    flags: Raw,
-}
-
-impl Layers {
-    fn read(base: &Path, flags: Raw) -> Result<Self> {
-        Ok(Self { file: Raw::from_file(&base.join(FILE))?, ..Self::around_the_file(flags)? })
-    }
-
-    /// All but those of the base directory.
-    fn around_the_file(flags: Raw) -> Result<Self> {
-        Ok(Self {
-            own: own_file().map(|file| Raw::from_file(&file)).transpose()?.unwrap_or_default(),
-            file: Raw::default(),
-            environment: Raw::from_environment(
-                env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value))),
-            )?,
-            flags,
-        })
-    }
-
-    fn lowest_first(&self) -> [(Source, &Raw); 4] {
-        [
-            (Source::OwnFile, &self.own),
-            (Source::File, &self.file),
-            (Source::Environment, &self.environment),
-            (Source::Flag, &self.flags),
-        ]
-    }
+/// The canonical path of a base directory.
+fn open(base: &Path) -> Result<PathBuf> {
+    base.canonicalize().map_err(|e| Error::io("open the base directory", base, e))
 }
 
 /// Where the first of two settings was made that is not a default.

@@ -2,12 +2,12 @@
 
 use std::ffi::OsString;
 
-use super::keys::KEYS;
+use super::table::{Kind, SETTINGS};
 use super::*;
 
 const HOME: &str = "/home/me";
 
-pub(super) fn resolved(raw: &Raw) -> Result<Config> {
+fn resolved(raw: &Raw) -> Result<Config> {
     Config::resolve("/base".into(), raw, Some(HOME.as_ref()))
 }
 
@@ -24,7 +24,7 @@ fn variable(name: &str, value: impl Into<OsString>) -> Result<Raw> {
 }
 
 #[track_caller]
-pub(super) fn with_variable(name: &str, value: &str) -> Config {
+fn with_variable(name: &str, value: &str) -> Config {
     variable(name, value).and_then(|raw| resolved(&raw)).unwrap()
 }
 
@@ -63,10 +63,10 @@ fn folders_of_its_own_are_kept_apart() {
 
 #[test]
 fn later_layers_win_and_variables_are_checked() {
-    let mut raw =
+    let raw =
         Raw::from_text("max_output_length = 5_000\ninbox_dir = \"in\"", Path::new("f")).unwrap();
-    raw.overlay(variable("DEADDROP_MAX_OUTPUT_LENGTH", "600").unwrap());
-    let config = resolved(&raw).unwrap();
+    let over = variable("DEADDROP_MAX_OUTPUT_LENGTH", "600").unwrap();
+    let config = resolved(&Raw::merged([&raw, &over])).unwrap();
     assert_eq!(config.max_output_length, 600);
     assert_eq!(config.inbox, Path::new("/base/in"));
     assert_eq!(config.workspace, Path::new("/base/workspace"));
@@ -77,36 +77,90 @@ fn later_layers_win_and_variables_are_checked() {
 #[test]
 fn the_table_of_defaults_is_what_the_types_say() {
     let config = config("").unwrap();
-    assert_eq!(config.sandbox, Sandbox::default());
+    assert_eq!((config.sandbox.mode, config.sandbox.network), (Mode::Auto, false));
     assert_eq!(config.protected_names.len(), 27);
     assert_eq!(config.protected_names[..2], [".git", ".gitmodules"]);
     assert_eq!(config.protected_names[9..11], [".envrc", ".bashrc"]);
     assert_eq!(config.protected_names[24..], [".inputrc", FILE, FOLDER]);
 }
 
+/// docs/settings.md as the table has it.
+fn reference() -> String {
+    let mut text = String::from(REFERENCE);
+    for setting in SETTINGS.iter().filter(|setting| !setting.is_of_file()) {
+        let flag = setting.flag_name().map(|flag| format!("`--{flag}`")).unwrap_or_default();
+        let default = match (&*setting.name, &*setting.default) {
+            ("protected_names", _) => "see below".to_owned(),
+            (_, "") => "empty".to_owned(),
+            (_, default) => format!("`{default}`"),
+        };
+        text += &format!(
+            "| `{}` | {flag} | {default} | {} | {} | {} |\n",
+            setting.name,
+            setting.kind.form(),
+            setting.about,
+            if setting.consent.is_some() { "yes" } else { "" },
+        );
+    }
+    text += "\nThe default of `protected_names`: ";
+    text += &table::protected_by_default()
+        .map(|name| format!("`{name}`"))
+        .collect::<Vec<_>>()
+        .join(", ");
+    text += ".\n\n## Tables\n\nOnly settings files have these. `[guest]` names another machine ([guests.md](guests.md)), `[policies.NAME]` changes a policy or makes one ([policies.md](policies.md)). All of them can need consent.\n\n| setting | it must be | what it is for |\n|---|---|---|\n";
+    for setting in SETTINGS.iter().filter(|setting| setting.is_of_file()) {
+        let (name, form) = (setting.name.replace('*', "NAME"), setting.kind.form());
+        text += &format!("| `{name}` | {form} | {} |\n", setting.about);
+    }
+    text
+}
+
+const REFERENCE: &str = "\
+# Settings
+
+This page is made from the table of settings (`SETTINGS=overwrite cargo test --lib -- config::tests`); [use.md](use.md#settings) explains them.
+
+Flags override environment variables, these override `deaddrop.toml`, and that overrides your own file (`~/.config/deaddrop/config.toml`). The variable of a setting is `DEADDROP_` and its name in capitals, with `_` for a dot: `sandbox.network` is `DEADDROP_SANDBOX_NETWORK`. Consent: a project's `deaddrop.toml` needs yours to weaken what holds without it ([security.md](security.md#settings-that-somebody-else-wrote)).
+
+| setting | flag | default | it must be | what it is for | consent |
+|---|---|---|---|---|---|
+";
+
 #[test]
 fn every_setting_is_documented() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/settings.md");
+    if env::var_os("SETTINGS").is_some_and(|mode| mode == "overwrite") {
+        std::fs::write(&path, reference()).unwrap();
+    }
+    let there = std::fs::read_to_string(path).unwrap();
+    assert!(there == reference(), "docs/settings.md is outdated: SETTINGS=overwrite writes it");
     let docs = include_str!("../../docs/use.md");
-    for key in &KEYS {
-        let variable = format!("DEADDROP_{}", key.name.to_uppercase().replace('.', "_"));
-        for name in [key.name, &variable] {
-            assert!(docs.contains(&format!("| `{name}` |")), "docs/use.md: {name}");
-        }
-    }
-    for name in config("").unwrap().protected_names {
-        assert!(docs.contains(&format!("`{name}`")), "docs/use.md: {name}");
-    }
-    let examples: Vec<&str> = docs
-        .split(
-            "```toml
-",
-        )
-        .skip(1)
-        .collect();
+    let examples: Vec<&str> = docs.split("```toml\n").skip(1).collect();
     assert_eq!(examples.len(), 2);
     for example in examples {
         config(example.split("```").next().unwrap()).unwrap();
     }
+}
+
+#[test]
+fn every_row_of_the_table_is_in_order() {
+    for setting in SETTINGS.iter() {
+        if !setting.is_of_file() {
+            let given = Raw::default().setting(&setting.name);
+            given.check().unwrap();
+        }
+        assert!(!setting.about.is_empty(), "{}", setting.name);
+        // What reaches beyond the workspace, or names what is run, needs consent.
+        let is_harmless =
+            matches!(setting.kind, Kind::Number { .. } | Kind::Switch) || setting.name == "notify";
+        assert!(is_harmless || setting.consent.is_some(), "{}", setting.name);
+    }
+    for setting in SETTINGS.iter().filter(|setting| setting.variable().is_some()) {
+        for choice in setting.choices() {
+            with_variable(&setting.variable().unwrap(), choice);
+        }
+    }
+    assert_eq!(table::find("policies.x.preset").unwrap().choices(), Policy::PRESETS);
 }
 
 #[test]
@@ -119,9 +173,9 @@ fn the_sandbox_is_a_word_or_a_table() {
     ] {
         assert_eq!(config(text).unwrap().sandbox.mode, mode, "{text}");
     }
-    let mut raw = Raw::from_text("sandbox = \"off\"", Path::new("f")).unwrap();
-    raw.overlay(Raw::from_text("[sandbox]\nnetwork = true", Path::new("f")).unwrap());
-    let sandbox = resolved(&raw).unwrap().sandbox;
+    let raw = Raw::from_text("sandbox = \"off\"", Path::new("f")).unwrap();
+    let over = Raw::from_text("[sandbox]\nnetwork = true", Path::new("f")).unwrap();
+    let sandbox = resolved(&Raw::merged([&raw, &over])).unwrap().sandbox;
     assert!(sandbox.mode == Mode::Off && sandbox.network, "a layer leaves what it does not set");
     assert_eq!(with_variable("DEADDROP_SANDBOX", "off").sandbox.mode, Mode::Off);
     assert_eq!(
@@ -183,9 +237,9 @@ fn variables_hold_lists_too() {
         [".git", "x y"]
     );
     // An empty variable is an empty list, over what was set below it.
-    let mut raw = Raw::from_text("[sandbox]\nreadable = [\"/a\"]", Path::new("f")).unwrap();
-    raw.overlay(variable("DEADDROP_SANDBOX_READABLE", "").unwrap());
-    assert_eq!(resolved(&raw).unwrap().sandbox.readable, [] as [PathBuf; 0]);
+    let raw = Raw::from_text("[sandbox]\nreadable = [\"/a\"]", Path::new("f")).unwrap();
+    let over = variable("DEADDROP_SANDBOX_READABLE", "").unwrap();
+    assert_eq!(resolved(&Raw::merged([&raw, &over])).unwrap().sandbox.readable, [] as [PathBuf; 0]);
     assert_eq!(with_variable("DEADDROP_PROTECTED_NAMES", "").protected_names, [] as [&str; 0]);
 }
 
@@ -283,7 +337,7 @@ fn wrong_items_of_lists_are_told() {
             "[sandbox]\nreadable = [\"../../..\"]",
             "sandbox.readable holds '../../..', which is the whole machine",
         ),
-        ("[sandbox]\nreadable = [\"\"]", "holds '', but each item must be the path of"),
+        ("[sandbox]\nreadable = [\"\"]", "holds '' but each item must be the path of"),
         ("[sandbox]\nreadable = [\"a\\u0000\"]", "but each item must be the path of"),
         ("[sandbox]\nreadable = [\"~you/x\"]", "holds '~you/x', but only '~/' stands for"),
         (
@@ -351,5 +405,103 @@ fn unknown_names_are_told_with_the_one_that_was_meant() {
         let said = variable(name, "x").unwrap_err().to_string();
         assert!(said.starts_with(&format!("environment variable {name}: unknown")), "{said}");
         assert!(said.contains(meant), "{said}");
+    }
+}
+
+fn secrets(text: &str) -> Result<Secrets> {
+    config(text).map(|config| config.secrets)
+}
+
+#[test]
+fn secrets_are_withheld_unless_the_person_says_otherwise() {
+    assert_eq!(secrets("").unwrap(), Secrets { mode: SecretsMode::Withhold, allow: vec![] });
+    let set = secrets("secrets = \"warn\"\nsecrets_allow = [\"a/*.pem\", \".env.ci\"]").unwrap();
+    assert_eq!(set.mode, SecretsMode::Warn);
+    assert_eq!(set.allow, ["a/*.pem", ".env.ci"]);
+    assert_eq!(with_variable("DEADDROP_SECRETS", "warn").secrets.mode, SecretsMode::Warn);
+    assert_eq!(with_variable("DEADDROP_SECRETS_ALLOW", "a, b/**").secrets.allow, ["a", "b/**"]);
+}
+
+#[test]
+fn wrong_settings_of_secrets_are_told() {
+    for (text, told) in [
+        ("secrets = \"off\"", ":1: secrets is 'off' but must be one of withhold, warn"),
+        ("\nsecrets = true", ":2: secrets cannot be a boolean (true); it must be one of"),
+        ("[secrets]\nx = 1", "secrets cannot be a table; it must be one of withhold, warn"),
+        (
+            "secrets_allow = \"a\"",
+            "secrets_allow cannot be a string ('a'); it must be a list of patterns of files",
+        ),
+        ("secrets_allow = [1]", "secrets_allow holds an integer (1)"),
+        ("secrets_allow = [\"\"]", "secrets_allow holds '' but each item must be"),
+        ("secrets_allow = [\"/etc/x\"]", "secrets_allow holds '/etc/x' but each item must be"),
+        ("secrets_allow = [\"a/../b\"]", "secrets_allow holds 'a/../b' but each item must be"),
+        ("secret_allow = []", "did you mean 'secrets_allow'?"),
+    ] {
+        let error = secrets(text).expect_err(text).to_string();
+        assert!(error.contains(told), "{text}: {error}");
+    }
+}
+
+fn notify(text: &str) -> Result<Notify> {
+    config(text).map(|config| config.notify)
+}
+
+#[test]
+fn nobody_is_disturbed_who_has_not_asked_for_it() {
+    assert_eq!(notify("").unwrap(), Notify::Off);
+    assert_eq!(notify("notify = \"bell\"").unwrap(), Notify::Bell);
+    assert_eq!(with_variable("DEADDROP_NOTIFY", "desktop").notify, Notify::Desktop);
+    for (text, told) in [
+        ("notify = \"beep\"", ":1: notify is 'beep' but must be one of off, bell, desktop"),
+        ("notify = true", ":1: notify cannot be a boolean (true); it must be one of off"),
+    ] {
+        let error = notify(text).expect_err(text).to_string();
+        assert!(error.contains(told), "{text}: {error}");
+    }
+}
+
+fn guest(text: &str) -> Result<Option<Guest>> {
+    config(text).map(|config| config.guest)
+}
+
+#[test]
+fn a_guest_is_reached_by_a_command_or_a_socket() {
+    assert_eq!(guest("").unwrap(), None);
+    let told = guest("[guest]\ncommand = [\"ssh\", \"build-box\", \"deaddrop\", \"rpc\"]\n");
+    let told = told.unwrap().unwrap();
+    assert_eq!(told.label(), "ssh build-box deaddrop rpc");
+    let told = guest("[guest]\nsocket = \"vm.sock\"").unwrap().unwrap();
+    let way = Way::Socket { path: PathBuf::from("/base/vm.sock"), port: 52 };
+    assert_eq!(told.label(), "/base/vm.sock (port 52)");
+    assert_eq!(told, Guest { way });
+    let told = guest("[guest]\nsocket = \"/run/vm\"\nport = 0x10").unwrap().unwrap();
+    assert_eq!(told.label(), "/run/vm (port 16)");
+}
+
+#[test]
+fn wrong_settings_of_the_guest_are_told() {
+    for (text, told) in [
+        ("guest = 1", ":1: guest cannot be an integer (1); it must be a table, as [guest]"),
+        ("[guest]", ":1: [guest] says nowhere how it is reached"),
+        (
+            "\n[guest]\ncomand = []",
+            ":3: unknown setting 'guest.comand'; did you mean 'guest.command'?",
+        ),
+        ("[guest]\nx = 1", ":2: unknown setting 'guest.x'; there are guest.command, guest.socket"),
+        ("[guest]\ncommand = \"ssh\"", ":2: guest.command cannot be a string ('ssh'); it must be"),
+        (
+            "[guest]\ncommand = []",
+            ":2: guest.command names no program; it must be a list of strings, a program",
+        ),
+        ("[guest]\ncommand = [\" \"]", ":2: guest.command"),
+        ("[guest]\ncommand = [1]", ":2: guest.command"),
+        ("[guest]\nsocket = \"\"", ":2: guest.socket"),
+        ("[guest]\nport = -1", ":2: guest.port"),
+        ("[guest]\ncommand = [\"a\"]\nsocket = \"b\"", ":1: [guest] has a command and a socket"),
+        ("[guest]\ncommand = [\"a\"]\nport = 5", ":1: [guest] has a port, and only"),
+    ] {
+        let error = guest(text).expect_err(text).to_string();
+        assert!(error.contains(told), "{text}: {error}");
     }
 }

@@ -1,7 +1,7 @@
 //! What a policy says of an operation on a file, told from its path and size.
 
 use super::decision::Decision;
-use crate::config::pattern::matches;
+use crate::config::matches;
 use crate::config::{Files, Policy};
 use crate::protocol::RelPath;
 use crate::text::byte_count;

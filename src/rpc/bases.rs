@@ -54,7 +54,7 @@ impl Bases {
             }
         }
         for folder in below(root).into_iter().filter(|folder| *folder != own.base) {
-            let state = match Config::glance(&folder) {
+            let state = match Config::load_untrusted(&folder) {
                 Ok(config) => config.state(),
                 Err(e) => {
                     bases.told.push(format!(
@@ -102,7 +102,7 @@ impl Bases {
 /// The settings of a folder that the root is or lies in, if it is a base directory.
 fn around(folder: &Path, root: &Path) -> Result<Option<Config>> {
     let is_marked = is_marked(folder);
-    match Config::glance(folder) {
+    match Config::load_untrusted(folder) {
         Ok(config) => {
             let marked =
                 is_marked || config.sessions.starts_with(folder) && has_marks(&config.sessions);
@@ -184,7 +184,7 @@ mod tests {
     use super::*;
 
     fn own(folder: &Path) -> Config {
-        Config::glance(folder).unwrap()
+        Config::load_untrusted(folder).unwrap()
     }
 
     #[test]

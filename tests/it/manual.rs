@@ -113,7 +113,7 @@ fn the_help_of_init_says_what_init_does() {
     for told in ["touch [this folder]", "dropped [.deaddrop/inbox]", "kept [.deaddrop/sessions]"] {
         assert!(help.contains(told), "{told}: {help}");
     }
-    assert!(base.run(&["new", "--help"]).ok().stdout.contains("touch [workspace]"));
+    assert!(base.run(&["new", "--help"]).ok().stdout.contains("[workspace]"));
     let settings = |arguments: &[&str], folder: &str| {
         base.run(arguments).ok();
         base.read(&format!("{folder}/deaddrop.toml"))

@@ -36,7 +36,7 @@ impl Amiss {
         base: &Path,
         flags: Raw,
     ) -> Result<(Config, Consent)> {
-        let Ok(without) = Config::look_without_file(base, flags) else { return Err(why) };
+        let Ok(without) = Config::load_without_file(base, flags) else { return Err(why) };
         self.findings.push((
             FILE,
             format!("{why}; all below is told as if it were not there, and may be elsewhere"),

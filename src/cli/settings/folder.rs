@@ -4,13 +4,10 @@ use std::path::{Path, PathBuf};
 
 use crate::atomic;
 use crate::cli::wide;
-use crate::config::git_directory;
+use crate::config::{Setting, find_setting, git_directory};
 use crate::error::{Error, Result};
 use crate::text::visible_line;
 
-/// The settings that name a folder which is made where it is missing.
-const FOLDERS: [&str; 5] =
-    ["workspace_dir", "inbox_dir", "outbox_dir", "sessions_dir", "approvals_dir"];
 /// The one that usually is there before.
 const WORKSPACE: &str = "workspace_dir";
 
@@ -25,7 +22,8 @@ pub(super) fn check(
     words: &[String],
     force: bool,
 ) -> Result<Option<String>> {
-    let (true, [word]) = (FOLDERS.contains(&key), words) else { return Ok(None) };
+    let is_folder = find_setting(key).is_some_and(Setting::is_folder);
+    let (true, [word]) = (is_folder, words) else { return Ok(None) };
     let folder = match base {
         Some(base) => base.join(word),
         // In the person's own file it is another one for each base directory.

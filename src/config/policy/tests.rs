@@ -8,11 +8,9 @@ use crate::config::{Config, Raw};
 use crate::error::Result;
 
 fn config(layers: &[&str]) -> Result<Config> {
-    let mut raw = Raw::default();
-    for text in layers {
-        raw.overlay(Raw::from_text(text, Path::new("/base/deaddrop.toml"))?);
-    }
-    Config::resolve("/base".into(), &raw, None)
+    let read = |text: &&str| Raw::from_text(text, Path::new("/base/deaddrop.toml"));
+    let layers = layers.iter().map(read).collect::<Result<Vec<Raw>>>()?;
+    Config::resolve("/base".into(), &Raw::merged(&layers), None)
 }
 
 fn policy(text: &str, name: &str) -> Policy {
@@ -159,7 +157,7 @@ fn wrong_policies_are_told_with_file_line_and_what_is_right() {
         ),
         (
             "[policies.standard]\nshell.blocked = [\" \"]",
-            "policies.standard.shell.blocked holds ' ' but each item must be a pattern",
+            "policies.standard.shell.blocked holds '' but each item must be a pattern",
         ),
         (
             "[policies.standard]\nshell.timeout_seconds = 0",
@@ -190,4 +188,57 @@ fn wrong_policies_are_told_with_file_line_and_what_is_right() {
     let said = said("Standard");
     assert!(said.contains("did you mean 'standard'? There are restrictive, "), "{said}");
     assert!(said.contains("; add [policies.Standard] to deaddrop.toml or"), "{said}");
+}
+
+fn preset(name: &str) -> Policy {
+    Policy::preset(name).unwrap()
+}
+
+#[test]
+fn presets_stand_in_their_order() {
+    for (n, strict) in Policy::PRESETS.into_iter().enumerate() {
+        for (m, other) in Policy::PRESETS.into_iter().enumerate() {
+            assert_eq!(preset(strict).allows_more(&preset(other)), n > m, "{strict} {other}");
+        }
+    }
+}
+
+#[test]
+fn whatever_is_taken_away_or_added_counts() {
+    let standard = preset("standard");
+    let changed = |change: fn(&mut Policy)| {
+        let mut policy = preset("standard");
+        change(&mut policy);
+        policy.allows_more(&standard)
+    };
+    for opens in [
+        (|p| p.network = None) as fn(&mut Policy),
+        |p| p.network = Some(true),
+        |p| drop(p.files.blocked.pop()),
+        |p| p.files.max_bytes = None,
+        |p| drop(p.shell.blocked.pop()),
+        |p| drop(p.shell.approval.pop()),
+        |p| p.shell.allowed.clear(),
+        |p| p.shell.allowed.push("sh".to_owned()),
+    ] {
+        assert!(changed(opens));
+    }
+    for closes in [
+        (|p| p.files.blocked.push("x".to_owned())) as fn(&mut Policy),
+        |p| p.files.allowed.push("src".to_owned()),
+        |p| p.files.read_only = true,
+        |p| p.files.max_bytes = Some(1),
+        |p| p.shell.enabled = false,
+        |p| drop(p.shell.allowed.pop()),
+        |p| {
+            let asked = p.shell.approval.pop().unwrap();
+            p.shell.blocked.push(asked);
+        },
+        |p| p.shell.timeout_seconds = Some(3_000),
+    ] {
+        assert!(!changed(closes));
+    }
+    let mut reads = preset("workspace");
+    reads.files.read_only = true;
+    assert!(preset("permissive").allows_more(&reads));
 }

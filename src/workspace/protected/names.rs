@@ -51,7 +51,7 @@ impl ProtectedNames {
 /// The names without any setting.
 #[cfg(test)]
 pub(crate) fn defaults() -> Vec<String> {
-    crate::config::PROTECTED.split(',').map(str::to_owned).collect()
+    crate::config::protected_by_default().map(str::to_owned).collect()
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::known::whose_replies_write;
+use super::registry::whose_replies_write;
 use super::{Config, FILE, FOLDER, real};
 use crate::error::{Error, Result};
 use crate::text::shell_word;
@@ -30,6 +30,11 @@ pub fn find(here: &Path) -> Result<Option<PathBuf>> {
     unlinked(base)?;
     unwritten(base)?;
     Ok(Some(base.to_owned()))
+}
+
+/// The nearest folder from `here` upwards that looks like a base directory, whoever it belongs to.
+pub fn marked(here: &Path) -> Option<PathBuf> {
+    nearest(&here.canonicalize().ok()?).map(Path::to_owned)
 }
 
 /// The nearest folder from `here` upwards, a canonical path, that looks like a base directory, whoever it
@@ -101,7 +106,7 @@ impl Config {
 /// One of them has settings that cannot be read, so nobody knows what its workspace is.
 pub fn above(folder: &Path) -> Result<Vec<Config>> {
     let marked = folder.ancestors().skip(1).filter(|above| is_base(above));
-    marked.map(Config::glance).collect()
+    marked.map(Config::load_untrusted).collect()
 }
 
 /// A folder and those above it that lie in the same file system.

@@ -1,8 +1,6 @@
 //! One setting of a settings file changed in its place: comments, order and layout of all else stay.
 //! What would not be taken at the next start is not written.
 
-mod draft;
-mod lines;
 #[cfg(test)]
 mod tests;
 
@@ -10,18 +8,12 @@ use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-pub use draft::Draft;
-use toml_edit::{Array, Document, DocumentMut, Item, Table, TableLike, Value};
+use toml_edit::{Array, Document, DocumentMut, InlineTable, Item, Table, TableLike, Value};
 
-use super::keys::{self, KEYS, Kind};
-use super::{Config, FILE, Layers, Raw, own_file, reading, real};
+use super::table::{self, Kind, WORD};
+use super::{Config, Consent, FILE, Layers, Raw, file, own_file, real};
 use crate::atomic;
 use crate::error::{Error, Result};
-
-/// The setting that is a word or a table, and what the word is called in the table.
-const WORD: [&str; 2] = ["sandbox", "mode"];
-/// The table that is unset as a whole.
-const GUEST: &str = "guest";
 
 /// Sets `name` to what these words say, in the file of the base directory, or, where there is none,
 /// in the person's own. A list is given as its items, or as one word in brackets.
@@ -35,23 +27,12 @@ pub fn set(base: Option<&Path>, name: &str, words: &[String]) -> Result<PathBuf>
     let file = file(base)?;
     let text = read(&file)?;
     let mut document = parse(&text, &file)?;
-    let text = match find(&document, &place) {
-        Some(old) if has_comments(old) => {
-            return Err(Error::config(
-                doing,
-                format!("its list in {} has comments in it; change it there", file.display()),
-            ));
-        }
-        // In its place, so that nothing else changes.
-        Some(_) => match span(&text, &place) {
-            Some(span) => format!("{}{value}{}", &text[..span.start], &text[span.end..]),
-            None => return Err(unclear(&doing, &file)),
-        },
-        None => {
-            insert(&mut document, &place, value).ok_or_else(|| unclear(&doing, &file))?;
-            lines::ended_as(&text, &document.to_string())
-        }
-    };
+    if find(&document, &place).is_some_and(has_comments) {
+        let problem = format!("its list in {} has comments in it; change it there", file.display());
+        return Err(Error::config(doing, problem));
+    }
+    put_in(&mut document, &place, value).ok_or_else(|| unclear(&doing, &file))?;
+    let text = ended_as(&text, &document.to_string());
     write(base, &file, &text, &doing)?;
     Ok(file)
 }
@@ -74,10 +55,9 @@ pub fn unset(base: Option<&Path>, name: &str) -> Result<Option<PathBuf>> {
         Some(line) => format!("{}{}", &text[..line.start], &text[line.end..]),
         None => {
             remove(&mut document, &place).ok_or_else(|| unclear(&doing, &file))?;
-            lines::ended_as(&text, &document.to_string())
+            ended_as(&text, &document.to_string())
         }
     };
-    let text = without_empty(text, &place);
     write(base, &file, &text, &doing)?;
     Ok(Some(file))
 }
@@ -121,12 +101,12 @@ fn file(base: Option<&Path>) -> Result<PathBuf> {
 }
 
 fn read(file: &Path) -> Result<String> {
-    reading::read(file).map(Option::unwrap_or_default)
+    file::read(file).map(Option::unwrap_or_default)
 }
 
 fn parse(text: &str, file: &Path) -> Result<DocumentMut> {
     text.parse().map_err(|e: toml_edit::TomlError| {
-        reading::unreadable(file, text, e.span().map_or(0, |span| span.start), e.message())
+        file::unreadable(file, text, e.span().map_or(0, |span| span.start), e.message())
     })
 }
 
@@ -139,7 +119,7 @@ fn write(base: Option<&Path>, file: &Path, text: &str, doing: &str) -> Result<()
 /// Whether settings would be in order.
 fn check(base: Option<&Path>, file: &Path, text: &str, doing: &str) -> Result<()> {
     let checked = || {
-        reading::fits(file, text.len())?;
+        file::fits(file, text.len())?;
         let raw = Raw::from_text(text, file)?;
         match base {
             Some(base) => {
@@ -197,41 +177,27 @@ fn is_table(name: &str) -> bool {
 
 /// Where a setting stands in a file: the names of its tables and its own.
 fn place(name: &str, doing: &str) -> Result<Vec<String>> {
-    let parts = parts(name);
-    let known = keys::place(name).is_some() || parts == WORD;
-    // What these hold is checked as a whole.
-    let in_table = match parts[0].as_str() {
-        "guest" => parts.len() == 2,
-        "policies" => matches!(parts.len(), 3 | 4),
-        _ => false,
-    };
-    if known || in_table { Ok(parts) } else { Err(keys::unknown_flag(doing, name)) }
+    let known = table::find(name).map(|_| parts(name));
+    known.ok_or_else(|| table::unknown(doing, name))
 }
 
 /// What the words say, as the setting's kind has it.
 fn value(name: &str, words: &[String], doing: &str) -> Result<Value> {
-    let kind = keys::place(name).map(|n| KEYS[n].kind);
-    let is_list =
-        matches!(kind, Some(Kind::Paths | Kind::Variables | Kind::Names | Kind::Patterns))
-            || name == "guest.command";
+    let setting = table::find(name).ok_or_else(|| table::unknown(doing, name))?;
+    let (kind, is_list) = (&setting.kind, setting.kind.is_list());
     let list = || Value::Array(words.iter().map(String::as_str).collect::<Array>());
-    let [word] = words else {
-        let one = kind.is_some() && !is_list || words.is_empty();
-        return if one {
-            Err(Error::config(doing, "takes one value; put quotes around it"))
-        } else {
-            Ok(list())
-        };
+    let word = match words {
+        [word] => word,
+        _ if is_list && !words.is_empty() => return Ok(list()),
+        _ => return Err(Error::config(doing, "takes one value; put quotes around it")),
     };
-    let read = word.trim().parse::<Value>();
     let is_bracketed = word.trim_start().starts_with('[');
-    match (kind, read) {
-        (_, Ok(value @ Value::Array(_))) if is_list || kind.is_none() => Ok(value),
+    match (kind, word.trim().parse::<Value>()) {
+        (_, Ok(value @ Value::Array(_))) if is_list => Ok(value),
         (_, Err(e)) if is_list && is_bracketed => Err(Error::config(doing, e.message())),
         _ if is_list => Ok(list()),
-        (Some(Kind::Number { .. }), Ok(value @ Value::Integer(_)))
-        | (Some(Kind::Switch), Ok(value @ Value::Boolean(_)))
-        | (None, Ok(value @ (Value::Integer(_) | Value::Boolean(_)))) => Ok(value),
+        (Kind::Number { .. }, Ok(value @ Value::Integer(_)))
+        | (Kind::Switch, Ok(value @ Value::Boolean(_))) => Ok(value),
         // Of the wrong type, if it is; that is told with what it must be.
         _ => Ok(word.as_str().into()),
     }
@@ -259,22 +225,10 @@ fn find<'a>(document: &'a DocumentMut, place: &[String]) -> Option<&'a Item> {
     at(document.as_item(), place)
 }
 
-/// Which bytes of the text the value at a place is.
-fn span(text: &str, place: &[String]) -> Option<Range<usize>> {
-    at(Document::parse(text).ok()?.as_item(), place)?.span()
-}
-
 /// The lines that a setting takes alone, if it does. Comments above it are not its own.
 fn line(text: &str, place: &[String]) -> Option<Range<usize>> {
     let document = Document::parse(text).ok()?;
-    line_of(text, at(document.as_item(), place)?)
-}
-
-/// The same of a value in that text.
-fn line_of(text: &str, item: &Item) -> Option<Range<usize>> {
-    if !item.is_value() {
-        return None;
-    }
+    let item = at(document.as_item(), place).filter(|item| item.is_value())?;
     let value = item.span()?;
     let start = text[..value.start].rfind('\n').map_or(0, |at| at + 1);
     let end = text[value.end..].find('\n').map_or(text.len(), |at| value.end + at + 1);
@@ -285,28 +239,15 @@ fn line_of(text: &str, item: &Item) -> Option<Range<usize>> {
     is_alone.then_some(start..end)
 }
 
-/// The text without the tables around a place that are empty now and hold no comment. A guest without
-/// a word is told instead: whoever takes one away has to know.
-fn without_empty(mut text: String, place: &[String]) -> String {
-    for end in (1..place.len()).rev().filter(|_| place[0] != GUEST) {
-        let tables = &place[..end];
-        let Ok(document) = Document::parse(text.as_str()) else { break };
-        let top = document.as_item();
-        let item = tables.iter().try_fold(top, |item, name| item.as_table_like()?.get(name));
-        let empty = item.filter(|item| item.as_table_like().is_some_and(TableLike::is_empty));
-        let Some(empty) = empty else { break };
-        let gone = if empty.is_value() {
-            line_of(&text, empty).filter(|line| !text[line.clone()].contains('#'))
-        } else {
-            lines::of_empty_table(&text, tables)
-        };
-        let Some(gone) = gone else { break };
-        text = format!("{}{}", &text[..gone.start], &text[gone.end..]);
-    }
-    text
+/// The text `after` a change of the text `before`, with the line ends that this had.
+fn ended_as(before: &str, after: &str) -> String {
+    let first = before.split_inclusive('\n').next().unwrap_or_default();
+    let after = after.replace("\r\n", "\n");
+    if first.ends_with("\r\n") { after.replace('\n', "\r\n") } else { after }
 }
 
-fn insert(document: &mut DocumentMut, place: &[String], value: Value) -> Option<()> {
+/// Puts a value in the place of what stands there, or where it belongs.
+fn put_in(document: &mut DocumentMut, place: &[String], mut value: Value) -> Option<()> {
     let names = resolved(document.as_table(), place);
     let (last, tables) = names.split_last()?;
     if document.is_empty() && tables.is_empty() {
@@ -326,18 +267,23 @@ fn insert(document: &mut DocumentMut, place: &[String], value: Value) -> Option<
             Item::Table(made)
         });
         if *name == WORD[0]
-            && let Some(mode) = item.as_str().map(str::to_owned)
+            && let Some(word) = item.as_value().filter(|word| word.is_str())
         {
-            let mut made = toml_edit::InlineTable::new();
-            made.insert(WORD[1], mode.into());
-            let decor = item.as_value()?.decor().clone();
-            let mut made = Value::InlineTable(made);
-            *made.decor_mut() = decor;
-            *item = Item::Value(made);
+            let mut made = InlineTable::new();
+            made.insert(WORD[1], word.as_str().unwrap_or_default().into());
+            *made.decor_mut() = word.decor().clone();
+            *item = Item::Value(Value::InlineTable(made));
         }
         table = item.as_table_like_mut()?;
     }
-    table.insert(last, Item::Value(value));
+    match table.get_mut(last) {
+        None => drop(table.insert(last, Item::Value(value))),
+        Some(old) => {
+            // Layout and comments around it stay.
+            *value.decor_mut() = old.as_value()?.decor().clone();
+            *old = Item::Value(value);
+        }
+    }
     Some(())
 }
 
@@ -360,4 +306,64 @@ fn has_comments(item: &Item) -> bool {
         [decor.prefix(), decor.suffix()].into_iter().flatten().any(|raw| holds(raw.as_str()))
     };
     list.iter().any(commented) || holds(list.trailing().as_str())
+}
+
+/// The settings file of a base directory as it is to be.
+#[derive(Debug)]
+pub struct Draft {
+    base: PathBuf,
+    text: String,
+}
+
+impl Draft {
+    /// Of the base directory with this path, links followed, which need not be there: these lines of
+    /// comment, and these settings in their order.
+    ///
+    /// # Errors
+    /// The settings would not be in order.
+    pub fn new(base: &Path, note: &str, settings: &[(&str, &str)]) -> Result<Self> {
+        Self::of(base, note, "", settings)
+    }
+
+    /// Of one that has a settings file: with those of these settings that it does not say.
+    ///
+    /// # Errors
+    /// The settings would not be in order, or the file is written in a way that this cannot change.
+    pub fn completed(base: &Path, settings: &[(&str, &str)]) -> Result<Self> {
+        Self::of(base, "", &read(&base.join(FILE))?, settings)
+    }
+
+    fn of(base: &Path, note: &str, before: &str, settings: &[(&str, &str)]) -> Result<Self> {
+        let (file, doing) = (base.join(FILE), format!("{FILE} for {}", base.display()));
+        let mut document = parse(before, &file)?;
+        for (name, word) in settings {
+            let place = place(name, &doing)?;
+            if find(&document, &place).is_some() {
+                continue;
+            }
+            let value = value(name, &[(*word).to_owned()], &doing)?;
+            put_in(&mut document, &place, value).ok_or_else(|| unclear(&doing, &file))?;
+        }
+        let text = format!("{note}{}", ended_as(before, &document.to_string()));
+        check(Some(base), &file, &text, &doing)?;
+        Ok(Self { base: base.to_owned(), text })
+    }
+
+    /// What would be in force with it, as [`Config::load`] tells it.
+    ///
+    /// # Errors
+    /// The settings are wrong.
+    pub fn load(&self) -> Result<(Config, Consent)> {
+        let file = Raw::from_text(&self.text, &self.base.join(FILE))?;
+        let layers = Layers { file, ..Layers::around_the_file(Raw::default())? };
+        Config::with_consent(self.base.clone(), &layers)
+    }
+
+    /// Writes it.
+    ///
+    /// # Errors
+    /// The disk.
+    pub fn write(&self) -> Result<()> {
+        put(&self.base.join(FILE), &self.text)
+    }
 }

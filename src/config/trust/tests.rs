@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use super::*;
-use crate::config::keys::{KEYS, Kind};
 use crate::config::{Config, FILE};
 
 /// What these settings open over the person's own, by name.
@@ -23,37 +22,6 @@ fn opened_in(base: &Path, own: &str, text: &str) -> Vec<String> {
 
 fn opened(text: &str) -> Vec<String> {
     opened_over("", text)
-}
-
-#[test]
-fn every_setting_is_decided_about() {
-    let harmless = [
-        "command_timeout_seconds",
-        "max_output_length",
-        "max_tokens",
-        "first_contents",
-        "part_characters",
-        "sandbox.max_processes",
-        "sandbox.max_file_bytes",
-        "sandbox.max_memory_bytes",
-        "sandbox.min_free_bytes",
-        "checkpoints",
-        "checkpoint_file_bytes",
-        "checkpoint_ignored_file_bytes",
-        "checkpoint_ignored_bytes",
-        "checkpoint_max_bytes",
-        "notify",
-    ];
-    let opens = OPENS.map(|(name, ..)| name);
-    let known = KEYS.iter().map(|key| key.name).filter(|name| !harmless.contains(name));
-    assert_eq!(opens.to_vec(), known.collect::<Vec<_>>());
-    for key in &KEYS {
-        let open = opens.contains(&key.name);
-        // These reach beyond the workspace, or name what is run.
-        let must = matches!(key.kind, Kind::Folder | Kind::Mode | Kind::Policy | Kind::Paths)
-            || matches!(key.kind, Kind::Variables | Kind::Names | Kind::Patterns | Kind::Secrets);
-        assert!(open || !must, "{}", key.name);
-    }
 }
 
 #[test]
@@ -77,7 +45,7 @@ fn what_is_set_by_itself_and_what_is_stricter_opens_nothing() {
         assert_eq!(opened_in(&base, "", &text), [""; 0], "{text}");
     }
     let more = format!("protected_names = {:?}", {
-        let names = crate::config::PROTECTED.split(',').map(str::trim).chain(["mine"]);
+        let names = crate::config::protected_by_default().chain(["mine"]);
         names.collect::<Vec<_>>()
     });
     assert_eq!(opened(&more), [""; 0]);
