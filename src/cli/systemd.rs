@@ -122,7 +122,10 @@ fn quoted(word: &str) -> String {
             '%' => out.push_str("%%"),
             '\n' => out.push_str("\\n"),
             '\t' => out.push_str("\\t"),
-            c if c.is_ascii_control() => out.push_str(&format!("\\x{:02x}", u32::from(c))),
+            // Whoever reads the unit should see it.
+            c if visible_line(c.encode_utf8(&mut [0; 4])) != c.to_string() => {
+                out.push_str(&format!("\\U{:08x}", u32::from(c)));
+            }
             c => out.push(c),
         }
     }

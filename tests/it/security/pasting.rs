@@ -113,7 +113,7 @@ const HOSTILE: [&str; 12] = [
 #[test]
 fn nothing_in_a_marked_paste_ends_it_or_answers() {
     for body in HOSTILE {
-        let Some(mut person) = Person::runs(scene(), "paste -") else { return };
+        let Some(mut person) = Person::runs(scene(), "apply -") else { return };
         person.terminal.wait_for(READY, 1);
         let reply = format!("{}{ASKS}\u{4}\ny\nyes\ny\n", creates(body));
         person.terminal.types(&format!("{BEGIN}{reply}y\n{END}"));
@@ -132,7 +132,7 @@ fn nothing_in_a_marked_paste_ends_it_or_answers() {
 #[test]
 fn an_end_mark_in_two_pieces_is_one_and_what_follows_it_is_for_nobody() {
     for at in 1..END.len() {
-        let Some(mut person) = Person::runs(scene(), "paste -") else { return };
+        let Some(mut person) = Person::runs(scene(), "apply -") else { return };
         person.terminal.wait_for(READY, 1);
         person.terminal.types(&format!("{BEGIN}{}{}", creates("x"), &END[..at]));
         sleep(Duration::from_millis(20));
@@ -147,7 +147,7 @@ fn a_second_paste_and_a_smuggled_end_mark_are_for_nobody() {
     let second = format!("{END}{BEGIN}{ASKS}\ny\n{END}y\n");
     let smuggled = format!("{END}\ntouch stolen\ny\n\u{4}{END}");
     for behind in [second, smuggled] {
-        let Some(mut person) = Person::runs(scene(), "paste -") else { return };
+        let Some(mut person) = Person::runs(scene(), "apply -") else { return };
         person.terminal.wait_for(READY, 1);
         person.terminal.types(&format!("{BEGIN}{}{ASKS}{behind}", creates("x")));
         person.terminal.wait_for(QUESTION, 1);
@@ -163,7 +163,7 @@ fn without_marks_a_paste_ends_when_it_is_quiet_and_not_within() {
     // A terminal gives it in pieces, some of which end with what would end it.
     let body = "one\u{4}\ntwo\u{3}\ny\n";
     let reply = format!("{}{ASKS}y\ny\n", creates(body));
-    let Some(mut person) = Person::runs(scene(), "paste -") else { return };
+    let Some(mut person) = Person::runs(scene(), "apply -") else { return };
     person.terminal.wait_for(READY, 1);
     for piece in reply.split_inclusive(['\u{4}', '\u{3}', '\n']) {
         person.terminal.types(piece);
@@ -184,7 +184,7 @@ fn without_marks_a_paste_ends_when_it_is_quiet_and_not_within() {
 #[test]
 fn keys_end_a_paste_that_has_not_begun() {
     for (key, code) in [("\u{3}", 130), ("\u{4}", 1)] {
-        let Some(mut person) = Person::runs(scene(), "paste -") else { return };
+        let Some(mut person) = Person::runs(scene(), "apply -") else { return };
         person.terminal.wait_for(READY, 1);
         person.terminal.types(key);
         assert_eq!(person.code(key), code);
@@ -265,7 +265,7 @@ fn what_is_typed_can_be_corrected_and_is_shown() {
 fn signals_leave_the_terminal_as_it_was_and_nothing_for_the_shell() {
     for (name, code) in [("TERM", 143), ("INT", 130), ("HUP", 129), ("QUIT", 131)] {
         // In the middle of a paste.
-        let Some(mut person) = Person::runs(scene(), "paste -") else { return };
+        let Some(mut person) = Person::runs(scene(), "apply -") else { return };
         person.terminal.wait_for("Paste the reply here", 1);
         person.terminal.types(&format!("{BEGIN}{}", creates("x")));
         person.signal(name);
@@ -292,7 +292,7 @@ fn signals_leave_the_terminal_as_it_was_and_nothing_for_the_shell() {
 #[test]
 fn any_signal_and_a_second_one_leave_the_terminal_as_it_was() {
     for (name, code) in [("USR1", 138), ("USR2", 140), ("ALRM", 142), ("TERM", 143), ("HUP", 129)] {
-        let Some(mut person) = Person::runs(scene(), "paste -") else { return };
+        let Some(mut person) = Person::runs(scene(), "apply -") else { return };
         person.terminal.wait_for(READY, 1);
         person.terminal.types(&format!("{BEGIN}x"));
         sleep(Duration::from_millis(50));
