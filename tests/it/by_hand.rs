@@ -219,11 +219,15 @@ fn session(columns: usize) {
 fn a_command_that_reads_the_keyboard_says_so_and_how_to_end_it() {
     let base = Base::with_session();
     let Some(person) = Person::sits_down(&base, 80) else { return };
-    for (line, code) in [("deaddrop check", 1), ("deaddrop apply -", 0)] {
+    for (line, says, code) in [
+        ("deaddrop check", "Paste the reply here", 1),
+        ("deaddrop apply -", "Paste the reply here", 0),
+        ("deaddrop ops validate", "the message from the keyboard", 1),
+    ] {
         person.begins(line);
         person.tmux.wait_for("how to end it", |screen| {
             let told = flat(screen);
-            told.contains("the reply from the keyboard") && told.contains("Ctrl-D")
+            told.contains(says) && told.contains("Ctrl-D")
         });
         person.tmux.types("Nothing to do");
         person.tmux.key("C-d");
