@@ -118,7 +118,7 @@ pub(super) fn validate(arguments: &Validate, talk: &Talk, json: bool) -> Result<
     if json {
         talk::json(&verdict.json().to_string());
     } else {
-        verdict.faults.iter().for_each(|fault| talk::result(fault.to_string()));
+        verdict.faults.iter().for_each(|fault| talk::prose(fault.to_string()));
     }
     talk.say(verdict.summary());
     if verdict.more > 0 {
