@@ -1,6 +1,7 @@
 //! One setting of a settings file changed in its place: comments, order and layout of all else stay.
 //! What would not be taken at the next start is not written.
 
+mod lines;
 #[cfg(test)]
 mod tests;
 
@@ -27,12 +28,22 @@ pub fn set(base: Option<&Path>, name: &str, words: &[String]) -> Result<PathBuf>
     let file = file(base)?;
     let text = read(&file)?;
     let mut document = parse(&text, &file)?;
-    if find(&document, &place).is_some_and(has_comments) {
-        let problem = format!("its list in {} has comments in it; change it there", file.display());
-        return Err(Error::config(doing, problem));
-    }
-    put_in(&mut document, &place, value).ok_or_else(|| unclear(&doing, &file))?;
-    let text = ended_as(&text, &document.to_string());
+    let text = match find(&document, &place) {
+        Some(old) if has_comments(old) => {
+            let problem =
+                format!("its list in {} has comments in it; change it there", file.display());
+            return Err(Error::config(doing, problem));
+        }
+        // In its place, so that nothing else changes.
+        Some(_) => match span(&text, &place) {
+            Some(span) => format!("{}{value}{}", &text[..span.start], &text[span.end..]),
+            None => return Err(unclear(&doing, &file)),
+        },
+        None => {
+            insert(&mut document, &place, value).ok_or_else(|| unclear(&doing, &file))?;
+            lines::ended_as(&text, &document.to_string())
+        }
+    };
     write(base, &file, &text, &doing)?;
     Ok(file)
 }
@@ -55,9 +66,10 @@ pub fn unset(base: Option<&Path>, name: &str) -> Result<Option<PathBuf>> {
         Some(line) => format!("{}{}", &text[..line.start], &text[line.end..]),
         None => {
             remove(&mut document, &place).ok_or_else(|| unclear(&doing, &file))?;
-            ended_as(&text, &document.to_string())
+            lines::ended_as(&text, &document.to_string())
         }
     };
+    let text = without_empty(text, &place);
     write(base, &file, &text, &doing)?;
     Ok(Some(file))
 }
@@ -225,10 +237,22 @@ fn find<'a>(document: &'a DocumentMut, place: &[String]) -> Option<&'a Item> {
     at(document.as_item(), place)
 }
 
+/// Which bytes of the text the value at a place is.
+fn span(text: &str, place: &[String]) -> Option<Range<usize>> {
+    at(Document::parse(text).ok()?.as_item(), place)?.span()
+}
+
 /// The lines that a setting takes alone, if it does. Comments above it are not its own.
 fn line(text: &str, place: &[String]) -> Option<Range<usize>> {
     let document = Document::parse(text).ok()?;
-    let item = at(document.as_item(), place).filter(|item| item.is_value())?;
+    line_of(text, at(document.as_item(), place)?)
+}
+
+/// The same of a value in that text.
+fn line_of(text: &str, item: &Item) -> Option<Range<usize>> {
+    if !item.is_value() {
+        return None;
+    }
     let value = item.span()?;
     let start = text[..value.start].rfind('\n').map_or(0, |at| at + 1);
     let end = text[value.end..].find('\n').map_or(text.len(), |at| value.end + at + 1);
@@ -239,15 +263,29 @@ fn line(text: &str, place: &[String]) -> Option<Range<usize>> {
     is_alone.then_some(start..end)
 }
 
-/// The text `after` a change of the text `before`, with the line ends that this had.
-fn ended_as(before: &str, after: &str) -> String {
-    let first = before.split_inclusive('\n').next().unwrap_or_default();
-    let after = after.replace("\r\n", "\n");
-    if first.ends_with("\r\n") { after.replace('\n', "\r\n") } else { after }
+/// The text without the tables around a place that are empty now and hold no comment. A guest without
+/// a word is told instead: whoever takes one away has to know.
+fn without_empty(mut text: String, place: &[String]) -> String {
+    for end in (1..place.len()).rev().filter(|_| place[0] != "guest") {
+        let tables = &place[..end];
+        let Ok(document) = Document::parse(text.as_str()) else { break };
+        let top = document.as_item();
+        let item = tables.iter().try_fold(top, |item, name| item.as_table_like()?.get(name));
+        let empty = item.filter(|item| item.as_table_like().is_some_and(TableLike::is_empty));
+        let Some(empty) = empty else { break };
+        let gone = if empty.is_value() {
+            line_of(&text, empty).filter(|line| !text[line.clone()].contains('#'))
+        } else {
+            lines::of_empty_table(&text, tables)
+        };
+        let Some(gone) = gone else { break };
+        text = format!("{}{}", &text[..gone.start], &text[gone.end..]);
+    }
+    text
 }
 
-/// Puts a value in the place of what stands there, or where it belongs.
-fn put_in(document: &mut DocumentMut, place: &[String], mut value: Value) -> Option<()> {
+/// Puts a value where it belongs.
+fn insert(document: &mut DocumentMut, place: &[String], value: Value) -> Option<()> {
     let names = resolved(document.as_table(), place);
     let (last, tables) = names.split_last()?;
     if document.is_empty() && tables.is_empty() {
@@ -276,14 +314,7 @@ fn put_in(document: &mut DocumentMut, place: &[String], mut value: Value) -> Opt
         }
         table = item.as_table_like_mut()?;
     }
-    match table.get_mut(last) {
-        None => drop(table.insert(last, Item::Value(value))),
-        Some(old) => {
-            // Layout and comments around it stay.
-            *value.decor_mut() = old.as_value()?.decor().clone();
-            *old = Item::Value(value);
-        }
-    }
+    table.insert(last, Item::Value(value));
     Some(())
 }
 
@@ -342,9 +373,9 @@ impl Draft {
                 continue;
             }
             let value = value(name, &[(*word).to_owned()], &doing)?;
-            put_in(&mut document, &place, value).ok_or_else(|| unclear(&doing, &file))?;
+            insert(&mut document, &place, value).ok_or_else(|| unclear(&doing, &file))?;
         }
-        let text = format!("{note}{}", ended_as(before, &document.to_string()));
+        let text = format!("{note}{}", lines::ended_as(before, &document.to_string()));
         check(Some(base), &file, &text, &doing)?;
         Ok(Self { base: base.to_owned(), text })
     }

@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::Raw;
-use super::in_force::toml_of;
 use super::raw::Given;
 use super::table::SETTINGS;
 use crate::error::{Error, Result};
@@ -316,9 +316,17 @@ impl Policy {
         // Of all presets `workspace` sets least, so that what is not said here is not said there.
         let is_own = !Self::PRESETS.contains(&self.name.as_str());
         let preset = if is_own { "preset = \"workspace\"\n" } else { "" };
+        // Always quoted in one way: what the person agreed to is known by a digest of this text.
+        let written = |value: &Value| match value {
+            Value::Array(items) => {
+                let items: Vec<String> = items.iter().map(Value::to_string).collect();
+                format!("[{}]", items.join(", "))
+            }
+            value => value.to_string(),
+        };
         let lines = keys().filter_map(|key| {
             let value = json.pointer(&pointer(key)).filter(|value| !value.is_null())?;
-            Some(format!("{key} = {}\n", toml_of(value)))
+            Some(format!("{key} = {}\n", written(value)))
         });
         format!("[policies.{}]\n{preset}{}", self.name, lines.collect::<String>())
     }

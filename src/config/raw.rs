@@ -311,9 +311,8 @@ impl Given {
                 )))
             }
             kind => {
-                let texts = self.texts();
-                let wrong =
-                    texts.into_iter().find_map(|item| Some((kind.wrong_item(&item)?, item)));
+                let mut items = self.items().iter().map(|item| item.to_string_lossy());
+                let wrong = items.find_map(|item| Some((kind.wrong_item(&item)?, item)));
                 wrong.map_or(Ok(()), |(form, item)| {
                     let (name, item) = (&self.name, item.escape_debug());
                     Err(self.error(format!("{name} holds '{item}' but each item must be {form}")))

@@ -34,6 +34,7 @@ pub struct Setting {
 
 /// What a project's file needs consent for.
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct NeedsConsent {
     pub(super) when: Weakens,
     /// What it does then.
@@ -42,7 +43,7 @@ pub(super) struct NeedsConsent {
 
 /// What a setting can be.
 #[derive(Debug, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub(super) enum Kind {
     /// A folder, relative to the base directory.
     Folder,
@@ -216,6 +217,9 @@ impl Setting {
         if !self.choices().is_empty() {
             help += &format!(": {}", self.choices().join(", "));
         }
+        if matches!(self.kind, Kind::Policy) {
+            help += " or one of your own";
+        }
         if !self.default.is_empty() {
             help += &format!(" [{}]", self.default);
         }
@@ -289,8 +293,13 @@ pub(super) fn of_variable(variable: &str, origin: &str) -> Result<Option<&'stati
 
 /// The error that there is no setting of this name.
 pub(super) fn unknown(origin: &str, name: &str) -> Error {
+    if let Some(header) = header(name) {
+        let inside = beside(&format!("{name}.")).join(", ");
+        let problem = format!("'{name}' is a table ({header}); name a setting in it: {inside}");
+        return Error::config(origin, problem);
+    }
     let (table, _) = name.rsplit_once('.').unwrap_or_default();
-    let above = |meant: &str| !table.is_empty() && !meant.contains('.');
+    let above = |meant: &str| !table.is_empty() && !meant.contains('.') && header(table).is_some();
     let meant = meant(&name.replace('"', "")).map(|meant| {
         if above(&meant) { format!("'{meant}', above [{table}]") } else { format!("'{meant}'") }
     });
@@ -320,7 +329,7 @@ fn spellings(name: &str) -> Vec<String> {
     all.collect()
 }
 
-/// The names of settings and tables in the same table.
+/// The names of settings and tables in the same table, or in the next one above that there can be.
 fn beside(name: &str) -> Vec<String> {
     let table = name.rsplit_once('.').map_or(String::new(), |(table, _)| format!("{table}."));
     let mut names: Vec<String> = Vec::new();
@@ -331,13 +340,20 @@ fn beside(name: &str) -> Vec<String> {
             names.push(beside);
         }
     }
-    names
+    match name.rsplit_once('.') {
+        Some((above, _)) if names.is_empty() => beside(above),
+        _ => names,
+    }
 }
 
 /// The name that was most likely meant: the same one in another table, or one like it in this.
 fn meant(name: &str) -> Option<String> {
     let same = spellings(name).into_iter().find(|other| last(other) == last(name));
     same.or_else(|| {
+        let (table, _) = name.rsplit_once('.').unwrap_or_default();
+        if !table.is_empty() && header(table).is_none() {
+            return meant(table);
+        }
         let beside = beside(name);
         // What all names of a table begin with would make any two of them alike.
         let meant = nearest(last(name), beside.iter().map(|other| last(other)))?;

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use super::table::{Kind, SETTINGS};
+use super::table::SETTINGS;
 use super::*;
 
 const HOME: &str = "/home/me";
@@ -78,6 +78,9 @@ fn later_layers_win_and_variables_are_checked() {
 fn the_table_of_defaults_is_what_the_types_say() {
     let config = config("").unwrap();
     assert_eq!((config.sandbox.mode, config.sandbox.network), (Mode::Auto, false));
+    let sandbox = &config.sandbox;
+    assert_eq!((sandbox.max_processes, sandbox.max_memory_bytes), (4_096, None));
+    assert_eq!((sandbox.max_file_bytes, sandbox.min_free_bytes), (4 << 30, 100 << 20));
     assert_eq!(config.protected_names.len(), 27);
     assert_eq!(config.protected_names[..2], [".git", ".gitmodules"]);
     assert_eq!(config.protected_names[9..11], [".envrc", ".bashrc"]);
@@ -150,11 +153,27 @@ fn every_row_of_the_table_is_in_order() {
             given.check().unwrap();
         }
         assert!(!setting.about.is_empty(), "{}", setting.name);
-        // What reaches beyond the workspace, or names what is run, needs consent.
-        let is_harmless =
-            matches!(setting.kind, Kind::Number { .. } | Kind::Switch) || setting.name == "notify";
-        assert!(is_harmless || setting.consent.is_some(), "{}", setting.name);
     }
+    let harmless = [
+        "command_timeout_seconds",
+        "max_output_length",
+        "max_tokens",
+        "first_contents",
+        "part_characters",
+        "sandbox.max_processes",
+        "sandbox.max_file_bytes",
+        "sandbox.max_memory_bytes",
+        "sandbox.min_free_bytes",
+        "checkpoints",
+        "checkpoint_file_bytes",
+        "checkpoint_ignored_file_bytes",
+        "checkpoint_ignored_bytes",
+        "checkpoint_max_bytes",
+        "notify",
+    ];
+    let without_consent = SETTINGS.iter().filter(|setting| setting.consent.is_none());
+    let without_consent: Vec<&str> = without_consent.map(|setting| &*setting.name).collect();
+    assert_eq!(without_consent, harmless);
     for setting in SETTINGS.iter().filter(|setting| setting.variable().is_some()) {
         for choice in setting.choices() {
             with_variable(&setting.variable().unwrap(), choice);

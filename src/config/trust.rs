@@ -367,8 +367,9 @@ fn opening(name: &str, weakens: Weakens, base: &Path, layers: &Layers) -> Option
     }
     let set = file.setting(name);
     // What is wrong in the person's own file holds nothing, and the default counts.
-    let beneath = Some(own.setting(name)).filter(|own| own.check().is_ok());
-    let beneath = beneath.unwrap_or_else(|| Raw::default().setting(name));
+    let written = own.setting(name);
+    let default = Raw::default().setting(name);
+    let beneath = if written.check().is_ok() { &written } else { &default };
     let more = |list: &Value, other: &Value| match (list, other) {
         (Value::List(list), Value::List(other)) => list.iter().any(|item| !other.contains(item)),
         _ => false,
@@ -378,12 +379,13 @@ fn opening(name: &str, weakens: Weakens, base: &Path, layers: &Layers) -> Option
         Weakens::Weaker => can_be_weaker(set.choice().ok()?, beneath.choice().ok()?),
         Weakens::On => set.switch().ok()? && !beneath.switch().ok()?,
         Weakens::Items => more(&set.value, &beneath.value),
-        Weakens::Lacking => more(&beneath.value, &set.value),
+        // One wrong item in the person's list takes nothing from the others.
+        Weakens::Lacking => more(&beneath.value, &set.value) || more(&written.value, &set.value),
         Weakens::Shown => {
             let shown = |setting: &Given| {
                 setting.choice::<SecretsMode>().is_ok_and(|mode| mode == SecretsMode::Warn)
             };
-            shown(&set) && !shown(&beneath)
+            shown(&set) && !shown(beneath)
         }
         Weakens::Policy => {
             let all = policies(&Raw::merged([own, file]));

@@ -99,6 +99,11 @@ fn what_would_not_be_taken_is_not_written() {
         ("sandbox.env", &["[\"A\""], "config set sandbox.env: "),
         ("guest.port", &["5"], "[guest] has a port"),
         ("guest.prot", &["5"], "did you mean 'guest.port'?"),
+        ("foo.bar", &["1"], "unknown setting 'foo.bar'; there are workspace_dir, "),
+        ("max_tokens.x", &["1"], "did you mean 'max_tokens'?"),
+        ("policy.x", &["1"], "did you mean 'policy'?"),
+        ("sandbox.foo.bar", &["1"], "there are sandbox."),
+        ("policies.x", &["1"], "'policies.x' is a table ([policies.NAME])"),
         ("policies.x.fils.read_only", &["true"], "unknown setting 'policies.x.fils"),
     ] {
         let told_now = with(TEXT, name, words).expect_err(name);
@@ -142,4 +147,45 @@ fn line_ends_stay_as_they_are() {
         let without_it = without(&plain, name).unwrap();
         assert_eq!(without(&crlf(&plain), name).unwrap(), crlf(&without_it), "{name}");
     }
+    // In a file with both, what is not changed keeps its own.
+    let mixed = "# one\r\nmax_tokens = 5000\n# two\r\n";
+    let text = with(mixed, "policy", &["standard"]).unwrap();
+    assert_eq!(text, "# one\r\nmax_tokens = 5000\npolicy = \"standard\"\r\n# two\r\n");
+}
+
+#[test]
+fn a_table_goes_with_its_last_setting_unless_a_comment_is_about_it() {
+    for before in ["", "max_tokens = 5000\n", TEXT] {
+        let there = with(before, "sandbox.readable", &["/a"]).unwrap();
+        let text = without(&there, "sandbox.readable").unwrap();
+        assert!(!text.contains("[sandbox]"), "{text}");
+        if !before.contains("sandbox") {
+            assert_eq!(text, before, "{there}");
+        }
+    }
+    let both = "a = 1\n\n[sandbox]\nnetwork = true\n\n[guest]\ncommand = [\"x\"]\n";
+    let both = both.replace("a = 1", "max_tokens = 5000");
+    let text = without(&both, "sandbox.network").unwrap();
+    assert_eq!(text, both.replace("[sandbox]\nnetwork = true\n\n", ""));
+    assert_eq!(without("sandbox = { network = true }\n", "sandbox.network").unwrap(), "");
+    for kept in [
+        "# Mine.\n[sandbox]\nnetwork = true\n",
+        "[sandbox] # mine\nnetwork = true\n",
+        "[sandbox]\nnetwork = true\n# readable = []\n",
+        "[sandbox]\nnetwork = true\nreadable = []\n",
+    ] {
+        let text = without(kept, "sandbox.network").unwrap();
+        assert_eq!(text, kept.replace("network = true\n", ""));
+    }
+}
+
+#[test]
+fn what_is_not_named_keeps_its_place_and_its_bytes() {
+    let dotted =
+        "sandbox.max_processes = 400 # one\nmax_tokens = 5000 # two\nsandbox.min_free_bytes = 0\n";
+    let text = with(dotted, "max_tokens", &["6000"]).unwrap();
+    assert_eq!(text, dotted.replace("5000", "6000"));
+    let odd = "\u{feff}sandbox.env = [\"\"\"A=x\r\ny\"\"\"]\nmax_tokens = 5000\n";
+    let text = with(odd, "max_tokens", &["6000"]).unwrap();
+    assert_eq!(text, odd.replace("5000", "6000"));
 }

@@ -157,7 +157,7 @@ fn wrong_policies_are_told_with_file_line_and_what_is_right() {
         ),
         (
             "[policies.standard]\nshell.blocked = [\" \"]",
-            "policies.standard.shell.blocked holds '' but each item must be a pattern",
+            "policies.standard.shell.blocked holds ' ' but each item must be a pattern",
         ),
         (
             "[policies.standard]\nshell.timeout_seconds = 0",
@@ -241,4 +241,12 @@ fn whatever_is_taken_away_or_added_counts() {
     let mut reads = preset("workspace");
     reads.files.read_only = true;
     assert!(preset("permissive").allows_more(&reads));
+}
+
+#[test]
+fn what_is_agreed_to_is_written_in_one_way() {
+    let text =
+        "[policies.mine]\npreset = 'permissive'\nshell.blocked = ['echo \"x\"', 'a\\b', 'é']\n";
+    let text = policy(text, "mine").to_toml();
+    assert!(text.contains(r#"shell.blocked = ["echo \"x\"", "a\\b", "é"]"#), "{text}");
 }

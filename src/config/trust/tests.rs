@@ -52,6 +52,14 @@ fn what_is_set_by_itself_and_what_is_stricter_opens_nothing() {
 }
 
 #[test]
+fn one_wrong_item_of_the_persons_protects_the_others_no_less() {
+    let names: Vec<&str> = crate::config::protected_by_default().collect();
+    let file = format!("protected_names = {names:?}");
+    let own = "protected_names = ['.env', 'a/b']";
+    assert_eq!(opened_over(own, &file), ["protected_names"]);
+}
+
+#[test]
 fn what_names_programs_takes_walls_away_or_leads_out_opens_something() {
     for (text, names) in [
         ("workspace_dir = '/'", &["workspace_dir"][..]),
