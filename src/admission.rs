@@ -1,6 +1,6 @@
-//! Whether a reply is accepted: it must answer the newest outbox of its session, and not be the reply before it. An
-//! earlier outbox counts, too, as long as nothing of any reply since could be read: a reply that was copied in part does
-//! not outdate the whole one.
+//! Whether a reply is accepted: it must answer the newest outbox of its session, and not be the reply before it.
+//! An earlier outbox counts, too, as long as nothing of any reply since could be read: a reply that was copied in
+//! part does not outdate the whole one.
 
 use std::cmp::Ordering;
 
@@ -26,8 +26,8 @@ pub struct Objection {
     pub code: &'static str,
 }
 
-/// Why a reply is most likely a mistake: it has just been executed, or does not answer an outbox that may be answered. `written` is
-/// when its file, if any, was last written, in nanoseconds since 1970.
+/// Why a reply is most likely a mistake: it has just been executed, or answers an outbox that may not be answered any
+/// more. `written` is when its file, if any, was last written, in nanoseconds since 1970.
 pub fn objection(
     session: &Session,
     letter: &ParsedReply,

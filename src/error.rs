@@ -23,7 +23,7 @@ enum ErrorKind {
     )]
     Full { error: Error, room: PathBuf },
     #[error(
-        "{0}; it may be kept all the same: see in the newest outbox and in `deaddrop status --json` before you say it again"
+        "{0}; it may be kept all the same: see in the newest outbox and in `deaddrop status ID --json` before you say it again"
     )]
     InDoubt(Error),
     #[error("{origin}: {problem}")]

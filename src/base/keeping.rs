@@ -16,9 +16,6 @@ use crate::workspace::checkpoint::{
 /// Of the most that is kept, so many tenths are left when it was too much: else each turn would have to
 /// make room.
 const TENTHS: u64 = 8;
-/// Of the most that is to be kept, checkpoints that take no more than this part of it together free nothing
-/// worth losing them, where all of it is too much without them.
-const LITTLE: u64 = 100;
 
 /// The checkpoint of one turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -114,9 +111,9 @@ fn all(config: &Config, store: &Store) -> Result<Vec<Kept>> {
 
 impl Base {
     /// Removes checkpoints, the oldest first, until no more than `most` bytes are kept; where what the workspace is
-    /// like now takes that already, until `else_most` are, if that is given. What the workspace is like now stays
-    /// known, and so does the last checkpoint. Contents that no checkpoint needs go in any case.
-    fn prune_to(&mut self, most: u64, else_most: Option<u64>) -> Result<()> {
+    /// like now takes that already, until the limit is kept. What the workspace is like now stays known, and so does
+    /// the last checkpoint. Contents that no checkpoint needs go in any case.
+    fn prune_to(&mut self, most: u64) -> Result<()> {
         let always = waiting(&self.store, &self.checkpoints)?;
         let mut all = all(&self.config, &self.checkpoints)?;
         all.retain(|kept| kept.is_whole);
@@ -126,16 +123,12 @@ impl Base {
         needed.extend(self.checkpoints.known_blobs()?);
         let length = |blob: &BlobId| lengths.get(blob).copied().unwrap_or_default();
         let present: u64 = needed.iter().map(length).sum();
-        let most = else_most.filter(|_| present > most).unwrap_or(most);
-        let (mut sum, mut went, mut small) = (present, all.len(), 0);
+        let most = if present > most { self.checkpoints.limit() } else { most };
+        let (mut sum, mut went) = (present, all.len());
         for (nth, kept) in all.iter().rev().enumerate() {
             let more: u64 = kept.needs.difference(&needed).map(length).sum();
             if nth >= 1 && sum.saturating_add(more) > most {
-                small += more;
-                // Without it there would still be too much.
-                if sum <= most || else_most.is_some() || small > most / LITTLE {
-                    break;
-                }
+                break;
             }
             sum += more;
             went -= 1;
@@ -150,7 +143,7 @@ impl Base {
 
     /// Removes what was kept for a session that is gone.
     pub(super) fn forget_checkpoints(&mut self) -> Result<()> {
-        self.prune_to(self.checkpoints.limit(), None)
+        self.prune_to(self.checkpoints.limit())
     }
 
     /// Makes room where more is kept than may be. What goes wrong is told by whoever asks for it.
@@ -159,7 +152,7 @@ impl Base {
             let limit = self.checkpoints.limit();
             // It is tried again after a later turn. What a forced undo put away is in the last one, and
             // nowhere else.
-            let _ = self.prune_to(limit / 10 * TENTHS, Some(limit));
+            let _ = self.prune_to(limit / 10 * TENTHS);
         }
     }
 }

@@ -115,7 +115,7 @@ fn step<'a>(entries: &'a [LogEntry], sequence: u32, id: &str) -> Result<Chosen<'
                 redo.sequence
             ),
             None => format!(
-                "turn {sequence} is neither an undo nor a redo; `deaddrop undo N` takes the last N turns back"
+                "turn {sequence} is neither an undo nor a redo; `deaddrop undo --last N` takes the last N turns back"
             ),
         })
         .with_code("nothing-to-undo"));

@@ -142,6 +142,6 @@ fn call(entries: &[LogEntry], turn: &LogEntry, of: &str) -> Option<String> {
     match log::done(entries).into_iter().filter(later).count() {
         0 => None,
         1 => Some(format!("`deaddrop undo{of}`")),
-        n => Some(format!("`deaddrop undo {n}{of}`")),
+        n => Some(format!("`deaddrop undo --last {n}{of}`")),
     }
 }

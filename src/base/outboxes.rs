@@ -1,10 +1,12 @@
 //! Outboxes and the events beside them: rendered as the workspace is now, and written.
 
 use std::fs;
+use std::io;
 use std::path::PathBuf;
 
 use super::{Base, Turn};
 use crate::atomic;
+use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::outbox::{self, Files};
 use crate::protocol::{Dialect, operations};
@@ -96,25 +98,32 @@ impl Base {
         }
         self.forget(&session);
         if delete {
-            // From then on the journal says nothing of it, so no recovery brings it back.
-            self.write_down()?;
-            let (outboxes, log) = (format!("{id}_seq"), format!("{id}.log"));
-            for (folder, begins) in [(&self.config.outbox, outboxes), (&self.config.sessions, log)]
-            {
-                let fail = |e| Error::io("remove files from", folder, e);
-                for entry in fs::read_dir(folder).map_err(fail)? {
-                    let entry = entry.map_err(fail)?;
-                    if entry.file_name().to_string_lossy().starts_with(&begins) {
-                        fs::remove_file(entry.path()).map_err(fail)?;
-                    }
-                }
-            }
-            self.forget_checkpoints()?;
-            // Last: as long as it is there, `close --delete` can be given again.
-            self.store.remove(id)?;
-            atomic::sync_folder(&self.config.sessions)?;
+            self.delete(&session)?;
         }
         Ok(Turn { session, outbox: None })
+    }
+
+    fn delete(&mut self, session: &Session) -> Result<()> {
+        // From then on the journal says nothing of it, so no recovery brings it back.
+        self.write_down()?;
+        let Config { outbox, sessions, .. } = &self.config;
+        // Only what has deaddrop's own names: another file was put aside there for the person.
+        let names = (1..=session.sequence + 1).flat_map(|sequence| {
+            let of = Session { sequence, ..session.clone() };
+            [outbox.join(of.outbox_name()), outbox.join(of.events_name())]
+        });
+        for path in names.chain([sessions.join(format!("{}.log", session.id))]) {
+            if let Err(e) = fs::remove_file(&path)
+                && e.kind() != io::ErrorKind::NotFound
+            {
+                return Err(Error::io("remove", &path, e));
+            }
+        }
+        atomic::sync_folder(outbox)?;
+        self.forget_checkpoints()?;
+        // Last: as long as it is there, `close --delete` can be given again.
+        self.store.remove(&session.id)?;
+        atomic::sync_folder(&self.config.sessions)
     }
 
     /// Saves a session that the person changed, and does what follows from that. Where either fails, it is

@@ -158,7 +158,7 @@ pub(super) fn told(store: &Store, changes: &[Change], records: Vec<BlobId>) -> C
 
 /// What changed of folders: their permissions, and those that were made or removed, as far as no file in them
 /// tells of that.
-pub(super) fn folders(changes: &[Change]) -> Several {
+fn folders(changes: &[Change]) -> Several {
     let holding: BTreeSet<&str> = changes
         .iter()
         .filter(|change| how(change).is_some())

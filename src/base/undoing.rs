@@ -285,7 +285,7 @@ fn nothing_of(turns: &[u32], plan: &Plan, next: Option<(usize, u32)>) -> String 
         told.push(format!("and {} more", left.len() - NAMED));
     }
     let go_on = match next {
-        Some((n, sequence)) => format!("`deaddrop undo {n}` goes on to turn {sequence}"),
+        Some((n, sequence)) => format!("`deaddrop undo --last {n}` goes on to turn {sequence}"),
         None => "No earlier turn that stands has changed a file that is kept".to_owned(),
     };
     let force = match plan.protected.as_slice() {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::changes::{change, coloured, diff};
-use super::{Context, Of, replies, talk};
+use super::{Context, SessionFlag, replies, talk};
 use crate::base;
 use crate::config::{Mode, SESSION_POLICY};
 use crate::control;
@@ -45,7 +45,7 @@ pub(super) struct Check {
     /// The replies; `-` or nothing reads one from standard input
     files: Vec<PathBuf>,
     #[command(flatten)]
-    of: Of,
+    session: SessionFlag,
 }
 
 pub(super) fn check(context: &Context, arguments: &Check) -> Result<ExitCode> {
@@ -53,7 +53,8 @@ pub(super) fn check(context: &Context, arguments: &Check) -> Result<ExitCode> {
     if arguments.files.iter().filter(is_input).count() > 1 {
         return Err(Error::usage("standard input can be read once: name `-` once"));
     }
-    let surroundings = Surroundings::new(context, context.session_id(&arguments.of)?.as_deref())?;
+    let surroundings =
+        Surroundings::new(context, context.session_id(&arguments.session)?.as_deref())?;
     let files: Vec<Option<&Path>> = match &*arguments.files {
         [] => vec![None],
         files => files.iter().map(|file| Some(&**file)).collect(),

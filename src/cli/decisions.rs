@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::json;
 
-use super::{Context, Of, WAITS, question};
+use super::{Context, SessionFlag, WAITS, question};
 use crate::error::{Error, Result};
 use crate::session::Session;
 use crate::session::store::Store;
@@ -48,7 +48,7 @@ struct Which {
     /// The operation's id; the only one that waits if none is named
     operation: Option<String>,
     #[command(flatten)]
-    of: Of,
+    session: SessionFlag,
     /// All that wait now, but not what their replies ask for next
     #[arg(long, conflicts_with = "operation")]
     all: bool,
@@ -92,7 +92,7 @@ fn choose(context: &Context, which: &Which) -> Result<Vec<Session>> {
     let store = Store::new(&context.config.sessions);
     let mut pending = store.pending()?;
     pending.retain(|session| session.question().is_some());
-    let named = context.session_id(&which.of)?;
+    let named = context.session_id(&which.session)?;
     if let Some(stem) = &named {
         // One that is not there is another matter than one that does not wait.
         store.load_stem(stem)?;

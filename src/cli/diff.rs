@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::changes::{self, coloured, unified};
 use super::patch::{self, Kind, Side, patch};
-use super::{Context, Of, sessions, stat, talk};
+use super::{Context, SessionFlag, sessions, stat, talk};
 use crate::base::{Turns, Which};
 use crate::error::Result;
 use crate::workspace::checkpoint::{Change, What};
@@ -42,7 +42,7 @@ pub(super) struct Diff {
     #[arg(long, conflicts_with = "turns")]
     all: bool,
     #[command(flatten)]
-    of: Of,
+    session: SessionFlag,
     /// Only which files, and how many lines
     #[arg(long)]
     stat: bool,
@@ -63,7 +63,7 @@ fn turns(text: &str) -> std::result::Result<Which, String> {
 }
 
 pub(super) fn diff(context: &Context, arguments: &Diff) -> Result<ExitCode> {
-    let session = sessions::named_or_newest(context, &arguments.of)?;
+    let session = sessions::named_or_newest(context, &arguments.session)?;
     let which = if arguments.all { Some(Which::From(0, u32::MAX)) } else { arguments.turns };
     let turns = Turns::read(&context.config, &session)?;
     let shown = turns.shown(which.unwrap_or(Which::Last))?;

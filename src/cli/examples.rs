@@ -1,6 +1,7 @@
 //! The examples of every `--help`: that there are some, and that each is a command line that is
 //! understood.
 
+use clap::error::ErrorKind;
 use clap::{Command, CommandFactory, Parser};
 
 use super::arguments::Cli;
@@ -114,6 +115,50 @@ fn what_the_newcomers_page_types_is_understood() {
             panic!("docs/start.md has {words:?}, and that is not understood: {e}");
         }
     }
+}
+
+/// The texts of the project that name commands: its sources and its documentation.
+fn texts() -> Vec<(String, String)> {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let places = ["src", "docs", "README.md", "ARCHITECTURE.md", "protocol-prompt"];
+    let files = places.iter().flat_map(|place| walkdir::WalkDir::new(root.join(place)));
+    let files = files.flatten().filter(|entry| {
+        let name = entry.path().file_name().unwrap_or_default().to_string_lossy();
+        name != "tests.rs"
+            && name != "examples.rs"
+            && (name.ends_with(".rs") || name.ends_with(".md"))
+    });
+    files
+        .filter_map(|entry| {
+            let text = std::fs::read_to_string(entry.path()).ok()?;
+            Some((entry.path().display().to_string(), text))
+        })
+        .collect()
+}
+
+#[test]
+fn every_command_that_is_named_is_understood() {
+    let (mut tried, mut wrong) = (0, Vec::new());
+    for (file, text) in texts() {
+        for span in text.split("`deaddrop ").skip(1) {
+            let span = span.split('`').next().unwrap_or_default();
+            let is_call = span.starts_with(|c: char| c.is_ascii_lowercase());
+            let is_cut = span.contains("\", \"") || span.contains(['[', '|', '…', '\n']);
+            if !is_call || is_cut || span.starts_with("help ") {
+                continue;
+            }
+            tried += 1;
+            // What is put in later is a flag or a value.
+            let span = span.replace("{of}", "").replace("{flag}", "--force").replace("\\\"", "\"");
+            let call = split(&format!("deaddrop {span}")).swap_remove(0);
+            let error = Cli::try_parse_from(call).err().map(|e| e.kind());
+            if matches!(error, Some(ErrorKind::InvalidSubcommand | ErrorKind::UnknownArgument)) {
+                wrong.push(format!("{file}: `deaddrop {span}`: {error:?}"));
+            }
+        }
+    }
+    assert!(tried > 200, "only {tried} were tried");
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 #[test]

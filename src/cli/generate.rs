@@ -75,7 +75,7 @@ login, since the clipboard is there. Your desktop has to tell systemd DISPLAY or
 
 Examples:
   deaddrop generate systemd-unit
-  deaddrop generate systemd-unit --clipboard > ~/.config/systemd/user/deaddrop.service")]
+  deaddrop generate systemd-unit --clipboard")]
 pub(super) struct SystemdUnit {
     #[command(flatten)]
     clips: Clips,

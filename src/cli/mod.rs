@@ -152,25 +152,25 @@ enum Command {
 
 /// Which session a command is about.
 #[derive(Debug, Clone, Args)]
-struct Of {
-    /// Which session, by its id or the beginning of that
-    #[arg(long, value_name = "ID")]
-    session: Option<String>,
+struct SessionFlag {
+    /// Which session, by its id or the beginning of it
+    #[arg(long = "session", id = "session", value_name = "ID")]
+    id: Option<String>,
 }
 
 /// The same of a command that is about a session as such, so that its id can stand alone.
 #[derive(Debug, Clone, Args)]
-struct Named {
+struct SessionOperand {
     /// The same as --session ID
     #[arg(value_name = "ID", conflicts_with = "session")]
     id: Option<String>,
     #[command(flatten)]
-    of: Of,
+    flag: SessionFlag,
 }
 
-impl Named {
-    fn of(&self) -> Of {
-        Of { session: self.id.clone().or(self.of.session.clone()) }
+impl SessionOperand {
+    fn flag(&self) -> SessionFlag {
+        SessionFlag { id: self.id.clone().or(self.flag.id.clone()) }
     }
 }
 
@@ -205,19 +205,16 @@ impl Context {
     ///
     /// # Errors
     /// No session and no run has it, or several begin so.
-    fn session_id(&self, of: &Of) -> Result<Option<String>> {
-        of.session.as_deref().map(|begins| self.whole_id(begins)).transpose()
-    }
-
-    fn whole_id(&self, begins: &str) -> Result<String> {
+    fn session_id(&self, flag: &SessionFlag) -> Result<Option<String>> {
+        let Some(begins) = flag.id.as_deref() else { return Ok(None) };
         let store = Store::new(&self.config.sessions);
         let mut found = [store.ids()?, store.runs()?].concat();
         found.retain(|id| id.starts_with(begins) && !begins.is_empty());
         match found.as_slice() {
             [] => Err(Error::no_session(begins, &self.config.sessions)),
-            [only] => Ok(only.clone()),
+            [only] => Ok(Some(only.clone())),
             several => Err(Error::usage(format!(
-                "several sessions begin with '{}': {}; give more of the id",
+                "several sessions or runs begin with '{}': {}; give more of the id",
                 visible_line(begins),
                 several.join(", ")
             ))),
@@ -364,6 +361,11 @@ fn answer(cli: Cli, talk: Talk) -> Result<ExitCode> {
     if settings.sets("policy") && command.keeps_policy() {
         return Err(Error::usage(
             "--policy has no say here: a session keeps the policy that `deaddrop new` gave it, and a run that which it began with",
+        ));
+    }
+    if matches!(command, Command::SystemdUnit(_)) && settings.given().next().is_some() {
+        return Err(Error::usage(
+            "a unit holds no settings; `deaddrop config set` writes them where the service reads them",
         ));
     }
     // Not what a file or a variable says.

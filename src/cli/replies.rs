@@ -8,7 +8,7 @@ use clap::Args;
 
 use super::clipping::{Put, put};
 use super::input::Input;
-use super::{Context, Of, pasting};
+use super::{Context, SessionFlag, pasting};
 use crate::base::Turn;
 use crate::clipboard::{self, Found, Surroundings, Way};
 use crate::control::{Given, Wish};
@@ -66,7 +66,7 @@ pub(super) struct Next {
 #[derive(Debug, Args)]
 struct How {
     #[command(flatten)]
-    of: Of,
+    session: SessionFlag,
     /// Carry it out even if it is the same text as the reply before it
     #[arg(long)]
     again: bool,
@@ -100,7 +100,7 @@ fn carry_out_text(context: &Context, how: &How, text: String, name: &str) -> Res
 }
 
 fn carry_out(context: &Context, how: &How, reply: Given, name: &str) -> Result<(Turn, Stop)> {
-    let session = context.session_id(&how.of)?;
+    let session = context.session_id(&how.session)?;
     let wish = Wish::Apply { reply, session, again: how.again, force: how.force };
     let stop = Stop::on_signals()?;
     let turn = context.wish(wish, &stop, Some(name), 0)?;

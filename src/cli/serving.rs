@@ -1,7 +1,6 @@
 //! `new`, `resume` and `watch`: sessions begun or taken up, and served.
 
 use std::fs;
-use std::io::{self, Read};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -9,7 +8,8 @@ use clap::{Args, ValueEnum};
 
 use super::clipping::Clips;
 use super::events::Events;
-use super::{Context, Named, Opened, Teller, live, opening, talk, uninitiated};
+use super::input::Input;
+use super::{Context, Opened, SessionOperand, Teller, live, opening, talk, uninitiated};
 use crate::base::{Base, Beginning, Turn};
 use crate::config::SESSION_POLICY;
 use crate::context::check_pattern;
@@ -75,7 +75,7 @@ Examples:
   deaddrop resume a1b2c3d4 --reopen \"Now add division, too\"")]
 pub(super) struct Resume {
     #[command(flatten)]
-    which: Named,
+    session: SessionOperand,
     /// Take a completed session up again, with these words for the LLM
     #[arg(long, value_name = "TEXT")]
     reopen: Option<String>,
@@ -103,7 +103,6 @@ pub(super) struct WatchAll {
 }
 
 pub(super) fn new(context: &Context, arguments: &New) -> Result<ExitCode> {
-    let task = task(context, arguments)?;
     if let Some(id) = &arguments.id
         && (!is_id(id) || context.config.sessions.join(format!("{id}.json")).exists())
     {
@@ -111,7 +110,10 @@ pub(super) fn new(context: &Context, arguments: &New) -> Result<ExitCode> {
             "--id {id} is no free session id of 8 hexadecimal digits"
         )));
     }
+    let offer = offer(context, arguments)?;
     uninitiated::heed(context)?;
+    // Last, since it may be written in an editor.
+    let task = task(context, arguments)?;
     let stop = Stop::on_signals()?;
     let beginning = Beginning {
         task,
@@ -120,7 +122,7 @@ pub(super) fn new(context: &Context, arguments: &New) -> Result<ExitCode> {
             Taught::Tags => Dialect::Tags,
             Taught::Operations => Dialect::Operations,
         },
-        offer: offer(context, arguments)?,
+        offer,
         policy: context.config.policy.as_deref().unwrap_or(SESSION_POLICY).to_owned(),
         workspace: context.config.guest.is_none().then(|| context.config.workspace_name()),
     };
@@ -149,7 +151,7 @@ pub(super) fn new(context: &Context, arguments: &New) -> Result<ExitCode> {
 pub(super) fn resume(context: &Context, arguments: &Resume) -> Result<ExitCode> {
     let stop = Stop::on_signals()?;
     let mut base = context.open(stop.clone())?;
-    let named = context.session_id(&arguments.which.of())?;
+    let named = context.session_id(&arguments.session.flag())?;
     if arguments.reopen.is_some() && named.is_none() {
         return Err(Error::usage(
             "--reopen needs the session's id, as in `deaddrop resume a1b2c3d4 --reopen \"Now add division\"`; `deaddrop status` lists the sessions",
@@ -362,11 +364,8 @@ fn task(context: &Context, arguments: &New) -> Result<String> {
             fs::read_to_string(path).map_err(|e| Error::io("read the task from", path, e))?
         }
         (None, [only]) if only == "-" => {
-            let mut text = String::new();
-            io::stdin()
-                .read_to_string(&mut text)
-                .map_err(|e| Error::io("read the task from", "standard input".as_ref(), e))?;
-            text
+            let Input { path, text, .. } = Input::read(None, "read the task from")?;
+            text.map_err(|why| Error::usage(format!("the task: {}: {why}", path.display())))?
         }
         (None, []) => opening::written(context, "the task")?,
         (None, words) => words.join(" "),

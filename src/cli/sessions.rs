@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::serving::first_line;
 use super::whereabouts::By;
-use super::{Context, Named, Of, held, question, stat, talk};
+use super::{Context, SessionFlag, SessionOperand, held, question, stat, talk};
 
 use crate::atomic;
 use crate::base::{Turn, Turns, Which};
@@ -22,7 +22,7 @@ use crate::session::journal;
 use crate::session::log::{self, LogEntry};
 use crate::session::record::History;
 use crate::session::store::Store;
-use crate::session::{Ignored, Session};
+use crate::session::{Ignored, Session, run_id};
 use crate::text::visible_line;
 use crate::watch::Stop;
 
@@ -36,19 +36,20 @@ Examples:
   deaddrop status --json | jq -r 'select(.isComplete | not).session'")]
 pub(super) struct Status {
     #[command(flatten)]
-    which: Named,
+    session: SessionOperand,
 }
 
 impl Status {
     /// Whether it is about one session, and not about which there are.
     pub(super) fn is_of_one(&self) -> bool {
-        self.which.of().session.is_some()
+        self.session.flag().id.is_some()
     }
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-No reply to a closed session is carried out. `deaddrop resume ID --reopen TEXT` opens it again. With --delete
+No reply to a closed session is carried out. `deaddrop resume ID --reopen TEXT` opens it again, and so does an
+undo. With --delete
 its outboxes, its log and what was kept to undo its turns are removed for good; files of the workspace stay as
 they are.
 
@@ -56,8 +57,8 @@ Examples:
   deaddrop close a1b2c3d4
   deaddrop close a1b2c3d4 --delete")]
 pub(super) struct Close {
-    /// Which session, by its id or the beginning of that
-    id: String,
+    #[command(flatten)]
+    session: SessionOperand,
     /// Remove it, too
     #[arg(long)]
     delete: bool,
@@ -73,7 +74,7 @@ Examples:
   deaddrop log --session a1b2c3d4 --json")]
 pub(super) struct Log {
     #[command(flatten)]
-    of: Of,
+    session: SessionFlag,
 }
 
 #[derive(Debug, Args)]
@@ -83,7 +84,7 @@ pub(super) struct Say {
     #[arg(value_name = "TEXT", required = true)]
     text: Vec<String>,
     #[command(flatten)]
-    of: Of,
+    session: SessionFlag,
 }
 
 fn list(context: &Context) -> Result<ExitCode> {
@@ -124,11 +125,11 @@ fn list(context: &Context) -> Result<ExitCode> {
 }
 
 pub(super) fn status(context: &Context, arguments: &Status) -> Result<ExitCode> {
-    let of = arguments.which.of();
-    if of.session.is_none() {
+    let flag = arguments.session.flag();
+    if flag.id.is_none() {
         return list(context);
     }
-    let session = named_or_newest(context, &of)?;
+    let session = named_or_newest(context, &flag)?;
     if context.json {
         let mut value = to_json(context, &session);
         let results = talk::outcomes(&session).iter().map(talk::outcome_json);
@@ -235,7 +236,7 @@ fn sandbox(context: &Context, session: &Session) -> String {
 }
 
 pub(super) fn log(context: &Context, arguments: &Log) -> Result<ExitCode> {
-    let session = named_or_newest(context, &arguments.of)?;
+    let session = named_or_newest(context, &arguments.session)?;
     let entries = log::read(&context.config.sessions, &session.id)?;
     let undone = log::undone(&entries);
     let known = Turns::of(&context.config, &session, &entries).map_err(|e| e.to_string());
@@ -318,8 +319,10 @@ fn begun(session: &Session) -> Option<LogEntry> {
 }
 
 pub(super) fn say(context: &Context, arguments: &Say) -> Result<ExitCode> {
-    let wish =
-        Wish::Say { text: arguments.text.join(" "), session: context.session_id(&arguments.of)? };
+    let wish = Wish::Say {
+        text: arguments.text.join(" "),
+        session: context.session_id(&arguments.session)?,
+    };
     let turn = context.wish(wish, &Stop::on_signals()?, None, 0)?;
     if context.json {
         let mut value = to_json(context, &turn.session);
@@ -334,7 +337,14 @@ pub(super) fn say(context: &Context, arguments: &Say) -> Result<ExitCode> {
 }
 
 pub(super) fn close(context: &Context, arguments: &Close) -> Result<ExitCode> {
-    let id = context.whole_id(&arguments.id)?;
+    let id = context.session_id(&arguments.session.flag())?.ok_or_else(|| {
+        Error::usage("say which session, as in `deaddrop close ID`; `deaddrop status` lists them")
+    })?;
+    if run_id(&id).is_some() {
+        return Err(Error::usage(format!(
+            "{id} is a run, and ends by itself; the newest hundred runs are kept"
+        )));
+    }
     let wish = Wish::Close { session: id.clone(), delete: arguments.delete };
     let turn = context.wish(wish, &Stop::on_signals()?, None, 0)?;
     if context.json {
@@ -366,9 +376,9 @@ pub(super) fn said(context: &Context, Turn { session, outbox }: &Turn) -> String
 }
 
 /// The named session, or the newest open one, or the newest. Where others are open as well, says which it is.
-pub(super) fn named_or_newest(context: &Context, of: &Of) -> Result<Session> {
+pub(super) fn named_or_newest(context: &Context, flag: &SessionFlag) -> Result<Session> {
     let store = Store::new(&context.config.sessions);
-    if let Some(id) = context.session_id(of)? {
+    if let Some(id) = context.session_id(flag)? {
         return store.load_stem(&id);
     }
     let (sessions, damaged) = store.list()?;

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::clipping::{Put, put};
 use super::sessions::named_or_newest;
-use super::{Context, Of, opening, question, talk};
+use super::{Context, SessionFlag, opening, question, talk};
 use crate::atomic;
 use crate::error::{Error, Result};
 use crate::outbox::parts::{self, OutboxPart, PartNumber};
@@ -37,7 +37,7 @@ pub(super) struct Show {
     #[arg(value_name = "N")]
     sequence: Option<u32>,
     #[command(flatten)]
-    of: Of,
+    session: SessionFlag,
     /// Only part K, for chats that take no more than so many characters (--part-characters); or part
     /// K of N about equal ones
     #[arg(long, value_name = "K[/N]")]
@@ -54,7 +54,7 @@ pub(super) struct Show {
 }
 
 pub(super) fn show(context: &Context, arguments: &Show) -> Result<ExitCode> {
-    let session = named_or_newest(context, &arguments.of)?;
+    let session = named_or_newest(context, &arguments.session)?;
     if session.run.is_some() {
         return Err(Error::usage(format!(
             "run {0} has no outbox; `deaddrop status {0}` tells what it came to",
@@ -82,7 +82,7 @@ pub(super) fn show(context: &Context, arguments: &Show) -> Result<ExitCode> {
     }
     let is_answered = sequence == session.sequence && !session.awaits_reply();
     if arguments.copy {
-        let named = arguments.of.session.is_some();
+        let named = arguments.session.id.is_some();
         let how = arguments.part.map_or(Put::Whole, |asked| Put::Part { asked, named });
         put(context, &session, sequence, &how)?;
         if is_answered {

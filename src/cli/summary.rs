@@ -157,19 +157,26 @@ pub(super) fn last_of(outcome: &Outcome) -> Option<String> {
     })
 }
 
-/// The end of what the last command wrote, in at most [`LAST_LINES`] lines and without secrets, below a line that names
-/// the command; None if no command wrote anything.
+/// The end of what the last command wrote, in at most [`LAST_LINES`] lines, below a line that names the command; None if
+/// it wrote nothing. Secrets that are known by their form are withheld. It is for the person alone: what their `.env`
+/// contains is shown.
 pub(super) fn last_output(outcomes: &[Outcome], secrets: &Secrets) -> Option<String> {
     let ran = outcomes.iter().rev().find_map(|outcome| match &outcome.detail {
         Detail::Ran(execution) => Some(execution),
         _ => None,
     })?;
-    let text: String = ran.output.captures().iter().map(|it| it.to_text()).collect();
-    let name = named(&ran.command);
-    let text = Redactor::new(secrets).output(&name, None, &text);
+    let (name, mut redactor) = (named(&ran.command), Redactor::new(secrets));
+    let captures = ran.output.captures();
+    let is_cut = captures.iter().any(|it| !it.tail.is_empty());
+    let ends = captures.iter().map(|it| {
+        let end = if it.tail.is_empty() { &it.head } else { &it.tail };
+        redactor.output(&name, None, end).into_owned()
+    });
+    let text: String = ends.collect();
     let lines: Vec<&str> = text.trim_end().lines().collect();
     let end = lines.get(lines.len().saturating_sub(LAST_LINES)..).filter(|end| !end.is_empty())?;
-    let of = if end.len() < lines.len() { "the end of the output" } else { "the output" };
+    let is_part = is_cut || end.len() < lines.len();
+    let of = if is_part { "the end of the output" } else { "the output" };
     let end: Vec<_> = end.iter().map(|line| visible_line(line)).collect();
     Some(format!("This is {of} of {name}:\n{}", indented(&end.join("\n"))))
 }

@@ -345,7 +345,10 @@ impl Listener for Teller<'_> {
             }
             Wish::Decide { .. } if turn.session.run.is_none() => self.turned(turn),
             Wish::Decide { .. } => {}
-            Wish::Close { session, .. } => talk.say(format!("Session {session} was closed.")),
+            Wish::Close { session, delete } => {
+                let done = if *delete { "removed" } else { "closed" };
+                talk.say(format!("Session {session} was {done}."));
+            }
             Wish::Run { .. } | Wish::ResumeRun { .. } if turn.session.pending.is_some() => {
                 talk.say(format!("Run {} waits for a decision.", turn.session.stem()));
             }

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::{Context, Of};
+use super::{Context, SessionFlag};
 use crate::base::Back;
 use crate::control::Wish;
 use crate::error::Result;
@@ -60,7 +60,7 @@ pub(super) struct Redo {
 #[derive(Debug, Args)]
 struct How {
     #[command(flatten)]
-    of: Of,
+    session: SessionFlag,
     /// Also restore files that have changed since, were renamed from ignored names, or are protected
     #[arg(long)]
     force: bool,
@@ -79,7 +79,7 @@ pub(super) fn redo(context: &Context, arguments: &Redo) -> Result<ExitCode> {
 }
 
 fn go_back(context: &Context, back: Back, how: &How) -> Result<ExitCode> {
-    let (session, reason) = (context.session_id(&how.of)?, how.reason.clone());
+    let (session, reason) = (context.session_id(&how.session)?, how.reason.clone());
     let reason = reason.filter(|reason| !reason.trim().is_empty());
     let wish = Wish::Back { back, session, force: how.force, reason };
     let stop = Stop::on_signals()?;

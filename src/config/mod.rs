@@ -8,7 +8,6 @@ mod file;
 mod git;
 mod git_settings;
 mod in_force;
-
 mod names;
 mod own;
 mod policy;

@@ -21,7 +21,7 @@ pub const SESSION_POLICY: &str = "workspace";
 pub const RUN_POLICY: &str = "standard";
 
 /// The longest that a command may take where a policy sets no limit of its own, in seconds.
-pub(super) const LONGEST_SECONDS: u64 = 3_600;
+const LONGEST_SECONDS: u64 = 3_600;
 
 /// What operations may do without asking, with asking, and not at all.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -335,7 +335,7 @@ impl Given {
         number.filter(fits).ok_or_else(|| self.wrong())
     }
 
-    /// The same for what counts in memory.
+    /// A number of bytes in memory.
     pub(super) fn size(&self) -> Result<usize> {
         self.number().map(|n| usize::try_from(n).unwrap_or(usize::MAX))
     }

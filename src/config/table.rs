@@ -13,6 +13,7 @@ use crate::text::nearest;
 const PREFIX: &str = "DEADDROP_";
 /// `sandbox` is a word or a table, in which the word is called `sandbox.mode`.
 pub(super) const WORD: [&str; 2] = ["sandbox", "mode"];
+
 /// One setting.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

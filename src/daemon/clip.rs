@@ -197,18 +197,18 @@ impl Desk {
 }
 
 /// Whether a text may be carried out as a reply to this session though nobody said so: only whoever
-/// has seen its newest outbox can have written it.
+/// has seen the outbox that it answers can have written it.
 fn is_for(session: &Session, answers: &Address, letter: &mut ParsedReply) -> Result<(), String> {
     if session.pending.is_some() {
         return Err(format!("session {} waits for your decision", session.id));
     }
-    if let Some(held) = admission::mismatch(session, answers) {
+    if let Some(held) = admission::objection(session, letter, None) {
         return Err(held.why);
     }
     if !admission::is_authentic(session, answers) {
         return Err(format!(
             "its [REPLY ...] line does not give the key of outbox {} of session {}",
-            session.sequence, session.id
+            answers.sequence, session.id
         ));
     }
     match letter.read(session.dialect).dialect {

@@ -217,7 +217,9 @@ fn wishes(
     listener: &mut dyn Listener,
 ) -> Result<bool> {
     for (wish, turn) in control::answer_all(base, stop, listener)? {
-        if turn.session.run.is_none() {
+        if matches!(wish, Wish::Close { delete: true, .. }) {
+            sessions.known.remove(&turn.session.id);
+        } else if turn.session.run.is_none() {
             sessions.known.insert(turn.session.id.clone(), turn.session.clone());
         } else if matches!(wish, Wish::ResumeRun { .. }) {
             // What was heard on the way may have been about others.

@@ -171,7 +171,7 @@ impl<'a> LocalExecutor<'a> {
             }
             (Ending::TimedOut(_), None) => Some(Warning::new(
                 WarningKind::Timeout,
-                "the user can give commands more time with the setting `command_timeout_seconds`",
+                "the user can give commands more time with the setting `command_timeout_seconds`, or with `shell.timeout_seconds` of their policy if that sets one",
             )),
             _ => None,
         }

@@ -76,7 +76,7 @@ pub(super) fn name_kind(name: &OsStr) -> NameKind {
         endings.iter().any(|known| ending.eq_ignore_ascii_case(known))
     };
     match name.rsplit_once('.') {
-        _ if name.starts_with('.') || name.ends_with('~') => NameKind::Temporary,
+        _ if name.starts_with(['.', '#']) || name.ends_with('~') => NameKind::Temporary,
         None => NameKind::Reply,
         Some((_, ending)) if is_one_of(&ENDINGS, ending) => NameKind::Reply,
         Some((_, ending)) if is_one_of(&TEMPORARY, ending) => NameKind::Temporary,
@@ -151,6 +151,7 @@ mod tests {
                 &[
                     "a.txt.part",
                     "a.txt~",
+                    "#reply#",
                     "reply~",
                     ".a.txt",
                     ".txt",

@@ -62,6 +62,7 @@ impl Session {
     /// Reopens a completed session with the person's words for the next outbox.
     pub fn reopen(&mut self, text: &str, now: Timestamp) {
         self.is_complete = false;
+        self.unanswered.clear();
         self.say(text, now);
         self.next_outbox();
     }

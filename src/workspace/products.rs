@@ -27,6 +27,7 @@ struct Table {
     named: Vec<String>,
     usual: Vec<String>,
     made_endings: Vec<String>,
+    by_products: Vec<String>,
     by_product_endings: Vec<String>,
     sign: Vec<Sign>,
 }
@@ -53,11 +54,15 @@ pub(crate) fn is_named_product(name: &str) -> bool {
     is_one_of(&TABLE.named, name) || name.strip_suffix(".egg-info").is_some_and(|of| !of.is_empty())
 }
 
-/// Whether checkpoints leave out what has this name, whatever ignore files say, unless git tracks it: a folder whose name
-/// only tools give, or Python's bytecode.
+/// Whether checkpoints leave out what has this name, whatever ignore files say, unless git tracks it: what programs
+/// leave beside their sources while they only run.
 pub(crate) fn is_by_product(name: &str, is_folder: bool) -> bool {
     let ending = || name.rsplit_once('.').map_or("", |(_, ending)| ending);
-    if is_folder { is_named_product(name) } else { is_one_of(&TABLE.by_product_endings, ending()) }
+    if is_folder {
+        is_one_of(&TABLE.by_products, name)
+    } else {
+        is_one_of(&TABLE.by_product_endings, ending())
+    }
 }
 
 /// Whether a folder that an ignore file names holds build products; `path` is its path, with or

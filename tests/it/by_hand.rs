@@ -227,7 +227,8 @@ fn a_command_that_reads_the_keyboard_says_so_and_how_to_end_it() {
         person.begins(line);
         person.tmux.wait_for("how to end it", |screen| {
             let told = flat(screen);
-            told.contains(says) && told.contains("Ctrl-D")
+            // What the command before it said stands there until the screen is cleared.
+            told.contains(says) && told.contains("Ctrl-D") && !told.contains(PROMPT.trim())
         });
         person.tmux.types("Nothing to do");
         person.tmux.key("C-d");

@@ -30,7 +30,8 @@ fn a_session_that_waits_is_not_closed() {
     base.run_with(&["apply", "-"], ASKS).with_code(3);
     base.fails(&["close", ID, "--delete"], "waits-for-decision").with_code(2);
     base.run(&["deny", "--session", ID]).ok();
-    base.run(&["close", ID]).ok();
+    base.run(&["close", "--session", "a1b2"]).ok();
+    base.fails(&["close"], "usage").with_code(2);
 }
 
 #[test]
@@ -38,19 +39,41 @@ fn of_a_removed_session_nothing_is_left_but_its_work() {
     let base = Base::with_session();
     base.begin(OTHER);
     base.run_with(&["apply", "--session", ID, "-"], CREATES).ok();
-    base.run_with(&["apply", "--session", OTHER, "-"], "[DELETE_FILE path=\"a\"]\n").ok();
-    let kept = || fs::read_dir(base.at("sessions/checkpoints/blobs")).map_or(0, Iterator::count);
-    let before = kept();
+    base.write("workspace/a", "mine\n");
+    base.run_with(&["apply", "--session", ID, "-"], "[DELETE_FILE path=\"a\"]\n").ok();
+    base.run_with(&["apply", "--session", OTHER, "-"], CREATES).ok();
+    let is_kept = |text: &str| {
+        let folder = walkdir::WalkDir::new(base.at("sessions/checkpoints"));
+        let files = folder.into_iter().flatten().filter(|entry| entry.file_type().is_file());
+        files.filter_map(|entry| fs::read(entry.path()).ok()).any(|bytes| bytes == text.as_bytes())
+    };
+    assert!(is_kept("mine\n"), "what the session deleted");
+    // Somebody's file that was in the way of an outbox was put aside under such a name.
+    let aside = base.write(&format!("outbox/{ID}_seq0002-2.txt"), "theirs\n");
     base.run(&["close", ID, "--delete"]).ok();
-    let left = |folder: &str| base.names(folder).iter().any(|name| name.starts_with(ID));
-    assert!(!left("sessions") && !left("outbox"), "{:?}", base.names("outbox"));
-    assert!(kept() <= before);
+    let left = |folder: &str| {
+        base.names(folder).into_iter().filter(|name| name.starts_with(ID)).collect::<Vec<_>>()
+    };
+    assert_eq!(left("sessions"), [""; 0]);
+    assert_eq!(left("outbox"), [format!("{ID}_seq0002-2.txt")]);
+    assert_eq!(fs::read_to_string(aside).unwrap(), "theirs\n");
+    assert!(!is_kept("mine\n"), "nothing can be undone with it");
     base.fails(&["status", ID], "no-session").with_code(5);
     base.fails(&["close", ID], "no-session").with_code(5);
     // The other one goes on, and its turn can be taken back.
     assert!(base.run(&["status"]).ok().stdout.starts_with(OTHER));
     base.run(&["undo", "--session", OTHER]).ok();
-    assert_eq!(base.read("workspace/a"), "one\n");
+    assert!(!base.exists("workspace/a"));
+}
+
+#[test]
+fn a_session_is_removed_where_a_stop_had_left_a_part_of_it() {
+    let base = Base::with_session();
+    base.run_with(&["apply", "-"], CREATES).ok();
+    base.run(&["close", ID]).ok();
+    base.sh("rm outbox/* sessions/*.log");
+    base.run(&["close", ID, "--delete"]).ok();
+    assert_eq!(base.run(&["status"]).ok().stdout, "");
 }
 
 #[test]
@@ -60,10 +83,37 @@ fn a_session_is_removed_beside_the_process_that_serves_it() {
     base.run_with(&["apply", "-"], CREATES).ok();
     base.run(&["close", ID, "--delete"]).ok();
     wait_until("its end", || !base.exists(&format!("sessions/{ID}.json")));
+    // It is not known any more, so it is not offered either.
+    base.write(&format!("inbox/{ID}_reply.txt"), CREATES);
+    let note = format!("inbox/rejected/{ID}_reply.txt.why.txt");
+    wait_until("the note", || base.exists(&note));
+    assert!(!base.read(&note).contains("--reopen"));
     daemon.stop();
-    base.run(&["watch", "--json", "--help"]).ok();
     assert_eq!(base.run(&["status"]).ok().stdout, "");
     assert_eq!(base.read("workspace/a"), "one\n");
+}
+
+#[test]
+fn a_reply_from_before_a_session_was_closed_is_outdated() {
+    let base = Base::with_session();
+    let outbox = base.outbox(1);
+    let line = outbox.lines().rev().find_map(|line| Some(&line[line.find("[REPLY ")?..])).unwrap();
+    // Cut off, so that the whole reply would still count.
+    base.run_with(&["apply", "-"], format!("{line}\n[CREATE_FILE path=\"a\"]\none\n")).ok();
+    base.run(&["close", ID]).ok();
+    base.run(&["resume", ID, "--no-watch", "--reopen", "Do something else"]).ok();
+    let whole = format!("{line}\n{CREATES}");
+    let run = base.run_with(&["--json", "apply", "-"], whole).with_code(1);
+    assert_eq!(run.error()["code"], "outdated-reply");
+    assert!(!base.exists("workspace/a"));
+}
+
+#[test]
+fn a_run_is_not_closed() {
+    let base = Base::new();
+    base.run_with(&["ops", "run"], CREATES).ok();
+    let run = base.names("sessions").into_iter().find(|name| name.starts_with("run_")).unwrap();
+    base.fails(&["close", run.trim_end_matches(".json")], "usage").with_code(2);
 }
 
 #[test]

@@ -55,11 +55,6 @@ const PLAYED: &[Play] = &[
     Tells("deaddrop -C ~/projects/calculator doctor", "own root"),
     Tells("deaddrop generate systemd-unit --clipboard", "--clipboard\n"),
     Tells("deaddrop generate systemd-unit", "ExecStart="),
-    Meanwhile("mkdir -p ~/.config/systemd/user"),
-    Example(
-        "deaddrop generate systemd-unit --clipboard > ~/.config/systemd/user/deaddrop.service",
-        0,
-    ),
     // Settings.
     Tells("deaddrop config path", "deaddrop.toml"),
     Tells("deaddrop config path --own", "config.toml"),

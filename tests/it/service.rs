@@ -42,6 +42,14 @@ fn a_unit_says_what_it_starts_and_how_to_install_it() {
 }
 
 #[test]
+fn a_unit_takes_no_settings_from_flags() {
+    let base = Base::with_session();
+    base.write("deaddrop.toml", "");
+    let run = base.fails(&["generate", "systemd-unit", "--sandbox", "off"], "usage").with_code(2);
+    assert!(run.message().contains("`deaddrop config set`"), "{run:?}");
+}
+
+#[test]
 fn systemd_reads_the_unit_as_it_is_meant() {
     let verify = |unit: &Path| {
         Command::new("systemd-analyze")

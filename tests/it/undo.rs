@@ -285,13 +285,13 @@ fn what_tools_leave_beside_sources_is_no_change_unless_git_tracks_it() {
     let base = Base::with_session();
     base.write("workspace/kept.pyc", "old\n");
     base.sh("cd workspace; git init -q; git add kept.pyc");
-    let script = "mkdir -p src/__pycache__ .pytest_cache/v node_modules/a; \
-        echo new | tee src/__pycache__/m.pyc .pytest_cache/v/x node_modules/a/x lone.pyc kept.pyc src/m.py";
+    let script = "mkdir -p src/__pycache__ .pytest_cache/v node_modules; \
+        echo new | tee src/__pycache__/m.pyc .pytest_cache/v/x node_modules/x lone.pyc kept.pyc src/m.py";
     let outbox = base.apply(&format!("[RUN_COMMAND]\n{script}\n[/RUN_COMMAND]\n"));
     let json = base.run(&["diff", "--json"]).ok().stdout;
     let of = |line: &str| serde_json::from_str::<Value>(line).unwrap()["path"].clone();
     let paths: Vec<Value> = json.lines().map(of).collect();
-    assert_eq!(paths, ["kept.pyc", "src", "src/m.py"], "{json}");
+    assert_eq!(paths, ["kept.pyc", "node_modules", "node_modules/x", "src", "src/m.py"], "{json}");
     assert!(!outbox.contains("new src/__pycache__/m.pyc"), "{outbox}");
     base.run(&["undo"]).ok();
     assert_eq!(base.read("workspace/kept.pyc"), "old\n");

@@ -126,7 +126,7 @@ fn a_turn_of_which_nothing_is_restorable_is_refused_with_the_reason() {
     base.apply("[CREATE_FILE path=\"a\"]\none\n[/CREATE_FILE]\n");
     base.apply("[RUN_COMMAND]\nhead -c 2000 /dev/zero > big\n[/RUN_COMMAND]\n");
     let undo = base.fails(&["undo"], "nothing-to-undo").with_code(1).message();
-    for told in ["turn 2", "'big'", "checkpoint_file_bytes", "`deaddrop undo 2`"] {
+    for told in ["turn 2", "'big'", "checkpoint_file_bytes", "`deaddrop undo --last 2`"] {
         assert!(undo.contains(told), "{told:?} is not in {undo}");
     }
     assert!(base.exists("workspace/a") && base.exists("workspace/big"));

@@ -62,7 +62,7 @@ fn what_another_session_changed_since_is_told_as_its_own() {
     // Of more turns all have to go.
     base.run_with(&["apply", "--session", OTHER, "-"], create("b", "b")).ok();
     let refused = undo(&base, &[]).with_code(1);
-    tells(&refused.stderr, &["turn 1)", "(`deaddrop undo 2 --session b1b2c3d4`)"]);
+    tells(&refused.stderr, &["turn 1)", "(`deaddrop undo --last 2 --session b1b2c3d4`)"]);
     let forced = undo(&base, &["--force"]).ok();
     tells(
         &forced.stderr,
