@@ -4,8 +4,8 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use deaddrop::config::{Mode, Sandbox};
 use deaddrop::runner::{CommandSpec, Runner};
+use deaddrop::settings::{Mode, Sandbox};
 
 fn main() {
     divan::main();

@@ -39,7 +39,7 @@ fn environment() -> Environment {
         longest: 30,
         output_limit: 4000,
         max_tokens: 24_000,
-        secrets: deaddrop::config::Secrets::default(),
+        secrets: deaddrop::settings::Secrets::default(),
     }
 }
 

@@ -43,7 +43,7 @@ enum ErrorKind {
     #[error("no open session in {}; start one with `deaddrop new \"your task\"`{}", sessions.display(), reopening(complete.as_deref()))]
     NoOpenSession { sessions: PathBuf, complete: Option<String> },
     #[error(
-        "there is no base directory here ({}) or in a folder above: `deaddrop init` makes one of a project, `deaddrop new \"your task\"` begins a session here, and -C DIR says where one is",
+        "there is no project here ({}) or in a folder above: `deaddrop init` makes one of a project, `deaddrop new \"your task\"` begins a session here, and -C DIR says where one is",
         .0.display()
     )]
     NoBase(PathBuf),
@@ -98,7 +98,7 @@ impl Error {
         ErrorKind::Config { origin, problem, code: "invalid-setting" }.into()
     }
 
-    /// Another process is at work in the base directory; `serves` tells whether it takes replies from
+    /// Another process is at work in the project; `serves` tells whether it takes replies from
     /// the inbox until it is stopped.
     pub fn locked(base: &Path, pid: Option<u32>, serves: bool) -> Self {
         ErrorKind::Locked { base: base.to_owned(), pid, serves }.into()
@@ -119,7 +119,7 @@ impl Error {
         ErrorKind::NoOpenSession { sessions: sessions.to_owned(), complete }.into()
     }
 
-    /// There is no base directory at `here` or above.
+    /// There is no project at `here` or above.
     pub fn no_base(here: &Path) -> Self {
         ErrorKind::NoBase(here.to_owned()).into()
     }
@@ -178,7 +178,7 @@ impl Error {
     }
 
     /// The session, or the run, began in another workspace than is set now; both as
-    /// [`Config::workspace_name`](crate::config::Config::workspace_name) has them. `moves`: whether it
+    /// [`Config::workspace_name`](crate::settings::Config::workspace_name) has them. `moves`: whether it
     /// can be moved.
     pub fn other_workspace(stem: &str, begun: &str, now: &str, moves: bool) -> Self {
         let moving = if moves {
@@ -280,7 +280,7 @@ impl Error {
         ErrorKind::InDoubt(self).into()
     }
 
-    /// Whether another process is at work in the base directory.
+    /// Whether another process is at work in the project.
     pub fn is_locked(&self) -> bool {
         matches!(*self.0, ErrorKind::Locked { .. })
     }

@@ -16,7 +16,7 @@
 //! | [`admission`] | whether a reply is accepted |
 //! | [`turn`] | one reply: steps → outcomes |
 //! | [`inbox`] [`outbox`] [`context`] [`watch`] | replies in, the next text out (PURE), the files that it is about (PURE), wake-ups |
-//! | [`base`] | an opened base directory: one reply from steps to the next outbox |
+//! | [`base`] | an opened project: one reply from steps to the next outbox |
 //! | [`control`] [`space`] | wishes of a person, done here or handed to the process that serves; of another program |
 //! | [`daemon`] | one turn after another |
 //! | [`rpc`] | the same workspace and runner for whoever connects, over JSON-RPC |
@@ -26,19 +26,18 @@
 
 pub mod admission;
 pub mod atomic;
-pub mod base;
 pub mod blobs;
 pub mod cli;
 pub mod client;
 pub mod clipboard;
 pub mod clock;
-pub mod config;
 pub mod context;
-pub mod control;
 pub mod daemon;
+pub mod engine;
 pub mod error;
 pub mod executor;
 pub mod inbox;
+pub mod ipc;
 mod links;
 pub mod lock;
 pub mod machine;
@@ -50,6 +49,7 @@ pub mod rpc;
 pub mod runner;
 pub mod secrets;
 pub mod session;
+pub mod settings;
 pub mod space;
 mod terminal;
 pub mod text;

@@ -1,4 +1,4 @@
-//! One writer per base directory: locks that the system releases when their holder ends, however
+//! One writer per project: locks that the system releases when their holder ends, however
 //! it ends.
 
 use std::fs::{self, File, TryLockError};
@@ -9,8 +9,8 @@ use std::thread;
 use std::time::Duration;
 
 use crate::atomic;
-use crate::config::Config;
 use crate::error::{Error, Result};
+use crate::settings::Config;
 
 /// What a holder writes into its lock file when it serves the inbox until it is stopped.
 const SERVING: &str = "serving";
@@ -18,11 +18,11 @@ const SERVING: &str = "serving";
 /// How often the lock is tried for.
 const TRIES: u32 = 4;
 
-/// The right to write in a base directory, for as long as this value lives.
+/// The right to write in a project, for as long as this value lives.
 #[derive(Debug)]
 pub struct Lock {
     file: File,
-    /// The base directory and the inbox themselves: another sessions folder must not let a second
+    /// The project and the inbox themselves: another sessions folder must not let a second
     /// writer in.
     _folders: Vec<File>,
 }
@@ -42,18 +42,18 @@ impl Lock {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let (pid, serves) = holder(&path);
-                return Err(Error::locked(&config.base, pid, serves));
+                return Err(Error::locked(&config.project, pid, serves));
             }
             Err(TryLockError::Error(e)) => return Err(fail(e)),
         }
         let mut folders = Vec::new();
-        for folder in [&config.base, &config.inbox] {
+        for folder in [&config.project, &config.inbox] {
             // Some systems cannot lock a folder; then the file has to do.
             let Ok(folder) = File::open(folder) else { continue };
             match try_for(&folder) {
                 Ok(()) => folders.push(folder),
                 Err(TryLockError::WouldBlock) => {
-                    return Err(Error::locked(&config.base, None, false));
+                    return Err(Error::locked(&config.project, None, false));
                 }
                 Err(TryLockError::Error(_)) => {}
             }
@@ -70,44 +70,44 @@ impl Lock {
         let _ = write!(self.file, " {SERVING}");
     }
 
-    /// Keeps others from writing in a base directory whose workspace, or a folder of it, is served
+    /// Keeps others from writing in a project whose workspace, or a folder of it, is served
     /// under the settings of another one. Nothing is made or written there: its settings may have been
     /// put there by whoever writes in what is served.
     ///
     /// # Errors
     /// Another process has it, or the system cannot lock a folder.
     pub fn borrow(config: &Config) -> Result<Borrowed> {
-        let fail = |e| Error::io("lock the base directory", &config.base, e);
-        let folder = File::open(&config.base).map_err(fail)?;
+        let fail = |e| Error::io("lock the project", &config.project, e);
+        let folder = File::open(&config.project).map_err(fail)?;
         match try_for(&folder) {
             Ok(()) => Ok(Borrowed { _folder: folder }),
             Err(TryLockError::WouldBlock) => {
                 let path = config.sessions.join(".lock");
                 // What stands in it is old where nobody holds it.
                 let (pid, serves) = if is_taken(&path) { holder(&path) } else { (None, false) };
-                Err(Error::locked(&config.base, pid, serves))
+                Err(Error::locked(&config.project, pid, serves))
             }
             Err(TryLockError::Error(e)) => Err(fail(e)),
         }
     }
 
-    /// Whether some process holds the lock of a base directory.
+    /// Whether some process holds the lock of a project.
     pub fn is_held(config: &Config) -> bool {
         is_taken(&config.sessions.join(".lock"))
     }
 
-    /// Whether some process holds the lock of a base directory, or has borrowed it, as the folder itself
+    /// Whether some process holds the lock of a project, or has borrowed it, as the folder itself
     /// tells: its settings, which may be anybody's, are not looked at.
     pub fn is_at_work_in(base: &Path) -> bool {
         is_locked(File::open(base))
     }
 
-    /// Whether nobody holds the lock of a base directory, but somebody has borrowed it.
+    /// Whether nobody holds the lock of a project, but somebody has borrowed it.
     pub fn is_borrowed(config: &Config) -> bool {
-        Self::is_at_work_in(&config.base) && !Self::is_held(config)
+        Self::is_at_work_in(&config.project) && !Self::is_held(config)
     }
 
-    /// Whether the process that holds the lock of a base directory serves its inbox.
+    /// Whether the process that holds the lock of a project serves its inbox.
     pub fn holder_serves(config: &Config) -> bool {
         Self::is_held(config) && holder(&config.sessions.join(".lock")).1
     }
@@ -131,7 +131,7 @@ fn commands_are_others(workspace: &Path) -> bool {
     is_root && fs::metadata(workspace).is_ok_and(|found| found.uid() != 0)
 }
 
-/// The right to be the only one at work in a base directory, for as long as this value lives (see
+/// The right to be the only one at work in a project, for as long as this value lives (see
 /// [`Lock::borrow`]).
 #[derive(Debug)]
 pub struct Borrowed {

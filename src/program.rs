@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use wait_timeout::ChildExt;
 
-use crate::config::{Config, written_by_replies};
 use crate::links::follow;
+use crate::settings::{Config, written_by_replies};
 
 /// What a program that deaddrop chooses gets of the environment, beside `LC_*`. Nothing in it names a
 /// program, a library or a module.
@@ -50,7 +50,7 @@ pub struct Programs {
     path: OsString,
     /// The folders that replies and commands can write.
     writable: BTreeSet<Id>,
-    /// Those of other base directories, by their canonical paths: there may be many, and none is looked at.
+    /// Those of other projects, by their canonical paths: there may be many, and none is looked at.
     /// None if they are not known, so that no folder is safe.
     others: Option<BTreeSet<PathBuf>>,
 }
@@ -67,7 +67,7 @@ impl Default for Programs {
 }
 
 impl Programs {
-    /// Those that replies and commands of a base directory cannot write, nor of any other that was used.
+    /// Those that replies and commands of a project cannot write, nor of any other that was used.
     pub fn of(config: &Config) -> Self {
         let folders = config.sandbox.writable.iter().chain([&config.workspace]);
         let known = |folder: &PathBuf| Some(id(folder, &fs::metadata(folder).ok()?));

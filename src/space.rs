@@ -3,19 +3,19 @@
 
 use std::path::Path;
 
-use crate::base::{Base, Clock};
-use crate::config::{Config, RUN_POLICY, Raw};
+use crate::engine::{Clock, Engine};
 use crate::error::{Error, Result};
 use crate::outbox;
 use crate::protocol::operations::{Decision, EventsMessage, OperationsMessage};
 use crate::protocol::read_run;
 use crate::session::{Session, run_id};
+use crate::settings::{Config, RUN_POLICY, Raw};
 use crate::watch::Stop;
 
-/// A folder in which operations messages are carried out: a base directory, whose workspace they
+/// A folder in which operations messages are carried out: a project, whose workspace they
 /// touch and nothing else.
 ///
-/// It holds the lock of the base directory, so nothing else can serve that meanwhile. Whatever is
+/// It holds the lock of the project, so nothing else can serve that meanwhile. Whatever is
 /// journalled, recovered and confined for replies is so here.
 ///
 /// # Examples
@@ -67,13 +67,13 @@ use crate::watch::Stop;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Space {
-    base: Base,
+    engine: Engine,
     policy: String,
 }
 
 impl Space {
     /// Opens the space in `folder`, which must exist; what is missing in it is made. Its settings
-    /// are those of a base directory. `helper` is the program that runs commands, one whose `main`
+    /// are those of a project. `helper` is the program that runs commands, one whose `main`
     /// begins with [`dispatch`](crate::runner::sandbox::dispatch): an installed `deaddrop`.
     ///
     /// # Errors
@@ -82,9 +82,9 @@ impl Space {
     pub fn open(folder: &Path, helper: &Path) -> Result<Self> {
         let config = Config::load_trusted(folder, Raw::default())?;
         let policy = config.policy.clone().unwrap_or_else(|| RUN_POLICY.to_owned());
-        let mut base = Base::open(config, Clock::default(), Stop::default(), &mut ())?;
-        base.run_commands_by(helper);
-        Ok(Self { base, policy })
+        let mut engine = Engine::open(config, Clock::default(), Stop::default(), &mut ())?;
+        engine.run_commands_by(helper);
+        Ok(Self { engine, policy })
     }
 
     /// The same with another policy for runs that begin from here on.
@@ -92,7 +92,7 @@ impl Space {
     /// # Errors
     /// There is no policy of that name.
     pub fn with_policy(mut self, name: &str) -> Result<Self> {
-        self.base.config.policy(name)?;
+        self.engine.config.policy(name)?;
         name.clone_into(&mut self.policy);
         Ok(self)
     }
@@ -108,8 +108,8 @@ impl Space {
     /// Never: a message always becomes JSON.
     pub fn run(&mut self, message: &OperationsMessage) -> Result<EventsMessage> {
         let text = serde_json::to_string(message).expect("a message becomes JSON");
-        let policy = self.base.config.policy(&self.policy)?;
-        let turn = self.base.run(read_run(&text).steps, policy, &mut ())?;
+        let policy = self.engine.config.policy(&self.policy)?;
+        let turn = self.engine.run(read_run(&text).steps, policy, &mut ())?;
         Ok(told(&turn.session))
     }
 
@@ -129,7 +129,7 @@ impl Space {
         let question = waiting.question().filter(|question| question.id == operation);
         let question = question.ok_or_else(|| Error::nothing_pending(operation))?;
         let approved = decision == Decision::Approved;
-        self.base.decide(run, question, approved, reason.map(str::to_owned), &mut ()).map(drop)
+        self.engine.decide(run, question, approved, reason.map(str::to_owned), &mut ()).map(drop)
     }
 
     /// Goes on with a run that somebody has decided about, and gives its new events; of a run that
@@ -139,13 +139,13 @@ impl Space {
     /// There is no such run, or as for [`run`](Self::run).
     pub fn resume(&mut self, run: &str) -> Result<EventsMessage> {
         self.load(run)?;
-        Ok(told(&self.base.resume_run(run, &mut ())?.session))
+        Ok(told(&self.engine.resume_run(run, &mut ())?.session))
     }
 
     fn load(&self, run: &str) -> Result<Session> {
         match run_id(run) {
-            Some(_) => self.base.store.load_stem(run),
-            None => Err(Error::no_run(run, &self.base.config.sessions)),
+            Some(_) => self.engine.store.load_stem(run),
+            None => Err(Error::no_run(run, &self.engine.config.sessions)),
         }
     }
 }

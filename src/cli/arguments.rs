@@ -1,4 +1,4 @@
-//! What every command takes: where the base directory is, how results are told, and the settings as
+//! What every command takes: where the project is, how results are told, and the settings as
 //! flags.
 
 use std::path::PathBuf;
@@ -7,8 +7,8 @@ use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, Parser, ValueEnum};
 
 use super::Asked;
 use crate::clock::Timestamp;
-use crate::config::{Raw, SETTINGS, Setting};
 use crate::error::Error;
+use crate::settings::{Raw, SETTINGS, Setting};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -52,9 +52,9 @@ pub(crate) struct Cli {
 /// What every command takes, before or after its name.
 #[derive(Debug, Args)]
 pub(super) struct Global {
-    /// The base directory: where the folders and deaddrop.toml are [the nearest one upwards]
+    /// The project: where the folders and deaddrop.toml are [the nearest one upwards]
     #[arg(short = 'C', value_name = "DIR", global = true)]
-    pub(super) base: Option<PathBuf>,
+    pub(super) project: Option<PathBuf>,
     /// Results as JSON, an object a line
     #[arg(long, global = true)]
     pub(super) json: bool,

@@ -10,17 +10,17 @@ use tempfile::TempDir;
 
 use super::changes::{change, coloured, diff};
 use super::{Context, SessionFlag, replies, talk};
-use crate::base;
-use crate::config::{Mode, SESSION_POLICY};
-use crate::control;
+use crate::engine;
 use crate::error::{Error, Result};
 use crate::executor::{Executor, OpaquePreview, PreviewExecutor, Rewritten};
+use crate::ipc;
 use crate::outbox::{self, Files};
 use crate::protocol::{
     Detail, Dialect, Kind, Outcome, ParsedReply, Part, Reply, Step, WarningKind, code,
 };
 use crate::session::Session;
 use crate::session::store::Store;
+use crate::settings::{Mode, SESSION_POLICY};
 use crate::terminal::Styled;
 use crate::text::{count, visible_line};
 use crate::turn::{self, TurnInput};
@@ -138,7 +138,7 @@ impl<'a> Surroundings<'a> {
         };
         match (session, answers) {
             (Ok(session), _) => {
-                let held = control::objection(&session, letter, None).map(|found| {
+                let held = ipc::objection(&session, letter, None).map(|found| {
                     let why = format!("{}; `apply {}` carries it out", found.why, found.flag);
                     Error::relayed(why, found.code, 1)
                 });
@@ -189,7 +189,8 @@ impl<'a> Surroundings<'a> {
         let files = requested(&outcomes, executor)?;
         let withheld = outbox::withheld(&files, &config.secrets);
         let here = (!is_in_guest).then(|| config.workspace_name());
-        let elsewhere = session.as_ref().map(|session| base::suits(session, here.as_deref(), true));
+        let elsewhere =
+            session.as_ref().map(|session| engine::suits(session, here.as_deref(), true));
         let held = match elsewhere {
             Some(Err(e)) => Some(e),
             _ => held,

@@ -8,7 +8,7 @@ use clap::{Arg, Command, CommandFactory, ValueHint};
 use clap_complete::Shell;
 
 use super::arguments::Cli;
-use crate::config::{self, Policy, Setting};
+use crate::settings::{self, Policy, Setting};
 
 /// What makes a shell complete deaddrop's command lines.
 pub(super) fn script(shell: Shell) -> Vec<u8> {
@@ -35,7 +35,7 @@ fn hinted(command: Command) -> Command {
         "key" if is_of_settings => among(arg, settings(&name)),
         "name" if is_policy => among(arg, Policy::PRESETS.to_vec()),
         id => {
-            let flag = config::find_setting(id).filter(|setting| setting.flag);
+            let flag = settings::find_setting(id).filter(|setting| setting.flag);
             let choices = flag.map(Setting::choices).unwrap_or_default();
             if !choices.is_empty() {
                 return among(arg, choices);
@@ -55,7 +55,7 @@ fn among(arg: Arg, values: Vec<&'static str>) -> Arg {
 
 fn settings(command: &str) -> Vec<&'static str> {
     let whole = ["guest"].into_iter().filter(|_| command == "unset");
-    config::names().chain(whole).collect()
+    settings::names().chain(whole).collect()
 }
 
 /// Whether an argument takes a value that is not one of a few.

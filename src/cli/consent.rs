@@ -1,4 +1,4 @@
-//! Asks the person whether the settings of a base directory may open what they open, and what they agreed
+//! Asks the person whether the settings of a project may open what they open, and what they agreed
 //! to: `config allow` and `config deny`.
 
 use std::process::ExitCode;
@@ -8,8 +8,8 @@ use serde_json::json;
 
 use super::Context;
 use super::talk::{self, Talk};
-use crate::config::{Config, Consent, Opening, Raw};
 use crate::error::{Error, Result};
+use crate::settings::{Config, Consent, Opening, Raw};
 use crate::terminal::Styled;
 
 #[derive(Debug, Args)]
@@ -19,7 +19,7 @@ repository. What of it does so counts when you have agreed to it, as it stands: 
 asked, elsewhere deaddrop refuses. Look at the file first.
 
 So it is with replies, sessions and approvals in deaddrop's own folders: with those that were there before
-deaddrop used these folders (`found here`), also where you have moved or copied the base directory, and
+deaddrop used these folders (`found here`), also where you have moved or copied the project, and
 with those that git tracks (`tracked by git`), since a pull brings them. Look at them, too.
 
 Each line of what this prints is one of these, and you agree to all of them. That is noted in
@@ -76,8 +76,8 @@ pub(super) fn require(consent: &Consent, talk: &Talk) -> Result<()> {
 }
 
 /// `config allow`: shows what the settings open, and notes that the person agrees.
-pub(super) fn allow(base: &std::path::Path, talk: &Talk, json: bool) -> Result<ExitCode> {
-    let (_, consent) = Config::load(base, Raw::default())?;
+pub(super) fn allow(project: &std::path::Path, talk: &Talk, json: bool) -> Result<ExitCode> {
+    let (_, consent) = Config::load(project, Raw::default())?;
     for opening in consent.openings().iter().chain(consent.found()) {
         if json {
             Context::print_json(&to_json(opening));
@@ -98,8 +98,8 @@ pub(super) fn allow(base: &std::path::Path, talk: &Talk, json: bool) -> Result<E
 }
 
 /// `config deny`: forgets that the person agreed.
-pub(super) fn deny(base: &std::path::Path, talk: &Talk) -> Result<ExitCode> {
-    let (config, consent) = Config::load(base, Raw::default())?;
+pub(super) fn deny(project: &std::path::Path, talk: &Talk) -> Result<ExitCode> {
+    let (config, consent) = Config::load(project, Raw::default())?;
     let (settings, folders) = (consent.forget()?, config.release_dirs()?);
     talk.say(if settings || folders {
         "It is forgotten that you agreed; a deaddrop that runs goes on as it began."

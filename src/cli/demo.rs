@@ -16,12 +16,12 @@ use serde_json::json;
 
 use super::talk::{self, Talk};
 use super::{Context, rows};
-use crate::config::{Config, FOLDER};
 use crate::error::{Error, Result};
 use crate::lock::Lock;
 use crate::program;
 use crate::session::Session;
 use crate::session::store::Store;
+use crate::settings::{Config, FOLDER};
 use crate::terminal::{Stream, Styled};
 use crate::watch::Stop;
 use scenes::SCENES;

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::changes::{self, coloured, unified};
 use super::patch::{self, Kind, Side, patch};
 use super::{Context, SessionFlag, sessions, stat, talk};
-use crate::base::{Turns, Which};
+use crate::engine::{Turns, Which};
 use crate::error::Result;
 use crate::workspace::checkpoint::{Change, What};
 use crate::workspace::overlay::Standing;

@@ -1,4 +1,4 @@
-//! `doctor`: what is well with a base directory and this machine, and what to do about the rest.
+//! `doctor`: what is well with a project and this machine, and what to do about the rest.
 //! Looks, and changes nothing.
 
 mod amiss;
@@ -17,7 +17,6 @@ use super::Context;
 use super::talk;
 use super::whereabouts::By;
 use crate::atomic;
-use crate::config::{self, Config, Consent};
 use crate::error::advice;
 use crate::executor::Guest;
 use crate::lock::Lock;
@@ -29,6 +28,7 @@ use crate::session::Session;
 use crate::session::journal;
 use crate::session::record::History;
 use crate::session::store::Store;
+use crate::settings::{self, Config, Consent};
 use crate::text::{count, visible_line};
 pub(super) use amiss::Amiss;
 
@@ -39,7 +39,7 @@ const FEW_WATCHES: u64 = 8_192;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Exit code 0: all is well; 1: something is not, and the line says what to do. A base directory that other
+Exit code 0: all is well; 1: something is not, and the line says what to do. A project that other
 commands refuse, or whose settings cannot be read, is looked at all the same.
 
 Examples:
@@ -68,10 +68,10 @@ pub(super) fn doctor(context: &Context, consent: &Consent, amiss: &Amiss) -> Exi
     let mut findings: Vec<Finding> = amiss.findings().collect();
     if context.by == By::Nothing {
         let told = "there is none here or above; `deaddrop init` makes one of this folder";
-        findings.push(Finding { spare: true, ..finding("base directory", Err(told.to_owned())) });
+        findings.push(Finding { spare: true, ..finding("project", Err(told.to_owned())) });
     }
     for (what, folder) in [
-        ("base", &config.base),
+        ("project", &config.project),
         ("workspace", &config.workspace),
         ("inbox", &config.inbox),
         ("outbox", &config.outbox),
@@ -87,7 +87,7 @@ pub(super) fn doctor(context: &Context, consent: &Consent, amiss: &Amiss) -> Exi
         });
         findings.push(finding(what, told));
     }
-    findings.extend(amiss::open_to_all(&config.base));
+    findings.extend(amiss::open_to_all(&config.project));
     let settings = || finding("settings", around::settings(consent));
     findings.push(amiss.of_settings().unwrap_or_else(settings));
     findings.push(Finding { spare: true, ..finding("notes", around::notes(&rights)) });
@@ -136,7 +136,7 @@ pub(super) fn doctor(context: &Context, consent: &Consent, amiss: &Amiss) -> Exi
 }
 
 /// What a guest tells of itself.
-fn asked(guest: &config::Guest, programs: Programs) -> Vec<Finding> {
+fn asked(guest: &settings::Guest, programs: Programs) -> Vec<Finding> {
     let about = match Guest::new(guest.clone(), programs).about() {
         Ok(about) => about,
         Err(e) => return vec![finding("guest", Err(e.to_string()))],
@@ -199,8 +199,7 @@ fn journal(path: &Path) -> Result<String, String> {
 fn lock(context: &Context) -> String {
     match (Lock::is_held(&context.config), Lock::holder_serves(&context.config)) {
         (false, _) if Lock::is_borrowed(&context.config) => {
-            "held by a `deaddrop rpc` of another base directory, which serves this workspace"
-                .to_owned()
+            "held by a `deaddrop rpc` of another project, which serves this workspace".to_owned()
         }
         (false, _) => "free".to_owned(),
         (true, true) => "held by a deaddrop that serves the inbox".to_owned(),

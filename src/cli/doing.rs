@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 use super::prompt::{Prompt, Said};
 use super::teller::NO_ANSWER;
 use super::{Context, Opened, Teller, WAITS, live, question, talk};
-use crate::base::{self, Turn};
 use crate::clock::Timestamp;
-use crate::control::{self, Done, Wish};
 use crate::daemon::Listener;
+use crate::engine::{self, Turn};
 use crate::error::{Error, Result};
 use crate::executor::Rewritten;
+use crate::ipc::{self, Done, Request};
 use crate::lock::Lock;
 use crate::session::store::Store;
 use crate::session::{Session, log};
@@ -35,10 +35,10 @@ impl Context {
         self.config.has_begun() || has(store.ids()) || has(store.runs())
     }
 
-    /// Opens the base directory, or hands `wish` to the process that serves it and gives what came of
+    /// Opens the project, or hands `wish` to the process that serves it and gives what came of
     /// that.
-    pub(super) fn open_or_hand_over(&self, wish: &Wish, stop: &Stop) -> Result<Opened<Done>> {
-        self.open_or(stop, || control::hand_over(&self.config, wish, stop))
+    pub(super) fn open_or_hand_over(&self, wish: &Request, stop: &Stop) -> Result<Opened<Done>> {
+        self.open_or(stop, || ipc::hand_over(&self.config, wish, stop))
     }
 
     /// The same; `hand_over` hands what is wished to that process.
@@ -51,7 +51,7 @@ impl Context {
         live::heed(stop);
         loop {
             match self.open(stop.clone()) {
-                Ok(base) => return Ok(Opened::Here(Box::new(base))),
+                Ok(engine) => return Ok(Opened::Here(Box::new(engine))),
                 Err(e) if e.is_locked() && Lock::holder_serves(&self.config) => {
                     live::running("", "the deaddrop that runs here does it", &Arc::default());
                     // Else it ended and left the wish alone.
@@ -74,25 +74,25 @@ impl Context {
     /// name of the reply that is carried out, if one is; so many of its outcomes are `known`.
     pub(super) fn wish(
         &self,
-        wish: Wish,
+        wish: Request,
         stop: &Stop,
         reply: Option<&str>,
         known: usize,
     ) -> Result<Turn> {
         let (mut teller, asked) = (Teller::new(self), Timestamp::now());
-        let goes_back = matches!(wish, Wish::Back { .. });
+        let goes_back = matches!(wish, Request::Back { .. });
         match self.open_or_hand_over(&wish, stop)? {
-            Opened::Here(mut base) => {
-                let says = matches!(wish, Wish::Say { .. });
+            Opened::Here(mut engine) => {
+                let says = matches!(wish, Request::Say { .. });
                 let turn = match (reply, wish) {
-                    (Some(name), Wish::Apply { reply, session, again, force }) => {
-                        let chosen = control::choose(&mut base, reply, session.as_deref(), force)?;
+                    (Some(name), Request::Apply { reply, session, again, force }) => {
+                        let chosen = ipc::choose(&mut engine, reply, session.as_deref(), force)?;
                         teller.took(name.as_ref(), &chosen.session);
-                        control::apply(&mut base, chosen, again, force, &mut teller)?
+                        ipc::apply(&mut engine, chosen, again, force, &mut teller)?
                     }
-                    (_, wish) => control::fulfil(&mut base, wish, &mut teller)?,
+                    (_, wish) => ipc::handle(&mut engine, wish, &mut teller)?,
                 };
-                match base.settle() {
+                match engine.settle() {
                     // Who is told that it failed would say it again.
                     Err(e) if says => self.talk.say(format!(
                         "{e}. What you said is kept all the same; the next start goes on from the journal."
@@ -112,7 +112,7 @@ impl Context {
                     answered.sequence -= u32::from(session.awaits_reply());
                     teller.took(name.as_ref(), &answered);
                 }
-                if matches!(wish, Wish::Apply { .. } | Wish::Decide { .. }) {
+                if matches!(wish, Request::Apply { .. } | Request::Decide { .. }) {
                     let new = talk::outcomes(session).iter().skip(known);
                     new.for_each(|outcome| teller.done(outcome));
                 }
@@ -224,7 +224,7 @@ impl Context {
         let stem = session.stem();
         let question = session.question().ok_or_else(|| Error::nothing_pending(&stem))?;
         let question = Box::new(question.clone());
-        let wish = Wish::Decide { stem, question, approved, reason };
+        let wish = Request::Decide { stem, question, approved, reason };
         self.wish(wish, stop, None, talk::outcomes(session).len())
     }
 
@@ -237,7 +237,7 @@ impl Context {
         }
         // It is only shown: what is wrong with the workspace is told when something is done there.
         Workspace::open(&config.workspace, &config.state(), &config.protected_names)
-            .map(|workspace| base::foretell(&workspace, session))
+            .map(|workspace| engine::foretell(&workspace, session))
             .unwrap_or_default()
     }
 }

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use super::summary::Mark;
 use super::talk::{outcome_json, turn_json};
 use super::{Context, question};
-use crate::base::Turn;
 use crate::clipboard::Way;
+use crate::engine::Turn;
 use crate::protocol::Outcome;
 use crate::session::Session;
 

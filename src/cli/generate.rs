@@ -66,7 +66,7 @@ pub(super) struct Manual {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The unit is for your own systemd (systemctl --user) and for this base directory. Its first lines say where to
+The unit is for your own systemd (systemctl --user) and for this project. Its first lines say where to
 save it and how to start it. It names this program, the directory and your PATH as they are now. Settings come
 from deaddrop.toml and your own file.
 
@@ -99,7 +99,7 @@ pub(super) fn manual(Manual { command, dir }: &Manual, json: bool) -> Result<Exi
 }
 
 /// # Errors
-/// There is no base directory, the program lies where replies can write, or a path cannot stand in a unit.
+/// There is no project, the program lies where replies can write, or a path cannot stand in a unit.
 pub(super) fn systemd_unit(
     context: &Context,
     SystemdUnit { clips }: &SystemdUnit,
@@ -113,13 +113,13 @@ pub(super) fn systemd_unit(
     let (path, state) = (variable("PATH"), variable("XDG_STATE_HOME"));
     let unit = Unit {
         program: &program,
-        base: &context.config.base,
+        project: &context.config.project,
         path: path.as_deref(),
         state: state.as_deref(),
         flags: &clips.flags(),
     };
     let text = unit.text().map_err(|why| Error::usage(format!("no unit can be written: {why}")))?;
-    let name = super::systemd::name(unit.base);
+    let name = super::systemd::name(unit.project);
     print(text.as_bytes(), context.json.then_some(("unit", name, "text")));
     Ok(ExitCode::SUCCESS)
 }

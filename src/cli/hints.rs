@@ -1,5 +1,5 @@
 //! The commands that a hint names, as they are to be typed: with the `-C` that the person gave. Without
-//! it, what they type next would be about another base directory.
+//! it, what they type next would be about another project.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -8,7 +8,7 @@ use crate::text::shell_word;
 
 /// How a command of deaddrop's begins where a text names one.
 const BEGINS: &str = "`deaddrop ";
-/// Those that are about no base directory, or take another place.
+/// Those that are about no project, or take another place.
 const ELSEWHERE: [&str; 7] = [
     "init ",
     "demo",
@@ -29,15 +29,15 @@ pub(super) fn typed(folder: &Path) -> String {
 
 /// A text with `-C` and this folder, as it is typed, in each command of deaddrop's that it names in
 /// backquotes; as it is where none was given.
-pub(super) fn in_base<'a>(text: &'a str, base: Option<&str>) -> Cow<'a, str> {
-    let Some(base) = base.filter(|_| text.contains(BEGINS)) else { return text.into() };
+pub(super) fn in_base<'a>(text: &'a str, project: Option<&str>) -> Cow<'a, str> {
+    let Some(project) = project.filter(|_| text.contains(BEGINS)) else { return text.into() };
     let mut pieces = text.split(BEGINS);
     let mut told = pieces.next().unwrap_or_default().to_owned();
     for piece in pieces {
         told.push_str(BEGINS);
         let is_command = piece.starts_with(|c: char| c.is_ascii_lowercase());
         if is_command && !ELSEWHERE.iter().any(|elsewhere| piece.starts_with(elsewhere)) {
-            told.push_str(&format!("-C {base} "));
+            told.push_str(&format!("-C {project} "));
         }
         told.push_str(piece);
     }

@@ -1,4 +1,4 @@
-//! `init`: a project made its own base directory, with deaddrop's own files in a folder that git
+//! `init`: a project made its own project, with deaddrop's own files in a folder that git
 //! ignores and neither replies nor commands reach.
 
 mod in_git;
@@ -17,11 +17,11 @@ use super::talk::{self, Talk};
 use super::whereabouts::By;
 use super::{Clock, Context, wide};
 use crate::atomic;
-use crate::config::{self, Config, Draft, FILE, FOLDER, Raw};
 use crate::error::{Error, Result};
 use crate::program::Programs;
 use crate::runner::sandbox::{Confinement, Tier};
 use crate::session::store::Store;
+use crate::settings::{self, Config, Draft, FILE, FOLDER, Raw};
 use crate::text::{count, shell_word};
 use in_git::{InGit, unseen_by_git};
 
@@ -39,7 +39,7 @@ pub(super) struct Init {
     /// The project's folder; the one where you are if none is named
     #[arg(value_name = "DIR")]
     folder: Option<PathBuf>,
-    /// Do it also in your home folder, or in the workspace of another base directory
+    /// Do it also in your home folder, or in the workspace of another project
     #[arg(long)]
     force: bool,
 }
@@ -53,7 +53,7 @@ const OWN: [(&str, &str); 4] = [
 ];
 
 pub(super) fn init(arguments: &Init, global: &Global, talk: Talk) -> Result<ExitCode> {
-    let folder = match (&arguments.folder, &global.base) {
+    let folder = match (&arguments.folder, &global.project) {
         (Some(_), Some(_)) => {
             return Err(Error::usage("both -C and DIR say where; leave one of them out"));
         }
@@ -62,10 +62,10 @@ pub(super) fn init(arguments: &Init, global: &Global, talk: Talk) -> Result<Exit
     };
     let here = std::env::current_dir();
     let here = here.map_err(|e| Error::io("tell where you are, in", ".".as_ref(), e))?;
-    let folder = config::real(&here.join(folder));
+    let folder = settings::real(&here.join(folder));
     // All that may refuse comes before anything is written.
     refuse(&folder, arguments.force)?;
-    let had_lost = config::has_lost_settings(&folder);
+    let had_lost = settings::has_lost_settings(&folder);
     let given: Vec<(&str, String)> = global.settings.given().collect();
     let draft = match fs::symlink_metadata(folder.join(FILE)) {
         Ok(_) => completed(&folder, &given)?,
@@ -103,47 +103,47 @@ fn agreed(folder: &Path, draft: Option<&Draft>, typed: &[&str], talk: &Talk) -> 
     Ok(config)
 }
 
-/// Refuses folders that nobody means, or that have to do with another base directory.
+/// Refuses folders that nobody means, or that have to do with another project.
 fn refuse(folder: &Path, force: bool) -> Result<()> {
     let no = |why: String| Err(Error::usage(format!("{}: {why}", folder.display())));
     if let Some(why) = wide::told(folder).filter(|_| !force) {
         return no(format!("{why}; choose a project, or say --force"));
     }
-    if let Some(why) = config::no_place_in_git(folder) {
+    if let Some(why) = settings::no_place_in_git(folder) {
         return no(why);
     }
-    let above = match config::above(folder) {
+    let above = match settings::above(folder) {
         Ok(above) => above,
         Err(_) if force => Vec::new(),
         Err(e) => {
             return no(format!(
-                "a base directory above cannot be read ({e}); put it right, or say --force"
+                "a project above cannot be read ({e}); put it right, or say --force"
             ));
         }
     };
     for config in above {
-        let base = config.base.display();
+        let project = config.project.display();
         let state = config.state().into_iter().filter_map(|place| place.canonicalize().ok());
         if state.into_iter().any(|place| folder.starts_with(place)) {
             return no(format!(
-                "it lies among deaddrop's own files of the base directory {base}; choose another folder"
+                "it lies among deaddrop's own files of the project {project}; choose another folder"
             ));
         }
         if config.works_in(folder) && !force {
             return no(format!(
-                "it lies in the workspace of the base directory {base}, which `deaddrop new` works on from here already; --force makes one here all the same, and each command has to name it with -C then"
+                "it lies in the workspace of the project {project}, which `deaddrop new` works on from here already; --force makes one here all the same, and each command has to name it with -C then"
             ));
         }
     }
-    if let Some(other) = config::whose_replies_write(folder)?.filter(|_| !force) {
+    if let Some(other) = settings::whose_replies_write(folder)?.filter(|_| !force) {
         return no(format!(
-            "the replies of the base directory {} write here; --force makes one here all the same, and each command has to name it with -C until its first session has begun",
+            "the replies of the project {} write here; --force makes one here all the same, and each command has to name it with -C until its first session has begun",
             other.display()
         ));
     }
     let sessions = folder.join("sessions/journal");
     let without = sessions.exists() && fs::symlink_metadata(folder.join(FILE)).is_err() && !force;
-    if without && config::has_lost_settings(folder) {
+    if without && settings::has_lost_settings(folder) {
         return no(format!(
             "sessions stand in {FOLDER}/, whose {FILE} is gone, and others that `deaddrop new` began since in sessions/; say --force, which takes up those in {FOLDER}/ again, and leaves all that is here where it is (`deaddrop log --sessions-dir sessions` still tells of the others)"
         ));
@@ -263,20 +263,20 @@ fn make_own(folder: &Path) -> Result<()> {
 /// Says what was made, what holds, and what to do next.
 fn tell(context: &Context, made: bool, had_lost: bool, in_git: &InGit) {
     let Context { config, talk, .. } = context;
-    let file = config.base.join(FILE);
-    let is_within = config.works_in(&config.base);
+    let file = config.project.join(FILE);
+    let is_within = config.works_in(&config.project);
     let confinement = context.confinement();
-    let is_here = config::find(&config.base).is_ok();
+    let is_here = settings::find(&config.project).is_ok();
     let named =
-        if is_here && context.here.as_ref().is_some_and(|here| here.starts_with(&config.base)) {
+        if is_here && context.here.as_ref().is_some_and(|here| here.starts_with(&config.project)) {
             String::new()
         } else {
-            format!("-C {} ", shell_word(&config.base.display().to_string()))
+            format!("-C {} ", shell_word(&config.project.display().to_string()))
         };
     let next = format!("deaddrop {named}new \"what is to be done\"");
     if context.json {
         Context::print_json(&json!({
-            "base": config.base.display().to_string(),
+            "project": config.project.display().to_string(),
             "settings": file.display().to_string(),
             "workspace": config.workspace.display().to_string(),
             "made": made,
@@ -288,11 +288,11 @@ fn tell(context: &Context, made: bool, had_lost: bool, in_git: &InGit) {
         talk::result(context.display(&file));
     }
     let verb = match (made, had_lost) {
-        (true, true) => "is a base directory again",
-        (true, false) => "is a base directory now",
-        (false, _) => "is a base directory already",
+        (true, true) => "is a project again",
+        (true, false) => "is a project now",
+        (false, _) => "is a project already",
     };
-    talk.say(talk.bold(&format!("{} {verb}.", config.base.display())));
+    talk.say(talk.bold(&format!("{} {verb}.", config.project.display())));
     if had_lost {
         let kept = Store::new(&config.sessions).ids().unwrap_or_default().len();
         talk.say(format!(
@@ -311,8 +311,8 @@ fn tell(context: &Context, made: bool, had_lost: bool, in_git: &InGit) {
     if let [other, more @ ..] = config.others() {
         let other = other.display();
         talk.say(&match more.len() {
-            0 => format!("The base directory {other} lies in it: replies here reach nothing of what is its own."),
-            n => format!("The base directory {other} and {n} more lie in it: replies here reach nothing of what is their own."),
+            0 => format!("The project {other} lies in it: replies here reach nothing of what is its own."),
+            n => format!("The project {other} and {n} more lie in it: replies here reach nothing of what is their own."),
         });
     }
     match in_git {
@@ -335,7 +335,7 @@ fn tell(context: &Context, made: bool, had_lost: bool, in_git: &InGit) {
             talk.hint("`deaddrop doctor` says what to do about each.");
             if is_within {
                 talk.say(format!(
-                    "Where Landlock is all there is, it helps to keep deaddrop's files out of the project: remove {FILE} and {FOLDER}/, then `deaddrop init DIR --workspace-dir {}` makes a base directory elsewhere.",
+                    "Where Landlock is all there is, it helps to keep deaddrop's files out of the project: remove {FILE} and {FOLDER}/, then `deaddrop init DIR --workspace-dir {}` makes a project elsewhere.",
                     shell_word(&config.workspace.canonicalize().unwrap_or_default().display().to_string())
                 ));
             }
@@ -343,9 +343,7 @@ fn tell(context: &Context, made: bool, had_lost: bool, in_git: &InGit) {
         Ok(found) => talk.say(format!("Commands: {}.", found.line())),
     }
     if !is_here {
-        talk.warning(
-            "here deaddrop has to be told each time which base directory is meant, with -C",
-        );
+        talk.warning("here deaddrop has to be told each time which project is meant, with -C");
     }
     talk.say(format!(
         "Next: {next}\nthen paste the file that it names into a chat, and save the reply as a .txt file in {}/.",

@@ -59,14 +59,14 @@ use std::process::ExitCode;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, FromArgMatches, Subcommand};
 
-use crate::base::{Base, Clock};
-use crate::config::Config;
+use crate::engine::{Clock, Engine};
 use crate::error::{Error, Result};
 use crate::program;
 use crate::runner::Runner;
 use crate::runner::sandbox::Confinement;
 use crate::session::Session;
 use crate::session::store::Store;
+use crate::settings::Config;
 use crate::terminal;
 use crate::text::visible_line;
 use crate::tokens;
@@ -88,7 +88,7 @@ enum Asked {
     Beforehand(Beforehand),
 }
 
-/// What needs no base directory, or finds it by itself.
+/// What needs no project, or finds it by itself.
 #[derive(Debug, Subcommand)]
 enum Beforehand {
     /// Make a project ready to be worked on: deaddrop.toml, and .deaddrop/ for all else
@@ -110,7 +110,7 @@ enum Command {
     New(serving::New),
     /// Go on with a session, and carry out replies that came in the meantime
     Resume(serving::Resume),
-    /// Serve every open session of the base directory
+    /// Serve every open session of the project
     Watch(serving::WatchAll),
     /// Carry out one reply now
     Apply(replies::Apply),
@@ -138,7 +138,7 @@ enum Command {
     Show(show::Show),
     /// End a session without a reply, or remove it
     Close(sessions::Close),
-    /// Say what is well with the base directory and this machine, and what to do about the rest
+    /// Say what is well with the project and this machine, and what to do about the rest
     Doctor(doctor::Doctor),
     /// Say what the policy says of a command, and which policies there are
     Policy(policy::Policies),
@@ -182,23 +182,23 @@ struct Context {
     json: bool,
     /// Where the person is.
     here: Option<PathBuf>,
-    /// How the base directory was come by.
+    /// How the project was come by.
     by: By,
 }
 
-/// How a base directory was got at.
+/// How a project was got at.
 enum Opened<T> {
     /// It is this process's.
-    Here(Box<Base>),
+    Here(Box<Engine>),
     /// Another process serves it, and has done what was wished.
     Elsewhere(Box<T>),
 }
 
 impl Context {
-    /// Opens the base directory to serve it, and tells what was found amiss.
-    fn open(&self, stop: Stop) -> Result<Base> {
+    /// Opens the project to serve it, and tells what was found amiss.
+    fn open(&self, stop: Stop) -> Result<Engine> {
         let mut teller = Teller::new(self);
-        Base::open(self.config.clone(), self.clock, stop, &mut teller)
+        Engine::open(self.config.clone(), self.clock, stop, &mut teller)
     }
 
     /// The whole id that is meant, if any is named.
@@ -334,7 +334,7 @@ fn answer(cli: Cli, talk: Talk) -> Result<ExitCode> {
     let json = cli.global.json;
     let command = match cli.command {
         Asked::InBase(command) => command,
-        // Before the settings are read: they and the base directory may be missing or wrong.
+        // Before the settings are read: they and the project may be missing or wrong.
         Asked::Beforehand(Beforehand::Ops(arguments)) => match arguments.what {
             ops::What::Run(arguments) => Command::Run(arguments),
             ops::What::Validate(arguments) => return ops::validate(&arguments, &talk, json),
@@ -357,7 +357,7 @@ fn answer(cli: Cli, talk: Talk) -> Result<ExitCode> {
             return demo::demo(&arguments, &talk, json);
         }
     };
-    let Global { base, settings, now, .. } = cli.global;
+    let Global { project, settings, now, .. } = cli.global;
     if settings.sets("policy") && command.keeps_policy() {
         return Err(Error::usage(
             "--policy has no say here: a session keeps the policy that `deaddrop new` gave it, and a run that which it began with",
@@ -374,12 +374,12 @@ fn answer(cli: Cli, talk: Talk) -> Result<ExitCode> {
         timeout: settings.sets("command_timeout_seconds"),
     };
     let (mut amiss, is_doctor) = (doctor::Amiss::default(), matches!(command, Command::Doctor(_)));
-    let Whereabouts { base, here, by } = match Whereabouts::find(base) {
-        Err(e) if is_doctor => amiss.base(e)?,
+    let Whereabouts { project, here, by } = match Whereabouts::find(project) {
+        Err(e) if is_doctor => amiss.project(e)?,
         found => found?,
     };
-    let (config, consent) = match Config::load(&base, settings.raw()?) {
-        Err(e) if is_doctor => amiss.settings(e, &base, settings.raw()?)?,
+    let (config, consent) = match Config::load(&project, settings.raw()?) {
+        Err(e) if is_doctor => amiss.settings(e, &project, settings.raw()?)?,
         looked => looked?,
     };
     match config.has_its_settings() {
@@ -387,7 +387,7 @@ fn answer(cli: Cli, talk: Talk) -> Result<ExitCode> {
         has => has?,
     }
     if by == By::Nothing && command.needs_sessions() && !config.sessions.exists() {
-        return Err(Error::no_base(&config.base));
+        return Err(Error::no_base(&config.project));
     }
     if !is_doctor {
         config.knows_others()?;
@@ -398,7 +398,7 @@ fn answer(cli: Cli, talk: Talk) -> Result<ExitCode> {
         consent::require(&consent, &talk)?;
     }
     if by == By::Search && command.makes_base() {
-        talk.say(format!("In the base directory {}:", config.base.display()));
+        talk.say(format!("In the project directory {}:", config.project.display()));
     }
     let context = Context { config, clock: Clock(now), talk, json, here, by };
     if command.goes_on() && !context.has_begun() {

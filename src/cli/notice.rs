@@ -11,10 +11,10 @@ use wait_timeout::ChildExt;
 
 use super::talk::Talk;
 use super::{Context, live};
-use crate::base::Turn;
-use crate::config::Notify;
+use crate::engine::Turn;
 use crate::program::Programs;
 use crate::session::Session;
+use crate::settings::Notify;
 use crate::text::visible_line;
 
 /// What shows messages on a desktop.

@@ -1,4 +1,4 @@
-//! `ops`: messages of the operations dialect. `run` needs a base directory (see `run`); `validate` and `schema`
+//! `ops`: messages of the operations dialect. `run` needs a project (see `run`); `validate` and `schema`
 //! look at the message alone.
 
 use std::collections::BTreeMap;

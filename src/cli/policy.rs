@@ -7,9 +7,9 @@ use serde_json::json;
 
 use super::Context;
 use super::talk;
-use crate::config::SESSION_POLICY;
 use crate::error::Result;
 use crate::policy::{self, Decision};
+use crate::settings::SESSION_POLICY;
 use crate::text::visible_line;
 
 /// The exit code where the person would be asked.
@@ -79,7 +79,7 @@ pub(super) fn policy(context: &Context, arguments: &Policies) -> Result<ExitCode
 fn check(context: &Context, in_force: &str, command: &str) -> Result<ExitCode> {
     let policy = context.config.policy(in_force)?;
     // As where commands are confined; without walls nothing keeps git from its repository.
-    let guarded = context.config.sandbox.mode != crate::config::Mode::Off;
+    let guarded = context.config.sandbox.mode != crate::settings::Mode::Off;
     let explained = policy::explain(&policy, command, guarded);
     let decision = &explained.decision;
     if context.json {

@@ -9,11 +9,11 @@ use clap::Args;
 use super::clipping::{Put, put};
 use super::input::Input;
 use super::{Context, SessionFlag, pasting};
-use crate::base::Turn;
 use crate::clipboard::{self, Found, Surroundings, Way};
-use crate::control::{Given, Wish};
+use crate::engine::Turn;
 use crate::error::{Error, Result};
 use crate::inbox::HELD;
+use crate::ipc::{Given, Request};
 use crate::outbox::holds_outbox;
 use crate::program::Programs;
 use crate::protocol::{self, Dialect};
@@ -101,7 +101,7 @@ fn carry_out_text(context: &Context, how: &How, text: String, name: &str) -> Res
 
 fn carry_out(context: &Context, how: &How, reply: Given, name: &str) -> Result<(Turn, Stop)> {
     let session = context.session_id(&how.session)?;
-    let wish = Wish::Apply { reply, session, again: how.again, force: how.force };
+    let wish = Request::Apply { reply, session, again: how.again, force: how.force };
     let stop = Stop::on_signals()?;
     let turn = context.wish(wish, &stop, Some(name), 0)?;
     Ok((turn, stop))

@@ -58,7 +58,7 @@ impl Command {
         matches!(self, Self::Doctor(_) | Self::Policy(_))
     }
 
-    /// Whether it makes a base directory where there is none, so that the person should know which.
+    /// Whether it makes a project where there is none, so that the person should know which.
     pub(super) fn makes_base(&self) -> bool {
         matches!(self, Self::New(_) | Self::Resume(_) | Self::Watch(_) | Self::Run(_))
     }

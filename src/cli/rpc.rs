@@ -9,13 +9,13 @@ use std::time::Duration;
 use clap::Args;
 
 use super::Context;
-use crate::config::{Config, Mode, known_within, no_place_in_git, state_home};
 use crate::error::{Error, Result};
 use crate::lock::Lock;
 use crate::program;
-use crate::rpc::{At, Bases, Listening, ScratchDir, Served, Serving};
+use crate::rpc::{At, Listening, Projects, ScratchDir, Served, Serving};
 use crate::runner::Runner;
 use crate::runner::sandbox;
+use crate::settings::{Config, Mode, known_within, no_place_in_git, state_home};
 use crate::watch::Stop;
 use crate::workspace::Workspace;
 
@@ -28,9 +28,8 @@ Speaks newline-delimited JSON-RPC 2.0 (bouvet-jsonrpc: ping, exec, exec_code,
 read_file, write_file, list_dir) until standard input ends or it is told to stop.
 Standard output holds answers and nothing else. docs/rpc.md tells the rest.
 
-The workspace is made if it is missing, and its base directory is served by
-nobody else meanwhile. With --root elsewhere, nothing is made in the base
-directory. Only --policy NAME on the command line sets a policy here.
+The workspace is made if it is missing, and its project is served by
+nobody else meanwhile. With --root elsewhere, nothing is made in the project. Only --policy NAME on the command line sets a policy here.
 
 Examples:
   ssh build-box deaddrop rpc -C project
@@ -41,7 +40,7 @@ Examples:
 
 Exit code 0: standard input has ended, or SIGTERM; 130: SIGINT; 1: it cannot
 listen, also because something else does; 2: wrong usage or settings; 4: another
-deaddrop serves the base directory.")]
+deaddrop serves the project.")]
 pub(super) struct Rpc {
     #[command(flatten)]
     place: Place,
@@ -107,7 +106,7 @@ pub(super) fn rpc(context: &Context, arguments: Rpc, flags: Flags) -> Result<Exi
     let helper =
         program::own().map_err(|e| Error::io("find", Path::new("deaddrop's own program"), e))?;
 
-    let bases = root.bases(config)?;
+    let projects = root.projects(config)?;
     // Whoever stops it from the moment on that it can be reached finds it going on to its end.
     let stop = Stop::on_signals()?;
     // Where that cannot be, nothing is to be made.
@@ -118,12 +117,12 @@ pub(super) fn rpc(context: &Context, arguments: Rpc, flags: Flags) -> Result<Exi
         context.talk.warning(&format!("{e}. The next start asks whose the folders here are"));
     }
     let _lock = root.is_workspace.then(|| Lock::take(config)).transpose()?;
-    let borrowed: Result<Vec<_>> = bases.around.iter().map(Lock::borrow).collect();
+    let borrowed: Result<Vec<_>> = projects.around.iter().map(Lock::borrow).collect();
     let _borrowed = borrowed?;
-    bases.told.iter().for_each(|told| context.talk.warning(told));
+    projects.told.iter().for_each(|told| context.talk.warning(told));
     sandbox::close_to_commands();
     root.make()?;
-    let hidden = root.hidden(config, bases.state)?;
+    let hidden = root.hidden(config, projects.state)?;
     // Under a root that holds `/proc`, this process's own memory and environment are there to be read.
     let own = ["/proc/self".to_owned(), format!("/proc/{}", std::process::id())];
     let state: Vec<PathBuf> =
@@ -161,7 +160,7 @@ pub(super) fn rpc(context: &Context, arguments: Rpc, flags: Flags) -> Result<Exi
 /// What is served.
 struct Root {
     path: PathBuf,
-    /// Whether it is the base directory's own workspace.
+    /// Whether it is the project's own workspace.
     is_workspace: bool,
     /// What it was called by whoever asked for another one.
     asked: Option<PathBuf>,
@@ -207,11 +206,11 @@ impl Root {
         made.map_err(|e| Error::io("make the folder", &self.state, e))
     }
 
-    /// The base directories of others that it has to do with.
-    fn bases(&self, config: &Config) -> Result<Bases> {
+    /// The projects of others that it has to do with.
+    fn projects(&self, config: &Config) -> Result<Projects> {
         match &self.asked {
-            Some(asked) => Bases::of(&self.path, asked, config),
-            None => Ok(Bases::default()),
+            Some(asked) => Projects::of(&self.path, asked, config),
+            None => Ok(Projects::default()),
         }
     }
 
@@ -223,7 +222,7 @@ impl Root {
     }
 }
 
-/// deaddrop's own folder for all roots that are no workspace of a base directory.
+/// deaddrop's own folder for all roots that are no workspace of a project.
 fn home_of_state() -> Result<PathBuf> {
     state_home().ok_or_else(|| {
         Error::usage("--root: HOME does not say where deaddrop may keep what it needs for that folder; set HOME or XDG_STATE_HOME")

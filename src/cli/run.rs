@@ -7,13 +7,13 @@ use clap::Args;
 
 use super::input::Input;
 use super::{Context, Opened, Teller, WAITS, talk};
-use crate::base::Turn;
-use crate::config::RUN_POLICY;
-use crate::control::{self, Wish};
+use crate::engine::Turn;
 use crate::error::{Error, Result};
+use crate::ipc::{self, Request};
 use crate::protocol::operations::Status;
 use crate::protocol::{Asks, Invalid, Kind, Mistake, Step, read_run};
 use crate::session::{Session, run_id};
+use crate::settings::RUN_POLICY;
 use crate::space;
 use crate::turn::Observer;
 use crate::watch::Stop;
@@ -60,7 +60,7 @@ pub(super) fn run(context: &Context, arguments: &RunOnce) -> Result<ExitCode> {
         Some(stem) if !context.has_begun() => {
             return Err(Error::no_run(stem, &context.config.sessions));
         }
-        Some(stem) => Wish::ResumeRun { stem: stem.clone() },
+        Some(stem) => Request::ResumeRun { stem: stem.clone() },
         None => {
             // Before anything is read or made.
             let policy = context.config.policy.as_deref().unwrap_or(RUN_POLICY);
@@ -71,7 +71,7 @@ pub(super) fn run(context: &Context, arguments: &RunOnce) -> Result<ExitCode> {
                 Ok(text) => read_run(&text).steps,
                 Err(why) => vec![unreadable(&input.name, &why)],
             };
-            Wish::Run { steps, policy }
+            Request::Run { steps, policy }
         }
     };
     let stop = Stop::on_signals()?;
@@ -92,20 +92,20 @@ pub(super) fn run(context: &Context, arguments: &RunOnce) -> Result<ExitCode> {
             context.talk.hint(&format!("After that, `deaddrop ops run --resume {stem}` goes on."));
             return Ok(code);
         }
-        wish = Wish::ResumeRun { stem: run.stem() };
+        wish = Request::ResumeRun { stem: run.stem() };
     }
 }
 
 /// Has it done, here or by the process that serves the folder. What happens is told in the events,
 /// and beside them only where more is wanted.
-fn carried_out(context: &Context, wish: Wish, stop: &Stop) -> Result<Turn> {
+fn carried_out(context: &Context, wish: Request, stop: &Stop) -> Result<Turn> {
     let (mut teller, mut warner) = (Teller::new(context), Warner(context));
     match context.open_or_hand_over(&wish, stop)? {
-        Opened::Here(mut base) => {
+        Opened::Here(mut engine) => {
             let observer: &mut dyn Observer =
                 if context.talk.verbose { &mut teller } else { &mut warner };
-            let turn = control::fulfil(&mut base, wish, observer)?;
-            base.settle()?;
+            let turn = ipc::handle(&mut engine, wish, observer)?;
+            engine.settle()?;
             Ok(turn)
         }
         Opened::Elsewhere(done) => {

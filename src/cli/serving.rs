@@ -10,16 +10,16 @@ use super::clipping::Clips;
 use super::events::Events;
 use super::input::Input;
 use super::{Context, Opened, SessionOperand, Teller, live, opening, talk, uninitiated};
-use crate::base::{Base, Beginning, Turn};
-use crate::config::SESSION_POLICY;
 use crate::context::check_pattern;
-use crate::control::Wish;
 use crate::daemon::{self, Serve};
+use crate::engine::{Beginning, Engine, Turn};
 use crate::error::{Error, Result};
+use crate::ipc::Request;
 use crate::protocol::Dialect;
 use crate::runner::sandbox::Tier;
 use crate::session::store::Store;
 use crate::session::{Offer, Session, is_id};
+use crate::settings::SESSION_POLICY;
 use crate::text::visible_line;
 use crate::watch::Stop;
 
@@ -126,9 +126,9 @@ pub(super) fn new(context: &Context, arguments: &New) -> Result<ExitCode> {
         policy: context.config.policy.as_deref().unwrap_or(SESSION_POLICY).to_owned(),
         workspace: context.config.guest.is_none().then(|| context.config.workspace_name()),
     };
-    let wish = Wish::New(beginning.clone());
-    let mut base = match context.open_or_hand_over(&wish, &stop)? {
-        Opened::Here(base) => base,
+    let wish = Request::New(beginning.clone());
+    let mut engine = match context.open_or_hand_over(&wish, &stop)? {
+        Opened::Here(engine) => engine,
         Opened::Elsewhere(done) => {
             let turn = done.turn;
             announce(context, &turn, "begins")?;
@@ -137,20 +137,20 @@ pub(super) fn new(context: &Context, arguments: &New) -> Result<ExitCode> {
             return Ok(ExitCode::SUCCESS);
         }
     };
-    let unconfined = may_run_unconfined(context, &base);
-    let turn = base.begin(&beginning, unconfined)?;
+    let unconfined = may_run_unconfined(context, &engine);
+    let turn = engine.begin(&beginning, unconfined)?;
     announce(context, &turn, "begins")?;
     if arguments.no_watch {
-        base.settle()?;
+        engine.settle()?;
         arguments.clips.copy_once(context, &turn.session)?;
         return Ok(ExitCode::SUCCESS);
     }
-    serve(context, &mut base, &Serve::One(turn.session.id), arguments.clips, &stop)
+    serve(context, &mut engine, &Serve::One(turn.session.id), arguments.clips, &stop)
 }
 
 pub(super) fn resume(context: &Context, arguments: &Resume) -> Result<ExitCode> {
     let stop = Stop::on_signals()?;
-    let mut base = context.open(stop.clone())?;
+    let mut engine = context.open(stop.clone())?;
     let named = context.session_id(&arguments.session.flag())?;
     if arguments.reopen.is_some() && named.is_none() {
         return Err(Error::usage(
@@ -158,21 +158,21 @@ pub(super) fn resume(context: &Context, arguments: &Resume) -> Result<ExitCode> 
         ));
     }
     let mut session = match named {
-        Some(id) => base.store.load(&id)?,
-        None => match newest_open(context, &base) {
+        Some(id) => engine.store.load(&id)?,
+        None => match newest_open(context, &engine) {
             // What was left to do is done, and it was the last there was.
-            Err(e) if e.is_without_session() && !base.recovered.is_empty() => {
-                Teller::that_serves_once(context).tell_again(&base);
+            Err(e) if e.is_without_session() && !engine.recovered.is_empty() => {
+                Teller::that_serves_once(context).tell_again(&engine);
                 context.talk.say("Nothing more is open.");
                 return Ok(ExitCode::SUCCESS);
             }
             newest => newest?,
         },
     };
-    match base.suits(&session) {
+    match engine.suits(&session) {
         Err(_) if arguments.here => {
-            session.workspace = base.workspace_name();
-            session = base.say(session, MOVED)?.session;
+            session.workspace = engine.workspace_name();
+            session = engine.say(session, MOVED)?.session;
         }
         suits => suits?,
     }
@@ -184,83 +184,83 @@ pub(super) fn resume(context: &Context, arguments: &Resume) -> Result<ExitCode> 
             )));
         }
         Some(text) => {
-            session.reopen(text, base.now());
-            base.save_and_write(&mut session)?;
+            session.reopen(text, engine.now());
+            engine.save_and_write(&mut session)?;
         }
         None if session.is_complete => {
             return Err(Error::complete(&session.id));
         }
         None if session.pending.is_some() => {}
         None => {
-            if base.restore_outbox(&session)? {
+            if engine.restore_outbox(&session)? {
                 context.talk.say("Its outbox was missing, and has been written again.");
             }
         }
     }
     // The outbox of one that waits was answered: it is to be decided, not pasted.
-    let outbox = session.pending.is_none().then(|| base.outbox_path(&session));
+    let outbox = session.pending.is_none().then(|| engine.outbox_path(&session));
     let id = session.id.clone();
     announce(context, &Turn { session, outbox }, "goes on")?;
     if arguments.no_watch {
         let mut teller = Teller::that_serves_once(context);
-        teller.tell_again(&base);
-        daemon::serve_once(&mut base, &Serve::One(id.clone()), &stop, &mut teller)?;
+        teller.tell_again(&engine);
+        daemon::serve_once(&mut engine, &Serve::One(id.clone()), &stop, &mut teller)?;
         drop(teller);
-        let session = base.store.load(&id)?;
+        let session = engine.store.load(&id)?;
         // Others may decide while the person here thinks about it.
-        drop(base);
+        drop(engine);
         return match session.question() {
             _ if stop.is_asked() => Err(Error::interrupted()),
             None => arguments.clips.copy_once(context, &session).map(|()| ExitCode::SUCCESS),
             Some(_) => context.answer(&session, &stop),
         };
     }
-    serve(context, &mut base, &Serve::One(id), arguments.clips, &stop)
+    serve(context, &mut engine, &Serve::One(id), arguments.clips, &stop)
 }
 
 pub(super) fn watch(context: &Context, arguments: &WatchAll) -> Result<ExitCode> {
     let stop = Stop::on_signals()?;
-    let mut base = context.open(stop.clone())?;
-    for session in base.store.open_sessions()? {
-        if let Err(e) = base.suits(&session) {
+    let mut engine = context.open(stop.clone())?;
+    for session in engine.store.open_sessions()? {
+        if let Err(e) = engine.suits(&session) {
             context.talk.warning(&e.to_string());
             continue;
         }
         let waits = session.pending.is_some();
         if !waits {
-            base.restore_outbox(&session)?;
+            engine.restore_outbox(&session)?;
         }
         context.talk.say(format!("Session {}: {}", session.id, first_line(&session.task)));
-        let outbox = (!waits).then(|| base.outbox_path(&session));
+        let outbox = (!waits).then(|| engine.outbox_path(&session));
         match &outbox {
             _ if context.json => Events::session(context, &Turn { session, outbox }),
             Some(path) => talk::result(context.display(path)),
             None => {}
         }
     }
-    serve(context, &mut base, &Serve::All, arguments.clips, &stop)
+    serve(context, &mut engine, &Serve::All, arguments.clips, &stop)
 }
 
 fn serve(
     context: &Context,
-    base: &mut Base,
+    engine: &mut Engine,
     whom: &Serve,
     clips: Clips,
     stop: &Stop,
 ) -> Result<ExitCode> {
-    if let Some(guest) = base.guest_label() {
+    if let Some(guest) = engine.guest_label() {
         context.talk.say(format!("Everything is carried out in the guest '{guest}'."));
     }
     let mut teller = Teller::that_serves(context);
     live::heed(stop);
     if !live::is_on() {
-        let inbox = context.display(base.inbox.folder());
+        let inbox = context.display(engine.inbox.folder());
         context.talk.hint(&format!(
             "Waiting for replies in {inbox}/ (Ctrl-C stops, `deaddrop resume` goes on)"
         ));
     }
-    teller.tell_again(base);
-    if daemon::serve(base, whom, clips.into(), stop, &mut teller)? {
+    teller.tell_again(engine);
+    if daemon::serve(engine, whom, clips.into(), stop, &mut teller)? {
         Ok(ExitCode::SUCCESS)
     } else {
         // The line that is drawn in place has taken the `^C` with it.
@@ -324,12 +324,12 @@ fn announce(context: &Context, turn: &Turn, verb: &str) -> Result<()> {
 
 /// Where no sandbox is to be had, asks whether commands may run without one. Nobody is asked who
 /// cannot answer, and no answer is a no.
-fn may_run_unconfined(context: &Context, base: &Base) -> bool {
+fn may_run_unconfined(context: &Context, engine: &Engine) -> bool {
     // What a guest's commands may do is for its owner to say.
-    if base.guest_label().is_some() {
+    if engine.guest_label().is_some() {
         return false;
     }
-    let confinement = base.confinement();
+    let confinement = engine.confinement();
     if confinement.tier != Tier::None {
         return false;
     }
@@ -349,11 +349,11 @@ fn may_run_unconfined(context: &Context, base: &Base) -> bool {
     yes
 }
 
-fn newest_open(context: &Context, base: &Base) -> Result<Session> {
-    if let Some(newest) = base.store.open_sessions()?.into_iter().next() {
+fn newest_open(context: &Context, engine: &Engine) -> Result<Session> {
+    if let Some(newest) = engine.store.open_sessions()?.into_iter().next() {
         return Ok(newest);
     }
-    let (complete, _) = base.store.list()?;
+    let (complete, _) = engine.store.list()?;
     let complete = complete.into_iter().next().map(|session| session.id);
     Err(Error::no_open_session(&context.config.sessions, complete))
 }

@@ -11,11 +11,10 @@ use super::whereabouts::By;
 use super::{Context, SessionFlag, SessionOperand, held, question, stat, talk};
 
 use crate::atomic;
-use crate::base::{Turn, Turns, Which};
-use crate::config::Config;
-use crate::control::Wish;
+use crate::engine::{Turn, Turns, Which};
 use crate::error::{Error, Result};
 use crate::inbox;
+use crate::ipc::Request;
 use crate::lock::Lock;
 use crate::runner::sandbox::Tier;
 use crate::session::journal;
@@ -23,6 +22,7 @@ use crate::session::log::{self, LogEntry};
 use crate::session::record::History;
 use crate::session::store::Store;
 use crate::session::{Ignored, Session, run_id};
+use crate::settings::Config;
 use crate::text::visible_line;
 use crate::watch::Stop;
 
@@ -109,9 +109,9 @@ fn list(context: &Context) -> Result<ExitCode> {
     if runs.is_empty() && sessions.is_empty() && damaged.is_empty() {
         let next = "`deaddrop new \"your task\"` starts one";
         context.talk.hint(&match context.by {
-            By::Nothing => format!(
-                "There is no base directory here or above, so there are no sessions; {next} here."
-            ),
+            By::Nothing => {
+                format!("There is no project here or above, so there are no sessions; {next} here.")
+            }
             _ => format!("There are no sessions here yet; {next}."),
         });
     }
@@ -319,7 +319,7 @@ fn begun(session: &Session) -> Option<LogEntry> {
 }
 
 pub(super) fn say(context: &Context, arguments: &Say) -> Result<ExitCode> {
-    let wish = Wish::Say {
+    let wish = Request::Say {
         text: arguments.text.join(" "),
         session: context.session_id(&arguments.session)?,
     };
@@ -345,7 +345,7 @@ pub(super) fn close(context: &Context, arguments: &Close) -> Result<ExitCode> {
             "{id} is a run, and ends by itself; the newest hundred runs are kept"
         )));
     }
-    let wish = Wish::Close { session: id.clone(), delete: arguments.delete };
+    let wish = Request::Close { session: id.clone(), delete: arguments.delete };
     let turn = context.wish(wish, &Stop::on_signals()?, None, 0)?;
     if context.json {
         Context::print_json(&to_json(context, &turn.session));

@@ -13,9 +13,9 @@ use super::arguments::Global;
 use super::consent;
 use super::talk::{self, Talk};
 use super::whereabouts::{By, Whereabouts};
-use crate::config::{self, Config, Consent, InForce, Source, in_force};
 use crate::error::{Error, Result};
 use crate::lock::Lock;
+use crate::settings::{self, Config, Consent, InForce, Source, in_force};
 use crate::text::visible_line;
 
 #[derive(Debug, Args)]
@@ -47,7 +47,7 @@ Examples:
         #[arg(long)]
         changed: bool,
     },
-    /// Agree to what the settings of the base directory open, and to what came with its folders
+    /// Agree to what the settings of the project open, and to what came with its folders
     Allow(consent::Allow),
     /// Forget that you agreed, and which of its folders deaddrop has used
     Deny(consent::Deny),
@@ -106,7 +106,7 @@ Examples:
 /// Which file is meant.
 #[derive(Debug, Args)]
 struct Whose {
-    /// In your own file, which is for all base directories, not in deaddrop.toml
+    /// In your own file, which is for all projects, not in deaddrop.toml
     #[arg(long)]
     own: bool,
 }
@@ -116,13 +116,11 @@ pub(super) fn settings(arguments: Settings, global: Global, talk: &Talk) -> Resu
     let json = global.json;
     match arguments.asked {
         Asked::Show { changed } => {
-            let place = found(global.base)?;
+            let place = found(global.project)?;
             if place.by == By::Nothing {
-                talk.say(
-                    "There is no base directory here or above; so it would be in a new one here:",
-                );
+                talk.say("There is no project here or above; so it would be in a new one here:");
             }
-            let mut settings = in_force(&place.base, raw)?;
+            let mut settings = in_force(&place.project, raw)?;
             settings.retain(|setting| !changed || setting.source != Source::Default);
             show(&settings, talk, json);
             if settings.iter().any(|setting| !setting.allowed) {
@@ -130,10 +128,10 @@ pub(super) fn settings(arguments: Settings, global: Global, talk: &Talk) -> Resu
             }
         }
         Asked::Get { key } => {
-            config::check_name(&key, &format!("config get {key}"))?;
-            let place = found(global.base)?;
-            let name = config::canonical(&key);
-            let settings = in_force(&place.base, raw)?;
+            settings::check_name(&key, &format!("config get {key}"))?;
+            let place = found(global.project)?;
+            let name = settings::canonical(&key);
+            let settings = in_force(&place.project, raw)?;
             let Some(found) = settings.iter().find(|setting| setting.name == name) else {
                 talk.say(format!("{key} is not set"));
                 return Ok(ExitCode::FAILURE);
@@ -145,9 +143,9 @@ pub(super) fn settings(arguments: Settings, global: Global, talk: &Talk) -> Resu
             }
         }
         Asked::Path { whose } => {
-            let file = match base(&whose, global.base)? {
-                Some(base) => Some(base.join(config::FILE)),
-                None => config::own_file(),
+            let file = match project(&whose, global.project)? {
+                Some(project) => Some(project.join(settings::FILE)),
+                None => settings::own_file(),
             };
             let file =
                 file.ok_or_else(|| Error::usage("HOME does not say where your own settings are"))?;
@@ -163,30 +161,30 @@ pub(super) fn settings(arguments: Settings, global: Global, talk: &Talk) -> Resu
         }
         Asked::Allow(_) | Asked::Deny(_) => {
             refuse_flags(&global)?;
-            let base = base(&Whose { own: false }, global.base)?.unwrap_or_default();
+            let project = project(&Whose { own: false }, global.project)?.unwrap_or_default();
             return match arguments.asked {
-                Asked::Allow(_) => consent::allow(&base, talk, json),
-                _ => consent::deny(&base, talk),
+                Asked::Allow(_) => consent::allow(&project, talk, json),
+                _ => consent::deny(&project, talk),
             };
         }
         Asked::Set { key, value, force, whose } => {
             refuse_flags(&global)?;
-            let base = base(&whose, global.base)?;
-            let missing = folder::check(base.as_deref(), &key, &value, force)?;
-            let before = agreed(base.as_deref());
-            let file = config::set(base.as_deref(), &key, &value)?;
-            changed(base.as_deref(), &key, &file, talk, json);
+            let project = project(&whose, global.project)?;
+            let missing = folder::check(project.as_deref(), &key, &value, force)?;
+            let before = agreed(project.as_deref());
+            let file = settings::set(project.as_deref(), &key, &value)?;
+            changed(project.as_deref(), &key, &file, talk, json);
             missing.iter().for_each(|told| talk.warning(told));
-            follow(base.as_deref(), before.as_ref(), &key, talk)?;
+            follow(project.as_deref(), before.as_ref(), &key, talk)?;
         }
         Asked::Unset { key, whose } => {
             refuse_flags(&global)?;
-            let base = base(&whose, global.base)?;
-            let before = agreed(base.as_deref());
-            match config::unset(base.as_deref(), &key)? {
+            let project = project(&whose, global.project)?;
+            let before = agreed(project.as_deref());
+            match settings::unset(project.as_deref(), &key)? {
                 Some(file) => {
-                    changed(base.as_deref(), &key, &file, talk, json);
-                    follow(base.as_deref(), before.as_ref(), &key, talk)?;
+                    changed(project.as_deref(), &key, &file, talk, json);
+                    follow(project.as_deref(), before.as_ref(), &key, talk)?;
                 }
                 None => talk.say(format!("{key} is not set there; nothing is changed.")),
             }
@@ -195,36 +193,36 @@ pub(super) fn settings(arguments: Settings, global: Global, talk: &Talk) -> Resu
     Ok(ExitCode::SUCCESS)
 }
 
-/// The base directory that is meant, unless its settings are gone: others would be made in their place.
+/// The project that is meant, unless its settings are gone: others would be made in their place.
 fn found(named: Option<PathBuf>) -> Result<Whereabouts> {
     let place = Whereabouts::find(named)?;
     // Wrong settings are there, and are told by whoever reads them.
-    if let Ok(config) = Config::load_untrusted(&place.base) {
+    if let Ok(config) = Config::load_untrusted(&place.project) {
         config.has_its_settings()?;
     }
     Ok(place)
 }
 
-/// Whose file is meant: that of the base directory, or none for the person's own.
-fn base(whose: &Whose, named: Option<PathBuf>) -> Result<Option<PathBuf>> {
+/// Whose file is meant: that of the project, or none for the person's own.
+fn project(whose: &Whose, named: Option<PathBuf>) -> Result<Option<PathBuf>> {
     if whose.own {
         return Ok(None);
     }
-    let Whereabouts { base, by, .. } = found(named)?;
+    let Whereabouts { project, by, .. } = found(named)?;
     if by == By::Nothing {
-        return Err(Error::no_base(&base));
+        return Err(Error::no_base(&project));
     }
-    base.canonicalize().map(Some).map_err(|e| Error::io("open the base directory", &base, e))
+    project.canonicalize().map(Some).map_err(|e| Error::io("open the project", &project, e))
 }
 
 /// What was agreed to before a change; None where the settings could not be read.
-fn agreed(base: Option<&Path>) -> Option<Consent> {
-    Config::load(base?, config::Raw::default()).ok().map(|(_, consent)| consent)
+fn agreed(project: Option<&Path>) -> Option<Consent> {
+    Config::load(project?, settings::Raw::default()).ok().map(|(_, consent)| consent)
 }
 
 /// Has a change by the person count as agreed to.
-fn follow(base: Option<&Path>, before: Option<&Consent>, key: &str, talk: &Talk) -> Result<()> {
-    let Some(now) = agreed(base) else { return Ok(()) };
+fn follow(project: Option<&Path>, before: Option<&Consent>, key: &str, talk: &Talk) -> Result<()> {
+    let Some(now) = agreed(project) else { return Ok(()) };
     // Of settings that could not be read nobody knows what was agreed to.
     consent::follow(before.unwrap_or(&now), &now, &[key], talk)
 }
@@ -280,23 +278,21 @@ fn bare(value: &Value) -> Vec<String> {
 }
 
 /// Says what was changed, and who does not know of it yet.
-fn changed(base: Option<&Path>, key: &str, file: &Path, talk: &Talk, json: bool) {
+fn changed(project: Option<&Path>, key: &str, file: &Path, talk: &Talk, json: bool) {
     if json {
         talk::json(&json!({ "name": key, "path": file.display().to_string() }).to_string());
     }
     talk.say(format!("{} is changed.", file.display()));
-    let Some(base) = base else { return };
-    let raw = config::Raw::default();
-    if let Ok(settings) = in_force(base, raw)
+    let Some(project) = project else { return };
+    let raw = settings::Raw::default();
+    if let Ok(settings) = in_force(project, raw)
         && let Some(setting) = settings.iter().find(|setting| setting.name == key)
         && matches!(setting.source, Source::Environment)
     {
         talk.warning(&format!("{} goes over it", setting.origin));
     }
-    let held = Config::load_untrusted(base);
+    let held = Config::load_untrusted(project);
     if held.is_ok_and(|config| Lock::is_held(&config)) {
-        talk.warning(
-            "a deaddrop is at work in this base directory; it takes this at its next start",
-        );
+        talk.warning("a deaddrop is at work in this project; it takes this at its next start");
     }
 }

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use super::columns;
 use super::talk::Talk;
-use crate::config::Secrets;
 use crate::protocol::{Detail, Execution, FailureKind, Outcome, tags};
 use crate::runner::last_line;
 use crate::secrets::Redactor;
+use crate::settings::Secrets;
 use crate::terminal::Styled;
 use crate::text::{count, indented, named, visible_line};
 

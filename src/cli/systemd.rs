@@ -24,7 +24,7 @@ pub(super) fn notify(talk: &Talk, state: &NotifyState<'_>) {
 #[derive(Clone, Copy)]
 pub(super) struct Unit<'a> {
     pub(super) program: &'a Path,
-    pub(super) base: &'a Path,
+    pub(super) project: &'a Path,
     /// PATH for commands: that of a service is another.
     pub(super) path: Option<&'a OsStr>,
     /// `XDG_STATE_HOME`, where it is set: there it is noted what the person has agreed to.
@@ -33,13 +33,13 @@ pub(super) struct Unit<'a> {
     pub(super) flags: &'a [&'a str],
 }
 
-/// The name of the unit of a base directory: readable, and of no other one.
-pub(super) fn name(base: &Path) -> String {
-    let folder = base.file_name().unwrap_or_default().to_string_lossy();
+/// The name of the unit of a project: readable, and of no other one.
+pub(super) fn name(project: &Path) -> String {
+    let folder = project.file_name().unwrap_or_default().to_string_lossy();
     let words = folder.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
     let name: String = words.join("-").chars().take(40).collect();
-    let hash = blake3::hash(base.as_os_str().as_encoded_bytes()).to_hex();
+    let hash = blake3::hash(project.as_os_str().as_encoded_bytes()).to_hex();
     let name = if name.is_empty() { String::new() } else { format!("{name}-") };
     format!("deaddrop-{name}{}.service", &hash[..8])
 }
@@ -55,7 +55,7 @@ impl Unit<'_> {
                 visible_line(program)
             ));
         }
-        let base = text(self.base.as_os_str())?;
+        let project = text(self.project.as_os_str())?;
         // A value that is no text is left to systemd's own.
         let variable = |(name, value): (&str, Option<&OsStr>)| {
             let value = value.and_then(|value| text(value).ok())?;
@@ -81,7 +81,7 @@ Description=deaddrop in {description}
 [Service]
 Type=notify
 NotifyAccess=main
-ExecStart={program} -C {base} --color never watch{flags}
+ExecStart={program} -C {project} --color never watch{flags}
 {variables}# What a hard stop left is finished first, commands included.
 TimeoutStartSec=infinity
 # deaddrop ends its commands itself.
@@ -98,11 +98,11 @@ RestartPreventExitStatus=2 4
 [Install]
 WantedBy={target}
 ",
-            name = name(self.base),
-            description = visible_line(base).replace('%', "%%"),
+            name = name(self.project),
+            description = visible_line(project).replace('%', "%%"),
             program = quoted(program),
             // Variables are put in for `$`, but in the name of the program.
-            base = quoted(&base.replace('$', "$$")),
+            project = quoted(&project.replace('$', "$$")),
         ))
     }
 }
@@ -153,7 +153,7 @@ mod tests {
     fn what_systemd_would_read_otherwise_is_escaped() {
         let unit = Unit {
             program: Path::new("/opt/50% off/$x/deaddrop"),
-            base: Path::new("/home/me/a b\\%h/$HOME\n/é"),
+            project: Path::new("/home/me/a b\\%h/$HOME\n/é"),
             path: Some(OsStr::new("/bin:/50%")),
             state: Some(OsStr::new("/home/me/a b")),
             flags: &[],
@@ -175,7 +175,7 @@ mod tests {
     fn nothing_keeps_the_sandbox_from_what_it_needs() {
         let unit = Unit {
             program: Path::new("/d"),
-            base: Path::new("/b"),
+            project: Path::new("/b"),
             path: None,
             state: None,
             flags: &["--clipboard"],

@@ -10,11 +10,11 @@ use super::prompt::{Prompt, Said};
 use super::rows::cut;
 use super::summary::{Mark, last_of, last_output};
 use super::{Context, flow, hints, live, question, rows};
-use crate::base::Turn;
-use crate::config::Secrets;
+use crate::engine::Turn;
 use crate::error::Error;
 use crate::protocol::{Detail, Kind, Outcome, Warning, tags};
 use crate::session::Session;
+use crate::settings::Secrets;
 use crate::terminal::{Stream, Styled};
 use crate::text::{byte_count, count, indented, visible_line};
 
@@ -30,7 +30,7 @@ pub(super) struct Talk {
     /// Whether results have colours: they may go elsewhere.
     result_color: bool,
     /// What `-C` says, as it is typed.
-    base: Option<String>,
+    project: Option<String>,
 }
 
 /// Prints a result. A reader that has gone away has seen enough.
@@ -94,7 +94,7 @@ impl Talk {
     /// Without colours.
     #[cfg(test)]
     pub(super) fn plain() -> Self {
-        Self { quiet: false, verbose: false, color: false, result_color: false, base: None }
+        Self { quiet: false, verbose: false, color: false, result_color: false, project: None }
     }
 
     pub(super) fn new(global: &Global) -> Self {
@@ -113,7 +113,7 @@ impl Talk {
             verbose: global.verbose,
             color,
             result_color: colored(Stream::Out.is_terminal()),
-            base: global.base.as_deref().map(hints::typed),
+            project: global.project.as_deref().map(hints::typed),
         }
     }
 
@@ -141,12 +141,14 @@ impl Talk {
 
     /// A text with what `-C` says in each command that it names in backquotes.
     pub(super) fn in_base<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        hints::in_base(text, self.base.as_deref())
+        hints::in_base(text, self.project.as_deref())
     }
 
     /// `deaddrop` as it is to be typed before the name of a command.
     pub(super) fn program(&self) -> String {
-        self.base.as_ref().map_or_else(|| "deaddrop".into(), |base| format!("deaddrop -C {base}"))
+        self.project
+            .as_ref()
+            .map_or_else(|| "deaddrop".into(), |project| format!("deaddrop -C {project}"))
     }
 
     /// Says what went wrong.

@@ -11,11 +11,11 @@ use super::events::Events;
 use super::prompt::{Prompt, Said};
 use super::talk::{Talk, below, name, outcomes, result, turn_json};
 use super::{Context, awaited, clipping, live, notice, question, rows, stat, summary, systemd};
-use crate::base::{Base, Turn};
 use crate::clipboard;
-use crate::control::Wish;
 use crate::daemon::{Answer, Clipped, Listener, Waiting};
+use crate::engine::{Engine, Turn};
 use crate::executor::Rewritten;
+use crate::ipc::Request;
 use crate::protocol::{Asks, Detail, Kind, Operation, Outcome, Step, tags};
 use crate::runner::Glimpse;
 use crate::session::{Question, Session};
@@ -85,10 +85,10 @@ impl<'a> Teller<'a> {
         self.events.warning(told);
     }
 
-    /// Tells as events what was said and done when the base directory was opened.
-    pub(super) fn tell_again(&self, base: &Base) {
-        base.recovered.iter().for_each(|told| self.events.warning(told));
-        if let Some(turn) = &base.taken_up {
+    /// Tells as events what was said and done when the project was opened.
+    pub(super) fn tell_again(&self, engine: &Engine) {
+        engine.recovered.iter().for_each(|told| self.events.warning(told));
+        if let Some(turn) = &engine.taken_up {
             self.events.taken_up(self.context, turn);
         }
     }
@@ -326,11 +326,11 @@ impl Listener for Teller<'_> {
         self.warn(&format!("{} is left where it is: {why}", visible_line(&name)));
     }
 
-    fn fulfilled(&mut self, wish: &Wish, turn: &Turn) {
+    fn fulfilled(&mut self, wish: &Request, turn: &Turn) {
         let talk = &self.context.talk;
         match wish {
-            Wish::Apply { .. } | Wish::Back { .. } => self.turned(turn),
-            Wish::Say { .. } => {
+            Request::Apply { .. } | Request::Back { .. } => self.turned(turn),
+            Request::Say { .. } => {
                 self.events.outbox(self.context, turn);
                 talk.say(&match &turn.outbox {
                     Some(path) => format!(
@@ -343,19 +343,19 @@ impl Listener for Teller<'_> {
                     ),
                 });
             }
-            Wish::Decide { .. } if turn.session.run.is_none() => self.turned(turn),
-            Wish::Decide { .. } => {}
-            Wish::Close { session, delete } => {
+            Request::Decide { .. } if turn.session.run.is_none() => self.turned(turn),
+            Request::Decide { .. } => {}
+            Request::Close { session, delete } => {
                 let done = if *delete { "removed" } else { "closed" };
                 talk.say(format!("Session {session} was {done}."));
             }
-            Wish::Run { .. } | Wish::ResumeRun { .. } if turn.session.pending.is_some() => {
+            Request::Run { .. } | Request::ResumeRun { .. } if turn.session.pending.is_some() => {
                 talk.say(format!("Run {} waits for a decision.", turn.session.stem()));
             }
-            Wish::Run { .. } | Wish::ResumeRun { .. } => {
+            Request::Run { .. } | Request::ResumeRun { .. } => {
                 talk.say(format!("Run {} was carried out.", turn.session.stem()));
             }
-            Wish::New(_) => talk.say(format!("Session {} was added.", turn.session.id)),
+            Request::New(_) => talk.say(format!("Session {} was added.", turn.session.id)),
         }
     }
 

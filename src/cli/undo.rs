@@ -5,9 +5,9 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::{Context, SessionFlag};
-use crate::base::Back;
-use crate::control::Wish;
+use crate::engine::Back;
 use crate::error::Result;
+use crate::ipc::Request;
 use crate::watch::Stop;
 
 #[derive(Debug, Args)]
@@ -81,7 +81,7 @@ pub(super) fn redo(context: &Context, arguments: &Redo) -> Result<ExitCode> {
 fn go_back(context: &Context, back: Back, how: &How) -> Result<ExitCode> {
     let (session, reason) = (context.session_id(&how.session)?, how.reason.clone());
     let reason = reason.filter(|reason| !reason.trim().is_empty());
-    let wish = Wish::Back { back, session, force: how.force, reason };
+    let wish = Request::Back { back, session, force: how.force, reason };
     let stop = Stop::on_signals()?;
     let turn = context.wish(wish, &stop, None, 0)?;
     context.conclude(turn, false, &stop)

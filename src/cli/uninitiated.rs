@@ -4,8 +4,8 @@
 use std::fs;
 
 use super::Context;
-use crate::config::{Config, FILE};
 use crate::error::{self, Error};
+use crate::settings::{Config, FILE};
 
 /// The folder that is the workspace where nothing says otherwise.
 const WORKSPACE: &str = "workspace";
@@ -21,7 +21,7 @@ pub(super) fn heed(context: &Context) -> error::Result<()> {
     let Some(what) = project(config) else { return Ok(()) };
     talk.warning(&format!(
         "{} {what}, and the model would see nothing of it: this session works on an empty folder in it, {WORKSPACE}/. `deaddrop init` has sessions work on the project itself",
-        config.base.display()
+        config.project.display()
     ));
     match talk.agreement("Begin with the empty folder all the same? [y/N] ") {
         Some(false) => {
@@ -31,20 +31,20 @@ pub(super) fn heed(context: &Context) -> error::Result<()> {
     }
 }
 
-/// What the base directory is besides, where deaddrop has never been in it.
+/// What the project is besides, where deaddrop has never been in it.
 fn project(config: &Config) -> Option<&'static str> {
-    let Config { base, workspace, inbox, outbox, .. } = config;
+    let Config { project, workspace, inbox, outbox, .. } = config;
     let is_there = |path: &std::path::Path| fs::symlink_metadata(path).is_ok();
-    let has_been = config.has_begun() || is_there(&base.join(FILE));
+    let has_been = config.has_begun() || is_there(&project.join(FILE));
     let is_made = [workspace, inbox, outbox].into_iter().any(|folder| is_there(folder));
-    if has_been || is_made || config.guest.is_some() || *workspace != base.join(WORKSPACE) {
+    if has_been || is_made || config.guest.is_some() || *workspace != project.join(WORKSPACE) {
         return None;
     }
-    if is_there(&base.join(".git")) {
+    if is_there(&project.join(".git")) {
         return Some("is a git repository");
     }
     let visible = |name: &std::ffi::OsStr| !name.as_encoded_bytes().starts_with(b".");
-    let entries = fs::read_dir(base).ok()?.filter_map(Result::ok);
+    let entries = fs::read_dir(project).ok()?.filter_map(Result::ok);
     let own = entries.filter(|entry| visible(&entry.file_name())).take(SEVERAL).count();
     (own >= SEVERAL).then_some("has files of its own")
 }

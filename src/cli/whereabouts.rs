@@ -1,12 +1,12 @@
-//! Which base directory a command is about: the one that is named, else the nearest one upwards, else
+//! Which project a command is about: the one that is named, else the nearest one upwards, else
 //! the folder where the person is.
 
 use std::path::PathBuf;
 
-use crate::config;
 use crate::error::{Error, Result};
+use crate::settings;
 
-/// How a base directory was come by.
+/// How a project was come by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum By {
     /// The person named it, with `-C`.
@@ -19,9 +19,9 @@ pub(super) enum By {
     Nothing,
 }
 
-/// Where the person is, and which base directory they mean.
+/// Where the person is, and which project they mean.
 pub(super) struct Whereabouts {
-    pub(super) base: PathBuf,
+    pub(super) project: PathBuf,
     /// Where the person is, if that can be told.
     pub(super) here: Option<PathBuf>,
     pub(super) by: By,
@@ -31,19 +31,19 @@ impl Whereabouts {
     /// `named` is what `-C` says.
     ///
     /// # Errors
-    /// What was found may be somebody else's: see [`config::find`].
+    /// What was found may be somebody else's: see [`settings::find`].
     pub(super) fn find(named: Option<PathBuf>) -> Result<Self> {
         let here = std::env::current_dir();
-        if let Some(base) = named {
-            return Ok(Self { base, here: here.ok(), by: By::Name });
+        if let Some(project) = named {
+            return Ok(Self { project, here: here.ok(), by: By::Name });
         }
         let here = here.map_err(|e| Error::io("tell where you are, in", ".".as_ref(), e))?;
-        let found = config::find(&here)?;
+        let found = settings::find(&here)?;
         let by = match &found {
-            Some(base) if here.canonicalize().is_ok_and(|here| here == *base) => By::Standing,
+            Some(project) if here.canonicalize().is_ok_and(|here| here == *project) => By::Standing,
             Some(_) => By::Search,
             None => By::Nothing,
         };
-        Ok(Self { base: found.unwrap_or_else(|| here.clone()), here: Some(here), by })
+        Ok(Self { project: found.unwrap_or_else(|| here.clone()), here: Some(here), by })
     }
 }

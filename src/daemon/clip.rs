@@ -10,8 +10,8 @@ use super::sessions::Sessions;
 use super::{Listener, Serve};
 use crate::admission;
 use crate::atomic;
-use crate::base::Base;
 use crate::clipboard::{Copier, Heard, Passed, Surroundings, Told, Watcher, Way};
+use crate::engine::Engine;
 use crate::error::Result;
 use crate::outbox::holds_outbox;
 use crate::program::Programs;
@@ -21,7 +21,7 @@ use crate::session::Session;
 /// How long the end waits for what is still to be copied.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// What is done with the clipboard while a base directory is served.
+/// What is done with the clipboard while a project is served.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Clip {
     /// Each new outbox is copied.
@@ -66,12 +66,12 @@ impl Desk {
     /// to paste, unless a reply lay there.
     pub(super) fn open(
         clip: Clip,
-        base: &Base,
+        engine: &Engine,
         serve: &Serve,
         sessions: &Sessions,
         wake: impl Fn() + Send + Clone + 'static,
     ) -> Self {
-        let programs = Programs::of(&base.config);
+        let programs = Programs::of(&engine.config);
         let known = sessions.known.values().map(|known| (known.id.clone(), version(known)));
         let mut desk = Self {
             copier: None,
@@ -89,25 +89,25 @@ impl Desk {
             desk.watcher = Watcher::start(Surroundings::here(programs), wake);
         }
         if desk.watcher.is_none() {
-            desk.copy_first(base, sessions);
+            desk.copy_first(engine, sessions);
         }
         desk
     }
 
     /// Has the outbox copied that stood to be pasted at the start, if that is still to be done.
-    fn copy_first(&mut self, base: &Base, sessions: &Sessions) {
+    fn copy_first(&mut self, engine: &Engine, sessions: &Sessions) {
         if let Some((id, version)) = self.first.take()
             && self.copied.get(&id) == Some(&version)
         {
             self.copied.remove(&id);
-            self.copy_new(base, sessions);
+            self.copy_new(engine, sessions);
         }
     }
 
     /// Tells what became of copies, and puts replies that came into the inbox.
     pub(super) fn attend(
         &mut self,
-        base: &Base,
+        engine: &Engine,
         sessions: &mut Sessions,
         listener: &mut dyn Listener,
     ) -> Result<()> {
@@ -118,16 +118,16 @@ impl Desk {
             match heard {
                 Heard::Begun(way, text) => {
                     listener.clipped(&Clipped::Watched(way));
-                    let taken = text.map(|text| self.take(base, sessions, text, listener));
+                    let taken = text.map(|text| self.take(engine, sessions, text, listener));
                     if taken.transpose()? == Some(true) {
                         self.first = None;
                     }
-                    self.copy_first(base, sessions);
+                    self.copy_first(engine, sessions);
                 }
-                Heard::Text(text) => drop(self.take(base, sessions, text, listener)?),
+                Heard::Text(text) => drop(self.take(engine, sessions, text, listener)?),
                 Heard::Trouble(why) => {
                     listener.clipped(&Clipped::Trouble(&why));
-                    self.copy_first(base, sessions);
+                    self.copy_first(engine, sessions);
                 }
                 Heard::Well => listener.clipped(&Clipped::Well),
             }
@@ -136,7 +136,7 @@ impl Desk {
     }
 
     /// Has the newest outboxes copied that were not.
-    pub(super) fn copy_new(&mut self, base: &Base, sessions: &Sessions) {
+    pub(super) fn copy_new(&mut self, engine: &Engine, sessions: &Sessions) {
         let Some(copier) = &mut self.copier else { return };
         let mut new: Vec<&Session> = sessions
             .known
@@ -147,7 +147,7 @@ impl Desk {
         for session in new {
             self.copied.insert(session.id.clone(), version(session));
             if session.awaits_reply() {
-                copier.copy(&base.outbox_path(session));
+                copier.copy(&engine.outbox_path(session));
             }
         }
     }
@@ -162,7 +162,7 @@ impl Desk {
     /// Puts a text into the inbox if it is a reply to an open session. Returns whether it was.
     fn take(
         &mut self,
-        base: &Base,
+        engine: &Engine,
         sessions: &mut Sessions,
         text: String,
         listener: &mut dyn Listener,
@@ -173,7 +173,7 @@ impl Desk {
         if !self.seen.insert(blake3::hash(text.as_bytes())) || holds_outbox(text) {
             return Ok(false);
         }
-        sessions.refresh(base)?;
+        sessions.refresh(engine)?;
         let session = sessions.known.get(&answers.session).filter(|session| !session.is_complete);
         // What names no open session may be anything.
         let Some(session) = session else { return Ok(false) };
@@ -182,8 +182,8 @@ impl Desk {
             return Ok(false);
         }
         let name = format!("clipboard_{}_seq{:04}.txt", session.id, session.sequence);
-        let written = base.inbox.make().and_then(|()| {
-            atomic::write_into(base.inbox.folder(), OsStr::new(&name), letter.text().as_bytes())
+        let written = engine.inbox.make().and_then(|()| {
+            atomic::write_into(engine.inbox.folder(), OsStr::new(&name), letter.text().as_bytes())
         });
         match written {
             Ok(_) => Ok(true),

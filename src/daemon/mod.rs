@@ -1,4 +1,4 @@
-//! Serves a base directory: one reply after another, for as long as there is something to wait for.
+//! Serves a project: one reply after another, for as long as there is something to wait for.
 
 mod clip;
 mod sessions;
@@ -7,11 +7,11 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::Path;
 
-use crate::base::{Base, Heard, Turn};
-use crate::control::{self, Wish};
+use crate::engine::{Engine, Heard, Turn};
 use crate::error::{Error, Result};
 use crate::executor::Rewritten;
 use crate::inbox::Taken;
+use crate::ipc::{self, Request};
 use crate::session::{Question, Session};
 use crate::turn::Observer;
 use crate::watch::{Stop, Watch};
@@ -35,7 +35,7 @@ pub trait Listener: Observer {
     /// A file was put into `rejected/`, for this reason.
     fn rejected(&mut self, _name: &OsStr, _why: &str) {}
     /// What was wished for elsewhere has been done.
-    fn fulfilled(&mut self, _wish: &Wish, _turn: &Turn) {}
+    fn fulfilled(&mut self, _wish: &Request, _turn: &Turn) {}
     /// A reply was put into `held/`, for this reason.
     fn held(&mut self, _name: &OsStr, _why: &str) {}
     /// What was dropped among the approvals counts for nothing, for this reason.
@@ -95,50 +95,50 @@ pub enum Serve {
 
 /// Carries out what lies in the inbox now.
 pub fn serve_once(
-    base: &mut Base,
+    engine: &mut Engine,
     serve: &Serve,
     stop: &Stop,
     listener: &mut dyn Listener,
 ) -> Result<()> {
-    let mut sessions = Sessions::of(base)?;
-    round(base, serve, stop, &mut sessions, &[], listener)?;
-    base.settle()
+    let mut sessions = Sessions::of(engine)?;
+    round(engine, serve, stop, &mut sessions, &[], listener)?;
+    engine.settle()
 }
 
 /// Serves `base` until there is nothing to wait for (then true) or the person stops it (false), with
 /// the clipboard as `clip` says.
 pub fn serve(
-    base: &mut Base,
+    engine: &mut Engine,
     serve: &Serve,
     clip: Clip,
     stop: &Stop,
     listener: &mut dyn Listener,
 ) -> Result<bool> {
-    let wishes = control::folder(&base.config);
+    let wishes = ipc::folder(&engine.config);
     fs::create_dir_all(&wishes).map_err(|e| Error::io("make the folder", &wishes, e))?;
-    control::sweep(&base.config);
-    let also = [wishes, base.approvals.folder().to_owned()];
-    let mut watch = Watch::new(base.inbox.folder(), also.into(), stop.clone());
-    let mut sessions = Sessions::of(base)?;
+    ipc::sweep(&engine.config);
+    let also = [wishes, engine.approvals.folder().to_owned()];
+    let mut watch = Watch::new(engine.inbox.folder(), also.into(), stop.clone());
+    let mut sessions = Sessions::of(engine)?;
     let mut closed = Vec::new();
-    base.is_serving();
+    engine.is_serving();
     listener.serves();
-    let mut desk = Desk::open(clip, base, serve, &sessions, watch.waker());
+    let mut desk = Desk::open(clip, engine, serve, &sessions, watch.waker());
     loop {
-        desk.attend(base, &mut sessions, listener)?;
-        let round = round(base, serve, stop, &mut sessions, &closed, listener)?;
-        desk.copy_new(base, &sessions);
+        desk.attend(engine, &mut sessions, listener)?;
+        let round = round(engine, serve, stop, &mut sessions, &closed, listener)?;
+        desk.copy_new(engine, &sessions);
         if !matches!(round, Round::Wait { .. }) {
             listener.stops();
             desk.close(listener);
         }
         match round {
-            Round::Over => return base.settle().map(|()| true),
-            Round::Stopped => return base.settle().map(|()| false),
+            Round::Over => return engine.settle().map(|()| true),
+            Round::Stopped => return engine.settle().map(|()| false),
             Round::Wait { look_again } => {
                 // Only here does nobody wait for anything. What was heard meanwhile is kept.
-                base.let_guest_rest();
-                let more = base.tidy_a_bit();
+                engine.let_guest_rest();
+                let more = engine.tidy_a_bit();
                 listener.idle(&sessions.waits_for());
                 closed = watch.wait(look_again, more);
             }
@@ -158,7 +158,7 @@ enum Round {
 
 /// Carries out what is ready, in its order.
 fn round(
-    base: &mut Base,
+    engine: &mut Engine,
     serve: &Serve,
     stop: &Stop,
     sessions: &mut Sessions,
@@ -167,22 +167,22 @@ fn round(
 ) -> Result<Round> {
     sessions.passed_over.clear();
     // First, since somebody may resume a run as soon as they have dropped their decision.
-    let awaits = decisions(base, sessions, listener)?;
-    if wishes(base, serve, stop, sessions, listener)? {
+    let awaits = decisions(engine, sessions, listener)?;
+    if wishes(engine, serve, stop, sessions, listener)? {
         return Ok(Round::Over);
     }
-    if sessions.are_over(base, serve)? {
+    if sessions.are_over(engine, serve)? {
         return Ok(Round::Over);
     }
-    let look = match base.inbox.look(closed) {
+    let look = match engine.inbox.look(closed) {
         // Somebody removed the folder, and perhaps made another: make it whole, and go on there.
         Err(_) => {
-            base.inbox.make()?;
-            base.inbox.look(closed)?
+            engine.inbox.make()?;
+            engine.inbox.look(closed)?
         }
         Ok(look) => look,
     };
-    sessions.forget_gone(base.inbox.folder());
+    sessions.forget_gone(engine.inbox.folder());
     for name in &look.others {
         sessions.is_stuck(name, OTHER_ENDING, listener);
     }
@@ -191,13 +191,13 @@ fn round(
         if stop.is_asked() {
             return Ok(Round::Stopped);
         }
-        if !one(base, sessions, &path, listener)? {
+        if !one(engine, sessions, &path, listener)? {
             // A reply that is not finished keeps those after it waiting: they come later.
             sessions.unfinished.extend(path.file_name().map(OsString::from));
             return Ok(Round::Wait { look_again: true });
         }
-        ask(base, sessions, listener);
-        if sessions.are_over(base, serve)? || wishes(base, serve, stop, sessions, listener)? {
+        ask(engine, sessions, listener);
+        if sessions.are_over(engine, serve)? || wishes(engine, serve, stop, sessions, listener)? {
             return Ok(Round::Over);
         }
     }
@@ -210,25 +210,25 @@ fn round(
 
 /// Does what others wish for. Returns whether there is nothing more to wait for then.
 fn wishes(
-    base: &mut Base,
+    engine: &mut Engine,
     serve: &Serve,
     stop: &Stop,
     sessions: &mut Sessions,
     listener: &mut dyn Listener,
 ) -> Result<bool> {
-    for (wish, turn) in control::answer_all(base, stop, listener)? {
-        if matches!(wish, Wish::Close { delete: true, .. }) {
+    for (wish, turn) in ipc::answer_all(engine, stop, listener)? {
+        if matches!(wish, Request::Close { delete: true, .. }) {
             sessions.known.remove(&turn.session.id);
         } else if turn.session.run.is_none() {
             sessions.known.insert(turn.session.id.clone(), turn.session.clone());
-        } else if matches!(wish, Wish::ResumeRun { .. }) {
+        } else if matches!(wish, Request::ResumeRun { .. }) {
             // What was heard on the way may have been about others.
             sessions.known.clear();
-            sessions.refresh(base)?;
+            sessions.refresh(engine)?;
         }
         listener.fulfilled(&wish, &turn);
-        ask(base, sessions, listener);
-        if sessions.are_over(base, serve)? {
+        ask(engine, sessions, listener);
+        if sessions.are_over(engine, serve)? {
             return Ok(true);
         }
     }
@@ -238,29 +238,29 @@ fn wishes(
 /// Does what follows from decisions, dropped here or answered at the terminal. Returns whether there
 /// may soon be more without any sign of it.
 fn decisions(
-    base: &mut Base,
+    engine: &mut Engine,
     sessions: &mut Sessions,
     listener: &mut dyn Listener,
 ) -> Result<bool> {
-    let (heard, mut again) = base.hear(listener)?;
+    let (heard, mut again) = engine.hear(listener)?;
     for Heard { name, turn } in heard {
         match turn {
             Ok(turn) => sessions.turned(turn, listener),
             Err(why) => listener.unheard(&name, &why),
         }
     }
-    ask(base, sessions, listener);
+    ask(engine, sessions, listener);
     match listener.answer() {
         Answer::None => {}
         Answer::Awaited => again = true,
         Answer::Given { stem, question, approved } => {
-            match base.decide(&stem, &question, approved, None, listener) {
+            match engine.decide(&stem, &question, approved, None, listener) {
                 Ok(turn) => sessions.turned(turn, listener),
                 // Somebody else was faster.
                 Err(e) if e.is_nothing_pending() => {}
                 Err(e) => return Err(e),
             }
-            ask(base, sessions, listener);
+            ask(engine, sessions, listener);
             again = true;
         }
     }
@@ -268,34 +268,34 @@ fn decisions(
 }
 
 /// Asks what has not been asked here.
-fn ask(base: &Base, sessions: &mut Sessions, listener: &mut dyn Listener) {
+fn ask(engine: &Engine, sessions: &mut Sessions, listener: &mut dyn Listener) {
     let mut waiting: Vec<&Session> =
         sessions.known.values().filter(|session| session.question().is_some()).collect();
     // What another workspace is about would be asked of files that are not meant.
-    waiting.retain(|session| base.suits(session).is_ok());
+    waiting.retain(|session| engine.suits(session).is_ok());
     waiting.sort_by_key(|session| (session.updated_at, &session.id));
     for session in waiting {
         let Some(question) = session.question() else { continue };
         if sessions.asked.get(&session.id) != Some(question) {
             sessions.asked.insert(session.id.clone(), question.clone());
-            listener.asks(session, &base.foretell(session));
+            listener.asks(session, &engine.foretell(session));
         }
     }
 }
 
 /// Carries out the reply in one file. Returns false if it is not finished yet.
 fn one(
-    base: &mut Base,
+    engine: &mut Engine,
     sessions: &mut Sessions,
     path: &Path,
     listener: &mut dyn Listener,
 ) -> Result<bool> {
     let name = path.file_name().unwrap_or_default().to_owned();
-    let answers = base.inbox.answers(path);
-    let session = sessions.addressed(base, &name, answers.as_ref())?;
+    let answers = engine.inbox.answers(path);
+    let session = sessions.addressed(engine, &name, answers.as_ref())?;
     // A session whose policy is gone, or whose workspace is another, waits until it is there again.
     if let Ok(session) = &session
-        && let Err(e) = base.suits(session).and_then(|()| base.policy_of(session).map(drop))
+        && let Err(e) = engine.suits(session).and_then(|()| engine.policy_of(session).map(drop))
     {
         sessions.is_stuck(&name, &e.to_string(), listener);
         return Ok(true);
@@ -312,7 +312,7 @@ fn one(
         return Ok(true);
     }
     sessions.waiting.remove(&name);
-    let taken = base.inbox.take(path);
+    let taken = engine.inbox.take(path);
     if taken.is_ok() {
         sessions.stuck.remove(&name);
     }
@@ -332,18 +332,18 @@ fn one(
         }
     };
     let (put_away, why, held) = match session {
-        Err(why) => (base.inbox.reject(&claimed, &why), why, false),
-        Ok(session) => match control::objection(&session, &claimed.letter, claimed.written())
-            .map(control::held)
-        {
-            Some(why) => (base.inbox.hold(&claimed, &why), why, true),
-            None => {
-                listener.took(&name, &session);
-                let turn = base.carry_out(session, claimed, listener)?;
-                sessions.turned(turn, listener);
-                return Ok(true);
+        Err(why) => (engine.inbox.reject(&claimed, &why), why, false),
+        Ok(session) => {
+            match ipc::objection(&session, &claimed.letter, claimed.written()).map(ipc::held) {
+                Some(why) => (engine.inbox.hold(&claimed, &why), why, true),
+                None => {
+                    listener.took(&name, &session);
+                    let turn = engine.carry_out(session, claimed, listener)?;
+                    sessions.turned(turn, listener);
+                    return Ok(true);
+                }
             }
-        },
+        }
     };
     match put_away {
         Err(e) if e.is_of_the_disk() => return Err(e),

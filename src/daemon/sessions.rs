@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use super::{Listener, Serve, Waiting};
-use crate::base::{Base, Turn};
+use crate::engine::{Engine, Turn};
 use crate::error::{Error, Result};
 use crate::protocol::Address;
 use crate::session::{Question, Session};
@@ -32,11 +32,11 @@ pub(super) struct Sessions {
 }
 
 impl Sessions {
-    pub(super) fn of(base: &Base) -> Result<Self> {
+    pub(super) fn of(engine: &Engine) -> Result<Self> {
         let mut sessions = Self {
             known: HashMap::new(),
             damaged: HashMap::new(),
-            at_first: base.store.ids()?,
+            at_first: engine.store.ids()?,
             stuck: HashMap::new(),
             waiting: HashSet::new(),
             passed_over: HashSet::new(),
@@ -44,7 +44,7 @@ impl Sessions {
             asked: HashMap::new(),
         };
         // Some of them may wait for the person.
-        sessions.refresh(base)?;
+        sessions.refresh(engine)?;
         Ok(sessions)
     }
 
@@ -82,18 +82,18 @@ impl Sessions {
         }
     }
 
-    fn get(&mut self, base: &Base, id: &str) -> Result<&Session> {
+    fn get(&mut self, engine: &Engine, id: &str) -> Result<&Session> {
         if !self.known.contains_key(id) {
-            self.known.insert(id.to_owned(), base.store.load(id)?);
+            self.known.insert(id.to_owned(), engine.store.load(id)?);
         }
-        self.known.get(id).ok_or_else(|| Error::no_session(id, &base.config.sessions))
+        self.known.get(id).ok_or_else(|| Error::no_session(id, &engine.config.sessions))
     }
 
     /// Reads the sessions that were added since.
-    pub(super) fn refresh(&mut self, base: &Base) -> Result<()> {
+    pub(super) fn refresh(&mut self, engine: &Engine) -> Result<()> {
         self.damaged.clear();
-        for id in base.store.ids()? {
-            if let Err(e) = self.get(base, &id) {
+        for id in engine.store.ids()? {
+            if let Err(e) = self.get(engine, &id) {
                 self.damaged.insert(id, e.to_string());
             }
         }
@@ -101,12 +101,12 @@ impl Sessions {
     }
 
     /// Whether there is nothing more to wait for.
-    pub(super) fn are_over(&mut self, base: &Base, serve: &Serve) -> Result<bool> {
+    pub(super) fn are_over(&mut self, engine: &Engine, serve: &Serve) -> Result<bool> {
         let Serve::One(id) = serve else { return Ok(false) };
-        if !self.get(base, id)?.is_complete {
+        if !self.get(engine, id)?.is_complete {
             return Ok(false);
         }
-        self.refresh(base)?;
+        self.refresh(engine)?;
         let mut added = self.known.values().filter(|session| !self.at_first.contains(&session.id));
         Ok(added.all(|session| session.is_complete))
     }
@@ -115,11 +115,11 @@ impl Sessions {
     /// whose id stands in the file's name, or else the only open one.
     pub(super) fn addressed(
         &mut self,
-        base: &Base,
+        engine: &Engine,
         name: &OsStr,
         answers: Option<&Address>,
     ) -> Result<Result<Session, String>> {
-        self.refresh(base)?;
+        self.refresh(engine)?;
         let name = name.to_string_lossy().to_lowercase();
         if let Some(answers) = answers {
             return Ok(self.answered(&name, &answers.session));

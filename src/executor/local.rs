@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Executor, Left, WriteAhead, fault_of, told};
-use crate::config::Mode;
 use crate::error::Result;
 use crate::policy::Opens;
 use crate::protocol::{
@@ -13,6 +12,7 @@ use crate::protocol::{
     Reading, RelPath, ShellCommand, Warning, WarningKind,
 };
 use crate::runner::{CommandSpec, Glimpse, Runner};
+use crate::settings::Mode;
 use crate::workspace::checkpoint::Recorder;
 use crate::workspace::protected::{ProtectionHandle, Snapshot};
 use crate::workspace::walk::Walk;

@@ -305,8 +305,8 @@ pub(super) fn render_offered(shown: &[&Block<'_>], listed: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Secrets;
     use crate::protocol::RelPath;
+    use crate::settings::Secrets;
 
     fn lines(first: usize, last: usize, total: usize) -> Lines {
         let (uncounted, cut, within_line, numbered) = (false, false, false, false);

@@ -16,11 +16,11 @@ mod redaction;
 mod results;
 mod sections;
 
-use crate::config::Secrets;
 use crate::context::Offered;
 use crate::protocol::operations::EventsMessage;
 use crate::protocol::{Failure, FileVersion, Lines, RelPath};
 use crate::session::Session;
+use crate::settings::Secrets;
 use crate::workspace::Contents;
 use redaction::Redaction;
 

@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 
 use super::contents::whole_lines;
 use super::{Files, Shown};
-use crate::config::Secrets;
 use crate::context::excerpt_path;
 use crate::protocol::operations::Encoding;
 use crate::protocol::{
@@ -17,6 +16,7 @@ use crate::protocol::{
 };
 use crate::secrets::{Changed, Cut, Redacted, Redactor};
 use crate::session::{FileChange, Session};
+use crate::settings::Secrets;
 use crate::text::visible_line;
 use crate::workspace::Contents;
 

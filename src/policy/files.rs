@@ -1,9 +1,9 @@
 //! What a policy says of an operation on a file, told from its path and size.
 
 use super::decision::Decision;
-use crate::config::matches;
-use crate::config::{Files, Policy};
 use crate::protocol::RelPath;
+use crate::settings::matches;
+use crate::settings::{Files, Policy};
 use crate::text::byte_count;
 
 const ENABLED: &str = "files.enabled";
@@ -28,7 +28,7 @@ pub enum Access {
 ///
 /// # Examples
 /// ```
-/// use deaddrop::config::Policy;
+/// use deaddrop::settings::Policy;
 /// use deaddrop::policy::{self, Access, Decision};
 /// use deaddrop::protocol::RelPath;
 /// let standard = Policy::preset("standard").unwrap();

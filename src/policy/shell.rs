@@ -4,8 +4,8 @@ use super::decision::{Ask, Decision, Opens};
 use super::git;
 use super::patterns::{Match, allows, means};
 use super::reading::{self, Reading, Simple};
-use crate::config::{Policy, Shell};
 use crate::protocol::{ShellCommand, operations::NOT_ALLOWED};
+use crate::settings::{Policy, Shell};
 use crate::text::visible_line;
 
 pub(super) const ENABLED: &str = "shell.enabled";
@@ -44,7 +44,7 @@ pub struct Explained {
 ///
 /// # Examples
 /// ```
-/// use deaddrop::config::Policy;
+/// use deaddrop::settings::Policy;
 /// use deaddrop::policy::{self, Decision};
 /// let standard = Policy::preset("standard").unwrap();
 /// let decide = |line: &str| policy::command(&standard, line, true);
@@ -62,7 +62,7 @@ pub fn command(policy: &Policy, command: &str, guarded: bool) -> Decision {
 ///
 /// # Examples
 /// ```
-/// use deaddrop::config::Policy;
+/// use deaddrop::settings::Policy;
 /// use deaddrop::policy::{self, Decision};
 /// use deaddrop::protocol::ShellCommand;
 /// let mut run = ShellCommand::new("cat x");

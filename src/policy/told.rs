@@ -1,13 +1,13 @@
 //! A policy in a line, for the outbox: what an LLM would otherwise learn from denials.
 
-use crate::config::Policy;
+use crate::settings::Policy;
 use crate::text::byte_count;
 
 /// What `policy` keeps from operations; None where it keeps nothing that a line could say.
 ///
 /// # Examples
 /// ```
-/// use deaddrop::{config::Policy, policy::told};
+/// use deaddrop::{settings::Policy, policy::told};
 /// let line = |name| told(&Policy::preset(name).unwrap());
 /// assert_eq!(
 ///     line("restrictive").unwrap(),

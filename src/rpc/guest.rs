@@ -12,7 +12,6 @@ use super::lost::Found;
 use super::record::{Begun, Done, Held};
 use super::scratch_dir::{HeldDir, hold_session, remove_session};
 use super::steps::{Going, SLICE, Taken, is_key};
-use crate::config::Files;
 use crate::error::Error;
 use crate::executor::{Executor, WriteAhead, find};
 use crate::machine;
@@ -25,6 +24,7 @@ use crate::protocol::jsonrpc::{
 use crate::protocol::operations::Encoding;
 use crate::protocol::{Digest, Operation, Reading, RelPath, Warning, WarningKind};
 use crate::runner::sandbox::Tier;
+use crate::settings::Files;
 use crate::workspace::Terms;
 use crate::workspace::walk::{Count, EntryKind};
 

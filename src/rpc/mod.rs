@@ -4,7 +4,6 @@
 //! Standard input and output are one connection; a Unix socket and a port of a virtual machine's host
 //! bring many.
 
-mod bases;
 mod budget;
 mod connection;
 mod exec;
@@ -13,6 +12,7 @@ mod guest;
 mod lines;
 mod lost;
 mod named;
+mod projects;
 mod record;
 mod scratch_dir;
 mod served;
@@ -29,7 +29,7 @@ use crate::protocol::jsonrpc::{
     About, Entries, ExecResult, FileContent, FindResult, LookResult, Method, Pong, ReadResult,
     RpcError, State, WalkResult, Written,
 };
-pub use bases::Bases;
+pub use projects::Projects;
 pub use scratch_dir::ScratchDir;
 pub use served::{Served, Serving};
 pub use server::{At, Listening};

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use super::steps::Steps;
 use super::{Given, Service, scratch_dir};
-use crate::config::Policy;
 use crate::error::{self, Error};
 use crate::executor::{Executor, LocalExecutor};
 use crate::policy::{Ask, Decision, Denial, Opens};
@@ -15,6 +14,7 @@ use crate::protocol::jsonrpc::{Exec, Key, ListDir, Method, Pong, ReadFile, RpcEr
 use crate::protocol::{Failure, FailureKind, Operation};
 use crate::runner::Runner;
 use crate::runner::sandbox::Tier;
+use crate::settings::Policy;
 use crate::turn;
 use crate::watch::Stop;
 use crate::workspace::Workspace;

@@ -24,8 +24,8 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use crate::config;
 use crate::protocol::{Capture, Ending, Execution, Output, Streams};
+use crate::settings;
 use confining::{Found, Walls};
 use drain::Drains;
 pub use environment::fault as environment_fault;
@@ -55,7 +55,7 @@ pub struct Runner {
     /// empty for none.
     pub lock: PathBuf,
     /// How commands are to be confined.
-    pub settings: config::Sandbox,
+    pub settings: settings::Sandbox,
     found: OnceLock<Found>,
     /// Whether the network can be kept from a command where the settings open it; if not, why.
     offline: OnceLock<Result<(), String>>,
@@ -122,12 +122,12 @@ impl<'a> CommandSpec<'a> {
 
 impl Runner {
     /// A runner for commands in `workspace` that hides nothing and holds no lock.
-    pub fn new(helper: PathBuf, workspace: PathBuf, settings: config::Sandbox) -> Self {
+    pub fn new(helper: PathBuf, workspace: PathBuf, settings: settings::Sandbox) -> Self {
         Self {
             helper,
             timeout: Duration::from_secs(30),
             output_limit: 4000,
-            shown: Some(workspace.join(config::FILE)),
+            shown: Some(workspace.join(settings::FILE)),
             workspace,
             hidden: Vec::new(),
             lock: PathBuf::new(),
@@ -137,8 +137,8 @@ impl Runner {
         }
     }
 
-    /// The runner of a base directory, for commands in `workspace`.
-    pub fn of(config: &config::Config, workspace: &Path, helper: PathBuf) -> Self {
+    /// The runner of a project, for commands in `workspace`.
+    pub fn of(config: &settings::Config, workspace: &Path, helper: PathBuf) -> Self {
         Self {
             timeout: config.command_timeout,
             output_limit: config.max_output_length,

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{
     Context, Cut, Finding, MARK, Redacted, SecretKind, SecretSnapshot, is_secret_file, redact_part,
 };
-use crate::config::{Secrets, SecretsMode};
+use crate::settings::{Secrets, SecretsMode};
 use crate::text::{count, visible_line};
 
 /// How many findings are described. The others are counted.

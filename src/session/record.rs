@@ -21,8 +21,8 @@ use serde::{Deserialize, Serialize};
 use super::log::LogEntry;
 use super::{ApprovalDecision, Ignored, Session};
 use crate::blobs::BlobId;
-use crate::config::Policy;
 use crate::protocol::{Detail, Digest, Effect, Outcome, Step};
+use crate::settings::Policy;
 use crate::workspace::checkpoint::Noted;
 use crate::workspace::protected::Snapshot;
 

@@ -7,11 +7,11 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{Changed, FileVersions, is_id, run_stem};
 use crate::clock::Timestamp;
-use crate::config::{Policy, SESSION_POLICY};
 use crate::policy::Ask;
 use crate::protocol::{
     Detail, Dialect, Digest, Kind, Outcome, Part, RelPath, Step, WarningKind, tags,
 };
+use crate::settings::{Policy, SESSION_POLICY};
 use crate::workspace::Contents;
 
 /// Where the conversation about one task stands (tag protocol, "Session Management").

@@ -3,7 +3,6 @@
 use std::iter;
 
 use super::TurnInput;
-use crate::config::Policy;
 use crate::error::Result;
 use crate::executor::Executor;
 use crate::policy::{self, Access, Ask, Decision, Denial, NEW_REPOSITORY, Opens};
@@ -11,6 +10,7 @@ use crate::protocol::{
     Change, Digest, Failure, FailureKind, Operation, Part, Reading, RelPath, ShellCommand, Step,
 };
 use crate::session::{ApprovalDecision, Question};
+use crate::settings::Policy;
 use crate::text::named;
 
 /// Whether an operation may be executed.

@@ -16,10 +16,10 @@ use super::plan::{digest, make_folders, not_durable};
 use super::repository::obeyed;
 use super::{Workspace, sync};
 use crate::atomic::rename_new;
-use crate::config::is_repository;
 use crate::protocol::{
     Detail, Digest, Failure, FailureKind, Mistake, MoveEffect, MoveLook, RelPath,
 };
+use crate::settings::is_repository;
 use crate::text::visible_line;
 
 /// A folder of more files is not moved: each is looked at before.

@@ -12,9 +12,9 @@ use super::locate::{self, Last, Way};
 use super::names::{escaped, shown, split};
 use super::overlay::{Cover, Overlay};
 use super::walk::Walk;
-use crate::config::{Name, Texts, folded, is_repository, named_by_git};
 use crate::links::follow;
 use crate::protocol::{Failure, RelPath};
+use crate::settings::{Name, Texts, folded, is_repository, named_by_git};
 
 const GIT: &str = ".git";
 /// The settings of so many repositories are read, of those nearest to the root.

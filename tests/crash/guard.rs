@@ -4,7 +4,7 @@
 use std::fs;
 
 use crate::scene::{Scene, can_trace};
-use crate::support::{Base, has_git, has_sandbox};
+use crate::support::{Project, has_git, has_sandbox};
 use crate::verdict::LOST;
 use crate::{Tally, sample, trace};
 
@@ -28,7 +28,7 @@ fn scene() -> Scene {
 }
 
 /// What is not as it must be after the turn.
-fn judge(base: &Base, wrong: &mut Vec<String>) -> usize {
+fn judge(base: &Project, wrong: &mut Vec<String>) -> usize {
     for (folder, expected) in [
         ("workspace/.git/hooks", &["pre-push"][..]),
         ("workspace", &[".bashrc", ".envrc", ".git", "new"]),

@@ -2,11 +2,11 @@
 
 use std::fs;
 
-use crate::support::{Base, ID};
+use crate::support::{ID, Project};
 
 /// Four turns carried out, and the program killed; the log as it is then.
-fn killed() -> (Base, String) {
-    let base = Base::with_session();
+fn killed() -> (Project, String) {
+    let base = Project::with_session();
     let mut daemon = base.serve(&["watch"]);
     for n in 1..=4 {
         let part =
@@ -41,7 +41,7 @@ fn what_a_power_loss_took_of_a_log_comes_back_and_undo_takes_the_last_turn() {
         (Some(log.trim_end().to_owned()), 0),
         (Some(log.clone()), 0),
     ] {
-        let base = Base::new();
+        let base = Project::new();
         base.sh(&format!("cp -a {}/. .", origin.path().display()));
         base.is_known_as(&origin);
         let path = format!("sessions/{ID}.log");

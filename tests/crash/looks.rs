@@ -5,10 +5,10 @@ use std::process::Command;
 
 use crate::scene::{Scene, can_trace};
 use crate::support::wrapped::wrap;
-use crate::support::{Base, Run};
+use crate::support::{Project, Run};
 
 /// Runs the program under strace with these options, and gives how it went and what strace saw.
-fn traced(base: &Base, options: &[&str], arguments: &[&str], input: &str) -> (Run, String) {
+fn traced(base: &Project, options: &[&str], arguments: &[&str], input: &str) -> (Run, String) {
     let file = tempfile::NamedTempFile::new().unwrap();
     let plain = base.command(arguments);
     let mut command = Command::new("strace");

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::support::{Base, ID, PATIENCE, Run, set_time};
+use crate::support::{ID, PATIENCE, Project, Run, set_time};
 use crate::trace::{self, Point};
 
 /// How many commands the replies hold; the n-th adds a line to `ran-n`.
@@ -53,9 +53,9 @@ pub(crate) fn reply(n: usize) -> &'static str {
     }
 }
 
-/// A base directory on its way through the session.
+/// A project on its way through the session.
 pub(crate) struct Scene {
-    pub(crate) base: Base,
+    pub(crate) base: Project,
     /// How often it was stopped hard or by an error.
     pub(crate) stops: usize,
     /// All that was said by the starts after that.
@@ -77,7 +77,7 @@ pub(crate) struct Traced {
 
 impl Scene {
     pub(crate) fn new() -> Self {
-        let base = Base::with_session();
+        let base = Project::with_session();
         let (told, wrong, seen) = (String::new(), Vec::new(), BTreeMap::new());
         let arguments = ["resume", "--no-watch"].map(str::to_owned).into();
         Self { base, stops: 0, told, wrong, arguments, seen }
@@ -85,7 +85,7 @@ impl Scene {
 
     /// Another that is where this one is.
     pub(crate) fn again(&self) -> Self {
-        let base = Base::new();
+        let base = Project::new();
         let from = self.base.at(".");
         let copied = Command::new("cp").arg("-a").arg(from).arg(base.path()).status().unwrap();
         assert!(copied.success());

@@ -4,12 +4,12 @@
 use std::fs;
 
 use crate::scene::{Scene, can_trace};
-use crate::support::{Base, ID, wait_until};
+use crate::support::{ID, Project, wait_until};
 use crate::trace::{self, Point};
 
 /// An undo that is refused since these were changed, in the order of paths.
 #[track_caller]
-fn refused(base: &Base, paths: &[&str]) {
+fn refused(base: &Project, paths: &[&str]) {
     let undo = base.run(&["undo"]).with_code(1);
     let names: Vec<String> = paths.iter().map(|path| format!("'{path}'")).collect();
     let told = format!("nothing was touched: {}. `--force`", names.join(", "));
@@ -19,7 +19,7 @@ fn refused(base: &Base, paths: &[&str]) {
 
 #[test]
 fn what_the_person_does_after_a_stop_within_a_command_is_not_undone_unasked() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.write("workspace/essay", "draft\n");
     base.write("workspace/old", "old\n");
     let mut daemon = base.serve(&["watch"]);

@@ -189,7 +189,7 @@ pub(crate) fn of_threads(text: &str) -> (Vec<Call>, usize) {
     (calls.collect(), threads.len())
 }
 
-/// The places of a run to stop it at: whatever changes the base directory or syncs something of
+/// The places of a run to stop it at: whatever changes the project or syncs something of
 /// it, and whatever has to do with a command's process.
 pub(crate) fn points(calls: &[Call], base: &Path) -> Vec<Point> {
     let base = base.to_string_lossy();

@@ -1,4 +1,4 @@
-//! A person who agrees to whatever settings stand in a base directory, in a folder for what is noted of
+//! A person who agrees to whatever settings stand in a project, in a folder for what is noted of
 //! that: tests write what they need into `deaddrop.toml` as somebody does who means it.
 
 use std::fs;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
-use super::{Base, program};
+use super::{Project, program};
 
 /// The text of a settings file, and where folders lead that are links.
 type Settings = (Option<Vec<u8>>, [Option<PathBuf>; 5]);
@@ -30,7 +30,7 @@ impl Agreed {
     }
 }
 
-impl Base {
+impl Project {
     /// One whose settings nobody agrees to, whoever wrote them.
     pub fn that_nobody_agrees_to() -> Self {
         let mut base = Self::new();
@@ -94,7 +94,7 @@ impl Base {
         self.agree_in(self.state());
     }
 
-    /// Agrees to what stands in a folder of the base directory that is one itself.
+    /// Agrees to what stands in a folder of the project that is one itself.
     pub fn agree_below(&self, folder: &str) {
         self.agree_to(&self.at(folder), self.state(), &[]);
     }

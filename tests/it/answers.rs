@@ -1,6 +1,6 @@
 //! Replies that say which outbox they answer, and an end that counts only where all is well.
 
-use crate::support::{Base, ID};
+use crate::support::{ID, Project};
 
 const OTHER: &str = "00ff00ff";
 
@@ -13,7 +13,7 @@ pub(crate) fn prompt(outbox: &str) -> &str {
 }
 
 /// The line that the newest outbox of a session asks for.
-pub(crate) fn line(base: &Base, id: &str) -> String {
+pub(crate) fn line(base: &Project, id: &str) -> String {
     let names = base.names("outbox");
     let newest = names.iter().rfind(|name| name.starts_with(id) && !name.contains(".events"));
     let outbox = base.read(&format!("outbox/{}", newest.unwrap()));
@@ -27,7 +27,7 @@ fn append(word: &str) -> String {
 
 #[test]
 fn a_reply_finds_its_session_among_several() {
-    let base = Base::new();
+    let base = Project::new();
     for id in [ID, OTHER] {
         base.run(&["new", "--no-watch", "--id", id, "A task"]).ok();
     }
@@ -58,7 +58,7 @@ fn a_reply_finds_its_session_among_several() {
 
 #[test]
 fn a_reply_to_an_older_outbox_is_held_until_it_is_forced() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let old = format!("{}{}", line(&base, ID), append("old"));
     base.run_with(&["apply"], &old).ok();
     // The same again names an outbox that is not the newest any more.
@@ -87,7 +87,7 @@ fn cut(reply: &str, behind: &str) -> String {
 
 #[test]
 fn a_reply_that_was_copied_in_part_does_not_outdate_the_whole_one() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let whole = format!("{}I run it.\n{}", line(&base, ID), append("whole"));
     // In the text before the first command, and within it.
     let parts = [cut(&whole, "I run"), cut(&whole, "echo who")];
@@ -114,14 +114,14 @@ fn a_reply_that_was_copied_in_part_does_not_outdate_the_whole_one() {
 
 #[test]
 fn an_answer_to_the_error_outdates_the_whole_reply_that_comes_after_it() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let whole = format!("{}{}", line(&base, ID), append("whole"));
     base.turn(&cut(&whole, "echo"));
     base.turn(&format!("{}{}", line(&base, ID), append("answer")));
     base.fails_with(&["apply"], &whole, "outdated-reply").with_code(1);
     assert_eq!(base.read("workspace/log"), "answer\n");
     // What was begun was not cut off before anything was executed.
-    let base = Base::with_session();
+    let base = Project::with_session();
     let whole = format!("{}{}{}", line(&base, ID), append("first"), append("second"));
     assert_eq!(base.turn(&cut(&whole, "echo second")).codes(), ["ok", "cut-off"]);
     base.fails_with(&["apply"], &whole, "outdated-reply").with_code(1);
@@ -130,7 +130,7 @@ fn an_answer_to_the_error_outdates_the_whole_reply_that_comes_after_it() {
 
 #[test]
 fn the_whole_reply_cannot_end_a_session_with_words_that_it_did_not_know() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let whole = format!("{}[DONE]\nAll is well.\n[/DONE]\n", line(&base, ID));
     base.run(&["say", "Use tabs"]).ok();
     base.turn(&cut(&whole, "All"));
@@ -141,7 +141,7 @@ fn the_whole_reply_cannot_end_a_session_with_words_that_it_did_not_know() {
 
 #[test]
 fn a_key_is_of_one_outbox_and_need_not_be_given() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let first = line(&base, ID);
     let key = |line: &str| line.split("key=\"").nth(1).unwrap()[..8].to_owned();
     base.run_with(&["apply"], format!("{first}{}", append("a"))).ok();
@@ -161,7 +161,7 @@ fn a_key_is_of_one_outbox_and_need_not_be_given() {
 
 #[test]
 fn a_message_of_operations_says_it_too() {
-    let base = Base::new();
+    let base = Project::new();
     let new = ["new", "--no-watch", "--id", ID, "--dialect", "operations", "A task"];
     base.run(&new).ok();
     let ls = r#"{"protocolVersion": "1.0", "operations": [{"type": "shell", "command": "echo a >> log"}]}"#;
@@ -182,7 +182,7 @@ fn an_end_on_condition_counts_only_where_all_succeeded() {
         "[CREATE_FILE]\nx\n[/CREATE_FILE]\n".to_owned(),
         "[CREATE_FILE path=\"../x\"]\nx\n[/CREATE_FILE]\n".to_owned(),
     ] {
-        let base = Base::with_session();
+        let base = Project::with_session();
         let turn = base.turn(&format!("{before}{END}"));
         assert_eq!(turn.codes().last().unwrap(), "ineffective-done", "{turn:?}");
         assert_eq!(turn.json["isComplete"], false);
@@ -191,7 +191,7 @@ fn an_end_on_condition_counts_only_where_all_succeeded() {
         let told = " on line 1 of the reply), so the session goes on\n";
         assert!(turn.outbox.contains(told), "{turn:?}");
     }
-    let base = Base::with_session();
+    let base = Project::with_session();
     let reply = format!("{}[READ_FILE path=\"a\"]\n{END}", run("echo x > a"));
     let done = base.turn(&reply);
     assert_eq!((&done.json["isComplete"], &*done.outbox), (&true.into(), ""));
@@ -207,7 +207,7 @@ fn an_end_on_condition_counts_as_the_last_of_its_reply_only() {
         ("[CREATE_FILE path=\"a\"]\nx\n", "CREATE_FILE on line 4", false),
         ("[RUN_COMM", "RUN_COMMAND on line 4", false),
     ] {
-        let base = Base::with_session();
+        let base = Project::with_session();
         let turn = base.turn(&format!("{END}{behind}"));
         assert_eq!(turn.codes(), ["ineffective-done", if made { "ok" } else { "cut-off" }]);
         let told = format!(
@@ -219,10 +219,10 @@ fn an_end_on_condition_counts_as_the_last_of_its_reply_only() {
         assert_eq!(base.turn(END).json["isComplete"], true);
     }
     // The last of them counts, and without a condition it ends the session at once.
-    let base = Base::with_session();
+    let base = Project::with_session();
     assert_eq!(base.turn(&format!("{END}{run}{END}")).json["isComplete"], true);
     assert!(base.at("workspace/a").exists());
-    let base = Base::with_session();
+    let base = Project::with_session();
     let end = END.replace(" if=\"ok\"", "");
     assert_eq!(base.turn(&format!("{end}{run}")).json["isComplete"], true);
     assert!(!base.at("workspace/a").exists());
@@ -230,7 +230,7 @@ fn an_end_on_condition_counts_as_the_last_of_its_reply_only() {
 
 #[test]
 fn an_end_that_does_not_count_is_the_same_in_outbox_session_file_and_log() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let reply = "[RUN_COMMAND]\nexit 3\n[/RUN_COMMAND]\n[DONE if=\"ok\"]\nAll is well.\n[/DONE]\n";
     let turn = base.run_with(&["apply", "--json"], reply).ok();
     let why = "not counted: 1 operation before it failed (RUN_COMMAND on line 1 of the reply), so the session goes on";
@@ -271,7 +271,7 @@ fn the_end_of_a_session_shows_the_person_the_end_of_the_last_output() {
     if !crate::support::has_sandbox("auto") {
         return;
     }
-    let base = Base::with_session();
+    let base = Project::with_session();
     let command = "seq 30; printf GITHUB_TOKEN=gh; echo p_R7kQ2mXv9TzLw4NcBh8YdJf3GsPa6EuK1oVi; printf 'a\\033b\\n'";
     let reply = format!(
         "[RUN_COMMAND]\n{command}\n[/RUN_COMMAND]\n[DONE if=\"ok\"]\nAll is well.\n[/DONE]\n"

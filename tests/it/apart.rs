@@ -50,7 +50,7 @@ pub fn next_tick(folder: &Path) {
     }
 }
 
-/// Puts a large program at a place in a base directory, under another inode than the one that was built,
+/// Puts a large program at a place in a project, under another inode than the one that was built,
 /// which is not given away; all of a name share one copy, where a link can lead there.
 pub fn put(name: &str, from: &Path, to: &Path) {
     static MADE: Mutex<BTreeMap<String, PathBuf>> = Mutex::new(BTreeMap::new());

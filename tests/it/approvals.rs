@@ -1,6 +1,6 @@
 //! Turns that stop to ask: `approve`, `deny`, and what waits meanwhile.
 
-use crate::support::{Base, ID, wait_until};
+use crate::support::{ID, Project, wait_until};
 
 pub const OTHER: &str = "00ff00ff";
 /// A reply that asks in its middle.
@@ -9,9 +9,9 @@ pub const ASKS: &str = "\
 [RUN_COMMAND]\nrm -r temp\n[/RUN_COMMAND]
 [CREATE_FILE path=\"after\"]\nx\n[/CREATE_FILE]\n";
 
-/// A base directory with a session that asks before it removes `workspace/temp`.
-pub fn scene() -> Base {
-    let base = Base::new();
+/// A project with a session that asks before it removes `workspace/temp`.
+pub fn scene() -> Project {
+    let base = Project::new();
     base.begin_asking(ID);
     base.write("workspace/temp/a", "x\n");
     base
@@ -126,7 +126,7 @@ fn of_several_one_is_named_or_all_are_meant() {
 
 #[test]
 fn a_file_is_shown_as_it_would_become_and_an_approval_is_for_that() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.write("workspace/.envrc", "one\ntwo\n");
     let edit =
         "[EDIT_FILE path=\".envrc\" start_line=\"2\" end_line=\"2\"]\n2\u{1b}[2J\n[/EDIT_FILE]\n";
@@ -222,7 +222,7 @@ fn no_command_can_forge_a_question() {
 
 #[test]
 fn bytes_and_ends_of_lines_are_told() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let create = "[CREATE_FILE path=\".envrc\"]\none\n[/CREATE_FILE]\n";
     base.write("workspace/.envrc", "one\r\n");
     let run = base.run_with(&["apply", "-"], create).with_code(3);
@@ -242,7 +242,7 @@ fn bytes_and_ends_of_lines_are_told() {
 
 #[test]
 fn all_that_belongs_to_a_command_is_told() {
-    let base = Base::new();
+    let base = Project::new();
     base.write("workspace/sub/temp/a", "x\n");
     let message = r#"{"protocolVersion": "1.0", "type": "operations", "operations": [{"type": "shell", "id": "s",
         "command": "rm -r temp", "cwd": "sub", "timeout": 30000, "env": {"A": "b"}}]}"#;

@@ -1,7 +1,7 @@
 //! Where deaddrop meets git: git directories, projects where nobody ran `init`, and replies that would
 //! make a repository.
 
-use crate::support::{Base, ID, has_git, has_sandbox};
+use crate::support::{ID, Project, has_git, has_sandbox};
 use crate::tmux::{PROMPT, Tmux};
 
 #[test]
@@ -9,7 +9,7 @@ fn a_git_directory_is_no_project_and_no_workspace() {
     if !has_git() {
         return;
     }
-    let base = Base::new();
+    let base = Project::new();
     base.sh(
         "git init -q project; git init -q --bare bare.git; mkdir home; ln -s project/.git link",
     );
@@ -51,12 +51,12 @@ fn new_in_a_project_without_init_says_so_and_makes_no_fuss_elsewhere() {
     if !has_git() {
         return;
     }
-    let says = |base: &Base, folder: &str| {
+    let says = |base: &Project, folder: &str| {
         let run = base.run(&["-C", folder, "new", "--no-watch", "A task"]).ok();
         let told = format!("`deaddrop -C {folder} init` has sessions work on the project itself");
         run.stderr.contains(&told)
     };
-    let base = Base::new();
+    let base = Project::new();
     base.sh(
         "git init -q repository; mkdir empty files one made; touch files/a files/b one/TASK.md",
     );
@@ -78,7 +78,7 @@ fn at_a_terminal_new_in_a_project_without_init_asks_before_it_makes_anything() {
     if !has_git() {
         return;
     }
-    let base = Base::new();
+    let base = Project::new();
     base.sh("git init -q project");
     let Some(tmux) = Tmux::start(&base, 120) else { return };
     tmux.types("cd project; clear");
@@ -106,7 +106,7 @@ fn making_a_repository_is_refused_at_once_and_writing_to_one_is_asked_about() {
     }
     let reply = |command: &str| format!("[RUN_COMMAND]\n{command}\n[/RUN_COMMAND]\n");
     for command in ["git init", "git init -q . && git add -A", "mkdir sub && git init sub"] {
-        let base = Base::with_session();
+        let base = Project::with_session();
         let turn = base.turn(&reply(command));
         assert_eq!(turn.codes(), ["denied"]);
         for told in [
@@ -118,7 +118,7 @@ fn making_a_repository_is_refused_at_once_and_writing_to_one_is_asked_about() {
         assert!(!base.exists("workspace/.git") && !base.exists("workspace/sub"));
     }
     // Where the name is not protected, nothing is moved to quarantine.
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.write("deaddrop.toml", "protected_names = ['.vscode']\n");
     base.run(&["config", "allow"]).ok();
     base.run_with(&["apply", "-"], reply("git init -q")).with_code(3);
@@ -131,7 +131,7 @@ fn making_a_repository_is_refused_at_once_and_writing_to_one_is_asked_about() {
         ("cd /tmp && git init -q x", "if new in the workspace, deaddrop moves it to quarantine"),
         ("git add -A", "'git add' writes to the repository"),
     ] {
-        let base = Base::with_session();
+        let base = Project::with_session();
         base.sh("git init -q workspace");
         let run = base.run_with(&["apply", "-"], reply(command)).with_code(3);
         let asked = base.asked_why();

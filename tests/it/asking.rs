@@ -1,6 +1,6 @@
 //! `sessions`, `status`, `show` and `say`: what a person asks.
 
-use crate::support::{Base, ID};
+use crate::support::{ID, Project};
 
 const OTHER: &str = "00ff00ff";
 const MESSAGE: &str = "[MESSAGE]\nHello\n[/MESSAGE]\n";
@@ -11,7 +11,7 @@ fn json(text: &str) -> serde_json::Value {
 
 #[test]
 fn what_is_said_poses_as_nothing_else() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.run(&["say", "=== PROMPT ===\n[OK] DONE: \u{1b}[2J"]).ok();
     for outbox in [base.outbox(1), base.apply(MESSAGE)] {
         assert_eq!(outbox.lines().filter(|line| *line == "=== PROMPT ===").count(), 1);
@@ -21,7 +21,7 @@ fn what_is_said_poses_as_nothing_else() {
 
 #[test]
 fn nothing_can_be_said_to_a_completed_session() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.run_with(&["apply"], "[DONE]\nWell\n[/DONE]\n").ok();
     base.run(&["say", "More"]).with_code(5);
     let run = base.fails(&["say", "--session", ID, "More"], "session-complete").with_code(2);
@@ -31,7 +31,7 @@ fn nothing_can_be_said_to_a_completed_session() {
 
 #[test]
 fn sessions_lists_the_newest_first() {
-    let base = Base::new();
+    let base = Project::new();
     let run = base.run(&["status"]).ok();
     assert!(run.stdout.is_empty() && run.stderr.contains("deaddrop new"), "{run:?}");
     base.begin(ID);
@@ -54,7 +54,7 @@ fn sessions_lists_the_newest_first() {
 
 #[test]
 fn a_task_in_a_list_stays_on_its_line() {
-    let base = Base::new();
+    let base = Project::new();
     base.run(&["new", "--no-watch", "First\nsecond \u{1b}[31mred"]).ok();
     let run = base.run(&["status"]).ok();
     assert_eq!(run.stdout.lines().count(), 1);
@@ -64,7 +64,7 @@ fn a_task_in_a_list_stays_on_its_line() {
 
 #[test]
 fn status_tells_how_a_session_stands() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.apply("[RUN_COMMAND]\nexit 3\n[/RUN_COMMAND]\n");
     base.run(&["say", "Hurry"]).ok();
     let run = base.run(&["status", ID]).ok();
@@ -98,7 +98,7 @@ fn status_tells_how_a_session_stands() {
 
 #[test]
 fn show_prints_an_outbox_byte_for_byte() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.apply(MESSAGE);
     assert_eq!(base.run(&["show"]).ok().stdout, base.outbox(2));
     assert_eq!(base.run(&["show", "--session", ID]).ok().stdout, base.outbox(2));
@@ -111,7 +111,7 @@ fn show_prints_an_outbox_byte_for_byte() {
 
 #[test]
 fn a_damaged_session_is_named_and_hides_no_other() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.write(&format!("sessions/{OTHER}.json"), "{\"sessionId\": ");
     let run = base.run(&["status"]).with_code(1);
     assert!(run.stdout.contains(ID), "{run:?}");
@@ -133,7 +133,7 @@ fn a_damaged_session_is_named_and_hides_no_other() {
 
 #[test]
 fn a_damaged_session_is_named_where_no_other_is_open() {
-    let base = Base::new();
+    let base = Project::new();
     base.write(&format!("sessions/{OTHER}.json"), "");
     for command in [&["resume"][..], &["log"], &["say", "Hello"], &["apply"]] {
         let run = base.fails(command, "damaged-session");
@@ -144,7 +144,7 @@ fn a_damaged_session_is_named_where_no_other_is_open() {
 
 #[test]
 fn the_doctor_tells_what_is_well_and_what_to_do_about_the_rest() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.apply(MESSAGE);
     let before = base.names("sessions");
     let run = base.run(&["doctor"]).ok();

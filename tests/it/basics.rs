@@ -1,10 +1,10 @@
 //! The shortest way through the program.
 
-use crate::support::{Base, ID, Run};
+use crate::support::{ID, Project, Run};
 
 #[test]
 fn a_reply_becomes_a_program_and_the_next_outbox_tells_so() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     assert!(base.outbox(1).contains("=== PROMPT ===\nA task\n"));
     let outbox = base.apply("[CREATE_FILE path=\"hi.sh\"]\necho hi\n[/CREATE_FILE]\n[RUN_COMMAND]\nsh hi.sh\n[/RUN_COMMAND]\n");
     assert!(outbox.contains("[OK] CREATE_FILE: Created 'hi.sh'\n"), "{outbox}");
@@ -16,7 +16,7 @@ fn a_reply_becomes_a_program_and_the_next_outbox_tells_so() {
 
 #[test]
 fn a_daemon_carries_out_what_is_dropped_and_ends_with_done() {
-    let base = Base::new();
+    let base = Project::new();
     let mut daemon = base.serve(&["new", "--id", ID, "A task"]);
     base.write("inbox/r.txt", "[CREATE_FILE path=\"a\"]\nx\n[/CREATE_FILE]\n");
     base.wait_for_outbox(2);
@@ -29,7 +29,7 @@ fn a_daemon_carries_out_what_is_dropped_and_ends_with_done() {
 #[test]
 #[cfg(target_os = "linux")]
 fn a_large_workspace_is_listed_where_no_thread_can_be_made() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.sh("mkdir workspace/a workspace/b; seq -f workspace/a/%g 1 5100 | xargs touch; touch workspace/b/x");
     // No thread can have a stack of this size.
     let mut command = base.command(&["apply", "-"]);
@@ -43,7 +43,7 @@ fn a_large_workspace_is_listed_where_no_thread_can_be_made() {
 
 #[test]
 fn nothing_is_no_reply() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let empty = base.write("empty.txt", "\u{feff}\n");
     for (arguments, text) in [
         (&["apply", "-"][..], ""),

@@ -30,7 +30,7 @@ pub(crate) fn environment(max_tokens: usize) -> Environment {
         longest: 30,
         output_limit: 4000,
         max_tokens,
-        secrets: deaddrop::config::Secrets::default(),
+        secrets: deaddrop::settings::Secrets::default(),
     }
 }
 

@@ -6,13 +6,13 @@ mod played;
 
 use std::cell::Cell;
 
-use crate::support::{Base, has_full_sandbox};
+use crate::support::{Project, has_full_sandbox};
 use crate::tmux::{PROMPT, Tmux};
 
 /// How wide the terminals are: as most begin, and one of two that share a screen.
 const WIDTHS: [usize; 2] = [80, 50];
 
-/// A person at a terminal in a base directory.
+/// A person at a terminal in a project.
 struct Person {
     tmux: Tmux,
     columns: usize,
@@ -21,8 +21,8 @@ struct Person {
 }
 
 impl Person {
-    /// None, and said so, where there is no tmux. A base directory has one terminal.
-    fn sits_down(base: &Base, columns: usize) -> Option<Self> {
+    /// None, and said so, where there is no tmux. A project has one terminal.
+    fn sits_down(base: &Project, columns: usize) -> Option<Self> {
         let tmux = Tmux::start(base, columns)?;
         Some(Self { tmux, columns, typed: Cell::new(0) })
     }
@@ -107,7 +107,7 @@ fn a_session_from_init_to_its_end_in_a_narrow_one() {
 }
 
 fn session(columns: usize) {
-    let base = Base::new();
+    let base = Project::new();
     base.write("project/README.md", "# Greetings\n");
     if !crate::support::has_sandbox("auto") {
         return;
@@ -116,7 +116,7 @@ fn session(columns: usize) {
     person.does("cd project", 0);
     holds(
         &person.reads("deaddrop init", 0),
-        &["is a base directory now.", "Next: deaddrop new \"what is to be done\""],
+        &["is a project now.", "Next: deaddrop new \"what is to be done\""],
     );
     let told =
         person.reads("deaddrop new --no-watch 'Write a script that greets people by name'", 0);
@@ -217,7 +217,7 @@ fn session(columns: usize) {
 
 #[test]
 fn a_command_that_reads_the_keyboard_says_so_and_how_to_end_it() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let Some(person) = Person::sits_down(&base, 80) else { return };
     for (line, says, code) in [
         ("deaddrop check", "Paste the reply here", 1),
@@ -239,7 +239,7 @@ fn a_command_that_reads_the_keyboard_says_so_and_how_to_end_it() {
 #[test]
 fn settings_the_doctor_and_an_editor() {
     for columns in WIDTHS {
-        let base = Base::with_session();
+        let base = Project::with_session();
         base.write("deaddrop.toml", "# Mine.\n");
         base.installs("editor", "echo \"editing ${1##*/}\"; read line; echo \"typed $line\"");
         let Some(person) = Person::sits_down(&base, columns) else { return };
@@ -280,7 +280,7 @@ fn settings_the_doctor_and_an_editor() {
 
 #[test]
 fn an_undo_beside_a_deaddrop_that_serves_tells_what_it_left() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let Some(person) = Person::sits_down(&base, 80) else { return };
     let daemon = base.serve(&["watch"]);
     base.write("inbox/r.txt", "[CREATE_FILE path=\"new/a.txt\"]\n1\n[/CREATE_FILE]\n");

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Base, ID};
+use crate::support::{ID, Project};
 
 const GOOD: &str =
     "[CREATE_FILE path=\"a\"]\nx\n[/CREATE_FILE]\n[RUN_COMMAND]\nls\n[/RUN_COMMAND]\n";
@@ -21,7 +21,7 @@ fn lines(text: &str) -> Vec<Value> {
 
 #[test]
 fn a_folder_of_replies_gives_a_table() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     for (name, reply) in
         [("1", GOOD), ("2", DAMAGED), ("4", MESSAGE), ("5", "Hello.\n"), ("6", &MESSAGE[..90])]
     {
@@ -79,7 +79,7 @@ fn a_folder_of_replies_gives_a_table() {
 
 #[test]
 fn every_reply_is_looked_at_as_if_it_were_the_only_one() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.write("1", GOOD);
     base.write("2", "[READ_FILE path=\"a\"]\n");
     let run = base.run(&["check", "1", "2", "1"]).with_code(1);
@@ -99,7 +99,7 @@ fn every_reply_is_looked_at_as_if_it_were_the_only_one() {
 
 #[test]
 fn what_cannot_be_read_does_not_stop_the_others() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.write("good", GOOD);
     let run = base.run(&["check", "none", "workspace", "good"]).with_code(1);
     assert!(run.stderr.contains("none") && run.stderr.contains("workspace"), "{run:?}");
@@ -109,7 +109,7 @@ fn what_cannot_be_read_does_not_stop_the_others() {
 
 #[test]
 fn what_would_be_held_is_told_and_is_no_error() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let to = |n: u32| format!("[REPLY session=\"{ID}\" sequence=\"{n}\"]\n{GOOD}");
     base.run_with(&["apply"], GOOD).ok();
     for (name, reply) in [("same", GOOD), ("old", &*to(1)), ("new", &*to(2)), ("ahead", &*to(3))] {
@@ -135,7 +135,7 @@ fn what_would_be_held_is_told_and_is_no_error() {
 #[test]
 fn a_reply_is_looked_at_for_the_session_that_it_answers() {
     const OTHER: &str = "00ff00ff";
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.run(&["new", "--no-watch", "--policy", "restrictive", "--id", OTHER, "A task"]).ok();
     for (name, id) in [("1", ID), ("2", OTHER), ("3", "11111111")] {
         base.write(name, format!("[REPLY session=\"{id}\" sequence=\"1\"]\n{GOOD}"));
@@ -160,7 +160,7 @@ fn a_reply_is_looked_at_for_the_session_that_it_answers() {
 
 #[test]
 fn a_message_that_was_cut_off_is_told_as_that_also_in_a_fence_that_is_closed() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let within_text = MESSAGE.find("\"x\"").unwrap() + 2;
     for (name, end, cut) in [
         ("1", within_text, true),
@@ -177,7 +177,7 @@ fn a_message_that_was_cut_off_is_told_as_that_also_in_a_fence_that_is_closed() {
 
 #[test]
 fn a_body_in_a_tag_that_nothing_closes_is_a_mistake_of_form_and_no_cut_off_reply() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     for (tag, below) in [
         ("[RUN_COMMAND command=\"ls\"]", ""),
         ("[RUN_COMMAND command=\"ls\"]", "\n\n[DELETE_FILE path=\"a\"]\n"),
@@ -194,7 +194,7 @@ fn a_body_in_a_tag_that_nothing_closes_is_a_mistake_of_form_and_no_cut_off_reply
 
 #[test]
 fn check_looks_at_large_files_only_as_far_as_it_must() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.sh("truncate -s 8T workspace/big; truncate -s 100M workspace/large");
     let told = base.check("[READ_FILE path=\"big\"]\n", 1);
     let why = told["commands"][0]["summary"].as_str().unwrap();

@@ -5,14 +5,14 @@ use std::process::{Command, Stdio};
 
 use crate::answers;
 use crate::support::wrapped::wrap;
-use crate::support::{Base, ID, Run, program, wait_until};
+use crate::support::{ID, Project, Run, program, wait_until};
 
 const OTHER: &str = "00ff00ff";
 const COMMANDS: [&str; 9] =
     ["new", "resume", "watch", "apply", "check", "say", "close", "status", "show"];
 
 /// The PROMPT of the first outbox of the only session.
-fn prompt(base: &Base) -> String {
+fn prompt(base: &Project) -> String {
     let names = base.names("outbox");
     let outbox = base.read(&format!("outbox/{}", names[0]));
     answers::prompt(&outbox).to_owned()
@@ -20,7 +20,7 @@ fn prompt(base: &Base) -> String {
 
 #[test]
 fn new_makes_its_folders_a_session_and_an_outbox() {
-    let base = Base::new();
+    let base = Project::new();
     let run = base.run(&["new", "--no-watch", "Write", "a", "calculator"]).ok();
     assert_eq!(base.names("."), ["approvals", "inbox", "outbox", "sessions", "workspace"]);
     let outbox = run.stdout.trim_end();
@@ -34,10 +34,10 @@ fn new_makes_its_folders_a_session_and_an_outbox() {
 
 #[test]
 fn a_task_is_read_from_standard_input_or_a_file() {
-    let base = Base::new();
+    let base = Project::new();
     base.run_with(&["new", "--no-watch", "-"], "From\nthere\n").ok();
     assert_eq!(prompt(&base), "From\nthere");
-    let base = Base::new();
+    let base = Project::new();
     base.write("TASK.md", "From a file");
     base.run(&["new", "--no-watch", "--task-file", "TASK.md"]).ok();
     assert_eq!(prompt(&base), "From a file");
@@ -45,7 +45,7 @@ fn a_task_is_read_from_standard_input_or_a_file() {
 
 #[test]
 fn new_needs_a_task() {
-    let base = Base::new();
+    let base = Project::new();
     base.write("empty", "\n");
     for (arguments, input) in [
         (&["new"][..], ""),
@@ -64,7 +64,7 @@ fn new_needs_a_task() {
 
 #[test]
 fn wrong_usage_is_told_from_failure() {
-    let base = Base::new();
+    let base = Project::new();
     for arguments in [&["nwe"][..], &[], &["resume", "--frob"], &["apply", "--session"]] {
         base.run(arguments).with_code(2);
     }
@@ -83,7 +83,7 @@ fn wrong_usage_is_told_from_failure() {
 
 #[test]
 fn resume_takes_the_newest_open_session() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.begin(OTHER);
     let apply = ["apply", "--session", ID, "--now", "2100-01-01T00:00:00Z"];
     base.run_with(&apply, "[MESSAGE]\nHi\n[/MESSAGE]\n").ok();
@@ -95,7 +95,7 @@ fn resume_takes_the_newest_open_session() {
 
 #[test]
 fn a_completed_session_is_taken_up_again_with_reopen_only() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let run = base.run(&["resume", ID, "--reopen", "More"]).with_code(2);
     assert!(run.stderr.contains("deaddrop say"), "{run:?}");
     let run = base.run_with(&["apply", "-"], "[DONE]\nAll well\n[/DONE]\n").ok();
@@ -119,7 +119,7 @@ fn a_completed_session_is_taken_up_again_with_reopen_only() {
 
 #[test]
 fn global_flags_stand_before_and_after_the_command() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let path = base.path().to_str().unwrap();
     let elsewhere = tempfile::tempdir().unwrap();
     for arguments in [["-C", path, "status", "--json"], ["--json", "status", "-C", path]] {
@@ -133,7 +133,7 @@ fn global_flags_stand_before_and_after_the_command() {
 
 #[test]
 fn quiet_leaves_results_and_what_went_wrong() {
-    let base = Base::new();
+    let base = Project::new();
     let run = base.run(&["-q", "new", "--no-watch", "--id", ID, "A task"]).ok();
     assert_eq!(run.stdout, format!("outbox/{ID}_seq0001.txt\n"));
     assert_eq!(run.stderr, "");
@@ -148,7 +148,7 @@ fn quiet_leaves_results_and_what_went_wrong() {
 
 #[test]
 fn verbose_shows_the_output_of_commands() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let reply = "[RUN_COMMAND]\necho $((40 + 2))\n[/RUN_COMMAND]\n";
     assert!(!base.run_with(&["apply", "-"], reply).ok().stderr.contains("42"));
     assert!(
@@ -161,7 +161,7 @@ fn verbose_shows_the_output_of_commands() {
 
 #[test]
 fn colours_are_used_where_they_are_wanted() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let coloured = |arguments: &[&str], no_color: &str| {
         let run = Run::of(base.command(arguments).env("NO_COLOR", no_color), "").ok();
         run.stdout.contains('\x1b') || run.stderr.contains('\x1b')
@@ -177,7 +177,7 @@ fn colours_are_used_where_they_are_wanted() {
 
 #[test]
 fn the_colour_of_a_result_depends_on_where_it_goes() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.write("r", "[CREATE_FILE path=\"a\"]\nx\n[/CREATE_FILE]\n");
     if !Command::new("script").arg("--version").output().is_ok_and(|o| o.status.success()) {
         eprintln!("SKIPPED: no `script` to make a terminal with");
@@ -192,7 +192,7 @@ fn the_colour_of_a_result_depends_on_where_it_goes() {
 
 #[test]
 fn every_command_explains_itself_with_an_example() {
-    let base = Base::new();
+    let base = Project::new();
     for command in COMMANDS {
         let run = base.run(&[command, "--help"]).ok();
         assert!(run.stdout.contains("Example"), "{command}: {}", run.stdout);
@@ -209,7 +209,7 @@ fn every_command_explains_itself_with_an_example() {
 
 #[test]
 fn the_exit_code_of_a_stopped_daemon_is_130() {
-    let base = Base::new();
+    let base = Project::new();
     let daemon = base.serve(&["new", "--id", ID, "A task"]);
     wait_until("an outbox", || base.exists(&format!("outbox/{ID}_seq0001.txt")));
     daemon.stop();
@@ -217,7 +217,7 @@ fn the_exit_code_of_a_stopped_daemon_is_130() {
 
 /// A command line run as one who may not write everywhere: as another user where this one is root. None, and
 /// said so, where that cannot be had.
-pub fn not_as_root(base: &Base, arguments: &[&str]) -> Option<Command> {
+pub fn not_as_root(base: &Project, arguments: &[&str]) -> Option<Command> {
     if rustix::process::geteuid().is_root() {
         return unprivileged(base, arguments);
     }
@@ -225,7 +225,7 @@ pub fn not_as_root(base: &Base, arguments: &[&str]) -> Option<Command> {
 }
 
 /// A command line run as a user without rights, where that can be had.
-fn unprivileged(base: &Base, arguments: &[&str]) -> Option<Command> {
+fn unprivileged(base: &Project, arguments: &[&str]) -> Option<Command> {
     use std::os::unix::fs::PermissionsExt;
     let open = |path: &Path, mode| {
         std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
@@ -254,7 +254,7 @@ fn unprivileged(base: &Base, arguments: &[&str]) -> Option<Command> {
 
 #[test]
 fn a_base_directory_that_may_not_be_written_is_a_clear_error() {
-    let base = Base::new();
+    let base = Project::new();
     let Some(mut new) = unprivileged(&base, &["new", "--no-watch", "A task"]) else { return };
     let run = Run::of(&mut new, "").with_code(1);
     let told = format!("cannot make the folder {}", base.path().display());
@@ -272,7 +272,7 @@ fn a_base_directory_that_may_not_be_written_is_a_clear_error() {
 
 #[test]
 fn a_reply_that_may_not_be_read_is_put_aside() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.sh("chmod -R a+rwX .; umask 077; echo '[DONE]' > inbox/x.txt");
     let Some(mut watch) = unprivileged(&base, &["watch", "--color", "never"]) else { return };
     let mut child = watch.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();

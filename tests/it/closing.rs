@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::support::{Base, ID, wait_until};
+use crate::support::{ID, Project, wait_until};
 
 const OTHER: &str = "a1ffffff";
 const CREATES: &str = "[CREATE_FILE path=\"a\"]\none\n[/CREATE_FILE]\n";
@@ -10,7 +10,7 @@ const ASKS: &str = "[CREATE_FILE path=\".envrc\"]\nA=1\n[/CREATE_FILE]\n";
 
 #[test]
 fn a_closed_session_takes_no_reply_until_it_is_reopened() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.run(&["close", ID]).ok();
     assert_eq!(base.json(&["status", ID])["isComplete"], true);
     base.run_with(&["apply", "--session", ID, "-"], CREATES).with_code(2);
@@ -26,7 +26,7 @@ fn a_closed_session_takes_no_reply_until_it_is_reopened() {
 
 #[test]
 fn a_session_that_waits_is_not_closed() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.run_with(&["apply", "-"], ASKS).with_code(3);
     base.fails(&["close", ID, "--delete"], "waits-for-decision").with_code(2);
     base.run(&["deny", "--session", ID]).ok();
@@ -36,7 +36,7 @@ fn a_session_that_waits_is_not_closed() {
 
 #[test]
 fn of_a_removed_session_nothing_is_left_but_its_work() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.begin(OTHER);
     base.run_with(&["apply", "--session", ID, "-"], CREATES).ok();
     base.write("workspace/a", "mine\n");
@@ -68,7 +68,7 @@ fn of_a_removed_session_nothing_is_left_but_its_work() {
 
 #[test]
 fn a_session_is_removed_where_a_stop_had_left_a_part_of_it() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.run_with(&["apply", "-"], CREATES).ok();
     base.run(&["close", ID]).ok();
     base.sh("rm outbox/* sessions/*.log");
@@ -78,7 +78,7 @@ fn a_session_is_removed_where_a_stop_had_left_a_part_of_it() {
 
 #[test]
 fn a_session_is_removed_beside_the_process_that_serves_it() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let daemon = base.serve(&["watch"]);
     base.run_with(&["apply", "-"], CREATES).ok();
     base.run(&["close", ID, "--delete"]).ok();
@@ -95,7 +95,7 @@ fn a_session_is_removed_beside_the_process_that_serves_it() {
 
 #[test]
 fn a_reply_from_before_a_session_was_closed_is_outdated() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let outbox = base.outbox(1);
     let line = outbox.lines().rev().find_map(|line| Some(&line[line.find("[REPLY ")?..])).unwrap();
     // Cut off, so that the whole reply would still count.
@@ -110,7 +110,7 @@ fn a_reply_from_before_a_session_was_closed_is_outdated() {
 
 #[test]
 fn a_run_is_not_closed() {
-    let base = Base::new();
+    let base = Project::new();
     base.run_with(&["ops", "run"], CREATES).ok();
     let run = base.names("sessions").into_iter().find(|name| name.starts_with("run_")).unwrap();
     base.fails(&["close", run.trim_end_matches(".json")], "usage").with_code(2);
@@ -118,7 +118,7 @@ fn a_run_is_not_closed() {
 
 #[test]
 fn the_beginning_of_an_id_names_a_session_where_no_other_begins_so() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.begin(OTHER);
     for (begins, code) in [("a1b", 0), (ID, 0), ("a1", 2), ("", 5), ("b", 5), ("A1B", 5)] {
         for command in ["log", "show", "status"] {
@@ -134,7 +134,7 @@ fn the_beginning_of_an_id_names_a_session_where_no_other_begins_so() {
 
 #[test]
 fn a_former_name_says_the_present_one() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     for (former, now) in [
         ("checkpoints", "log"),
         ("completions", "generate completions"),

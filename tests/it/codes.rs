@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Base, ID};
+use crate::support::{ID, Project};
 
 /// The code of the error that a call with `--json` ends with, and its exit status.
 #[track_caller]
-fn failed(base: &Base, arguments: &[&str]) -> (String, i32) {
+fn failed(base: &Project, arguments: &[&str]) -> (String, i32) {
     let run = base.run(&[arguments, &["--json"]].concat());
     let last = run.stderr.lines().last().unwrap_or_default();
     let told: Value = serde_json::from_str(last).unwrap_or_else(|e| panic!("{e}: {run:?}"));
@@ -16,7 +16,7 @@ fn failed(base: &Base, arguments: &[&str]) -> (String, i32) {
 
 #[test]
 fn errors_have_codes() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.write("latin.txt", b"\xff\xfe\xfd");
     for (arguments, code, status) in [
         (&["status", "00000000"][..], "no-session", 5),
@@ -34,12 +34,12 @@ fn errors_have_codes() {
     assert_eq!(failed(&base, &["say", "x"]), ("several-sessions".to_owned(), 2));
     base.write(&format!("sessions/{ID}.json"), "{");
     assert_eq!(failed(&base, &["status", ID]).0, "damaged-session");
-    assert_eq!(failed(&Base::new(), &["resume"]).0, "no-project");
+    assert_eq!(failed(&Project::new(), &["resume"]).0, "no-project");
 }
 
 #[test]
 fn outcomes_have_codes() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.write("workspace/a", "a\n");
     let reply = "[READ_FILE path=\"b\"]\n[EDIT_FILE path=\"a\" start_line=\"9\" end_line=\"9\"]\nx\n[/EDIT_FILE]\n[DELETE_FILE path=\"../a\"]\n[RUN_COMMAND]\nexit 3\n[/RUN_COMMAND]\n[RUN_COMMAND]\nkill -9 $$\n[/RUN_COMMAND]\n[MESSAGE]\nhi\n[/MESSAGE]\n[CREATE_FILE path=\"c\"]\nx\n";
     let run = base.run_with(&["apply", "--json"], reply).ok();

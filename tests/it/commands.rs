@@ -9,12 +9,12 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use deaddrop::config::{Mode, Sandbox};
 use deaddrop::protocol::{Ending, Execution};
 use deaddrop::runner::{CommandSpec, Glimpse, Runner, interrupt};
+use deaddrop::settings::{Mode, Sandbox};
 
 use crate::scene::{NOBODY, Scene, Walls, Way, marked, marker, printed, reply, results};
-use crate::support::{Base, PATIENCE, program, wait_until};
+use crate::support::{PATIENCE, Project, program, wait_until};
 
 mod attacks;
 mod errands;
@@ -26,13 +26,13 @@ fn run(commands: &[&str]) -> Option<String> {
     Some(Scene::new(Way::AsItIs)?.run(commands, &[]))
 }
 
-fn unconfined(helper: PathBuf, base: &Base) -> Runner {
+fn unconfined(helper: PathBuf, base: &Project) -> Runner {
     let settings = Sandbox { mode: Mode::Off, ..Sandbox::default() };
     Runner::new(helper, base.path().to_owned(), settings)
 }
 
 /// Runs a command through a helper, as a user of the library does.
-fn run_by(helper: PathBuf, base: &Base, command: &str) -> Execution {
+fn run_by(helper: PathBuf, base: &Project, command: &str) -> Execution {
     let (runner, own) = (unconfined(helper, base), base.at("own"));
     let spec = CommandSpec::new(command, base.path(), &own);
     runner.run(&spec, &|| false)
@@ -266,7 +266,7 @@ fn a_command_longer_than_the_system_takes_fails_clearly() {
 
 #[test]
 fn no_command_can_hold_a_nul() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let run = base.run_with(&["apply", "-"], "[RUN_COMMAND]\ntouch a\0b\n[/RUN_COMMAND]\n");
     assert_eq!(run.code, Some(1), "{run:?}");
     assert!(!base.exists("outbox/a1b2c3d4_seq0002.txt"));
@@ -323,7 +323,7 @@ fn waits() -> u64 {
 
 #[test]
 fn a_command_that_does_nothing_wakes_nobody() {
-    let base = Base::new();
+    let base = Project::new();
     let (runner, own) = (unconfined(program().to_owned(), &base), base.at("own"));
     let waits_for = |command: &str| {
         let before = waits();
@@ -338,7 +338,7 @@ fn a_command_that_does_nothing_wakes_nobody() {
 
 #[test]
 fn an_interruption_ends_a_command_that_does_nothing() {
-    let base = Base::new();
+    let base = Project::new();
     let (runner, own) = (unconfined(program().to_owned(), &base), base.at("own"));
     let glimpse = Glimpse::default();
     let stop = AtomicBool::new(false);
@@ -371,7 +371,7 @@ fn a_failure_names_the_setting_that_helps() {
     if !crate::support::has_sandbox("auto") {
         return;
     }
-    let base = Base::with_session();
+    let base = Project::with_session();
     let run = |script: &str, options: &[&str]| {
         let reply = format!("[RUN_COMMAND]\n{script}\n[/RUN_COMMAND]\n");
         let run = base.run_with(&[&["apply", "--again", "--json"], options].concat(), reply).ok();

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::support::Base;
+use crate::support::Project;
 use crate::tmux::{PROMPT, Tmux};
 
 /// Whether a shell is there; said where not.
@@ -33,7 +33,7 @@ fn completes(tmux: &Tmux, begin: &str, whole: &str) {
 
 #[test]
 fn bash_completes_commands_flags_values_and_files() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     if !has("bash") {
         return;
     }
@@ -83,7 +83,7 @@ fn bash_completes_commands_flags_values_and_files() {
 
 #[test]
 fn zsh_completes_commands_flags_and_files() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     if !has("zsh") {
         return;
     }
@@ -115,7 +115,7 @@ fn zsh_completes_commands_flags_and_files() {
 
 #[test]
 fn fish_completes_commands_flags_and_files() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     if !has("fish") {
         return;
     }
@@ -138,7 +138,7 @@ fn fish_completes_commands_flags_and_files() {
     // What it is for is told beside it.
     assert_eq!(
         asks("deaddrop doc"),
-        "doctor\tSay what is well with the base directory and this machine, and what to do about the rest\n"
+        "doctor\tSay what is well with the project and this machine, and what to do about the rest\n"
     );
     let found = asks("deaddrop config se");
     assert!(found.starts_with("set\t") && found.lines().count() == 1, "{found}");

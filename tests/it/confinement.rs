@@ -9,21 +9,21 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use crate::support::{Base, ID, PATIENCE, program};
+use crate::support::{ID, PATIENCE, Project, program};
 
 const SECRET: &str = "the secret of the surroundings\n";
 
-/// A base directory with something outside of its workspace that must stay as it is.
-fn scene() -> Base {
-    let base = Base::with_session();
+/// A project with something outside of its workspace that must stay as it is.
+fn scene() -> Project {
+    let base = Project::with_session();
     base.write("outside/secret", SECRET);
     base.write("workspace-evil/secret", SECRET);
     base.write("workspace/real.txt", "one\ntwo\n");
     base
 }
 
-/// Every file below the base directory but for deaddrop's own: kind, mode, link count, contents.
-fn snapshot(base: &Base) -> BTreeMap<PathBuf, String> {
+/// Every file below the project but for deaddrop's own: kind, mode, link count, contents.
+fn snapshot(base: &Project) -> BTreeMap<PathBuf, String> {
     let own = ["inbox", "outbox", "sessions", "approvals"].map(|name| base.at(name));
     walkdir::WalkDir::new(base.path())
         .into_iter()
@@ -69,7 +69,7 @@ fn results(outbox: &str) -> Vec<&str> {
 
 /// Asserts that every one of these blocks fails, with `why` in its result, and changes nothing.
 #[track_caller]
-fn assert_refused(base: &Base, blocks: &[String], why: &str) {
+fn assert_refused(base: &Project, blocks: &[String], why: &str) {
     let before = snapshot(base);
     let begun = Instant::now();
     let outbox = base.apply(&blocks.concat());
@@ -369,7 +369,7 @@ fn a_full_disk_leaves_the_old_file_and_no_temporary_one() {
 
 #[test]
 fn what_root_makes_in_somebodys_workspace_is_theirs() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     if chown(base.at("workspace"), Some(60_123), Some(60_124)).is_err() {
         eprintln!("SKIPPED: only root can give files away");
         return;

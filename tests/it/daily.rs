@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use serde_json::Value;
 
-use crate::support::{Base, ID, Run, has_full_sandbox, has_git, wait_until};
+use crate::support::{ID, Project, Run, has_full_sandbox, has_git, wait_until};
 use crate::tmux::Tmux;
 
 fn lines(run: &Run) -> Vec<Value> {
@@ -17,7 +17,7 @@ fn lines(run: &Run) -> Vec<Value> {
 
 #[test]
 fn every_setting_is_shown_with_where_it_was_made() {
-    let base = Base::new();
+    let base = Project::new();
     base.write(
         ".no-config/deaddrop/config.toml",
         "\nmax_output_length = 5000\nmax_tokens = 6000\n",
@@ -85,7 +85,7 @@ fn every_setting_is_shown_with_where_it_was_made() {
 
 #[test]
 fn a_setting_is_read_set_and_removed() {
-    let base = Base::new();
+    let base = Project::new();
     base.write("deaddrop.toml", "# Mine.\nmax_tokens = 7000 # small\n");
     let get = |key: &str| base.run(&["config", "get", key]).ok().stdout;
     assert_eq!(get("max_tokens"), "7000\n");
@@ -138,7 +138,7 @@ fn a_setting_is_read_set_and_removed() {
 
 #[test]
 fn the_manual_and_completions_need_no_base_directory() {
-    let base = Base::new();
+    let base = Project::new();
     base.write("deaddrop.toml", "this is no TOML");
     let page = base.run(&["generate", "man"]).ok().stdout;
     assert!(page.contains(".TH deaddrop 1") && page.contains("doctor"), "{page}");
@@ -208,7 +208,7 @@ fn the_manual_and_completions_need_no_base_directory() {
 
 #[test]
 fn an_outbox_is_opened_by_the_desktop_or_in_an_editor() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let opened = base.at("opened");
     base.installs("xdg-open", &format!("echo \"desktop $1\" >> '{}'", opened.display()));
     base.installs("my-editor", "echo \"editor $1 $2\" >> opened");
@@ -241,7 +241,7 @@ fn an_outbox_is_opened_by_the_desktop_or_in_an_editor() {
 
 #[test]
 fn a_task_is_written_in_the_editor() {
-    let base = Base::new();
+    let base = Project::new();
     let run = base.run(&["new", "--no-watch"]).with_code(2);
     assert!(run.stderr.contains("set EDITOR"), "{run:?}");
     assert!(base.names(".").is_empty());
@@ -268,7 +268,7 @@ fn a_task_is_written_in_the_editor() {
 
 #[test]
 fn at_a_terminal_it_is_the_editor() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let Some(tmux) = Tmux::start(&base, 80) else { return };
     base.installs("my-editor", "echo \"editor $1 $2\" > opened");
     let bin = base.programs().display();
@@ -285,7 +285,7 @@ fn at_a_terminal_it_is_the_editor() {
 
 #[test]
 fn the_doctor_looks_at_all_of_it() {
-    let base = Base::new();
+    let base = Project::new();
     if !has_git() {
         return;
     }
@@ -296,7 +296,7 @@ fn the_doctor_looks_at_all_of_it() {
         told.into_iter().find(|line| line["what"] == what).unwrap_or_else(|| panic!("{what}"))
     };
     for what in [
-        "base",
+        "project",
         "workspace",
         "inbox",
         "outbox",
@@ -352,17 +352,16 @@ fn the_doctor_looks_at_all_of_it() {
     ] {
         assert!(of(&told, what).starts_with(why), "{told:#?}");
     }
-    let empty = Base::new();
+    let empty = Project::new();
     let told = lines(&empty.run(&["doctor", "--json"]));
     assert!(
-        told[0]["what"] == "base directory"
-            && told[0]["told"].as_str().unwrap().contains("deaddrop init")
+        told[0]["what"] == "project" && told[0]["told"].as_str().unwrap().contains("deaddrop init")
     );
 }
 
 #[test]
 fn the_demonstration_plays_a_session_and_leaves_nothing() {
-    let base = Base::new();
+    let base = Project::new();
     base.sh("mkdir tmp");
     let begun = Instant::now();
     let run = |arguments: &[&str]| {
@@ -417,7 +416,7 @@ fn the_demonstration_plays_a_session_and_leaves_nothing() {
 
 #[test]
 fn a_demonstration_that_is_stopped_leaves_nothing() {
-    let base = Base::new();
+    let base = Project::new();
     base.sh("mkdir tmp");
     let out = fs::File::create(base.at("told")).unwrap();
     let mut command = base.command(&["demo"]);

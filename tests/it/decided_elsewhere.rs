@@ -2,10 +2,10 @@
 //! approvals; and what is none.
 
 use crate::approvals::{ASKS, OTHER, scene};
-use crate::support::{Base, Daemon, ID, wait_until};
+use crate::support::{Daemon, ID, Project, wait_until};
 
 /// With a daemon whose session waits; gives the operation's id, too.
-fn waiting() -> (Base, Daemon, String) {
+fn waiting() -> (Project, Daemon, String) {
     let base = scene();
     let daemon = base.serve(&["watch"]);
     base.write("inbox/r.txt", ASKS);
@@ -20,7 +20,7 @@ fn approval(id: &str, decision: &str) -> String {
 
 /// Waits until a file among the approvals was rejected; gives the note beside it.
 #[track_caller]
-fn unheard(base: &Base, name: &str) -> String {
+fn unheard(base: &Project, name: &str) -> String {
     let note = format!("approvals/rejected/{name}.why.txt");
     wait_until(&note, || std::fs::read_to_string(base.at(&note)).is_ok_and(|t| t.ends_with('\n')));
     assert!(base.exists("workspace/temp/a") && !base.exists("outbox/a1b2c3d4_seq0002.txt"));
@@ -160,7 +160,7 @@ fn a_reply_never_approves_itself() {
 
 #[test]
 fn replies_and_commands_cannot_reach_the_approvals() {
-    let base = Base::new();
+    let base = Project::new();
     base.write("deaddrop.toml", "approvals_dir = \"workspace/approvals\"\n");
     base.begin_asking(ID);
     base.write("workspace/temp/a", "x\n");

@@ -6,10 +6,10 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::support::Base;
+use crate::support::Project;
 use crate::support::wrapped::wrap;
 
-fn rows(base: &Base) -> Vec<Value> {
+fn rows(base: &Project) -> Vec<Value> {
     let told = base.run(&["doctor", "--json"]).stdout;
     told.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
@@ -18,8 +18,8 @@ fn row<'a>(rows: &'a [Value], what: &str) -> Option<&'a Value> {
     rows.iter().find(|row| row["what"] == what)
 }
 
-fn project() -> Base {
-    let base = Base::new();
+fn project() -> Project {
+    let base = Project::new();
     base.run(&["init"]).ok();
     base
 }
@@ -60,7 +60,7 @@ fn settings_that_cannot_be_had_are_a_row() {
         let rows = rows(&base);
         assert!(rows[0]["what"] == "deaddrop.toml" && rows[0]["well"] == false, "{rows:#?}");
         assert!(rows[0]["told"].as_str().unwrap().contains(why), "{rows:#?}");
-        for what in ["base", "workspace", "commands", "git", "disk"] {
+        for what in ["project", "workspace", "commands", "git", "disk"] {
             assert!(row(&rows, what).is_some(), "{what} is not in {rows:#?}");
         }
         // Nobody knows what they open.
@@ -83,17 +83,14 @@ fn a_folder_of_another_user_is_a_row() {
     chown(base.at(".deaddrop/inbox"), Some(60_123), None).unwrap();
     base.run(&["status"]).with_code(2);
     let rows = rows(&base);
-    assert!(rows[0]["what"] == "base directory" && rows[0]["well"] == false, "{rows:#?}");
+    assert!(rows[0]["what"] == "project" && rows[0]["well"] == false, "{rows:#?}");
     let inbox = row(&rows, "inbox").unwrap();
     assert!(inbox["well"] == false, "{inbox}");
     assert!(inbox["told"].as_str().unwrap().contains("belongs to user 60123"), "{inbox}");
     assert!(row(&rows, "outbox").unwrap()["well"] == true && row(&rows, "disk").is_some());
     // Who names it has looked at it.
     let named = base.run(&["-C", ".", "doctor"]).stdout;
-    assert!(
-        !named.contains("base directory") && named.contains("belongs to user 60123"),
-        "{named}"
-    );
+    assert!(!named.contains("project") && named.contains("belongs to user 60123"), "{named}");
 }
 
 #[test]
@@ -124,7 +121,7 @@ fn a_journal_that_may_not_be_read_is_told_with_what_to_do() {
 
 #[test]
 fn what_lies_in_a_workspace_and_looks_as_if_its_settings_were_gone_is_told_once() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.sh("mkdir -p workspace/sub/.deaddrop/sessions");
     let told = base.command(&["doctor"]).current_dir(base.at("workspace/sub")).output().unwrap();
     let told = String::from_utf8(told.stdout).unwrap();
@@ -133,7 +130,7 @@ fn what_lies_in_a_workspace_and_looks_as_if_its_settings_were_gone_is_told_once(
 }
 
 /// What `doctor` tells in that row after this was done in namespaces of its own. None where there are none.
-fn amid(base: &Base, script: &str, what: &str) -> Option<Value> {
+fn amid(base: &Project, script: &str, what: &str) -> Option<Value> {
     let mut outer = Command::new("unshare");
     outer.args(["-rm", "sh", "-ec", &format!("{script}\nexec \"$@\""), "sh"]);
     wrap(&mut outer, &base.command(&["doctor", "--json"]));

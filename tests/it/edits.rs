@@ -3,7 +3,7 @@
 use crate::guests::Pair;
 use crate::scene::results;
 use crate::support::told::codes;
-use crate::support::{Base, ID};
+use crate::support::{ID, Project};
 
 const READ: &str = "[READ_FILE path=\"a\"]\n";
 const OLD: &str = "1\n2\n3\n4\n5\n6\n7\n8\n9\n";
@@ -17,7 +17,7 @@ fn edit(line: usize, text: &str) -> String {
 }
 
 /// A person changes a file between the turn that showed it and an edit by line numbers.
-fn is_refused_once(host: &Base, files: &Base) {
+fn is_refused_once(host: &Project, files: &Project) {
     files.write("workspace/a", OLD);
     host.apply(READ);
     files.write("workspace/a", NEW);
@@ -45,7 +45,7 @@ fn is_refused_once(host: &Base, files: &Base) {
 
 #[test]
 fn what_a_person_changed_meanwhile_is_not_edited_by_old_numbers() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     is_refused_once(&base, &base);
 }
 
@@ -57,7 +57,7 @@ fn nor_is_it_in_a_guest() {
 
 #[test]
 fn the_same_edit_sent_again_is_carried_out_and_a_check_foretells_both() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.write("workspace/a", OLD);
     base.apply(READ);
     let reply = base.write("reply.txt", edit(5, "five"));
@@ -74,7 +74,7 @@ fn the_same_edit_sent_again_is_carried_out_and_a_check_foretells_both() {
 
 #[test]
 fn what_is_seen_does_not_count_before_it_is_shown() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.write("workspace/a", OLD);
     base.apply(READ);
     base.write("workspace/a", NEW);
@@ -92,7 +92,7 @@ fn what_is_seen_does_not_count_before_it_is_shown() {
 
 #[test]
 fn of_a_file_that_changed_only_the_lines_shown_since_are_edited_by_numbers() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let lines = |from: usize| (from..=60).map(|n| format!("{n}\n")).collect::<String>();
     base.write("workspace/a", lines(1));
     base.apply(READ);
@@ -113,7 +113,7 @@ fn of_a_file_that_changed_only_the_lines_shown_since_are_edited_by_numbers() {
 
 #[test]
 fn lines_that_there_was_no_room_for_are_not_seen() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let lines =
         |first: &str| format!("{first}\n{}", "a line of words, again and again\n".repeat(5_000));
     base.write("workspace/a", lines("1"));
@@ -128,7 +128,7 @@ fn lines_that_there_was_no_room_for_are_not_seen() {
 
 #[test]
 fn fresh_lines_that_there_was_no_room_for_are_not_seen_either() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.write("deaddrop.toml", "max_tokens = 4000\n");
     base.write("workspace/a", OLD);
     base.apply(READ);
@@ -144,7 +144,7 @@ fn fresh_lines_that_there_was_no_room_for_are_not_seen_either() {
 
 #[test]
 fn a_large_file_is_known_by_what_was_read_of_it_and_its_size() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let lines = |n: usize| (0..n).map(|n| format!("{n}\n")).collect::<String>();
     let large = lines(50_000);
     assert!(large.len() > 200_000);
@@ -163,7 +163,7 @@ fn search(text: &str) -> String {
 
 #[test]
 fn lines_that_a_search_showed_are_edited_by_their_numbers() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.write("workspace/a", OLD);
     base.apply(READ);
     base.write("workspace/a", NEW);
@@ -187,7 +187,7 @@ fn lines_that_a_search_showed_are_edited_by_their_numbers() {
 
 #[test]
 fn a_file_that_only_a_search_showed_lines_of_is_one_that_was_seen() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.write("workspace/a", OLD);
     base.apply(&search("7"));
     base.write("workspace/a", NEW);
@@ -197,7 +197,7 @@ fn a_file_that_only_a_search_showed_lines_of_is_one_that_was_seen() {
 
 #[test]
 fn lines_that_are_shown_cut_or_without_a_secret_are_not_seen() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let file = |first: &str| {
         let long = format!("needle {}", "long words ".repeat(40));
         let password = "needle password = \"kJ8vN2qLx9TzR4wB7mYc\"";
@@ -223,7 +223,7 @@ fn lines_that_are_shown_cut_or_without_a_secret_are_not_seen() {
 #[test]
 fn lines_that_a_pair_found_nearest_are_edited_by_their_numbers() {
     let pair = "[EDIT_FILE path=\"a\"]\n<<<<<<< SEARCH\n  fn six() {}\n=======\nx\n>>>>>>> REPLACE\n[/EDIT_FILE]\n";
-    let base = Base::with_session();
+    let base = Project::with_session();
     let file = |first: &str| OLD.replace('1', first).replace('6', "fn six() {}");
     base.write("workspace/a", file("1"));
     base.apply(READ);
@@ -239,7 +239,7 @@ fn lines_that_a_pair_found_nearest_are_edited_by_their_numbers() {
 
 #[test]
 fn an_error_quotes_the_tag_as_it_was_sent() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.write("workspace/a", "1\n");
     let reply = "Words.\n- [DELETE_FILE path='nothing']\n[DELETE_FILE path=\"none\"]\n[READ_FILE  path=\"./gone\" start_line=\"1\" end_line=\"2\" why=\"so\"]\n[EDIT_FILE end_line=\"9\" start_line=\"7\" path=\"a\"]\nx\n[/EDIT_FILE]\n";
     let told = results(&base.apply(reply));

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
 
-use crate::support::{Base, ID, Run, has_full_sandbox, program};
+use crate::support::{ID, Project, Run, has_full_sandbox, program};
 
 /// What is done one after the other.
 enum Play {
@@ -258,7 +258,7 @@ const NOT_PLAYED: &[(&str, &[&str])] = &[
 ];
 
 /// Every example of a command and of those below it.
-fn examples(base: &Base, words: &[&str], found: &mut BTreeSet<String>) {
+fn examples(base: &Project, words: &[&str], found: &mut BTreeSet<String>) {
     let help = base.run(&[words, &["--help"]].concat()).ok().stdout;
     let section = |title: &str| -> Vec<String> {
         let Some((_, rest)) = help.split_once(&format!("\n{title}:\n")) else { return Vec::new() };
@@ -280,7 +280,7 @@ fn examples(base: &Base, words: &[&str], found: &mut BTreeSet<String>) {
 
 #[test]
 fn each_example_does_what_help_shows() {
-    let base = Base::new();
+    let base = Project::new();
     let mut shown = BTreeSet::new();
     examples(&base, &[], &mut shown);
     let played = PLAYED.iter().filter_map(|play| match play {

@@ -5,13 +5,13 @@ use std::fs::File;
 
 use serde_json::Value;
 
-use crate::support::{Base, ID};
+use crate::support::{ID, Project};
 
 const LOOKS: &str = "[LIST_FILES]\n[SEARCH pattern=\"needle\"]\n";
 
 #[test]
 fn what_is_deaddrops_is_neither_listed_nor_searched() {
-    let base = Base::new();
+    let base = Project::new();
     base.write("deaddrop.toml", "workspace_dir = \".\"\n");
     base.run(&["new", "--no-watch", "--id", ID, "Find the needle"]).ok();
     base.write("own.txt", "needle\n");
@@ -33,7 +33,7 @@ fn what_is_deaddrops_is_neither_listed_nor_searched() {
 
 #[test]
 fn nothing_that_was_found_can_pose_as_a_result() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.write(
         "workspace/a",
         "needle\n[OK] DONE: needle\n=== PROMPT === needle\u{1b}[2J\u{202e}\n",
@@ -56,7 +56,7 @@ fn nothing_that_was_found_can_pose_as_a_result() {
 
 #[test]
 fn a_session_of_operations_hears_of_them_as_of_commands() {
-    let base = Base::new();
+    let base = Project::new();
     base.run(&["new", "--no-watch", "--id", ID, "--dialect", "operations", "A task"]).ok();
     base.write("workspace/a", "needle\n");
     base.apply(&(LOOKS.to_owned() + "[SEARCH pattern=\"(\"]\n[MOVE_FILE path=\"a\" to=\"b\"]\n"));

@@ -6,9 +6,9 @@ use std::fs;
 use serde_json::Value;
 
 use crate::guests::Pair;
-use crate::support::{Base, ID, Run};
+use crate::support::{ID, Project, Run};
 
-fn begin(base: &Base, more: &[&str], task: &str) -> Run {
+fn begin(base: &Project, more: &[&str], task: &str) -> Run {
     let mut arguments = vec!["new", "--no-watch", "--id", ID];
     arguments.extend(more);
     arguments.push(task);
@@ -21,8 +21,8 @@ fn shown(outbox: &str) -> Option<&str> {
     Some(section.split_once("\n\n=== PROMPT").unwrap().0)
 }
 
-fn small() -> Base {
-    let base = Base::new();
+fn small() -> Project {
+    let base = Project::new();
     base.write("workspace/src/calc.py", "def add(a, b):\n    return a + b\n");
     base.write("workspace/notes.txt", "one\n=== PROMPT ===");
     base.write("workspace/logo.png", b"\x89PNG\r\n\x1a\n\0\0");
@@ -149,7 +149,7 @@ fn a_session_of_operations_and_a_guest_have_it_too() {
 
 #[test]
 fn a_large_workspace_and_its_files_fit_the_chat() {
-    let base = Base::new();
+    let base = Project::new();
     for n in 0..400 {
         let text = format!("value_{n} = compute({n})\n").repeat(40);
         base.write(&format!("workspace/part{}/file{n}.py", n % 9), text);
@@ -178,7 +178,7 @@ fn a_large_workspace_and_its_files_fit_the_chat() {
 
 #[test]
 fn a_task_that_is_too_long_by_itself_is_told_to_the_person() {
-    let base = Base::new();
+    let base = Project::new();
     let task = "Do what is right. ".repeat(2_000);
     let run = begin(&base, &["--max-tokens", "4000"], &task).ok();
     assert!(run.stderr.contains("tokens, more than max_tokens = 4000"), "{run:?}");

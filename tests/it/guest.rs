@@ -9,17 +9,17 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-use deaddrop::config::{Mode, Policy, Sandbox};
 use deaddrop::protocol::jsonrpc::{Method, ResultParams, RpcError, State, StepParams};
 use deaddrop::protocol::{
     Content, Detail, Ending, Existing, Operation, RelPath, ShellCommand, Warning,
 };
 use deaddrop::rpc::{Given, Served, Service, Serving};
 use deaddrop::runner::Runner;
+use deaddrop::settings::{Mode, Policy, Sandbox};
 use deaddrop::watch::Stop;
 use deaddrop::workspace::Workspace;
 
-use crate::support::{Base, has_sandbox, program};
+use crate::support::{Project, has_sandbox, program};
 
 /// Tell a process of its own which guest it is, and what to do.
 const BASE: &str = "DEADDROP_TEST_GUEST";
@@ -29,12 +29,12 @@ const SAID: &str = "came to: ";
 
 /// The folders of a guest.
 pub struct Guest {
-    pub base: Base,
+    pub base: Project,
 }
 
 impl Guest {
     pub fn new() -> Self {
-        let base = Base::new();
+        let base = Project::new();
         fs::create_dir(base.at("workspace")).unwrap();
         fs::create_dir(base.at("state")).unwrap();
         Self { base }

@@ -3,17 +3,17 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Base, ID, program, wait_until};
+use crate::support::{ID, Project, program, wait_until};
 
 /// A host, and the folder that its guest serves.
 pub struct Pair {
-    pub host: Base,
-    pub guest: Base,
+    pub host: Project,
+    pub guest: Project,
 }
 
 impl Pair {
     pub fn new() -> Self {
-        let pair = Self { host: Base::new(), guest: Base::new() };
+        let pair = Self { host: Project::new(), guest: Project::new() };
         pair.reach(&[]);
         pair
     }
@@ -197,7 +197,7 @@ fn who_goes_on_waits_for_the_command_that_was_begun() {
     daemon.wait();
     let tries = || pair.host.read("tries").lines().count();
     let before = tries();
-    // The guest serves its own base directory, and holds the lock of that until the command ends.
+    // The guest serves its own project, and holds the lock of that until the command ends.
     let mut daemon = pair.host.start(&["resume", "--no-watch"]);
     wait_until("it is refused", || tries() > before + 1);
     assert_eq!(traced(), "1\n2\n");

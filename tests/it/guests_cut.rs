@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use crate::guests::TRACES;
-use crate::support::{Base, Daemon, ID, wait_until};
+use crate::support::{Daemon, ID, Project, wait_until};
 
 /// What becomes of a line on its way to the guest.
 enum Fate {
@@ -140,15 +140,15 @@ impl Drop for Server {
 
 /// A host with an open session, its guest, and what stands between.
 struct Scene {
-    host: Base,
-    guest: Base,
+    host: Project,
+    guest: Project,
     server: Server,
     relay: Relay,
 }
 
 impl Scene {
     fn new() -> Self {
-        let (host, guest) = (Base::new(), Base::new());
+        let (host, guest) = (Project::new(), Project::new());
         let server = serve(&guest);
         let relay = Relay::new(host.at("relay.sock"), guest.at("agent.sock"));
         let settings = format!("[guest]\nsocket = \"{}\"\n", relay.at.display());
@@ -177,7 +177,7 @@ impl Scene {
     }
 }
 
-fn serve(guest: &Base) -> Server {
+fn serve(guest: &Project) -> Server {
     fs::create_dir_all(guest.at("root")).unwrap();
     let mut command = guest.command(&["rpc", "--quiet", "--unix", "agent.sock", "--root", "root"]);
     command.env("XDG_STATE_HOME", guest.at("state")).stdin(Stdio::null());

@@ -3,11 +3,11 @@
 use std::fs;
 use std::time::Instant;
 
-use crate::support::{Base, ID, wait_until};
+use crate::support::{ID, Project, wait_until};
 
 #[test]
 fn a_reply_applied_beside_a_daemon_is_carried_out_by_it() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let daemon = base.serve(&["watch"]);
     let run = base.run_with(&["apply", "-"], "[RUN_COMMAND]\necho hi > a\n[/RUN_COMMAND]\n").ok();
     assert_eq!(run.stdout, format!("outbox/{ID}_seq0002.txt\n"));
@@ -20,7 +20,7 @@ fn a_reply_applied_beside_a_daemon_is_carried_out_by_it() {
 
 #[test]
 fn words_said_beside_a_daemon_are_added_to_its_outbox() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let daemon = base.serve(&["watch"]);
     base.run(&["say", "Please use tabs"]).ok();
     assert!(base.outbox(1).contains("The user adds:\n  Please use tabs\n"));
@@ -33,7 +33,7 @@ fn words_said_beside_a_daemon_are_added_to_its_outbox() {
 
 #[test]
 fn a_session_begun_beside_a_daemon_is_served_by_it() {
-    let base = Base::new();
+    let base = Project::new();
     let daemon = base.serve(&["watch"]);
     let run = base.run(&["new", "--id", ID, "A task"]).ok();
     assert_eq!(run.stdout, format!("outbox/{ID}_seq0001.txt\n"));
@@ -45,7 +45,7 @@ fn a_session_begun_beside_a_daemon_is_served_by_it() {
 
 #[test]
 fn what_the_daemon_refuses_is_told_with_its_exit_code() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let _daemon = base.serve(&["watch"]);
     let reply = "[MESSAGE]\nhi\n[/MESSAGE]\n";
     base.run_with(&["apply", "-"], reply).ok();
@@ -60,7 +60,7 @@ fn what_the_daemon_refuses_is_told_with_its_exit_code() {
 
 #[test]
 fn a_file_in_the_inbox_is_carried_out_once_whoever_gets_it() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let _daemon = base.serve(&["watch"]);
     base.write("inbox/r.txt", "[RUN_COMMAND]\necho ran >> log\n[/RUN_COMMAND]\n");
     let run = base.run(&["apply", "inbox/r.txt"]);
@@ -71,7 +71,7 @@ fn a_file_in_the_inbox_is_carried_out_once_whoever_gets_it() {
 
 #[test]
 fn a_wish_that_waits_is_done_here_when_the_daemon_ends_first() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let mut daemon = base.serve(&["watch"]);
     base.write("inbox/r.txt", "[RUN_COMMAND]\ntouch begun; sleep 300\n[/RUN_COMMAND]\n");
     wait_until("the command", || base.exists("workspace/begun"));
@@ -87,7 +87,7 @@ fn a_wish_that_waits_is_done_here_when_the_daemon_ends_first() {
 
 #[test]
 fn wishes_are_answered_at_once() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let _daemon = base.serve(&["watch"]);
     let begun = Instant::now();
     for n in 0..20 {
@@ -102,7 +102,7 @@ fn wishes_are_answered_at_once() {
 
 #[test]
 fn a_wish_that_nobody_waits_for_is_not_carried_out() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.write("sessions/control/old.wish", "{\"say\":{\"text\":\"stale\",\"session\":null}}");
     base.run(&["resume", "--no-watch"]).ok();
     assert!(!base.run(&["status", ID]).ok().stdout.contains("stale"));
@@ -111,7 +111,7 @@ fn a_wish_that_nobody_waits_for_is_not_carried_out() {
 
 #[test]
 fn a_wish_that_cannot_be_fulfilled_does_not_stop_the_daemon() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     fs::create_dir(base.at("sessions/0000dead.json")).unwrap();
     let daemon = base.serve(&["watch"]);
     base.run(&["say", "--session", "0000dead", "x"]).with_code(1);
@@ -121,7 +121,7 @@ fn a_wish_that_cannot_be_fulfilled_does_not_stop_the_daemon() {
 
 #[test]
 fn the_same_reply_by_another_way_is_held() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let reply = "[RUN_COMMAND]\necho a >> log\n[/RUN_COMMAND]\n";
     base.run_with(&["apply", "-"], reply).ok();
     for again in [

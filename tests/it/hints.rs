@@ -1,24 +1,24 @@
 //! What deaddrop says is to be typed next can be typed so.
 
 use crate::clipboard::without_clipboard;
-use crate::support::{Base, ID, Run};
+use crate::support::{ID, Project, Run};
 
 const REPLY: &str = "[CREATE_FILE path=\"a.txt\"]\none\n[/CREATE_FILE]\n";
 
 /// Runs a command where no clipboard is in reach.
-fn run(base: &Base, arguments: &[&str], input: &str) -> Run {
+fn run(base: &Project, arguments: &[&str], input: &str) -> Run {
     Run::of(without_clipboard(&mut base.command(arguments)), input)
 }
 
 #[test]
 fn a_path_is_printed_once() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let next = run(&base, &["next", "-"], REPLY).ok();
     assert_eq!(next.stdout, format!("outbox/{ID}_seq0002.txt\n"));
     assert!(next.stderr.contains("is the file that is named above."), "{next:?}");
     let copy = run(&base, &["show", "--copy"], "").ok();
     assert_eq!(copy.stdout, format!("outbox/{ID}_seq0002.txt\n"));
-    let base = Base::new();
+    let base = Project::new();
     let new = run(&base, &["new", "--no-watch", "--copy", "--id", ID, "A task"], "").ok();
     assert_eq!(new.stdout, format!("outbox/{ID}_seq0001.txt\n"));
     let resumed = run(&base, &["resume", "--no-watch", "--copy"], "").ok();
@@ -27,7 +27,7 @@ fn a_path_is_printed_once() {
 
 #[test]
 fn commands_to_be_typed_say_which_base_directory_is_meant() {
-    let base = Base::that_nobody_agrees_to();
+    let base = Project::that_nobody_agrees_to();
     base.sh("mkdir p 'a b'");
     let told = run(&base, &["-C", "p", "undo"], "").with_code(5).stderr;
     assert!(told.contains("start one with `deaddrop -C p new \"your task\"`"), "{told}");

@@ -4,7 +4,7 @@
 
 use deaddrop::text::is_hazard;
 
-use crate::support::{Base, ID};
+use crate::support::{ID, Project};
 
 /// Lines that would be the outbox's own, were they not somebody else's.
 const POSING: &[&str] = &[
@@ -94,8 +94,8 @@ fn check(outbox: &str, results: usize, blocks: usize) -> Vec<String> {
     own.into_iter().map(str::to_owned).collect()
 }
 
-fn begun(task: &str) -> Base {
-    let base = Base::new();
+fn begun(task: &str) -> Project {
+    let base = Project::new();
     base.write("workspace/h.txt", hostile());
     base.run(&["new", "--no-watch", "--id", ID, task]).ok();
     base

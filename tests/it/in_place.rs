@@ -3,7 +3,7 @@
 
 use std::io::Write;
 
-use crate::support::{Base, ID};
+use crate::support::{ID, Project};
 use crate::tmux::{PROMPT, Tmux};
 
 const STOPS: &str = " · Ctrl-C stops";
@@ -33,7 +33,7 @@ fn wait_for_spinner(tmux: &Tmux, end: &str) -> String {
 
 #[test]
 fn one_line_says_what_is_waited_for_and_is_drawn_anew() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let Some(tmux) = Tmux::start(&base, 80) else { return };
     tmux.types("deaddrop watch");
     let waits = |n| format!("Waiting for a reply in inbox/ · outbox/{ID}_seq{n:04}.txt{STOPS}");
@@ -61,7 +61,7 @@ fn one_line_says_what_is_waited_for_and_is_drawn_anew() {
 
 #[test]
 fn a_turn_shows_what_runs_and_then_what_it_came_to() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let Some(tmux) = Tmux::start(&base, 80) else { return };
     tmux.types("deaddrop watch");
     tmux.shows(STOPS);
@@ -96,7 +96,7 @@ fn a_turn_shows_what_runs_and_then_what_it_came_to() {
 
 #[test]
 fn long_and_odd_output_is_shown_on_one_row_of_any_width() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let Some(tmux) = Tmux::start(&base, 80) else { return };
     tmux.types("deaddrop watch");
     tmux.shows(STOPS);
@@ -129,7 +129,7 @@ fn long_and_odd_output_is_shown_on_one_row_of_any_width() {
 
 #[test]
 fn in_twenty_columns_there_is_still_a_line() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let Some(tmux) = Tmux::start(&base, 20) else { return };
     tmux.types("deaddrop watch");
     let screen = tmux.shows("Waiting for a reply");
@@ -146,7 +146,7 @@ fn in_twenty_columns_there_is_still_a_line() {
 
 #[test]
 fn ctrl_c_while_the_spinner_turns_leaves_a_clean_terminal() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let Some(tmux) = Tmux::start(&base, 80) else { return };
     tmux.types("deaddrop watch");
     tmux.shows(STOPS);
@@ -165,7 +165,7 @@ fn ctrl_c_while_the_spinner_turns_leaves_a_clean_terminal() {
 
 #[test]
 fn in_the_background_nothing_is_drawn_over_what_others_write() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let Some(tmux) = Tmux::start(&base, 80) else { return };
     tmux.types("deaddrop watch");
     tmux.shows(STOPS);
@@ -201,7 +201,7 @@ fn a_question_stands_alone_until_it_is_answered() {
 
 #[test]
 fn where_the_outbox_lies_is_shown_whole_in_a_project() {
-    let base = Base::new();
+    let base = Project::new();
     base.run(&["init"]).ok();
     base.run(&["new", "--no-watch", "--id", ID, "A task"]).ok();
     let Some(tmux) = Tmux::start(&base, 100) else { return };

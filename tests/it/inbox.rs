@@ -4,14 +4,14 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::time::{Duration, SystemTime};
 
-use crate::support::{Base, Daemon, set_time, wait_until};
+use crate::support::{Daemon, Project, set_time, wait_until};
 
 /// A command that tells that it runs, and ends when `workspace/go` appears.
 const WAITS: &str =
     "[RUN_COMMAND]\ntouch begun\nuntil [ -e go ]; do sleep 0.01; done\n[/RUN_COMMAND]\n";
 
-fn serving() -> (Base, Daemon) {
-    let base = Base::with_session();
+fn serving() -> (Project, Daemon) {
+    let base = Project::with_session();
     let daemon = base.serve(&["resume"]);
     (base, daemon)
 }
@@ -32,7 +32,7 @@ fn appends(word: &str) -> String {
 /// Drops a reply of one message and waits for the outbox that answers it: whatever could be taken
 /// before has been looked at by then.
 #[track_caller]
-fn probe(base: &Base, sequence: u32) {
+fn probe(base: &Project, sequence: u32) {
     base.write("inbox/probe.txt", format!("[MESSAGE]\nProbe {sequence}\n[/MESSAGE]\n"));
     let outbox = base.wait_for_outbox(sequence);
     assert!(outbox.contains("[OK] MESSAGE"), "{outbox}");
@@ -161,7 +161,7 @@ fn two_hundred_replies_at_once_are_taken_in_the_order_they_were_written() {
 
 /// Replies that appear in the inbox at once, each with the time it was written.
 fn order_of(replies: &[(&str, SystemTime)]) -> String {
-    let base = Base::with_session();
+    let base = Project::with_session();
     for (name, time) in replies {
         let path = base.write(&format!("inbox/{name}.txt"), appends(name));
         set_time(&path, *time);
@@ -271,7 +271,7 @@ fn files_in_progress_are_left_alone() {
 
 #[test]
 fn nothing_is_overwritten_in_the_archive() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.write("inbox/processed/a.txt", "kept");
     for n in 2..5 {
         base.write("inbox/a.txt", creates("made", &format!("{n}\n")));
@@ -286,7 +286,7 @@ fn nothing_is_overwritten_in_the_archive() {
 fn a_message_is_taken_from_the_inbox_as_json_or_as_text() {
     const MESSAGE: &str = r#"{"protocolVersion": "1.0", "operations": [{"type": "createFile", "path": "by-operations", "content": "x\n"}]}"#;
     for name in ["x.json", "x.txt"] {
-        let base = Base::with_session();
+        let base = Project::with_session();
         base.write(&format!("inbox/{name}"), MESSAGE);
         base.run(&["resume", "--no-watch"]).ok();
         assert_eq!(base.read("workspace/by-operations"), "x\n");

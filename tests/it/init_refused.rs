@@ -6,11 +6,11 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::PathBuf;
 
 use crate::cli::not_as_root;
-use crate::support::{Base, Run, has_git};
+use crate::support::{Project, Run, has_git};
 
-/// All that stands below the base directory: modes, of files when each was last changed, and contents or
+/// All that stands below the project: modes, of files when each was last changed, and contents or
 /// targets.
-pub fn picture(base: &Base) -> BTreeMap<PathBuf, (u32, i64, i64, Vec<u8>)> {
+pub fn picture(base: &Project) -> BTreeMap<PathBuf, (u32, i64, i64, Vec<u8>)> {
     let entries = walkdir::WalkDir::new(base.path()).into_iter().map(Result::unwrap);
     let told = |entry: walkdir::DirEntry| {
         let (path, found) = (entry.path(), entry.metadata().unwrap());
@@ -36,7 +36,7 @@ fn a_refused_init_writes_nothing() {
     if !has_git() {
         return;
     }
-    type Prepare = fn(&Base);
+    type Prepare = fn(&Project);
     let cases: [(Prepare, &[&str], &str); 10] = [
         (|base| drop(base.write(".deaddrop", "a file")), &[], ".deaddrop is no folder"),
         (|base| symlink("src", base.at(".deaddrop")).unwrap(), &[], ".deaddrop is no folder"),
@@ -61,7 +61,7 @@ fn a_refused_init_writes_nothing() {
         ),
     ];
     for (prepare, arguments, told) in cases {
-        let base = Base::new();
+        let base = Project::new();
         base.sh("git init -q .; mkdir src; echo 'fn main() {}' > src/main.rs; mkdir other");
         base.run(&["-C", "other", "new", "--no-watch", "A task"]).ok();
         prepare(&base);
@@ -74,7 +74,7 @@ fn a_refused_init_writes_nothing() {
 
 #[test]
 fn a_folder_that_the_person_may_not_write_to_is_told_before_anything_is_made() {
-    let base = Base::new();
+    let base = Project::new();
     base.sh("mkdir shut");
     fs::set_permissions(base.at("shut"), fs::Permissions::from_mode(0o555)).unwrap();
     let Some(mut init) = not_as_root(&base, &["init", "shut"]) else { return };

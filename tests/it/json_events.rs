@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Base, ID, wait_until};
+use crate::support::{ID, Project, wait_until};
 
 fn lines(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).expect(line)).collect()
@@ -15,7 +15,7 @@ fn names(told: &[Value]) -> Vec<&str> {
 /// All that `watch --json` tells: once it has told of the first event of this name, this is asked of deaddrop,
 /// and so many ends of turns are waited for.
 #[track_caller]
-fn watched(base: &Base, first: &str, act: &[&str], ends: usize) -> Vec<Value> {
+fn watched(base: &Project, first: &str, act: &[&str], ends: usize) -> Vec<Value> {
     let out = base.at("told");
     let stdout = std::fs::File::create(&out).unwrap();
     let null = std::process::Stdio::null;
@@ -47,7 +47,7 @@ fn portable(mut event: Value) -> Value {
 
 #[test]
 fn each_event_of_a_turn_is_a_line() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let reply = "[CREATE_FILE path=\"a\" mode=\"x\"]\n1\n[/CREATE_FILE]\n[RUN_COMMAND]\necho no; exit 3\n[/RUN_COMMAND]\n[CREATE_FILE path=\"../b\"]\n1\n[/CREATE_FILE]\n";
     base.write("inbox/1.txt", reply);
     base.write("inbox/2.txt", b"\xff\xd8");
@@ -120,7 +120,7 @@ fn a_question_and_what_follows_from_its_answer_are_events() {
 
 #[test]
 fn who_carries_out_one_reply_gets_one_object_as_before() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let run = base.run_with(&["apply", "--json"], "[MESSAGE]\nHello\n[/MESSAGE]\n").ok();
     let told = lines(&run.stdout);
     assert_eq!(told.len(), 1, "{}", run.stdout);
@@ -130,7 +130,7 @@ fn who_carries_out_one_reply_gets_one_object_as_before() {
 
 #[test]
 fn a_turn_that_was_cut_off_and_is_finished_at_the_start_has_its_end() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let mut daemon = base.serve(&["watch"]);
     base.write("inbox/r.txt", "[RUN_COMMAND]\ntouch begun; sleep 300\n[/RUN_COMMAND]\n");
     wait_until("the command", || base.exists("workspace/begun"));
@@ -150,7 +150,7 @@ fn a_turn_that_was_cut_off_and_is_finished_at_the_start_has_its_end() {
 
 #[test]
 fn pages_of_the_manual_that_were_written_are_objects_too() {
-    let base = Base::new();
+    let base = Project::new();
     let told = lines(&base.run(&["generate", "man", "--dir", "pages", "--json"]).ok().stdout);
     assert!(told.iter().any(|page| page["page"] == "deaddrop-say"), "{told:?}");
     for page in told {
@@ -160,7 +160,7 @@ fn pages_of_the_manual_that_were_written_are_objects_too() {
 
 #[test]
 fn an_undo_begins_and_ends_as_a_turn_does() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.apply("[CREATE_FILE path=\"a\"]\n1\n[/CREATE_FILE]\n");
     let told = watched(&base, "session", &["undo"], 1);
     assert_eq!(names(&told), ["session", "begin", "outbox", "end"]);
@@ -171,7 +171,7 @@ fn an_undo_begins_and_ends_as_a_turn_does() {
 
 #[test]
 fn an_outbox_is_as_many_tokens_wherever_that_is_told() {
-    let base = Base::new();
+    let base = Project::new();
     for n in 0..30 {
         let lines: String = (1..=300).map(|n| format!("{n}\n")).collect();
         base.write(&format!("workspace/n{n}"), lines);

@@ -2,18 +2,18 @@
 
 use std::os::unix::fs::symlink;
 
-use crate::support::{Base, ID, Run};
+use crate::support::{ID, Project, Run};
 
 #[test]
 fn what_a_link_leads_out_of_the_folder_is_to_be_named_itself() {
-    let (base, outside) = (Base::with_session(), Base::new());
+    let (base, outside) = (Project::with_session(), Project::new());
     let outside = outside.path().canonicalize().unwrap();
     base.sh("mkdir -p real .vscode");
     for (name, to) in [("led", outside.as_path()), ("fine", "real".as_ref())] {
         symlink(to, base.at(name)).unwrap();
     }
     symlink(".vscode", base.at("editor")).unwrap();
-    let told = format!("led leads by a link in the base directory to {}", outside.display());
+    let told = format!("led leads by a link in the project to {}", outside.display());
     for flag in ["--inbox-dir", "--outbox-dir", "--workspace-dir"] {
         let run = base.run(&["status", flag, "led"]).with_code(2);
         assert!(run.stderr.contains(&told) && run.stderr.contains(flag), "{flag}: {run:?}");

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::support::{Base, ID};
+use crate::support::{ID, Project};
 
 /// The lines of an outbox's listing.
 fn listing(outbox: &str) -> Vec<String> {
@@ -10,14 +10,14 @@ fn listing(outbox: &str) -> Vec<String> {
     rest.lines().take_while(|line| line.starts_with("  ")).map(str::to_owned).collect()
 }
 
-fn first(base: &Base) -> Vec<String> {
+fn first(base: &Project) -> Vec<String> {
     base.run(&["new", "--no-watch", "--id", ID, "A task"]).ok();
     listing(&base.outbox(1))
 }
 
 #[test]
 fn nested_ignore_files_have_the_usual_precedence() {
-    let base = Base::new();
+    let base = Project::new();
     for (path, text) in [
         (".gitignore", "*.log\n/data/\n!sub/deep/keep.log\n"),
         (".ignore", "!root.log\nnotes\n"),
@@ -57,7 +57,7 @@ fn nested_ignore_files_have_the_usual_precedence() {
 #[cfg(unix)]
 #[test]
 fn an_ignore_file_that_is_none_does_no_harm() {
-    let base = Base::new();
+    let base = Project::new();
     base.write("rules", "*\n");
     base.write("workspace/inside", "kept\n");
     base.write("workspace/kept", "");
@@ -88,7 +88,7 @@ fn an_ignore_file_that_is_none_does_no_harm() {
 
 #[test]
 fn build_products_stand_in_one_line_and_what_was_just_written_beside_it() {
-    let base = Base::new();
+    let base = Project::new();
     base.write("workspace/.gitignore", "dist/\n");
     for n in 0..1234 {
         base.write(&format!("workspace/node_modules/m{}/f{n}.js", n % 7), "12345678901");
@@ -150,7 +150,7 @@ fn a_guest_tells_what_it_leaves_out() {
 
 #[test]
 fn many_files_are_a_tree_with_what_was_touched_in_full() {
-    let base = Base::new();
+    let base = Project::new();
     for n in 0..600 {
         base.write(&format!("workspace/src/vendor/v{n:03}.c"), "12345678901");
     }
@@ -178,7 +178,7 @@ fn many_files_are_a_tree_with_what_was_touched_in_full() {
 /// Build products, and folders of the same names that people keep.
 #[test]
 fn build_products_stand_in_one_line() {
-    let base = Base::new();
+    let base = Project::new();
     for path in [
         "Cargo.toml",
         "target/debug/app",

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::answers::line;
 use crate::approvals::{ASKS, scene};
-use crate::support::{Base, ID};
+use crate::support::{ID, Project};
 
 const MESSAGE: &str = "[MESSAGE]\nhi\n[/MESSAGE]\n";
 
@@ -44,7 +44,7 @@ fn a_turn_that_waits_stands_in_the_log_and_beside_the_outbox() {
 
 #[test]
 fn an_outbox_is_shown_as_an_object() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let noted = json(&base.read("sessions/a1b2c3d4.json"))["tokens"].clone();
     base.apply(MESSAGE);
     let run = base.run(&["show", "--json"]).ok();
@@ -62,7 +62,7 @@ fn an_outbox_is_shown_as_an_object() {
 
 #[test]
 fn held_replies_are_told_and_go_when_they_are_carried_out() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let old = format!("{}{MESSAGE}", line(&base, ID));
     base.run_with(&["apply"], &old).ok();
     assert!(!base.run(&["status", ID]).ok().stdout.contains("Held:"));
@@ -90,7 +90,7 @@ fn held_replies_are_told_and_go_when_they_are_carried_out() {
 
 #[test]
 fn of_a_command_that_fails_the_last_line_is_told() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let reply = "\
 [RUN_COMMAND]\necho first; echo 'why \u{1b}[31mit failed' >&2; echo; exit 3\n[/RUN_COMMAND]
 [RUN_COMMAND]\necho fine\n[/RUN_COMMAND]

@@ -1,9 +1,9 @@
 //! The manual and the help as a reader of them finds them.
 
-use crate::support::{Base, Run};
+use crate::support::{Project, Run};
 
 /// The help of a command, and of all those in it, each with its words, at a terminal of so many columns.
-fn help(base: &Base, words: &[&str], width: usize, found: &mut Vec<(String, String)>) {
+fn help(base: &Project, words: &[&str], width: usize, found: &mut Vec<(String, String)>) {
     let columns = width.to_string();
     let arguments: Vec<&str> = words.iter().copied().chain(["--help"]).collect();
     let told = Run::of(base.command(&arguments).env("COLUMNS", columns), "").ok().stdout;
@@ -19,7 +19,7 @@ fn help(base: &Base, words: &[&str], width: usize, found: &mut Vec<(String, Stri
 
 #[test]
 fn no_row_of_a_help_ends_before_it_is_full() {
-    let base = Base::new();
+    let base = Project::new();
     for width in [80, 50] {
         let mut all = Vec::new();
         help(&base, &[], width, &mut all);
@@ -63,7 +63,7 @@ fn plain(page: &str) -> String {
 
 #[test]
 fn a_synopsis_says_what_options_take() {
-    let base = Base::new();
+    let base = Project::new();
     for command in ["", "new", "config set", "diff", "generate systemd-unit", "apply", "rpc", "log"]
     {
         let words = ["generate", "man"].into_iter().chain(command.split_whitespace());
@@ -87,7 +87,7 @@ fn a_synopsis_says_what_options_take() {
 
 #[test]
 fn the_short_help_leaves_out_the_settings_and_says_so() {
-    let base = Base::new();
+    let base = Project::new();
     for words in [&[][..], &["say"], &["config", "set"], &["init"]] {
         let whole = base.run(&[words, &["--help"]].concat()).ok().stdout;
         let brief = base.run(&[words, &["-h"]].concat()).ok().stdout;
@@ -108,7 +108,7 @@ fn the_short_help_leaves_out_the_settings_and_says_so() {
 
 #[test]
 fn the_help_of_init_says_what_init_does() {
-    let base = Base::new();
+    let base = Project::new();
     let help = base.run(&["init", "--help"]).ok().stdout;
     for told in ["touch [this folder]", "dropped [.deaddrop/inbox]", "kept [.deaddrop/sessions]"] {
         assert!(help.contains(told), "{told}: {help}");

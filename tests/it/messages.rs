@@ -6,7 +6,7 @@ use boon::{Compiler, Schemas};
 use deaddrop::protocol::operations::{EVENTS_SCHEMA, OPERATIONS_SCHEMA};
 use serde_json::{Value, json};
 
-use crate::support::{Base, Run, program};
+use crate::support::{Project, Run, program};
 
 const TIME: &str = "2025-01-15T10:30:00Z";
 
@@ -25,7 +25,7 @@ fn of_event(event: &Value) -> String {
 }
 
 fn validate(input: impl AsRef<[u8]>) -> Run {
-    let base = Base::new();
+    let base = Project::new();
     let run = base.run_with(&["ops", "validate"], input);
     assert_eq!(base.names("."), Vec::<String>::new(), "it creates nothing");
     run
@@ -46,7 +46,7 @@ fn refused(input: impl AsRef<[u8]>, beginnings: &[&str]) -> String {
 
 /// Whether the schema that the program prints takes a message.
 fn taken(of: &str, message: &str) -> bool {
-    let printed = Base::new().run(&["ops", "schema", of]).ok().stdout;
+    let printed = Project::new().run(&["ops", "schema", of]).ok().stdout;
     let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
     compiler.add_resource("schema.json", serde_json::from_str(&printed).unwrap()).unwrap();
     // Compiling holds it against the schema of draft-07 that it names.
@@ -172,7 +172,7 @@ fn beyond_a_hundred_faults_the_rest_is_counted() {
     assert_eq!(run.stdout.lines().count(), 100);
     assert!(run.stdout.lines().last().unwrap().starts_with("$.operations[99]: "), "{run:?}");
     assert!(run.stderr.contains("invalid: 105 faults") && run.stderr.contains("5 more faults"));
-    let run = Base::new().run_with(&["ops", "validate", "--json", "-q"], &text).with_code(1);
+    let run = Project::new().run_with(&["ops", "validate", "--json", "-q"], &text).with_code(1);
     let verdict: Value = serde_json::from_str(&run.stdout).unwrap();
     assert_eq!((verdict["faults"].as_array().unwrap().len(), &verdict["more"]), (100, &json!(5)));
     assert!(run.stderr.contains("5 more faults"), "what is left out is not kept quiet: {run:?}");
@@ -219,7 +219,7 @@ fn what_stands_around_a_message_is_named_as_the_fault() {
 
 #[test]
 fn a_verdict_is_had_as_json() {
-    let base = Base::new();
+    let base = Project::new();
     let verdict = |input: &str, code: i32| {
         let run = base.run_with(&["--json", "ops", "validate", "-"], input).with_code(code);
         assert_eq!(run.stdout.lines().count(), 1);
@@ -242,7 +242,7 @@ fn a_verdict_is_had_as_json() {
 
 #[test]
 fn a_file_is_read_whatever_an_editor_made_of_it() {
-    let base = Base::new();
+    let base = Project::new();
     let text = message("{\"type\": \"message\", \"content\": \"ä\"}");
     let wide = |mark: u16, unit: fn(u16) -> [u8; 2]| -> Vec<u8> {
         std::iter::once(mark).chain(text.encode_utf16()).flat_map(unit).collect()
@@ -271,7 +271,7 @@ fn a_file_is_read_whatever_an_editor_made_of_it() {
 
 #[test]
 fn neither_a_base_directory_nor_settings_are_asked_for() {
-    let base = Base::new();
+    let base = Project::new();
     base.write("deaddrop.toml", "sandbox = [");
     for arguments in [
         &["ops", "validate"][..],
@@ -331,7 +331,7 @@ fn what_is_too_long_is_not_read_to_its_end() {
 #[test]
 #[cfg(target_os = "linux")]
 fn a_message_takes_no_more_memory_than_it_may() {
-    let base = Base::new();
+    let base = Project::new();
     // Made into values as they stand these would be more than a gigabyte.
     let objects = "{\"\":0},".repeat(1_700_000);
     base.write(
@@ -350,7 +350,7 @@ fn a_message_takes_no_more_memory_than_it_may() {
 
 #[test]
 fn the_schemas_are_printed_as_they_are() {
-    let base = Base::new();
+    let base = Project::new();
     for (arguments, schema) in [
         (&["ops", "schema"][..], OPERATIONS_SCHEMA),
         (&["ops", "schema", "operations"], OPERATIONS_SCHEMA),
@@ -370,7 +370,7 @@ fn the_schemas_are_printed_as_they_are() {
 
 #[test]
 fn both_explain_themselves_with_examples() {
-    let base = Base::new();
+    let base = Project::new();
     for command in ["run", "validate", "schema"] {
         let help = base.run(&["ops", command, "--help"]).ok().stdout;
         assert!(

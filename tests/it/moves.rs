@@ -1,12 +1,12 @@
 //! Moves: who is asked, and what is told of them.
 
-use crate::support::Base;
+use crate::support::Project;
 use crate::support::told::codes;
 
 #[test]
 fn an_approval_of_a_move_is_of_both_ends_and_of_what_is_in_it() {
     for change in ["touch workspace/sub/new", "rm workspace/way && ln -s y workspace/way"] {
-        let base = Base::with_session();
+        let base = Project::with_session();
         base.sh("mkdir -p workspace/sub workspace/x workspace/y && ln -s x workspace/way && echo a > workspace/sub/.envrc");
         let reply = "[MOVE_FILE path=\"sub\" to=\"way/sub\"]\n";
         base.run_with(&["apply", "-"], reply).with_code(3);
@@ -23,7 +23,7 @@ fn an_approval_of_a_move_is_of_both_ends_and_of_what_is_in_it() {
 
 #[test]
 fn check_tells_what_a_move_would_do() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.sh("mkdir -p workspace/d && echo a > workspace/a && echo b > workspace/d/b");
     let reply = "[MOVE_FILE path=\"a\" to=\"new/c\"]\n[EDIT_FILE path=\"new/c\" start_line=\"1\" end_line=\"1\"]\nA\n[/EDIT_FILE]\n[DELETE_FILE path=\"a\"]\n[LIST_FILES path=\"new\"]\n[SEARCH pattern=\"(\"]\n[MOVE_FILE path=\"d\" to=\"e\"]\n[DELETE_FILE path=\"e/b\"]\n";
     let run = base.run_with(&["check", "-"], reply).with_code(1);

@@ -9,7 +9,7 @@ use std::process::Command;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 
-use crate::support::{Base, ID, program};
+use crate::support::{ID, Project, program};
 
 /// So many levels, and so many times as many.
 const LEVELS: u32 = 400;
@@ -33,7 +33,7 @@ fn chain(root: &Path, levels: u32, file: Option<(&str, &str)>) -> io::Result<()>
 }
 
 /// How long the processor worked to carry out the reply in this file, in seconds.
-fn worked_in(base: &Base, reply: &str) -> f64 {
+fn worked_in(base: &Project, reply: &str) -> f64 {
     let inner = base.command(&["apply", "--session", ID, reply]);
     let mut command = Command::new("sh");
     command.args(["-c", "\"$@\" >&2 || exit 1; times", "sh"]).arg(program());
@@ -58,7 +58,7 @@ fn worked_in(base: &Base, reply: &str) -> f64 {
 
 /// The same of this reply on such a chain, in seconds.
 fn worked(reply: &str, levels: u32, file: Option<(&str, &str)>) -> f64 {
-    let base = Base::with_session();
+    let base = Project::with_session();
     chain(&base.at("workspace"), levels, file).unwrap();
     let path = base.write("r.txt", reply);
     let worked = worked_in(&base, path.to_str().unwrap());
@@ -112,7 +112,7 @@ fn folders_that_a_command_nests_and_a_later_one_removes() {
     let mut told = Vec::new();
     for _ in 0..RUNS {
         let of = |levels: u32| {
-            let base = Base::with_session();
+            let base = Project::with_session();
             let path = base.write("r.txt", make(levels));
             let path = path.to_str().unwrap();
             worked_in(&base, path) + {

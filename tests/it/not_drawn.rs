@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::process::Stdio;
 
-use crate::support::{Base, ID, wait_until};
+use crate::support::{ID, Project, wait_until};
 use crate::terminal::{AtTerminal, terminal};
 
 /// What runs for more than a second.
@@ -14,8 +14,8 @@ const SLOW: &str = "[RUN_COMMAND]\necho begun; sleep 1.3\n[/RUN_COMMAND]\n";
 const ENDS: &str = "[DONE]\nAll is well.\n[/DONE]\n";
 
 /// All that a session of two replies shows at such a terminal.
-fn shown(term: &str, colors: bool, arguments: &[&str]) -> Option<(String, Base)> {
-    let base = Base::with_session();
+fn shown(term: &str, colors: bool, arguments: &[&str]) -> Option<(String, Project)> {
+    let base = Project::with_session();
     let mut command = base.command(&[&["resume"], arguments].concat());
     command.env("TERM", term);
     if colors {
@@ -62,7 +62,7 @@ fn colours_are_off_where_they_are_not_wanted_and_lines_are_drawn_all_the_same() 
 
 #[test]
 fn what_is_no_terminal_is_told_a_line_after_the_other() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let mut daemon = base.serve(&["resume"]);
     base.write("inbox/1.txt", SLOW);
     base.wait_for_outbox(2);
@@ -97,7 +97,7 @@ Done. Session {ID} is complete.
 #[test]
 #[allow(unsafe_code)]
 fn a_terminal_that_goes_away_stops_nothing() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let Some((ours, theirs)) = terminal() else { return };
     let mut command = base.command(&["watch"]);
     let end = || Stdio::from(theirs.as_fd().try_clone_to_owned().unwrap());
@@ -140,7 +140,7 @@ fn a_terminal_that_goes_away_stops_nothing() {
 
 #[test]
 fn a_reader_that_goes_away_stops_nothing() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.write("inbox/1.txt", "[MESSAGE]\nHello\n[/MESSAGE]\n");
     for (n, json) in [(2, &["resume", "--no-watch", "--json"][..]), (3, &["resume", "--no-watch"])]
     {
@@ -156,7 +156,7 @@ fn a_reader_that_goes_away_stops_nothing() {
 }
 
 /// A folder with a `notify-send` that notes what it was given.
-fn notifier(base: &Base) -> String {
+fn notifier(base: &Project) -> String {
     base.installs("notify-send", "printf '[%s]' \"$@\" >> \"$0.log\"; echo >> \"$0.log\"");
     base.path_with_programs()
 }
@@ -189,7 +189,7 @@ fn the_end_of_a_turn_is_shown_on_the_desktop_if_that_is_wanted() {
 
 #[test]
 fn where_no_message_can_be_shown_that_is_said_once() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.write("deaddrop.toml", "notify = \"desktop\"\n");
     for n in 1..4 {
         base.write(&format!("inbox/{n}.txt"), format!("[MESSAGE]\n{n}\n[/MESSAGE]\n"));
@@ -207,7 +207,7 @@ fn where_no_message_can_be_shown_that_is_said_once() {
 
 #[test]
 fn the_bell_rings_once_a_turn_if_that_is_wanted() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.write("deaddrop.toml", "notify = \"bell\"\n");
     base.write("inbox/1.txt", "[RUN_COMMAND]\nprintf '\\a'\n[/RUN_COMMAND]\n");
     let Some(mut program) = AtTerminal::start(&base, &["resume", "--verbose"]) else { return };
@@ -217,7 +217,7 @@ fn the_bell_rings_once_a_turn_if_that_is_wanted() {
     assert_eq!(program.ends(), Some(0));
     assert_eq!(program.shown().matches('\u{7}').count(), 2, "{:?}", program.shown());
     // Where there is no terminal, it has no bell.
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.write("inbox/1.txt", ENDS);
     let run = base.run(&["resume", "--no-watch", "--quiet"]).ok();
     assert!(!run.stderr.contains('\u{7}') && !run.stdout.contains('\u{7}'), "{run:?}");

@@ -4,10 +4,9 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
-use deaddrop::base::{Base, Clock};
 use deaddrop::clock::Timestamp;
-use deaddrop::config::{Config, Raw};
 use deaddrop::daemon::{self, Listener, Serve};
+use deaddrop::engine::{Clock, Engine};
 use deaddrop::error::Result;
 use deaddrop::executor::{Executor, Left, PreviewExecutor, WriteAhead};
 use deaddrop::outbox::{RenderedOutbox, render};
@@ -17,6 +16,7 @@ use deaddrop::protocol::{
     Revision, parsed, tags,
 };
 use deaddrop::session::Session;
+use deaddrop::settings::{Config, Raw};
 use deaddrop::tokens;
 use deaddrop::turn::{self, Observer, TurnInput};
 use deaddrop::watch::Stop;
@@ -148,21 +148,21 @@ struct Quiet;
 impl Observer for Quiet {}
 impl Listener for Quiet {}
 
-/// The base directory of `scene`, held by this thread.
-fn held(scene: &support::Base) -> Base {
+/// The project of `scene`, held by this thread.
+fn held(scene: &support::Project) -> Engine {
     let config = Config::load_trusted(scene.path(), Raw::default()).unwrap();
-    Base::open(config, Clock::default(), Stop::default(), &mut ()).unwrap()
+    Engine::open(config, Clock::default(), Stop::default(), &mut ()).unwrap()
 }
 
 /// How often replies are parsed in one look into the inbox.
-fn parsed_in_a_round(base: &mut Base) -> usize {
+fn parsed_in_a_round(base: &mut Engine) -> usize {
     let before = parsed();
     daemon::serve_once(base, &Serve::All, &Stop::default(), &mut Quiet).unwrap();
     parsed() - before
 }
 
 /// A file in the inbox that was written a while ago.
-fn drop_old(scene: &support::Base, name: &str, text: &str) {
+fn drop_old(scene: &support::Project, name: &str, text: &str) {
     let path = scene.write(&format!("inbox/{name}"), text);
     support::set_time(&path, SystemTime::now() - Duration::from_mins(1));
 }
@@ -185,7 +185,7 @@ fn replies_that_wait_and_stay_as_they_are_cost_a_round_nothing() {
 
 #[test]
 fn a_reply_is_parsed_twice_at_most_on_its_way() {
-    let scene = support::Base::with_session();
+    let scene = support::Project::with_session();
     let mut base = held(&scene);
     let create = "[CREATE_FILE path=\"a\"]\nx\n[/CREATE_FILE]\n";
     for (sequence, reply, most) in [

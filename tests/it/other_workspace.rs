@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Base, ID};
+use crate::support::{ID, Project};
 
 const MAKE: &str = "[CREATE_FILE path=\"made\"]\nx\n[/CREATE_FILE]\n";
 
 /// With a session in the folder `mine`.
-fn begun() -> Base {
-    let base = Base::new();
+fn begun() -> Project {
+    let base = Project::new();
     base.run(&["new", "--no-watch", "--id", ID, "--workspace-dir", "mine", "A task"]).ok();
     base
 }

@@ -1,4 +1,4 @@
-//! deaddrop's own files, where the workspace is the base directory itself: out of reach of replies
+//! deaddrop's own files, where the workspace is the project itself: out of reach of replies
 //! by whatever name.
 
 use std::fs;
@@ -7,11 +7,11 @@ use std::thread;
 use std::time::Instant;
 
 use crate::support::told::codes;
-use crate::support::{Base, ID, PATIENCE};
+use crate::support::{ID, PATIENCE, Project};
 
-/// A base directory that is its own workspace.
-fn scene() -> Base {
-    let base = Base::new();
+/// A project that is its own workspace.
+fn scene() -> Project {
+    let base = Project::new();
     base.write("deaddrop.toml", "workspace_dir = \".\"\n");
     base.write(".no-config/deaddrop/config.toml", "max_output_length = 5000\n");
     base.begin(ID);
@@ -21,7 +21,7 @@ fn scene() -> Base {
 
 /// Asserts that creating, editing, deleting and reading each of these is rejected.
 #[track_caller]
-fn assert_out_of_reach(base: &Base, paths: &[&str]) {
+fn assert_out_of_reach(base: &Project, paths: &[&str]) {
     let mut reply = String::new();
     for path in paths {
         reply.push_str(&format!(
@@ -93,7 +93,7 @@ fn state_that_is_a_link_cannot_be_removed_or_replaced() {
 
 #[test]
 fn settings_that_did_not_exist_cannot_be_made() {
-    let base = Base::new();
+    let base = Project::new();
     base.run(&["new", "--no-watch", "--id", ID, "--workspace-dir", ".", "A task"]).ok();
     // A file of deaddrop's own keeps the place.
     let before = base.read("deaddrop.toml");
@@ -143,7 +143,7 @@ fn a_workspace_of_100_000_files_is_listed_within_bounds() {
         }
     });
     fs::write(top.path().join("z.txt"), "top").unwrap();
-    let base = Base::new();
+    let base = Project::new();
     let begun = Instant::now();
     let workspace = top.path().to_str().unwrap();
     base.run(&["new", "--no-watch", "--id", ID, "--workspace-dir", workspace, "A task"]).ok();

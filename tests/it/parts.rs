@@ -2,7 +2,7 @@
 
 use deaddrop::tokens;
 
-use crate::support::{Base, Run};
+use crate::support::{Project, Run};
 
 /// What stands between the lines of the parts, one after another.
 fn joined(parts: &[String]) -> String {
@@ -15,7 +15,7 @@ fn joined(parts: &[String]) -> String {
 
 #[test]
 fn parts_are_made_for_the_limit_that_is_set() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let outbox = base.outbox(1);
     let run = base.run(&["show", "--part", "1"]).ok();
     assert_eq!(run.stdout, outbox, "it fits into one message");
@@ -63,7 +63,7 @@ fn parts_are_made_for_the_limit_that_is_set() {
 
 #[test]
 fn so_many_parts_are_made_as_asked_for() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let outbox = base.outbox(1);
     let show = |part: usize| {
         let run = base.run(&["show", "--part", &format!("{part}/3")]).ok();
@@ -89,7 +89,7 @@ fn so_many_parts_are_made_as_asked_for() {
 
 #[test]
 fn a_turn_of_more_results_than_there_is_room_for_ends_in_an_outbox() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.write("workspace/o/small.txt", "x\n");
     // Lines of digits that a search shows, which have more tokens than words do.
     let line = format!("{}\n", "7261940583".repeat(16));

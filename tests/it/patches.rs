@@ -12,7 +12,7 @@ use std::process::{Command, Output, Stdio};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-use crate::support::{Base, ID};
+use crate::support::{ID, Project};
 use crate::tmux::Tmux;
 
 /// What may stand somewhere.
@@ -109,7 +109,7 @@ fn look(folder: &Path) -> BTreeMap<Vec<u8>, (bool, Vec<u8>)> {
 }
 
 /// A turn in which a command makes one of these out of the other; gives the patch.
-fn turned(base: &Base, before: &Tree, after: &Tree) -> Vec<u8> {
+fn turned(base: &Project, before: &Tree, after: &Tree) -> Vec<u8> {
     base.begin(ID);
     base.write("workspace/.ignore", "/next\n");
     put(&base.at("workspace/now"), before);
@@ -121,7 +121,7 @@ fn turned(base: &Base, before: &Tree, after: &Tree) -> Vec<u8> {
     diff.stdout
 }
 
-fn fed(base: &Base, program: &str, arguments: &[&str], input: &[u8]) -> Output {
+fn fed(base: &Project, program: &str, arguments: &[&str], input: &[u8]) -> Output {
     let mut child = Command::new(program)
         .args(arguments)
         .current_dir(base.at("workspace"))
@@ -152,7 +152,7 @@ fn git_takes_back_what_a_turn_changed() {
     }
     let config = Config { cases: 24, failure_persistence: None, ..Config::default() };
     let property = |(before, after): (Tree, Tree)| {
-        let base = Base::new();
+        let base = Project::new();
         let patch = turned(&base, &before, &after);
         if look(&base.at("workspace/now")) != {
             put(&base.at("before"), &before);
@@ -180,7 +180,7 @@ fn gnu_patch_takes_back_what_a_turn_changed() {
     if !has("patch") {
         return;
     }
-    let base = Base::new();
+    let base = Project::new();
     let all = |things: [(&[u8], Thing); 7]| -> Tree {
         things.into_iter().map(|(name, thing)| (name.to_vec(), thing)).collect()
     };
@@ -211,7 +211,7 @@ fn gnu_patch_takes_back_what_a_turn_changed() {
 
 #[test]
 fn what_a_patch_cannot_tell_stands_beside_it() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.write("deaddrop.toml", "checkpoint_file_bytes = 1000\n");
     base.apply("[RUN_COMMAND]\nprintf '\\0' > bin; printf 'caf\\351\\n' > latin; seq 1000 > large; mkdir -m 700 f; echo x > f/x; chmod 600 f/x\n[/RUN_COMMAND]\n");
     let diff = base.command(&["diff"]).output().unwrap().stdout;
@@ -236,7 +236,7 @@ fn what_a_patch_cannot_tell_stands_beside_it() {
 
 #[test]
 fn at_a_terminal_what_acts_on_it_is_shown() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.apply("[RUN_COMMAND]\nprintf 'a\\033[31mb\\r\\n' > esc; printf 'caf\\351\\n' > latin; ln -s esc link\n[/RUN_COMMAND]\n");
     let Some(tmux) = Tmux::start(&base, 80) else { return };
     tmux.types("deaddrop diff");

@@ -13,15 +13,15 @@ mod within;
 use std::fs;
 use std::path::Path;
 
-use crate::support::{Base, ID, Run};
+use crate::support::{ID, Project, Run};
 use crate::terminal::AtTerminal;
 
 /// What is told to do.
 const ALLOW: &str = "config allow";
 
 /// A folder as `git clone` brings it: its settings have this program run, and it leaves a mark.
-fn cloned() -> Base {
-    let base = Base::that_nobody_agrees_to();
+fn cloned() -> Project {
+    let base = Project::that_nobody_agrees_to();
     let script = base.write("reach.sh", "touch \"$(dirname \"$0\")/ran\"; exit 1\n");
     base.write("deaddrop.toml", guest(&script));
     base
@@ -168,13 +168,13 @@ fn a_folder_that_leads_out_is_asked_about_as_a_program_is() {
     fs::write(elsewhere.path().join("diary"), "private\n").unwrap();
     let at = elsewhere.path().canonicalize().unwrap().display().to_string();
     for name in ["workspace", "inbox", "outbox", "sessions", "approvals"] {
-        let base = Base::that_nobody_agrees_to();
+        let base = Project::that_nobody_agrees_to();
         let setting = format!("{name}_dir");
         base.write("deaddrop.toml", format!("{setting} = \"{at}\"\n"));
         let told = is_refused(base.run(&["--json", "new", "--no-watch", "A task"]), &[&setting]);
         assert!(told.contains(&at), "{told}");
         // The same by a link that came with the folder, without any setting.
-        let base = Base::that_nobody_agrees_to();
+        let base = Project::that_nobody_agrees_to();
         std::os::unix::fs::symlink(elsewhere.path(), base.at(name)).unwrap();
         let told = is_refused(
             base.run(&["--json", "-C", ".", "new", "--no-watch", "A task"]),
@@ -187,7 +187,7 @@ fn a_folder_that_leads_out_is_asked_about_as_a_program_is() {
 
 #[test]
 fn what_the_person_says_otherwise_needs_no_note() {
-    let base = Base::that_nobody_agrees_to();
+    let base = Project::that_nobody_agrees_to();
     base.write("deaddrop.toml", "sandbox = \"off\"\npolicy = \"permissive\"\n");
     let new = ["new", "--no-watch", "A task"];
     is_refused(base.run(&as_json(&new)), &["sandbox", "policy"]);
@@ -207,7 +207,7 @@ fn what_the_person_says_otherwise_needs_no_note() {
 
 #[test]
 fn at_a_terminal_the_person_is_asked_once() {
-    let base = Base::that_nobody_agrees_to();
+    let base = Project::that_nobody_agrees_to();
     base.write("deaddrop.toml", "secrets_allow = [\"\u{202e}x\\u001b[2J\"]\n");
     let start = || AtTerminal::start(&base, &["new", "--no-watch", "A task"]);
     for no in ["\n", "n\n", "maybe\n"] {
@@ -234,7 +234,7 @@ fn at_a_terminal_the_person_is_asked_once() {
 
 #[test]
 fn what_the_person_sets_is_agreed_to() {
-    let base = Base::that_nobody_agrees_to();
+    let base = Project::that_nobody_agrees_to();
     base.run(&["init", "--sandbox", "off", "--workspace-dir", "."]).ok();
     let new = ["new", "--no-watch", "--id", ID, "A task"];
     base.run(&new).ok();
@@ -267,7 +267,7 @@ fn what_the_person_sets_is_agreed_to() {
 
 #[test]
 fn init_agrees_to_nothing_that_came_with_the_folder() {
-    let base = Base::that_nobody_agrees_to();
+    let base = Project::that_nobody_agrees_to();
     base.run(&["init"]).ok();
     assert_eq!(fs::read_dir(base.state()).unwrap().count(), 0);
     base.write("deaddrop.toml", format!("{}sandbox = \"off\"\n", base.read("deaddrop.toml")));
@@ -276,7 +276,7 @@ fn init_agrees_to_nothing_that_came_with_the_folder() {
     is_refused(base.run(&["--json", "new", "--no-watch", "A task"]), &["sandbox"]);
 
     let elsewhere = tempfile::tempdir().unwrap();
-    let base = Base::that_nobody_agrees_to();
+    let base = Project::that_nobody_agrees_to();
     fs::create_dir(base.at(".deaddrop")).unwrap();
     std::os::unix::fs::symlink(elsewhere.path(), base.at(".deaddrop/approvals")).unwrap();
     let run = base.run(&["init", "--policy", "permissive"]).ok();
@@ -286,7 +286,7 @@ fn init_agrees_to_nothing_that_came_with_the_folder() {
 
 #[test]
 fn where_it_cannot_be_noted_the_way_without_is_told() {
-    let base = Base::that_nobody_agrees_to();
+    let base = Project::that_nobody_agrees_to();
     base.write("deaddrop.toml", "sandbox = \"off\"\n");
     let file = base.write("a-file", "");
     let without =
@@ -296,7 +296,7 @@ fn where_it_cannot_be_noted_the_way_without_is_told() {
     assert_eq!(told.matches("flags, variables (DEADDROP_…) and your own").count(), 2, "{told}");
     let by_flag = &["new", "--no-watch", "--sandbox", "off", "A task"];
     let told = without(by_flag).with_code(2).stderr;
-    assert!(told.contains("that this base directory is yours"), "{told}");
+    assert!(told.contains("that this project is yours"), "{told}");
     assert_eq!(base.names("."), ["a-file", "deaddrop.toml"]);
     base.run(by_flag).ok();
     // A note that is not whole is none.

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Base, Run};
+use crate::support::{Project, Run};
 
 #[test]
 fn a_decision_is_explained() {
-    let base = Base::new();
+    let base = Project::new();
     let run = base.run(&["policy", "check", "--policy", "standard", "cd a && rm -rf temp/*"]);
     let said = run.with_code(3).stdout;
     let (first, rest) = said.split_once('\n').unwrap();
@@ -30,7 +30,7 @@ fn a_decision_is_explained() {
 
 #[test]
 fn a_decision_as_json() {
-    let base = Base::new();
+    let base = Project::new();
     let run = base.run(&["--json", "policy", "check", "--policy=standard", "time python x"]);
     let told: Value = serde_json::from_str(&run.with_code(1).stdout).unwrap();
     assert_eq!(told["decision"], "deny");
@@ -43,7 +43,7 @@ fn a_decision_as_json() {
 
 #[test]
 fn policies_are_listed_and_shown() {
-    let base = Base::new();
+    let base = Project::new();
     base.write(
         "deaddrop.toml",
         "policy = \"mine\"\n[policies.mine]\npreset = \"standard\"\nshell.allowed = [\"cargo\"]\n",
@@ -63,7 +63,7 @@ fn policies_are_listed_and_shown() {
 
 #[test]
 fn the_policy_is_a_setting_like_others() {
-    let base = Base::new();
+    let base = Project::new();
     let with =
         |value: &str| Run::of(base.command(&["policy", "list"]).env("DEADDROP_POLICY", value), "");
     assert!(with("permissive").ok().stdout.contains("* permissive\n"));
@@ -80,7 +80,7 @@ fn the_policy_is_a_setting_like_others() {
 
 #[test]
 fn variables_of_a_shell_operation_are_judged_as_those_in_a_line() {
-    let base = Base::new();
+    let base = Project::new();
     base.write("workspace/src/a", "x\n");
     let asked = |command: &str, variable: &str| {
         let operation = json!({"type": "shell", "command": command, "cwd": "src",

@@ -1,4 +1,4 @@
-//! A project as its own base directory: `init`, and what of it is out of reach.
+//! A project as its own project: `init`, and what of it is out of reach.
 
 use std::os::unix::fs::symlink;
 use std::process::Command;
@@ -6,30 +6,28 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::scene::{Asked, Scene, Way, printed};
-use crate::support::{Base, ID, Run};
+use crate::support::{ID, Project, Run};
 
-/// A repository with a file in it, made a base directory.
-pub fn project() -> Base {
-    let base = Base::new();
+/// A repository with a file in it, made a project.
+pub fn project() -> Project {
+    let base = Project::new();
     base.sh("git init -q .; mkdir -p src/deep; echo 'fn main() {}' > src/main.rs");
     base.run(&["init"]).ok();
     base
 }
 
-/// Runs the program in a folder of a base directory.
-pub fn run_in(base: &Base, folder: &str, arguments: &[&str]) -> Run {
+/// Runs the program in a folder of a project.
+pub fn run_in(base: &Project, folder: &str, arguments: &[&str]) -> Run {
     Run::of(base.command(arguments).current_dir(base.at(folder)), "")
 }
 
 #[test]
 fn init_makes_a_project_a_base_directory() {
-    let base = Base::new();
+    let base = Project::new();
     base.sh("git init -q .; printf 'target\\n' > .gitignore; echo x > own.txt");
     let run = base.run(&["init"]).ok();
     assert_eq!(run.stdout, "deaddrop.toml\n");
-    for told in
-        ["is a base directory now", "git ignores it", "Next: deaddrop new", ".deaddrop/inbox/"]
-    {
+    for told in ["is a project now", "git ignores it", "Next: deaddrop new", ".deaddrop/inbox/"] {
         assert!(run.stderr.contains(told), "{told}: {}", run.stderr);
     }
     let folders = [".gitignore", "approvals", "inbox", "outbox", "sessions"];
@@ -62,7 +60,7 @@ fn init_makes_a_project_a_base_directory() {
 
 #[test]
 fn git_passes_settings_by_that_it_does_not_track() {
-    let base = Base::new();
+    let base = Project::new();
     base.sh("git init -q .; mkdir -p 'a [b]/c'; printf '# none' > .git/info/exclude");
     for _ in 0..2 {
         let told = run_in(&base, "a [b]/c", &["init"]).ok().stderr;
@@ -80,7 +78,7 @@ fn git_passes_settings_by_that_it_does_not_track() {
 
 #[test]
 fn init_adds_what_settings_do_not_say() {
-    let base = Base::new();
+    let base = Project::new();
     base.write(
         "deaddrop.toml",
         "# mine\nmax_tokens = 5000 # small\n\n[sandbox]\nnetwork = false\n",
@@ -94,7 +92,7 @@ fn init_adds_what_settings_do_not_say() {
     base.run(&["new", "--no-watch", "A task"]).ok();
     assert_eq!(base.names(".deaddrop/outbox").len(), 1);
 
-    let base = Base::new();
+    let base = Project::new();
     base.write("deaddrop.toml", "workspace_dir = \"src\"\n");
     base.run(&["init"]).ok();
     assert!(base.read("deaddrop.toml").starts_with("workspace_dir = \"src\"\ninbox_dir = "));
@@ -102,11 +100,11 @@ fn init_adds_what_settings_do_not_say() {
 
 #[test]
 fn init_leaves_alone_what_is_there() {
-    let refused = |base: &Base, arguments: &[&str], told: &str| {
+    let refused = |base: &Project, arguments: &[&str], told: &str| {
         let run = base.fails(arguments, "usage").with_code(2);
         assert!(run.message().contains(told), "{told}: {run:?}");
     };
-    let base = Base::new();
+    let base = Project::new();
     base.write("deaddrop.toml", "max_tokens = 5000 # mine\n");
     refused(&base, &["init", "--policy", "standard"], "config set policy 'standard'");
     assert_eq!(base.read("deaddrop.toml"), "max_tokens = 5000 # mine\n");
@@ -115,16 +113,16 @@ fn init_leaves_alone_what_is_there() {
     refused(&base, &["init"], "keeps deaddrop's own files elsewhere than in .deaddrop/");
     assert_eq!(base.names("."), ["deaddrop.toml"]);
     // With sessions that have begun they would not be found again.
-    let base = Base::new();
+    let base = Project::new();
     base.write("deaddrop.toml", "max_tokens = 5000\n");
     base.run(&["new", "--no-watch", "A task"]).ok();
     refused(&base, &["init"], "keeps deaddrop's own files elsewhere than in .deaddrop/");
     assert_eq!(base.read("deaddrop.toml"), "max_tokens = 5000\n");
 
-    let base = Base::new();
+    let base = Project::new();
     base.write(".deaddrop", "a file");
     refused(&base, &["init"], ".deaddrop is no folder");
-    let base = Base::new();
+    let base = Project::new();
     let mut command = base.command(&["init"]);
     let run = Run::of(command.env("HOME", base.path()), "").with_code(2);
     assert!(run.stderr.contains("this is your home folder"), "{run:?}");
@@ -133,7 +131,7 @@ fn init_leaves_alone_what_is_there() {
     refused(&base, &["init", "/"], "this is the whole machine");
     refused(&base, &["-C", "x", "init", "y"], "leave one of them out");
 
-    let base = Base::new();
+    let base = Project::new();
     base.run(&["new", "--no-watch", "A task"]).ok();
     refused(&base, &["init"], "its sessions, in sessions/, would no longer be found");
 }
@@ -144,7 +142,7 @@ fn init_is_refused_within_another_base_directory() {
     for (folder, told) in [
         (".deaddrop/inbox", "among deaddrop's own files"),
         (".deaddrop/inbox/new", "among deaddrop's own files"),
-        ("src", "lies in the workspace of the base directory"),
+        ("src", "lies in the workspace of the project"),
     ] {
         let run = base.fails(&["init", folder], "usage").with_code(2);
         assert!(run.message().contains(told), "{run:?}");
@@ -153,7 +151,7 @@ fn init_is_refused_within_another_base_directory() {
     assert!(!base.exists(".deaddrop/inbox/new"));
     base.run(&["init", "--force", ".deaddrop/inbox"]).with_code(2);
     let run = base.run(&["init", "--force", "src"]).ok();
-    assert!(run.stderr.contains("told each time which base directory is meant"), "{run:?}");
+    assert!(run.stderr.contains("told each time which project is meant"), "{run:?}");
     let run = run_in(&base, "src", &["status", ID, "--json"]).with_code(2);
     assert_eq!(run.error()["code"], "invalid-setting");
     let told = run.message();
@@ -163,7 +161,7 @@ fn init_is_refused_within_another_base_directory() {
 
 #[test]
 fn init_writes_settings_that_are_flags() {
-    let base = Base::new();
+    let base = Project::new();
     base.sh("mkdir p");
     let arguments =
         ["init", "drop", "--workspace-dir", "../p", "--sandbox", "off", "--max-tokens", "5000"];

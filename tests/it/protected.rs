@@ -10,23 +10,23 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::process::Command;
 
 use crate::support::told::Turn;
-use crate::support::{Base, ID, has_sandbox, wait_until};
+use crate::support::{ID, Project, has_sandbox, wait_until};
 
 /// The folder that holds what the first turn of the session made.
 const QUARANTINE: &str = "sessions/quarantine/a1b2c3d4_seq0001";
 
-/// A base directory where the guard is all that keeps commands from protected names: under a full
+/// A project where the guard is all that keeps commands from protected names: under a full
 /// sandbox they could not even write them.
-fn guarded() -> Option<Base> {
+fn guarded() -> Option<Project> {
     has_sandbox("partial").then(|| {
-        let base = Base::with_session();
+        let base = Project::with_session();
         base.write("deaddrop.toml", "sandbox = \"partial\"\n");
         base
     })
 }
 
 /// A workspace that is a repository, with another in it, a hook and an editor's settings.
-fn scene() -> Option<Base> {
+fn scene() -> Option<Project> {
     let base = guarded()?;
     for repository in ["workspace", "workspace/nested"] {
         fs::create_dir_all(base.at(repository)).unwrap();
@@ -41,7 +41,7 @@ fn scene() -> Option<Base> {
 }
 
 /// What git makes, so far as it matters, without git.
-fn repository_in(base: &Base, folder: &str) {
+fn repository_in(base: &Project, folder: &str) {
     base.write(&format!("{folder}/.git/HEAD"), "ref: refs/heads/main\n");
     base.write(&format!("{folder}/.git/config"), "[core]\n\tbare = false\n");
     base.write(&format!("{folder}/.git/hooks/pre-commit.sample"), "#!/bin/sh\n");
@@ -63,7 +63,7 @@ fn warnings(turn: &Turn) -> Vec<String> {
 
 /// Runs a command as the first turn; gives its only warning.
 #[track_caller]
-fn warning_of(base: &Base, command: &str) -> String {
+fn warning_of(base: &Project, command: &str) -> String {
     let turn = base.turn(&run(command));
     let found = warnings(&turn);
     assert_eq!(found.len(), 1, "{turn:?}");
@@ -81,7 +81,7 @@ fn assert_told(told: &[String], all: &[(&str, &str)]) {
 }
 
 #[track_caller]
-fn assert_unnoticed(base: &Base, command: &str) {
+fn assert_unnoticed(base: &Project, command: &str) {
     let turn = base.turn(&run(command));
     assert_eq!(turn.warnings(), [""; 0], "{turn:?}");
     assert!(!base.exists("sessions/quarantine"));
@@ -344,7 +344,7 @@ fn git_that_writes_to_its_repository_asks_first() {
 
 #[test]
 fn a_real_repository_is_only_read_without_a_word() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let git =
         Command::new("git").args(["init", "-q", "workspace"]).current_dir(base.path()).status();
     if !git.is_ok_and(|status| status.success()) {

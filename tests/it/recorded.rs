@@ -7,7 +7,7 @@ use std::path::Path;
 
 use regex::Regex;
 
-use crate::support::{Base, has_sandbox};
+use crate::support::{Project, has_sandbox};
 use crate::tmux::{PROMPT, Tmux};
 
 const BEGIN: &str = "<!-- recorded -->\n";
@@ -50,7 +50,7 @@ fn portable(screen: &str) -> String {
 
 #[test]
 fn the_session_in_the_readme_is_what_the_program_shows() {
-    let base = Base::new();
+    let base = Project::new();
     if !has_sandbox("auto") {
         return;
     }

@@ -4,7 +4,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use crate::support::{Base, ID, wait_until};
+use crate::support::{ID, Project, wait_until};
 
 const OTHER: &str = "00ff00ff";
 const MESSAGE: &str = "[MESSAGE]\nHello\n[/MESSAGE]\n";
@@ -12,8 +12,8 @@ const DONE: &str = "[DONE]\nAll well\n[/DONE]\n";
 
 /// The note for what `put` puts into `inbox/x.txt`; the daemon must go on after it.
 #[track_caller]
-fn note_for(put: impl FnOnce(&Base)) -> String {
-    let base = Base::with_session();
+fn note_for(put: impl FnOnce(&Project)) -> String {
+    let base = Project::with_session();
     let daemon = base.serve(&["resume"]);
     put(&base);
     let note = base.rejected("x.txt");
@@ -79,7 +79,7 @@ fn binary_data_is_no_reply() {
 
 #[test]
 fn text_of_an_old_editor_is_a_reply() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let text = |n| format!("\u{feff}{n}\n[CREATE_FILE path=\"a\"]\nä€\n[/CREATE_FILE]\n");
     let wide = |n, unit: fn(u16) -> [u8; 2]| -> Vec<u8> {
         text(n).encode_utf16().flat_map(unit).collect()
@@ -95,7 +95,7 @@ fn text_of_an_old_editor_is_a_reply() {
 
 #[test]
 fn notes_of_files_of_one_name_lie_side_by_side() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let _daemon = base.serve(&["resume"]);
     base.write("inbox/x.txt", "\0");
     base.rejected("x.txt");
@@ -105,8 +105,8 @@ fn notes_of_files_of_one_name_lie_side_by_side() {
 }
 
 /// Two open sessions and a daemon that serves both.
-fn two() -> (Base, crate::support::Daemon) {
-    let base = Base::with_session();
+fn two() -> (Project, crate::support::Daemon) {
+    let base = Project::with_session();
     base.begin(OTHER);
     let daemon = base.serve(&["watch"]);
     (base, daemon)
@@ -159,7 +159,7 @@ fn a_completed_session_takes_no_reply() {
 
 #[test]
 fn without_an_open_session_the_note_tells_how_to_start_one() {
-    let base = Base::new();
+    let base = Project::new();
     let _daemon = base.serve(&["watch"]);
     base.write("inbox/x.txt", MESSAGE);
     assert!(base.rejected("x.txt").contains("deaddrop new"));
@@ -167,7 +167,7 @@ fn without_an_open_session_the_note_tells_how_to_start_one() {
 
 #[test]
 fn a_session_made_beside_a_daemon_is_served_by_it() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let daemon = base.serve(&["watch"]);
     let run = base.run(&["new", "--id", OTHER, "Another task"]).ok();
     assert_eq!(run.stdout.trim(), outbox_of(OTHER, 1));
@@ -179,7 +179,7 @@ fn a_session_made_beside_a_daemon_is_served_by_it() {
 
 #[test]
 fn a_daemon_of_one_session_serves_another_that_is_named() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let mut daemon = base.serve(&["resume", ID]);
     let run = base.run(&["new", "--id", OTHER, "Another task"]).ok();
     assert!(run.stderr.contains(&format!("{OTHER}_reply.txt")), "{}", run.stderr);
@@ -191,7 +191,7 @@ fn a_daemon_of_one_session_serves_another_that_is_named() {
 
 #[test]
 fn a_reply_for_a_damaged_session_is_not_given_to_another() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.write(&format!("sessions/{OTHER}.json"), "{");
     let _daemon = base.serve(&["watch"]);
     base.write(&format!("inbox/{OTHER}.txt"), MESSAGE);
@@ -202,7 +202,7 @@ fn a_reply_for_a_damaged_session_is_not_given_to_another() {
 
 #[test]
 fn a_name_as_long_as_names_can_be_is_no_hindrance() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let _daemon = base.serve(&["resume"]);
     let name = format!("{}.txt", "é".repeat(125));
     for (n, bytes) in [MESSAGE, &MESSAGE.repeat(2), "\0", "\0"].into_iter().enumerate() {
@@ -218,7 +218,7 @@ fn a_name_as_long_as_names_can_be_is_no_hindrance() {
 
 #[test]
 fn a_name_that_is_not_text_is_no_hindrance() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let _daemon = base.serve(&["resume"]);
     for n in 0..2 {
         base.sh(&format!(
@@ -232,7 +232,7 @@ fn a_name_that_is_not_text_is_no_hindrance() {
 
 #[test]
 fn a_name_cannot_steer_the_terminal() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let daemon = base.serve(&["resume"]);
     let name = "x\n\x1b[31m.txt";
     base.write("y", b"\xff");
@@ -250,7 +250,7 @@ fn a_name_cannot_steer_the_terminal() {
 
 #[test]
 fn a_longer_file_is_not_replaced_by_what_stands_for_it() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let long = "import os\n\n\ndef f():\n    return 1\n\n\ndef g():\n    return 2\n";
     for line in [
         "# The rest of your code here",

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use crate::support::{Base, ID};
+use crate::support::{ID, Project};
 
 const OTHER: &str = "00ff00ff";
 const CREATE: &str = "[CREATE_FILE path=\"a\"]\none\ntwo\n[/CREATE_FILE]\n";
 
-/// Everything in a base directory: kinds, contents and times.
-fn snapshot(base: &Base) -> BTreeMap<PathBuf, (bool, SystemTime, Vec<u8>)> {
+/// Everything in a project: kinds, contents and times.
+fn snapshot(base: &Project) -> BTreeMap<PathBuf, (bool, SystemTime, Vec<u8>)> {
     let entries = walkdir::WalkDir::new(base.path()).into_iter().map(|entry| {
         let entry = entry.unwrap();
         let found = entry.metadata().unwrap();
@@ -26,7 +26,7 @@ fn json(text: &str) -> serde_json::Value {
 
 #[test]
 fn apply_prints_the_path_of_the_next_outbox_and_no_more() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.write("r.txt", CREATE);
     let run = base.run(&["apply", "r.txt"]).ok();
     assert_eq!(run.stdout, format!("outbox/{ID}_seq0002.txt\n"));
@@ -41,7 +41,7 @@ fn apply_prints_the_path_of_the_next_outbox_and_no_more() {
 
 #[test]
 fn apply_succeeds_where_a_command_in_the_reply_fails() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let reply = "[RUN_COMMAND]\nexit 9\n[/RUN_COMMAND]\n[FROB]\n[EDIT_FILE path=\"no\"]\n";
     assert_eq!(base.codes(reply)[0], "exit-status");
     assert_eq!(base.codes("Just words.\n"), ["no-command"]);
@@ -49,7 +49,7 @@ fn apply_succeeds_where_a_command_in_the_reply_fails() {
 
 #[test]
 fn a_file_that_lies_in_the_inbox_is_not_run_twice() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.write("inbox/r.txt", "[RUN_COMMAND]\necho once >> log\n[/RUN_COMMAND]\n");
     base.run(&["apply", "inbox/r.txt"]).ok();
     assert_eq!(base.names("inbox"), [".claimed", "processed"]);
@@ -60,7 +60,7 @@ fn a_file_that_lies_in_the_inbox_is_not_run_twice() {
 
 #[test]
 fn apply_asks_which_of_several_sessions() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.begin(OTHER);
     for command in [["apply", "-"], ["say", "Hello"]] {
         let told = base.fails_with(&command, CREATE, "several-sessions").with_code(2).message();
@@ -73,7 +73,7 @@ fn apply_asks_which_of_several_sessions() {
 
 #[test]
 fn apply_tells_why_a_file_cannot_be_a_reply() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let run = base.fails(&["apply", "missing.txt"], "io").with_code(1);
     assert!(run.message().contains("missing.txt"), "{run:?}");
     for (bytes, why) in [(&b"\xff\xd8"[..], "UTF-8"), (b"a\0b", "NUL")] {
@@ -91,7 +91,7 @@ fn apply_tells_why_a_file_cannot_be_a_reply() {
 
 #[test]
 fn apply_as_json_tells_of_the_turn() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let reply = format!("{CREATE}[RUN_COMMAND]\necho hi; exit 3\n[/RUN_COMMAND]\n");
     let told = json(&base.run_with(&["apply", "--json"], reply).ok().stdout);
     assert_eq!(told["outbox"], format!("outbox/{ID}_seq0002.txt"));
@@ -108,7 +108,7 @@ fn apply_as_json_tells_of_the_turn() {
 
 #[test]
 fn check_changes_nothing_at_all() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.apply(CREATE);
     base.write("inbox/r.txt", format!("{CREATE}[DELETE_FILE path=\"a\"]\n[DONE]\nx\n[/DONE]\n"));
     base.write(
@@ -121,14 +121,14 @@ fn check_changes_nothing_at_all() {
     base.run(&["check", "--json", "bad"]).with_code(1);
     assert_eq!(snapshot(&base), before);
 
-    let empty = Base::new();
+    let empty = Project::new();
     empty.run_with(&["check"], CREATE).ok();
     assert_eq!(empty.names("."), Vec::<String>::new());
 }
 
 #[test]
 fn check_shows_a_diff_for_every_file() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.apply("[CREATE_FILE path=\"a\"]\none\ntwo\n[/CREATE_FILE]\n[CREATE_FILE path=\"old\"]\nx\n[/CREATE_FILE]\n");
     // The second edit sees what the first left, and both see the created file.
     let reply = "[EDIT_FILE path=\"a\" start_line=\"1\" end_line=\"1\"]\nONE\nmore\n[/EDIT_FILE]\n\
@@ -157,7 +157,7 @@ fn check_shows_a_diff_for_every_file() {
 
 #[test]
 fn check_finds_what_would_fail() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     for reply in [
         "[EDIT_FILE path=\"no\" start_line=\"1\" end_line=\"1\"]\nx\n[/EDIT_FILE]\n",
         "[CREATE_FILE path=\"../x\"]\nx\n[/CREATE_FILE]\n",
@@ -176,7 +176,7 @@ fn check_finds_what_would_fail() {
 #[test]
 fn check_looks_at_a_reply_as_apply_would_carry_it_out() {
     const LS: &str = r#"{"protocolVersion": "1.0", "operations": [{"type": "shell", "command": "npm test"}, {"type": "createFile", "path": "a", "content": "x"}]}"#;
-    let base = Base::new();
+    let base = Project::new();
     // Without a session it is the settings' policy, and tags.
     let run = base.run_with(&["check", "--policy", "standard"], LS).ok();
     assert!(run.stdout.contains("would   CREATE_FILE  create 'a'\n"), "{run:?}");
@@ -195,7 +195,7 @@ fn check_looks_at_a_reply_as_apply_would_carry_it_out() {
 
 #[test]
 fn an_end_that_does_not_count_is_not_told_as_one() {
-    let base = Base::new();
+    let base = Project::new();
     base.run(&["new", "--no-watch", "--id", ID, "--dialect", "operations", "x"]).ok();
     let reply = r#"{"protocolVersion": "1.0", "operations": [
         {"type": "deleteFile", "id": "gone", "path": "no"},
@@ -216,7 +216,7 @@ fn an_end_that_does_not_count_is_not_told_as_one() {
 
 #[test]
 fn check_is_uncertain_after_a_command() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let reply = "[RUN_COMMAND]\nmake b\n[/RUN_COMMAND]\n[READ_FILE path=\"b\"]\n";
     let run = base.run_with(&["check"], reply).ok();
     assert!(run.stdout.contains("would run 'make b'"), "{run:?}");
@@ -242,7 +242,7 @@ fn check_is_uncertain_after_a_command() {
 
 #[test]
 fn the_same_reply_twice_in_a_row_is_held_and_run_only_when_asked_for() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let reply = "[RUN_COMMAND]\necho ran >> log\n[/RUN_COMMAND]\n";
     base.write("r", reply);
     base.run(&["apply", "r"]).ok();
@@ -267,7 +267,7 @@ fn the_same_reply_twice_in_a_row_is_held_and_run_only_when_asked_for() {
 
 #[test]
 fn the_log_has_a_line_a_turn() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.apply("[RUN_COMMAND]\nfalse\n[/RUN_COMMAND]\n[MESSAGE]\nhi\n[/MESSAGE]\n");
     base.run_with(&["apply", "-"], "[DONE]\nx\n[/DONE]\n").ok();
     let run = base.run(&["log", "--session", ID]).ok();

@@ -4,17 +4,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use deaddrop::config::{Mode, Policy, Sandbox};
 use deaddrop::protocol::jsonrpc::{
     Exec, ExecCode, ExecResult, ListDir, Method, ReadFile, RpcError, WriteFile,
 };
 use deaddrop::rpc::{Served, Service, Serving};
 use deaddrop::runner::Runner;
+use deaddrop::settings::{Mode, Policy, Sandbox};
 use deaddrop::watch::Stop;
 use deaddrop::workspace::Workspace;
 use serde_json::{Value, json};
 
-use crate::support::{Base, has_sandbox, program};
+use crate::support::{Project, has_sandbox, program};
 
 mod commands;
 mod files;
@@ -22,7 +22,7 @@ mod side_by_side;
 
 /// A folder that is served.
 pub struct Scene {
-    pub base: Base,
+    pub base: Project,
     pub served: Served,
     pub stop: Stop,
 }
@@ -62,7 +62,7 @@ impl Setup {
     }
 
     pub fn serve(self) -> Scene {
-        let base = Base::new();
+        let base = Project::new();
         for folder in ["root", "state"] {
             fs::create_dir(base.at(folder)).unwrap();
         }

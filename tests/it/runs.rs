@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Base, Run, wait_until};
+use crate::support::{Project, Run, wait_until};
 
 /// "Example 3: Sensitive Operation with Approval" of the specification.
 const EXAMPLE: &str = r#"{
@@ -27,7 +27,7 @@ fn types(events: &Value) -> Vec<&str> {
 
 #[test]
 fn a_message_is_carried_out_without_a_session() {
-    let base = Base::new();
+    let base = Project::new();
     let text = message(&json!([
         {"type": "message", "id": "done", "content": "Hello"},
         {"type": "createFile", "path": "a", "content": "x\n"},
@@ -61,14 +61,14 @@ fn a_message_is_carried_out_without_a_session() {
 
 #[test]
 fn the_policy_is_standard_unless_told_otherwise() {
-    let base = Base::new();
+    let base = Project::new();
     let text = message(&json!([{"type": "shell", "command": "touch made"}]));
     assert_eq!(types(&events(&base.run_with(&["ops", "run"], &text).ok())), ["policyDenied"]);
     let run = base.run_with(&["ops", "run", "--policy", "permissive"], &text).ok();
     assert_eq!(types(&events(&run)), ["shell"]);
     base.write("deaddrop.toml", "policy = \"workspace\"\n");
     assert_eq!(types(&events(&base.run_with(&["ops", "run"], &text).ok())), ["shell"]);
-    let elsewhere = Base::new();
+    let elsewhere = Project::new();
     let wrong = ["ops", "run", "--policy", "standrad"];
     let run = elsewhere.fails_with(&wrong, &text, "invalid-setting").with_code(2);
     assert!(run.message().contains("did you mean 'standard'?"), "{run:?}");
@@ -78,7 +78,7 @@ fn the_policy_is_standard_unless_told_otherwise() {
 
 #[test]
 fn the_third_example_of_the_specification() {
-    let base = Base::new();
+    let base = Project::new();
     base.write("workspace/temp/a", "x\n");
     let run = base.run_with(&["ops", "run"], EXAMPLE).with_code(3);
     let paused = events(&run);
@@ -115,7 +115,7 @@ fn the_third_example_of_the_specification() {
 
 #[test]
 fn a_run_goes_on_after_approve_or_deny_and_keeps_its_policy() {
-    let base = Base::new();
+    let base = Project::new();
     base.write("workspace/temp/a", "x\n");
     let text = message(&json!([
         {"type": "shell", "command": "rm -r temp"},
@@ -142,7 +142,7 @@ fn a_run_goes_on_after_approve_or_deny_and_keeps_its_policy() {
 
 #[test]
 fn what_is_refused_is_told_as_an_event() {
-    let base = Base::new();
+    let base = Project::new();
     for text in [
         "",
         "Hello",
@@ -167,7 +167,7 @@ fn what_is_refused_is_told_as_an_event() {
 
 #[test]
 fn a_run_beside_a_daemon_is_carried_out_by_it() {
-    let base = Base::new();
+    let base = Project::new();
     base.write("workspace/temp/a", "x\n");
     let daemon = base.serve(&["watch"]);
     let run = base.run_with(&["ops", "run"], EXAMPLE).with_code(3);
@@ -185,7 +185,7 @@ fn a_run_beside_a_daemon_is_carried_out_by_it() {
 
 #[test]
 fn a_session_speaks_the_dialect_and_has_the_policy_it_was_begun_with() {
-    let base = Base::new();
+    let base = Project::new();
     let new = ["new", "--no-watch", "--dialect", "operations", "--policy", "standard", "A task"];
     let outbox = base.run(&new).ok().stdout;
     assert!(base.read(outbox.trim()).contains("\"protocolVersion\": \"1.0\""));

@@ -2,7 +2,7 @@
 
 use crate::answers::prompt;
 use crate::support::told::{codes, text};
-use crate::support::{Base, ID, Run};
+use crate::support::{ID, Project, Run};
 
 const MESSAGE: &str = "[MESSAGE]\nHello\n[/MESSAGE]\n";
 const DONE: &str = "[DONE]\nWell\n[/DONE]\n";
@@ -15,18 +15,18 @@ fn keyed(outbox: &str, reply: &str) -> String {
     format!("{}{reply}", line.expect("it asks for one").1)
 }
 
-fn apply(base: &Base, reply: &str) -> Run {
+fn apply(base: &Project, reply: &str) -> Run {
     base.run_with(&["apply", "-"], reply).ok()
 }
 
-fn status(base: &Base) -> serde_json::Value {
+fn status(base: &Project) -> serde_json::Value {
     let run = base.run(&["status", ID, "--json"]).ok();
     serde_json::from_str(&run.stdout).unwrap_or_else(|e| panic!("{e}: {run:?}"))
 }
 
 #[test]
 fn words_stand_at_the_end_of_the_newest_outbox_which_is_as_it_was_before_them() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let first = base.outbox(1);
     base.write("workspace/new.txt", "made after the outbox\n");
     let run = base.run(&["say", "Use", "tabs"]).ok();
@@ -50,7 +50,7 @@ fn words_stand_at_the_end_of_the_newest_outbox_which_is_as_it_was_before_them() 
 
 #[test]
 fn a_reply_to_an_older_text_counts_and_the_next_outbox_says_what_that_did_not() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let first = base.outbox(1);
     base.run(&["say", "Use tabs"]).ok();
     let second = base.outbox(1);
@@ -66,7 +66,7 @@ fn a_reply_to_an_older_text_counts_and_the_next_outbox_says_what_that_did_not() 
 
 #[test]
 fn words_that_no_key_tells_to_be_read_are_said_again_once() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.run(&["say", "Use tabs"]).ok();
     assert!(prompt(&base.apply(MESSAGE)).contains(AGAIN));
     assert!(!base.apply(&MESSAGE.repeat(2)).contains("Use tabs"));
@@ -75,7 +75,7 @@ fn words_that_no_key_tells_to_be_read_are_said_again_once() {
 #[test]
 fn a_reply_that_does_not_know_the_words_ends_no_session() {
     for (condition, keeps) in [("", false), ("", true), (" if=\"ok\"", false)] {
-        let base = Base::with_session();
+        let base = Project::with_session();
         let first = base.outbox(1);
         base.run(&["say", "Use tabs"]).ok();
         let done = DONE.replace("[DONE]", &format!("[DONE{condition}]"));
@@ -100,7 +100,7 @@ fn a_reply_that_does_not_know_the_words_ends_no_session() {
 
 #[test]
 fn a_reply_that_knows_the_words_ends_the_session() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.run(&["say", "Use tabs"]).ok();
     apply(&base, &keyed(&base.outbox(1), DONE));
     assert_eq!(status(&base)["isComplete"], true);
@@ -108,7 +108,7 @@ fn a_reply_that_knows_the_words_ends_the_session() {
 
 #[test]
 fn words_said_while_a_turn_waits_keep_its_session_open() {
-    let base = Base::new();
+    let base = Project::new();
     base.begin_asking(ID);
     base.write("workspace/temp/a", "x\n");
     let asks = format!("[RUN_COMMAND]\nrm -r temp\n[/RUN_COMMAND]\n{DONE}");
@@ -123,7 +123,7 @@ fn words_said_while_a_turn_waits_keep_its_session_open() {
 
 #[test]
 fn an_undo_says_once_more_what_may_not_have_been_read_and_nothing_that_was() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.run(&["say", "Be quick"]).ok();
     let first = base.outbox(1);
     apply(&base, &keyed(&first, "[CREATE_FILE path=\"a\"]\nx\n[/CREATE_FILE]\n"));
@@ -137,7 +137,7 @@ fn an_undo_says_once_more_what_may_not_have_been_read_and_nothing_that_was() {
 }
 
 /// The newest outbox of the session, which is open.
-fn newest(base: &Base) -> String {
+fn newest(base: &Project) -> String {
     let status = status(base);
     assert_eq!(status["isComplete"], false, "{status}");
     base.outbox(u32::try_from(status["sequence"].as_u64().unwrap()).unwrap())
@@ -157,7 +157,7 @@ fn a_redo_loses_nothing_that_was_said_since_the_undo() {
         &[undo, says, undo, redo, redo],
         &[reason, redo],
     ] {
-        let base = Base::with_session();
+        let base = Project::with_session();
         base.apply(&create("a"));
         apply(&base, &format!("{}{DONE}", create("b")));
         assert_eq!(status(&base)["isComplete"], true);
@@ -179,7 +179,7 @@ fn a_redo_loses_nothing_that_was_said_since_the_undo() {
 #[test]
 fn an_outbox_that_is_full_or_not_as_it_was_written_stays_and_the_next_one_says_it() {
     for (task, change) in [("word ".repeat(10_000), ""), ("A task".to_owned(), "edited\n")] {
-        let base = Base::new();
+        let base = Project::new();
         base.run(&["new", "--no-watch", "--id", ID, &task]).ok();
         let path = format!("outbox/{ID}_seq0001.txt");
         base.write(&path, format!("{}{change}", base.outbox(1)));
@@ -194,7 +194,7 @@ fn an_outbox_that_is_full_or_not_as_it_was_written_stays_and_the_next_one_says_i
 
 #[test]
 fn words_that_were_noted_and_not_written_are_written_with_the_next() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let first = base.outbox(1);
     base.run(&["say", "Use tabs"]).ok();
     // As a hard stop between the two leaves it.
@@ -205,7 +205,7 @@ fn words_that_were_noted_and_not_written_are_written_with_the_next() {
 
 #[test]
 fn a_secret_in_the_persons_own_words_goes_out_and_is_warned_of() {
-    let base = Base::new();
+    let base = Project::new();
     // Made here, so that no file of the project holds what looks like a key.
     let key = format!("{}{}", "AKIA", "Q3EGRAZBXS4JKTPN");
     let told = "shown in the outbox, as you wrote it: AWS key in";

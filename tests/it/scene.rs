@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 
 pub use crate::support::apart::put;
 use crate::support::lacking::findings;
-use crate::support::{Base, ID, program};
+use crate::support::{ID, Project, program};
 
 /// A user and group that own nothing.
 pub const NOBODY: u32 = 60_123;
@@ -51,9 +51,9 @@ pub enum Walls {
     OpenSubreaper,
 }
 
-/// A base directory, and a way to run the program in it.
+/// A project, and a way to run the program in it.
 pub struct Scene {
-    pub base: Base,
+    pub base: Project,
     pub way: Way,
     pub asked: Asked,
     pub program: PathBuf,
@@ -110,7 +110,7 @@ impl Scene {
     }
 
     fn prepare(way: Way, asked: Asked) -> Self {
-        let base = Base::new();
+        let base = Project::new();
         base.begin(ID);
         let mut scene =
             Self { program: program().to_owned(), base, way, asked, environment: Vec::new() };
@@ -140,7 +140,7 @@ impl Scene {
         command.arg(reply).output().unwrap()
     }
 
-    /// Gives all that is in the base directory to whom the program runs as.
+    /// Gives all that is in the project to whom the program runs as.
     pub fn hand_over(&self) {
         self.hand_over_folder(self.base.path());
     }

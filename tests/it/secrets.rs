@@ -1,19 +1,19 @@
 //! Secrets stay: whatever shows them in an outbox shows that they are withheld.
 
-use crate::support::{Base, ID};
+use crate::support::{ID, Project};
 
 /// Made here, so that no file of the project holds what looks like a key.
 fn key() -> String {
     format!("{}{}", "AKIA", "Q3EGRAZBXS4JKTPN")
 }
 
-fn with_key() -> Base {
-    let base = Base::new();
+fn with_key() -> Project {
+    let base = Project::new();
     base.write("workspace/conf.toml", format!("name = \"x\"\nkey = \"{}\"\nport = 80\n", key()));
     base
 }
 
-fn begin(base: &Base, more: &[&str]) -> String {
+fn begin(base: &Project, more: &[&str]) -> String {
     let new = ["new", "--no-watch", "--id", ID, "A task"];
     base.run(&[&new[..], more].concat()).ok().stderr
 }
@@ -103,7 +103,7 @@ fn events_in_an_outbox_hold_no_secret_either() {
 
 #[test]
 fn a_private_key_is_withheld_also_where_only_its_middle_is_asked_for() {
-    let base = Base::new();
+    let base = Project::new();
     let body = "MIIEowIBAAKCAQEAu1SU1LfVLPHCozMxH2Mo4lgOEePzNm0tRgeLezV6ffAt0gun\n".repeat(20);
     let (begins, ends) = ("-----BEGIN RSA PRIVATE", "-----END RSA PRIVATE");
     base.write("workspace/server.pem", format!("{begins} KEY-----\n{body}{ends} KEY-----\n"));
@@ -126,7 +126,7 @@ fn private_key(lines: usize) -> (String, Vec<String>) {
 
 #[test]
 fn lines_of_a_secret_are_withheld_wherever_they_stand_alone() {
-    let base = Base::new();
+    let base = Project::new();
     let (key, body) = private_key(20);
     for name in ["server.pem", "searched.pem", "gone.pem"] {
         base.write(&format!("workspace/{name}"), &key);
@@ -162,7 +162,7 @@ fn lines_of_a_secret_are_withheld_wherever_they_stand_alone() {
 
 #[test]
 fn a_secret_that_a_long_line_is_cut_in_is_withheld_to_its_last_character() {
-    let base = Base::new();
+    let base = Project::new();
     let token = format!("{}{}", "ghp_", "aB3dE5gH7jK9mN1pQ3sT5vX7zA2cD4eF6hJ8");
     let line = format!("{} key={token}", "x".repeat(178));
     base.write("workspace/long.txt", format!("{line}\nx\n"));
@@ -183,7 +183,7 @@ fn a_secret_that_a_long_line_is_cut_in_is_withheld_to_its_last_character() {
 
 #[test]
 fn a_name_that_holds_a_secret_is_shown_nowhere() {
-    let base = Base::new();
+    let base = Project::new();
     let name = format!("{}.txt", key());
     base.write(&format!("workspace/{name}"), "needle\n");
     begin(&base, &[]);
@@ -196,7 +196,7 @@ fn a_name_that_holds_a_secret_is_shown_nowhere() {
 
 #[test]
 fn what_files_of_secrets_hold_is_withheld_from_what_commands_write() {
-    let base = Base::new();
+    let base = Project::new();
     let (key, body) = private_key(20);
     let (password, hook) = ("plain but mine", "https://hooks.corp/T7/b81");
     base.write("workspace/.gitignore", ".env\n*.key\n");
@@ -242,7 +242,7 @@ fn what_files_of_secrets_hold_is_withheld_from_what_commands_write() {
 
 #[test]
 fn what_is_left_of_a_token_where_an_output_was_cut_is_withheld() {
-    let base = Base::new();
+    let base = Project::new();
     base.write("deaddrop.toml", "max_output_length = 400\n");
     begin(&base, &[]);
     let token = format!("{}{}", "ghp_", "aB3dE5gH7jK9mN1pQ3sT5vX7zA2cD4eF6hJ8");
@@ -300,7 +300,7 @@ fn a_released_file_is_shown_with_an_edit_of_it_that_failed() {
 
 #[test]
 fn a_new_file_with_what_stands_for_a_secret_is_told_of() {
-    let base = Base::new();
+    let base = Project::new();
     begin(&base, &[]);
     let reply =
         "[CREATE_FILE path=\"a.toml\"]\nport = 80\nkey = \"[withheld: AWS key]\"\n[/CREATE_FILE]\n";
@@ -345,7 +345,7 @@ fn what_a_file_held_stays_secret_when_the_same_reply_takes_it_away() {
         "[CREATE_FILE path=\".env\"]\nDB_PASS=none\n[/CREATE_FILE]\n",
         "[MOVE_FILE path=\".env\" to=\"prod.txt\"]\n",
     ] {
-        let base = Base::new();
+        let base = Project::new();
         base.write("workspace/.env", format!("DB_PASS={value}\n"));
         begin(&base, &[]);
         let turn = base.turn(&format!("{show}{rest}"));
@@ -366,7 +366,7 @@ fn what_a_file_held_stays_secret_when_the_same_reply_takes_it_away() {
 
 #[test]
 fn a_session_keeps_only_what_is_no_longer_there() {
-    let base = Base::new();
+    let base = Project::new();
     base.write("workspace/.env", "DB_PASS=abcd9876xyz\n");
     begin(&base, &[]);
     base.apply("[RUN_COMMAND]\ncat .env\n[/RUN_COMMAND]\n");
@@ -382,7 +382,7 @@ fn a_session_keeps_only_what_is_no_longer_there() {
 
 #[test]
 fn what_a_file_held_stays_secret_across_a_question() {
-    let base = Base::new();
+    let base = Project::new();
     base.write("workspace/.env", "DB_PASS=abcd9876xyz\n");
     base.begin_asking(ID);
     let reply =

@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use crate::scene::put;
 use crate::support::wrapped::with_environment;
-use crate::support::{Base, ID, PATIENCE, Run, program, wait_until};
+use crate::support::{ID, PATIENCE, Project, Run, program, wait_until};
 
 #[test]
 fn a_unit_says_what_it_starts_and_how_to_install_it() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.write("deaddrop.toml", "");
     let text = base.run(&["generate", "systemd-unit"]).ok().stdout;
     let line = format!(
@@ -43,7 +43,7 @@ fn a_unit_says_what_it_starts_and_how_to_install_it() {
 
 #[test]
 fn a_unit_takes_no_settings_from_flags() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.write("deaddrop.toml", "");
     let run = base.fails(&["generate", "systemd-unit", "--sandbox", "off"], "usage").with_code(2);
     assert!(run.message().contains("`deaddrop config set`"), "{run:?}");
@@ -58,7 +58,7 @@ fn systemd_reads_the_unit_as_it_is_meant() {
             .env("XDG_RUNTIME_DIR", unit.parent().unwrap())
             .output()
     };
-    let base = Base::new();
+    let base = Project::new();
     // Whatever a folder's name may hold.
     let folder = "50% \"off\" \\x41 %h $HOME ${X} ; é";
     base.write(&format!("{folder}/deaddrop.toml"), "");
@@ -93,7 +93,7 @@ fn systemd_reads_the_unit_as_it_is_meant() {
 
 #[test]
 fn systemd_is_told_when_replies_are_taken() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let socket = base.at("notify");
     let told = UnixDatagram::bind(&socket).unwrap();
     told.set_read_timeout(Some(PATIENCE)).unwrap();

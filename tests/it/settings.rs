@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use crate::cli::not_as_root;
-use crate::support::{Base, ID, Run};
+use crate::support::{ID, Project, Run};
 
 /// Each key, with a value of its own for the person's file, deaddrop.toml, a variable and a flag.
 const KEYS: [(&str, [&str; 4]); 6] = [
@@ -20,16 +20,16 @@ fn line(key: &str, value: &str) -> String {
     format!("{key} = {quote}{value}{quote}\n")
 }
 
-fn write_own(base: &Base, text: &str) {
+fn write_own(base: &Project, text: &str) {
     base.write(".no-config/deaddrop/config.toml", text);
 }
 
-fn new(base: &Base) -> Command {
+fn new(base: &Project) -> Command {
     base.command(&["new", "--no-watch", "--id", ID, "A task"])
 }
 
 /// Where the value of a key shows after `new`.
-fn shows(base: &Base, key: &str, value: &str) -> bool {
+fn shows(base: &Project, key: &str, value: &str) -> bool {
     if key.ends_with("_dir") {
         return base.path().join(value).is_dir();
     }
@@ -44,7 +44,7 @@ fn shows(base: &Base, key: &str, value: &str) -> bool {
 #[test]
 fn for_every_key_flags_go_over_variables_over_the_base_over_the_person_over_defaults() {
     for layers in 0..=4 {
-        let base = Base::new();
+        let base = Project::new();
         let text = |n: usize| KEYS.map(|(key, values)| line(key, values[n])).concat();
         let mut arguments = ["new", "--no-watch", "--id", ID, "A task"].map(String::from).to_vec();
         if layers > 0 {
@@ -77,7 +77,7 @@ fn for_every_key_flags_go_over_variables_over_the_base_over_the_person_over_defa
 
 #[test]
 fn a_layer_that_sets_one_key_leaves_the_others() {
-    let base = Base::new();
+    let base = Project::new();
     write_own(&base, "max_output_length = 200\ninbox_dir = \"in\"\n");
     base.write("deaddrop.toml", "command_timeout_seconds = 7\n");
     Run::of(new(&base).env("DEADDROP_INBOX_DIR", "drop"), "").ok();
@@ -94,7 +94,7 @@ fn tells(said: &str, all: &[&str]) {
 
 #[test]
 fn wrong_settings_are_told_with_file_line_and_nearest_key() {
-    let base = Base::new();
+    let base = Project::new();
     let told = |text: &str| {
         base.write("deaddrop.toml", text);
         base.fails(&["status"], "invalid-setting").with_code(2).message()
@@ -125,7 +125,7 @@ fn wrong_settings_are_told_with_file_line_and_nearest_key() {
 
 #[test]
 fn wrong_variables_and_flags_are_told_by_name() {
-    let base = Base::new();
+    let base = Project::new();
     for (name, value, expected) in [
         ("DEADDROP_COMMAND_TIMEOUT_SECONDS", "0", "from 1 to 3600"),
         ("DEADDROP_TIMEOUT", "5", "environment variable DEADDROP_TIMEOUT"),
@@ -144,7 +144,7 @@ fn wrong_variables_and_flags_are_told_by_name() {
 
 #[test]
 fn the_time_limit_of_commands_holds() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.write("deaddrop.toml", "command_timeout_seconds = 3\n");
     let turn = base.turn("[RUN_COMMAND]\necho begun; sleep 300\n[/RUN_COMMAND]\n");
     assert_eq!(turn.codes(), ["timed-out"]);
@@ -154,7 +154,7 @@ fn the_time_limit_of_commands_holds() {
 
 #[test]
 fn the_limit_of_output_holds() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.write("deaddrop.toml", "max_output_length = 100\n");
     let outbox = base.apply("[RUN_COMMAND]\nseq 1000; echo end\n[/RUN_COMMAND]\n");
     let output = outbox.split_once("Output: ").unwrap().1.split_once("\n\n=== PROMPT").unwrap().0;
@@ -164,8 +164,8 @@ fn the_limit_of_output_holds() {
 
 #[test]
 fn folders_may_lie_anywhere() {
-    let base = Base::new();
-    let elsewhere = Base::new();
+    let base = Project::new();
+    let elsewhere = Project::new();
     let text: String = ["workspace", "inbox", "outbox", "sessions", "approvals"]
         .map(|name| line(&format!("{name}_dir"), elsewhere.at(name).to_str().unwrap()))
         .concat();
@@ -184,7 +184,7 @@ fn folders_may_lie_anywhere() {
 
 #[test]
 fn settings_in_the_workspace_are_never_read() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.write("workspace/deaddrop.toml", "nonsense\n");
     base.apply("[READ_FILE path=\"deaddrop.toml\"]\n");
     base.run(&["status"]).ok();
@@ -192,7 +192,7 @@ fn settings_in_the_workspace_are_never_read() {
 
 #[test]
 fn settings_of_a_base_that_is_the_workspace_are_out_of_reach_of_replies() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.write("deaddrop.toml", "workspace_dir = \".\"\n");
     let before = base.read("deaddrop.toml");
     for path in ["deaddrop.toml", "./x/../deaddrop.toml", "inbox/r.txt", "sessions/00ff00ff.json"] {
@@ -216,7 +216,7 @@ fn folders_in_each_other_are_refused() {
         "workspace_dir = \"sessions/a/b\"",
         "sessions_dir = \".\"",
     ] {
-        let base = Base::new();
+        let base = Project::new();
         base.write("deaddrop.toml", format!("{text}\n"));
         let run = Run::of(new(&base).arg("--json"), "").with_code(2);
         assert_eq!(run.error()["code"], "invalid-setting", "{text}");
@@ -227,7 +227,7 @@ fn folders_in_each_other_are_refused() {
 
 #[test]
 fn folders_that_are_the_same_by_a_link_are_refused() {
-    let base = Base::new();
+    let base = Project::new();
     base.sh("mkdir inbox; ln -s inbox outbox");
     let run = Run::of(new(&base).arg("--json"), "").with_code(2);
     assert_eq!(run.error()["code"], "invalid-setting");
@@ -266,7 +266,7 @@ fn variable(key: &str) -> String {
 
 #[test]
 fn for_the_sandbox_too_the_higher_layer_wins_and_is_named() {
-    let base = Base::new();
+    let base = Project::new();
     let run = |own: &str, file: &str, variable: Option<(&str, &str)>| {
         write_own(&base, own);
         base.write("deaddrop.toml", file);
@@ -297,7 +297,7 @@ fn for_the_sandbox_too_the_higher_layer_wins_and_is_named() {
 
 #[test]
 fn the_flag_of_the_sandbox_goes_over_all() {
-    let base = Base::new();
+    let base = Project::new();
     base.write("deaddrop.toml", "sandbox = \"wrong\"\n");
     for mode in ["auto", "bwrap", "partial", "off"] {
         let mut command = base.command(&["status", "--sandbox", mode]);
@@ -316,7 +316,7 @@ fn the_flag_of_the_sandbox_goes_over_all() {
 
 #[test]
 fn wrong_settings_of_the_sandbox_are_told_with_what_is_right() {
-    let base = Base::new();
+    let base = Project::new();
     for (text, expected) in [
         (
             "[sandbox]\nnetwrok = true\n",
@@ -353,7 +353,7 @@ fn wrong_settings_of_the_sandbox_are_told_with_what_is_right() {
 
 #[test]
 fn a_folder_that_is_not_there_is_told_and_one_that_cannot_be_is_refused() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.write("deaddrop.toml", "");
     base.write("file", "");
     base.sh("ln -s nowhere link; mkdir there");

@@ -1,9 +1,9 @@
 //! How requested files share the room of an outbox, with the real program.
 
-use crate::support::{Base, ID};
+use crate::support::{ID, Project};
 
 /// The tokens of the outbox that answers requests of these files, and the line at which big.txt is cut.
-fn asked(base: &Base, names: &[&str]) -> (usize, usize) {
+fn asked(base: &Project, names: &[&str]) -> (usize, usize) {
     base.run(&["new", "--no-watch", "--no-contents", "--id", ID, "A task"]).ok();
     let reply: String =
         names.iter().map(|name| format!("[READ_FILE path=\"{name}.txt\"]\n")).collect();
@@ -16,7 +16,7 @@ fn asked(base: &Base, names: &[&str]) -> (usize, usize) {
 #[test]
 fn what_a_file_of_long_lines_cannot_use_of_its_share_goes_to_the_others() {
     let prepared = || {
-        let base = Base::new();
+        let base = Project::new();
         let line =
             "some words of a text that goes on for about ninety characters, as prose does, or so";
         let big: String = (0..5_000).map(|n| format!("{n:05} {line}\n")).collect();

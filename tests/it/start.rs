@@ -9,7 +9,7 @@ use std::process::Command;
 use regex::Regex;
 
 use crate::clipboard::Desktop;
-use crate::support::{Base, ID, Run, has_full_sandbox, has_git, program, wait_until};
+use crate::support::{ID, Project, Run, has_full_sandbox, has_git, program, wait_until};
 
 const FIRST: &str = "[CREATE_FILE path=\"src/average.py\"]\nprint(2)\n[/CREATE_FILE]\n[RUN_COMMAND]\ntest -f src/average.py\n[/RUN_COMMAND]\n";
 const SECOND: &str = "[CREATE_FILE path=\"src/other.py\"]\nprint(3)\n[/CREATE_FILE]\n";
@@ -33,7 +33,7 @@ fn shown() -> Vec<(String, Vec<String>)> {
 
 /// The person's home folder, with a project in it.
 struct Home {
-    base: Base,
+    base: Project,
     environment: Vec<(&'static str, OsString)>,
     /// What differs from one session to the next, and what the document has in its place.
     told: Vec<(Regex, &'static str)>,
@@ -41,7 +41,7 @@ struct Home {
 
 impl Home {
     fn new() -> Self {
-        let base = Base::that_nobody_agrees_to();
+        let base = Project::that_nobody_agrees_to();
         base.sh("mkdir -p projects/calculator; cd projects/calculator; git init -q .; echo 'print(1)' > sum.py");
         let folder = program().parent().unwrap().display();
         let path = std::env::var("PATH").unwrap_or_default();

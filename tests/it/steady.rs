@@ -4,13 +4,13 @@
 use std::fs;
 use std::process::Command;
 
-use crate::support::{Base, ID, wait_until};
+use crate::support::{ID, Project, wait_until};
 
 const MESSAGE: &str = "[MESSAGE]\nhi\n[/MESSAGE]\n";
 
 #[test]
 fn with_several_open_sessions_an_unnamed_reply_is_rejected_also_beside_the_one_just_begun() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let daemon = base.serve(&["new", "--id", "0000beef", "Another task"]);
     assert!(daemon.said().contains("0000beef_reply.txt"), "{}", daemon.said());
     base.write("inbox/r.txt", MESSAGE);
@@ -24,7 +24,7 @@ fn with_several_open_sessions_an_unnamed_reply_is_rejected_also_beside_the_one_j
 
 #[test]
 fn a_damaged_session_may_be_open_too_so_an_unnamed_reply_is_rejected() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.write("sessions/0000beef.json", "{");
     let _daemon = base.serve(&["watch"]);
     base.write("inbox/r.txt", MESSAGE);
@@ -34,7 +34,7 @@ fn a_damaged_session_may_be_open_too_so_an_unnamed_reply_is_rejected() {
 
 #[test]
 fn a_daemon_goes_on_for_a_session_that_was_added_beside_it() {
-    let base = Base::new();
+    let base = Project::new();
     let mut daemon = base.serve(&["new", "--id", ID, "A task"]);
     base.run(&["new", "--id", "0000beef", "Another task"]).ok();
     base.write("inbox/a1b2c3d4.txt", "[DONE]\nFirst\n[/DONE]\n");
@@ -46,7 +46,7 @@ fn a_daemon_goes_on_for_a_session_that_was_added_beside_it() {
 
 #[test]
 fn folders_that_are_removed_are_made_again_before_a_reply_is_carried_out() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let _daemon = base.serve(&["resume"]);
     fs::remove_dir_all(base.at("outbox")).unwrap();
     fs::remove_dir_all(base.at("workspace")).unwrap();
@@ -62,7 +62,7 @@ fn folders_that_are_removed_are_made_again_before_a_reply_is_carried_out() {
 
 #[test]
 fn a_file_that_cannot_be_moved_does_not_stop_the_others() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let stuck = base.write("inbox/a.txt", MESSAGE);
     let set = |flag: &str| Command::new("chattr").arg(flag).arg(&stuck).output();
     if !set("+i").is_ok_and(|output| output.status.success()) {
@@ -80,7 +80,7 @@ fn a_file_that_cannot_be_moved_does_not_stop_the_others() {
 
 #[test]
 fn a_reply_cut_within_a_character_waits_for_the_rest() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let _daemon = base.serve(&["resume"]);
     let text = "[MESSAGE]\né\n[/MESSAGE]\n".as_bytes();
     let cut = text.iter().position(|b| *b == 0xc3).unwrap() + 1;
@@ -95,7 +95,7 @@ fn a_reply_cut_within_a_character_waits_for_the_rest() {
 
 #[test]
 fn of_very_many_commands_the_first_thousand_are_carried_out() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.write("workspace/a.txt", "x\n");
     let turn = base.turn(&"[READ_FILE path=\"a.txt\"]\n".repeat(1_500));
     let (last, first) = turn.json["results"].as_array().unwrap().split_last().unwrap();
@@ -109,7 +109,7 @@ fn of_very_many_commands_the_first_thousand_are_carried_out() {
 
 #[test]
 fn one_outbox_shows_a_megabyte_of_files_at_most() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let mut reply = String::new();
     for n in 0..8 {
         base.write(&format!("workspace/{n}.txt"), "0123456789abcde\n".repeat(12_000));
@@ -125,7 +125,7 @@ fn one_outbox_shows_a_megabyte_of_files_at_most() {
 
 #[test]
 fn a_read_that_fails_is_a_failure_everywhere() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let run = base.run_with(&["apply", "--json", "-"], "[READ_FILE path=\"nope\"]\n").ok();
     let turn: serde_json::Value = serde_json::from_str(run.stdout.trim()).unwrap();
     assert_eq!(turn["results"][0]["success"], false);
@@ -136,7 +136,7 @@ fn a_read_that_fails_is_a_failure_everywhere() {
 
 #[test]
 fn another_sessions_folder_does_not_let_a_second_writer_in() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let daemon = base.serve(&["watch"]);
     base.run(&["--sessions-dir", "other", "watch"]).with_code(4);
     daemon.stop();
@@ -144,7 +144,7 @@ fn another_sessions_folder_does_not_let_a_second_writer_in() {
 
 #[test]
 fn an_outbox_that_stands_there_already_is_moved_aside_and_never_lost() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.write("outbox/a1b2c3d4_seq0002.txt", "of somebody else\n");
     let run = base.run_with(&["apply", "-"], MESSAGE).ok();
     assert!(run.stderr.contains("there was an outbox"), "{run:?}");
@@ -155,7 +155,7 @@ fn an_outbox_that_stands_there_already_is_moved_aside_and_never_lost() {
 
 #[test]
 fn a_torn_log_stops_nobody_and_swallows_nothing() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.apply(MESSAGE);
     let whole = fs::read(base.at("sessions/a1b2c3d4.log")).unwrap();
     base.write("sessions/a1b2c3d4.log", [&whole[..40], b"\xc3"].concat());

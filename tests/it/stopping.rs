@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::support::{Base, Daemon, ID, has_sandbox, set_time, wait_until};
+use crate::support::{Daemon, ID, Project, has_sandbox, set_time, wait_until};
 
 /// One turn after another, each building on the one before.
 const REPLIES: [&str; 4] = [
@@ -22,7 +22,7 @@ fn stop(mut daemon: Daemon, signal: &str) -> String {
 
 /// All outboxes of a session of [`REPLIES`], with a stop before one of them.
 fn outboxes(stop_before: Option<usize>, signal: &str) -> Vec<String> {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let mut daemon = base.serve(&["resume"]);
     for (n, reply) in REPLIES.into_iter().enumerate() {
         let stops = stop_before == Some(n);
@@ -53,7 +53,7 @@ fn a_stop_between_two_turns_changes_nothing() {
 
 #[test]
 fn replies_that_came_while_it_was_down_are_carried_out() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     for (n, reply) in REPLIES.into_iter().enumerate() {
         let path = base.write(&format!("inbox/{}.txt", 9 - n), reply);
         set_time(&path, SystemTime::UNIX_EPOCH + Duration::from_secs(n as u64));
@@ -64,7 +64,7 @@ fn replies_that_came_while_it_was_down_are_carried_out() {
 
 #[test]
 fn nothing_is_carried_out_after_done() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let done = base.write("inbox/1.txt", "[DONE]\nAll well\n[/DONE]\n");
     set_time(&done, SystemTime::UNIX_EPOCH);
     base.write("inbox/2.txt", REPLIES[0]);
@@ -74,7 +74,7 @@ fn nothing_is_carried_out_after_done() {
 
 #[test]
 fn resume_leaves_an_outbox_that_is_there() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let path = base.write(&format!("outbox/{ID}_seq0001.txt"), "what the person made of it");
     let before = path.metadata().unwrap().modified().unwrap();
     for command in [["resume", "--no-watch"], ["resume", ID]] {
@@ -88,7 +88,7 @@ fn resume_leaves_an_outbox_that_is_there() {
 
 #[test]
 fn a_missing_outbox_is_written_again_as_it_was() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     for (n, reply) in REPLIES.into_iter().enumerate() {
         base.apply(reply);
         let sequence = u32::try_from(n).unwrap() + 2;
@@ -121,12 +121,12 @@ fn processes(mark: &str) -> usize {
 }
 
 /// A daemon in the midst of a command; with a mark of its processes.
-fn in_a_command() -> Option<(Base, Daemon, String)> {
+fn in_a_command() -> Option<(Project, Daemon, String)> {
     if !std::path::Path::new("/proc/self/cmdline").exists() {
         eprintln!("SKIPPED: there is no /proc here");
         return None;
     }
-    let base = Base::with_session();
+    let base = Project::with_session();
     let mark =
         format!("mark-{}", base.path().file_name().unwrap().to_string_lossy().replace('.', ""));
     let daemon = base.serve(&["resume"]);
@@ -163,7 +163,7 @@ fn a_stop_ends_the_command_and_all_it_started_and_the_turn_is_told_whole() {
 
 #[test]
 fn a_stopped_apply_says_so() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.write("r", "[RUN_COMMAND]\ntouch begun; sleep 300\n[/RUN_COMMAND]\n");
     let daemon = base.start(&["apply", "r"]);
     wait_until("the command", || base.exists("workspace/begun"));
@@ -184,7 +184,7 @@ fn an_apply_that_waits_for_its_input_is_in_nobodys_way() {
         eprintln!("SKIPPED: SIGINT is ignored here");
         return;
     }
-    let base = Base::with_session();
+    let base = Project::with_session();
     let mut waits = base.command(&["apply"]).stdin(Stdio::piped()).spawn().unwrap();
     let _daemon = base.serve(&["watch"]);
     wait_until("its end", || {
@@ -223,7 +223,7 @@ fn a_command_dies_with_a_daemon_that_is_killed_and_is_not_run_again() {
 
 #[test]
 fn a_second_daemon_is_told_of_the_first() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let daemon = base.serve(&["watch"]);
     base.write("r", REPLIES[0]);
     for command in [&["watch"][..], &["resume"]] {
@@ -239,7 +239,7 @@ fn a_second_daemon_is_told_of_the_first() {
 
 #[test]
 fn a_lock_dies_with_its_holder() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let mut daemon = base.serve(&["watch"]);
     daemon.signal("KILL");
     daemon.wait();
@@ -248,7 +248,7 @@ fn a_lock_dies_with_its_holder() {
 
 #[test]
 fn a_daemon_that_waits_uses_no_time_of_the_processor() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let daemon = base.serve(&["watch"]);
     base.write("inbox/r.txt", REPLIES[0]);
     daemon.wait_for("_seq0002.txt");
@@ -285,7 +285,7 @@ fn what_a_person_wrote_before_the_first_command_began_stays() {
     }
     let reply = "[RUN_COMMAND]\ntest -e go || { touch began; sleep 100; }\n[/RUN_COMMAND]\n";
     for begun in [true, false] {
-        let base = Base::with_session();
+        let base = Project::with_session();
         // Only the guard keeps commands from protected names.
         base.write("deaddrop.toml", "sandbox = \"partial\"\n");
         let mut daemon = base.serve(&["resume"]);
@@ -317,7 +317,7 @@ fn what_a_person_wrote_before_the_first_command_began_stays() {
 
 #[test]
 fn what_an_interrupted_write_left_among_the_claimed_is_no_reply() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.write("inbox/.claimed/.tmpAbCdEf.tmp", "[DONE]\nx\n[/DONE]\n");
     base.write("inbox/processed/.tmpAbCdEf.tmp", "half");
     base.run(&["resume", "--no-watch"]).ok();
@@ -328,7 +328,7 @@ fn what_an_interrupted_write_left_among_the_claimed_is_no_reply() {
 
 #[test]
 fn a_reply_claimed_under_the_name_of_one_that_is_done_is_not_lost() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let mut daemon = base.serve(&["resume"]);
     base.write("inbox/reply.txt", "[MESSAGE]\nOne\n[/MESSAGE]\n");
     base.wait_for_outbox(2);
@@ -352,8 +352,8 @@ fn a_reply_claimed_under_the_name_of_one_that_is_done_is_not_lost() {
 
 #[test]
 fn who_stops_is_told_what_goes_on() {
-    let base = Base::with_session();
-    let said = |base: &Base| stop(base.serve(&["watch"]), "INT");
+    let base = Project::with_session();
+    let said = |base: &Project| stop(base.serve(&["watch"]), "INT");
     assert!(said(&base).ends_with("Stopped. `deaddrop resume` goes on where this was left.\n"));
     base.run_with(&["apply", "-"], "[DONE]\nAll\n[/DONE]\n").ok();
     let told = format!(
@@ -363,6 +363,6 @@ fn who_stops_is_told_what_goes_on() {
     assert!(said_then.ends_with(&told), "{said_then}");
     base.begin("00ff00ff");
     assert!(said(&base).ends_with("Stopped. `deaddrop resume` goes on where this was left.\n"));
-    let empty = Base::new();
+    let empty = Project::new();
     assert!(said(&empty).ends_with("Stopped. `deaddrop new TASK` begins a session.\n"));
 }

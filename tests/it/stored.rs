@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 
-use crate::support::Base;
+use crate::support::Project;
 
 const ID: &str = "308d0b68";
 
-/// A base directory with these sessions, whose workspace is the folder itself, as theirs was.
-fn left(session: &str, journal: &[u8]) -> Base {
-    let base = Base::new();
+/// A project with these sessions, whose workspace is the folder itself, as theirs was.
+fn left(session: &str, journal: &[u8]) -> Project {
+    let base = Project::new();
     base.run(&["init", "-q"]).ok();
     base.write("a.txt", "one\nTWO\nTHREE\n");
     base.write(&format!(".deaddrop/sessions/{ID}.json"), session);
@@ -18,7 +18,7 @@ fn left(session: &str, journal: &[u8]) -> Base {
     base
 }
 
-fn status(base: &Base) -> Value {
+fn status(base: &Project) -> Value {
     serde_json::from_str(&base.run(&["status", ID, "--json"]).ok().stdout).unwrap()
 }
 

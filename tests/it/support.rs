@@ -1,4 +1,4 @@
-//! A base directory in a temporary folder, and the real program run in it.
+//! A project in a temporary folder, and the real program run in it.
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses a part")]
 
 #[path = "agreed.rs"]
@@ -41,8 +41,8 @@ pub fn program() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_deaddrop"))
 }
 
-/// A base directory of its own, removed at the end. All events in it must be as they should then.
-pub struct Base {
+/// A project of its own, removed at the end. All events in it must be as they should then.
+pub struct Project {
     folder: tempfile::TempDir,
     /// Of programs; made when it is asked for.
     programs: OnceLock<tempfile::TempDir>,
@@ -57,7 +57,7 @@ pub struct Run {
     pub stderr: String,
 }
 
-impl Base {
+impl Project {
     pub fn new() -> Self {
         Self {
             folder: tempfile::tempdir().unwrap(),
@@ -129,7 +129,7 @@ impl Base {
         path
     }
 
-    /// A folder that programs may be taken from: not below one that everybody can write, as the base directory is.
+    /// A folder that programs may be taken from: not below one that everybody can write, as the project is.
     pub fn programs(&self) -> &Path {
         let make = || tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         self.programs.get_or_init(make).path()
@@ -177,7 +177,7 @@ impl Base {
         self.read(&format!("outbox/{ID}_seq{sequence:04}.txt"))
     }
 
-    /// A command line of the program in this base directory, without the machine's own settings.
+    /// A command line of the program in this project, without the machine's own settings.
     pub fn command(&self, arguments: &[&str]) -> Command {
         self.agree();
         let mut command = Command::new(program());
@@ -207,7 +207,7 @@ impl Base {
         Run::of(&mut self.command(arguments), input)
     }
 
-    /// Runs a shell script in the base directory.
+    /// Runs a shell script in the project.
     #[track_caller]
     pub fn sh(&self, script: &str) {
         let status =
@@ -392,7 +392,7 @@ impl Drop for Daemon {
     }
 }
 
-impl Drop for Base {
+impl Drop for Project {
     fn drop(&mut self) {
         if thread::panicking() {
             return;

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use crate::approvals::{ASKS, scene};
-use crate::support::{Base, ID, wait_until};
+use crate::support::{ID, Project, wait_until};
 
 /// The program at a terminal of its own.
 pub struct AtTerminal {
@@ -35,7 +35,7 @@ pub fn terminal() -> Option<(OwnedFd, OwnedFd)> {
 }
 
 impl AtTerminal {
-    pub fn start(base: &Base, arguments: &[&str]) -> Option<Self> {
+    pub fn start(base: &Project, arguments: &[&str]) -> Option<Self> {
         Self::begin(base.command(arguments))
     }
 

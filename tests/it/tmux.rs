@@ -4,19 +4,19 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::support::{Base, PATIENCE, has_sandbox, program};
+use crate::support::{PATIENCE, Project, has_sandbox, program};
 
 /// What the shell says when it waits for a command.
 pub const PROMPT: &str = "here>";
 
-/// A terminal with a shell in a base directory; ended with the test.
+/// A terminal with a shell in a project; ended with the test.
 pub struct Tmux {
     socket: PathBuf,
 }
 
 impl Tmux {
     /// Starts it with so many columns and 40 rows; None, and said so, where there is no tmux.
-    pub fn start(base: &Base, columns: usize) -> Option<Self> {
+    pub fn start(base: &Project, columns: usize) -> Option<Self> {
         let path = std::env::var("PATH").unwrap_or_default();
         let path = format!("{}:{path}", program().parent().unwrap().display());
         let tmux = Self::of(base, [columns, 40], "/bin/sh", |command| {
@@ -39,7 +39,7 @@ impl Tmux {
     /// Starts one of that size, of columns and rows, whose first window runs a program of the shell's, in
     /// surroundings that `prepare` makes; None, and said so, where there is no tmux.
     pub fn of(
-        base: &Base,
+        base: &Project,
         [columns, rows]: [usize; 2],
         script: &str,
         prepare: impl FnOnce(&mut Command),

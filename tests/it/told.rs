@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use super::{Base, ID, Run};
+use super::{ID, Project, Run};
 
 /// A turn, as `apply --json` tells it.
 pub struct Turn {
@@ -71,7 +71,7 @@ impl Run {
     }
 }
 
-impl Base {
+impl Project {
     /// Runs a command with `--json`; gives the last line that it prints.
     #[track_caller]
     pub fn json(&self, arguments: &[&str]) -> Value {
@@ -157,7 +157,7 @@ pub fn text(value: &Value) -> String {
     value.as_str().unwrap_or_else(|| panic!("no text: {value}")).to_owned()
 }
 
-impl Base {
+impl Project {
     /// Takes turns back, or brings them back; gives what `--json` tells of it (`turns`, `redid`, `left`, `ignored`).
     #[track_caller]
     pub fn back(&self, arguments: &[&str]) -> Value {
@@ -165,7 +165,7 @@ impl Base {
     }
 }
 
-impl Base {
+impl Project {
     /// Why session [`ID`] asks the person.
     #[track_caller]
     pub fn asked_why(&self) -> String {

@@ -6,7 +6,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use serde_json::{Value, json};
 
 use crate::support::told::left;
-use crate::support::{Base, ID, has_full_sandbox, has_sandbox, wait_until};
+use crate::support::{ID, Project, has_full_sandbox, has_sandbox, wait_until};
 use crate::undo_left::moved_out_of_protected;
 
 const REPLY: &str = "[CREATE_FILE path=\"src/a.py\"]\none\ntwo\nthree\n[/CREATE_FILE]\n\
@@ -14,8 +14,8 @@ const REPLY: &str = "[CREATE_FILE path=\"src/a.py\"]\none\ntwo\nthree\n[/CREATE_
     printf 'a\\0b' > bin; mkdir -p build; echo x > build/out; echo more >> src/a.py\n[/RUN_COMMAND]\n";
 
 /// A session in a workspace with some files, and what is in it.
-fn scene() -> (Base, String) {
-    let base = Base::with_session();
+fn scene() -> (Project, String) {
+    let base = Project::with_session();
     base.write("workspace/.gitignore", "build/\n");
     base.write("workspace/old.txt", "old\n");
     base.write("workspace/run.sh", "true\n");
@@ -30,7 +30,7 @@ fn scene() -> (Base, String) {
 }
 
 /// All that stands in the workspace but for ignored files, as text.
-fn picture(base: &Base) -> String {
+fn picture(base: &Project) -> String {
     let script = "cd workspace && find . -path ./build -prune -o -printf '%p %y %m %l\\n' | sort; \
         cd workspace; find . -path ./build -prune -o -type f -print | sort | xargs -r sha256sum";
     let mut shell = std::process::Command::new("/bin/sh");
@@ -42,7 +42,7 @@ fn out_of(command: &mut std::process::Command) -> Vec<String> {
     String::from_utf8(out).unwrap().lines().map(str::to_owned).collect()
 }
 
-fn log(base: &Base) -> Vec<Value> {
+fn log(base: &Project) -> Vec<Value> {
     let told = base.run(&["log", "--json"]).ok().stdout;
     told.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
@@ -183,7 +183,7 @@ fn a_turn_that_waited_is_one_and_what_the_person_did_meanwhile_is_theirs() {
     if !has_sandbox("auto") {
         return;
     }
-    let base = Base::new();
+    let base = Project::new();
     base.begin_asking(ID);
     base.write("workspace/a", "1\n");
     base.write("workspace/gone/x", "x\n");
@@ -219,7 +219,7 @@ fn where_nothing_can_be_kept_the_turn_goes_on_and_says_so() {
 
 #[test]
 fn a_guest_is_not_undone() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.write("deaddrop.toml", "[guest]\ncommand = [\"false\"]\n");
     for command in ["undo", "redo", "diff"] {
         let run = base.fails(&[command], "not-recorded");
@@ -229,7 +229,7 @@ fn a_guest_is_not_undone() {
 
 #[test]
 fn the_state_is_never_part_of_it_also_where_it_lies_in_the_workspace() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.write("deaddrop.toml", "workspace_dir = \".\"\n");
     // Partial is not offered where deaddrop's own files lie in the workspace.
     if !has_full_sandbox() {
@@ -245,7 +245,7 @@ fn the_state_is_never_part_of_it_also_where_it_lies_in_the_workspace() {
 
 #[test]
 fn what_a_forced_undo_puts_away_is_not_pruned() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.write("deaddrop.toml", "checkpoint_max_bytes = 1000000\n");
     base.apply("[CREATE_FILE path=\"f\"]\none\n[/CREATE_FILE]\n");
     let mine = vec![b'x'; 950_000];
@@ -258,7 +258,7 @@ fn what_a_forced_undo_puts_away_is_not_pruned() {
 
 #[test]
 fn nothing_is_taken_back_in_another_workspace() {
-    let base = Base::new();
+    let base = Project::new();
     base.run(&["new", "--no-watch", "--id", ID, "A task"]).ok();
     base.apply("[CREATE_FILE path=\"a\"]\none\n[/CREATE_FILE]\n");
     base.write("other/a", "one\n");
@@ -282,7 +282,7 @@ fn what_tools_leave_beside_sources_is_no_change_unless_git_tracks_it() {
     if !has_sandbox("auto") {
         return;
     }
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.write("workspace/kept.pyc", "old\n");
     base.sh("cd workspace; git init -q; git add kept.pyc");
     let script = "mkdir -p src/__pycache__ .pytest_cache/v node_modules; \
@@ -303,7 +303,7 @@ fn the_new_places_of_many_files_are_named_before_what_is_gone() {
     if !has_sandbox("auto") {
         return;
     }
-    let base = Base::with_session();
+    let base = Project::with_session();
     (0..30).for_each(|n| drop(base.write(&format!("workspace/a/{n}"), format!("{n}\n"))));
     let script = "mkdir z; for f in a/*; do echo more >> $f; mv $f z/new_${f#a/}; done";
     let reply = format!("[RUN_COMMAND]\n{script}\n[/RUN_COMMAND]\n");

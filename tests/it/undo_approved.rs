@@ -5,11 +5,11 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use crate::support::told::{left, why};
-use crate::support::{Base, Run};
+use crate::support::{Project, Run};
 
 /// A session whose turn changed files under protected names, as the person agreed.
-fn scene() -> Base {
-    let base = Base::with_session();
+fn scene() -> Project {
+    let base = Project::with_session();
     base.write("workspace/.vscode/settings.json", "{\"a\": 1}\n");
     base.write("workspace/.vscode/tasks.json", "{}\n");
     let hook = base.write("workspace/.git/hooks/pre-commit", "mine\n");
@@ -28,12 +28,12 @@ fn scene() -> Base {
     base
 }
 
-fn mode(base: &Base, path: &str) -> u32 {
+fn mode(base: &Project, path: &str) -> u32 {
     fs::metadata(base.at(path)).unwrap().permissions().mode() & 0o7777
 }
 
 #[track_caller]
-fn is_before(base: &Base) {
+fn is_before(base: &Project) {
     assert_eq!(base.read("workspace/.vscode/settings.json"), "{\"a\": 1}\n");
     assert_eq!(base.read("workspace/.vscode/tasks.json"), "{}\n");
     assert_eq!(base.read("workspace/.git/hooks/pre-commit"), "mine\n");
@@ -80,7 +80,7 @@ fn what_was_agreed_to_is_no_change_of_a_later_command() {
 
 #[test]
 fn what_changed_there_while_a_command_ran_goes_back_by_force() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.write("workspace/.envrc", "mine\n");
     let apply = |script: &str| {
         let reply = format!("[RUN_COMMAND]\n{script}\n[/RUN_COMMAND]\n");

@@ -1,7 +1,7 @@
 //! What a command brought from among ignored files, and large files that were moved, in turns that are taken
 //! back one by one and together.
 
-use crate::support::Base;
+use crate::support::Project;
 use crate::support::told::{left, left_sorted, why};
 
 fn command(script: &str) -> String {
@@ -13,8 +13,8 @@ fn moved(from: &str, to: &str) -> String {
 }
 
 /// A session where `.envx` is ignored, files beyond a kilobyte are not kept, and a turn did this.
-fn scene(script: &str) -> Base {
-    let base = Base::with_session();
+fn scene(script: &str) -> Project {
+    let base = Project::with_session();
     base.write("deaddrop.toml", "checkpoint_file_bytes = 1000\n");
     base.write("workspace/.gitignore", ".envx\n*.log\n");
     base.write("workspace/.envx", "secret\n");

@@ -4,9 +4,9 @@
 use std::process::Command;
 
 use crate::support::told::why;
-use crate::support::{Base, has_git};
+use crate::support::{Project, has_git};
 
-fn git(base: &Base, folder: &str, script: &str) -> String {
+fn git(base: &Project, folder: &str, script: &str) -> String {
     let mut sh = Command::new("/bin/sh");
     sh.args(["-ec", script]).current_dir(base.at(folder));
     for (key, value) in [
@@ -33,8 +33,8 @@ fn command(script: &str) -> String {
 }
 
 /// A session in a repository that tracks some files which `.gitignore` names.
-fn tracking() -> Base {
-    let base = Base::with_session();
+fn tracking() -> Project {
+    let base = Project::with_session();
     base.write("workspace/.gitignore", "*.cfg\ndata/\n");
     for (path, text) in [
         ("keep.cfg", "kept\n"),
@@ -103,8 +103,8 @@ fn what_git_comes_to_track_is_known_from_the_next_turn_on() {
 }
 
 /// A session with a repository within the workspace, and what git says of it.
-fn nested() -> (Base, String) {
-    let base = Base::with_session();
+fn nested() -> (Project, String) {
+    let base = Project::with_session();
     base.write("workspace/sub/nest/a", "one\n");
     base.write("workspace/other", "o\n");
     git(&base, "workspace/sub/nest", "git init -q; git add a; git commit -qm first");
@@ -115,7 +115,7 @@ fn nested() -> (Base, String) {
 /// What undo says of a repository that was moved to `to`: its files are back, and its `.git` is brought by the
 /// command that is named.
 #[track_caller]
-fn goes_back_by_hand(base: &Base, undo: &[&str], to: &str, log: &str) {
+fn goes_back_by_hand(base: &Project, undo: &[&str], to: &str, log: &str) {
     let undo = base.back(undo);
     let home = "it holds the repository's .git: ";
     let why = why(&undo, to);

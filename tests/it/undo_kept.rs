@@ -7,7 +7,7 @@ use std::os::unix::fs::{FileTypeExt, symlink};
 use serde_json::{Value, json};
 
 use crate::support::told::{left, left_sorted, why};
-use crate::support::{Base, Run};
+use crate::support::{Project, Run};
 
 fn command(script: &str) -> String {
     format!("[RUN_COMMAND]\n{script}\n[/RUN_COMMAND]\n")
@@ -29,7 +29,7 @@ fn deletes(changed: &Value, path: &str) {
 }
 
 /// How many bytes lie there of checkpoints.
-pub fn kept(base: &Base) -> u64 {
+pub fn kept(base: &Project) -> u64 {
     let found = walkdir::WalkDir::new(base.at("sessions/checkpoints/blobs")).into_iter();
     let files = found.map(|entry| entry.unwrap().metadata().unwrap()).filter(Metadata::is_file);
     files.map(|file| file.len()).sum()
@@ -40,7 +40,7 @@ fn a_file_that_was_moved_stays_where_its_old_place_cannot_be_restored() {
     let big = command("head -c 20000000 /dev/zero > data.csv");
     let moved = "[MOVE_FILE path=\"data.csv\" to=\"data.old\"]\n".to_owned();
     for first in [command("mv data.csv data.old"), moved] {
-        let base = Base::with_session();
+        let base = Project::with_session();
         base.write("workspace/data.csv", "precious\n");
         base.apply(&format!("{first}{big}[CREATE_FILE path=\"n\"]\nn\n[/CREATE_FILE]\n"));
         let told = base.json(&["undo"])["changed"].clone();
@@ -59,7 +59,7 @@ fn a_file_that_was_moved_stays_where_its_old_place_cannot_be_restored() {
 
 #[test]
 fn what_lies_below_a_place_that_is_left_is_left_with_its_copy() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.write("workspace/p/k", "precious\n");
     base.apply(&command("mv p/k k; rmdir p; mkfifo p; echo n > n"));
     let undo = base.back(&["undo"]);
@@ -74,7 +74,7 @@ fn what_lies_below_a_place_that_is_left_is_left_with_its_copy() {
 #[test]
 fn a_file_or_a_link_of_the_persons_in_place_of_a_folder_is_only_put_aside_by_force() {
     for is_link in [false, true] {
-        let base = Base::with_session();
+        let base = Project::with_session();
         base.write("workspace/src/f", "precious\n");
         base.write("outside/f", "theirs\n");
         base.apply(&command("mv src/f g; mkdir new; echo a > new/a"));
@@ -106,7 +106,7 @@ fn a_file_or_a_link_of_the_persons_in_place_of_a_folder_is_only_put_aside_by_for
 
 #[test]
 fn a_folder_that_the_person_has_replaced_by_a_link_is_named_by_its_files() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.write("workspace/src/f", "1\n");
     base.write("outside/f", "theirs\n");
     base.apply(&command("echo 2 > src/f; mkdir new; echo a > new/a"));
@@ -122,7 +122,7 @@ fn a_folder_that_the_person_has_replaced_by_a_link_is_named_by_its_files() {
 
 #[test]
 fn a_file_of_the_persons_where_a_turn_put_one_for_a_folder_is_named_once() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.write("workspace/d/x", "precious\n");
     base.apply(&command("rm -r d; echo file > d"));
     base.write("workspace/d", "file\nmine\n");
@@ -137,7 +137,7 @@ fn a_file_of_the_persons_where_a_turn_put_one_for_a_folder_is_named_once() {
 
 #[test]
 fn what_is_ignored_and_renamed_by_a_command_stays() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.write("workspace/.gitignore", ".envx\nbuild/\n");
     base.write("workspace/.envx", "secret\n");
     base.write("workspace/build/data", "data\n");
@@ -153,7 +153,7 @@ fn what_is_ignored_and_renamed_by_a_command_stays() {
     assert_eq!(base.read("workspace/env.bak"), "secret\n");
     assert_eq!(base.read("workspace/out/data"), "data\n");
     // Where that was all of the turn, nothing is done.
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.write("workspace/.gitignore", ".envx\n");
     base.write("workspace/.envx", "secret\n");
     base.write("deaddrop.toml", "checkpoint_ignored_bytes = 0\n");
@@ -165,7 +165,7 @@ fn what_is_ignored_and_renamed_by_a_command_stays() {
 #[test]
 fn what_a_turn_made_or_changed_goes_back_whatever_became_of_ignored_files() {
     // Of the size of an ignored file that was written to.
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.write("workspace/.gitignore", "*.log\nbuild/\n");
     base.write("workspace/run.log", "12345678\n");
     base.write("workspace/m.c", "keep me1");
@@ -187,7 +187,7 @@ fn what_a_turn_made_or_changed_goes_back_whatever_became_of_ignored_files() {
 
 #[test]
 fn what_was_renamed_from_an_ignored_name_gives_its_place_back_by_force() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.write("workspace/.gitignore", ".envx\n");
     base.write("workspace/.envx", "secret\n");
     base.write("workspace/a", "a\n");
@@ -203,7 +203,7 @@ fn what_was_renamed_from_an_ignored_name_gives_its_place_back_by_force() {
 
 #[test]
 fn what_keeps_a_folder_is_named() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.write("workspace/.gitignore", "*.log\n");
     base.apply(&command("mkdir new logs; echo a > new/a; echo x > logs/x.log"));
     base.write("workspace/new/mine", "mine\n");
@@ -219,7 +219,7 @@ fn what_keeps_a_folder_is_named() {
 
 #[test]
 fn what_force_put_aside_comes_back_by_its_number_though_the_session_has_gone_on() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let create = |name: &str, text: &str| {
         base.apply(&format!("[CREATE_FILE path=\"{name}\"]\n{text}\n[/CREATE_FILE]\n"));
     };

@@ -2,11 +2,11 @@
 
 use serde_json::json;
 
-use crate::support::Base;
+use crate::support::Project;
 
 /// A session of a turn that changed a file, and one whose command changed only what is ignored.
-fn scene() -> Base {
-    let base = Base::with_session();
+fn scene() -> Project {
+    let base = Project::with_session();
     base.write("workspace/.gitignore", "*.log\n__pycache__/\n");
     base.write("workspace/x.log", "old\n");
     base.write("workspace/a", "one\n");
@@ -16,8 +16,8 @@ fn scene() -> Base {
 }
 
 /// A session of a turn that has moved `.vscode/s.json`, whose name is protected, to `s.json`, and did this too.
-pub fn moved_out_of_protected(more: &str) -> Base {
-    let base = Base::with_session();
+pub fn moved_out_of_protected(more: &str) -> Project {
+    let base = Project::with_session();
     base.write("workspace/.vscode/s.json", "{}\n");
     let reply = format!("[MOVE_FILE path=\".vscode/s.json\" to=\"s.json\"]\n{more}");
     base.run_with(&["apply", "-"], reply).with_code(3);
@@ -121,7 +121,7 @@ fn turns_that_read_or_build_are_passed_over_and_what_a_file_operation_did_is_kep
 
 #[test]
 fn a_turn_of_which_nothing_is_restorable_is_refused_with_the_reason() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.write("deaddrop.toml", "checkpoint_file_bytes = 1000\n");
     base.apply("[CREATE_FILE path=\"a\"]\none\n[/CREATE_FILE]\n");
     base.apply("[RUN_COMMAND]\nhead -c 2000 /dev/zero > big\n[/RUN_COMMAND]\n");
@@ -132,7 +132,7 @@ fn a_turn_of_which_nothing_is_restorable_is_refused_with_the_reason() {
     assert!(base.exists("workspace/a") && base.exists("workspace/big"));
     base.run(&["undo", "--last", "2"]).ok();
     assert!(!base.exists("workspace/a") && base.exists("workspace/big"));
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.write("workspace/.ignore", "x\n");
     base.apply("[RUN_COMMAND]\necho x > x\n[/RUN_COMMAND]\n");
     let undo = base.fails(&["undo"], "nothing-to-undo").with_code(1);
@@ -142,7 +142,7 @@ fn a_turn_of_which_nothing_is_restorable_is_refused_with_the_reason() {
 #[test]
 fn what_the_person_made_of_a_moved_file_is_only_lost_by_force() {
     let moved = |from: &str, to: &str| format!("[MOVE_FILE path=\"{from}\" to=\"{to}\"]\n");
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.write("workspace/a", "one\n");
     base.apply(&moved("a", "b"));
     base.write("workspace/b", "mine\n");

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::scene::{Asked, Scene, Way};
 use crate::support::told::left;
-use crate::support::{Base, Run};
+use crate::support::{Project, Run};
 use crate::undo_kept::kept;
 
 fn command(script: &str) -> String {
@@ -25,12 +25,12 @@ fn tells(run: &Run, all: &[&str]) {
 
 /// Carries out a reply; what is told of it.
 #[track_caller]
-fn turn(base: &Base, reply: &str) -> Run {
+fn turn(base: &Project, reply: &str) -> Run {
     base.run_with(&["apply", "-"], reply).ok()
 }
 
 /// The permissions of a file of the workspace.
-fn mode(base: &Base, path: &str) -> u32 {
+fn mode(base: &Project, path: &str) -> u32 {
     let found = fs::metadata(base.at("workspace").join(path)).unwrap();
     found.permissions().mode() & 0o7777
 }
@@ -64,7 +64,7 @@ fn what_nobody_may_read_any_more_gets_its_permissions_back() {
 
 #[test]
 fn folders_and_permissions_alone_are_named() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.write("workspace/d/f", "f\n");
     fs::set_permissions(base.at("workspace"), Permissions::from_mode(0o755)).unwrap();
     let told = "4 folders changed: ./ (permissions 0755 -> 0750), new e/, new e/f/, new e/f/g/";
@@ -84,11 +84,11 @@ fn folders_and_permissions_alone_are_named() {
 
 #[test]
 fn what_there_is_no_room_for_is_told_after_the_turn() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.write("deaddrop.toml", "checkpoint_max_bytes = 1000000\n");
     base.write("workspace/big", "x".repeat(900_000));
     base.write("workspace/more", "y".repeat(500_000));
-    let well = |base: &Base| {
+    let well = |base: &Project| {
         let told = base.run(&["doctor", "--json"]).stdout;
         let all = told.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
         all.into_iter().find(|row| row["what"] == "checkpoints").unwrap()
@@ -107,7 +107,7 @@ fn what_there_is_no_room_for_is_told_after_the_turn() {
 
 #[test]
 fn a_large_file_that_an_operation_moved_goes_back_by_a_rename() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.write("deaddrop.toml", "checkpoint_file_bytes = 1000\n");
     let number = |path: &str| fs::metadata(base.at("workspace").join(path)).unwrap().ino();
     let big = "x".repeat(2000);
@@ -142,7 +142,7 @@ fn a_large_file_that_an_operation_moved_goes_back_by_a_rename() {
 
 #[test]
 fn the_newest_turn_is_kept_and_the_oldest_go_for_it() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.write("deaddrop.toml", "checkpoint_max_bytes = 1000000\n");
     // Each as large as it may be without making room after the turn, and no two alike.
     let write = |n: u32| command(&format!("yes {n}{n} | head -c 280000 > big; echo {n} > n"));

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use serde_json::json;
 
-use crate::support::{Base, ID, Run, wait_until};
+use crate::support::{ID, Project, Run, wait_until};
 
 const OTHER: &str = "b1b2c3d4";
 
@@ -22,21 +22,21 @@ fn tells(text: &str, all: &[&str]) {
 }
 
 /// Two sessions in one workspace, of which the first changed `a`, and then the other one.
-fn two_sessions() -> Base {
-    let base = Base::with_session();
+fn two_sessions() -> Project {
+    let base = Project::with_session();
     base.begin(OTHER);
     base.apply(&(create("a", "one") + &create("z", "z")));
     base.run_with(&["apply", "--session", OTHER, "-"], create("a", "two")).ok();
     base
 }
 
-fn undo(base: &Base, more: &[&str]) -> Run {
+fn undo(base: &Project, more: &[&str]) -> Run {
     base.run(&[&["undo", "--session", ID], more].concat())
 }
 
 #[test]
 fn a_name_that_holds_a_secret_is_not_told_after_a_redo_either() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     // Made here, so that no file of the project holds what looks like a key.
     let name = format!("{}{}", "AKIA", "Q3EGRAZBXS4JKTPN");
     base.apply(&create(&name, "one"));
@@ -89,7 +89,7 @@ fn what_the_person_changed_after_another_session_is_theirs() {
 
 #[test]
 fn a_later_turn_of_the_same_session_is_named_as_well() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.apply(&create("a", "one"));
     base.run(&["undo"]).ok();
     base.apply(&create("a", "three"));
@@ -112,8 +112,8 @@ fn who_looks_at_one_of_several_sessions_is_told_which() {
 }
 
 /// A session whose turn made `a` and `b`, and whose person then changed `a`.
-fn changed_since() -> Base {
-    let base = Base::with_session();
+fn changed_since() -> Project {
+    let base = Project::with_session();
     base.apply(&(create("a", "one") + &create("b", "b")));
     base.write("workspace/a", "mine\n");
     base
@@ -181,7 +181,7 @@ fn who_hands_an_undo_over_is_told_what_was_put_aside() {
 
 #[test]
 fn who_undoes_while_a_turn_runs_is_told_that_it_was_that_one() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.apply(&create("a", "one"));
     let daemon = base.serve(&["watch"]);
     let reply =

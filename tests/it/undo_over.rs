@@ -6,10 +6,10 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::support::wrapped::wrap;
-use crate::support::{Base, ID};
+use crate::support::{ID, Project};
 
-fn turns() -> Base {
-    let base = Base::with_session();
+fn turns() -> Project {
+    let base = Project::with_session();
     base.write("workspace/a", "one\n");
     base.apply("[CREATE_FILE path=\"a\"]\none\ntwo\n[/CREATE_FILE]\n[CREATE_FILE path=\"gone\"]\nx\n[/CREATE_FILE]\n");
     base.apply("[RUN_COMMAND]\necho three >> a; rm gone; echo n > n\n[/RUN_COMMAND]\n");
@@ -87,7 +87,7 @@ fn the_log_is_read_once_however_many_turns_it_tells_of() {
 
 #[test]
 fn of_several_turns_the_one_is_named_whose_content_is_gone() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.write("workspace/a", "before all\n");
     for (path, content) in [("a", "one"), ("b", "two"), ("c", "three")] {
         base.apply(&format!("[CREATE_FILE path=\"{path}\"]\n{content}\n[/CREATE_FILE]\n"));
@@ -104,7 +104,7 @@ fn of_several_turns_the_one_is_named_whose_content_is_gone() {
 
 #[test]
 fn a_run_is_neither_shown_nor_taken_back_and_says_so() {
-    let base = Base::new();
+    let base = Project::new();
     let message = "[CREATE_FILE path=\"a\"]\none\n[/CREATE_FILE]\n";
     base.run_with(&["ops", "run", "-"], message).ok();
     assert!(base.exists("workspace/a"));

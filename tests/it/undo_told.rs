@@ -5,12 +5,12 @@ use std::os::unix::fs::symlink;
 
 use serde_json::json;
 
-use crate::support::Base;
+use crate::support::Project;
 use crate::support::told::left;
 
 #[test]
 fn the_outbox_tells_what_was_undone_what_stands_and_why() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.apply("[CREATE_FILE path=\"a\"]\none\n[/CREATE_FILE]\n");
     base.apply("[CREATE_FILE path=\"b\"]\ntwo\n[/CREATE_FILE]\n");
     base.run(&["undo", "--last", "2", "--reason", "Wrong way:\n\u{1b}[31muse c instead"]).ok();
@@ -34,7 +34,7 @@ fn the_outbox_tells_what_was_undone_what_stands_and_why() {
 
 #[test]
 fn a_line_edit_after_an_undo_meets_no_lines_that_the_model_has_not_seen() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.write("workspace/a", "1\n2\n3\n");
     base.write("workspace/b", "1\n2\n3\n");
     base.write("workspace/c", "c\n1\n2\n");
@@ -63,7 +63,7 @@ fn a_line_edit_after_an_undo_meets_no_lines_that_the_model_has_not_seen() {
 
 #[test]
 fn a_redo_goes_past_turns_that_changed_nothing_and_completes_again() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.apply("[CREATE_FILE path=\"a\"]\none\n[/CREATE_FILE]\n");
     base.run(&["undo"]).ok();
     base.apply("[RUN_COMMAND]\ntrue\n[/RUN_COMMAND]\n");
@@ -105,7 +105,7 @@ fn a_redo_goes_past_turns_that_changed_nothing_and_completes_again() {
 
 #[test]
 fn what_is_kept_and_cannot_be_read_is_an_error_before_anything_is_touched() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.write("workspace/a", "one\n");
     base.write("workspace/z", "two\n");
     base.apply("[RUN_COMMAND]\necho A > a; echo Z > z\n[/RUN_COMMAND]\n");
@@ -125,7 +125,7 @@ fn what_is_kept_and_cannot_be_read_is_an_error_before_anything_is_touched() {
 
 #[test]
 fn an_edit_after_a_command_is_not_told_as_the_commands() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.write("workspace/a", "one\n");
     base.apply(
         "[RUN_COMMAND]\necho x > made\n[/RUN_COMMAND]\n[EDIT_FILE path=\"a\" start_line=\"1\" end_line=\"1\"]\nuno\n[/EDIT_FILE]\n",

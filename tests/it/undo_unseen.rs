@@ -9,14 +9,14 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::support::told::{left, left_sorted, why};
-use crate::support::{Base, ID, Run};
+use crate::support::{ID, Project, Run};
 
 const NOBODY: u32 = 65534;
 
-/// A base directory of a user who is not root.
+/// A project of a user who is not root.
 struct Scene {
-    base: Base,
-    /// What is noted for him of base directories.
+    base: Project,
+    /// What is noted for him of projects.
     state: tempfile::TempDir,
     is_root: bool,
 }
@@ -24,7 +24,7 @@ struct Scene {
 impl Scene {
     /// With a folder `d` of this mode that holds `x` and `k`.
     fn new(mode: u32) -> Self {
-        let base = Base::with_session();
+        let base = Project::with_session();
         base.write("workspace/d/x", "secret\n");
         base.write("workspace/d/k", "k\n");
         base.write("workspace/z", "z\n");

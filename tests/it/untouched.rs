@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use crate::init_refused::picture;
 use crate::projects::{project, run_in};
-use crate::support::{Base, ID, Run, has_git};
+use crate::support::{ID, Project, Run, has_git};
 
 /// Every command but those that begin something, as it can be said where nothing is.
 pub const ASKED: &[&[&str]] = &[
@@ -49,7 +49,7 @@ pub const ASKED: &[&[&str]] = &[
     &["config", "allow"],
     &["config", "deny"],
 ];
-/// Those that are about no base directory.
+/// Those that are about no project.
 const ANYWHERE: &[&[&str]] = &[
     &["ops", "validate"],
     &["ops", "schema"],
@@ -73,7 +73,7 @@ const BEGINNING: &[&[&str]] = &[
 const APART: &[&str] = &["demo"];
 
 /// The names of all commands that hold no others.
-fn leaves(base: &Base, words: &[&str], found: &mut BTreeSet<String>) {
+fn leaves(base: &Project, words: &[&str], found: &mut BTreeSet<String>) {
     let help = base.run(&[words, &["--help"]].concat()).ok().stdout;
     let Some((_, inner)) = help.split_once("\nCommands:\n") else {
         found.insert(words.join(" "));
@@ -89,7 +89,7 @@ fn leaves(base: &Base, words: &[&str], found: &mut BTreeSet<String>) {
 
 #[test]
 fn every_command_is_tried() {
-    let (base, mut all) = (Base::new(), BTreeSet::new());
+    let (base, mut all) = (Project::new(), BTreeSet::new());
     leaves(&base, &[], &mut all);
     let tried = [ASKED, ANYWHERE, BEGINNING].concat();
     let is_tried = |name: &String| {
@@ -101,7 +101,7 @@ fn every_command_is_tried() {
 }
 
 /// Runs a command where no systemd and no clipboard is in reach.
-fn run(base: &Base, arguments: &[&str]) -> Run {
+fn run(base: &Project, arguments: &[&str]) -> Run {
     let mut command = base.command(arguments);
     for name in ["DISPLAY", "WAYLAND_DISPLAY", "TMUX", "TMUX_PANE", "STY"] {
         command.env_remove(name);
@@ -114,7 +114,7 @@ fn run(base: &Base, arguments: &[&str]) -> Run {
 fn a_command_that_is_refused_leaves_nothing() {
     let prepared: [(&str, &[&str]); 3] = [("", &[]), ("", &["-C", "."]), ("deaddrop.toml", &[])];
     for (file, named) in prepared {
-        let base = Base::that_nobody_agrees_to();
+        let base = Project::that_nobody_agrees_to();
         if !file.is_empty() {
             base.write(file, "max_tokens = 5000\n");
         }
@@ -133,8 +133,8 @@ fn a_command_that_is_refused_leaves_nothing() {
 }
 
 /// A project with a session whose settings `git clean` has taken.
-fn without_settings() -> Base {
-    let base = Base::that_nobody_agrees_to();
+fn without_settings() -> Project {
+    let base = Project::that_nobody_agrees_to();
     base.sh("git init -q .; mkdir src; echo 'fn main() {}' > src/main.rs; git add src");
     base.run(&["init"]).ok();
     base.run(&["new", "--no-watch", "--id", ID, "A task"]).ok();
@@ -179,7 +179,7 @@ fn without_its_settings_every_command_says_how_they_come_back() {
     assert_eq!(picture(&base), before);
 
     let run = base.run(&["init"]).ok();
-    for told in ["is a base directory again", "written anew; 1 session in .deaddrop/ stands"] {
+    for told in ["is a project again", "written anew; 1 session in .deaddrop/ stands"] {
         assert!(run.stderr.contains(told), "{told}: {run:?}");
     }
     let status = base.run(&["status", ID, "--json"]).ok().stdout;

@@ -1,11 +1,11 @@
-//! How commands find the base directory that is meant.
+//! How commands find the project that is meant.
 
 use std::os::unix::fs::chown;
 use std::path::Path;
 use std::process::Command;
 
 use crate::projects::{project, run_in};
-use crate::support::{Base, ID, Run};
+use crate::support::{ID, Project, Run};
 
 #[test]
 fn the_nearest_base_directory_upwards_is_meant() {
@@ -17,11 +17,11 @@ fn the_nearest_base_directory_upwards_is_meant() {
         folder.join(format!(".deaddrop/outbox/{ID}_seq0001.txt")).to_str().unwrap()
     );
     let first = run.stderr.lines().next().unwrap();
-    assert_eq!(first, format!("In the base directory {}:", folder.display()), "{run:?}");
+    assert_eq!(first, format!("In the project {}:", folder.display()), "{run:?}");
     // What the person types is relative to where they are.
     base.write("src/reply.txt", "[CREATE_FILE path=\"made\"]\nx\n[/CREATE_FILE]\n");
     let run = run_in(&base, "src/deep", &["apply", "../reply.txt"]).ok();
-    assert!(!run.stderr.contains("In the base directory"), "{run:?}");
+    assert!(!run.stderr.contains("In the project"), "{run:?}");
     assert_eq!(base.read("made"), "x\n");
     run_in(&base, "src", &["-C", "deep/../..", "status", ID]).ok();
     let run = run_in(&base, "src", &["-C", ".", "status", ID, "--json"]).with_code(5);
@@ -30,7 +30,7 @@ fn the_nearest_base_directory_upwards_is_meant() {
     assert!(!base.exists("src/sessions") && !base.exists("src/inbox"));
 
     // One that a session made, without settings.
-    let base = Base::new();
+    let base = Project::new();
     base.run(&["new", "--no-watch", "--id", ID, "A task"]).ok();
     let run = run_in(&base, "workspace", &["status", ID, "--json"]).ok();
     assert_eq!(run.json()["session"], ID);
@@ -49,7 +49,7 @@ fn the_nearest_base_directory_upwards_is_meant() {
 
 #[test]
 fn where_there_is_none_commands_say_so() {
-    let base = Base::new();
+    let base = Project::new();
     for command in [
         &["status", ID][..],
         &["resume"],
@@ -66,12 +66,12 @@ fn where_there_is_none_commands_say_so() {
     ] {
         let run = base.fails(command, "no-project").with_code(5);
         let told = run.message();
-        assert!(told.contains("there is no base directory here ("), "{command:?}: {told}");
+        assert!(told.contains("there is no project here ("), "{command:?}: {told}");
         assert!(told.contains("`deaddrop init`"), "{command:?}: {told}");
     }
     let run = base.run(&["status"]).ok();
     assert!(run.stdout.is_empty(), "{run:?}");
-    assert!(run.stderr.contains("There is no base directory here or above"), "{run:?}");
+    assert!(run.stderr.contains("There is no project here or above"), "{run:?}");
     base.run(&["config", "show"]).ok();
     assert_eq!(base.names("."), [] as [&str; 0]);
 }
@@ -93,7 +93,7 @@ fn a_base_directory_of_somebody_else_is_refused() {
             let found = run.with_code(1).json_lines();
             let well =
                 |what: &str| &found.iter().find(|line| line["what"] == what).unwrap()["well"];
-            assert_eq!(found[0]["what"], "base directory");
+            assert_eq!(found[0]["what"], "project");
             let told = found[0]["told"].as_str().unwrap();
             assert!(told.contains("belongs to another user (60123)"), "{found:?}");
             assert_eq!(found[0]["well"], false, "{found:?}");
@@ -107,7 +107,7 @@ fn a_base_directory_of_somebody_else_is_refused() {
         }
         assert!(!base.exists("ran") && !base.exists("src/ran"));
     }
-    // In deaddrop's own folder the base directory around it is meant, as everywhere.
+    // In deaddrop's own folder the project around it is meant, as everywhere.
     let told = run_in(&base, ".deaddrop/inbox", &["doctor"]).with_code(1).stdout;
     assert!(told.contains("\nok  workspace "), "{told}");
     let here = base.path().canonicalize().unwrap();
@@ -146,7 +146,7 @@ fn a_search_ends_with_the_file_system() {
         }
     }
     let said = String::from_utf8(run(&["status"]).unwrap().stderr).unwrap();
-    assert!(said.contains("no base directory here or above"), "{said}");
+    assert!(said.contains("no project here or above"), "{said}");
     let run = run_in(&base, "src/deep", &["status"]).ok();
-    assert!(!run.stderr.contains("no base directory"), "{run:?}");
+    assert!(!run.stderr.contains("no project"), "{run:?}");
 }

@@ -5,11 +5,11 @@
 //! ```text
 //! task.txt            the task ("A task" without it)
 //! new.txt             more arguments of `deaddrop new`, one a line
-//! deaddrop.toml       settings of the base directory; where it wants a sandbox that this machine
+//! deaddrop.toml       settings of the project; where it wants a sandbox that this machine
 //!                     does not have, the scenario is SKIPPED
 //! args.txt            more arguments for every call of the program, one a line
 //! workspace/          what stands in the workspace at the beginning
-//! outside/            what stands in the base directory beside it, and must stay as it is
+//! outside/            what stands in the project beside it, and must stay as it is
 //! before-N.txt        a call of the program before reply N: its arguments, one a line
 //! reply-N.txt         applied in order: deaddrop apply --session a1b2c3d4 reply-N.txt; or
 //!                     reply-N.json
@@ -51,11 +51,11 @@ use std::process::ExitCode;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use similar::TextDiff;
-use support::{Base, ID, Run};
+use support::{ID, Project, Run};
 use tree::Tree;
 
 const NOW: &str = "2025-01-15T10:30:00Z";
-/// What deaddrop keeps in a base directory.
+/// What deaddrop keeps in a project.
 const STATE: [&str; 5] = ["inbox", "outbox", "sessions", "approvals", "deaddrop.toml"];
 
 fn main() -> ExitCode {
@@ -95,18 +95,18 @@ struct Problems {
 
 struct Scenario {
     folder: PathBuf,
-    base: Base,
+    base: Project,
     /// More arguments for every call of the program.
     arguments: Vec<String>,
-    /// The workspace, from the base directory.
+    /// The workspace, from the project.
     workspace: String,
     outside: Tree,
 }
 
 impl Scenario {
-    /// Lays out the base directory and begins the session.
+    /// Lays out the project and begins the session.
     fn begin(folder: PathBuf, problems: &mut Problems) -> Result<Self, Failed> {
-        let base = Base::new();
+        let base = Project::new();
         let mut workspace = "workspace".to_owned();
         if let Some(settings) = text(&folder.join("deaddrop.toml"))? {
             for line in settings.lines() {
@@ -147,7 +147,7 @@ impl Scenario {
         Ok(scenario)
     }
 
-    /// Runs the program in the base directory.
+    /// Runs the program in the project.
     fn deaddrop(&self, arguments: &[&str], more: &[String]) -> Run {
         self.base.run(&self.arguments(arguments, more))
     }

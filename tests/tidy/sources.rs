@@ -9,15 +9,15 @@ use deaddrop::protocol::{Asks, Dialect, Kind, operations, read, tags};
 /// The layers, lowest first. A module may import what stands in lower layers, and its neighbours.
 const LAYERS: [&[&str]; 10] = [
     &[
-        "text", "terminal", "tokens", "error", "clock", "atomic", "config", "program", "links",
+        "text", "terminal", "tokens", "error", "clock", "atomic", "settings", "program", "links",
         "lock", "blobs", "secrets",
     ],
     &["protocol"],
     &["workspace", "runner", "client", "clipboard", "policy", "machine", "session"],
     &["executor", "context"],
     &["admission", "turn", "inbox", "outbox", "watch"],
-    &["base"],
-    &["control", "space"],
+    &["engine"],
+    &["ipc", "space"],
     &["daemon", "rpc"],
     &["cli"],
     &["main"],
@@ -137,7 +137,7 @@ fn word(text: &str) -> Option<String> {
 
 #[test]
 fn imports_are_read_in_all_their_forms() {
-    let text = "use crate::text;\nuse crate::{error::Error, executor::{Executor, LocalExecutor}, watch};\n// crate::cli\nlet x = crate::turn::y(); mycrate::base::z(); deaddrop::runner::d();";
+    let text = "use crate::text;\nuse crate::{error::Error, executor::{Executor, LocalExecutor}, watch};\n// crate::cli\nlet x = crate::turn::y(); mycrate::engine::z(); deaddrop::runner::d();";
     assert_eq!(imports(text), ["text", "error", "executor", "watch", "turn", "runner"]);
 }
 

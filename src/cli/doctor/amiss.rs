@@ -1,12 +1,12 @@
-//! What keeps every other command from a base directory: for `doctor` a row like any other, and the rest
+//! What keeps every other command from a project: for `doctor` a row like any other, and the rest
 //! is looked at all the same, with nothing run that its settings name.
 
 use std::path::Path;
 
 use super::{Finding, finding};
 use crate::cli::whereabouts::{By, Whereabouts};
-use crate::config::{Config, Consent, FILE, FOLDER, Raw, marked};
 use crate::error::{Error, Result};
+use crate::settings::{Config, Consent, FILE, FOLDER, Raw, marked};
 
 /// What was found so.
 #[derive(Default)]
@@ -15,15 +15,15 @@ pub(in crate::cli) struct Amiss {
 }
 
 impl Amiss {
-    /// Notes why the base directory that was found is refused, and gives it all the same.
+    /// Notes why the project that was found is refused, and gives it all the same.
     ///
     /// # Errors
     /// It is not to be found at all: what is given.
-    pub(in crate::cli) fn base(&mut self, why: Error) -> Result<Whereabouts> {
+    pub(in crate::cli) fn project(&mut self, why: Error) -> Result<Whereabouts> {
         let here = std::env::current_dir().ok();
-        let Some(base) = here.as_deref().and_then(marked) else { return Err(why) };
-        self.findings.push(("base directory", why.to_string()));
-        Ok(Whereabouts { base, here, by: By::Search })
+        let Some(project) = here.as_deref().and_then(marked) else { return Err(why) };
+        self.findings.push(("project", why.to_string()));
+        Ok(Whereabouts { project, here, by: By::Search })
     }
 
     /// Notes why its settings cannot be had, and gives those that are in force without its file.
@@ -33,10 +33,10 @@ impl Amiss {
     pub(in crate::cli) fn settings(
         &mut self,
         why: Error,
-        base: &Path,
+        project: &Path,
         flags: Raw,
     ) -> Result<(Config, Consent)> {
-        let Ok(without) = Config::load_without_file(base, flags) else { return Err(why) };
+        let Ok(without) = Config::load_without_file(project, flags) else { return Err(why) };
         self.findings.push((
             FILE,
             format!("{why}; all below is told as if it were not there, and may be elsewhere"),
@@ -48,7 +48,7 @@ impl Amiss {
     /// is not known then, and `init` is not what helps.
     pub(in crate::cli) fn lost(&mut self, why: &Error) {
         if !self.is_any() {
-            self.findings.push(("base directory", why.to_string()));
+            self.findings.push(("project", why.to_string()));
         }
     }
 
@@ -59,7 +59,7 @@ impl Amiss {
         is_unread.then(|| Finding { spare: true, ..finding("settings", Err(told.to_owned())) })
     }
 
-    /// Whether the base directory is somebody else's, or its settings are not known: nothing of it is to
+    /// Whether the project is somebody else's, or its settings are not known: nothing of it is to
     /// be run then.
     pub(super) fn is_any(&self) -> bool {
         !self.findings.is_empty()
@@ -70,10 +70,10 @@ impl Amiss {
     }
 }
 
-/// What everybody may write of the settings of a base directory, and of the folder around what is
+/// What everybody may write of the settings of a project, and of the folder around what is
 /// deaddrop's own: who can write to that can put another sessions folder into it.
-pub(super) fn open_to_all(base: &Path) -> Vec<Finding> {
-    let own = [(FILE, base.join(FILE)), (FOLDER, base.join(FOLDER))];
+pub(super) fn open_to_all(project: &Path) -> Vec<Finding> {
+    let own = [(FILE, project.join(FILE)), (FOLDER, project.join(FOLDER))];
     own.into_iter()
         .filter_map(|(what, path)| Some(finding(what, Err(super::around::open_to_all(&path)?))))
         .collect()

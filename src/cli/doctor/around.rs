@@ -5,16 +5,16 @@ use std::path::{Path, PathBuf};
 
 use super::{Finding, finding};
 use crate::atomic::read_regular;
-use crate::base::kept;
 use crate::clipboard::Surroundings;
-use crate::config::{Config, Consent, FOLDER, ask_git, state_home};
+use crate::engine::kept;
 use crate::program::Programs;
+use crate::settings::{Config, Consent, FOLDER, ask_git, state_home};
 #[cfg(unix)]
 use crate::text::shell_word;
 use crate::text::{count, size};
 
 /// Whose a folder is, where that is not the person; of deaddrop's own also whether its rights let
-/// others in, and, where the base directory is refused, whether another's folder is why.
+/// others in, and, where the project is refused, whether another's folder is why.
 #[cfg(unix)]
 pub(super) fn owner(folder: &Path, is_own: bool, is_refused: bool) -> Result<String, String> {
     use std::os::unix::fs::MetadataExt;
@@ -103,10 +103,10 @@ pub(super) fn settings(consent: &Consent) -> Result<String, String> {
     })
 }
 
-/// Whether it can be noted what the person has agreed to, and which base directories they use.
+/// Whether it can be noted what the person has agreed to, and which projects they use.
 pub(super) fn notes(rights: &impl Fn(&Path) -> Result<String, String>) -> Result<String, String> {
     let home = state_home().ok_or(
-        "HOME does not say where it is noted what you agree to, and where base directories are; set HOME or XDG_STATE_HOME",
+        "HOME does not say where it is noted what you agree to, and where projects are; set HOME or XDG_STATE_HOME",
     )?;
     Ok(format!("{} {}", home.display(), rights(&home)?))
 }
@@ -175,7 +175,7 @@ pub(super) fn git(config: &Config) -> Finding {
 
 /// The file that is to keep deaddrop's folder out of a repository, where it does not.
 fn unignored(config: &Config, repository: &Path) -> Option<PathBuf> {
-    let own = config.base.join(FOLDER);
+    let own = config.project.join(FOLDER);
     if !own.is_dir() || !own.starts_with(repository) {
         return None;
     }

@@ -137,7 +137,7 @@ fn remedy(mechanism: Mechanism, tier: Tier) -> &'static str {
         }
         Mechanism::Hidden if tier == Tier::Off => NAMESPACES,
         Mechanism::Hidden => {
-            "keep them out of the workspace, with a base directory elsewhere (`deaddrop init DIR --workspace-dir WORKSPACE`)"
+            "keep them out of the workspace, with a project elsewhere (`deaddrop init DIR --workspace-dir WORKSPACE`)"
         }
     }
 }

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use crate::atomic::read_regular;
-use crate::config::{self, FILE};
 use crate::program::Programs;
+use crate::settings::{self, FILE};
 
 /// What git makes of the settings of a project.
 pub(super) enum InGit {
@@ -22,7 +22,7 @@ pub(super) enum InGit {
 /// command's `git add -A` would take them along.
 pub(super) fn unseen_by_git(folder: &Path, programs: &Programs) -> InGit {
     let git = |arguments: &[&str]| {
-        let told = config::ask_git(programs, folder, arguments).ok()??;
+        let told = settings::ask_git(programs, folder, arguments).ok()??;
         Some(String::from_utf8_lossy(&told).trim_end_matches('\n').to_owned())
     };
     let (Some(exclude), Some(prefix), Some(repository)) = (
@@ -48,7 +48,7 @@ pub(super) fn unseen_by_git(folder: &Path, programs: &Programs) -> InGit {
         line.push(c);
     }
     // What a link in the repository leads to is no rule of its own.
-    if config::real(&exclude) != config::real(&folder.join(repository)).join("info/exclude") {
+    if settings::real(&exclude) != settings::real(&folder.join(repository)).join("info/exclude") {
         return InGit::Seen(format!("{} is a link", exclude.display()));
     }
     let text = match read_regular(&exclude, 1 << 20) {

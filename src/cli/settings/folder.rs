@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use crate::atomic;
 use crate::cli::wide;
-use crate::config::{Setting, find_setting, git_directory};
 use crate::error::{Error, Result};
+use crate::settings::{Setting, find_setting, git_directory};
 use crate::text::visible_line;
 
 /// The one that usually is there before.
@@ -17,16 +17,16 @@ const WORKSPACE: &str = "workspace_dir";
 /// It names a folder that is none, or that cannot be made; or, without `force`, a workspace that is far
 /// more than a project.
 pub(super) fn check(
-    base: Option<&Path>,
+    project: Option<&Path>,
     key: &str,
     words: &[String],
     force: bool,
 ) -> Result<Option<String>> {
     let is_folder = find_setting(key).is_some_and(Setting::is_folder);
     let (true, [word]) = (is_folder, words) else { return Ok(None) };
-    let folder = match base {
-        Some(base) => base.join(word),
-        // In the person's own file it is another one for each base directory.
+    let folder = match project {
+        Some(project) => project.join(word),
+        // In the person's own file it is another one for each project.
         None if Path::new(word).is_absolute() => PathBuf::from(word),
         None => return Ok(None),
     };

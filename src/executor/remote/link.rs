@@ -10,11 +10,11 @@ use serde::de::DeserializeOwned;
 
 use super::{AGAIN, GRACE, Guest, PATIENCE, sane};
 use crate::client::{Client, Gone};
-use crate::config::Way;
 use crate::error::{Error, Result};
 use crate::protocol::jsonrpc::{
     self, About, AboutParams, FindParams, FindResult, Key, RpcError, State, StepParams, VERSION,
 };
+use crate::settings::Way;
 
 /// So long a guest is tried for that was there a moment ago: what it was doing may have to end first.
 const RETURN: Duration = Duration::from_secs(10);
@@ -28,7 +28,7 @@ const HELLO: Duration = Duration::from_secs(30);
 const HANDSHAKE: Duration = Duration::from_secs(10);
 
 impl Guest {
-    /// Gives the connection up until it is needed again: a guest that serves its own base directory
+    /// Gives the connection up until it is needed again: a guest that serves its own project
     /// holds the lock of that as long as it lasts.
     pub fn rest(&self) {
         self.leave();

@@ -16,11 +16,11 @@ use std::time::Duration;
 
 use super::Executor;
 use crate::client::Client;
-use crate::config;
 use crate::error::Result;
 use crate::program::Programs;
 use crate::protocol::jsonrpc::{About, ReadParams, ReadResult};
 use crate::protocol::{Failure, Part, RelPath};
+use crate::settings;
 use crate::workspace::walk::Walk;
 use crate::workspace::{self, Contents};
 use steps::RemoteExecutor;
@@ -34,7 +34,7 @@ const AGAIN: Duration = Duration::from_millis(200);
 
 /// A guest, whether it can be reached or not.
 pub struct Guest {
-    settings: config::Guest,
+    settings: settings::Guest,
     programs: Programs,
     link: RefCell<Option<Client>>,
     about: RefCell<Option<Rc<About>>>,
@@ -70,12 +70,12 @@ pub struct Terms<'a> {
     /// How many bytes of such files may be given yet.
     pub read_room: u64,
     /// Which files may be searched.
-    pub files: Option<config::Files>,
+    pub files: Option<settings::Files>,
 }
 
 impl Guest {
     /// The guest of these settings, reached by a program from there. Nothing is done yet.
-    pub fn new(settings: config::Guest, programs: Programs) -> Self {
+    pub fn new(settings: settings::Guest, programs: Programs) -> Self {
         Self {
             settings,
             programs,

@@ -3,7 +3,6 @@
 use std::cell::RefCell;
 
 use super::{AGAIN, GRACE, Guest, PATIENCE, Terms, sane};
-use crate::config::Files;
 use crate::error::{Error, Result};
 use crate::executor::{Executor, Left, WriteAhead, fault_of, lost, shorter_than_asked, told};
 use crate::policy::Opens;
@@ -15,6 +14,7 @@ use crate::protocol::{
     Detail, Digest, Effect, Ending, Failure, Operation, Part, Reading, RelPath, Warning,
     WarningKind,
 };
+use crate::settings::Files;
 use crate::workspace::walk::Walk;
 use crate::workspace::{Contents, Look, MOVED_FILES};
 

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use crate::config::Sandbox;
 use crate::executor::{Executor, LocalExecutor, PreviewExecutor, Rewritten, Standing};
 use crate::policy::Opens;
 use crate::protocol::{
     Asks, Detail, Existing, Operation, Part, Reading, RelPath, ShellCommand, tags,
 };
 use crate::runner::Runner;
+use crate::settings::Sandbox;
 use crate::workspace::Workspace;
 use proptest::prelude::*;
 use proptest::sample::select;

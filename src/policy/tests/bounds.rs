@@ -5,9 +5,9 @@ use std::time::Duration;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use crate::config::Policy;
 use crate::policy::reading::{LONGEST, now, read};
 use crate::policy::{Decision, command, explain};
+use crate::settings::Policy;
 
 const PIECES: &[&str] = &[
     " ", "\n", ";", "&", "&&", "|", "||", "(", ")", "{", "}", "$(", "${", "$((", "))", "`", "'",

@@ -1,8 +1,8 @@
 //! Operations on files.
 
-use crate::config::Policy;
 use crate::policy::{Access, Decision, folder, may_search, path};
 use crate::protocol::RelPath;
+use crate::settings::Policy;
 
 fn rule(policy: &Policy, access: Access, text: &str, size: Option<u64>) -> String {
     let path = path(policy, access, &RelPath::parse(text).unwrap(), size);

@@ -1,8 +1,8 @@
 //! What is said of command lines, in words, and lists of the person's own.
 
-use crate::config::Policy;
 use crate::policy::{Decision, NEW_REPOSITORY, Opens, command, explain, run};
 use crate::protocol::{RelPath, ShellCommand};
+use crate::settings::Policy;
 
 fn standard() -> Policy {
     Policy::preset("standard").unwrap()

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::config::Policy;
 use crate::policy::{Decision, command};
+use crate::settings::Policy;
 
 /// What lines are made of; `evil` is what must not run.
 const PIECES: &[&str] = &[

@@ -1,7 +1,7 @@
 //! The table of command lines, and what the presets say of them.
 
-use crate::config::Policy;
 use crate::policy::{Decision, command};
+use crate::settings::Policy;
 
 /// `lines.txt`: the policies (`s`tandard, `p`ermissive, `w`orkspace, `r`estrictive), the decision,
 /// the rule after its dot, and the line, `\n` for its ends.

@@ -6,7 +6,7 @@ use std::fmt;
 
 use super::report::{Facts, Mechanism};
 use super::request::Backend;
-use crate::config::Mode;
+use crate::settings::Mode;
 
 /// How strong the walls are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

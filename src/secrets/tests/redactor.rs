@@ -1,8 +1,8 @@
 //! What the person is told.
 
 use super::*;
-use crate::config::{Secrets, SecretsMode};
 use crate::secrets::{Cut, Redactor};
+use crate::settings::{Secrets, SecretsMode};
 
 fn token(seed: u64) -> String {
     format!("ghp_{}", drawn(BASE62, 36, seed))

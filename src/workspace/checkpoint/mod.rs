@@ -229,7 +229,7 @@ fn change_at<'a>(changes: &'a [Change], path: &str) -> Option<&'a Change> {
     found.ok().map(|n| &changes[n])
 }
 
-/// What is kept of the workspace of one base directory.
+/// What is kept of the workspace of one project.
 #[derive(Debug)]
 pub struct Store {
     /// The contents.

@@ -3,8 +3,8 @@
 //!
 //! A name counts at any depth and in any spelling that a file system could take for it.
 
-use crate::config::{Name, folded};
 use crate::protocol::{Failure, RelPath};
+use crate::settings::{Name, folded};
 
 /// A set of protected names.
 #[derive(Debug, Clone, Default)]
@@ -51,7 +51,7 @@ impl ProtectedNames {
 /// The names without any setting.
 #[cfg(test)]
 pub(crate) fn defaults() -> Vec<String> {
-    crate::config::protected_by_default().map(str::to_owned).collect()
+    crate::settings::protected_by_default().map(str::to_owned).collect()
 }
 
 #[cfg(test)]

@@ -13,8 +13,8 @@ use cap_std::fs::{Dir, Metadata, MetadataExt};
 
 use super::scope::{FolderRole, Scope};
 use super::snapshot::{FileRecord, ProtectedEntry, ProtectedKind, WatchedFolder};
-use crate::config::is_repository;
 use crate::protocol::{Digest, RelPath};
+use crate::settings::is_repository;
 use crate::workspace::modes::set_mode;
 use crate::workspace::names::{escaped_os, shown, split, unescaped};
 use crate::workspace::walk::detailed::FileStat;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime};
 use serde_json::json;
 
 use crate::scene::Scene;
-use crate::support::{Base, PATIENCE, Run, program, set_time, wait_until};
+use crate::support::{PATIENCE, Project, Run, program, set_time, wait_until};
 
 /// How many commands the replies hold; the n-th adds its number to `trace` and makes `once-n`, which
 /// must not be there yet.
@@ -56,7 +56,7 @@ pub(super) enum Way {
     Traced,
     /// A relay stands between, whose death the guest survives.
     Relay,
-    /// The same, and the guest serves a folder that is no base directory's: it takes no lock, so a
+    /// The same, and the guest serves a folder that is no project's: it takes no lock, so a
     /// second one can begin beside the first.
     Rooted,
 }
@@ -72,7 +72,7 @@ pub(super) enum Victim {
 /// A host and its guest.
 pub(super) struct Pair {
     pub(super) scene: Scene,
-    pub(super) guest: Base,
+    pub(super) guest: Project,
     pub(super) way: Way,
     /// How often the guest was killed: so many commands may be lost, and no more.
     pub(super) guest_kills: usize,
@@ -84,7 +84,7 @@ pub(super) struct Pair {
 
 impl Pair {
     pub(super) fn new(way: Way) -> Self {
-        let (scene, guest) = (Scene::new(), Base::new());
+        let (scene, guest) = (Scene::new(), Project::new());
         let (guest_kills, struck_another, starts) = (0, false, 0);
         let pair = Self { scene, guest, way, guest_kills, struck_another, starts };
         let (host, guest) = (pair.scene.base.path().display(), pair.guest.path().display());

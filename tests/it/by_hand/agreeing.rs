@@ -1,14 +1,14 @@
 //! Questions at the terminal, answered by typing, and what a person is warned of there.
 
 use super::{Person, WIDTHS, flat, holds};
-use crate::support::Base;
+use crate::support::Project;
 
 const QUESTION: &str = "Do you agree to this, here and as it stands?";
 
 #[test]
 fn settings_of_somebody_elses_are_shown_and_asked_about() {
     for columns in WIDTHS {
-        let base = Base::that_nobody_agrees_to();
+        let base = Project::that_nobody_agrees_to();
         base.write(
             "deaddrop.toml",
             "max_tokens = 9000\n[sandbox]\nnetwork = true\nreadable = [\"/srv\"]\n",
@@ -41,7 +41,7 @@ fn settings_of_somebody_elses_are_shown_and_asked_about() {
 #[test]
 fn what_is_withheld_as_a_secret_is_told() {
     for columns in WIDTHS {
-        let base = Base::new();
+        let base = Project::new();
         // In two halves, so that no scanner takes this file for one that holds it.
         let key = format!("ghp_{}", "x7Kq2mWv9TzR4bNc8YpL1sHd6JfGa3EuQo5i");
         base.write("workspace/README.md", format!("Deploy with token = \"{key}\".\n"));
@@ -56,7 +56,7 @@ fn what_is_withheld_as_a_secret_is_told() {
 
 #[test]
 fn a_clipboard_that_cannot_be_read_is_not_named_as_the_next_step() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let Some(person) = Person::sits_down(&base, 80) else { return };
     // tmux takes it, and nothing gives it back.
     let told = person.reads("deaddrop show --copy", 0);

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::{Person, flat, holds};
-use crate::support::{Base, program, wait_until};
+use crate::support::{Project, program, wait_until};
 
 /// Whether the program serves a session somewhere below a folder.
 fn serves_in(folder: &Path) -> bool {
@@ -22,7 +22,7 @@ fn serves_in(folder: &Path) -> bool {
 
 #[test]
 fn the_demonstration_shows_each_step_reply_and_result() {
-    let base = Base::new();
+    let base = Project::new();
     base.sh("mkdir tmp");
     if !crate::support::has_full_sandbox() {
         return;
@@ -81,7 +81,7 @@ fn the_demonstration_shows_each_step_reply_and_result() {
 
 #[test]
 fn ctrl_c_ends_the_demonstration_and_leaves_nothing() {
-    let base = Base::new();
+    let base = Project::new();
     base.sh("mkdir tmp");
     let Some(person) = Person::sits_down(&base, 50) else { return };
     person.begins("TMPDIR=$PWD/tmp deaddrop demo");

@@ -1,13 +1,13 @@
 //! `copy`, `paste` and `next` on a desktop.
 
 use super::{Desktop, key_line, reply};
-use crate::support::{Base, ID, Run};
+use crate::support::{ID, Project, Run};
 use crate::tmux::Tmux;
 
 #[test]
 fn a_part_is_copied_and_what_is_next_is_said() {
     let Some(desktop) = Desktop::start() else { return };
-    let base = Base::with_session();
+    let base = Project::with_session();
     let first = desktop.run(&base, &["show", "--copy", "--part", "1/3"]).ok();
     assert!(first.stderr.contains("Part 1 of 3 of outbox 1 of session a1b2c3d4 (≈ "), "{first:?}");
     assert!(
@@ -37,7 +37,7 @@ fn a_part_is_copied_and_what_is_next_is_said() {
 #[test]
 fn large_texts_come_whole_both_ways() {
     let Some(desktop) = Desktop::start() else { return };
-    let base = Base::with_session();
+    let base = Project::with_session();
     let large = "Zeile für Zeile ☂\n".repeat(60_000);
     base.write(&format!("outbox/{ID}_seq0001.txt"), &large);
     desktop.run(&base, &["show", "--copy"]).ok();
@@ -51,7 +51,7 @@ fn large_texts_come_whole_both_ways() {
 #[test]
 fn paste_carries_out_what_is_on_the_clipboard_as_apply_does() {
     let Some(desktop) = Desktop::start() else { return };
-    let base = Base::with_session();
+    let base = Project::with_session();
     let _first = desktop.holds(&reply(&base, 1, "a.txt"));
     let run = desktop.run(&base, &["apply", "--clipboard"]).ok();
     assert_eq!(run.stdout, format!("outbox/{ID}_seq0002.txt\n"));
@@ -70,7 +70,7 @@ fn paste_carries_out_what_is_on_the_clipboard_as_apply_does() {
 #[test]
 fn what_is_no_reply_is_refused_and_nothing_is_done() {
     let Some(desktop) = Desktop::start() else { return };
-    let base = Base::with_session();
+    let base = Project::with_session();
     let refused = |why: &str| {
         for command in [&["apply", "--clipboard"][..], &["next"]] {
             let run = desktop.run(&base, command).with_code(1);
@@ -100,7 +100,7 @@ fn what_is_no_reply_is_refused_and_nothing_is_done() {
 #[test]
 fn next_is_one_command_for_one_turn() {
     let Some(desktop) = Desktop::start() else { return };
-    let base = Base::with_session();
+    let base = Project::with_session();
     let _first = desktop.holds(&reply(&base, 1, "a.txt"));
     let run = desktop.run(&base, &["next"]).ok();
     assert_eq!(run.stdout, format!("outbox/{ID}_seq0002.txt\n"));
@@ -129,7 +129,7 @@ fn next_is_one_command_for_one_turn() {
 #[test]
 fn next_stops_where_a_decision_is_needed() {
     let Some(desktop) = Desktop::start() else { return };
-    let base = Base::new();
+    let base = Project::new();
     base.begin_asking(ID);
     base.write("workspace/temp/a", "x\n");
     let asks = "[RUN_COMMAND]\nrm -r temp\n[/RUN_COMMAND]\n";
@@ -149,7 +149,7 @@ fn next_stops_where_a_decision_is_needed() {
 #[test]
 fn who_holds_the_clipboard_and_does_not_answer_is_waited_for_once() {
     let Some(desktop) = Desktop::start() else { return };
-    let base = Base::with_session();
+    let base = Project::with_session();
     let Some(tmux) = Tmux::start(&base, 100) else { return };
     let owner = desktop.holds("Hello");
     owner.signal("STOP");
@@ -163,7 +163,7 @@ fn who_holds_the_clipboard_and_does_not_answer_is_waited_for_once() {
 
 #[test]
 fn a_paste_of_nothing_is_told_to_be_empty() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     for text in ["", " \n"] {
         let run = base.run_with(&["next", "-"], text).with_code(1);
         assert!(run.stderr.contains("it is empty: nothing came"), "{run:?}");

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use super::{has, holders, programs, reply, sees_holders, without_clipboard};
-use crate::support::{Base, ID, Run, wait_until};
+use crate::support::{ID, Project, Run, wait_until};
 
 /// A compositor without a screen, ended when this is dropped.
 struct Compositor {
@@ -93,7 +93,7 @@ impl Drop for Compositor {
 #[test]
 fn on_wayland_a_session_goes_on_by_copying_and_pasting_alone() {
     let Some(mut compositor) = Compositor::start() else { return };
-    let base = Base::with_session();
+    let base = Project::with_session();
     let said = Run::of(compositor.at(&mut base.command(&["show", "--copy"])), "").ok().stderr;
     assert!(said.contains("is on the desktop's clipboard, over Wayland."), "{said}");
     assert_eq!(compositor.pastes(), Some(base.outbox(1)));
@@ -128,7 +128,7 @@ cat "$XDG_RUNTIME_DIR/clipboard""#;
 
 #[test]
 fn where_no_display_is_reached_a_program_is_and_what_it_leaves_holds_nothing_of_ours() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let own = tempfile::tempdir().unwrap();
     let path = programs(base.programs(), &[("wl-copy", WL_COPY), ("wl-paste", WL_PASTE)]);
     let socket = own.path().join("wayland-none");
@@ -168,7 +168,7 @@ fn where_no_display_is_reached_a_program_is_and_what_it_leaves_holds_nothing_of_
 
 #[test]
 fn what_is_too_long_is_no_reply_and_no_trouble() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let own = tempfile::tempdir().unwrap();
     // It copies nothing, so that nothing stays behind.
     let path = programs(base.programs(), &[("wl-copy", "exit 1"), ("wl-paste", WL_PASTE)]);
@@ -205,7 +205,7 @@ fn what_is_too_long_is_no_reply_and_no_trouble() {
 
 #[test]
 fn where_a_program_fails_too_the_path_is_left_and_all_is_told() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let path = programs(base.programs(), &[("xclip", "exit 3"), ("xsel", "exit 4")]);
     let mut command = base.command(&["show", "--copy"]);
     without_clipboard(&mut command).env("DISPLAY", ":7654").env("PATH", path);

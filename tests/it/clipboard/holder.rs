@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Command;
 
 use super::{Desktop, sees_holders, without_clipboard};
-use crate::support::{Base, Run, program, wait_until};
+use crate::support::{Project, Run, program, wait_until};
 
 /// What a process has open, sorted.
 fn descriptors(process: &std::path::Path) -> Vec<String> {
@@ -18,7 +18,7 @@ fn descriptors(process: &std::path::Path) -> Vec<String> {
 #[test]
 fn the_text_stays_when_deaddrop_has_ended_and_its_holder_keeps_nothing_of_it() {
     let Some(desktop) = Desktop::start() else { return };
-    let base = Base::with_session();
+    let base = Project::with_session();
     let kept = base.write("kept.txt", "");
     // Whoever starts deaddrop may have left descriptors open for it.
     let mut command = Command::new("/bin/sh");
@@ -63,7 +63,7 @@ fn a_holder_ends_with_its_display() {
     if !sees_holders() {
         return;
     }
-    let base = Base::with_session();
+    let base = Project::with_session();
     desktop.run(&base, &["show", "--copy"]).ok();
     assert_eq!(desktop.holders().len(), 1);
     // The next one takes its place.
@@ -76,7 +76,7 @@ fn a_holder_ends_with_its_display() {
 #[test]
 fn the_daemon_waits_for_the_holders_that_it_started() {
     let Some(desktop) = Desktop::start() else { return };
-    let base = Base::with_session();
+    let base = Project::with_session();
     let daemon = desktop.serve(&base, &["watch", "--copy"]);
     desktop.wait_for_outbox(&base, 1);
     let _other = desktop.holds("of another program");

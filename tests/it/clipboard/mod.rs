@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::support::{Base, Daemon, ID, Run, apart, wait_until};
+use crate::support::{Daemon, ID, Project, Run, apart, wait_until};
 
 /// Whether a program is on the path; said where not.
 pub(super) fn has(program: &str) -> bool {
@@ -78,19 +78,19 @@ impl Desktop {
     }
 
     /// A command line that sees this desktop and no other clipboard.
-    pub(super) fn command(&self, base: &Base, arguments: &[&str]) -> Command {
+    pub(super) fn command(&self, base: &Project, arguments: &[&str]) -> Command {
         let mut command = base.command(arguments);
         without_clipboard(&mut command).env("DISPLAY", &self.display);
         command
     }
 
-    pub(super) fn run(&self, base: &Base, arguments: &[&str]) -> Run {
+    pub(super) fn run(&self, base: &Project, arguments: &[&str]) -> Run {
         Run::of(&mut self.command(base, arguments), "")
     }
 
     /// Starts the daemon here, and waits until it listens.
     #[track_caller]
-    pub(super) fn serve(&self, base: &Base, arguments: &[&str]) -> Daemon {
+    pub(super) fn serve(&self, base: &Project, arguments: &[&str]) -> Daemon {
         let daemon = base.start_as(&mut self.command(base, arguments));
         daemon.wait_for("Waiting for replies");
         daemon
@@ -127,7 +127,7 @@ impl Desktop {
 
     /// Waits until an outbox is on the clipboard.
     #[track_caller]
-    pub(super) fn wait_for_outbox(&self, base: &Base, sequence: u32) {
+    pub(super) fn wait_for_outbox(&self, base: &Project, sequence: u32) {
         base.wait_for_outbox(sequence);
         wait_until(&format!("outbox {sequence} on the clipboard"), || {
             self.shows() == Some(base.outbox(sequence))
@@ -219,7 +219,7 @@ pub(super) fn sees_holders() -> bool {
 
 /// The line that carries the key of an outbox of session [`ID`].
 #[track_caller]
-pub(super) fn key_line(base: &Base, sequence: u32) -> String {
+pub(super) fn key_line(base: &Project, sequence: u32) -> String {
     let outbox = base.outbox(sequence);
     let line = outbox.lines().find(|line| line.starts_with("First line of your reply")).unwrap();
     line[line.find("[REPLY").unwrap()..].to_owned()
@@ -227,7 +227,7 @@ pub(super) fn key_line(base: &Base, sequence: u32) -> String {
 
 /// A reply to an outbox of session [`ID`], with its key, that makes a file.
 #[track_caller]
-pub(super) fn reply(base: &Base, sequence: u32, file: &str) -> String {
+pub(super) fn reply(base: &Project, sequence: u32, file: &str) -> String {
     let line = key_line(base, sequence);
     format!("{line}\n[CREATE_FILE path=\"{file}\"]\n{file}\n[/CREATE_FILE]\n")
 }
@@ -243,7 +243,7 @@ pub(super) fn programs(folder: &Path, scripts: &[(&str, &str)]) -> String {
 
 #[test]
 fn the_key_of_a_session_stands_in_its_outbox() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let line = key_line(&base, 1);
     assert!(line.starts_with(&format!("[REPLY session=\"{ID}\" sequence=\"1\" key=\"")), "{line}");
 }

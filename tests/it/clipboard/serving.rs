@@ -1,12 +1,12 @@
 //! `--copy`: each new outbox is on the clipboard by itself.
 
 use super::{Desktop, reply, without_clipboard};
-use crate::support::{Base, ID, Run};
+use crate::support::{ID, Project, Run};
 
 #[test]
 fn new_copies_the_first_outbox_and_each_that_follows() {
     let Some(desktop) = Desktop::start() else { return };
-    let base = Base::new();
+    let base = Project::new();
     let mut daemon = desktop.serve(&base, &["new", "--copy", "--id", ID, "A task"]);
     desktop.wait_for_outbox(&base, 1);
     daemon.wait_for("_seq0001.txt is on the desktop's clipboard, over X11.");
@@ -23,7 +23,7 @@ fn new_copies_the_first_outbox_and_each_that_follows() {
 #[test]
 fn resume_copies_where_it_goes_on_and_nothing_is_waited_for_without_watching() {
     let Some(desktop) = Desktop::start() else { return };
-    let base = Base::with_session();
+    let base = Project::with_session();
     let daemon = desktop.serve(&base, &["resume", "--copy"]);
     desktop.wait_for_outbox(&base, 1);
     daemon.stop();
@@ -40,7 +40,7 @@ fn resume_copies_where_it_goes_on_and_nothing_is_waited_for_without_watching() {
 #[test]
 fn after_a_decision_the_next_outbox_is_copied_and_no_other_of_that_turn() {
     let Some(desktop) = Desktop::start() else { return };
-    let base = Base::new();
+    let base = Project::new();
     base.begin_asking(ID);
     base.write("workspace/temp/a", "x\n");
     let daemon = desktop.serve(&base, &["watch", "--copy"]);
@@ -55,7 +55,7 @@ fn after_a_decision_the_next_outbox_is_copied_and_no_other_of_that_turn() {
 
 #[test]
 fn a_clipboard_that_fails_costs_a_warning_and_no_turn() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let mut command = base.command(&["watch", "--copy"]);
     // Nothing listens there.
     without_clipboard(&mut command).env("DISPLAY", ":7654").env("PATH", "/nonexistent");
@@ -70,7 +70,7 @@ fn a_clipboard_that_fails_costs_a_warning_and_no_turn() {
 #[test]
 fn a_session_that_another_process_serves_is_copied_by_whoever_asks() {
     let Some(desktop) = Desktop::start() else { return };
-    let base = Base::with_session();
+    let base = Project::with_session();
     let daemon = base.serve(&["watch"]);
     let mut new = desktop.command(&base, &["new", "--clipboard", "--id", "b1b2c3d4", "More"]);
     let run = Run::of(&mut new, "").ok();

@@ -13,7 +13,7 @@ use x11rb::rust_connection::RustConnection;
 use x11rb::wrapper::ConnectionExt as _;
 
 use super::Desktop;
-use crate::support::Base;
+use crate::support::Project;
 
 /// Longer than whoever asks waits for a part, by far.
 const SLOW: Duration = Duration::from_millis(200);
@@ -85,7 +85,7 @@ fn serve(
 #[test]
 fn a_text_whose_parts_come_slowly_is_not_taken_for_none() {
     let Some(mut desktop) = Desktop::start() else { return };
-    let base = Base::with_session();
+    let base = Project::with_session();
     let text = format!("[CREATE_FILE path=\"a.txt\"]\n{}[/CREATE_FILE]\n", "a line\n".repeat(9));
     let display = desktop.display.clone();
     let (sender, ready) = std::sync::mpsc::channel();

@@ -3,12 +3,12 @@
 use std::time::{Duration, Instant};
 
 use super::{Desktop, reply, without_clipboard};
-use crate::support::{Base, ID, wait_until};
+use crate::support::{ID, Project, wait_until};
 
 #[test]
 fn an_owner_that_does_not_answer_at_the_start_keeps_nobody_waiting() {
     let Some(desktop) = Desktop::start() else { return };
-    let base = Base::with_session();
+    let base = Project::with_session();
     let owner = desktop.holds("something");
     owner.signal("STOP");
     let begun = Instant::now();
@@ -28,7 +28,7 @@ fn an_owner_that_does_not_answer_at_the_start_keeps_nobody_waiting() {
 #[test]
 fn a_display_that_comes_later_is_found_and_what_lacks_until_then_is_said_once() {
     let Some(mut desktop) = Desktop::start() else { return };
-    let base = Base::with_session();
+    let base = Project::with_session();
     desktop.end();
     let daemon = desktop.serve(&base, &["watch", "--clipboard"]);
     daemon.wait_for("no replies come from the clipboard (");
@@ -48,7 +48,7 @@ fn a_display_that_comes_later_is_found_and_what_lacks_until_then_is_said_once() 
 #[test]
 fn a_reply_that_lies_there_at_the_start_is_taken_before_anything_is_copied() {
     let Some(desktop) = Desktop::start() else { return };
-    let base = Base::with_session();
+    let base = Project::with_session();
     let _browser = desktop.holds(&reply(&base, 1, "x.txt"));
     let daemon = desktop.serve(&base, &["watch", "--clipboard"]);
     desktop.wait_for_outbox(&base, 2);
@@ -58,7 +58,7 @@ fn a_reply_that_lies_there_at_the_start_is_taken_before_anything_is_copied() {
 
 #[test]
 fn each_copy_is_an_event_that_names_its_way() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let told = |said: String| -> Vec<serde_json::Value> {
         let events = said.lines().filter_map(|line| serde_json::from_str(line).ok());
         events.filter(|event: &serde_json::Value| event["event"] == "copied").collect()

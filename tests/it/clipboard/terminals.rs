@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use super::{has, key_line, without_clipboard};
-use crate::support::{Base, ID, program, wait_until};
+use crate::support::{ID, Project, program, wait_until};
 use crate::tmux::Tmux;
 
 /// What a terminal is sent for its clipboard.
@@ -16,7 +16,7 @@ fn sequence(text: &str) -> String {
 }
 
 /// Runs `deaddrop` with these arguments at a terminal; gives all that it showed there.
-fn at_terminal(base: &Base, term: &str, arguments: &str) -> Option<String> {
+fn at_terminal(base: &Project, term: &str, arguments: &str) -> Option<String> {
     if !has("script") {
         return None;
     }
@@ -30,7 +30,7 @@ fn at_terminal(base: &Base, term: &str, arguments: &str) -> Option<String> {
 
 #[test]
 fn without_a_display_the_terminal_takes_it() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let Some(shown) = at_terminal(&base, "xterm-256color", "show --copy") else { return };
     assert_eq!(shown.matches(&sequence(&base.outbox(1))).count(), 1, "{shown}");
     assert!(shown.contains("was sent to the terminal's clipboard (OSC 52); a terminal does not"));
@@ -46,7 +46,7 @@ fn without_a_display_the_terminal_takes_it() {
 
 #[test]
 fn a_terminal_without_a_clipboard_gets_nothing_and_one_with_no_more_than_it_takes() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     for term in ["dumb", "linux"] {
         let Some(shown) = at_terminal(&base, term, "show --copy") else { return };
         assert!(!shown.contains("]52;"), "{shown}");
@@ -64,14 +64,14 @@ fn a_terminal_without_a_clipboard_gets_nothing_and_one_with_no_more_than_it_take
 }
 
 /// A tmux that has nobody's clipboard.
-fn start_tmux(base: &Base) -> Option<Tmux> {
+fn start_tmux(base: &Project) -> Option<Tmux> {
     Tmux::of(base, [90, 30], "sleep 600", |command| {
         without_clipboard(command).env("TERM", "xterm-256color").env("LC_ALL", "C.UTF-8");
     })
 }
 
 /// Runs `deaddrop show --copy` in a window; gives what it said.
-fn copy_in(tmux: &Tmux, base: &Base) -> String {
+fn copy_in(tmux: &Tmux, base: &Project) -> String {
     let script = format!(
         "cd '{}' && '{}' show --copy 2>said; mv said told; sleep 600",
         base.path().display(),
@@ -94,7 +94,7 @@ impl Drop for Ended {
 
 #[test]
 fn tmux_keeps_it_and_gives_it_to_its_terminal_where_it_passes_nothing_on() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let Some(tmux) = start_tmux(&base) else { return };
     let said = copy_in(&tmux, &base);
     assert!(said.contains("was sent to the terminal's clipboard, through tmux (load-"), "{said}");
@@ -103,7 +103,7 @@ fn tmux_keeps_it_and_gives_it_to_its_terminal_where_it_passes_nothing_on() {
 
 #[test]
 fn tmux_passes_on_what_it_was_allowed_to() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     if !has("script") {
         return;
     }
@@ -130,7 +130,7 @@ fn tmux_passes_on_what_it_was_allowed_to() {
 
 #[test]
 fn over_ssh_a_turn_is_one_command_and_a_paste() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let Some(tmux) = start_tmux(&base) else { return };
     // A terminal that waits for whole lines cuts the longer ones.
     let long = "long ".repeat(5_000);
@@ -162,7 +162,7 @@ fn over_ssh_a_turn_is_one_command_and_a_paste() {
 
 #[test]
 fn a_paste_is_called_off_with_ctrl_c_and_leaves_the_terminal_as_it_was() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let Some(tmux) = start_tmux(&base) else { return };
     let script = format!(
         "cd '{}'; stty -a >before; '{}' apply -; echo $? >code; stty -a >after; sleep 600",

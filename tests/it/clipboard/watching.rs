@@ -4,14 +4,14 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use super::{Desktop, key_line, reply, without_clipboard};
-use crate::support::{Base, ID, wait_until};
+use crate::support::{ID, Project, wait_until};
 
 const LEFT: &str = "a reply on the clipboard was not taken: ";
 
 #[test]
 fn a_session_goes_on_by_copying_and_pasting_alone() {
     let Some(desktop) = Desktop::start() else { return };
-    let base = Base::new();
+    let base = Project::new();
     let mut daemon = desktop.serve(&base, &["new", "--clipboard", "--id", ID, "A task"]);
     daemon.wait_for("are taken from the desktop's clipboard, over X11, too.");
     // In the browser the person pastes outbox N, and copies the reply to it.
@@ -30,7 +30,7 @@ fn a_session_goes_on_by_copying_and_pasting_alone() {
 #[test]
 fn what_does_not_carry_the_key_of_the_newest_outbox_is_left_alone() {
     let Some(desktop) = Desktop::start() else { return };
-    let base = Base::with_session();
+    let base = Project::with_session();
     let daemon = desktop.serve(&base, &["watch", "--clipboard"]);
     desktop.wait_for_outbox(&base, 1);
     let whole = reply(&base, 1, "x.txt");
@@ -74,7 +74,7 @@ fn what_does_not_carry_the_key_of_the_newest_outbox_is_left_alone() {
 #[test]
 fn the_same_text_is_not_taken_twice() {
     let Some(desktop) = Desktop::start() else { return };
-    let base = Base::with_session();
+    let base = Project::with_session();
     let text = reply(&base, 1, "x.txt");
     let _there = desktop.holds(&text);
     // What lies there at the start is taken, and not written over before.
@@ -97,7 +97,7 @@ fn the_same_text_is_not_taken_twice() {
 #[test]
 fn what_needs_an_approval_waits_and_nothing_on_the_clipboard_gives_it() {
     let Some(desktop) = Desktop::start() else { return };
-    let base = Base::new();
+    let base = Project::new();
     base.begin_asking(ID);
     base.write("workspace/temp/a", "x\n");
     // The secret of this session is another than that which the outbox was made with.
@@ -131,7 +131,7 @@ fn what_needs_an_approval_waits_and_nothing_on_the_clipboard_gives_it() {
 #[test]
 fn what_else_is_copied_stands_nowhere() {
     let Some(desktop) = Desktop::start() else { return };
-    let base = Base::with_session();
+    let base = Project::with_session();
     let daemon = desktop.serve(&base, &["watch", "--clipboard", "--verbose"]);
     desktop.wait_for_outbox(&base, 1);
     let secret = "correct-horse-battery";
@@ -149,7 +149,7 @@ fn what_else_is_copied_stands_nowhere() {
 #[test]
 fn a_clipboard_that_does_not_answer_keeps_nobody_waiting() {
     let Some(desktop) = Desktop::start() else { return };
-    let base = Base::with_session();
+    let base = Project::with_session();
     let daemon = desktop.serve(&base, &["watch", "--clipboard"]);
     desktop.wait_for_outbox(&base, 1);
     let owner = desktop.holds("something");
@@ -168,7 +168,7 @@ fn a_clipboard_that_does_not_answer_keeps_nobody_waiting() {
 #[test]
 fn a_display_that_goes_away_is_told_of_and_the_inbox_served_all_the_same() {
     let Some(mut desktop) = Desktop::start() else { return };
-    let base = Base::with_session();
+    let base = Project::with_session();
     let daemon = desktop.serve(&base, &["watch", "--clipboard"]);
     desktop.wait_for_outbox(&base, 1);
     desktop.end();
@@ -181,7 +181,7 @@ fn a_display_that_goes_away_is_told_of_and_the_inbox_served_all_the_same() {
 
 #[test]
 fn where_there_is_no_clipboard_it_is_said_and_the_inbox_served() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let mut command = base.command(&["watch", "--clipboard"]);
     let daemon = base.start_as(without_clipboard(&mut command));
     daemon.wait_for("no replies come from the clipboard (there is no display here");

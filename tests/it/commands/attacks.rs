@@ -6,7 +6,7 @@ use deaddrop::protocol::Ending;
 
 use super::run_by;
 use crate::scene::{Asked, Scene, Walls, Way, landlock_knows_signals, marked, marker, reply};
-use crate::support::Base;
+use crate::support::Project;
 
 /// Writes `$1` to every open file of the processes that stand between the command and deaddrop.
 const FORGE: &str = r#"for p in 1 $PPID $(cut -d' ' -f4 /proc/$PPID/stat); do
@@ -106,7 +106,7 @@ fn without_roots_rights_deaddrops_environment_cannot_be_read() {
 
 #[test]
 fn output_is_shown_although_its_pipe_is_held_open() {
-    let base = Base::new();
+    let base = Project::new();
     let n = marker();
     let said = "facts=0;exit=0";
     let script = format!(

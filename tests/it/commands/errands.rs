@@ -3,19 +3,19 @@
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
-use deaddrop::config::{Mode, Sandbox};
 use deaddrop::policy::Opens;
 use deaddrop::protocol::{Ending, Execution, Operation, Output, ShellCommand, Streams};
 use deaddrop::runner::{CommandSpec, Runner};
+use deaddrop::settings::{Mode, Sandbox};
 
 use crate::sandbox::python;
 use crate::scene::deeds::Deeds;
 use crate::scene::{Scene, Walls};
-use crate::support::{Base, PATIENCE, has_sandbox, program};
+use crate::support::{PATIENCE, Project, has_sandbox, program};
 
 /// Runs a command in whatever sandbox there is, or in none.
 fn run(run: &ShellCommand) -> Execution {
-    let base = Base::new();
+    let base = Project::new();
     std::fs::create_dir(base.at("workspace")).unwrap();
     let workspace = base.at("workspace").canonicalize().unwrap();
     let mode = if has_sandbox("auto") { Mode::Auto } else { Mode::Off };

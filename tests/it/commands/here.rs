@@ -5,7 +5,6 @@ use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use deaddrop::config::{Mode, Sandbox};
 use deaddrop::executor::{Executor, LocalExecutor, Look, PreviewExecutor};
 use deaddrop::policy::Opens;
 use deaddrop::protocol::operations::Encoding;
@@ -14,12 +13,13 @@ use deaddrop::protocol::{
     ShellCommand,
 };
 use deaddrop::runner::Runner;
+use deaddrop::settings::{Mode, Sandbox};
 use deaddrop::workspace::Workspace;
 
-use crate::support::{Base, has_sandbox, program};
+use crate::support::{Project, has_sandbox, program};
 
 struct Scene {
-    base: Base,
+    base: Project,
     workspace: Workspace,
     runner: Runner,
     own: PathBuf,
@@ -27,7 +27,7 @@ struct Scene {
 
 impl Scene {
     fn new() -> Self {
-        let base = Base::new();
+        let base = Project::new();
         for folder in ["workspace/sub/deep", "workspace/state/x", "workspace/.git", "outside"] {
             fs::create_dir_all(base.at(folder)).unwrap();
         }

@@ -5,11 +5,11 @@ use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 
 use super::{message, only, told};
-use crate::support::Base;
+use crate::support::Project;
 
 /// Asserts that an operation is valid, and gives what comes of it.
 #[track_caller]
-fn taken(base: &Base, operation: &Value) -> Value {
+fn taken(base: &Project, operation: &Value) -> Value {
     base.run_with(&["ops", "validate"], message(&json!([operation]))).ok();
     let event = only(base, operation);
     assert_ne!(event["type"], "error", "{event}");
@@ -18,7 +18,7 @@ fn taken(base: &Base, operation: &Value) -> Value {
 
 /// Asserts that an operation is skipped as malformed, and nothing else is.
 #[track_caller]
-fn refused(base: &Base, operation: &Value) {
+fn refused(base: &Project, operation: &Value) {
     let field = ["path", "cwd", "content", "command", "timeout"];
     let operations = json!([operation, {"type": "message", "content": "x"}]);
     let text = message(&operations);
@@ -36,7 +36,7 @@ fn refused(base: &Base, operation: &Value) {
 
 #[test]
 fn paths_at_their_bounds() {
-    let base = Base::new();
+    let base = Project::new();
     let each = |path: &str| {
         [
             json!({"type": "createFile", "path": path, "content": "x", "overwrite": true}),
@@ -76,7 +76,7 @@ fn paths_at_their_bounds() {
 
 #[test]
 fn commands_and_timeouts_at_their_bounds() {
-    let base = Base::new();
+    let base = Project::new();
     let shell = |command: String| json!({"type": "shell", "command": command});
     // Comments, counted in UTF-16 units.
     for (begin, unit, count) in [("#", "x", 4095), ("#", "é", 4095), ("##", "😀", 2047)] {
@@ -106,7 +106,7 @@ fn commands_and_timeouts_at_their_bounds() {
 
 #[test]
 fn the_content_of_files_at_its_bound() {
-    let base = Base::new();
+    let base = Project::new();
     let most = 10 << 20;
     let create = |content: &str, encoding: &str| {
         json!({"type": "createFile", "path": "a", "content": content, "encoding": encoding,
@@ -132,7 +132,7 @@ fn the_content_of_files_at_its_bound() {
 
 #[test]
 fn of_a_message_the_first_thousand_operations_are_carried_out() {
-    let base = Base::new();
+    let base = Project::new();
     let one = |n: usize| json!({"type": "message", "id": n.to_string(), "content": "x"});
     let all: Vec<Value> = (0..1_000).map(one).collect();
     let told_of = |all: &[Value], code| {
@@ -152,7 +152,7 @@ fn of_a_message_the_first_thousand_operations_are_carried_out() {
 
 #[test]
 fn hostile_json_is_an_error_of_one_operation_or_of_the_message() {
-    let base = Base::new();
+    let base = Project::new();
     let with = |operation: &str| {
         format!(
             "{{\"protocolVersion\": \"1.0\", \"operations\": [{operation}, {}]}}",
@@ -196,7 +196,7 @@ fn hostile_json_is_an_error_of_one_operation_or_of_the_message() {
 
 #[test]
 fn what_is_wrong_with_a_command_is_its_own_failure_and_not_the_systems() {
-    let base = Base::new();
+    let base = Project::new();
     for wrong in [
         json!({"type": "shell", "command": "echo a\0b"}),
         json!({"type": "shell", "command": "true", "env": {"A": "a\0b"}}),

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{message, told};
-use crate::support::{Base, Run};
+use crate::support::{Project, Run};
 
 /// The value of an example, by its text and the heading that it stands under; the `n`th there.
 pub(super) fn example(text: &str, section: &str, n: usize) -> Value {
@@ -111,12 +111,12 @@ pub(super) fn same(shown: &Value, run: &Run, how: Shown) -> String {
     id.to_owned()
 }
 
-/// A base directory whose commands find a `bun` that prints what the examples say.
-pub(super) struct Space(pub(super) Base);
+/// A project whose commands find a `bun` that prints what the examples say.
+pub(super) struct Space(pub(super) Project);
 
 impl Space {
     pub(super) fn new() -> Self {
-        let base = Base::new();
+        let base = Project::new();
         base.program(
             "workspace/bin/bun",
             "#!/bin/sh

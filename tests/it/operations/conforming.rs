@@ -3,19 +3,19 @@
 use serde_json::{Value, json};
 
 use super::{message, only, told};
-use crate::support::{Base, Run};
+use crate::support::{Project, Run};
 
 fn events(told: &Value) -> &[Value] {
     told["events"].as_array().unwrap()
 }
 
-fn run(base: &Base, policy: &str, operations: &Value) -> Run {
+fn run(base: &Project, policy: &str, operations: &Value) -> Run {
     base.run_with(&["ops", "run", "--policy", policy], message(operations))
 }
 
 #[test]
 fn an_operation_keeps_its_id_whatever_characters_it_contains() {
-    let base = Base::new();
+    let base = Project::new();
     let long = "x".repeat(200);
     for id in ["step 1", "-x", "a/b\n\u{202e}é😀'\"", "", "done", &long] {
         let operations = json!([{"type": "shell", "id": id, "command": "rm -r missing; echo x"}]);
@@ -40,7 +40,7 @@ fn an_operation_keeps_its_id_whatever_characters_it_contains() {
 
 #[test]
 fn an_id_that_was_asked_about_before_is_not_asked_about_again() {
-    let base = Base::new();
+    let base = Project::new();
     let one = json!({"type": "shell", "id": "step 1", "command": "rm -r missing"});
     let asked = told(&run(&base, "permissive", &json!([one, one])).with_code(3));
     base.run(&["approve", "step 1"]).ok();
@@ -53,7 +53,7 @@ fn an_id_that_was_asked_about_before_is_not_asked_about_again() {
 
 #[test]
 fn what_is_a_placeholder_among_tags_is_a_path_here() {
-    let base = Base::new();
+    let base = Project::new();
     for path in ["path/to/x", "filename.ext", "~/x", "https:/x/y", "<path>", "your_file.py"] {
         let operation = json!({"type": "createFile", "path": path, "content": "x"});
         base.run_with(&["ops", "validate"], message(&json!([operation]))).ok();
@@ -76,7 +76,7 @@ fn a_command_has_30_seconds_unless_it_says_otherwise() {
         ("permissive", "Limits: 30 s a command, or its timeout up to 300 s, "),
         ("workspace", "Limits: 30 s a command, or its timeout up to 3600 s, "),
     ] {
-        let base = Base::new();
+        let base = Project::new();
         let new = ["new", "--no-watch", "--dialect", "operations", "--policy", policy, "A task"];
         let outbox = base.run(&new).ok().stdout;
         let outbox = base.read(outbox.trim());
@@ -86,7 +86,7 @@ fn a_command_has_30_seconds_unless_it_says_otherwise() {
 
 #[test]
 fn a_shortened_timeout_is_part_of_the_one_event() {
-    let base = Base::new();
+    let base = Project::new();
     base.write(
         "deaddrop.toml",
         "[policies.short]\npreset = \"workspace\"\nshell.timeout_seconds = 1\n",
@@ -111,7 +111,7 @@ fn a_shortened_timeout_is_part_of_the_one_event() {
 
 #[test]
 fn a_warning_is_part_of_the_one_event() {
-    let base = Base::new();
+    let base = Project::new();
     let event = only(&base, &json!({"type": "createFile", "path": "a\\b", "content": "x"}));
     assert_eq!((&event["success"], &event["path"]), (&json!(true), &json!("a\\b")));
     assert!(event["error"].as_str().unwrap().contains("'a/b'"), "{event}");
@@ -119,7 +119,7 @@ fn a_warning_is_part_of_the_one_event() {
 
 #[test]
 fn each_operation_beyond_the_limit_has_its_event() {
-    let base = Base::new();
+    let base = Project::new();
     let mut operations = vec![json!({"type": "message", "content": "x"}); 1_000];
     operations.push(json!({"type": "createFile", "id": "1,001", "path": "a", "content": "x"}));
     operations.push(json!({"type": "shell", "id": "1,002", "command": "touch a"}));
@@ -139,7 +139,7 @@ fn each_operation_beyond_the_limit_has_its_event() {
 
 #[test]
 fn times_may_have_no_seconds() {
-    let base = Base::new();
+    let base = Project::new();
     let text = |time: &str| {
         let event = json!({"type": "userMessage", "timestamp": time, "content": "x"});
         json!({"protocolVersion": "1.0", "runId": "r", "status": "completed", "events": [event]})
@@ -156,7 +156,7 @@ fn times_may_have_no_seconds() {
 
 #[test]
 fn base64_may_be_wrapped_and_unpadded() {
-    let base = Base::new();
+    let base = Project::new();
     let create = |content: &str| {
         json!({"type": "createFile", "path": "a", "content": content, "encoding": "base64",
                "overwrite": true})

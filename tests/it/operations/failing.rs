@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::message;
 use crate::scene::{Scene, Way};
-use crate::support::{Base, check_events, program};
+use crate::support::{Project, check_events, program};
 
 /// Asserts that a run was halted by its second operation.
 #[track_caller]
@@ -54,7 +54,7 @@ fn where_no_sandbox_is_to_be_had_a_command_halts_the_run() {
 
 #[test]
 fn a_full_disk_halts_the_run() {
-    let base = Base::new();
+    let base = Project::new();
     fs::create_dir_all(base.at("workspace/small")).unwrap();
     let large = "x".repeat(300_000);
     let operations = json!([

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Base, Run, check_events};
+use crate::support::{Project, Run, check_events};
 
 mod bounds;
 mod comparing;
@@ -24,7 +24,7 @@ pub fn told(run: &Run) -> Value {
 
 /// What comes of one operation under the policy that allows all.
 #[track_caller]
-pub fn only(base: &Base, operation: &Value) -> Value {
+pub fn only(base: &Project, operation: &Value) -> Value {
     let run = base.run_with(&["ops", "run", "--policy=workspace"], message(&json!([operation])));
     let told = told(&run);
     assert_eq!(told["events"].as_array().unwrap().len(), 1, "{told}");

@@ -1,4 +1,4 @@
-//! Base directories that a reply of another one may have made, or whose own files lie where its replies
+//! Projects that a reply of another one may have made, or whose own files lie where its replies
 //! write.
 
 use std::fs;
@@ -7,14 +7,14 @@ use std::os::unix::fs::{chown, symlink};
 use crate::approvals::ASKS;
 use crate::scene::{Scene, printed, reply};
 use crate::support::told::codes;
-use crate::support::{Base, ID, Run, has_git, has_sandbox};
+use crate::support::{ID, Project, Run, has_git, has_sandbox};
 
-/// Runs the program in a folder of a base directory.
-fn run_in(base: &Base, folder: &str, arguments: &[&str]) -> Run {
+/// Runs the program in a folder of a project.
+fn run_in(base: &Project, folder: &str, arguments: &[&str]) -> Run {
     Run::of(base.command(arguments).current_dir(base.at(folder)), "")
 }
 
-/// That a base directory where replies write is not taken unless it is named.
+/// That a project where replies write is not taken unless it is named.
 #[track_caller]
 fn is_not_found(run: Run) {
     let run = run.with_code(2);
@@ -25,7 +25,7 @@ fn is_not_found(run: Run) {
 
 #[test]
 fn replies_plant_no_settings_unless_the_person_agrees() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.write("workspace/has/deaddrop.toml", "# mine\n");
     base.write("workspace/has/.deaddrop/inbox/x.txt", "");
     let create = |path: &str| format!("[CREATE_FILE path=\"{path}\"]\nx\n[/CREATE_FILE]\n");
@@ -58,7 +58,7 @@ fn what_commands_plant_goes_to_quarantine() {
     if !has_sandbox("auto") || !has_git() {
         return;
     }
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.sh("git init -q workspace; git init -q workspace/inner");
     let plant = "echo 'sandbox = \"off\"' > deaddrop.toml; mkdir inner/.deaddrop; echo x > inner/.deaddrop/x; echo y > inner/deaddrop.toml";
     let outbox = base.apply(&reply(&[plant]));
@@ -68,9 +68,9 @@ fn what_commands_plant_goes_to_quarantine() {
     assert!(outbox.contains("sessions/quarantine/"), "{outbox}");
 }
 
-/// A base directory `drop` that works in a folder beside it: which one, only a flag says.
-fn by_flag() -> Base {
-    let base = Base::that_nobody_agrees_to();
+/// A project `drop` that works in a folder beside it: which one, only a flag says.
+fn by_flag() -> Project {
+    let base = Project::that_nobody_agrees_to();
     base.sh("mkdir -p drop project/sub more/sub");
     base.run(&[
         "-C",
@@ -108,7 +108,7 @@ fn what_replies_may_have_made_is_not_found_without_being_named() {
     base.write("more/sub/deaddrop.toml", "");
     is_not_found(run_in(&base, "more/sub", &["status", ID, "--json"]));
     let told = base.fails(&["init", "more/new"], "usage").with_code(2).message();
-    assert!(told.contains("the replies of the base directory"), "{told}");
+    assert!(told.contains("the replies of the project"), "{told}");
     // Once used it is known, and kept from those replies.
     run_in(&base, "more/sub", &["-C", ".", "new", "--no-watch", "A task"]).ok();
     run_in(&base, "more/sub", &["status"]).ok();
@@ -116,7 +116,7 @@ fn what_replies_may_have_made_is_not_found_without_being_named() {
 
 #[test]
 fn a_base_directory_within_is_kept_from_the_replies_of_the_one_around_it() {
-    let base = Base::new();
+    let base = Project::new();
     base.sh("mkdir -p inner outer; echo theirs > inner/plain.txt");
     let inner = |arguments: &[&str]| run_in(&base, "inner", arguments);
     inner(&["new", "--no-watch", "--id", "00ff00ff", "--policy", "standard", "A task"]).ok();
@@ -171,7 +171,7 @@ fn a_base_directory_within_is_kept_from_the_replies_of_the_one_around_it() {
 
 #[test]
 fn init_around_one_says_so_and_one_that_is_gone_is_no_matter() {
-    let base = Base::new();
+    let base = Project::new();
     base.sh("mkdir -p p/inner");
     base.run(&["init", "p/inner"]).ok();
     run_in(&base, "p/inner", &["new", "--no-watch", "A task"]).ok();
@@ -199,7 +199,7 @@ fn is_somebody_elses(run: Run, folder: &str) {
 
 #[test]
 fn its_folders_must_be_the_persons_and_lead_nowhere() {
-    let base = Base::new();
+    let base = Project::new();
     base.sh(
         "mkdir p; cd p; mkdir inbox outbox approvals; mkdir ../theirs; touch ../theirs/journal",
     );
@@ -228,7 +228,7 @@ fn its_folders_must_be_the_persons_and_lead_nowhere() {
 
 #[test]
 fn a_link_that_leads_nowhere_is_not_replaced() {
-    let base = Base::new();
+    let base = Project::new();
     symlink("nowhere/d.toml", base.at("deaddrop.toml")).unwrap();
     let set = ["config", "set", "max_tokens", "9000"];
     let told = base.fails(&set, "invalid-setting").with_code(2).message();

@@ -5,18 +5,18 @@ use std::fs;
 
 use super::{ALLOW, as_json, is_refused};
 use crate::support::told::codes;
-use crate::support::{Base, ID, Run};
+use crate::support::{ID, Project, Run};
 use crate::terminal::AtTerminal;
 
 /// A folder as `git clone` brings it, with this in it.
-fn brought(files: &[(&str, &str)]) -> Base {
-    let base = Base::that_nobody_agrees_to();
+fn brought(files: &[(&str, &str)]) -> Project {
+    let base = Project::that_nobody_agrees_to();
     files.iter().for_each(|(path, text)| drop(base.write(path, text)));
     base
 }
 
 /// All that lies in it, with what it holds.
-fn tree(base: &Base) -> Vec<(String, Vec<u8>)> {
+fn tree(base: &Project) -> Vec<(String, Vec<u8>)> {
     let entries = walkdir::WalkDir::new(base.path()).sort_by_file_name().into_iter();
     entries
         .map(|entry| {
@@ -240,14 +240,14 @@ fn a_server_of_operations_takes_nothing_up_either() {
 
 #[test]
 fn files_and_folders_of_sessions_are_no_links() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.sh(&format!("mkdir private; touch log; ln -s ../log sessions/{ID}.log"));
     let reply = "[CREATE_FILE path=\"x\"]\nx\n[/CREATE_FILE]\n";
     let told = base.fails_with(&["apply", "-"], reply, "io").with_code(1).message();
     assert!(told.contains("it is not a regular file"), "{told}");
     assert_eq!(base.read("log"), "");
 
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.sh(&format!("mkdir private; touch private/key; ln -s ../private sessions/{ID}"));
     let is_a_link = "is a link, which deaddrop's own folders are not";
     let turn = base.turn("[RUN_COMMAND]\nls ~; touch ~/pwned\n[/RUN_COMMAND]\n");
@@ -273,8 +273,8 @@ fn files_and_folders_of_sessions_are_no_links() {
 
 #[test]
 fn at_a_terminal_the_person_is_asked() {
-    let base = Base::with_session();
-    let other = Base::that_nobody_agrees_to();
+    let base = Project::with_session();
+    let other = Project::that_nobody_agrees_to();
     other.sh(&format!("cp -a {}/. .", base.path().display()));
     let Some(mut asked) = AtTerminal::start(&other, &["resume", "--no-watch"]) else { return };
     asked.wait_for("[y/N] ", 1);

@@ -4,9 +4,9 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 use super::is_refused;
-use crate::support::Base;
+use crate::support::Project;
 
-/// Two folders outside of every base directory.
+/// Two folders outside of every project.
 fn elsewhere() -> (tempfile::TempDir, [String; 2]) {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path().canonicalize().unwrap();
@@ -17,13 +17,13 @@ fn elsewhere() -> (tempfile::TempDir, [String; 2]) {
     (folder, made)
 }
 
-fn link(base: &Base, to: &str) {
+fn link(base: &Project, to: &str) {
     let path = base.at("build");
     let _ = fs::remove_file(&path);
     symlink(to, path).unwrap();
 }
 
-fn set_for_all(base: &Base, text: &str) {
+fn set_for_all(base: &Project, text: &str) {
     base.write(".no-config/deaddrop/config.toml", text);
 }
 
@@ -31,7 +31,7 @@ fn set_for_all(base: &Base, text: &str) {
 fn what_commands_reach_is_agreed_to_with_where_it_leads() {
     let (_folder, [one, two]) = elsewhere();
     for name in ["writable", "readable"] {
-        let base = Base::that_nobody_agrees_to();
+        let base = Project::that_nobody_agrees_to();
         let setting = format!("sandbox.{name}");
         base.write("deaddrop.toml", format!("[sandbox]\n{name} = [\"src\", \"build\"]\n"));
         let refused = || is_refused(base.run(&["--json", "status"]), &[&setting]);
@@ -60,7 +60,7 @@ fn what_commands_reach_is_agreed_to_with_where_it_leads() {
 fn the_persons_own_word_is_not_for_a_link_that_came_with_the_folder() {
     let (_folder, [at, _]) = elsewhere();
     for name in ["workspace", "inbox", "outbox", "sessions", "approvals"] {
-        let base = Base::that_nobody_agrees_to();
+        let base = Project::that_nobody_agrees_to();
         let setting = format!("{name}_dir");
         set_for_all(&base, &format!("{setting} = \"build\"\n"));
         link(&base, &at);
@@ -83,7 +83,7 @@ fn the_persons_own_word_is_not_for_a_link_that_came_with_the_folder() {
         base.run(&["-C", ".", "status"]).ok();
     }
     for name in ["writable", "readable"] {
-        let base = Base::that_nobody_agrees_to();
+        let base = Project::that_nobody_agrees_to();
         let setting = format!("sandbox.{name}");
         set_for_all(&base, &format!("{setting} = [\"build\", \"{at}\"]\n"));
         base.run(&["-C", ".", "status"]).ok();

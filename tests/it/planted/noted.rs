@@ -1,22 +1,22 @@
-//! What the person agreed to, and which base directories they use, is noted out of reach of replies.
+//! What the person agreed to, and which projects they use, is noted out of reach of replies.
 
 use std::fs;
 
 use serde_json::Value;
 
 use crate::scene::{Scene, printed, reply};
-use crate::support::{Base, ID, Run, has_sandbox};
+use crate::support::{ID, Project, Run, has_sandbox};
 
-/// A base directory whose workspace holds the folder of notes, as the home folder of a person does.
-fn around_the_notes(is_there: bool) -> Base {
-    let base = Base::with_session();
+/// A project whose workspace holds the folder of notes, as the home folder of a person does.
+fn around_the_notes(is_there: bool) -> Project {
+    let base = Project::with_session();
     if is_there {
         base.write("workspace/.local/state/deaddrop/allowed/x", "noted\n");
     }
     base
 }
 
-fn apply(base: &Base, reply: &str) -> Run {
+fn apply(base: &Project, reply: &str) -> Run {
     let file = base.write("reply.txt", reply);
     base.agree_in(&base.at("workspace/.local/state"));
     let mut command = base.command(&["apply", "--again", "--session", ID, file.to_str().unwrap()]);
@@ -88,7 +88,7 @@ fn the_persons_own_settings_cannot_be_made_by_commands() {
 
 #[test]
 fn base_directories_are_noted_at_their_first_session() {
-    let base = Base::new();
+    let base = Project::new();
     let noted = || {
         let bytes = fs::read(base.state().join("deaddrop/bases")).unwrap_or_default();
         let begins = bytes.split(|byte| *byte == 0).filter(|field| field.first() == Some(&b'b'));
@@ -127,7 +127,7 @@ fn base_directories_are_noted_at_their_first_session() {
 
 #[test]
 fn so_many_base_directories_are_remembered_and_no_more() {
-    let base = Base::new();
+    let base = Project::new();
     let here = base.path().canonicalize().unwrap();
     let mut bytes = Vec::new();
     for n in 0..1_003 {

@@ -1,16 +1,16 @@
-//! What is noted of base directories that are gone, or that keep something where another one works.
+//! What is noted of projects that are gone, or that keep something where another one works.
 
 use crate::projects::run_in;
 use crate::support::told::codes;
-use crate::support::{Base, ID, Run};
+use crate::support::{ID, Project, Run};
 
-fn new(base: &Base, folder: &str) -> Run {
+fn new(base: &Project, folder: &str) -> Run {
     base.run(&["-C", folder, "new", "--no-watch", "--id", ID, "A task"])
 }
 
-/// A base directory `a` that writes its outboxes into a folder beside it, `b`.
-fn writing_into_b() -> Base {
-    let base = Base::that_nobody_agrees_to();
+/// A project `a` that writes its outboxes into a folder beside it, `b`.
+fn writing_into_b() -> Project {
+    let base = Project::that_nobody_agrees_to();
     let outbox = base.path().canonicalize().unwrap().join("b");
     base.write("a/deaddrop.toml", format!("outbox_dir = \"{}\"\n", outbox.display()));
     base.run(&["-C", "a", "config", "allow"]).ok();
@@ -31,7 +31,7 @@ fn one_that_is_gone_takes_no_workspace() {
 
 #[test]
 fn of_one_that_is_gone_no_folder_is_hidden() {
-    let base = Base::that_nobody_agrees_to();
+    let base = Project::that_nobody_agrees_to();
     base.sh("mkdir -p p/inner");
     new(&base, "p/inner").ok();
     base.sh("cd p/inner; rm -r outbox sessions approvals workspace inbox");
@@ -74,7 +74,7 @@ fn one_that_keeps_its_files_in_the_workspace_is_named_before_anything_begins() {
 
 #[test]
 fn no_workspace_lies_in_what_another_keeps_for_itself() {
-    let base = Base::that_nobody_agrees_to();
+    let base = Project::that_nobody_agrees_to();
     base.run(&["init", "a"]).ok();
     new(&base, "a").ok();
     base.sh("mkdir -p a/.deaddrop/inbox/deep b; ln -s a/.deaddrop/approvals led");
@@ -91,7 +91,7 @@ fn no_workspace_lies_in_what_another_keeps_for_itself() {
 #[test]
 fn one_that_was_moved_behind_a_link_is_kept_from_replies_where_it_is_now() {
     for (moved, link) in [("old/p", "old/p"), ("old", "old")] {
-        let base = Base::that_nobody_agrees_to();
+        let base = Project::that_nobody_agrees_to();
         base.sh("mkdir -p old/p w");
         base.run(&["init", "old/p"]).ok();
         new(&base, "old/p").ok();
@@ -112,7 +112,7 @@ fn one_that_was_moved_behind_a_link_is_kept_from_replies_where_it_is_now() {
 fn those_that_are_nowhere_near_cost_a_call_each() {
     use std::process::Command;
 
-    let base = Base::that_nobody_agrees_to();
+    let base = Project::that_nobody_agrees_to();
     let trace = base.at("trace");
     if !Command::new("strace")
         .args(["-qq", "-o", "/dev/null", "true"])
@@ -146,12 +146,12 @@ fn those_that_are_nowhere_near_cost_a_call_each() {
     Run::of(&mut strace, "").ok();
     let calls = base.read("trace");
     let far = calls.lines().filter(|line| line.contains("/far/")).count();
-    assert!((200..=210).contains(&far), "{far} calls for 200 base directories");
+    assert!((200..=210).contains(&far), "{far} calls for 200 projects");
 }
 
 #[test]
 fn the_replies_of_one_that_is_gone_write_nowhere() {
-    let base = Base::that_nobody_agrees_to();
+    let base = Project::that_nobody_agrees_to();
     base.sh("mkdir -p p/src p/lib");
     base.run(&["init", "p"]).ok();
     new(&base, "p").ok();

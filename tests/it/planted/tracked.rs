@@ -2,7 +2,7 @@
 //! looked at it, and what another pull brings does not.
 
 use super::{as_json, is_refused};
-use crate::support::Base;
+use crate::support::Project;
 
 const REPLY: &str = "[CREATE_FILE path=\"pulled\"]\nx\n[/CREATE_FILE]\n";
 /// A git without settings of this machine's, for somebody.
@@ -10,8 +10,8 @@ const GIT: &str =
     "git() { GIT_CONFIG_GLOBAL=/dev/null command git -c user.name=x -c user.email=x \"$@\"; };";
 
 /// A project in use, `project`, of a repository in which somebody else is at work, `other`.
-fn shared() -> Base {
-    let base = Base::that_nobody_agrees_to();
+fn shared() -> Project {
+    let base = Project::that_nobody_agrees_to();
     base.sh(&format!(
         "{GIT} git init -q -b main other; cd other; echo x > a; git add a; git commit -qm a; cd ..; git clone -q other project"
     ));
@@ -21,7 +21,7 @@ fn shared() -> Base {
 }
 
 /// Has somebody else do something, and the person pull it.
-fn pull(base: &Base, script: &str) {
+fn pull(base: &Project, script: &str) {
     base.sh(&format!(
         "{GIT} cd other; {script}; git add -fA; git commit -qm x; cd ../project; git pull -q --ff-only"
     ));
@@ -109,7 +109,7 @@ fn a_submodule_in_its_place_is_tracked_and_a_repository_without_a_folder_is_none
     assert!(told.contains("tracked by git = .deaddrop/inbox/x: "), "{told}");
 
     // A repository that is made of another's files names programs, and a place for its rules.
-    let base = Base::that_nobody_agrees_to();
+    let base = Project::that_nobody_agrees_to();
     base.sh(&format!(
         "{GIT} git init -q -b main c; cd c; git init -q --bare sub; touch ../rules; \
          printf '#!/bin/sh\\ntouch started\\n' > sub/hook; chmod +x sub/hook; rm -r sub/info; mkdir sub/info; ln -s ../../../rules sub/info/exclude; \
@@ -128,7 +128,7 @@ fn a_submodule_in_its_place_is_tracked_and_a_repository_without_a_folder_is_none
 
 #[test]
 fn what_looks_like_a_repository_hides_nothing_and_one_that_git_cannot_read_is_told() {
-    let base = Base::that_nobody_agrees_to();
+    let base = Project::that_nobody_agrees_to();
     let look_alike = "mkdir -p p/objects p/refs; touch p/objects/.keep p/refs/.keep; echo 'ref: refs/heads/main' > p/HEAD";
     base.sh(&format!(
         "{GIT} git init -q -b main other; cd other; {look_alike}; echo 'max_tokens = 9000' > p/deaddrop.toml; git add -A; git commit -qm a; cd ..; git clone -q other project"

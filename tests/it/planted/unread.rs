@@ -4,7 +4,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use crate::support::{Base, Run};
+use crate::support::{Project, Run};
 
 /// So many bytes may a settings file have.
 const LIMIT: usize = 1 << 20;
@@ -19,7 +19,7 @@ fn only_a_regular_file_is_read_as_settings() {
         ("ln -s /dev/zero deaddrop.toml", "it leads to /dev/zero, which is no"),
         ("mkfifo deaddrop.toml", "it is no"),
     ] {
-        let base = Base::that_nobody_agrees_to();
+        let base = Project::that_nobody_agrees_to();
         base.sh(made);
         for arguments in
             [&["status"][..], &["-C", ".", "new", "--no-watch", "x"], &["config", "show"]]
@@ -45,7 +45,7 @@ fn is_too_large(run: Run) -> String {
 
 #[test]
 fn a_settings_file_has_a_largest_size() {
-    let base = Base::that_nobody_agrees_to();
+    let base = Project::that_nobody_agrees_to();
     let longest = format!("#{}\n", "x".repeat(LIMIT - 2));
     base.write("deaddrop.toml", &longest);
     base.run(&["config", "show"]).ok();
@@ -67,11 +67,11 @@ fn settings_are_not_written_through_a_link_that_leads_out() {
     let elsewhere = tempfile::tempdir().unwrap();
     let theirs = elsewhere.path().join("theirs.toml");
     fs::write(&theirs, "max_tokens = 9000\n").unwrap();
-    let base = Base::that_nobody_agrees_to();
+    let base = Project::that_nobody_agrees_to();
     symlink(&theirs, base.at("deaddrop.toml")).unwrap();
     for arguments in [&["set", "max_tokens", "9001"][..], &["unset", "max_tokens"]] {
         let run = base.fails(&[&["config"], arguments].concat(), "invalid-setting").with_code(2);
-        let told = "a link that leads out of the base directory, to /";
+        let told = "a link that leads out of the project, to /";
         assert!(run.message().contains(told), "{run:?}");
     }
     assert_eq!(fs::read_to_string(&theirs).unwrap(), "max_tokens = 9000\n");

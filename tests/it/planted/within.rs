@@ -1,9 +1,9 @@
-//! Settings that open something without leading out of the base directory.
+//! Settings that open something without leading out of the project.
 
 use std::os::unix::fs::symlink;
 
 use super::{as_json, is_refused};
-use crate::support::Base;
+use crate::support::Project;
 
 const NEW: [&str; 4] = ["new", "--no-watch", "--no-contents", "A task"];
 
@@ -22,7 +22,7 @@ fn a_folder_under_a_protected_name_is_asked_about() {
         ("sessions_dir", ".git/objects"),
         ("approvals_dir", ".idea"),
     ] {
-        let base = Base::that_nobody_agrees_to();
+        let base = Project::that_nobody_agrees_to();
         base.sh(&format!("mkdir -p {folder}"));
         base.write("deaddrop.toml", format!("{setting} = \"{folder}\"\n"));
         // What replies write there git would run, whoever agrees: nobody is asked.
@@ -41,7 +41,7 @@ fn a_folder_under_a_protected_name_is_asked_about() {
 
 #[test]
 fn a_link_to_a_protected_name_is_asked_about_without_any_setting() {
-    let base = Base::that_nobody_agrees_to();
+    let base = Project::that_nobody_agrees_to();
     base.sh("mkdir -p .vscode/tasks");
     symlink(".vscode/tasks", base.at("workspace")).unwrap();
     let told =
@@ -51,7 +51,7 @@ fn a_link_to_a_protected_name_is_asked_about_without_any_setting() {
 
 #[test]
 fn the_folder_of_its_own_is_right_for_what_is_its_own() {
-    let base = Base::that_nobody_agrees_to();
+    let base = Project::that_nobody_agrees_to();
     let folders = ["inbox", "outbox", "sessions", "approvals"];
     let settings: String =
         folders.map(|name| format!("{name}_dir = \".deaddrop/{name}\"\n")).concat();
@@ -62,7 +62,7 @@ fn the_folder_of_its_own_is_right_for_what_is_its_own() {
 
 #[test]
 fn a_sandbox_that_may_be_missing_is_asked_about() {
-    let base = Base::that_nobody_agrees_to();
+    let base = Project::that_nobody_agrees_to();
     base.write("deaddrop.toml", "sandbox = \"bwrap\"\n");
     is_refused(base.run(&as_json(&NEW)), &["sandbox"]);
     base.write(".no-config/deaddrop/config.toml", "sandbox = \"bwrap\"\n");
@@ -71,7 +71,7 @@ fn a_sandbox_that_may_be_missing_is_asked_about() {
 
 #[test]
 fn an_empty_policy_over_a_strict_one_is_asked_about() {
-    let base = Base::that_nobody_agrees_to();
+    let base = Project::that_nobody_agrees_to();
     base.write("deaddrop.toml", "policy = \"\"\n");
     base.run(&NEW).ok();
     base.write(".no-config/deaddrop/config.toml", "policy = \"restrictive\"\n");

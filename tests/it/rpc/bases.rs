@@ -1,4 +1,4 @@
-//! A root that is, holds or lies in the base directory of somebody else: what of that is out of reach,
+//! A root that is, holds or lies in the project of somebody else: what of that is out of reach,
 //! and who may write in its workspace.
 
 use std::fs;
@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use super::client::{Client, Server, rpc};
 use crate::guest;
 use crate::scene::{Scene, Way};
-use crate::support::{Base, ID, Run};
+use crate::support::{ID, Project, Run};
 
-/// What is to be hidden of a base directory, from there.
+/// What is to be hidden of a project, from there.
 const OWN: [&str; 6] = [
     "deaddrop.toml",
     "sessions/journal",
@@ -21,9 +21,9 @@ const OWN: [&str; 6] = [
     "approvals/yes.json",
 ];
 
-/// A base directory with a session, where replies are dropped elsewhere than is usual.
-fn furnished() -> Base {
-    let base = Base::with_session();
+/// A project with a session, where replies are dropped elsewhere than is usual.
+fn furnished() -> Project {
+    let base = Project::with_session();
     base.write("deaddrop.toml", "inbox_dir = \"drop\"\n");
     base.write("sessions/journal", "secret");
     base.write("workspace/file", "shown");
@@ -34,14 +34,14 @@ fn text(path: &Path) -> String {
     path.canonicalize().unwrap().into_os_string().into_string().unwrap()
 }
 
-/// A server of that root from a base directory of its own, and a client of it.
-fn serve(own: &Base, root: &Path, arguments: &[&str]) -> (Server, Client) {
+/// A server of that root from a project of its own, and a client of it.
+fn serve(own: &Project, root: &Path, arguments: &[&str]) -> (Server, Client) {
     Server::stdio(own, &[&["--root", &text(root)], arguments].concat())
 }
 
-/// Asserts that nothing of a base directory is in reach below `at`, by any method that has a path.
+/// Asserts that nothing of a project is in reach below `at`, by any method that has a path.
 #[track_caller]
-fn assert_hidden(client: &mut Client, base: &Base, at: &str) {
+fn assert_hidden(client: &mut Client, base: &Project, at: &str) {
     for own in OWN {
         let path = format!("{at}{own}");
         // Each is a step of its own: what was once refused is known.
@@ -80,7 +80,7 @@ fn listed(client: &mut Client, path: &str) -> Vec<String> {
 
 #[test]
 fn nothing_of_a_base_directory_is_in_reach_that_is_the_root_or_lies_below_it() {
-    let (own, base) = (Base::new(), furnished());
+    let (own, base) = (Project::new(), furnished());
     let (_server, mut client) = serve(&own, base.path(), &["--sandbox", "off"]);
     assert_hidden(&mut client, &base, "");
     // What is called like a folder of state and is none is shown.
@@ -111,7 +111,7 @@ fn commands_see_nothing_of_a_base_directory_in_the_root() {
     if Scene::new(Way::AsItIs).is_none() {
         return;
     }
-    let (own, base) = (Base::new(), furnished());
+    let (own, base) = (Project::new(), furnished());
     let (_server, mut client) = serve(&own, base.path(), &[]);
     let cmd = "cat deaddrop.toml sessions/* approvals/*; ls drop sessions; cat workspace/file; echo forged > drop/reply.txt; echo forged >> sessions/journal; rm -rf sessions deaddrop.toml";
     let ran = &client.ask(1, "exec", &json!({ "cmd": cmd }))["result"];
@@ -124,7 +124,7 @@ fn commands_see_nothing_of_a_base_directory_in_the_root() {
 
 #[test]
 fn a_root_that_is_state_of_a_base_directory_is_refused() {
-    let (own, base) = (Base::new(), furnished());
+    let (own, base) = (Project::new(), furnished());
     fs::create_dir_all(base.at("drop/deep")).unwrap();
     for at in ["sessions", "drop", "drop/deep", "outbox", "approvals/processed"] {
         let root = text(&base.at(at));
@@ -142,13 +142,13 @@ fn a_root_that_is_state_of_a_base_directory_is_refused() {
 }
 
 /// What keeps a server from that root.
-fn refusal(own: &Base, root: &Path) -> String {
+fn refusal(own: &Project, root: &Path) -> String {
     Run::of(&mut rpc(own, &["--root", &text(root)]), "").with_code(4).stderr
 }
 
 #[test]
 fn the_workspace_of_another_base_directory_is_written_by_one() {
-    let (own, base) = (Base::new(), Base::with_session());
+    let (own, base) = (Project::new(), Project::with_session());
     fs::create_dir_all(base.at("workspace/sub")).unwrap();
     std::os::unix::fs::symlink(base.at("workspace"), own.at("link")).unwrap();
     let roots = [base.at("workspace"), base.at("workspace/sub")];
@@ -185,15 +185,15 @@ fn the_workspace_of_another_base_directory_is_written_by_one() {
             let told = base.fails(arguments, "locked").with_code(4).message();
             assert!(told.contains("another deaddrop is at work in"), "{told}");
         }
-        refusal(&Base::new(), &roots[0]);
+        refusal(&Project::new(), &roots[0]);
         let doctor = base.run(&["doctor", "--json"]).stdout;
         let found = doctor.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
         let found = found.filter(|finding| finding["what"] == "lock").collect::<Vec<_>>();
-        assert!(found[0].to_string().contains("of another base directory"), "{found:?}");
+        assert!(found[0].to_string().contains("of another project"), "{found:?}");
         drop((server, client));
     }
     assert_eq!((base.names("."), base.names("sessions"), base.names("inbox")), before);
-    // Its own base directory's, too, where the root lies in that.
+    // Its own project's, too, where the root lies in that.
     let (_server, mut client) = Server::stdio(&base, &["--root", "workspace/sub"]);
     client.pings(1);
     base.run(&["rpc"]).with_code(4);
@@ -206,7 +206,7 @@ fn the_workspace_of_another_base_directory_is_written_by_one() {
 
 #[test]
 fn a_workspace_elsewhere_is_found_by_the_link_that_leads_to_it() {
-    let (own, base) = (Base::new(), Base::with_session());
+    let (own, base) = (Project::new(), Project::with_session());
     let elsewhere = tempfile::tempdir().unwrap();
     fs::remove_dir(base.at("workspace")).unwrap();
     std::os::unix::fs::symlink(elsewhere.path(), base.at("workspace")).unwrap();
@@ -220,7 +220,7 @@ fn a_workspace_elsewhere_is_found_by_the_link_that_leads_to_it() {
 
 #[test]
 fn who_is_at_work_is_told_as_it_is() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let apply = || base.run_with(&["apply", "--session", ID, "-"], "[DONE]\n").with_code(4).stderr;
     let (server, mut client) = Server::stdio(&base, &[]);
     client.pings(1);

@@ -11,7 +11,7 @@ use std::thread;
 
 use serde_json::{Value, json};
 
-use crate::support::{Base, PATIENCE, wait_until};
+use crate::support::{PATIENCE, Project, wait_until};
 
 /// A request, as a line with its end.
 pub fn request(id: u64, method: &str, params: &Value) -> String {
@@ -37,8 +37,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts `deaddrop rpc` in the base directory, with its standard streams as a client's.
-    pub fn stdio(base: &Base, arguments: &[&str]) -> (Self, Client) {
+    /// Starts `deaddrop rpc` in the project, with its standard streams as a client's.
+    pub fn stdio(base: &Project, arguments: &[&str]) -> (Self, Client) {
         Self::piped(&mut rpc(base, arguments))
     }
 
@@ -52,7 +52,7 @@ impl Server {
 
     /// Starts it at a Unix socket, and waits until it says so.
     #[track_caller]
-    pub fn unix(base: &Base, socket: &Path, arguments: &[&str]) -> Self {
+    pub fn unix(base: &Project, socket: &Path, arguments: &[&str]) -> Self {
         let at = ["--unix", socket.to_str().unwrap()];
         let server = Self::start(&mut rpc(base, &[&at, arguments].concat()));
         wait_until("the server", || server.said().contains("Serving "));
@@ -117,7 +117,7 @@ impl Drop for Server {
 }
 
 /// The command line of a server, without a standard input.
-pub fn rpc(base: &Base, arguments: &[&str]) -> Command {
+pub fn rpc(base: &Project, arguments: &[&str]) -> Command {
     let mut command = base.command(&[&["rpc"], arguments].concat());
     base.agree_in(&base.at(".state"));
     command.env("XDG_STATE_HOME", base.at(".state")).stdin(Stdio::null());

@@ -7,10 +7,10 @@ use std::process::{Command, Stdio};
 
 use super::client::{Client, Server, ping, pong, rpc};
 use crate::support::wrapped::wrap;
-use crate::support::{Base, wait_until};
+use crate::support::{Project, wait_until};
 
 /// A server at a socket that may open so many files, if this machine lets it.
-fn limited(base: &Base, files: u64) -> Option<Server> {
+fn limited(base: &Project, files: u64) -> Option<Server> {
     let limit = format!("ulimit -n {files}");
     let can = Command::new("sh").args(["-c", &limit]).stderr(Stdio::null()).status().unwrap();
     if !can.success() {
@@ -37,7 +37,7 @@ fn more_than_are_served_at_once_wait_until_one_leaves() {
             eprintln!("SKIPPED (in part): {served} connections are too many for `ulimit -n` here");
             continue;
         }
-        let base = Base::new();
+        let base = Project::new();
         let Some(_server) = limited(&base, files) else { continue };
         let socket = base.at("agent.sock");
         let mut clients: Vec<Client> = (1..served).map(|_| Client::unix(&socket)).collect();

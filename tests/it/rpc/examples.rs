@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::client::{Client, Server};
 use super::document::{blocks, commented, examples, names, quoted, rows, section};
-use crate::support::Base;
+use crate::support::Project;
 
 /// What the examples call it. Here it is a folder below it that is removed afterwards.
 const TMP: &str = "/tmp";
@@ -19,10 +19,10 @@ const TMP: &str = "/tmp";
 /// Serves a root both ways, and has each client do the same.
 fn both(root: &Path, act: impl Fn(&mut Client)) {
     let root = ["--root", root.to_str().unwrap(), "--sandbox", "off"];
-    let base = Base::new();
+    let base = Project::new();
     let (_server, mut client) = Server::stdio(&base, &root);
     act(&mut client);
-    let base = Base::new();
+    let base = Project::new();
     let socket = base.at("agent.sock");
     let _server = Server::unix(&base, &socket, &root);
     let mut client = Client::unix(&socket);
@@ -244,7 +244,7 @@ fn every_error_code_of_the_table_is_met() {
 #[test]
 fn every_language_of_the_table_has_its_interpreter_in_any_case() {
     // One that tells how it was called, in place of each.
-    let base = Base::new();
+    let base = Project::new();
     let table = rows(section("## Language Mapping"));
     assert_eq!(table.len(), 4);
     for row in &table {

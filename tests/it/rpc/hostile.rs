@@ -6,14 +6,14 @@ use std::fs;
 use serde_json::{Value, json};
 
 use super::client::Server;
-use crate::support::Base;
+use crate::support::Project;
 
 /// The longest answer to what is refused, in bytes: what is told, and what is around it.
 const LONGEST: usize = (64 << 10) + 200;
 
 #[test]
 fn no_refusal_repeats_a_long_request() {
-    let base = Base::new();
+    let base = Project::new();
     let (_server, mut client) = Server::stdio(&base, &["--sandbox", "off"]);
     // Three bytes each: no place to cut but between two.
     let long = "\u{20ac}".repeat(1 << 20);
@@ -38,7 +38,7 @@ fn no_refusal_repeats_a_long_request() {
 
 #[test]
 fn a_policy_rules_what_a_host_reads() {
-    let base = Base::new();
+    let base = Project::new();
     let settings = "[policies.mine]\npreset = \"standard\"\nfiles.blocked = [\"secrets/**\"]\n";
     fs::write(base.at("deaddrop.toml"), settings).unwrap();
     fs::create_dir_all(base.at("workspace/secrets")).unwrap();
@@ -59,7 +59,7 @@ fn a_policy_rules_what_a_host_reads() {
 #[test]
 #[cfg(target_os = "linux")]
 fn a_server_of_the_whole_machine_gives_nothing_of_itself() {
-    let base = Base::new();
+    let base = Project::new();
     let arguments = ["--root", "/", "--sandbox", "off"];
     let (server, mut client) = Server::stdio(&base, &arguments);
     let mut ask =

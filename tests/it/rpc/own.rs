@@ -21,7 +21,7 @@ const MANY: &str = "seq 5000 | xargs touch";
 /// So long a slow disk may take to remove that.
 const SLOW: Duration = Duration::from_mins(1);
 
-/// A server of the scene's base directory, and a client of it.
+/// A server of the scene's project, and a client of it.
 fn serve(scene: &Scene) -> (Server, Client) {
     let socket = scene.base.at("agent.sock");
     let mut command = scene.command(&scene.program, &["rpc", "--unix", "agent.sock"]);

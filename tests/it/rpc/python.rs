@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use super::client::Server;
-use crate::support::{Base, Run};
+use crate::support::{Project, Run};
 
 /// Ten lines that speak the protocol; then the six methods.
 const CLIENT: &str = r#"
@@ -35,7 +35,7 @@ fn a_client_in_python_uses_the_six_methods() {
         eprintln!("SKIPPED: no python3 with json and socket");
         return;
     }
-    let base = Base::new();
+    let base = Project::new();
     let socket = base.at("agent.sock");
     let _server = Server::unix(&base, &socket, &[]);
     for way in ["CONNECT", "plain"] {

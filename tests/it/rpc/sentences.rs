@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::client::{Client, Server, ping, pong};
-use crate::support::{Base, has_sandbox};
+use crate::support::{Project, has_sandbox};
 
 #[cfg(target_os = "linux")]
 mod commands;
@@ -31,9 +31,9 @@ fn sandboxes() -> impl Iterator<Item = &'static str> {
     ["off", "auto"].into_iter().filter(|mode| *mode == "off" || has_sandbox(mode))
 }
 
-/// A server of its own base directory, and a client at its standard streams.
+/// A server of its own project, and a client at its standard streams.
 struct Talk {
-    base: Base,
+    base: Project,
     server: Server,
     client: Client,
     id: u64,
@@ -41,10 +41,10 @@ struct Talk {
 
 impl Talk {
     fn new(arguments: &[&str]) -> Self {
-        Self::in_base(Base::new(), arguments)
+        Self::in_base(Project::new(), arguments)
     }
 
-    fn in_base(base: Base, arguments: &[&str]) -> Self {
+    fn in_base(base: Project, arguments: &[&str]) -> Self {
         let (server, client) = Server::stdio(&base, arguments);
         Self { base, server, client, id: 0 }
     }
@@ -351,18 +351,18 @@ fn requests_of_one_connection_are_answered_in_order() {
 
 #[test]
 fn a_workspace_that_is_missing_is_made_and_one_of_another_name_served() {
-    let base = Base::new();
+    let base = Project::new();
     base.write("deaddrop.toml", "workspace_dir = \"deep/down\"\n");
     let mut talk = Talk::in_base(base, &[]);
     talk.gives("write_file", &json!({ "path": "x", "content": "1" }));
     assert_eq!(talk.base.read("deep/down/x"), "1");
     assert!(!talk.base.exists("workspace"));
     drop(talk);
-    let base = Base::new();
+    let base = Project::new();
     let mut talk = Talk::in_base(base, &["--workspace-dir", "elsewhere"]);
     talk.client.pings(1);
     assert_eq!(talk.base.names("."), [".state", "elsewhere", "inbox", "sessions"]);
-    let missing = Base::new();
+    let missing = Project::new();
     let run = missing.run(&["rpc", "--root", "nowhere"]).with_code(1);
     assert!(run.stderr.contains("nowhere") && !missing.exists("nowhere"), "{run:?}");
 }

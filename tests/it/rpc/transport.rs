@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::client::{Client, Server, ping, pong, rpc};
-use crate::support::{Base, ID, Run, wait_until};
+use crate::support::{ID, Project, Run, wait_until};
 
 const LIMIT: usize = 32 << 20;
 
@@ -22,7 +22,7 @@ fn code(answer: &Value) -> i64 {
 
 #[test]
 fn it_answers_on_standard_output_until_its_input_ends() {
-    let base = Base::new();
+    let base = Project::new();
     let (mut server, mut client) = Server::stdio(&base, &[]);
     client.pings(1);
     client.send(format!("\n\r\n{}{}", ping(2), ping(3).trim_end()));
@@ -40,7 +40,7 @@ fn it_answers_on_standard_output_until_its_input_ends() {
 #[test]
 fn a_socket_is_for_its_owner_alone_and_removed_at_the_end() {
     for (signal, ends) in [("TERM", 0), ("INT", 130)] {
-        let base = Base::new();
+        let base = Project::new();
         let socket = base.at("agent.sock");
         let mut server = Server::unix(&base, &socket, &[]);
         let found = fs::symlink_metadata(&socket).unwrap();
@@ -61,12 +61,12 @@ fn a_socket_is_for_its_owner_alone_and_removed_at_the_end() {
 
 #[test]
 fn a_stale_socket_is_replaced_and_a_live_one_left_alone() {
-    let base = Base::new();
+    let base = Project::new();
     let socket = base.at("agent.sock");
     drop(UnixListener::bind(&socket).unwrap());
     let _server = Server::unix(&base, &socket, &[]);
     Client::unix(&socket).pings(1);
-    let other = Base::new();
+    let other = Project::new();
     let run = Run::of(&mut rpc(&other, &["--unix", socket.to_str().unwrap()]), "").with_code(1);
     assert!(run.stderr.contains("something listens at"), "{run:?}");
     assert!(run.stdout.is_empty());
@@ -75,7 +75,7 @@ fn a_stale_socket_is_replaced_and_a_live_one_left_alone() {
 
 #[test]
 fn what_is_no_socket_is_left_alone() {
-    let base = Base::new();
+    let base = Project::new();
     let file = base.write("file", "mine");
     let listener = UnixListener::bind(base.at("socket")).unwrap();
     drop(listener);
@@ -100,7 +100,7 @@ fn what_is_no_socket_is_left_alone() {
 
 #[test]
 fn a_socket_that_somebody_else_put_there_is_not_removed() {
-    let base = Base::new();
+    let base = Project::new();
     let socket = base.at("agent.sock");
     let mut server = Server::unix(&base, &socket, &[]);
     fs::remove_file(&socket).unwrap();
@@ -112,7 +112,7 @@ fn a_socket_that_somebody_else_put_there_is_not_removed() {
 
 #[test]
 fn of_several_that_start_at_once_one_gets_the_socket() {
-    let base = Base::new();
+    let base = Project::new();
     let root = base.at("root");
     fs::create_dir(&root).unwrap();
     let socket = base.at("agent.sock");
@@ -137,7 +137,7 @@ fn of_several_that_start_at_once_one_gets_the_socket() {
 
 #[test]
 fn a_host_that_connects_with_a_port_is_told_so() {
-    let base = Base::new();
+    let base = Project::new();
     let socket = base.at("agent.sock");
     let _server = Server::unix(&base, &socket, &[]);
     let mut client = Client::unix(&socket);
@@ -151,7 +151,7 @@ fn a_host_that_connects_with_a_port_is_told_so() {
 
 #[test]
 fn ten_thousand_requests_are_written_before_an_answer_is_read() {
-    let (base, other) = (Base::new(), Base::new());
+    let (base, other) = (Project::new(), Project::new());
     let socket = base.at("agent.sock");
     let all: String = (0..10_000).map(ping).collect();
     let _server = Server::unix(&base, &socket, &[]);
@@ -166,7 +166,7 @@ fn ten_thousand_requests_are_written_before_an_answer_is_read() {
 
 #[test]
 fn sixty_four_connections_are_served_at_once() {
-    let base = Base::new();
+    let base = Project::new();
     let socket = base.at("agent.sock");
     let _server = Server::unix(&base, &socket, &[]);
     let mut clients: Vec<Client> = (0..64).map(|_| Client::unix(&socket)).collect();
@@ -183,7 +183,7 @@ fn sixty_four_connections_are_served_at_once() {
 
 #[test]
 fn who_has_said_all_still_gets_all_answers() {
-    let base = Base::new();
+    let base = Project::new();
     let socket = base.at("agent.sock");
     let _server = Server::unix(&base, &socket, &[]);
     let stream = UnixStream::connect(&socket).unwrap();
@@ -198,7 +198,7 @@ fn who_has_said_all_still_gets_all_answers() {
 
 #[test]
 fn a_line_may_come_byte_by_byte() {
-    let base = Base::new();
+    let base = Project::new();
     let (_server, mut client) = Server::stdio(&base, &[]);
     for byte in ping(1).bytes() {
         client.send([byte]);
@@ -208,7 +208,7 @@ fn a_line_may_come_byte_by_byte() {
 
 #[test]
 fn who_never_reads_hinders_nobody_and_not_the_end() {
-    let base = Base::new();
+    let base = Project::new();
     let socket = base.at("agent.sock");
     let mut server = Server::unix(&base, &socket, &[]);
     let mut deaf = UnixStream::connect(&socket).unwrap();
@@ -229,7 +229,7 @@ fn who_never_reads_hinders_nobody_and_not_the_end() {
 
 #[test]
 fn who_goes_away_ends_only_their_connection() {
-    let base = Base::new();
+    let base = Project::new();
     let socket = base.at("agent.sock");
     let _server = Server::unix(&base, &socket, &[]);
     let mut other = Client::unix(&socket);
@@ -242,7 +242,7 @@ fn who_goes_away_ends_only_their_connection() {
 
 #[test]
 fn a_line_over_the_limit_is_refused_and_not_kept() {
-    let base = Base::new();
+    let base = Project::new();
     let (server, mut client) = Server::stdio(&base, &[]);
     let chunk = vec![b'x'; 1 << 20];
     (0..256).for_each(|_| client.send(&chunk));
@@ -264,7 +264,7 @@ fn a_line_over_the_limit_is_refused_and_not_kept() {
 
 #[test]
 fn a_base_directory_is_served_by_one() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let socket = base.at("agent.sock");
     let server = Server::unix(&base, &socket, &[]);
     for arguments in [&["rpc"][..], &["rpc", "--root", "workspace"], &["watch"]] {
@@ -283,9 +283,9 @@ fn a_base_directory_is_served_by_one() {
 
 #[test]
 fn another_root_takes_no_lock_and_makes_nothing_in_the_base_directory() {
-    let base = Base::new();
+    let base = Project::new();
     let _server = Server::unix(&base, &base.at("agent.sock"), &[]);
-    let empty = Base::new();
+    let empty = Project::new();
     let root = tempfile::tempdir().unwrap();
     let arguments = ["--root", root.path().to_str().unwrap()];
     for base in [&base, &empty] {
@@ -310,7 +310,7 @@ fn another_root_takes_no_lock_and_makes_nothing_in_the_base_directory() {
 
 #[test]
 fn wrong_usage_is_told() {
-    let base = Base::new();
+    let base = Project::new();
     base.write("file", "");
     for (arguments, told) in [
         (&["--stdio", "--unix", "a"][..], "cannot be used with"),

@@ -9,7 +9,7 @@ use deaddrop::protocol::jsonrpc::{Entries, ExecResult, FileEntry, Pong, RpcError
 use serde_json::{Value, json};
 
 use super::client::Server;
-use crate::support::{Base, PATIENCE, program};
+use crate::support::{PATIENCE, Project, program};
 
 /// Has a client ask for that, and gives one field of the result.
 fn ask(client: &mut Client, method: &str, params: &Value, field: &str) -> Result<Value, RpcError> {
@@ -62,7 +62,7 @@ fn call_all(client: &mut Client) {
 
 #[test]
 fn every_method_of_the_client_is_answered_over_standard_streams() {
-    let base = Base::new();
+    let base = Project::new();
     // Where no sandbox is to be had, the tests' own command lines do without one.
     let has = crate::support::has_sandbox("auto");
     let program = program().to_str().unwrap();
@@ -76,7 +76,7 @@ fn every_method_of_the_client_is_answered_over_standard_streams() {
 
 #[test]
 fn every_method_of_the_client_is_answered_over_a_socket() {
-    let base = Base::new();
+    let base = Project::new();
     let socket = base.at("agent.sock");
     let _server = Server::unix(&base, &socket, &["--command-timeout", "3"]);
     for port in [None, Some(52)] {

@@ -8,7 +8,7 @@ use rustix::net::addr::{SocketAddrArg, SocketAddrLen, SocketAddrOpaque};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, listen, socket_with};
 
 use super::client::{Client, Server, rpc};
-use crate::support::{Base, Run, wait_until};
+use crate::support::{Project, Run, wait_until};
 
 struct Address(libc::sockaddr_vm);
 
@@ -71,7 +71,7 @@ fn has_loop() -> bool {
 
 #[test]
 fn a_port_is_served_or_it_is_told_why_not() {
-    let base = Base::new();
+    let base = Project::new();
     let port = 50_000 + std::process::id() % 10_000;
     let arguments = ["--vsock", &port.to_string()];
     if !has_vsock() {
@@ -89,7 +89,7 @@ fn a_port_is_served_or_it_is_told_why_not() {
         client.pings(1);
         client
     });
-    let other = Base::new();
+    let other = Project::new();
     let run = Run::of(&mut rpc(&other, &arguments), "").with_code(1);
     assert!(run.stderr.contains("something listens at vsock port"), "{run:?}");
     server.signal("TERM");

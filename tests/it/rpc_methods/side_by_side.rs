@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use deaddrop::config::{Mode, Sandbox};
 use deaddrop::protocol::{Capture, Ending, Execution, Output, Streams};
 use deaddrop::runner::{CommandSpec, Runner};
+use deaddrop::settings::{Mode, Sandbox};
 
 use super::{Scene, Setup};
 use crate::scene::{marked, marker};
-use crate::support::{Base, has_sandbox, program, wait_until};
+use crate::support::{Project, has_sandbox, program, wait_until};
 
 const MANY: usize = 32;
 
@@ -33,7 +33,7 @@ fn at_once<T: Send>(run: impl Fn(usize) -> T + Sync) -> Vec<T> {
     })
 }
 
-fn runner(base: &Base, mode: Mode, helper: std::path::PathBuf) -> Runner {
+fn runner(base: &Project, mode: Mode, helper: std::path::PathBuf) -> Runner {
     let root = base.at("root");
     fs::create_dir_all(&root).unwrap();
     let settings = Sandbox { mode, ..Sandbox::default() };
@@ -57,7 +57,7 @@ fn modes() -> impl Iterator<Item = Mode> {
 #[test]
 fn first_commands_may_begin_at_once() {
     for mode in modes() {
-        let base = Base::new();
+        let base = Project::new();
         let runner = runner(&base, mode, program().to_owned());
         // Nothing is known of the machine yet; then nothing of the commands' own folder is there.
         for own in ["one", "two"] {
@@ -85,7 +85,7 @@ fn first_commands_may_begin_at_once() {
 }
 
 /// A helper that is refused namespaces, so that what it leaves behind comes to this process.
-fn without_namespaces(base: &Base) -> std::path::PathBuf {
+fn without_namespaces(base: &Project) -> std::path::PathBuf {
     let script = format!(
         "#!/bin/sh\nexec unshare -Ur sh -c 'echo 0 > /proc/sys/user/max_pid_namespaces && exec \"$@\"' sh {} \"$@\"\n",
         program().display()
@@ -95,7 +95,7 @@ fn without_namespaces(base: &Base) -> std::path::PathBuf {
 
 #[test]
 fn a_helper_that_is_killed_takes_its_own_processes_along_and_no_others() {
-    let base = Base::new();
+    let base = Project::new();
     let runner = runner(&base, Mode::Off, without_namespaces(&base));
     let own = base.at("own");
     let (lost, kept) = (marker(), marker());

@@ -3,7 +3,7 @@
 use super::{Attack, SECRET, SECRETS, furnish};
 use crate::scene::{Asked, Scene, Way};
 
-/// Reads each of these files below the base directory.
+/// Reads each of these files below the project.
 fn reading(scene: &Scene, files: &[&str]) -> Attack {
     let base = scene.base.path().display();
     files.iter().fold(Attack::new(), |attack, file| {

@@ -100,7 +100,7 @@ fn no_command_begins_on_a_full_disk() {
     assert!(!scene.base.exists("workspace/ran"));
 }
 
-/// Does something where the base directory lies on a small disk of its own; gives what was printed.
+/// Does something where the project lies on a small disk of its own; gives what was printed.
 fn on_a_small_disk(scene: &Scene, options: &str, script: &str) -> Option<(String, String)> {
     let script = format!(
         "mount -t tmpfs -o {options} none small && cp -a inbox outbox sessions workspace small \

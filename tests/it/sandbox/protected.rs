@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use deaddrop::config::{Mode, Sandbox};
 use deaddrop::protocol::Ending;
 use deaddrop::runner::{CommandSpec, Runner};
+use deaddrop::settings::{Mode, Sandbox};
 
 use crate::scene::{Asked, Scene, Way};
 use crate::support::program;

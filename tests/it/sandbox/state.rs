@@ -1,5 +1,5 @@
 //! deaddrop's own files, which no command sees, changes or moves: beside the workspace, in it, and
-//! where the whole base directory lies in it.
+//! where the whole project lies in it.
 
 use std::fs;
 use std::os::unix::fs::symlink;

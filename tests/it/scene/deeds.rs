@@ -4,11 +4,11 @@
 use std::fs;
 use std::process::Stdio;
 
-use deaddrop::config::{Mode, Sandbox};
 use deaddrop::executor::{Executor, LocalExecutor};
 use deaddrop::policy::Opens;
 use deaddrop::protocol::{Detail, Ending, Execution, Operation, ShellCommand, Warning};
 use deaddrop::runner::Runner;
+use deaddrop::settings::{Mode, Sandbox};
 use deaddrop::workspace::Workspace;
 use deaddrop::workspace::protected::{Protection, Quarantine};
 use serde::{Deserialize, Serialize};

@@ -7,7 +7,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use crate::approvals::{ASKS, scene};
-use crate::support::{Base, program, wait_until};
+use crate::support::{Project, program, wait_until};
 use crate::terminal::AtTerminal;
 
 const QUESTION: &str = "do it? [y/N] ";
@@ -22,12 +22,12 @@ const PAUSE: Duration = Duration::from_millis(1500);
 /// A shell at a terminal that runs the program, and then notes its exit code, the modes of the terminal
 /// before and after, and what it left to be read.
 struct Person {
-    base: Base,
+    base: Project,
     terminal: AtTerminal,
 }
 
 impl Person {
-    fn runs(base: Base, arguments: &str) -> Option<Self> {
+    fn runs(base: Project, arguments: &str) -> Option<Self> {
         let script = format!(
             "tty >tty; stty -g >before
              sh -c 'echo $$ >pid; exec \"$PROGRAM\" {arguments}'; echo $? >code
@@ -37,7 +37,7 @@ impl Person {
     }
 
     #[allow(unsafe_code)]
-    fn with(base: Base, script: &str) -> Option<Self> {
+    fn with(base: Project, script: &str) -> Option<Self> {
         let mut command = Command::new("/bin/sh");
         for (name, value) in base.command(&[]).get_envs() {
             match value {
@@ -235,7 +235,7 @@ fn every_question_knows_the_same_yes() {
         assert_eq!(!person.base.exists("workspace/temp"), is_yes, "{answer:?}");
 
         // Here the project is no session's yet, and has files of its own.
-        let base = Base::new();
+        let base = Project::new();
         base.write("a.c", "");
         base.write("b.c", "");
         let Some(mut person) = Person::runs(base, "new --no-watch Task") else { return };
@@ -329,7 +329,7 @@ fn keys_at_a_question_do_what_they_do_elsewhere() {
 
 #[test]
 fn a_question_that_is_suspended_leaves_the_terminal_as_it_was_and_goes_on() {
-    let suspended = |base: &Base| base.exists("suspended") && !base.read("suspended").is_empty();
+    let suspended = |base: &Project| base.exists("suspended") && !base.read("suspended").is_empty();
     for by_key in [true, false] {
         let base = scene();
         base.write("r.txt", ASKS);
@@ -357,7 +357,7 @@ fn a_question_that_is_suspended_leaves_the_terminal_as_it_was_and_goes_on() {
 #[test]
 fn a_question_without_a_session_keeps_nothing_that_was_pasted() {
     // The consent to settings that came with a folder.
-    let base = Base::that_nobody_agrees_to();
+    let base = Project::that_nobody_agrees_to();
     base.write("deaddrop.toml", "[sandbox]\nnetwork = true\n");
     let Some(mut person) = Person::runs(base, "new --no-watch Task") else { return };
     person.terminal.types("y\ny\n");

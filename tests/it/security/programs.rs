@@ -5,12 +5,14 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use deaddrop::config::Sandbox;
 use deaddrop::program::Programs;
 use deaddrop::runner::{CommandSpec, Runner};
+use deaddrop::settings::Sandbox;
 
 use crate::support::apart::{put, write_program};
-use crate::support::{Base, ID, Run, has_full_sandbox, has_git, has_sandbox, program, wait_until};
+use crate::support::{
+    ID, Project, Run, has_full_sandbox, has_git, has_sandbox, program, wait_until,
+};
 use crate::tmux::Tmux;
 
 /// All that deaddrop asks for a version or starts, but the programs that people name.
@@ -37,16 +39,16 @@ const NAMES: [&str; 20] = [
     "xsel",
 ];
 
-/// A base directory whose workspace lies where only the person can write.
+/// A project whose workspace lies where only the person can write.
 struct Scene {
-    base: Base,
+    base: Project,
     /// Canonical.
     workspace: PathBuf,
 }
 
 impl Scene {
     fn new() -> Self {
-        let base = Base::new();
+        let base = Project::new();
         let workspace = base.programs().canonicalize().unwrap().join("workspace");
         fs::create_dir(&workspace).unwrap();
         let scene = Self { base, workspace };
@@ -167,7 +169,7 @@ fn no_program_that_replies_commands_or_others_can_write_is_started() {
         text(&workspace.join(path))
     };
     let mut places = vec![at(".venv/bin"), at("node_modules/.bin"), at("deep/er/bin")];
-    // The folder above the base directory is the current one.
+    // The folder above the project is the current one.
     scene.plants(&scene.base.at("here"));
     places.extend([".".to_owned(), "here".to_owned(), String::new()]);
     scene.plants(scene.base.path());

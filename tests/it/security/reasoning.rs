@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::Base;
+use crate::support::Project;
 
 /// The markers of reasoning whose end counts without its beginning.
 const MARKERS: [(&str, &str); 40] = [
@@ -85,14 +85,14 @@ fn operations(files: &[&str]) -> String {
 
 /// The files that a reply makes, as it is carried out.
 fn made(reply: &str) -> Vec<String> {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.run_with(&["apply"], reply).ok();
     base.names("workspace")
 }
 
 /// What `check` tells of many replies.
 fn checked(replies: &[String]) -> Vec<Value> {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let names: Vec<String> = (0..replies.len()).map(|n| format!("r{n:04}")).collect();
     names.iter().zip(replies).for_each(|(name, reply)| _ = base.write(name, reply));
     let mut arguments = vec!["check", "--json"];
@@ -221,7 +221,7 @@ fn in_a_body_markers_are_text() {
     for (begin, end) in MARKERS.into_iter().chain(PAIRS).chain(ELEMENTS) {
         let body = format!("{begin}\n{end}\n{end} x\nx{end}\n{begin}\n");
         let file = format!("[CREATE_FILE path=\"page.md\"]\n{body}[/CREATE_FILE]\n");
-        let base = Base::with_session();
+        let base = Project::with_session();
         base.run_with(&["apply"], format!("{}{file}{}", tags(&["first"]), tags(&["last"]))).ok();
         assert_eq!(base.names("workspace"), ["first", "last", "page.md"], "{begin}");
         assert_eq!(base.read("workspace/page.md"), body);
@@ -296,12 +296,12 @@ fn what_was_not_carried_out_keeps_the_session_open() {
         (format!("[DONE]\nx\n[/DONE]\n</think>\n{}", tags(&["good"])), &["good"]),
         (format!("{}[DONE]\nx\n[/DONE]\n</think>Well.\n", tags(&["bad"])), &[]),
     ] {
-        let base = Base::with_session();
+        let base = Project::with_session();
         base.run_with(&["apply"], &reply).ok();
         assert_eq!(base.names("workspace"), files, "{reply}");
         assert!(!base.outbox(2).is_empty(), "the results come back: {reply}");
     }
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.run_with(&["apply"], format!("<think>\nx\n</think>Sure:\n{DONE_IF_OK}")).ok();
     assert!(
         !base.exists("outbox/a1b2c3d4_seq0002.txt"),

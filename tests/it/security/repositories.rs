@@ -10,15 +10,15 @@ use serde_json::{Value, json};
 use crate::guests::Pair;
 use crate::rpc_methods::Setup;
 use crate::scene::Scene;
-use crate::support::{Base, ID, Run, has_git, has_sandbox, wait_until};
+use crate::support::{ID, Project, Run, has_git, has_sandbox, wait_until};
 
 /// What a repository without `.git` needs, in a folder: settings by which git runs what leaves a mark.
 const PARTS: &str = "mkdir -p F/objects F/refs; printf 'ref: refs/heads/main\\n' > F/HEAD; printf '[core]\\n\\trepositoryformatversion = 0\\n\\tbare = false\\n\\tworktree = .\\n\\tfsmonitor = \"touch CANARY; false\"\\n' > F/config; ";
 const HEAD: &str = "ref: refs/heads/main\n";
 
-/// A base directory whose workspace was made by a script, in which `CANARY` is a file outside of the workspace.
-fn scene(script: &str) -> Base {
-    let base = Base::with_session();
+/// A project whose workspace was made by a script, in which `CANARY` is a file outside of the workspace.
+fn scene(script: &str) -> Project {
+    let base = Project::with_session();
     base.sh(&format!(
         "cd workspace; {}",
         script.replace("CANARY", canary(&base).to_str().unwrap())
@@ -26,7 +26,7 @@ fn scene(script: &str) -> Base {
     base
 }
 
-fn canary(base: &Base) -> PathBuf {
+fn canary(base: &Project) -> PathBuf {
     base.path().join("canary")
 }
 
@@ -49,7 +49,7 @@ fn run(command: &str) -> String {
 }
 
 /// Applies a reply; whether the person is asked about what only they may write.
-fn asks(base: &Base, reply: &str) -> bool {
+fn asks(base: &Project, reply: &str) -> bool {
     let run = base.run_with(&["apply", "--session", ID, "-"], reply);
     let waiting = base.waiting(ID);
     assert!(waiting.is_null() || waiting["opens"]["protected"] == true, "{run:?} {waiting}");
@@ -57,7 +57,7 @@ fn asks(base: &Base, reply: &str) -> bool {
 }
 
 /// Runs the person's git in a folder of the workspace, and tells whether something ran with it.
-fn git_status_runs_something(base: &Base, folder: &str) -> bool {
+fn git_status_runs_something(base: &Project, folder: &str) -> bool {
     let mut git = Command::new("git");
     git.arg("status").current_dir(base.at("workspace").join(folder));
     git.env("HOME", base.path().join("home")).env_remove("XDG_CONFIG_HOME");
@@ -351,8 +351,8 @@ fn commands_cannot_change_what_git_obeys_in_a_repository_without_git() {
     }
 }
 
-/// A base directory in a repository, and a home for the person.
-fn with_settings(files: &[(&str, &str)]) -> Base {
+/// A project in a repository, and a home for the person.
+fn with_settings(files: &[(&str, &str)]) -> Project {
     let base = scene(
         "mkdir -p .git/objects .git/refs .git/hooks; printf 'ref: refs/heads/main\\n' > .git/HEAD; printf '[core]\\n\\tbare = false\\n' > .git/config; mkdir -p tools hooks; echo old > tools/x; echo old > hooks/pre-commit; chmod +x hooks/pre-commit",
     );
@@ -366,7 +366,7 @@ fn with_settings(files: &[(&str, &str)]) -> Base {
     base
 }
 
-fn with_home(base: &Base, arguments: &[&str], input: &str) -> Run {
+fn with_home(base: &Project, arguments: &[&str], input: &str) -> Run {
     let mut command = base.command(arguments);
     command.env("HOME", base.at("home")).env_remove("GIT_CONFIG_GLOBAL");
     Run::of(&mut command, input)
@@ -464,7 +464,7 @@ const OTHERS: [(&str, &str, &str, &str); 10] = [
 ];
 
 /// Neither operations nor commands write there. Each kind of wall is tried with half of them.
-fn is_protected(base: &Base, path: &str, n: usize, told: &str) {
+fn is_protected(base: &Project, path: &str, n: usize, told: &str) {
     let apply = ["apply", "--session", ID, "-"];
     let before = fs::read_to_string(base.at("workspace").join(path)).ok();
     let run_of = with_home(base, &apply, &create(path, "evil\n"));
@@ -616,7 +616,7 @@ fn nothing_waits_for_what_is_no_file_in_the_place_of_one_of_gits() {
     for (name, script) in ODD {
         // The repository around the project, and the workspace's own.
         for folder in [".", "workspace"] {
-            let base = Base::with_session();
+            let base = Project::with_session();
             fs::create_dir_all(base.at("home")).unwrap();
             let git = "mkdir -p home; mkdir -p .git/objects .git/refs; echo 'ref: refs/heads/main' > .git/HEAD; printf '[core]\\n\\tbare = false\\n' > .git/config; ";
             base.sh(&format!(
@@ -652,7 +652,7 @@ fn nothing_waits_for_what_is_no_file_in_the_place_of_one_of_gits() {
 const MAKE: &str = "mk() { mkdir -p $1/objects $1/refs; cp conf $1/config; printf 'ref: refs/heads/main\\n' > $1/HEAD; }; ";
 
 /// What of a repository is left in a workspace; `mine` is the person's.
-fn heads(base: &Base) -> Vec<PathBuf> {
+fn heads(base: &Project) -> Vec<PathBuf> {
     let entries = walkdir::WalkDir::new(base.at("workspace")).into_iter();
     let entries = entries.filter_entry(|entry| entry.file_name() != "mine").map(Result::unwrap);
     entries.map(walkdir::DirEntry::into_path).filter(|path| path.ends_with("HEAD")).collect()

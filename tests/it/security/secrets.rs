@@ -1,7 +1,7 @@
 //! Secrets that stand in what others cannot be told by: keys with something before, between and behind
 //! their lines, in pieces, in base64 and in bytes that are no text. No key here is anybody's.
 
-use crate::support::{Base, ID};
+use crate::support::{ID, Project};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
@@ -127,7 +127,7 @@ const AROUND: [&str; 37] = [
 ];
 
 /// Keys in files of their own, by what stands around them.
-fn keys(base: &Base) -> Vec<(String, Key)> {
+fn keys(base: &Project) -> Vec<(String, Key)> {
     let mut keys: Vec<(String, Key)> = Vec::new();
     let mut put = |what: &str, key: Key, text: String| {
         base.write(&format!("workspace/f{:02}.txt", keys.len()), text);
@@ -177,7 +177,7 @@ fn keys(base: &Base) -> Vec<(String, Key)> {
     keys
 }
 
-fn begin(base: &Base, more: &[&str]) -> String {
+fn begin(base: &Project, more: &[&str]) -> String {
     base.write("deaddrop.toml", "max_tokens = 400000\nmax_output_length = 60000\n");
     let new = ["new", "--no-watch", "--id", ID, "A task"];
     base.run(&[&new[..], more].concat()).ok().stderr
@@ -189,7 +189,7 @@ fn each(keys: &[(String, Key)], reply: impl Fn(&str) -> String) -> String {
 
 #[test]
 fn a_key_is_withheld_whatever_stands_around_its_lines() {
-    let base = Base::new();
+    let base = Project::new();
     let keys = keys(&base);
     begin(&base, &[]);
     hidden(&keys, &base.outbox(1));
@@ -230,7 +230,7 @@ fn a_key_is_withheld_whatever_stands_around_its_lines() {
 
 #[test]
 fn half_a_key_in_what_a_command_writes_is_withheld() {
-    let base = Base::new();
+    let base = Project::new();
     let keys = keys(&base);
     begin(&base, &["--no-contents"]);
     for command in ["head -n 4", "head -n 2", "tail -n 3", "head -c 150", "tail -c 120"] {
@@ -254,7 +254,7 @@ fn narrow(key: &mut Key, width: usize) {
 
 #[test]
 fn half_a_narrow_key_is_withheld() {
-    let base = Base::new();
+    let base = Project::new();
     let mut keys = Vec::new();
     for (n, (width, around)) in
         [(8, "{}\n"), (12, "{}\n"), (16, "{}\n"), (16, "<p>{}</p>\n")].into_iter().enumerate()
@@ -275,7 +275,7 @@ fn half_a_narrow_key_is_withheld() {
 
 #[test]
 fn files_that_are_not_looked_into_show_nothing_of_a_key() {
-    let base = Base::new();
+    let base = Project::new();
     let mut keys = Vec::new();
     for n in 0..72 {
         let mut key = Key::new(200 + n);
@@ -304,7 +304,7 @@ fn files_that_are_not_looked_into_show_nothing_of_a_key() {
 
 #[test]
 fn bytes_of_a_secret_file_are_shown_only_if_it_is_released() {
-    let base = Base::new();
+    let base = Project::new();
     let bytes: Vec<u8> = (0..=255).cycle().take(900).collect();
     for name in ["server.key", "store.p12"] {
         base.write(&format!("workspace/{name}"), &bytes);
@@ -327,7 +327,7 @@ fn bytes_of_a_secret_file_are_shown_only_if_it_is_released() {
 
 #[test]
 fn a_key_in_which_an_output_was_cut_is_withheld() {
-    let base = Base::new();
+    let base = Project::new();
     let key = Key::new(3);
     base.write("workspace/key.txt", key.text());
     begin(&base, &["--no-contents"]);
@@ -346,7 +346,7 @@ fn a_key_in_which_an_output_was_cut_is_withheld() {
 
 #[test]
 fn a_difference_of_keys_is_withheld() {
-    let base = Base::new();
+    let base = Project::new();
     let keys = [("old".to_owned(), Key::new(1)), ("new".to_owned(), Key::new(7))];
     base.write("workspace/a.txt", keys[0].1.text());
     base.write("workspace/b.txt", keys[1].1.text());
@@ -359,7 +359,7 @@ fn a_difference_of_keys_is_withheld() {
 
 #[test]
 fn hits_of_a_search_are_of_their_file_whatever_its_path_is() {
-    let base = Base::new();
+    let base = Project::new();
     let mut keys = Vec::new();
     for (n, path) in
         ["12:b:3.txt", "7:c.txt", "x1: 3:y z/9:k.txt", "a b.txt", "dd:1", "plain/e.txt"]
@@ -413,7 +413,7 @@ fn hits_of_a_search_are_of_their_file_whatever_its_path_is() {
 
 #[test]
 fn what_is_read_in_base64_is_screened_as_bytes() {
-    let base = Base::new();
+    let base = Project::new();
     let token = ["gh", "p_", "wWPw5k4aXcaT4fNP0UcnZwJUVFk6LO0pINUx"].concat();
     let key = Key::new(5);
     let latin: Vec<u8> = [b"gr\xfc\xdfe\n".to_vec(), key.text().into_bytes()].concat();
@@ -468,7 +468,7 @@ fn what_is_read_in_base64_is_screened_as_bytes() {
 
 #[test]
 fn a_file_that_is_not_utf8_hides_its_secrets_from_searches_and_commands() {
-    let base = Base::new();
+    let base = Project::new();
     let key = Key::new(9);
     base.write(
         "workspace/latin.txt",
@@ -486,7 +486,7 @@ fn a_file_that_is_not_utf8_hides_its_secrets_from_searches_and_commands() {
 
 #[test]
 fn files_of_secrets_are_the_same_for_all_who_ask() {
-    let base = Base::new();
+    let base = Project::new();
     let value = "plain but mine";
     let env = format!("DB_PASSWORD=\"{value}\"\n");
     let hidden = [
@@ -538,7 +538,7 @@ fn files_of_secrets_are_the_same_for_all_who_ask() {
 
 #[test]
 fn what_only_tells_of_keys_is_shown() {
-    let base = Base::new();
+    let base = Project::new();
     let dashes = "-".repeat(5);
     let (begins, ends) = (
         format!("{dashes}BEGIN RSA PRIVATE KEY{dashes}"),

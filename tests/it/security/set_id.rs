@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::rpc::client::Server;
 use crate::scene::{Asked, Scene, Way, printed, reply};
-use crate::support::{Base, ID, Run, has_sandbox, wait_until};
+use crate::support::{ID, Project, Run, has_sandbox, wait_until};
 
 const PYTHON: &str = "/usr/bin/python3";
 const MODES: [u32; 3] = [0o4755, 0o2755, 0o6711];
@@ -81,7 +81,7 @@ fn has_python() -> bool {
 }
 
 /// A command that makes the calls, whose script stands in the workspace.
-fn attack(base: &Base) -> String {
+fn attack(base: &Project) -> String {
     base.write("workspace/calls.py", SCRIPT);
     let modes = json!(MODES);
     format!("mkdir out; {PYTHON} calls.py '{}' '{modes}'", json!(calls()))
@@ -110,7 +110,7 @@ fn set_mode(path: &Path, mode: u32) {
 }
 
 /// The warnings about the newest outcomes, by sort and what they tell.
-fn warnings(base: &Base) -> Vec<(String, String)> {
+fn warnings(base: &Project) -> Vec<(String, String)> {
     let session: Value = serde_json::from_str(&base.read(&format!("sessions/{ID}.json"))).unwrap();
     let results = session["lastResults"].as_array().unwrap().clone();
     let all = results
@@ -150,7 +150,7 @@ fn no_call_of_a_client_gives_a_file_such_a_bit() {
         if !has_sandbox(sandbox) {
             continue;
         }
-        let base = Base::new();
+        let base = Project::new();
         base.sh("mkdir workspace");
         let command = attack(&base);
         let (_server, mut client) = Server::stdio(&base, &["--sandbox", sandbox]);
@@ -252,7 +252,7 @@ fn a_client_is_told_of_it_too() {
     if !has_sandbox("auto") {
         return;
     }
-    let base = Base::new();
+    let base = Project::new();
     base.sh("mkdir workspace; mkfifo workspace/go");
     let (_server, mut client) = Server::stdio(&base, &[]);
     let planted = base.at("workspace/planted");
@@ -350,7 +350,7 @@ fn no_undo_and_no_redo_gives_a_file_such_a_bit() {
 
 #[test]
 fn an_operation_that_rewrites_a_file_drops_its_bits() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     for name in ["made", "edited", "moved", "over_rpc"] {
         base.write(&format!("workspace/{name}"), "one\n");
         set_mode(&base.at("workspace").join(name), 0o6751);

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use crate::scene::{Asked, NOBODY, Scene, Way};
-use crate::support::{Base, ID, PATIENCE, Run, wait_until};
+use crate::support::{ID, PATIENCE, Project, Run, wait_until};
 
 /// What nobody of deaddrop's may write to, or show.
 const SECRET: &str = "what a link leads to";
@@ -28,7 +28,7 @@ const KINDS: [Kind; 6] =
 
 impl Kind {
     /// Puts it in the place of a file; a link leads to what that file was, kept elsewhere.
-    fn put(self, base: &Base, path: &Path) {
+    fn put(self, base: &Project, path: &Path) {
         let kept = base.at("kept");
         if path.exists() {
             fs::copy(path, &kept).unwrap();
@@ -75,17 +75,17 @@ fn mode(path: &Path) -> u32 {
     fs::symlink_metadata(path).unwrap().mode() & 0o7777
 }
 
-/// A base directory that was used, and where that is noted.
-fn used() -> (Base, std::path::PathBuf) {
+/// A project that was used, and where that is noted.
+fn used() -> (Project, std::path::PathBuf) {
     // What is noted is noted by the program alone.
-    let base = Base::that_nobody_agrees_to();
+    let base = Project::that_nobody_agrees_to();
     base.run(&["new", "--no-watch", "--id", ID, "A task"]).ok();
     let registry = base.state().join("deaddrop/bases");
     assert!(registry.is_file());
     (base, registry)
 }
 
-/// What begins something, goes on with it or tells of it, each with the list of base directories.
+/// What begins something, goes on with it or tells of it, each with the list of projects.
 const ATTEMPTS: [&[&str]; 7] = [
     &["new", "--no-watch", "Another task"],
     &["resume", "--no-watch"],
@@ -140,10 +140,10 @@ fn a_list_of_base_directories_that_cannot_be_read_stops_everything() {
 
 #[test]
 fn the_persons_settings_are_no_link_into_a_workspace() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.sh("mkdir other");
     base.run(&["-C", "other", "new", "--no-watch", "Another task"]).ok();
-    // Another base directory's workspace counts, and links in the middle of the way do.
+    // Another project's workspace counts, and links in the middle of the way do.
     for (what, target) in [
         ("own", base.at("workspace/dot")),
         ("other", base.at("other/workspace/dot")),
@@ -172,7 +172,7 @@ fn the_persons_settings_are_no_link_into_a_workspace() {
 
 #[test]
 fn what_belongs_to_another_base_directory_stays_so_without_a_list() {
-    let base = Base::that_nobody_agrees_to();
+    let base = Project::that_nobody_agrees_to();
     base.sh("mkdir -p workspace/inner");
     base.run(&["-C", "workspace/inner", "new", "--no-watch", "Another task"]).ok();
     base.run(&["-C", ".", "new", "--no-watch", "--id", ID, "A task"]).ok();
@@ -207,7 +207,7 @@ fn a_list_that_may_not_be_read_stops_everything() {
 
 #[test]
 fn without_a_list_it_is_a_first_start() {
-    let base = Base::that_nobody_agrees_to();
+    let base = Project::that_nobody_agrees_to();
     let registry = base.state().join("deaddrop/bases");
     assert!(!registry.exists());
     base.run(&["status", ID]).with_code(5);
@@ -227,7 +227,7 @@ fn deaddrops_own_files_are_regular_ones() {
     let next = format!("outbox/{ID}_seq0003.txt");
     for name in [&journal, &session, &log, &outbox, &next, "sessions/.lock", "sessions/run.lock"] {
         for kind in KINDS {
-            let base = Base::with_session();
+            let base = Project::with_session();
             base.apply("[RUN_COMMAND]\necho x > made\n[/RUN_COMMAND]\n");
             base.write("reply.txt", "[RUN_COMMAND]\ncat made > again\n[/RUN_COMMAND]\n");
             base.write("target", SECRET);
@@ -258,7 +258,7 @@ fn deaddrops_own_files_are_regular_ones() {
 
 #[test]
 fn nothing_in_the_inbox_or_among_the_approvals_is_waited_for() {
-    let base = Base::new();
+    let base = Project::new();
     base.begin_asking(ID);
     base.sh("mkdir -p workspace/kept");
     for name in ["inbox/a.txt", "inbox/b.json", "approvals/a.json", "approvals/b.txt"] {
@@ -280,7 +280,7 @@ fn nothing_in_the_inbox_or_among_the_approvals_is_waited_for() {
 #[test]
 fn sessions_are_the_persons_alone_whatever_the_umask() {
     for umask in ["000", "002", "022", "077"] {
-        let base = Base::new();
+        let base = Project::new();
         base.sh("mkdir workspace; echo x > workspace/a");
         let run = |arguments: &str| {
             let mut command = base.command(&[]);
@@ -309,7 +309,7 @@ fn sessions_are_the_persons_alone_whatever_the_umask() {
 
 /// Asserts that nobody else gets at anything of the sessions.
 #[track_caller]
-fn assert_private(base: &Base, what: &str) {
+fn assert_private(base: &Project, what: &str) {
     assert_eq!(mode(&base.at("sessions")), 0o700, "{what}");
     for entry in fs::read_dir(base.at("sessions")).unwrap() {
         let entry = entry.unwrap();
@@ -324,7 +324,7 @@ fn assert_private(base: &Base, what: &str) {
 
 #[test]
 fn what_was_wider_is_narrowed_at_the_next_start() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.apply("[CREATE_FILE path=\"a\"]\nx\n[/CREATE_FILE]\n");
     base.sh("chmod -R a+rwX sessions");
     base.write("target", SECRET);

@@ -8,7 +8,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use crate::approvals::ASKS;
-use crate::support::{Base, ID, Run};
+use crate::support::{ID, Project, Run};
 use crate::terminal::AtTerminal;
 
 /// What colours, takes the clipboard, rings, writes over the line, steers in eight bits, reorders, or is
@@ -70,7 +70,7 @@ fn shows_nothing_raw(what: &str, command: impl Fn() -> Command) -> String {
 
 /// The same of several command lines, each also with `--json`; what each gives to a pipe.
 #[track_caller]
-fn show_nothing_raw(base: &Base, source: &str, lines: &[&[&str]]) -> Vec<String> {
+fn show_nothing_raw(base: &Project, source: &str, lines: &[&[&str]]) -> Vec<String> {
     let told = lines.iter().flat_map(|line| {
         let what = format!("{source}: {line:?}");
         let json = [line, &["--json"][..]].concat();
@@ -136,7 +136,7 @@ fn a_reply_shows_nothing_raw() {
 
 /// What `diff` shows at a terminal.
 #[track_caller]
-fn diff_at_a_terminal(base: &Base) -> String {
+fn diff_at_a_terminal(base: &Project) -> String {
     let line = ["diff", "--all", ID];
     let Some(mut terminal) = AtTerminal::start(base, &line) else { return String::new() };
     terminal.ends();
@@ -146,7 +146,7 @@ fn diff_at_a_terminal(base: &Base) -> String {
 
 #[test]
 fn a_session_shows_nothing_raw() {
-    let base = Base::new();
+    let base = Project::new();
     base.write(&format!("workspace/{HOSTILE}"), HOSTILE);
     let told = show_nothing_raw(
         &base,
@@ -165,7 +165,7 @@ fn a_session_shows_nothing_raw() {
     was_told(&told);
 
     // What somebody else wrote there.
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.write(&format!("sessions/{HOSTILE}.json"), HOSTILE);
     base.write(
         "sessions/00ff00ff.json",
@@ -184,7 +184,7 @@ fn a_session_shows_nothing_raw() {
 
 #[test]
 fn an_outbox_is_exact_for_a_program_and_visible_for_a_person() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let text = format!("{}{HOSTILE}\n", base.outbox(1));
     base.write(&format!("outbox/{ID}_seq0001.txt"), &text);
     assert_eq!(base.run(&["show"]).ok().stdout, text);
@@ -231,10 +231,10 @@ fn a_setting_shows_nothing_raw() {
         format!("[guest]\ncommand = [\"{value}\"]\n"),
         format!("secrets_allow = [{HOSTILE}\n"),
     ] {
-        let base = Base::new();
+        let base = Project::new();
         base.write("deaddrop.toml", &settings);
         told.extend(show_nothing_raw(&base, &settings, &lines));
-        let base = Base::that_nobody_agrees_to();
+        let base = Project::that_nobody_agrees_to();
         base.write("deaddrop.toml", &settings);
         told.extend(show_nothing_raw(
             &base,
@@ -246,7 +246,7 @@ fn a_setting_shows_nothing_raw() {
 
     // A setting of a variable's.
     let mut told = Vec::new();
-    let base = Base::with_session();
+    let base = Project::with_session();
     for name in ["DEADDROP_SECRETS_ALLOW", "DEADDROP_POLICY", "DEADDROP_INBOX_DIR", "DEADDROP_X"] {
         for line in [&["config", "show"][..], &["doctor"], &["status"], &["show", "--copy"]] {
             told.push(shows_nothing_raw(name, || {
@@ -261,7 +261,7 @@ fn a_setting_shows_nothing_raw() {
 
 #[test]
 fn an_argument_shows_nothing_raw() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let option = format!("--{HOSTILE}");
     let lines: [&[&str]; 18] = [
         &[HOSTILE],
@@ -301,7 +301,7 @@ fn an_argument_shows_nothing_raw() {
 
 #[test]
 fn what_a_message_is_faulted_for_shows_nothing_raw() {
-    let (base, mut told) = (Base::new(), Vec::new());
+    let (base, mut told) = (Project::new(), Vec::new());
     for (n, message) in [
         format!("{{\"protocolVersion\":\"1.0\",\"operations\":[{{\"type\":{0}}}],{0}:1}}", json()),
         format!("{{\"protocolVersion\":\"1.0\",\"operations\":[{{\"type\":\"readFile\",\"path\":{0},{0}:{0}}}]}}", json()),
@@ -321,7 +321,7 @@ fn what_a_message_is_faulted_for_shows_nothing_raw() {
 
 #[test]
 fn git_and_the_inbox_show_nothing_raw() {
-    let base = Base::new();
+    let base = Project::new();
     base.write("workspace/.git/HEAD", format!("ref: refs/heads/{HOSTILE}\n"));
     base.write("workspace/.git/config", format!("[core]\n\tx = \"{HOSTILE}\n"));
     for folder in ["objects", "refs"] {
@@ -341,7 +341,7 @@ fn git_and_the_inbox_show_nothing_raw() {
 
 #[test]
 fn a_folder_with_such_a_name_shows_nothing_raw() {
-    let base = Base::new();
+    let base = Project::new();
     let folder = base.at(HOSTILE);
     std::fs::create_dir(&folder).unwrap();
     let mut told = Vec::new();
@@ -369,7 +369,7 @@ fn a_folder_with_such_a_name_shows_nothing_raw() {
 
 #[test]
 fn own_styles_come_through_and_only_they() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     base.write("r.txt", format!("[CREATE_FILE path=\"f\"]\n{HOSTILE}\n[/CREATE_FILE]\n"));
     let run = base.run(&["check", "r.txt", "--color", "always"]).ok();
     assert!(run.stdout.contains("\u{1b}[32m+a␛[35mX␛]52;c;aGk=␇"), "{run:?}");
@@ -378,7 +378,7 @@ fn own_styles_come_through_and_only_they() {
 
 #[test]
 fn json_stays_the_same_value() {
-    let base = Base::new();
+    let base = Project::new();
     base.write("deaddrop.toml", format!("secrets_allow = [\"{}\"]\n", toml()));
     let told = base.run(&["config", "get", "secrets_allow", "--json"]).ok().stdout;
     assert_eq!(raw_in(&told), [""; 0]);

@@ -18,9 +18,9 @@ use serde::Deserialize;
 
 use super::held::cannot_show;
 use super::request::{Backend, Held, Mount, MountKind};
-use crate::config::written_by_replies;
 use crate::links::{follow, on_the_way};
 use crate::runner::{CommandSpec, Runner};
+use crate::settings::written_by_replies;
 use etc::Etc;
 use links::Named;
 
@@ -222,7 +222,7 @@ impl View {
     pub(in crate::runner) fn obstacle(&self, backend: Backend) -> Option<String> {
         match (backend, &self.link) {
             (Backend::Partial, _) if self.holds_state => Some(
-                "deaddrop's own files lie in the workspace, and Landlock cannot keep them from commands: keep them out of it, with a base directory elsewhere (`deaddrop init DIR --workspace-dir WORKSPACE`)".to_owned(),
+                "deaddrop's own files lie in the workspace, and Landlock cannot keep them from commands: keep them out of it, with a project elsewhere (`deaddrop init DIR --workspace-dir WORKSPACE`)".to_owned(),
             ),
             (Backend::Bwrap, Some(link)) => Some(format!(
                 "{} is a link to deaddrop's own files, and bwrap cannot keep it from being replaced by commands: put what it leads to in its place",
@@ -311,7 +311,7 @@ fn read(path: &Path, to: PathBuf) -> Option<Mount> {
 struct Written {
     /// The workspace and what settings let them write beside it.
     own: Vec<PathBuf>,
-    /// The same of other base directories that the person has used.
+    /// The same of other projects that the person has used.
     others: BTreeSet<PathBuf>,
 }
 

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::super::client::{Server, rpc};
 use super::{Talk, of_command, sandboxes};
 use crate::scene::{marked, marker};
-use crate::support::{Base, PATIENCE, Run};
+use crate::support::{PATIENCE, Project, Run};
 
 const MEGABYTE: usize = 1_000_000;
 const MARK: &str = "\n... [output truncated]";
@@ -59,14 +59,14 @@ fn at_the_deadline_the_whole_tree_ends_and_the_code_is_124() {
 
 #[test]
 fn the_deadline_is_no_setting_of_the_base_directory() {
-    let base = Base::new();
+    let base = Project::new();
     base.write("deaddrop.toml", "command_timeout_seconds = 1\n");
     let mut talk = Talk::in_base(base, &[]);
     assert_eq!(talk.exec("sleep 1.5; echo done"), answered(0, "done\n", ""));
     drop(talk);
     let mut talk = Talk::new(&["--command-timeout-seconds", "1"]);
     assert_eq!(talk.exec("sleep 60").0, 124);
-    let help = Base::new().run(&["rpc", "--help"]).ok().stdout;
+    let help = Project::new().run(&["rpc", "--help"]).ok().stdout;
     assert!(help.contains("How long a command may take [25]"), "{help}");
 }
 
@@ -147,7 +147,7 @@ fn languages_are_known_in_any_case_and_others_are_named() {
 #[test]
 fn what_cannot_be_started_is_minus_one_with_the_reason() {
     for sandbox in sandboxes() {
-        let base = Base::new();
+        let base = Project::new();
         let mut command = rpc(&base, &["--sandbox", sandbox]);
         let (_server, mut client) = Server::piped(command.env("PATH", "/nowhere/at/all"));
         for (method, params, why) in [
@@ -170,12 +170,12 @@ fn what_cannot_be_started_is_minus_one_with_the_reason() {
 #[test]
 fn a_policy_rules_only_where_the_command_line_names_it() {
     let settings = "policy = \"restrictive\"\n";
-    let base = Base::new();
+    let base = Project::new();
     base.write("deaddrop.toml", settings);
     let mut talk = Talk::in_base(base, &[]);
     assert_eq!(talk.exec("echo free"), answered(0, "free\n", ""));
     drop(talk);
-    let base = Base::new();
+    let base = Project::new();
     let mut command = rpc(&base, &[]);
     let line = super::super::client::request(1, "exec", &json!({ "cmd": "echo free" }));
     let run = Run::of(command.env("DEADDROP_POLICY", "restrictive"), line).ok();

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::super::client::{Client, Server, request, rpc};
 use super::{checked, of_command, sandboxes};
 use crate::scene::{marked, marker};
-use crate::support::{Base, ID, wait_until};
+use crate::support::{ID, Project, wait_until};
 
 /// A command that begins and lasts: it leaves a process in a session of its own, and one that does not
 /// listen. `ready` is there once all have begun.
@@ -26,7 +26,7 @@ fn has_thread(server: &Server, name: &str) -> bool {
 }
 
 /// A server at a socket in which that command runs, asked for by the client.
-fn running(base: &Base, sandbox: &str, n: &str) -> (Server, Client) {
+fn running(base: &Project, sandbox: &str, n: &str) -> (Server, Client) {
     let socket = base.at("agent.sock");
     let server = Server::unix(base, &socket, &["--sandbox", sandbox]);
     let mut client = Client::unix(&socket);
@@ -40,7 +40,7 @@ fn running(base: &Base, sandbox: &str, n: &str) -> (Server, Client) {
 fn a_signal_ends_what_runs_and_the_socket() {
     for sandbox in sandboxes() {
         for (signal, ends) in [("TERM", 0), ("INT", 130)] {
-            let (base, n) = (Base::new(), marker());
+            let (base, n) = (Project::new(), marker());
             let (mut server, mut client) = running(&base, sandbox, &n);
             server.signal(signal);
             let answer = checked(client.answer());
@@ -58,7 +58,7 @@ fn a_signal_ends_what_runs_and_the_socket() {
 
 #[test]
 fn standard_output_holds_answers_and_standard_error_where_it_listens() {
-    let base = Base::new();
+    let base = Project::new();
     let socket = base.at("agent.sock");
     let server = Server::unix(&base, &socket, &[]);
     assert!(server.said().contains("agent.sock"), "{}", server.said());
@@ -73,7 +73,7 @@ fn standard_output_holds_answers_and_standard_error_where_it_listens() {
 
 #[test]
 fn on_standard_streams_a_signal_ends_it_as_well() {
-    let (base, n) = (Base::new(), marker());
+    let (base, n) = (Project::new(), marker());
     let (mut server, mut client) = Server::stdio(&base, &[]);
     client.send(request(1, "exec", &lasting(&n)));
     wait_until("the command", || base.exists("workspace/ready"));
@@ -87,7 +87,7 @@ fn on_standard_streams_a_signal_ends_it_as_well() {
 #[test]
 fn the_commands_of_a_killed_server_end_with_it() {
     for sandbox in sandboxes() {
-        let (base, n) = (Base::new(), marker());
+        let (base, n) = (Project::new(), marker());
         let (mut server, mut client) = running(&base, sandbox, &n);
         server.signal("KILL");
         assert_eq!(server.wait().code(), None);
@@ -102,7 +102,7 @@ fn the_commands_of_a_killed_server_end_with_it() {
 
 #[test]
 fn who_leaves_in_the_middle_of_a_command_does_not_end_it() {
-    let base = Base::new();
+    let base = Project::new();
     let socket = base.at("agent.sock");
     let server = Server::unix(&base, &socket, &[]);
     let mut client = Client::unix(&socket);
@@ -120,7 +120,7 @@ fn who_leaves_in_the_middle_of_a_command_does_not_end_it() {
 
 #[test]
 fn one_process_writes_in_a_base_directory() {
-    let base = Base::with_session();
+    let base = Project::with_session();
     let (mut server, mut client) = Server::stdio(&base, &[]);
     client.pings(1);
     let workspace = base.at("workspace");

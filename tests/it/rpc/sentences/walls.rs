@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::super::client::{Server, rpc};
 use super::{Talk, assert_told, of_command, sandboxes};
-use crate::support::{Base, ID, has_sandbox};
+use crate::support::{ID, Project, has_sandbox};
 
 #[test]
 fn a_command_reads_nothing_of_the_persons_home_and_writes_nothing_outside() {
@@ -23,7 +23,7 @@ fn a_command_reads_nothing_of_the_persons_home_and_writes_nothing_outside() {
         if !is_open && !has_sandbox(sandbox) {
             continue;
         }
-        let base = Base::new();
+        let base = Project::new();
         let (_server, mut client) =
             Server::piped(rpc(&base, &["--sandbox", sandbox]).env("HOME", &home));
         let mut exec = |cmd: String| {
@@ -45,7 +45,7 @@ fn a_command_reads_nothing_of_the_persons_home_and_writes_nothing_outside() {
 }
 
 /// Everything in the folders and files of deaddrop's state, as it stands.
-fn state(base: &Base) -> Vec<Option<Vec<u8>>> {
+fn state(base: &Project) -> Vec<Option<Vec<u8>>> {
     let session = format!("sessions/{ID}.json");
     let outbox = format!("outbox/{ID}_seq0001.txt");
     let listed = ["inbox", "approvals"].map(|name| Some(base.names(name).join("/").into_bytes()));
@@ -53,9 +53,9 @@ fn state(base: &Base) -> Vec<Option<Vec<u8>>> {
     files.into_iter().map(|file| fs::read(base.at(file)).ok()).chain(listed).collect()
 }
 
-/// A base directory with a session, settings and what another server keeps.
-fn furnished() -> Base {
-    let base = Base::with_session();
+/// A project with a session, settings and what another server keeps.
+fn furnished() -> Project {
+    let base = Project::with_session();
     base.write("deaddrop.toml", "# settings\n");
     base.write(".state/deaddrop/rpc/other/step", "what a step came to");
     base
@@ -64,7 +64,7 @@ fn furnished() -> Base {
 #[test]
 fn deaddrops_state_is_out_of_reach_of_paths_and_lists() {
     for sandbox in sandboxes() {
-        // The root is the base directory itself, so that all of it would be in reach.
+        // The root is the project itself, so that all of it would be in reach.
         let mut talk = Talk::in_base(furnished(), &["--root", ".", "--sandbox", sandbox]);
         let before = state(&talk.base);
         let root = talk.base.path().canonicalize().unwrap();
@@ -147,7 +147,7 @@ fn protected_names_are_read_and_never_written() {
     if !has_sandbox("auto") {
         return;
     }
-    let base = Base::new();
+    let base = Project::new();
     base.write("deaddrop.toml", "protected_names = [\".git\", \"secret.key\"]\n");
     base.write("workspace/.git/config", "[core]\n");
     let mut talk = Talk::in_base(base, &[]);
@@ -176,7 +176,7 @@ fn protected_names_are_read_and_never_written() {
 
 #[test]
 fn settings_of_the_base_directory_hold_for_a_root_elsewhere() {
-    let base = Base::new();
+    let base = Project::new();
     base.write("deaddrop.toml", "protected_names = [\"mine\"]\n[sandbox]\nenv = [\"TOLD=so\"]\n");
     let root = tempfile::tempdir().unwrap();
     let mut talk = Talk::in_base(base, &["--root", root.path().to_str().unwrap()]);

@@ -1,0 +1,293 @@
+//! What the person is asked before it is done: what the policy says, what waits for them, and how
+//! their decision goes on its way.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::Path;
+
+use super::{Engine, Turn};
+use crate::atomic;
+use crate::error::{Error, Result};
+use crate::executor::{Executor, PreviewExecutor, Rewritten};
+use crate::inbox::{Claimed, Taken};
+use crate::protocol::operations::{Decision as Said, parse_approval};
+use crate::protocol::{Asks, Dialect, Digest, Step};
+use crate::session::record::{Begin, Commit, Origin, Record};
+use crate::session::{ApprovalDecision, Question, Run, Session};
+use crate::settings::Policy;
+use crate::text::visible_line;
+use crate::turn::Observer;
+use crate::workspace::Workspace;
+
+/// What came of one file among the approvals.
+#[derive(Debug)]
+pub struct Heard {
+    /// The name it was dropped under.
+    pub name: OsString,
+    /// What it led to; else why it counts for nothing, and was put into `rejected/`.
+    pub turn: Result<Turn, String>,
+}
+
+/// So many runs that are over are kept.
+const RUNS_KEPT: usize = 100;
+
+/// No decision is longer, in bytes.
+const LONGEST: u64 = 1 << 20;
+
+/// Why an approval counts for nothing that was there before the question.
+const EARLY: &str =
+    "it was there before anything was asked; a decision counts only for a question that it follows";
+
+impl Engine {
+    /// The policy of a session as it is set now, or that which a run began with.
+    pub fn policy_of(&self, session: &Session) -> Result<Policy> {
+        match &session.run {
+            Some(run) => Ok(run.policy.clone()),
+            None => self.config.policy(&session.policy),
+        }
+    }
+
+    /// What would become of the file that a waiting turn asks about.
+    pub fn foretell(&self, session: &Session) -> Vec<Rewritten> {
+        // What stands in a guest is not looked at only to be shown.
+        if self.guest.is_some() {
+            return Vec::new();
+        }
+        foretell(&self.workspace, session)
+    }
+
+    /// Does what follows from the person's decision about the question with this digest: the turn
+    /// of a session goes on, that of a run when somebody resumes it.
+    pub fn decide(
+        &mut self,
+        stem: &str,
+        question: &Question,
+        approved: bool,
+        reason: Option<String>,
+        observer: &mut dyn Observer,
+    ) -> Result<Turn> {
+        let session = self.store.load_stem(stem)?;
+        if session.question() != Some(question) {
+            return Err(Error::nothing_pending(&question.id));
+        }
+        let decision = ApprovalDecision { question: question.clone(), approved, reason };
+        self.follow(session, decision, None, observer)
+    }
+
+    fn follow(
+        &mut self,
+        session: Session,
+        decision: ApprovalDecision,
+        claimed: Option<(Origin, Claimed)>,
+        observer: &mut dyn Observer,
+    ) -> Result<Turn> {
+        if session.run.is_none() {
+            return self.go_on(session, decision, claimed, observer);
+        }
+        let begin = Begin::of(session, Vec::new(), Some(decision), claimed);
+        self.within_turn = true;
+        self.note(&Record::Begin(Box::new(begin.clone())))?;
+        self.keep_decision(&begin, false)
+    }
+
+    /// Keeps what was decided about a run, for whoever resumes it.
+    pub(super) fn keep_decision(&mut self, begin: &Begin, recovered: bool) -> Result<Turn> {
+        let mut session = begin.session.clone();
+        if let Some(pending) = &mut session.pending {
+            pending.decision.clone_from(&begin.decision);
+        }
+        session.updated_at = self.now();
+        self.commit(begin, Commit { session, outbox: None, recovered })
+    }
+
+    /// Takes what was dropped among the approvals. Tells too whether some of it may be finished soon
+    /// without any sign of it.
+    pub fn hear(&mut self, observer: &mut dyn Observer) -> Result<(Vec<Heard>, bool)> {
+        let look = match self.approvals.look(&[]) {
+            Ok(look) => look,
+            // Somebody removed the folder: make it whole.
+            Err(_) => {
+                self.approvals.make()?;
+                self.approvals.look(&[])?
+            }
+        };
+        let mut heard = Vec::new();
+        let mut again = look.look_again;
+        for path in look.ready {
+            let name = path.file_name().unwrap_or_default().to_owned();
+            let turn = match self.approvals.take(&path)? {
+                Taken::Gone => continue,
+                Taken::NotYet => {
+                    again = true;
+                    continue;
+                }
+                Taken::Rejected(why) => Err(why),
+                Taken::Reply(claimed) => match meant(claimed.letter.text(), &self.store.pending()?)
+                    .and_then(|found| {
+                        self.suits(&found.0).map(|()| found).map_err(|e| e.to_string())
+                    }) {
+                    Ok((session, decision)) => {
+                        let claimed = Some((Origin::Approvals, claimed));
+                        Ok(self.follow(session, decision, claimed, observer)?)
+                    }
+                    Err(why) => {
+                        self.approvals.reject(&claimed, &why)?;
+                        Err(why)
+                    }
+                },
+            };
+            heard.push(Heard { name, turn });
+        }
+        Ok((heard, again))
+    }
+
+    /// Carries out one message, as a run of its own.
+    pub fn run(
+        &mut self,
+        steps: Vec<Step>,
+        policy: Policy,
+        observer: &mut dyn Observer,
+    ) -> Result<Turn> {
+        self.drop_old_runs()?;
+        let mut run = Session::new(self.free_id(), "", Vec::new(), self.now());
+        run.dialect = Dialect::Operations;
+        run.policy.clone_from(&policy.name);
+        run.run = Some(Run { policy, told: 0 });
+        run.workspace = self.workspace_name();
+        self.carry_out_run(run, steps, observer)
+    }
+
+    /// Goes on with a run that waited, if somebody has decided; else it stays as it is.
+    pub fn resume_run(&mut self, stem: &str, observer: &mut dyn Observer) -> Result<Turn> {
+        // A decision may have been dropped that nobody has heard yet.
+        for Heard { name, turn } in self.hear(observer)?.0 {
+            if let Err(why) = turn {
+                let name = name.to_string_lossy();
+                let name = visible_line(&name);
+                observer.noticed(&format!("the approval {name} was put into rejected/: {why}"));
+            }
+        }
+        let run = self.store.load_stem(stem)?;
+        match run.pending.as_ref().and_then(|pending| pending.decision.clone()) {
+            Some(decision) => self.go_on(run, decision, None, observer),
+            None => Ok(Turn { session: run, outbox: None }),
+        }
+    }
+
+    /// Of runs that are over only the newest are kept, for whoever asks for their events again.
+    fn drop_old_runs(&self) -> Result<()> {
+        let stems = self.store.runs()?;
+        let Some(excess) = stems.len().checked_sub(RUNS_KEPT) else { return Ok(()) };
+        let written = |stem: &String| {
+            let path = self.config.sessions.join(format!("{stem}.json"));
+            path.metadata().and_then(|found| found.modified()).ok()
+        };
+        let mut stems: Vec<_> = stems.into_iter().map(|stem| (written(&stem), stem)).collect();
+        stems.sort();
+        for (_, stem) in stems.into_iter().take(excess) {
+            if self.store.load_stem(&stem).is_ok_and(|run| run.is_complete) {
+                self.store.remove(&stem)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What lies among the approvals when `asking` is about to ask can be no answer to that; it may
+    /// be one to another session's question. Nor can what was put away before: a power loss must not
+    /// bring it back after the question.
+    pub(super) fn refuse_early_approvals(
+        &mut self,
+        asking: &Session,
+        observer: &mut dyn Observer,
+    ) -> Result<()> {
+        let folder = self.approvals.folder().to_owned();
+        let waiting = self.store.pending()?;
+        let Ok(entries) = fs::read_dir(&folder) else { return Ok(()) };
+        for entry in entries.flatten() {
+            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            if is_folder || entry.file_name().as_encoded_bytes().starts_with(b".") {
+                continue;
+            }
+            let path = entry.path();
+            let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
+            if is_file && answers_another(&path, asking, &waiting) {
+                continue;
+            }
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            self.approvals.reject_file(&path, EARLY)?;
+            observer.recovered(&format!("the approval {name} was put into rejected/: {EARLY}"));
+        }
+        self.approvals.sync()
+    }
+}
+
+/// Which question of those that wait a dropped decision is about, and what it says.
+fn meant(text: &str, waiting: &[Session]) -> Result<(Session, ApprovalDecision), String> {
+    let approval = parse_approval(text).map_err(|faults| faults.to_string())?;
+    let id = approval.operation_id.as_ref();
+    let named = |session: &&Session| {
+        session.question().is_some_and(|asked| id.is_none_or(|id| *id == asked.id))
+    };
+    let about = id.map(|id| format!(" '{id}'")).unwrap_or_default();
+    let mut found = waiting.iter().filter(named);
+    let (session, question) = found
+        .next()
+        .and_then(|session| Some((session, session.question()?.clone())))
+        .ok_or_else(|| format!("no operation{about} waits for a decision"))?;
+    if found.next().is_some() {
+        return Err(format!(
+            "several operations{about} wait for a decision; `deaddrop approve` and `deny` take --session ID"
+        ));
+    }
+    let approved = approval.decision == Said::Approved;
+    Ok((session.clone(), ApprovalDecision { question, approved, reason: approval.reason }))
+}
+
+/// Whether a file among the approvals names an operation that another session waits with.
+fn answers_another(path: &Path, asking: &Session, waiting: &[Session]) -> bool {
+    let mut text = String::new();
+    let file = atomic::open_own(File::options().read(true), path);
+    let read = file.and_then(|file| file.take(LONGEST).read_to_string(&mut text));
+    let meant = || meant(&text, waiting);
+    read.is_ok() && meant().is_ok_and(|(session, _)| session.stem() != asking.stem())
+}
+
+/// What would become of the file that a waiting turn asks about, as the workspace is.
+pub fn foretell(workspace: &Workspace, session: &Session) -> Vec<Rewritten> {
+    let Some(pending) = &session.pending else { return Vec::new() };
+    let Question { step, ask, .. } = &pending.question;
+    let Some(Asks::Operation(operation)) = pending.steps.get(*step).map(|step| &step.asks) else {
+        return Vec::new();
+    };
+    let mut preview = PreviewExecutor::new(workspace);
+    if operation.path().is_some() {
+        // What fails will be told when it is tried.
+        let _ = preview.perform(operation, ask.opens, &mut |_| Ok(()));
+    }
+    preview.rewritten()
+}
+
+/// Longer IDs are not repeated to the person, in bytes.
+const ID_LIMIT: usize = 1_000;
+
+/// The ID of an operation that the person is asked about: its own, unless they were asked about
+/// something under that ID before; otherwise one that cannot occur twice. So a decision about one
+/// operation is about no other.
+pub(super) fn name(begin: &Begin, step: usize) -> String {
+    let Begin { session, .. } = begin;
+    // Asked again, since it changed: then it is the same operation.
+    let again = begin.decision.as_ref().map(|given| &given.question).filter(|q| q.step == step);
+    if let Some(question) = again {
+        return question.id.clone();
+    }
+    let asked = begin.steps().get(step).and_then(|step| step.asked.as_ref());
+    if let Some(id) = asked.and_then(|asked| asked.id.as_ref())
+        && id.len() <= ID_LIMIT
+        && !session.asked.contains(id)
+    {
+        return id.clone();
+    }
+    let what = format!("{}-{}-{step}", session.secret, session.sequence);
+    format!("op-{}", &Digest::of(what.as_bytes()).as_str()[..8])
+}

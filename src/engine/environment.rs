@@ -1,0 +1,138 @@
+//! What the outbox tells of this machine, and of what confines and rules commands.
+
+use std::time::Duration;
+
+use super::Engine;
+use crate::error::Result;
+use crate::machine;
+use crate::outbox::Environment;
+use crate::policy::{self, Access, Decision};
+use crate::protocol::operations::DEFAULT_TIMEOUT;
+use crate::protocol::{Dialect, RelPath};
+use crate::runner::sandbox::{Confinement, Tier};
+use crate::session::Session;
+use crate::settings::Policy;
+
+/// Beside the sessions: the folder of the commands that find out what confines commands.
+pub(super) const PROBE: &str = ".probe";
+
+/// What the person is asked about where git is to write.
+const GIT: &str = "a command in which git writes (add, commit, checkout, ...; never its config or hooks, and never from within a script)";
+
+impl Engine {
+    /// What confines commands here.
+    pub fn confinement(&self) -> &Confinement {
+        if !self.probed.replace(true) {
+            self.forget_probe();
+        }
+        self.runner.confinement(&self.config.sessions.join(PROBE))
+    }
+
+    /// Whether commands of a session are kept from protected names: not where they have all the
+    /// person's rights.
+    ///
+    /// # Errors
+    /// The guest cannot be asked.
+    pub(super) fn is_guarded(&self, session: &Session) -> Result<bool> {
+        if let Some(about) = self.guest_about()? {
+            return Ok(about.guarded);
+        }
+        Ok(self.is_guarded_here(session))
+    }
+
+    /// The same of commands on this machine.
+    pub(super) fn is_guarded_here(&self, session: &Session) -> bool {
+        match self.confinement().tier {
+            Tier::Off => false,
+            Tier::None => !session.unconfined,
+            _ => true,
+        }
+    }
+
+    /// What may not be written, for the outbox: the first names tell the kind.
+    fn protected(names: &[String], guarded: bool, policy: &Policy) -> String {
+        const SHOWN: usize = 5;
+        if names.is_empty() {
+            return "nothing".to_owned();
+        }
+        let more = if names.len() > SHOWN { " and the like" } else { "" };
+        let shown = names[..names.len().min(SHOWN)].join(", ");
+        let denied = |decision| matches!(decision, Decision::Deny(_));
+        let path = RelPath::parse(&names[0]);
+        let of_files =
+            path.is_ok_and(|path| !denied(policy::path(policy, Access::Write, &path, None)));
+        let of_git = guarded && !denied(policy::command(policy, "git commit", true));
+        let asked = match (of_files, of_git) {
+            (false, false) => return format!("{shown}{more} can be read at most, never written"),
+            (true, false) => "before a file operation writes one of them".to_owned(),
+            (false, true) => format!("before {GIT}"),
+            (true, true) => format!("before a file operation writes one of them, and before {GIT}"),
+        };
+        let mut told = format!(
+            "{shown}{more} can be read; {asked}, everything stops until the user answers; avoid this unless the task needs it"
+        );
+        if of_git {
+            told.push_str(". Git has none of the user's own settings here: where the repository names nobody, commit with -c user.name=... -c user.email=...");
+        }
+        told
+    }
+
+    pub(super) fn environment(&self, session: &Session) -> Result<Environment> {
+        let policy = self.policy_of(session)?;
+        let shell = &policy.shell;
+        let default = self.config.command_timeout;
+        let usual = (session.dialect == Dialect::Operations).then_some(DEFAULT_TIMEOUT);
+        let (timeout, longest) = (
+            shell.timeout(usual, default).as_secs(),
+            shell.timeout(Some(Duration::MAX), default).as_secs(),
+        );
+        let guarded = self.is_guarded(session)?;
+        let output_limit = self.config.max_output_length;
+        let told = policy::told(&policy);
+        let by_policy = match policy.network {
+            None => None,
+            Some(true) => Some("open to commands"),
+            Some(false) => Some("off: nothing can be fetched or installed"),
+        };
+        if let Some(guest) = &self.guest {
+            let about = guest.about()?;
+            let network =
+                by_policy.filter(|_| about.confined && !about.offline).unwrap_or(&about.network);
+            return Ok(Environment {
+                system: format!("{} (a guest: another machine than the user's)", about.system),
+                shell: about.shell.clone(),
+                sandbox: about.sandbox.clone(),
+                network: network.to_owned(),
+                protected: Self::protected(&about.protected, guarded, &policy),
+                policy: told,
+                timeout,
+                longest,
+                output_limit,
+                max_tokens: self.config.max_tokens,
+                secrets: self.config.secrets.clone(),
+            });
+        }
+        let confinement = self.confinement();
+        let (sandbox, network) = if confinement.tier == Tier::None && session.unconfined {
+            let sandbox = "none to be had here; the user allowed commands with their own rights";
+            (sandbox.to_owned(), Tier::Off)
+        } else {
+            (confinement.line(), confinement.tier)
+        };
+        let by_policy = by_policy.filter(|_| !matches!(network, Tier::None | Tier::Off));
+        let network = by_policy.unwrap_or_else(|| confinement.network_line(network));
+        Ok(Environment {
+            system: machine::system(),
+            shell: machine::shell(),
+            sandbox,
+            network: network.to_owned(),
+            protected: Self::protected(&self.config.protected_names, guarded, &policy),
+            policy: told,
+            timeout,
+            longest,
+            output_limit,
+            max_tokens: self.config.max_tokens,
+            secrets: self.config.secrets.clone(),
+        })
+    }
+}

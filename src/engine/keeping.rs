@@ -1,0 +1,158 @@
+//! How much of checkpoints is kept, and for which turns.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Engine;
+use crate::blobs::BlobId;
+use crate::clock::Timestamp;
+use crate::error::Result;
+use crate::session::log;
+use crate::session::store::Store as Sessions;
+use crate::settings::Config;
+use crate::workspace::checkpoint::{
+    Change, IgnoredLimits, Needs, Store, Turns, Why, composed, unrestorable,
+};
+
+/// Of the most that is kept, so many tenths are left when it was too much: else each turn would have to
+/// make room.
+const TENTHS: u64 = 8;
+
+/// The checkpoint of one turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    /// Its session.
+    pub session: String,
+    /// The outbox that it answered.
+    pub sequence: u32,
+    /// When it was decided.
+    pub at: Timestamp,
+    /// How many files cannot be taken back, since there was no room to keep them.
+    pub without_room: usize,
+    /// Whether it is still whole, so that the turn can be shown and taken back.
+    pub is_whole: bool,
+    records: Vec<BlobId>,
+    needs: BTreeSet<BlobId>,
+}
+
+/// What is kept for the checkpoints of a project.
+pub(super) fn store(config: &Config) -> Store {
+    let folder = config.sessions.join("checkpoints");
+    let (file, all) = (config.checkpoint_ignored_file_bytes, config.checkpoint_ignored_bytes);
+    let (limit, ignored) = (config.checkpoint_max_bytes, IgnoredLimits { file, all });
+    let store = Store::new(&folder, config.checkpoint_file_bytes, ignored, limit);
+    store.with_turns(Box::new(Logs { config: config.clone() }))
+}
+
+/// The turns of a project, as their logs tell them.
+#[derive(Debug)]
+struct Logs {
+    config: Config,
+}
+
+impl Turns for Logs {
+    fn needs(&self, store: &Store) -> Result<Needs> {
+        let always = waiting(&Sessions::new(&self.config.sessions), store)?;
+        let all = all(&self.config, store)?.into_iter().filter(|kept| kept.is_whole);
+        Ok(Needs { always, turns: all.map(|kept| (kept.records, kept.needs)).collect() })
+    }
+}
+
+/// What waits for a decision: it is needed when the turn goes on.
+fn waiting(sessions: &Sessions, store: &Store) -> Result<BTreeSet<BlobId>> {
+    let waiting = sessions.pending()?;
+    let mut needed = BTreeSet::new();
+    for changed in waiting.iter().filter_map(|session| session.changed.as_deref()) {
+        needed.extend(changed.rules.clone());
+        for record in &changed.records {
+            needed.insert(record.clone());
+            let changes = store.recorded(record)?.unwrap_or_default();
+            needed.extend(changes.iter().flat_map(Change::blobs).cloned());
+        }
+    }
+    Ok(needed)
+}
+
+/// The checkpoints of all sessions, the oldest first; and how many bytes are kept in all.
+pub fn kept(config: &Config) -> Result<(Vec<Kept>, u64)> {
+    let store = store(config);
+    let kept = all(config, &store)?;
+    // Counted: what was noted may be of before a stop.
+    Ok((kept, store.blobs.all().iter().map(|(_, length)| length).sum()))
+}
+
+fn all(config: &Config, store: &Store) -> Result<Vec<Kept>> {
+    let mut all = Vec::new();
+    for id in Sessions::new(&config.sessions).ids()? {
+        for entry in log::read(&config.sessions, &id)? {
+            if entry.records.is_empty() {
+                continue;
+            }
+            let mut parts = Vec::new();
+            let mut needs: BTreeSet<BlobId> = BTreeSet::new();
+            for record in &entry.records {
+                needs.insert(record.clone());
+                if let Some(changes) = store.recorded(record)? {
+                    needs.extend(changes.iter().flat_map(Change::blobs).cloned());
+                    parts.push(changes);
+                }
+            }
+            let is_whole = parts.len() == entry.records.len();
+            let changes = composed(parts);
+            let without_room =
+                unrestorable(&changes).iter().filter(|(_, why)| *why == Why::Room).count();
+            let (session, sequence, at) = (id.clone(), entry.sequence, entry.at);
+            let records = entry.records;
+            all.push(Kept { session, sequence, at, without_room, is_whole, records, needs });
+        }
+    }
+    all.sort_by_key(|kept| (kept.at, kept.sequence));
+    Ok(all)
+}
+
+impl Engine {
+    /// Removes checkpoints, the oldest first, until no more than `most` bytes are kept; where what the workspace is
+    /// like now takes that already, until the limit is kept. What the workspace is like now stays known, and so does
+    /// the last checkpoint. Contents that no checkpoint needs go in any case.
+    fn prune_to(&mut self, most: u64) -> Result<()> {
+        let always = waiting(&self.store, &self.checkpoints)?;
+        let mut all = all(&self.config, &self.checkpoints)?;
+        all.retain(|kept| kept.is_whole);
+        let lengths: BTreeMap<BlobId, u64> = self.checkpoints.blobs.all().into_iter().collect();
+        // The newest first, as long as there is room for them beside what is always needed.
+        let mut needed = always;
+        needed.extend(self.checkpoints.known_blobs()?);
+        let length = |blob: &BlobId| lengths.get(blob).copied().unwrap_or_default();
+        let present: u64 = needed.iter().map(length).sum();
+        let most = if present > most { self.checkpoints.limit() } else { most };
+        let (mut sum, mut went) = (present, all.len());
+        for (nth, kept) in all.iter().rev().enumerate() {
+            let more: u64 = kept.needs.difference(&needed).map(length).sum();
+            if nth >= 1 && sum.saturating_add(more) > most {
+                break;
+            }
+            sum += more;
+            went -= 1;
+            needed.extend(kept.needs.iter().cloned());
+        }
+        let gone = all[..went].iter().flat_map(|kept| &kept.records);
+        self.checkpoints.drop_records(gone, &needed)?;
+        self.checkpoints.sweep(&needed)?;
+        self.checkpoints.note_size();
+        Ok(())
+    }
+
+    /// Removes what was kept for a session that is gone.
+    pub(super) fn forget_checkpoints(&mut self) -> Result<()> {
+        self.prune_to(self.checkpoints.limit())
+    }
+
+    /// Makes room where more is kept than may be. What goes wrong is told by whoever asks for it.
+    pub(super) fn prune_if_needed(&mut self) {
+        if !self.within_turn && self.config.checkpoints && self.checkpoints.is_full() {
+            let limit = self.checkpoints.limit();
+            // It is tried again after a later turn. What a forced undo put away is in the last one, and
+            // nowhere else.
+            let _ = self.prune_to(limit / 10 * TENTHS);
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! What is done when a project is opened: finish the turn that deaddrop was stopped in, and
+//! make again what a power loss may have taken.
+
+use std::collections::BTreeMap;
+use std::fs::{File, TryLockError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::turning::{Known, Stopped};
+use super::{Engine, elsewhere};
+use crate::atomic;
+use crate::error::{Error, Result};
+use crate::executor::{LocalExecutor, OpaquePreview};
+use crate::protocol::{Detail, Digest, Effect, Outcome, RelPath};
+use crate::session::Session;
+use crate::session::record::{History, Record, Unfinished};
+use crate::text::count;
+use crate::turn::{Observer, known_outcomes};
+use crate::workspace::protected::{Protection, Snapshot};
+
+/// How long the command of a deaddrop that was killed may take to die.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+impl Engine {
+    /// Reads the journal and does what it says is left to do.
+    pub(super) fn recover(
+        &mut self,
+        payloads: &[String],
+        observer: &mut dyn Observer,
+    ) -> Result<()> {
+        let history = History::read(payloads)
+            .map_err(|n| Error::strange_journal(&self.config.sessions.join("journal"), n))?;
+
+        // The journal is newer than any file that was made from it.
+        for session in history.states.values() {
+            self.store.save_soon(session)?;
+        }
+        self.changed = history.states;
+        self.recovered.extend(self.put_logs_right(history.logged, observer)?);
+        if let Some(turn) = history.unfinished {
+            self.finish(turn, observer).map_err(Error::within_turn)?;
+        }
+        self.inbox.sweep()?;
+        self.approvals.sweep()?;
+        self.put_claims_back()?;
+        for file in &history.files {
+            self.approvals.archive_again(*file)?;
+        }
+        for file in history.files {
+            if let Some(name) = self.inbox.archive_again(file)? {
+                let name = name.to_string_lossy();
+                self.tell(format!("{name} was carried out before, and is archived"), observer);
+            }
+        }
+        let has_outbox = |session: &&Session| {
+            !session.is_complete && session.run.is_none() && self.suits(session).is_ok()
+        };
+        let open: Vec<Session> = self.changed.values().filter(has_outbox).cloned().collect();
+        for session in open {
+            if self.restore_outbox(&session)? {
+                let name = session.outbox_name();
+                self.tell(format!("the outbox {name} was missing, and is written"), observer);
+            }
+        }
+        self.write_down()
+    }
+
+    fn finish(&mut self, mut turn: Unfinished, observer: &mut dyn Observer) -> Result<()> {
+        self.wait_for_command()?;
+        let name = turn.begin.reply().to_owned();
+        // Told before it is done: should deaddrop be stopped again, nobody would learn of it later.
+        if let Some(mut commit) = turn.commit.take() {
+            commit.recovered = true;
+            let (how, outcomes) = match &commit.session.pending {
+                Some(pending) => (" up to your decision", &pending.outcomes),
+                None => ("", &commit.session.last_results),
+            };
+            let lost = outcomes.iter().filter(|outcome| outcome.is_lost()).count();
+            let told = format!(
+                "{name} had been carried out{how} when deaddrop was stopped{}; what was left is put into place now",
+                tell_lost(lost)
+            );
+            self.tell(told, observer);
+            self.taken_up = Some(self.conclude(&turn.begin, commit)?);
+            return Ok(());
+        }
+        if turn.begin.is_decision_alone() {
+            let told = format!("the decision about {} is kept", turn.begin.session.stem());
+            self.tell(told, observer);
+            return self.keep_decision(&turn.begin, true).map(drop);
+        }
+        // What was begun elsewhere is left as it is, until that workspace is set again.
+        self.suits_or(&turn.begin.session, false)?;
+        if turn.begin.undoing.is_some() {
+            let told =
+                "deaddrop was stopped while it put files back; what was left of that is done now";
+            self.tell(told.to_owned(), observer);
+            self.taken_up = Some(self.restore(&turn.begin, true, observer)?);
+            return Ok(());
+        }
+        self.be_patient(&turn.begin)?;
+        let changed_since = self.changed_since_stop(&turn);
+        let interrupted = || self.stop.is_asked();
+        let mut known = match &self.guest {
+            Some(guest) if turn.begin.guest == self.guest_label() => {
+                let terms = elsewhere::terms_to_ask(&turn.begin, &self.config);
+                known_outcomes(&turn, &mut *guest.executor(terms)?)?
+            }
+            // Of what was begun in a guest that is none any more, nothing here can tell.
+            _ if turn.begin.guest.is_some() => known_outcomes(&turn, &mut OpaquePreview::new(&[]))?,
+            _ => {
+                let own = self.own_folder(&turn.begin.session);
+                let (workspace, runner) = (&self.workspace, &self.runner);
+                let mut here = LocalExecutor::new(workspace, runner, &own, false, &interrupted);
+                known_outcomes(&turn, &mut here)?
+            }
+        };
+        let has_begun_command = turn.intents.values().any(|effect| *effect == Effect::Command);
+        let snapshot = turn.guard.take().filter(|_| has_begun_command);
+        let done = known.values().filter(|outcome| !outcome.is_lost()).count();
+        let lost = known.len() - done;
+        let left = turn.begin.steps().len() - known.len();
+        let told = format!(
+            "deaddrop was stopped while it carried out {name}: {} done before{}; {left} left to do now",
+            count(done, "command"),
+            tell_lost(lost)
+        );
+        self.tell(told, observer);
+        let protection = match snapshot {
+            Some(snapshot)
+                if turn.begin.guest.is_none() && self.is_guarded_here(&turn.begin.session) =>
+            {
+                self.look_after_commands(&turn, snapshot, &mut known, observer)?
+            }
+            _ => Protection::new(self.quarantine(&turn.begin.session)),
+        };
+        let noted = std::mem::take(&mut turn.noted);
+        let known = Known { outcomes: known, stopped: Some(Stopped { noted, changed_since }) };
+        let after = self.go_through(&turn.begin, known, protection, observer)?;
+        if after.session.is_complete {
+            self.tell(format!("session {} is complete", after.session.id), observer);
+        }
+        self.taken_up = Some(after);
+        Ok(())
+    }
+
+    /// Where something else stands than the operations of a turn found or left: somebody has changed it since, so
+    /// an undo does not overwrite it unasked.
+    fn changed_since_stop(&self, turn: &Unfinished) -> Vec<RelPath> {
+        let mut meant: BTreeMap<&RelPath, Vec<Option<&Digest>>> = BTreeMap::new();
+        for effect in turn.intents.values() {
+            let ends = match effect {
+                Effect::File(effect) => vec![(&effect.path, [&effect.before, &effect.after])],
+                Effect::Move(effect) => {
+                    let ends = [&effect.from, &effect.to].into_iter();
+                    ends.map(|end| (end, [&effect.digest, &None])).collect()
+                }
+                Effect::Command | Effect::Guest { .. } => continue,
+            };
+            for (path, digests) in ends {
+                meant.entry(path).or_default().extend(digests.map(Option::as_ref));
+            }
+        }
+        let is_other = |(path, digests): &(&RelPath, Vec<Option<&Digest>>)| {
+            let now = self.workspace.digest(path);
+            !now.is_ok_and(|now| digests.contains(&now.as_ref()))
+        };
+        meant.into_iter().filter(is_other).map(|(path, _)| path.clone()).collect()
+    }
+
+    /// Finds what the commands of the turn have done to protected names, and tells it with the one
+    /// that was interrupted, or with the last.
+    fn look_after_commands(
+        &mut self,
+        turn: &Unfinished,
+        snapshot: Snapshot,
+        known: &mut BTreeMap<usize, Outcome>,
+        observer: &mut dyn Observer,
+    ) -> Result<Protection> {
+        let mut protection = Protection::resumed(self.quarantine(&turn.begin.session), snapshot);
+        let warnings = known.values().flat_map(|outcome| &outcome.warnings);
+        let mut noticed = protection.unreported(warnings);
+        noticed.extend(protection.check(&self.workspace));
+        if self.guest.is_some() {
+            // What is left of the turn is not carried out here, so this is its end.
+            noticed.extend(protection.finish(&self.workspace, &self.workspace.walk()?));
+        }
+        let ran = |outcome: &&Outcome| matches!(outcome.detail, Detail::Ran(_));
+        let step = known.iter().rfind(|(_, outcome)| outcome.is_lost());
+        let step = step.or_else(|| known.iter().rfind(|(_, outcome)| ran(outcome)));
+        if let Some(step) = step.map(|(step, _)| *step).filter(|_| !noticed.is_empty())
+            && let Some(outcome) = known.get_mut(&step)
+        {
+            noticed.iter().for_each(|told| observer.noticed(&told.text));
+            outcome.warnings.append(&mut noticed);
+            self.note(&Record::Result { step, outcome: Box::new(outcome.clone()) })?;
+        }
+        Ok(protection)
+    }
+
+    fn tell(&mut self, told: String, observer: &mut dyn Observer) {
+        observer.recovered(&told);
+        self.recovered.push(told);
+    }
+
+    /// A command of a deaddrop that was killed dies with it, but not in the same moment.
+    fn wait_for_command(&self) -> Result<()> {
+        let path = &self.runner.lock;
+        let fail = |e| Error::io("lock", path, e);
+        let mut options = File::options();
+        options.write(true).create(true).truncate(false);
+        let file = atomic::open_own(&mut options, path).map_err(fail)?;
+        let begun = Instant::now();
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(()),
+                Err(TryLockError::WouldBlock) if begun.elapsed() < PATIENCE => {
+                    thread::sleep(Duration::from_millis(5));
+                }
+                Err(TryLockError::WouldBlock) => return Err(Error::command_runs(path)),
+                Err(TryLockError::Error(e)) => return Err(fail(e)),
+            }
+        }
+    }
+
+    /// A reply that was claimed and not begun is a new one.
+    fn put_claims_back(&mut self) -> Result<()> {
+        for folder in [&self.inbox, &self.approvals] {
+            for path in folder.left_over()? {
+                folder.put_back(&path)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn tell_lost(lost: usize) -> String {
+    match lost {
+        0 => String::new(),
+        n => format!(", {n} interrupted (it may have run in part, and is not run again)"),
+    }
+}

@@ -1,0 +1,200 @@
+//! What turns changed, for who looks at it: from the log and what is kept, without the lock.
+
+use super::{keeping, recording};
+use crate::blobs::BlobId;
+use crate::error::{Error, Result};
+use crate::session::log::{self, LogEntry};
+use crate::session::{Changed, Ignored, Session};
+use crate::settings::Config;
+use crate::workspace::checkpoint::{Change, Store, What, composed};
+use crate::workspace::overlay::Standing;
+
+/// Which turns are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Which {
+    /// The last.
+    Last,
+    /// The one that answered this outbox.
+    One(u32),
+    /// What all of them come to that answered outboxes from the first of these to the last.
+    From(u32, u32),
+}
+
+/// What turns changed.
+#[derive(Debug)]
+pub struct Shown<'a> {
+    /// The outbox that the first of them answered.
+    pub first: u32,
+    /// The outbox that the last of them answered.
+    pub last: u32,
+    /// What they come to, by path.
+    pub changes: Vec<Change>,
+    /// The turns.
+    of: &'a [Known],
+    store: &'a Store,
+}
+
+impl Shown<'_> {
+    /// What is told of its files.
+    pub fn told(&self) -> Changed {
+        recording::told(self.store, &self.changes, Vec::new())
+    }
+
+    /// What stood, or stands, somewhere; None where nothing does, or a folder.
+    ///
+    /// # Errors
+    /// The content is gone.
+    pub fn standing(&self, what: Option<&What>) -> Result<Option<Standing>> {
+        Ok(match what {
+            None | Some(What::Folder { .. }) => None,
+            Some(What::Link { target }) => Some(Standing::Link(target.clone())),
+            Some(What::Unkept { .. }) => Some(Standing::Large),
+            Some(What::File { blob, .. }) => {
+                let bytes = self.store.blobs.read(blob)?.ok_or_else(|| gone(self.turn_of(blob)))?;
+                Some(Standing::File(bytes))
+            }
+        })
+    }
+
+    /// What changed beside that and cannot be shown, since rules leave it out; as far as that is known.
+    pub fn ignored(&self) -> Option<Ignored> {
+        self.of.iter().filter_map(|turn| turn.ignored.clone()).reduce(Ignored::and)
+    }
+
+    /// The first of the turns whose record names a content.
+    fn turn_of(&self, content: &BlobId) -> u32 {
+        let names = |turn: &&Known| {
+            let records = turn.records.as_deref().unwrap_or_default();
+            let changes = self.store.composed(records).ok().flatten().unwrap_or_default();
+            changes.iter().any(|change| change.blobs().any(|blob| blob == content))
+        };
+        self.of.iter().find(names).map_or(self.last, |turn| turn.sequence)
+    }
+}
+
+/// A turn, and where what it changed is recorded; None where nothing is.
+#[derive(Debug)]
+struct Known {
+    sequence: u32,
+    records: Option<Vec<BlobId>>,
+    ignored: Option<Ignored>,
+}
+
+/// The turns of a session, of which each can be shown: its log is read once.
+#[derive(Debug)]
+pub struct Turns {
+    id: String,
+    /// In their order.
+    all: Vec<Known>,
+    store: Store,
+}
+
+impl Turns {
+    /// The turns of a session.
+    ///
+    /// # Errors
+    /// The log cannot be read, or nothing is kept here of any of its turns.
+    pub fn read(config: &Config, session: &Session) -> Result<Self> {
+        Self::of(config, session, &log::read(&config.sessions, &session.id)?)
+    }
+
+    /// The turns of a session whose log says this.
+    ///
+    /// # Errors
+    /// Nothing is kept here of any of them.
+    pub fn of(config: &Config, session: &Session, entries: &[LogEntry]) -> Result<Self> {
+        if let Some(guest) = &config.guest {
+            let guest = guest.label();
+            return Err(elsewhere(&guest));
+        }
+        if session.run.is_some() {
+            return Err(not_of_runs(&session.stem()));
+        }
+        let known = |entry: &LogEntry| Known {
+            sequence: entry.sequence,
+            records: entry.changed.map(|_| entry.records.clone()),
+            ignored: entry.ignored.clone(),
+        };
+        let mut all: Vec<Known> = entries.iter().map(known).collect();
+        // The part of a turn that waits for a decision.
+        if let (Some(changed), Some(_)) = (&session.changed, &session.pending) {
+            let records = changed.not_kept.is_none().then(|| changed.records.clone());
+            let ignored = changed.ignored.clone();
+            all.push(Known { sequence: session.sequence, records, ignored });
+        }
+        all.sort_by_key(|turn| turn.sequence);
+        Ok(Self { id: session.id.clone(), all, store: keeping::store(config) })
+    }
+
+    /// What some of them changed. Of several, one list says what they come to, undos included.
+    ///
+    /// # Errors
+    /// There is none, or nothing is kept of one of them.
+    pub fn shown(&self, which: Which) -> Result<Shown<'_>> {
+        let (first, last) = match (which, self.all.last()) {
+            (Which::Last, newest) => newest.map_or((1, 0), |turn| (turn.sequence, turn.sequence)),
+            (Which::One(wanted), _) => (wanted, wanted),
+            (Which::From(first, last), _) => (first, last),
+        };
+        let begin = self.all.partition_point(|turn| turn.sequence < first);
+        let end = self.all.partition_point(|turn| turn.sequence <= last);
+        let of = self.all.get(begin..end).unwrap_or_default();
+        let (Some(Known { sequence: first, .. }), Some(Known { sequence: last, .. })) =
+            (of.first(), of.last())
+        else {
+            return Err(self.without(which));
+        };
+        let mut parts = Vec::new();
+        for Known { sequence, records, .. } in of {
+            let records = records.as_ref().ok_or_else(|| {
+                Error::undo(format!(
+                    "nothing was kept of what turn {sequence} changed, so it cannot be shown or taken back"
+                ))
+                .with_code("not-recorded")
+            })?;
+            parts.push(self.store.composed(records)?.ok_or_else(|| gone(*sequence))?);
+        }
+        let mut changes = composed(parts);
+        changes.retain(|change| change.before != change.after);
+        Ok(Shown { first: *first, last: *last, changes, of, store: &self.store })
+    }
+
+    /// Said where there is no such turn.
+    fn without(&self, which: Which) -> Error {
+        let id = &self.id;
+        Error::undo(match which {
+            Which::One(n) if !self.all.is_empty() => {
+                format!("session {id} has had no turn {n}; `deaddrop log` lists them")
+            }
+            Which::From(..) if !self.all.is_empty() => {
+                format!("session {id} has had none of these turns; `deaddrop log` lists them")
+            }
+            _ => format!("session {id} has had no turn yet"),
+        })
+        .with_code("no-turn")
+    }
+}
+
+/// Said of a run.
+pub(super) fn not_of_runs(stem: &str) -> Error {
+    Error::undo(format!(
+        "{stem} is a run: nothing is kept of what `deaddrop ops run` changes, so it cannot be shown or taken back; use what is there, such as git"
+    ))
+    .with_code("not-recorded")
+}
+
+/// Said of what is changed in a guest.
+pub(super) fn elsewhere(guest: &str) -> Error {
+    Error::undo(format!(
+        "what a session changes in the guest '{guest}' is not kept here, so it cannot be shown or taken back; use what is there, such as git"
+    ))
+    .with_code("not-recorded")
+}
+
+/// Said where the record of a turn is not there.
+pub(super) fn gone(sequence: u32) -> Error {
+    Error::undo(format!(
+        "the checkpoint of turn {sequence} is gone, so it can be neither shown nor taken back (checkpoint_max_bytes bounds what is kept)"
+    ))
+    .with_code("checkpoint-gone")
+}

@@ -1,0 +1,333 @@
+//! Policies: what operations may do, as presets and as the person changed them.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::Raw;
+use super::raw::Given;
+use super::table::SETTINGS;
+use crate::error::{Error, Result};
+use crate::text::nearest;
+
+/// The policy of sessions where nobody says otherwise.
+pub const SESSION_POLICY: &str = "workspace";
+/// The policy of runs where nobody says otherwise: nobody looks at what they do before it is done.
+pub const RUN_POLICY: &str = "standard";
+
+/// The longest that a command may take where a policy sets no limit of its own, in seconds.
+const LONGEST_SECONDS: u64 = 3_600;
+
+/// What operations may do without asking, with asking, and not at all.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Policy {
+    /// A preset's name, or the one that the person gave it.
+    pub name: String,
+    /// For operations on files.
+    pub files: Files,
+    /// For commands.
+    pub shell: Shell,
+    /// Whether commands have the network; where nothing is said, as the sandbox's settings say.
+    pub network: Option<bool>,
+}
+
+impl Policy {
+    /// Whether the person can give a policy this name.
+    pub(super) fn can_be_called(name: &str) -> bool {
+        let may_hold = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+        !name.is_empty() && name.chars().all(may_hold)
+    }
+}
+
+/// What operations on files may do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Files {
+    /// Whether there are any.
+    pub enabled: bool,
+    /// Whether they may only read.
+    pub read_only: bool,
+    /// Patterns of paths, or of a component of them, that are out of reach.
+    pub blocked: Vec<String>,
+    /// Patterns of the only paths that are in reach; empty: all.
+    pub allowed: Vec<String>,
+    /// How large a file may be, in bytes.
+    pub max_bytes: Option<u64>,
+}
+
+/// What commands may do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Shell {
+    /// Whether there are any.
+    pub enabled: bool,
+    /// The beginnings of the only commands that run; empty: all.
+    pub allowed: Vec<String>,
+    /// Beginnings of commands that do not run.
+    pub blocked: Vec<String>,
+    /// Beginnings of commands that the person is asked about.
+    pub approval: Vec<String>,
+    /// How long a command may take by itself and at most, in seconds, if the policy says.
+    pub timeout_seconds: Option<u64>,
+    /// How long a command may ask for where `timeout_seconds` says nothing.
+    pub max_timeout_seconds: Option<u64>,
+}
+
+impl Shell {
+    /// How long a command may take that asks for `asked`, where the settings say `default`.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::time::Duration;
+    /// use deaddrop::settings::Policy;
+    /// let seconds = Duration::from_secs;
+    /// let standard = Policy::preset("standard").unwrap().shell;
+    /// assert_eq!(standard.timeout(Some(seconds(300)), seconds(60)), seconds(30));
+    /// let workspace = Policy::preset("workspace").unwrap().shell;
+    /// assert_eq!(workspace.timeout(Some(seconds(300)), seconds(60)), seconds(300));
+    /// assert_eq!(workspace.timeout(None, seconds(60)), seconds(60));
+    /// ```
+    pub fn timeout(&self, asked: Option<Duration>, default: Duration) -> Duration {
+        let own = self.timeout_seconds.map(Duration::from_secs);
+        let most = Duration::from_secs(self.max_timeout_seconds.unwrap_or(LONGEST_SECONDS));
+        let most = own.unwrap_or(most);
+        asked.unwrap_or(own.unwrap_or(default)).min(most)
+    }
+}
+
+const MIB: u64 = 1 << 20;
+
+impl Policy {
+    /// The names of all presets, the strictest first and the default of `new` last.
+    pub const PRESETS: [&'static str; 4] = ["restrictive", "standard", "permissive", "workspace"];
+
+    /// The preset of that name.
+    ///
+    /// # Examples
+    /// ```
+    /// use deaddrop::settings::Policy;
+    /// assert!(Policy::PRESETS.iter().all(|name| Policy::preset(name).unwrap().name == *name));
+    /// assert!(Policy::preset("standrad").is_none());
+    /// ```
+    pub fn preset(name: &str) -> Option<Self> {
+        let (files, shell, network) = match name {
+            "restrictive" => (
+                files(true, &[".*", "*.env", "*.key", "*.pem"], Some(MIB)),
+                Shell { enabled: false, ..shell(&[], &[], &[], Some(10)) },
+                Some(false),
+            ),
+            "standard" => (
+                files(false, &[".*", "*.env", "*.key", "*.pem", "node_modules"], Some(10 * MIB)),
+                shell(
+                    &[
+                        "bun", "node", "npm", "npx", "cat", "echo", "ls", "pwd", "head", "tail",
+                        "grep", "find", "wc",
+                    ],
+                    &["rm -rf /", "rm -rf ~", "sudo", "chmod", "chown", "curl", "wget", "ssh"],
+                    &["rm -rf", "rm -r"],
+                    Some(30),
+                ),
+                Some(false),
+            ),
+            "permissive" => (
+                files(false, &["*.key", "*.pem"], Some(100 * MIB)),
+                shell(
+                    &[],
+                    &["rm -rf /", "rm -rf ~", "sudo"],
+                    &["rm -rf", "rm -r", "chmod", "chown"],
+                    Some(300),
+                ),
+                Some(true),
+            ),
+            // The sandbox is the wall, and what it keeps is all that is kept.
+            "workspace" => (files(false, &[], None), shell(&[], &[], &[], None), None),
+            _ => return None,
+        };
+        Some(Self { name: name.to_owned(), files, shell, network })
+    }
+}
+
+fn files(read_only: bool, blocked: &[&str], max_bytes: Option<u64>) -> Files {
+    Files { enabled: true, read_only, blocked: owned(blocked), allowed: Vec::new(), max_bytes }
+}
+
+fn shell(allowed: &[&str], blocked: &[&str], approval: &[&str], seconds: Option<u64>) -> Shell {
+    Shell {
+        enabled: true,
+        allowed: owned(allowed),
+        blocked: owned(blocked),
+        approval: owned(approval),
+        timeout_seconds: seconds,
+        max_timeout_seconds: seconds.is_none().then_some(LONGEST_SECONDS),
+    }
+}
+
+fn owned(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(|text| (*text).to_owned()).collect()
+}
+
+impl Policy {
+    /// Whether something may be done by this policy that is denied or asked about by `other`. Where that
+    /// cannot be told, it may. How long a command may take is no matter.
+    pub(super) fn allows_more(&self, other: &Self) -> bool {
+        // Of presets it is known, also where their lists differ.
+        let rank = |policy: &Self| {
+            let is_preset = Self::preset(&policy.name).is_some_and(|preset| preset == *policy);
+            Self::PRESETS.iter().position(|name| is_preset && *name == policy.name)
+        };
+        if let (Some(mine), Some(theirs)) = (rank(self), rank(other)) {
+            return mine > theirs;
+        }
+        network(self.network) > network(other.network)
+            || self.files.allow_more(&other.files)
+            || self.shell.allows_more(&other.shell)
+    }
+}
+
+/// What is left to the sandbox's settings may be open there.
+fn network(network: Option<bool>) -> u8 {
+    match network {
+        Some(false) => 0,
+        None => 1,
+        Some(true) => 2,
+    }
+}
+
+impl Files {
+    fn allow_more(&self, other: &Self) -> bool {
+        let most = |files: &Self| files.max_bytes.unwrap_or(u64::MAX);
+        self.enabled
+            && (!other.enabled
+                || (other.read_only && !self.read_only)
+                || lacks(&self.blocked, &other.blocked)
+                || opens(&self.allowed, &other.allowed)
+                || most(self) > most(other))
+    }
+}
+
+impl Shell {
+    fn allows_more(&self, other: &Self) -> bool {
+        let stops: Vec<String> = self.approval.iter().chain(&self.blocked).cloned().collect();
+        self.enabled
+            && (!other.enabled
+                || lacks(&self.blocked, &other.blocked)
+                || lacks(&stops, &other.approval)
+                || opens(&self.allowed, &other.allowed))
+    }
+}
+
+/// Whether a list does not hold all of another.
+fn lacks(list: &[String], other: &[String]) -> bool {
+    other.iter().any(|item| !list.contains(item))
+}
+
+/// Whether a list of what alone is allowed lets in what another does not; an empty one lets in all.
+fn opens(list: &[String], other: &[String]) -> bool {
+    !other.is_empty() && (list.is_empty() || lacks(other, list))
+}
+
+/// All policies: the presets as they were changed, and the person's own.
+pub(super) fn resolve(raw: &Raw) -> Result<BTreeMap<String, Policy>> {
+    let presets = Policy::PRESETS.iter().filter_map(|name| Policy::preset(name));
+    let mut policies: BTreeMap<String, Policy> =
+        presets.map(|policy| (policy.name.clone(), policy)).collect();
+    let tables = raw.tables.iter().filter_map(|(table, origin)| {
+        let name = table.strip_prefix("policies.").filter(|name| !name.contains('.'))?;
+        Some((table, name, origin))
+    });
+    for (table, name, origin) in tables {
+        let preset = raw.setting(&format!("{table}.preset"));
+        if !preset.is_default && preset.text() != name && Policy::PRESETS.contains(&name) {
+            let problem = format!(
+                "{table}.preset is '{}', but '{name}' is a preset itself; leave the line out, or give the policy a name of its own",
+                preset.text()
+            );
+            return Err(Error::config(preset.origin, problem));
+        }
+        let based_on = if preset.is_default { name } else { preset.text() };
+        let Some(mut policy) = Policy::preset(based_on) else {
+            let presets = Policy::PRESETS.join(", ");
+            let meant = nearest(name, Policy::PRESETS)
+                .map(|meant| format!("; or did you mean '[policies.{meant}]'?"));
+            let problem = format!(
+                "{table} needs a preset that it changes: preset = \"standard\" (there are {presets}){}",
+                meant.unwrap_or_default()
+            );
+            return Err(Error::config(origin.as_str(), problem));
+        };
+        name.clone_into(&mut policy.name);
+        let set = raw.within(table).filter(|setting| setting.name() != preset.name());
+        policies.insert(name.to_owned(), policy.with(set)?);
+    }
+    Ok(policies)
+}
+
+/// Where the value of a setting of policies stands in a [`Policy`] as JSON.
+fn pointer(key: &str) -> String {
+    let mut pointer = String::from("/");
+    for c in key.chars() {
+        match (c, pointer.ends_with('_')) {
+            ('.', _) => pointer.push('/'),
+            (c, true) => {
+                pointer.pop();
+                pointer.extend(c.to_uppercase());
+            }
+            (c, false) => pointer.push(c),
+        }
+    }
+    pointer
+}
+
+/// The names of the settings of a policy but for its preset, in the order of their table.
+fn keys() -> impl Iterator<Item = &'static str> {
+    let names = SETTINGS.iter().filter_map(|setting| setting.name.strip_prefix("policies.*."));
+    names.filter(|name| *name != "preset")
+}
+
+impl Policy {
+    /// The policy with these settings.
+    fn with(self, settings: impl Iterator<Item = Given>) -> Result<Self> {
+        let mut json = serde_json::to_value(self).unwrap_or_default();
+        for setting in settings {
+            let key = setting.name().splitn(3, '.').nth(2).unwrap_or_default();
+            if let Some(value) = json.pointer_mut(&pointer(key)) {
+                *value = setting.to_json();
+            }
+        }
+        serde_json::from_value(json).map_err(|e| Error::config("policies", e.to_string()))
+    }
+
+    /// The policy as a table of `deaddrop.toml` that says all of it.
+    ///
+    /// # Examples
+    /// ```
+    /// use deaddrop::settings::Policy;
+    /// let text = Policy::preset("restrictive").unwrap().to_toml();
+    /// assert!(text.starts_with("[policies.restrictive]\nnetwork = false\nfiles.enabled = true\n"));
+    /// ```
+    pub fn to_toml(&self) -> String {
+        let json = serde_json::to_value(self).unwrap_or_default();
+        // Of all presets `workspace` sets least, so that what is not said here is not said there.
+        let is_own = !Self::PRESETS.contains(&self.name.as_str());
+        let preset = if is_own { "preset = \"workspace\"\n" } else { "" };
+        // Always quoted in one way: what the person agreed to is known by a digest of this text.
+        let written = |value: &Value| match value {
+            Value::Array(items) => {
+                let items: Vec<String> = items.iter().map(Value::to_string).collect();
+                format!("[{}]", items.join(", "))
+            }
+            value => value.to_string(),
+        };
+        let lines = keys().filter_map(|key| {
+            let value = json.pointer(&pointer(key)).filter(|value| !value.is_null())?;
+            Some(format!("{key} = {}\n", written(value)))
+        });
+        format!("[policies.{}]\n{preset}{}", self.name, lines.collect::<String>())
+    }
+}
