@@ -1,4 +1,4 @@
-//! What `--json` tells while deaddrop serves: an object a line, as it happens. docs/use.md names all
+//! What `--json` tells while deaddrop serves: an object a line, as it happens. docs/scripting.md names all
 //! of them; names stay what they are, and fields are only added.
 
 use std::path::Path;

@@ -1,5 +1,5 @@
 //! What is wrong with a reply: mistakes, for which a block is refused, and warnings beside an outcome. Their texts may
-//! quote what a model sent, and may change: programs read the codes, which never do. docs/use.md lists them.
+//! quote what a model sent, and may change: programs read the codes, which never do. docs/scripting.md lists them.
 
 use serde::{Deserialize, Serialize};
 

@@ -121,7 +121,7 @@ fn reference() -> String {
 const REFERENCE: &str = "\
 # Settings
 
-This page is made from the table of settings (`SETTINGS=overwrite cargo test --lib -- settings::tests`); [use.md](use.md#settings) explains them.
+This page is made from the table of settings (`SETTINGS=overwrite cargo test --lib -- settings::tests`); [projects.md](projects.md#change-settings) explains how to change them.
 
 Flags override environment variables, these override `deaddrop.toml`, and that overrides your own file (`~/.config/deaddrop/config.toml`). The variable of a setting is `DEADDROP_` and its name in capitals, with `_` for a dot: `sandbox.network` is `DEADDROP_SANDBOX_NETWORK`. Consent: a project's `deaddrop.toml` needs yours to weaken what holds without it ([security.md](security.md#settings-that-somebody-else-wrote)).
 
@@ -137,9 +137,9 @@ fn every_setting_is_documented() {
     }
     let there = std::fs::read_to_string(path).unwrap();
     assert!(there == reference(), "docs/settings.md is outdated: SETTINGS=overwrite writes it");
-    let docs = include_str!("../../docs/use.md");
+    let docs = include_str!("../../docs/sandbox.md");
     let examples: Vec<&str> = docs.split("```toml\n").skip(1).collect();
-    assert_eq!(examples.len(), 2);
+    assert_eq!(examples.len(), 3);
     for example in examples {
         config(example.split("```").next().unwrap()).unwrap();
     }

@@ -44,7 +44,7 @@ fn main() -> ExitCode {
 /// Reads every case of a file, and compares what it is read as.
 fn check(file: &Path) -> Result<(), Failed> {
     let expected = fs::read_to_string(file)?;
-    let told = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/use.md"))?;
+    let told = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/scripting.md"))?;
     let mut actual = String::new();
     let mut cases = 0;
     for case in expected.split("%% ").skip(1) {
@@ -63,7 +63,7 @@ fn check(file: &Path) -> Result<(), Failed> {
         for step in &read.steps {
             actual.push_str(&shown(step));
             if let Some(sort) = sorts(step).find(|sort| !told.contains(&format!("`{sort}`"))) {
-                return Err(format!("%% {title}: docs/use.md does not tell of `{sort}`").into());
+                return Err(format!("%% {title}: docs/scripting.md does not tell of `{sort}`").into());
             }
         }
         actual.push('\n');
