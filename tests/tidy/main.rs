@@ -2,4 +2,5 @@
 #![allow(clippy::disallowed_macros, reason = "a test tells of itself on its own output")]
 
 mod budgets;
+mod documents;
 mod sources;
