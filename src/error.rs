@@ -18,12 +18,12 @@ enum ErrorKind {
     #[error("cannot {doing} {}: {source}{}", path.display(), advice(source))]
     Io { doing: &'static str, path: PathBuf, source: io::Error },
     #[error(
-        "{error}; much of what is there was put by the session's commands into {}, which nobody else needs: remove it",
+        "{error}; the session's commands left much in {}, which you can remove",
         room.display()
     )]
     Full { error: Error, room: PathBuf },
     #[error(
-        "{0}; it may be kept all the same: see in the newest outbox and in `deaddrop status ID --json` before you say it again"
+        "{0}; your words may have been kept: check the newest outbox and `deaddrop status ID --json` before you repeat them"
     )]
     InDoubt(Error),
     #[error("{origin}: {problem}")]
@@ -33,40 +33,40 @@ enum ErrorKind {
         holder(*.pid),
         if *.serves { "serving" } else { "at work in" },
         base.display(),
-        if *.serves { "stop it first, or drop the reply into its inbox" } else { "wait until it has ended, or stop it first: it takes no replies from the inbox meanwhile" }
+        if *.serves { "stop it first, or drop the reply into its inbox" } else { "wait until it has ended, or stop it: it takes no replies from the inbox" }
     )]
     Locked { base: PathBuf, pid: Option<u32>, serves: bool },
     #[error("no session '{id}' in {}; `deaddrop status` lists them", sessions.display())]
     NoSession { id: String, sessions: PathBuf },
-    #[error("no run '{run}' in {}; the events message of a run names it, as run_…", sessions.display())]
+    #[error("no run '{run}' in {}; a run's events message contains its name, run_…", sessions.display())]
     NoRun { run: String, sessions: PathBuf },
     #[error("no open session in {}; start one with `deaddrop new \"your task\"`{}", sessions.display(), reopening(complete.as_deref()))]
     NoOpenSession { sessions: PathBuf, complete: Option<String> },
     #[error(
-        "there is no project here ({}) or in a folder above: `deaddrop init` makes one of a project, `deaddrop new \"your task\"` begins a session here, and -C DIR says where one is",
+        "there is no project here ({}) or in a folder above; `deaddrop init` sets one up, `deaddrop new \"your task\"` starts a session here, and -C DIR names a project",
         .0.display()
     )]
     NoBase(PathBuf),
-    #[error("several sessions are open ({}); say which with --session ID", .0.join(", "))]
+    #[error("several sessions are open ({}); name one with --session ID", .0.join(", "))]
     SeveralSessions(Vec<String>),
-    #[error("{} is damaged: {problem}; restore it from a backup, or move it away to go on without that session", path.display())]
+    #[error("{} is damaged: {problem}; restore it from a backup, or move it away to continue without that session", path.display())]
     DamagedSession { path: PathBuf, problem: String },
     #[error(
-        "the journal {} is damaged at byte {offset}, so nothing is done on top of it; restore the file from a backup, or move it away to go on from the sessions as they are (a reply that was being carried out is then set aside)",
+        "the journal {} is damaged at byte {offset}, so nothing is done on top of it; restore it from a backup, or move it away to continue from the session files (a reply that was being executed is then set aside)",
         path.display()
     )]
     DamagedJournal { path: PathBuf, offset: usize },
     #[error(
-        "record {record} of the journal {} is none that this version of deaddrop writes; a newer one may read it",
+        "record {record} of the journal {} is unknown to this version of deaddrop; a newer version may read it",
         path.display()
     )]
     StrangeJournal { path: PathBuf, record: usize },
     #[error(
-        "a command of a deaddrop that was stopped hard is still running (it holds {}); end it, then run `deaddrop resume`",
+        "a command of a killed deaddrop is still running (it holds {}); end it, then run `deaddrop resume`",
         .0.display()
     )]
     CommandRuns(PathBuf),
-    #[error("the guest '{guest}' cannot be worked with: {why}{}", going_on(*.within_turn))]
+    #[error("the guest '{guest}' cannot be used: {why}{}", going_on(*.within_turn))]
     Guest { guest: String, why: String, within_turn: bool },
     #[error("{}: {why}", path.display())]
     NoReply { path: PathBuf, why: String, code: &'static str },
@@ -76,7 +76,7 @@ enum ErrorKind {
     Waits(String),
     #[error("{why}")]
     Undo { why: String, code: &'static str },
-    #[error("something listens at {0} already; stop it first, or choose another place")]
+    #[error("another program already listens on {0}; stop it, or choose another address")]
     Listens(String),
     #[error("{message}")]
     Relayed { message: String, code: String, status: u8 },
@@ -172,7 +172,7 @@ impl Error {
     /// The session is complete, and would have to be taken up again first.
     pub fn complete(id: &str) -> Self {
         Self::usage(format!(
-            "session {id} is complete; `deaddrop resume {id} --reopen TEXT` takes it up again"
+            "session {id} is complete; `deaddrop resume {id} --reopen TEXT` reopens it"
         ))
         .with_code("session-complete")
     }
@@ -187,7 +187,7 @@ impl Error {
             String::new()
         };
         Self::usage(format!(
-            "{stem} began in the workspace '{begun}', and the workspace is now '{now}': go on with `--workspace-dir {}` (or workspace_dir in deaddrop.toml){moving}",
+            "{stem} began in the workspace '{begun}', but the workspace is now '{now}'; use `--workspace-dir {}` (or workspace_dir in deaddrop.toml){moving}",
             crate::text::shell_word(begun)
         ))
         .with_code("other-workspace")
@@ -365,7 +365,7 @@ fn holder(pid: Option<u32>) -> String {
 
 fn going_on(within_turn: bool) -> &'static str {
     if within_turn {
-        "; nothing is lost, and `deaddrop resume` goes on when it is back (if it is gone for good, remove [guest]: the rest of the turn is then not carried out)"
+        "; nothing is lost: `deaddrop resume` continues when it is back (if it is gone for good, remove [guest]; the rest of the turn is then not executed)"
     } else {
         ""
     }
@@ -373,18 +373,16 @@ fn going_on(within_turn: bool) -> &'static str {
 
 fn reopening(complete: Option<&str>) -> String {
     complete.map_or_else(String::new, |id| {
-        format!(
-            ", or go on with {id}, the newest, which is complete: `deaddrop resume {id} --reopen TEXT`"
-        )
+        format!(", or reopen {id}, the newest: `deaddrop resume {id} --reopen TEXT`")
     })
 }
 
 /// What to do about the failures that a person meets most.
 pub(crate) fn advice(source: &io::Error) -> &'static str {
     match source.kind() {
-        io::ErrorKind::PermissionDenied => "; check its owner and rights",
+        io::ErrorKind::PermissionDenied => "; check its owner and permissions",
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "; make room (`df -h` and, for the number of files, `df -i` show how full it is), then run `deaddrop resume`"
+            "; make room (`df -h` and `df -i` show what is full), then run `deaddrop resume`"
         }
         io::ErrorKind::ReadOnlyFilesystem => "; the file system is read-only",
         _ => "",

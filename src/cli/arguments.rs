@@ -23,16 +23,16 @@ Exit codes:
 const EXAMPLES: &str = "\
 Examples:
   deaddrop init
-      makes the project in this folder ready to be worked on
+      sets up the current folder
   deaddrop new \"Write a calculator in Python, with tests\"
-      writes an outbox to paste into a chat, and waits for replies in the inbox
+      writes an outbox to paste into a chat, and waits for replies
   deaddrop resume
-      goes on with the newest open session
+      continues the newest open session
   deaddrop check reply.txt && deaddrop apply reply.txt
-      looks at a reply first, then carries it out";
+      inspects a reply first, then executes it";
 
-/// Lets any chat window be a coding agent: paste the outbox into a chat, save the reply into the
-/// inbox, and deaddrop carries it out in the workspace.
+/// Turns any chat window into a coding agent: paste the outbox into a chat, save the reply in the
+/// inbox, and deaddrop executes it in the workspace.
 #[derive(Debug, Parser)]
 #[command(
     name = "deaddrop",
@@ -52,16 +52,16 @@ pub(crate) struct Cli {
 /// What every command takes, before or after its name.
 #[derive(Debug, Args)]
 pub(super) struct Global {
-    /// The project: where the folders and deaddrop.toml are [the nearest one upwards]
+    /// The project folder [default: the nearest one upwards]
     #[arg(short = 'C', value_name = "DIR", global = true)]
     pub(super) project: Option<PathBuf>,
-    /// Results as JSON, an object a line
+    /// Print results as JSON, one object per line
     #[arg(long, global = true)]
     pub(super) json: bool,
-    /// Say only what went wrong
+    /// Print only errors and warnings
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub(super) quiet: bool,
-    /// Say more: output of commands too
+    /// Print more, such as the output of commands
     #[arg(short, long, global = true)]
     pub(super) verbose: bool,
     /// Colours on the terminal
@@ -72,7 +72,7 @@ pub(super) struct Global {
         default_value = "auto",
         hide_possible_values = true,
         global = true,
-        help = "Colours on the terminal: auto, always or never"
+        help = "Use colours: auto, always or never"
     )]
     pub(super) color: Color,
     #[command(flatten)]

@@ -28,21 +28,18 @@ use crate::workspace::Workspace;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A reply is looked at as `apply` would carry it out: for the session that is named, that it says it
-answers, or the only open one, with its policy. What `apply` would hold back is told beside it, and
-is no error. Of several each is looked at as if it were the only one. Exit code 0: nothing wrong
-with any; 1: one has errors, or cannot be read.
+Shows what `apply` would do, under the policy of the reply's session. A reply that `apply` would
+hold is marked; that is no error. Each of several replies is checked as if it were the only one.
+Exit code 0: no errors; 1: a reply has errors, or cannot be read.
 
-With --json each reply is an object on a line: the file, its session, its dialect, its blocks by
-command, its warnings and errors by kind, whether it ends early, why it would be held, and what
-would be carried out.
+docs/scripting.md lists the fields of --json.
 
 Examples:
   deaddrop check reply.txt
   xclip -selection clipboard -o | deaddrop check --json
   deaddrop check replies/*.txt --json | jq -r '[.file, .errors, .warnings] | @tsv'")]
 pub(super) struct Check {
-    /// The replies; `-` or nothing reads one from standard input
+    /// The replies [default: standard input]
     files: Vec<PathBuf>,
     #[command(flatten)]
     session: SessionFlag,

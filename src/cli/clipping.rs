@@ -16,10 +16,10 @@ use crate::tokens;
 /// What is done with the clipboard while sessions are served.
 #[derive(Debug, Clone, Copy, Args)]
 pub(super) struct Clips {
-    /// Put each new outbox on the clipboard
+    /// Copy each new outbox to the clipboard
     #[arg(long)]
     copy: bool,
-    /// Take replies from the clipboard, too, if they carry the key of the newest outbox; and --copy
+    /// Also take replies from the clipboard if they have the newest outbox's key; implies --copy
     #[arg(long)]
     clipboard: bool,
 }
@@ -49,7 +49,7 @@ impl Clips {
     pub(super) fn copy_elsewhere(self, context: &Context, session: &Session) -> Result<()> {
         if self.clipboard {
             context.talk.warning(
-                "the deaddrop that runs here takes no replies from the clipboard unless it was started with --clipboard; `deaddrop next` does",
+                "the running deaddrop takes replies from the clipboard only if it was started with --clipboard; `deaddrop next` works without",
             );
         }
         self.copy_once(context, session)
@@ -114,10 +114,10 @@ pub(super) fn put(context: &Context, session: &Session, sequence: u32, how: &Put
         Err(passed) => {
             context.talk.warning(&not_copied(passed));
             context.talk.hint(&match (how, of) {
-                (Put::Again, _) => format!("{what} is the file that is named above."),
+                (Put::Again, _) => format!("{what} is the file named above."),
                 (_, 1) => format!("{what} is this file:"),
                 _ => format!(
-                    "{what}: `deaddrop show {sequence} --session {} --part {part}/{of}` prints it. All of it is this file:",
+                    "{what}: `deaddrop show {sequence} --session {} --part {part}/{of}` prints it. The whole outbox is this file:",
                     session.id
                 ),
             });
@@ -133,7 +133,7 @@ pub(super) fn put(context: &Context, session: &Session, sequence: u32, how: &Put
             let reads = done.is_ok_and(|way| !way.is_unanswered());
             let from = if reads { "" } else { " -" };
             format!(
-                "Paste it into the chat and copy the reply there; then: {} next{from}",
+                "Paste it into the chat, copy the reply, then run: {} next{from}",
                 context.talk.program()
             )
         }
@@ -143,14 +143,14 @@ pub(super) fn put(context: &Context, session: &Session, sequence: u32, how: &Put
 
 fn on_clipboard(what: &str, way: Way) -> String {
     if way.is_unanswered() {
-        format!("{what} was sent to {way}; a terminal does not say whether it took it.")
+        format!("{what} was sent to {way}; terminals do not confirm it.")
     } else {
         format!("{what} is on {way}.")
     }
 }
 
 fn not_copied(passed: &[Passed]) -> String {
-    format!("no clipboard takes it ({})", clipboard::told(passed))
+    format!("no clipboard accepts it ({})", clipboard::told(passed))
 }
 
 /// What is said of news of the clipboard while sessions are served; as an error what the person should
@@ -161,13 +161,13 @@ pub(super) fn told(context: &Context, news: &Clipped<'_>) -> std::result::Result
         Clipped::NotCopied(path, passed) => {
             Err(format!("{}: {}", context.display(path), not_copied(passed)))
         }
-        Clipped::Watched(way) => Ok(format!(
-            "Replies that carry the key of the newest outbox are taken from {way}, too."
-        )),
+        Clipped::Watched(way) => {
+            Ok(format!("Replies with the newest outbox's key are also taken from {way}."))
+        }
         Clipped::Left(why) => Err(format!("a reply on the clipboard was not taken: {why}")),
-        Clipped::Trouble(why) => Err(format!(
-            "no replies come from the clipboard ({why}); the inbox is served all the same"
-        )),
-        Clipped::Well => Ok("The clipboard can be looked at again.".to_owned()),
+        Clipped::Trouble(why) => {
+            Err(format!("the clipboard cannot be read ({why}); the inbox still works"))
+        }
+        Clipped::Well => Ok("The clipboard can be read again.".to_owned()),
     }
 }

@@ -14,16 +14,15 @@ use crate::terminal::Styled;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-deaddrop.toml can name programs, take walls away and lead out of its folder, and may have come with a
-repository. What of it does so counts when you have agreed to it, as it stands: at a terminal you are
-asked, elsewhere deaddrop refuses. Look at the file first.
+A deaddrop.toml that came with a repository can weaken the defaults: start programs, open the
+sandbox, use other folders. Such settings need your consent: at a terminal you are asked, elsewhere
+deaddrop refuses. Read the file first.
 
-So it is with replies, sessions and approvals in deaddrop's own folders: with those that were there before
-deaddrop used these folders (`found here`), also where you have moved or copied the project, and
-with those that git tracks (`tracked by git`), since a pull brings them. Look at them, too.
+So do replies, sessions and approvals that were in deaddrop's folders before it used them (`found
+here`), also after you moved or copied the project, and those that git tracks (`tracked by git`).
 
-Each line of what this prints is one of these, and you agree to all of them. That is noted in
-~/.local/state/deaddrop ($XDG_STATE_HOME), for this folder alone; what changes asks again.
+Prints everything that you consent to, one per line. Consent is kept in ~/.local/state/deaddrop
+($XDG_STATE_HOME), for this folder only; changed values ask again.
 
 Examples:
   deaddrop config allow
@@ -33,9 +32,8 @@ pub(super) struct Allow {}
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Forgets what `config allow` noted, or an answer at a terminal, and that deaddrop has used these folders: if
-something lies in them, the next start asks about that, as about what came with the folder. Nothing else
-is changed, and a deaddrop that runs goes on.
+Also forgets that deaddrop has used these folders: the next start asks about data in them. Nothing
+else changes, and a running deaddrop continues.
 
 Examples:
   deaddrop config deny

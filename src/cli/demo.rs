@@ -28,14 +28,14 @@ use scenes::SCENES;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Your own settings and projects are not touched, and no chat is needed: the replies are written
-beforehand. It takes less than ten seconds; at a terminal it pauses before each step.
+Uses prepared replies instead of a chat, and touches none of your settings and projects. Takes less
+than ten seconds; at a terminal it pauses before each step.
 
 Examples:
   deaddrop demo
   deaddrop demo --keep")]
 pub(super) struct Demo {
-    /// Leave the folder there to be looked at, and print its path
+    /// Keep the folder, and print its path
     #[arg(long)]
     keep: bool,
 }

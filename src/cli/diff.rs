@@ -17,33 +17,32 @@ use crate::workspace::unescaped;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A turn is known by the outbox that its reply answered, as `deaddrop log` lists them. What commands
-changed is part of it; what rules such as .gitignore leave out is only named, where it is known to have
-changed: single files, and folders in which names came or went. Of several turns what they come to is
-shown, undos included: what was made and removed again is not.
+A turn has the number of the outbox that its reply answered; `deaddrop log` lists them. Changes by
+commands are included; changed ignored files are only named. A range shows the total of its turns,
+undos included.
 
-At a terminal, control characters are shown. Where the output goes to a program or a file (and no
---color always says otherwise), it is a patch as git writes it, byte for byte; lines that begin with #
-tell what a patch cannot, and binary files are only named.
+At a terminal, control characters are made visible. To a program or a file, the output is a patch as
+git writes it, byte for byte. Lines that begin with # say what a patch cannot; binary files are only
+named.
 
 Examples:
   deaddrop diff
   deaddrop diff 4 --stat
   deaddrop diff 3..7
-      what turns 3 to 7 came to; `3..` is all from there on
+      the total of turns 3 to 7; `3..` is everything from turn 3 on
   deaddrop diff --all
   deaddrop diff 4 | git -C workspace apply -R
   deaddrop diff 4 | patch -R -p1 -d workspace")]
 pub(super) struct Diff {
-    /// Which turn, or which turns as in 3..7; the last if none is named
+    /// The turn, or a range such as 3..7 [default: the last turn]
     #[arg(value_name = "SEQ", value_parser = turns)]
     turns: Option<Which>,
-    /// All turns of the session
+    /// Show all turns of the session
     #[arg(long, conflicts_with = "turns")]
     all: bool,
     #[command(flatten)]
     session: SessionFlag,
-    /// Only which files, and how many lines
+    /// Show only file names and numbers of lines
     #[arg(long)]
     stat: bool,
 }

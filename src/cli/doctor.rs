@@ -39,8 +39,8 @@ const FEW_WATCHES: u64 = 8_192;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Exit code 0: all is well; 1: something is not, and the line says what to do. A project that other
-commands refuse, or whose settings cannot be read, is looked at all the same.
+Exit code 0: no faults; 1: a fault, and what to do about it. Also checks projects that other
+commands refuse, or whose settings cannot be read.
 
 Examples:
   deaddrop -C ~/projects/calculator doctor")]
@@ -67,11 +67,11 @@ pub(super) fn doctor(context: &Context, consent: &Consent, amiss: &Amiss) -> Exi
     let config = &context.config;
     let mut findings: Vec<Finding> = amiss.findings().collect();
     if context.by == By::Nothing {
-        let told = "there is none here or above; `deaddrop init` makes one of this folder";
+        let told = "none here or above; `deaddrop init` sets up this folder";
         findings.push(Finding { spare: true, ..finding("project", Err(told.to_owned())) });
     }
     for (what, folder) in [
-        ("project", &config.project),
+        ("project folder", &config.project),
         ("workspace", &config.workspace),
         ("inbox", &config.inbox),
         ("outbox", &config.outbox),
@@ -98,14 +98,14 @@ pub(super) fn doctor(context: &Context, consent: &Consent, amiss: &Amiss) -> Exi
     match &config.guest {
         // Nothing runs here then.
         Some(guest) if amiss.is_any() => {
-            let told = format!("{} was not asked: what is wrong above comes first", guest.label());
+            let told = format!("{} was not asked, because of the faults above", guest.label());
             findings.push(Finding { spare: true, ..finding("guest", Err(told)) });
         }
         Some(guest) if consent.lacks().is_empty() => {
             findings.extend(asked(guest, Programs::of(&context.config)));
         }
         Some(guest) => {
-            let told = format!("{} was not asked: you have not agreed to it", guest.label());
+            let told = format!("{} was not asked: it needs your consent", guest.label());
             findings.push(Finding { spare: true, ..finding("guest", Err(told)) });
         }
         None => findings.extend(walls::findings(context)),
@@ -149,11 +149,11 @@ fn asked(guest: &settings::Guest, programs: Programs) -> Vec<Finding> {
 fn rights(folder: &Path) -> Result<String, String> {
     match fs::metadata(folder) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => {
-            return Ok("is not there yet; it is made when it is needed".to_owned());
+            return Ok("does not exist yet; it is created when needed".to_owned());
         }
-        Err(e) => return Err(format!("{} cannot be looked at: {e}", folder.display())),
+        Err(e) => return Err(format!("{} cannot be read: {e}", folder.display())),
         Ok(found) if !found.is_dir() => {
-            return Err(format!("{} is no folder; move it away", folder.display()));
+            return Err(format!("{} is not a folder; move it away", folder.display()));
         }
         Ok(_) => {}
     }
@@ -183,12 +183,12 @@ fn journal(path: &Path) -> Result<String, String> {
     };
     let journal::Records { payloads, end, .. } = journal::read(&bytes).map_err(|offset| {
         format!(
-            "{} is damaged at byte {offset}; restore it from a backup, or move it away to go on from the sessions as they are",
+            "{} is damaged at byte {offset}; restore it from a backup, or move it away to continue from the session files",
             path.display()
         )
     })?;
     let history = History::read(&payloads)
-        .map_err(|n| format!("record {n} of {} has no meaning here", path.display()))?;
+        .map_err(|n| format!("record {n} of {} is unknown to this version", path.display()))?;
     let left = match history.unfinished {
         Some(turn) => format!("; `deaddrop resume` finishes {}", turn.begin.name),
         None => String::new(),
@@ -213,10 +213,10 @@ fn decisions(context: &Context) -> Finding {
     let asked: Vec<_> =
         pending.iter().filter(|session| session.question().is_some()).map(Session::stem).collect();
     if asked.is_empty() {
-        return finding("decisions", Ok("nothing waits for yours".to_owned()));
+        return finding("decisions", Ok("nothing waits for a decision".to_owned()));
     }
     let told = format!(
-        "{} for your decision ({}); `deaddrop status ID` shows what is asked, `deaddrop approve` and `deaddrop deny` decide",
+        "{} for your decision ({}): `deaddrop status ID` shows the question, `deaddrop approve` and `deaddrop deny` answer it",
         if asked.len() == 1 { "1 waits".to_owned() } else { format!("{} wait", asked.len()) },
         asked.join(", ")
     );
@@ -233,21 +233,21 @@ fn watching(inbox: &Path) -> Result<String, String> {
         let folder = if inbox.exists() { inbox } else { Path::new(".") };
         watcher.watch(folder, notify::RecursiveMode::NonRecursive)
     });
-    const SLOW: &str = "the inbox is then looked at every two seconds";
+    const SLOW: &str = "the inbox is then checked every two seconds";
     match (heard, limit("max_user_watches")) {
         (Err(e), _) => Err(format!(
-            "the system does not tell of changes ({e}): {SLOW}; raise fs.inotify.max_user_instances or max_user_watches"
+            "the system cannot watch folders ({e}): {SLOW}; raise fs.inotify.max_user_instances or max_user_watches"
         )),
         (Ok(()), Some(watches)) if watches < FEW_WATCHES => Err(format!(
-            "only {watches} folders may be watched by one user; when they are used up, {SLOW}; raise fs.inotify.max_user_watches"
+            "a user can watch only {watches} folders; beyond that, {SLOW}; raise fs.inotify.max_user_watches"
         )),
         (Ok(()), Some(watches)) => {
             let instances = limit("max_user_instances");
             let instances = instances.map(|n| format!(", {n} instances"));
             let instances = instances.unwrap_or_default();
-            Ok(format!("the system tells of changes (up to {watches} watches{instances})"))
+            Ok(format!("folders can be watched (up to {watches} watches{instances})"))
         }
-        (Ok(()), None) => Ok("the system tells of changes".to_owned()),
+        (Ok(()), None) => Ok("folders can be watched".to_owned()),
     }
 }
 
@@ -305,7 +305,7 @@ fn memory() -> Result<String, String> {
     match (system.available_memory(), system.total_memory()) {
         (_, 0) => Ok("could not be asked".to_owned()),
         (free, _) if free < LITTLE_ROOM => Err(format!(
-            "the machine has only {} MiB free, and the system may end a command that needs more, or another program; end some, or set sandbox.max_memory_bytes",
+            "only {} MiB are free, so the system may kill commands or other programs; close some, or set sandbox.max_memory_bytes",
             free >> 20
         )),
         (free, all) => Ok(format!("{} of {} MiB are free", free >> 20, all >> 20)),

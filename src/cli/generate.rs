@@ -29,11 +29,11 @@ pub(super) struct Generate {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum What {
-    /// Print the completions for a shell
+    /// Print completions for a shell
     Completions(Completions),
-    /// Print a page of the manual, as roff
+    /// Print a manual page
     Man(Manual),
-    /// Print a unit with which systemd runs `deaddrop watch` whenever you are logged in
+    /// Print a systemd unit that runs `deaddrop watch` while you are logged in
     SystemdUnit(SystemdUnit),
 }
 
@@ -44,7 +44,7 @@ Examples:
   deaddrop generate completions zsh > ~/.zfunc/_deaddrop
   deaddrop generate completions fish > ~/.config/fish/completions/deaddrop.fish")]
 pub(super) struct Completions {
-    /// For which shell
+    /// The shell
     #[arg(value_enum)]
     shell: Shell,
 }
@@ -56,10 +56,10 @@ Examples:
   deaddrop generate man config set | man -l -
   deaddrop generate man --dir ~/.local/share/man/man1")]
 pub(super) struct Manual {
-    /// Of which command; of deaddrop itself if none is named
+    /// The command [default: deaddrop itself]
     #[arg(conflicts_with = "dir")]
     command: Vec<String>,
-    /// Write the pages of all commands into this folder instead, and print their paths
+    /// Write all pages into this folder, and print their paths
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
 }

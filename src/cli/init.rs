@@ -27,19 +27,19 @@ use in_git::{InGit, unseen_by_git};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Afterwards `deaddrop new TASK` works on the project itself, also from folders in it. Settings that
-are given as flags are written into deaddrop.toml.
+Afterwards, `deaddrop new TASK` works on this folder, from anywhere in it. Settings given as flags
+are written to deaddrop.toml.
 
 Examples:
   deaddrop init
   deaddrop init ~/projects/calculator
   deaddrop init ~/drop --workspace-dir ~/projects/calculator
-      keeps deaddrop's files out of the project: for machines whose sandbox asks for it")]
+      keeps deaddrop's files outside the workspace, as some sandboxes require")]
 pub(super) struct Init {
-    /// The project's folder; the one where you are if none is named
+    /// The folder to set up [default: the current folder]
     #[arg(value_name = "DIR")]
     folder: Option<PathBuf>,
-    /// Do it also in your home folder, or in the workspace of another project
+    /// Allow your home folder, or the workspace of another project
     #[arg(long)]
     force: bool,
 }
@@ -55,7 +55,7 @@ const OWN: [(&str, &str); 4] = [
 pub(super) fn init(arguments: &Init, global: &Global, talk: Talk) -> Result<ExitCode> {
     let folder = match (&arguments.folder, &global.project) {
         (Some(_), Some(_)) => {
-            return Err(Error::usage("both -C and DIR say where; leave one of them out"));
+            return Err(Error::usage("-C and DIR both name the folder; give only one"));
         }
         (Some(folder), None) | (None, Some(folder)) => folder.clone(),
         (None, None) => PathBuf::from("."),
@@ -107,7 +107,7 @@ fn agreed(folder: &Path, draft: Option<&Draft>, typed: &[&str], talk: &Talk) -> 
 fn refuse(folder: &Path, force: bool) -> Result<()> {
     let no = |why: String| Err(Error::usage(format!("{}: {why}", folder.display())));
     if let Some(why) = wide::told(folder).filter(|_| !force) {
-        return no(format!("{why}; choose a project, or say --force"));
+        return no(format!("{why}; choose another folder, or use --force"));
     }
     if let Some(why) = settings::no_place_in_git(folder) {
         return no(why);
@@ -116,9 +116,7 @@ fn refuse(folder: &Path, force: bool) -> Result<()> {
         Ok(above) => above,
         Err(_) if force => Vec::new(),
         Err(e) => {
-            return no(format!(
-                "a project above cannot be read ({e}); put it right, or say --force"
-            ));
+            return no(format!("a project above cannot be read ({e}); repair it, or use --force"));
         }
     };
     for config in above {
@@ -126,18 +124,18 @@ fn refuse(folder: &Path, force: bool) -> Result<()> {
         let state = config.state().into_iter().filter_map(|place| place.canonicalize().ok());
         if state.into_iter().any(|place| folder.starts_with(place)) {
             return no(format!(
-                "it lies among deaddrop's own files of the project {project}; choose another folder"
+                "it contains deaddrop's own files of the project {project}; choose another folder"
             ));
         }
         if config.works_in(folder) && !force {
             return no(format!(
-                "it lies in the workspace of the project {project}, which `deaddrop new` works on from here already; --force makes one here all the same, and each command has to name it with -C then"
+                "it is in the workspace of the project {project}, which `deaddrop new` already uses here; with --force it becomes a project of its own, and every command needs -C to use it"
             ));
         }
     }
     if let Some(other) = settings::whose_replies_write(folder)?.filter(|_| !force) {
         return no(format!(
-            "the replies of the project {} write here; --force makes one here all the same, and each command has to name it with -C until its first session has begun",
+            "the replies of the project {} can write here; with --force it becomes a project of its own, and commands need -C until its first session has begun",
             other.display()
         ));
     }
@@ -145,7 +143,7 @@ fn refuse(folder: &Path, force: bool) -> Result<()> {
     let without = sessions.exists() && fs::symlink_metadata(folder.join(FILE)).is_err() && !force;
     if without && settings::has_lost_settings(folder) {
         return no(format!(
-            "sessions stand in {FOLDER}/, whose {FILE} is gone, and others that `deaddrop new` began since in sessions/; say --force, which takes up those in {FOLDER}/ again, and leaves all that is here where it is (`deaddrop log --sessions-dir sessions` still tells of the others)"
+            "{FOLDER}/ contains sessions, but its {FILE} is gone, and `deaddrop new` has begun others in sessions/; --force continues those in {FOLDER}/ and leaves the others where they are (`deaddrop log --sessions-dir sessions` still lists them)"
         ));
     }
     if without {
@@ -163,7 +161,7 @@ fn completed(folder: &Path, given: &[(&str, String)]) -> Result<Option<Draft>> {
     let file = folder.join(FILE);
     if let Some((name, value)) = given.first() {
         return Err(Error::usage(format!(
-            "{} is there already, and is left as it is; `deaddrop -C {} config set {name} {}` changes it",
+            "{} already exists and stays as it is; `deaddrop -C {} config set {name} {}` changes it",
             file.display(),
             shell_word(&folder.display().to_string()),
             shell_word(value)
@@ -183,7 +181,7 @@ fn completed(folder: &Path, given: &[(&str, String)]) -> Result<Option<Draft>> {
         return Draft::completed(folder, &settings).map(Some);
     }
     Err(Error::usage(format!(
-        "{} is there already, and keeps deaddrop's own files elsewhere than in {FOLDER}/; it is left as it is: `deaddrop new` works with it, and `deaddrop config show` tells what it says",
+        "{} already exists and keeps deaddrop's files elsewhere than in {FOLDER}/; it stays as it is: `deaddrop new` uses it, and `deaddrop config show` lists its settings",
         file.display()
     )))
 }
@@ -195,7 +193,7 @@ fn draft(folder: &Path, given: &[(&str, String)]) -> Result<Draft> {
     let workspace = said("workspace_dir").unwrap_or(".");
     let works_here = if workspace == "." { " The workspace is this folder." } else { "" };
     let note = format!(
-        "# Settings of deaddrop: `deaddrop config show -v` lists all there are.{works_here}\n# Replies and commands cannot change this file, and reach nothing of {FOLDER}/.\n"
+        "# Settings of deaddrop: `deaddrop config show -v` lists all of them.{works_here}\n# Replies and commands cannot change this file, and cannot access {FOLDER}/.\n"
     );
     let own = OWN.into_iter().map(|(name, place)| (name, said(name).unwrap_or(place)));
     let mut settings: Vec<(&str, &str)> =
@@ -214,7 +212,7 @@ fn can_hold_own(folder: &Path, own: &[&PathBuf]) -> Result<()> {
     // A link is none of its own: what it leads to may be anybody's.
     if fs::symlink_metadata(&aside).is_ok_and(|found| !found.is_dir()) {
         return Err(Error::usage(format!(
-            "{} is no folder; move it away, since deaddrop's own files are to lie there",
+            "{} is not a folder; move it away, because deaddrop's files belong there",
             aside.display()
         )));
     }
@@ -227,7 +225,7 @@ fn can_be_used(folder: &Path) -> Result<()> {
     for place in folder.ancestors() {
         let no = |why: &str| {
             Err(Error::usage(format!(
-                "{} {why}; put that right, since deaddrop is to write in {}",
+                "{} {why}; correct that, because deaddrop writes to {}",
                 place.display(),
                 folder.display()
             )))
@@ -235,15 +233,15 @@ fn can_be_used(folder: &Path) -> Result<()> {
         match fs::metadata(place) {
             Ok(found) if !found.is_dir() => return no("is no folder"),
             Ok(_) if !atomic::may_write_in(place) => {
-                return no("is a folder that you may not write to");
+                return no("is a folder that you cannot write to");
             }
             Ok(_) => break,
             Err(e) if fs::symlink_metadata(place).is_ok() => {
-                return no(&format!("cannot be looked at, or leads nowhere ({e})"));
+                return no(&format!("cannot be read, or leads nowhere ({e})"));
             }
             // Further up it is told which.
             Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {}
-            Err(e) => return no(&format!("cannot be looked at ({e})")),
+            Err(e) => return no(&format!("cannot be read ({e})")),
         }
     }
     Ok(())
@@ -288,54 +286,54 @@ fn tell(context: &Context, made: bool, had_lost: bool, in_git: &InGit) {
         talk::result(context.display(&file));
     }
     let verb = match (made, had_lost) {
-        (true, true) => "is a project again",
-        (true, false) => "is a project now",
-        (false, _) => "is a project already",
+        (true, true) => "is set up again",
+        (true, false) => "is set up",
+        (false, _) => "was already set up",
     };
     talk.say(talk.bold(&format!("{} {verb}.", config.project.display())));
     if had_lost {
         let kept = Store::new(&config.sessions).ids().unwrap_or_default().len();
         talk.say(format!(
-            "{FILE} was gone, and is written anew; {} in {FOLDER}/ {} as before. What you had set in it besides is to be set again.",
+            "{FILE} was gone and has been written again; {} in {FOLDER}/ {} as before. Repeat your other settings.",
             count(kept, "session"),
             if kept == 1 { "stands" } else { "stand" }
         ));
     }
     talk.say(format!(
-        "Replies to its sessions read and change what is in {}.",
+        "Replies can read and change files in {}.",
         config.workspace.canonicalize().unwrap_or_else(|_| config.workspace.clone()).display()
     ));
     talk.say(format!(
-        "{FOLDER}/ holds inbox, outbox, sessions and approvals. git ignores it; replies and commands reach nothing of it, and cannot change {FILE}."
+        "{FOLDER}/ contains inbox, outbox, sessions and approvals. Git ignores it; replies and commands cannot access it, and cannot change {FILE}."
     ));
     if let [other, more @ ..] = config.others() {
         let other = other.display();
         talk.say(&match more.len() {
-            0 => format!("The project {other} lies in it: replies here reach nothing of what is its own."),
-            n => format!("The project {other} and {n} more lie in it: replies here reach nothing of what is their own."),
+            0 => format!("The project {other} is in it: replies here cannot access its deaddrop files."),
+            n => format!("The project {other} and {n} more are in it: replies here cannot access their deaddrop files."),
         });
     }
     match in_git {
         InGit::No => {}
         InGit::Unseen(exclude) => talk.say(format!(
-            "git ignores {FILE}{}, so `git add -A` and `git stash -u` leave it alone; `git clean -x` removes it, and with -d also {FOLDER}/ and the sessions in it.",
+            "Git ignores {FILE}{}. `git clean -x` removes it, and `git clean -dx` also removes {FOLDER}/ and your sessions.",
             match exclude {
                 Some(file) => format!(" (a line in {})", context.display(file)),
                 None => String::new(),
             }
         )),
         InGit::Seen(why) => talk
-            .say(format!("git sees {FILE} ({why}); commands can read it, and cannot change it.")),
+            .say(format!("Git sees {FILE} ({why}). Commands can read it, but not change it.")),
     }
     match confinement {
-        Err(e) => talk.warning(&format!("what confines commands here could not be found out: {e}")),
+        Err(e) => talk.warning(&format!("the sandbox could not be checked: {e}")),
         Ok(found) if found.tier == Tier::None => {
-            talk.warning("no sandbox is to be had here, so commands in replies are refused; files can be changed all the same");
+            talk.warning("there is no sandbox here, so commands in replies are refused; replies can still change files");
             found.why().iter().for_each(|reason| talk.say(format!("  {reason}")));
-            talk.hint("`deaddrop doctor` says what to do about each.");
+            talk.hint("`deaddrop doctor` suggests fixes.");
             if is_within {
                 talk.say(format!(
-                    "Where Landlock is all there is, it helps to keep deaddrop's files out of the project: remove {FILE} and {FOLDER}/, then `deaddrop init DIR --workspace-dir {}` makes a project elsewhere.",
+                    "If Landlock is all that this machine has, keep deaddrop's files outside the workspace: remove {FILE} and {FOLDER}/, then run `deaddrop init DIR --workspace-dir {}`.",
                     shell_word(&config.workspace.canonicalize().unwrap_or_default().display().to_string())
                 ));
             }
@@ -343,10 +341,10 @@ fn tell(context: &Context, made: bool, had_lost: bool, in_git: &InGit) {
         Ok(found) => talk.say(format!("Commands: {}.", found.line())),
     }
     if !is_here {
-        talk.warning("here deaddrop has to be told each time which project is meant, with -C");
+        talk.warning("commands need -C here to name the project");
     }
     talk.say(format!(
-        "Next: {next}\nthen paste the file that it names into a chat, and save the reply as a .txt file in {}/.",
+        "Next: {next}\nThen paste the file that it names into a chat, and save the reply as a .txt file in {}/.",
         context.display(&config.inbox)
     ));
 }

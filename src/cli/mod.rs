@@ -91,16 +91,16 @@ enum Asked {
 /// What needs no project, or finds it by itself.
 #[derive(Debug, Subcommand)]
 enum Beforehand {
-    /// Make a project ready to be worked on: deaddrop.toml, and .deaddrop/ for all else
+    /// Set up a project: create deaddrop.toml and .deaddrop/
     #[command(display_order = 0)]
     Init(init::Init),
     /// Show and change settings
     Config(settings::Settings),
-    /// Carry out, validate or describe messages of the operations dialect, without a session
+    /// Run, validate or describe JSON messages of operations
     Ops(ops::Ops),
-    /// Print shell completions, manual pages, or a unit for systemd
+    /// Print shell completions, manual pages or a systemd unit
     Generate(generate::Generate),
-    /// Watch a whole session in a temporary folder, each step explained
+    /// Play a whole session in a temporary folder, with explanations
     Demo(demo::Demo),
 }
 
@@ -108,41 +108,41 @@ enum Beforehand {
 enum Command {
     /// Start a session: write the first outbox and wait for replies
     New(serving::New),
-    /// Go on with a session, and carry out replies that came in the meantime
+    /// Continue a session, and execute replies that have arrived
     Resume(serving::Resume),
     /// Serve every open session of the project
     Watch(serving::WatchAll),
-    /// Carry out one reply now
+    /// Execute one reply
     Apply(replies::Apply),
-    /// Carry out the reply that is on the clipboard, and put the next outbox there
+    /// Execute the reply on the clipboard, and copy the next outbox
     Next(replies::Next),
-    /// Say what a reply would do, and change nothing
+    /// Show what a reply would do, without changing anything
     Check(check::Check),
-    /// Let an operation be carried out that waits for your decision
+    /// Allow an operation that waits for your decision
     Approve(decisions::Approve),
     /// Refuse an operation that waits for your decision
     Deny(decisions::Deny),
     /// Add your words to the newest outbox
     Say(sessions::Say),
-    /// List the sessions, or tell the state of one
+    /// List sessions, or show the state of one
     Status(sessions::Status),
-    /// List the turns of a session, a line each
+    /// List the turns of a session
     Log(sessions::Log),
     /// Show what a turn changed
     Diff(diff::Diff),
-    /// Take back what the last turns changed
+    /// Undo recent turns
     Undo(undo::Undo),
-    /// Take back the last undo
+    /// Undo the last undo
     Redo(undo::Redo),
-    /// Print an outbox, copy it, or open it
+    /// Print, copy or open an outbox
     Show(show::Show),
-    /// End a session without a reply, or remove it
+    /// End a session, or remove it
     Close(sessions::Close),
-    /// Say what is well with the project and this machine, and what to do about the rest
+    /// Check the project and this machine, and suggest fixes
     Doctor(doctor::Doctor),
-    /// Say what the policy says of a command, and which policies there are
+    /// Check commands against the policy, and show policies
     Policy(policy::Policies),
-    /// Serve the workspace, or a folder, to programs over JSON-RPC
+    /// Serve the workspace or another folder to programs over JSON-RPC
     Rpc(rpc::Rpc),
     #[command(skip)]
     Run(run::RunOnce),
@@ -153,7 +153,7 @@ enum Command {
 /// Which session a command is about.
 #[derive(Debug, Clone, Args)]
 struct SessionFlag {
-    /// Which session, by its id or the beginning of it
+    /// Session ID, or its beginning
     #[arg(long = "session", id = "session", value_name = "ID")]
     id: Option<String>,
 }
@@ -398,7 +398,7 @@ fn answer(cli: Cli, talk: Talk) -> Result<ExitCode> {
         consent::require(&consent, &talk)?;
     }
     if by == By::Search && command.makes_base() {
-        talk.say(format!("In the project directory {}:", config.project.display()));
+        talk.say(format!("In the project {}:", config.project.display()));
     }
     let context = Context { config, clock: Clock(now), talk, json, here, by };
     if command.goes_on() && !context.has_begun() {

@@ -66,7 +66,7 @@ fn show(context: &Context, text: &str) {
     let mut child = match child {
         Ok(child) => child,
         Err(e) if e.kind() == io::ErrorKind::NotFound => {
-            return warn(talk, "there is no such program; Debian has it in libnotify-bin");
+            return warn(talk, "it is not installed (on Debian: libnotify-bin)");
         }
         Err(e) => return warn(talk, &e.to_string()),
     };
@@ -87,7 +87,7 @@ fn show(context: &Context, text: &str) {
 fn warn(talk: &Talk, why: &str) {
     if !WARNED.swap(true, Ordering::Relaxed) {
         talk.warning(&format!(
-            "`notify = \"desktop\"` shows nothing, since {PROGRAM} cannot be used: {why}"
+            "`notify = \"desktop\"` does not work, because {PROGRAM} failed: {why}"
         ));
     }
 }

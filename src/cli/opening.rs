@@ -41,7 +41,7 @@ pub(super) fn open(context: &Context, path: &Path) -> Result<ExitCode> {
 }
 
 /// What stands below the text that a person writes in their editor.
-const BELOW: &str = "----- Write above this line. It and what is below it are left out. -----";
+const BELOW: &str = "----- Write above this line; everything from here on is ignored. -----";
 
 /// A text that the person writes in their editor. `what` says which: "the task".
 ///
@@ -51,7 +51,7 @@ pub(super) fn written(context: &Context, what: &str) -> Result<String> {
     let opener = Opener::choose();
     if matches!(opener, Opener::Desktop) {
         return Err(Error::usage(format!(
-            "{what} is missing; give it in quotes, with --task-file FILE, or set EDITOR to write it in your editor at a terminal"
+            "{what} is missing; give it in quotes or with --task-file FILE, or set EDITOR to write it in your editor"
         )));
     }
     let file = tempfile::Builder::new().prefix("deaddrop-").suffix(".md").tempfile();
@@ -86,9 +86,10 @@ impl Opener {
             command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
             return Ok(command);
         };
-        let (name, arguments) = line.to_str().and_then(first_word).ok_or_else(|| {
-            io::Error::other("its first word is no name of a program that can be told")
-        })?;
+        let (name, arguments) = line
+            .to_str()
+            .and_then(first_word)
+            .ok_or_else(|| io::Error::other("its first word does not name a program"))?;
         // Its arguments are read by a shell, as git has it; which program it is, is not.
         let mut command = Command::new("/bin/sh");
         command.args(["-c", &format!("exec \"$0\" {arguments} \"$@\"")]).arg(programs.find(name)?);
@@ -102,7 +103,7 @@ impl Opener {
         let failed = |why: String| {
             let name = self.name();
             let otherwise = match self {
-                Self::Editor(_) => "look at $VISUAL and $EDITOR, or open it yourself",
+                Self::Editor(_) => "check $VISUAL and $EDITOR, or open it yourself",
                 Self::Desktop => {
                     "set EDITOR to open it in a terminal, or open it yourself (over SSH there is no desktop)"
                 }

@@ -34,9 +34,9 @@ pub(super) struct Ops {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum What {
-    /// Carry out one message of operations without a session, and print its events
+    /// Execute one message of operations, and print its events
     Run(RunOnce),
-    /// Say whether an operations message is valid, or everything that is wrong with it
+    /// Check an operations message against the specification
     Validate(Validate),
     /// Print the JSON Schema of a message
     Schema(Print),
@@ -44,11 +44,11 @@ pub(super) enum What {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The message is all there is in FILE, without prose or a code fence around it. One that has `events`
-and no `operations` is validated as an events message.
+FILE contains only the message. A message with `events` and no `operations` is validated as an
+events message.
 
-Exit code 0: it is valid; 1: it is not, and each fault stands on a line of its own on standard
-output: where, what is wrong, and the correct form.
+Exit code 0: valid; 1: not valid. Each fault is printed on a line: where, what is wrong, and the
+correct form.
 
 Examples:
   deaddrop ops validate message.json
@@ -60,14 +60,13 @@ pub(super) struct Validate {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The schema is of draft-07. `validate` refuses what it refuses, and checks more: what a path may
-hold, how large a file may be, that base64 is base64.
+A schema of draft-07. `validate` also checks paths, sizes of files and base64.
 
 Examples:
   deaddrop ops schema > operations.schema.json
   deaddrop ops schema events")]
 pub(super) struct Print {
-    /// Of which message
+    /// Which schema
     #[arg(value_enum, default_value = "operations")]
     message: Message,
 }
@@ -75,9 +74,9 @@ pub(super) struct Print {
 /// The two messages by the names that they have on the command line and in `--json`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Message {
-    /// What an agent sends
+    /// Messages from the agent
     Operations,
-    /// What an agent is told
+    /// Messages to the agent
     Events,
 }
 

@@ -24,20 +24,20 @@ use crate::watch::Stop;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Prints the path of the next outbox. Exit code 0 says that the reply was carried out, even if a
-command in it failed; 3 that it waits for your decision, see `deaddrop approve --help`.
+Prints the path of the next outbox. Exit code 0: the reply was executed, even if a command in it
+failed; 3: it waits for your decision (`deaddrop approve --help`).
 
-With --clipboard, a text that is deaddrop's own outbox or holds no command is refused, since most likely the
-reply was not copied.
+With --clipboard, an outbox or a text without commands is refused: the reply was probably not
+copied.
 
 Examples:
   deaddrop apply reply.txt
   deaddrop apply --clipboard
   xclip -selection clipboard -o | deaddrop apply --session a1b2c3d4")]
 pub(super) struct Apply {
-    /// The reply; `-` or nothing reads it from standard input
+    /// The reply [default: standard input]
     file: Option<PathBuf>,
-    /// Take the reply from the clipboard
+    /// Read the reply from the clipboard
     #[arg(long, conflicts_with = "file")]
     clipboard: bool,
     #[command(flatten)]
@@ -46,16 +46,16 @@ pub(super) struct Apply {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-One turn: copy the reply in the chat window, run this, and paste into the chat. A text that is deaddrop's own
-outbox or holds no command is refused. Exit code 3: the reply waits for your decision, and nothing was copied;
-after it `deaddrop show --copy` does.
+One turn: copy the reply in the chat window, run this command, and paste into the chat. An outbox or
+a text without commands is refused. Exit code 3: the reply waits for your decision, and nothing was
+copied; afterwards, `deaddrop show --copy` copies the next outbox.
 
 Examples:
   deaddrop next
   deaddrop next -
       over SSH: paste the reply into the terminal")]
 pub(super) struct Next {
-    /// `-` takes the reply from standard input instead of the clipboard
+    /// `-` reads the reply from standard input instead of the clipboard
     #[arg(value_name = "-", value_parser = ["-"], hide_possible_values = true)]
     from: Option<String>,
     #[command(flatten)]
@@ -67,10 +67,10 @@ pub(super) struct Next {
 struct How {
     #[command(flatten)]
     session: SessionFlag,
-    /// Carry it out even if it is the same text as the reply before it
+    /// Execute it even if it has the same text as the reply before
     #[arg(long)]
     again: bool,
-    /// Carry it out even if it answers another message than the newest, or looks like no reply
+    /// Execute it even if it answers an older outbox, or has no commands
     #[arg(long)]
     force: bool,
 }

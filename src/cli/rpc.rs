@@ -19,17 +19,17 @@ use crate::settings::{Config, Mode, known_within, no_place_in_git, state_home};
 use crate::watch::Stop;
 use crate::workspace::Workspace;
 
-/// How long a command may take, in seconds: a client that waits half a minute hears of it.
+/// Time limit of a command, in seconds: a client that waits half a minute hears of it.
 const TIMEOUT: u64 = 25;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Speaks newline-delimited JSON-RPC 2.0 (bouvet-jsonrpc: ping, exec, exec_code,
-read_file, write_file, list_dir) until standard input ends or it is told to stop.
-Standard output holds answers and nothing else. docs/rpc.md tells the rest.
+Speaks newline-delimited JSON-RPC 2.0 (bouvet-jsonrpc: ping, exec, exec_code, read_file, write_file,
+list_dir) until standard input ends or a signal arrives. Standard output contains only answers.
+docs/rpc.md is the reference.
 
-The workspace is made if it is missing, and its project is served by
-nobody else meanwhile. With --root elsewhere, nothing is made in the project. Only --policy NAME on the command line sets a policy here.
+Creates the workspace if it is missing, and locks its project. With --root elsewhere, the project is
+not touched. A policy applies only if --policy NAME is given here.
 
 Examples:
   ssh build-box deaddrop rpc -C project
@@ -38,16 +38,15 @@ Examples:
   deaddrop rpc --vsock 52 --root / --sandbox off
       inside a virtual machine
 
-Exit code 0: standard input has ended, or SIGTERM; 130: SIGINT; 1: it cannot
-listen, also because something else does; 2: wrong usage or settings; 4: another
-deaddrop serves the project.")]
+Exit code 0: standard input has ended, or SIGTERM; 130: SIGINT; 1: it cannot listen; 2: wrong usage
+or settings; 4: another deaddrop serves the project.")]
 pub(super) struct Rpc {
     #[command(flatten)]
     place: Place,
-    /// What paths are confined to and commands run in, instead of the workspace
+    /// Serve this folder instead of the workspace
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
-    /// How long a command may take [25]
+    /// Time limit of a command [25]
     #[arg(
         long,
         value_name = "SECONDS",
@@ -61,13 +60,13 @@ pub(super) struct Rpc {
 #[derive(Debug, Args)]
 #[group(multiple = false)]
 struct Place {
-    /// Serve whoever writes to standard input: the default
+    /// Serve standard input and output (the default)
     #[arg(long)]
     stdio: bool,
-    /// Listen at a Unix socket that only you may connect to
+    /// Listen on a Unix socket that only you can connect to
     #[arg(long, value_name = "PATH")]
     unix: Option<PathBuf>,
-    /// Listen at a port for the host of this virtual machine
+    /// Listen on a port for the host of this virtual machine
     #[cfg(target_os = "linux")]
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u32).range(1..0xFFFF_FFFF))]
     vsock: Option<u32>,

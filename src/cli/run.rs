@@ -20,15 +20,12 @@ use crate::watch::Stop;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Prints the events message, as JSON, and nothing else on standard output. The
-message may stand within prose or a code fence. What it may do is said by the
-policy `standard`, or by --policy or `policy` in deaddrop.toml; the run keeps it
-to its end.
+Prints the events message as JSON. The message may be surrounded by prose or a code fence. The
+policy is `standard` unless --policy or deaddrop.toml names another.
 
-Exit code 0: completed; 3: it waits for your decision, `deaddrop approve` or
-`deaddrop deny`, and `deaddrop ops run --resume RUN_ID` goes on then, with the new
-events; 1: the message was refused, or the system failed. At a terminal you are
-asked at once, and it goes on by itself.
+Exit code 0: completed; 1: the message was refused, or the system failed; 3: it waits for `deaddrop
+approve` or `deaddrop deny`, and `deaddrop ops run --resume RUN_ID` continues. At a terminal you are
+asked at once.
 
 Examples:
   deaddrop ops run message.json
@@ -37,7 +34,7 @@ Examples:
 pub(super) struct RunOnce {
     /// The message; `-` or nothing reads it from standard input
     file: Option<PathBuf>,
-    /// Go on with a run that waited
+    /// Continue a run that waited for a decision
     #[arg(long, value_name = "RUN_ID", conflicts_with = "file")]
     resume: Option<String>,
 }

@@ -33,25 +33,25 @@ Examples:
   deaddrop new --clipboard \"Sort the imports\"
   pbpaste | deaddrop new -")]
 pub(super) struct New {
-    /// What is to be done, in your words; `-` reads it from standard input, nothing opens your editor
+    /// The task, in your words; `-` reads standard input. Without a task, your editor opens
     #[arg(value_name = "TASK")]
     task: Vec<String>,
-    /// Take the task from a file
+    /// Read the task from a file
     #[arg(long, value_name = "FILE", conflicts_with = "task")]
     task_file: Option<PathBuf>,
-    /// What its outboxes teach: tags, or the JSON operations of Agent Spaces
+    /// How the model answers: in tags, or in JSON operations of Agent Spaces
     #[arg(long, value_enum, value_name = "DIALECT", default_value = "tags")]
     dialect: Taught,
-    /// Show the contents of these files in the first outbox, before others (written as in a
-    /// .gitignore; an ignored file by its exact path; may be given again)
+    /// Show these files in the first outbox, before others (a pattern as in .gitignore, or the
+    /// exact path of an ignored file; repeatable)
     #[arg(long, value_name = "GLOB", conflicts_with = "no_contents")]
     include: Vec<String>,
-    /// Show no contents in the first outbox, only the listing
+    /// List files in the first outbox, but show none
     #[arg(long)]
     no_contents: bool,
     #[command(flatten)]
     clips: Clips,
-    /// Stop after the outbox is written; `deaddrop resume` waits for the reply
+    /// Stop after writing the outbox; `deaddrop resume` continues
     #[arg(long, conflicts_with = "clipboard")]
     no_watch: bool,
     /// The session's id instead of a random one
@@ -76,23 +76,23 @@ Examples:
 pub(super) struct Resume {
     #[command(flatten)]
     session: SessionOperand,
-    /// Take a completed session up again, with these words for the LLM
+    /// Reopen a completed session, with these words for the model
     #[arg(long, value_name = "TEXT")]
     reopen: Option<String>,
-    /// Go on in the workspace that is set now, though the session began in another
+    /// Continue in the workspace that is set now, although the session began in another
     #[arg(long)]
     here: bool,
     #[command(flatten)]
     clips: Clips,
-    /// Carry out what has come, and stop
+    /// Execute replies that have arrived, and stop
     #[arg(long, conflicts_with = "clipboard")]
     no_watch: bool,
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A reply belongs to the session that its [REPLY ...] line names, or whose id stands in its file's
-name, or else to the only open one.
+A reply belongs to the session that its [REPLY ...] line or its file name names, otherwise to the
+only open session.
 
 Examples:
   deaddrop -C ~/projects/calculator watch

@@ -28,7 +28,7 @@ use crate::watch::Stop;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Without an id, a line for each session, the newest first.
+Without an ID, lists all sessions, the newest first.
 
 Examples:
   deaddrop status
@@ -48,10 +48,8 @@ impl Status {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-No reply to a closed session is carried out. `deaddrop resume ID --reopen TEXT` opens it again, and so does an
-undo. With --delete
-its outboxes, its log and what was kept to undo its turns are removed for good; files of the workspace stay as
-they are.
+Replies to a closed session are not executed. `deaddrop resume ID --reopen TEXT` or an undo opens it
+again. Files in the workspace stay as they are, also with --delete.
 
 Examples:
   deaddrop close a1b2c3d4
@@ -59,14 +57,14 @@ Examples:
 pub(super) struct Close {
     #[command(flatten)]
     session: SessionOperand,
-    /// Remove it, too
+    /// Also remove its outboxes, its log, and what undo needs
     #[arg(long)]
     delete: bool,
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A line for each turn; with -v also which files it changed, and how many lines.
+One line per turn; -v adds the files that it changed, with their lines.
 
 Examples:
   deaddrop log
@@ -80,7 +78,7 @@ pub(super) struct Log {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  deaddrop say \"Please use tabs, not spaces\"")]
 pub(super) struct Say {
-    /// Your words for the LLM: they are put at the end of the newest outbox
+    /// Your words for the model, added to the end of the newest outbox
     #[arg(value_name = "TEXT", required = true)]
     text: Vec<String>,
     #[command(flatten)]
@@ -144,7 +142,7 @@ pub(super) fn status(context: &Context, arguments: &Status) -> Result<ExitCode> 
     }
     let begun = is_cut_off(context, &session);
     let state = match state(&session) {
-        "open" if begun => "open, stopped within a turn: `deaddrop resume` goes on with it",
+        "open" if begun => "open, stopped within a turn: `deaddrop resume` continues it",
         "open" => "open, waiting for a reply",
         state => state,
     };
@@ -224,14 +222,15 @@ fn state(session: &Session) -> &'static str {
 fn sandbox(context: &Context, session: &Session) -> String {
     if let Some(guest) = &context.config.guest {
         let asks = context.talk.in_base("`deaddrop doctor` asks it");
-        return format!("that of the guest '{}'; {asks}", guest.label());
+        return format!("the sandbox of the guest '{}'; {asks}", guest.label());
     }
     match context.confinement() {
         Ok(confinement) if confinement.tier == Tier::None && session.unconfined => {
-            "none to be had here; you allowed this session's commands all your rights".to_owned()
+            "none on this machine; you allowed this session's commands to run with your rights"
+                .to_owned()
         }
         Ok(confinement) => confinement.line(),
-        Err(reason) => format!("could not be found out: {reason}"),
+        Err(reason) => format!("could not be checked: {reason}"),
     }
 }
 
@@ -249,7 +248,7 @@ pub(super) fn log(context: &Context, arguments: &Log) -> Result<ExitCode> {
         entries.into_iter().map(|entry| (entry, false)).collect();
     turns.extend(begun(&session).map(|entry| (entry, true)));
     if turns.is_empty() {
-        context.talk.say(format!("No reply to session {} was carried out yet.", session.stem()));
+        context.talk.say(format!("No reply to session {} has been executed yet.", session.stem()));
     }
     for (entry, waits) in turns {
         let is_undone = undone.contains(&entry.sequence);
@@ -275,14 +274,14 @@ pub(super) fn log(context: &Context, arguments: &Log) -> Result<ExitCode> {
         let mut line = format!("{sequence:>4}  {at}  {what}");
         let how = || match session.question() {
             Some(_) => format!("waits for your decision: {}", question::how(context, &session)),
-            None => "decided; whoever began it goes on with it".to_owned(),
+            None => "decided; whoever began it continues it".to_owned(),
         };
         for (holds, words) in [
             (failed > 0, format!(", {failed} failed")),
             (interrupted > 0, format!(" ({interrupted} interrupted, may have run in part)")),
             (is_undone, ", undone".to_owned()),
             (is_complete, ", done".to_owned()),
-            (recovered, ", taken up again after a hard stop".to_owned()),
+            (recovered, ", recovered after a hard stop".to_owned()),
         ] {
             line.push_str(if holds { &words } else { "" });
         }
@@ -338,11 +337,11 @@ pub(super) fn say(context: &Context, arguments: &Say) -> Result<ExitCode> {
 
 pub(super) fn close(context: &Context, arguments: &Close) -> Result<ExitCode> {
     let id = context.session_id(&arguments.session.flag())?.ok_or_else(|| {
-        Error::usage("say which session, as in `deaddrop close ID`; `deaddrop status` lists them")
+        Error::usage("name the session, as in `deaddrop close ID`; `deaddrop status` lists them")
     })?;
     if run_id(&id).is_some() {
         return Err(Error::usage(format!(
-            "{id} is a run, and ends by itself; the newest hundred runs are kept"
+            "{id} is a run, which ends by itself; the newest hundred runs are kept"
         )));
     }
     let wish = Request::Close { session: id.clone(), delete: arguments.delete };
@@ -359,17 +358,16 @@ pub(super) fn close(context: &Context, arguments: &Close) -> Result<ExitCode> {
 pub(super) fn said(context: &Context, Turn { session, outbox }: &Turn) -> String {
     match outbox {
         Some(_) => format!(
-            "Your words are at the end of the newest outbox now{}; copy it again if you have pasted it already (a reply to the older text is still accepted; your words then go into the next outbox):",
+            "Your words are now at the end of the newest outbox{}. If you have already pasted it, copy it again (a reply to the older text still counts; the next outbox then repeats your words):",
             context.weighed(session)
         ),
         None => format!(
-            "Outbox {} of session {} will say it, after {}.",
+            "Outbox {} of session {} will contain your words, after {}.",
             session.sequence + 1,
             session.id,
             match session.pending {
                 Some(_) => "your decision",
-                None =>
-                    "the next reply: the newest has no room for it, or is not as it was written",
+                None => "the next reply: the newest outbox has no room for them, or was edited",
             }
         ),
     }
@@ -386,7 +384,7 @@ pub(super) fn named_or_newest(context: &Context, flag: &SessionFlag) -> Result<S
     let newest = open().next().or(sessions.first());
     if let (Some(newest), 2..) = (newest, open().count()) {
         context.talk.say(format!(
-            "{} sessions are open, and none was named: this is about the newest, {} (`deaddrop status` lists them)",
+            "{} sessions are open; this is about the newest, {} (`deaddrop status` lists them)",
             open().count(),
             newest.id
         ));

@@ -20,7 +20,7 @@ use crate::text::visible_line;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Flags go over DEADDROP_* variables over deaddrop.toml over your own file over the defaults.
+Flags override DEADDROP_* variables, these override deaddrop.toml, and that overrides your own file.
 
 Examples:
   deaddrop config show
@@ -33,23 +33,23 @@ pub(super) struct Settings {
 
 #[derive(Debug, Subcommand)]
 enum Asked {
-    /// List every setting in force, its value and where it was made
+    /// List all settings, their values and where they come from
     #[command(after_help = "\
-With -v each line is followed by what the setting is for. What came with deaddrop's own folders, and has
-to be agreed to as well, stands last, as `found here` and `tracked by git`.
+-v adds what each setting is for. Data in deaddrop's folders that needs your consent comes last, as
+`found here` and `tracked by git`.
 
 Examples:
   deaddrop config show
   deaddrop config show --changed
   deaddrop config show --json | jq -r 'select(.source == \"environment\").name'")]
     Show {
-        /// Only those that are not what they are by themselves
+        /// List only settings that differ from their defaults
         #[arg(long)]
         changed: bool,
     },
-    /// Agree to what the settings of the project open, and to what came with its folders
+    /// Consent to the project's settings and to data found in its folders
     Allow(consent::Allow),
-    /// Forget that you agreed, and which of its folders deaddrop has used
+    /// Withdraw your consent to the project's settings and folders
     Deny(consent::Deny),
     /// Print the path of the settings file
     #[command(after_help = "Examples:\n  deaddrop config path\n  deaddrop config path --own")]
@@ -57,7 +57,7 @@ Examples:
         #[command(flatten)]
         whose: Whose,
     },
-    /// Print the value of a setting as it is in force, an item a line
+    /// Print the value of a setting, one item per line
     #[command(after_help = "\
 Examples:
   deaddrop config get workspace_dir
@@ -66,10 +66,9 @@ Examples:
         /// Its name, as in `sandbox.network`
         key: String,
     },
-    /// Set a setting; comments and all else in the file stay
+    /// Change a setting; comments and layout stay
     #[command(after_help = "\
-What would not be taken at the next start is not written. A list is set to all of its items at once;
-[] is an empty one.
+An invalid value is not written. Give all items of a list at once; [] is an empty list.
 
 Examples:
   deaddrop config set max_tokens 60000
@@ -80,23 +79,23 @@ Examples:
     Set {
         /// Its name, as in `sandbox.network`
         key: String,
-        /// What it is to be
+        /// The new value
         #[arg(required = true)]
         value: Vec<String>,
-        /// Also where the workspace becomes your home folder or the whole machine
+        /// Allow your home folder or `/` as the workspace
         #[arg(long)]
         force: bool,
         #[command(flatten)]
         whose: Whose,
     },
-    /// Remove a setting, so that it is what it is by itself
+    /// Reset a setting to its default
     #[command(after_help = "\
 Examples:
   deaddrop config unset max_tokens
   deaddrop config unset guest
   deaddrop config unset policy --own")]
     Unset {
-        /// Its name, as in `sandbox.network`; `guest` and `policies.NAME` are whole tables
+        /// The setting's name, such as `sandbox.network`, `guest` or `policies.NAME`
         key: String,
         #[command(flatten)]
         whose: Whose,

@@ -19,12 +19,12 @@ use crate::tokens;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A part begins and ends with a line that tells the model what it is and when to answer; send them in
-their order, one message each.
+Send parts in their order, one message each. Their first and last lines tell the model when to
+answer.
 
---copy takes the first way there is, and says which: the desktop's clipboard (Wayland, X11), wl-copy, xclip
-or xsel, the terminal's clipboard (OSC 52, also over SSH). Where there is none, it prints the file's path.
---open takes the editor that $VISUAL or $EDITOR names at a terminal, else the desktop's (xdg-open).
+--copy uses the first that works, and says which: the desktop's clipboard (Wayland, X11), wl-copy,
+xclip or xsel, the terminal's clipboard (OSC 52, also over SSH); otherwise it prints the file's
+path. --open uses $VISUAL or $EDITOR at a terminal, otherwise xdg-open.
 
 Examples:
   deaddrop show --copy
@@ -33,22 +33,21 @@ Examples:
   deaddrop show --path
   deaddrop show --json | jq .tokens")]
 pub(super) struct Show {
-    /// Which outbox, by its number; the newest if none is named
+    /// The outbox's number [default: the newest]
     #[arg(value_name = "N")]
     sequence: Option<u32>,
     #[command(flatten)]
     session: SessionFlag,
-    /// Only part K, for chats that take no more than so many characters (--part-characters); or part
-    /// K of N about equal ones
+    /// Only part K, of at most --part-characters; or part K of N equal ones
     #[arg(long, value_name = "K[/N]")]
     part: Option<PartNumber>,
-    /// Put it on the clipboard instead
+    /// Copy it to the clipboard
     #[arg(long)]
     copy: bool,
-    /// Open it in your editor instead
+    /// Open it in your editor
     #[arg(long, conflicts_with_all = ["part", "copy"])]
     open: bool,
-    /// Print only the path of its file
+    /// Print the path of its file
     #[arg(long, conflicts_with_all = ["part", "copy", "open"])]
     path: bool,
 }
@@ -57,7 +56,7 @@ pub(super) fn show(context: &Context, arguments: &Show) -> Result<ExitCode> {
     let session = named_or_newest(context, &arguments.session)?;
     if session.run.is_some() {
         return Err(Error::usage(format!(
-            "run {0} has no outbox; `deaddrop status {0}` tells what it came to",
+            "run {0} has no outbox; `deaddrop status {0}` shows its result",
             session.stem()
         )));
     }
@@ -87,22 +86,24 @@ pub(super) fn show(context: &Context, arguments: &Show) -> Result<ExitCode> {
         put(context, &session, sequence, &how)?;
         if is_answered {
             let why = if session.is_complete { "is complete" } else { "waits for your decision" };
-            context
-                .talk
-                .warning(&format!("session {} {why}: that outbox was answered", session.id));
+            context.talk.warning(&format!(
+                "session {} {why}: its newest outbox has been answered",
+                session.id
+            ));
         }
         return Ok(ExitCode::SUCCESS);
     }
     let text = atomic::read_own(&path).map_err(|e| Error::io("read the outbox", &path, e))?;
     if is_answered && !session.is_complete {
         let how = match session.question() {
-            Some(_) => format!(
-                "the next one comes when you have decided: {}",
-                question::how(context, &session)
-            ),
-            None => "the next one comes when its turn is done".to_owned(),
+            Some(_) => {
+                format!("the next one follows your decision: {}", question::how(context, &session))
+            }
+            None => "the next one follows when its turn is done".to_owned(),
         };
-        context.talk.say(format!("Outbox {sequence} was answered, and its turn waits; {how}."));
+        context
+            .talk
+            .say(format!("Outbox {sequence} has been answered, and its turn waits; {how}."));
     }
     let text = match arguments.part {
         None => text,
@@ -136,7 +137,7 @@ fn part(context: &Context, path: &Path, outbox: Vec<u8>, asked: PartNumber) -> R
     let OutboxPart { text, part, of } = cut(context, &outbox, asked)?;
     let characters = count(parts::length(&text), "character");
     context.talk.say(&match of {
-        1 => format!("All of the outbox, {characters}: it needs no parts."),
+        1 => format!("The whole outbox, {characters}: it needs no parts."),
         _ => format!("Part {part} of {of}, {characters}."),
     });
     Ok(text)

@@ -12,24 +12,22 @@ use crate::watch::Stop;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Files are as they were before the turn: contents, permissions and links, what is gone is back, and what
-was made is gone; permissions also of the workspace's own folder. Ignored files are left alone, and named
-where turns had changed them; a turn that changed only such is passed over and named. What you agreed to
-under names that only you write goes back; what changed there while a command ran stays, and is named, and
-so does what a command renamed from an ignored name. Where something cannot be put back, it is named, and
-stays with what may be its only copy. What you or another session have changed since, or in between, is
-refused and named; nothing is touched then. --force does all of these. The next outbox tells the LLM, with
-your --reason. A session that is complete is taken up again by it. What commands did beside files of the
-workspace stands, such as commits.
+Restores contents, permissions and links of files as they were before the turn, and tells the model
+in the next outbox. A completed session is open again. Commits and other effects outside the
+workspace's files stay.
+
+Ignored files are left as they are, and named. If you or another session changed a file since,
+nothing is touched and the file is named; --force overwrites it, and keeps what was there for
+`redo`.
 
 Examples:
   deaddrop undo
   deaddrop undo --last 3
   deaddrop undo --reason \"Leave the public interface as it is\"
   deaddrop undo --force
-      puts files back that you have changed since; `redo` brings yours back")]
+      overwrites your later changes; `redo` brings them back")]
 pub(super) struct Undo {
-    /// Take back the last N turns that changed files
+    /// Undo the last N turns that changed files
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     last: u32,
     #[command(flatten)]
@@ -38,19 +36,18 @@ pub(super) struct Undo {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Takes the last undo back, while no turn has come after it that changed files. With a number, it takes
-back the undo or the redo of that number in `deaddrop log`, also after later turns: so what a --force put
-aside comes back, as long as its checkpoint is kept. What has changed since is refused and named, as ever.
-A session that the turn had completed is complete again, unless you have something to say.
+Works while no later turn has changed files. With a number, takes back that undo or redo, also after
+later turns, as long as its checkpoint is kept: this brings back what `undo --force` replaced. Files
+that changed since are refused and named.
 
 Examples:
   deaddrop redo
   deaddrop redo --reason \"I looked again: it was right\"
   deaddrop redo 7
-      brings back what undo 7 took away, such as what you had changed, though the session has gone on
+      brings back what undo 7 replaced, such as your own changes
   deaddrop redo --session a1b2c3d4")]
 pub(super) struct Redo {
-    /// Which undo or redo, by its number in `deaddrop log`; else the last undo
+    /// The undo or redo to take back, by its number in `deaddrop log` [default: the last undo]
     #[arg(value_name = "SEQ", value_parser = clap::value_parser!(u32).range(1..))]
     sequence: Option<u32>,
     #[command(flatten)]
@@ -61,10 +58,10 @@ pub(super) struct Redo {
 struct How {
     #[command(flatten)]
     session: SessionFlag,
-    /// Also restore files that have changed since, were renamed from ignored names, or are protected
+    /// Also overwrite later changes, protected files, and files renamed from ignored names
     #[arg(long)]
     force: bool,
-    /// Why: your words for the LLM, in the next outbox
+    /// Tell the model why, in the next outbox
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
 }

@@ -20,12 +20,12 @@ pub(super) fn heed(context: &Context) -> error::Result<()> {
     let Context { config, talk, .. } = context;
     let Some(what) = project(config) else { return Ok(()) };
     talk.warning(&format!(
-        "{} {what}, and the model would see nothing of it: this session works on an empty folder in it, {WORKSPACE}/. `deaddrop init` has sessions work on the project itself",
+        "{} {what}, but this session would use an empty folder in it, {WORKSPACE}/, and see none of that. `deaddrop init` makes sessions work on the folder itself",
         config.project.display()
     ));
-    match talk.agreement("Begin with the empty folder all the same? [y/N] ") {
+    match talk.agreement("Start with the empty folder? [y/N] ") {
         Some(false) => {
-            Err(Error::usage("nothing was made; `deaddrop init`, and then `deaddrop new` again"))
+            Err(Error::usage("nothing was created; run `deaddrop init`, then `deaddrop new` again"))
         }
         Some(true) | None => Ok(()),
     }

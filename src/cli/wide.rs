@@ -9,5 +9,6 @@ pub(super) fn told(folder: &Path) -> Option<&'static str> {
         return Some("this is the whole machine, and replies could change all of it");
     }
     let is_home = home.is_some_and(|home| home == folder);
-    is_home.then_some("this is your home folder, and replies could read and change all in it")
+    is_home
+        .then_some("this is your home folder, and replies could read and change everything in it")
 }

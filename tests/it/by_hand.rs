@@ -262,7 +262,9 @@ fn settings_the_doctor_and_an_editor() {
         person.tmux.wait_for("the end of the doctor", |screen| screen.ends_with(&end));
         let all = person.tmux.all();
         person.is_whole(&all);
-        for what in ["base  ", "commands  ", "clipboard  ", "git  ", "watching  ", "disk  "] {
+        for what in
+            ["project folder  ", "commands  ", "clipboard  ", "git  ", "watching  ", "disk  "]
+        {
             let found = all
                 .lines()
                 .any(|row| row.get(2..).is_some_and(|row| row.trim_start().starts_with(what)));

@@ -296,7 +296,7 @@ fn the_doctor_looks_at_all_of_it() {
         told.into_iter().find(|line| line["what"] == what).unwrap_or_else(|| panic!("{what}"))
     };
     for what in [
-        "project",
+        "project folder",
         "workspace",
         "inbox",
         "outbox",

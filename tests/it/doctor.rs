@@ -60,7 +60,7 @@ fn settings_that_cannot_be_had_are_a_row() {
         let rows = rows(&base);
         assert!(rows[0]["what"] == "deaddrop.toml" && rows[0]["well"] == false, "{rows:#?}");
         assert!(rows[0]["told"].as_str().unwrap().contains(why), "{rows:#?}");
-        for what in ["project", "workspace", "commands", "git", "disk"] {
+        for what in ["project folder", "workspace", "commands", "git", "disk"] {
             assert!(row(&rows, what).is_some(), "{what} is not in {rows:#?}");
         }
         // Nobody knows what they open.
@@ -90,7 +90,7 @@ fn a_folder_of_another_user_is_a_row() {
     assert!(row(&rows, "outbox").unwrap()["well"] == true && row(&rows, "disk").is_some());
     // Who names it has looked at it.
     let named = base.run(&["-C", ".", "doctor"]).stdout;
-    assert!(!named.contains("project") && named.contains("belongs to user 60123"), "{named}");
+    assert!(!named.contains("NO  project") && named.contains("belongs to user 60123"), "{named}");
 }
 
 #[test]

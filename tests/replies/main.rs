@@ -63,7 +63,9 @@ fn check(file: &Path) -> Result<(), Failed> {
         for step in &read.steps {
             actual.push_str(&shown(step));
             if let Some(sort) = sorts(step).find(|sort| !told.contains(&format!("`{sort}`"))) {
-                return Err(format!("%% {title}: docs/scripting.md does not tell of `{sort}`").into());
+                return Err(
+                    format!("%% {title}: docs/scripting.md does not tell of `{sort}`").into()
+                );
             }
         }
         actual.push('\n');

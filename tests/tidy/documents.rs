@@ -70,8 +70,8 @@ fn every_link_leads_somewhere() {
             let file = if file.is_empty() { path.clone() } else { folder.join(file) };
             let there = root.join(&file);
             assert!(there.is_file(), "{} links to {target}", path.display());
-            let is_known = anchor.is_empty()
-                || anchors(&fs::read_to_string(&there).unwrap()).contains(anchor);
+            let is_known =
+                anchor.is_empty() || anchors(&fs::read_to_string(&there).unwrap()).contains(anchor);
             assert!(is_known, "{} links to {target}", path.display());
         }
     }

@@ -39,7 +39,9 @@ impl Amiss {
         let Ok(without) = Config::load_without_file(project, flags) else { return Err(why) };
         self.findings.push((
             FILE,
-            format!("{why}; all below is told as if it were not there, and may be elsewhere"),
+            format!(
+                "{why}; the rest of this report assumes defaults, and may be wrong about folders"
+            ),
         ));
         Ok(without)
     }
@@ -55,7 +57,7 @@ impl Amiss {
     /// What is said of what the settings open, where their file is not known.
     pub(super) fn of_settings(&self) -> Option<Finding> {
         let is_unread = self.findings.iter().any(|(what, _)| *what == FILE);
-        let told = "what they open is not known, since deaddrop.toml cannot be read, see above";
+        let told = "unknown, because deaddrop.toml cannot be read (see above)";
         is_unread.then(|| Finding { spare: true, ..finding("settings", Err(told.to_owned())) })
     }
 

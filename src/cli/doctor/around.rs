@@ -27,7 +27,7 @@ pub(super) fn owner(folder: &Path, is_own: bool, is_refused: bool) -> Result<Str
         uid if uid == me => String::new(),
         uid if is_own && is_refused && uid != 0 => {
             return Err(format!(
-                "{} belongs to user {uid}, who can put replies and settings there; `chown` it if it is yours",
+                "{} belongs to user {uid}, who can write replies and settings; `chown` it if it is yours",
                 folder.display()
             ));
         }
@@ -43,19 +43,19 @@ pub(super) fn owner(_: &Path, _is_own: bool, _is_refused: bool) -> Result<String
 /// How much is kept so that turns can be taken back, and whether the newest can.
 pub(super) fn checkpoints(config: &Config) -> Result<String, String> {
     if !config.checkpoints {
-        return Ok("off (`checkpoints = false`): no turn can be taken back".to_owned());
+        return Ok("off (`checkpoints = false`): no turn can be undone".to_owned());
     }
     let (all, bytes) = kept(config).map_err(|e| e.to_string())?;
     let told = format!("{} of {} are kept", size(bytes), size(config.checkpoint_max_bytes));
     let Some(newest) = all.last() else { return Ok(told) };
     let which = format!("turn {} of session {}, the newest,", newest.sequence, newest.session);
     if !newest.is_whole {
-        return Err(format!("{told}; the checkpoint of {which} is gone: it cannot be taken back"));
+        return Err(format!("{told}; the checkpoint of {which} is gone: it cannot be undone"));
     }
     match newest.without_room {
         0 => Ok(told),
         n => Err(format!(
-            "{told}; of {which} {} cannot be undone, for lack of room: raise checkpoint_max_bytes, or have rules such as .gitignore leave out what need not be kept",
+            "{told}; of {which} {} cannot be undone, for lack of room: raise checkpoint_max_bytes, or ignore files that need not be kept (.gitignore)",
             count(n, "file")
         )),
     }
@@ -71,7 +71,7 @@ pub(super) fn open_to_all(path: &Path) -> Option<String> {
     let is_open = mode & 0o002 != 0 && !(found.is_dir() && mode & 0o1000 != 0);
     is_open.then(|| {
         format!(
-            "{} can be written by everybody on this machine, and what they put there counts as yours; `chmod o-w {}`",
+            "{} is writable for everybody on this machine, and counts as yours; run `chmod o-w {}`",
             path.display(),
             shell_word(&path.display().to_string())
         )
@@ -89,24 +89,24 @@ pub(super) fn settings(consent: &Consent) -> Result<String, String> {
     let lacks: Vec<&str> = consent.lacks().iter().map(|opening| &*opening.name).collect();
     if !lacks.is_empty() {
         return Err(format!(
-            "not allowed yet: {}; deaddrop begins nothing here until you have looked at {} and run `deaddrop config allow`",
+            "needs your consent: {}; read {}, then run `deaddrop config allow`",
             lacks.join(", "),
             consent.whose()
         ));
     }
     Ok(if names.is_empty() {
-        "open nothing that is closed else".to_owned()
+        "do not weaken the defaults".to_owned()
     } else if consent.is_whole() {
-        format!("you have agreed to what they open ({})", names.join(", "))
+        format!("weaken the defaults with your consent ({})", names.join(", "))
     } else {
-        format!("what they open ({}) is not in force", names.join(", "))
+        format!("would weaken the defaults ({}), but are not in force", names.join(", "))
     })
 }
 
 /// Whether it can be noted what the person has agreed to, and which projects they use.
 pub(super) fn notes(rights: &impl Fn(&Path) -> Result<String, String>) -> Result<String, String> {
     let home = state_home().ok_or(
-        "HOME does not say where it is noted what you agree to, and where projects are; set HOME or XDG_STATE_HOME",
+        "without HOME, deaddrop cannot keep your consents and its list of projects; set HOME or XDG_STATE_HOME",
     )?;
     Ok(format!("{} {}", home.display(), rights(&home)?))
 }
@@ -117,19 +117,20 @@ pub(super) fn clipboard(config: &Config) -> Vec<Finding> {
     let ways: Vec<String> = at.ways().iter().map(ToString::to_string).collect();
     let told = match ways.as_slice() {
         [] => Err(format!(
-            "{}: `deaddrop show --copy` asks the terminal (below), and else names the file to paste from; over SSH, `ssh -X` hands on a display",
+            "{}: `deaddrop show --copy` asks the terminal (below), or prints the file's path; over SSH, `ssh -X` forwards a display",
             Surroundings::without_display()
         )),
         ways => Ok(format!("{}; tried in this order", ways.join(", then "))),
     };
-    let lacks = at.lacks().into_iter().map(|package| {
-        Err(format!("{package} is not installed, which would be another way; install it with your system's packages"))
-    });
+    let lacks = at
+        .lacks()
+        .into_iter()
+        .map(|package| Err(format!("{package} is not installed; it would be another way")));
     let terminal = match at.terminal() {
         Ok(way) => Ok(format!(
-            "{way}: tried where no other way takes a text; nobody answers, so try `deaddrop show --copy` and paste"
+            "{way}: the last resort; terminals do not confirm it, so try `deaddrop show --copy` and paste"
         )),
-        Err(why) => Err(format!("{why}; where no other way is, paste from the outbox's file")),
+        Err(why) => Err(format!("{why}; without another way, paste from the outbox's file")),
     };
     let all = [("clipboard", told)]
         .into_iter()
@@ -148,7 +149,7 @@ pub(super) fn git(config: &Config) -> Finding {
         Err(why) => return spare(Err(format!("git does not answer: {why}"))),
         Ok(None) => {
             return spare(Err(
-                "git is not there; deaddrop does without, but commands in replies may want it"
+                "git is not installed; deaddrop does not need it, but commands in replies may"
                     .to_owned(),
             ));
         }
@@ -156,13 +157,13 @@ pub(super) fn git(config: &Config) -> Finding {
     let workspace = config.workspace.canonicalize().unwrap_or_else(|_| config.workspace.clone());
     let top = workspace.ancestors().find(|folder| folder.join(".git").exists());
     let Some(top) = top else {
-        return spare(Ok(format!("{version}; the workspace is in no repository")));
+        return spare(Ok(format!("{version}; the workspace is not in a repository")));
     };
     let kind = if top.join(".git").is_file() { "worktree or submodule" } else { "repository" };
     let place = if top == workspace {
         format!("the workspace is a {kind}")
     } else {
-        format!("the workspace lies in the {kind} {}", top.display())
+        format!("the workspace is in the {kind} {}", top.display())
     };
     match unignored(config, top) {
         None => finding("git", Ok(format!("{version}; {place}"))),

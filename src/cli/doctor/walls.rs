@@ -19,12 +19,12 @@ pub(super) fn findings(context: &Context) -> Vec<Finding> {
     // No other remedy would help.
     let is_whole = context.config.workspace.canonicalize().is_ok_and(|at| at.parent().is_none());
     if confinement.tier == Tier::None && is_whole {
-        told.push_str("\n                     the workspace is /, which nothing can be confined to: `deaddrop config set workspace_dir FOLDER` names a project; in a virtual machine or a container that is for this alone, `--sandbox off` runs commands without walls");
+        told.push_str("\n                     the workspace is /, to which nothing can be confined: use `deaddrop config set workspace_dir FOLDER`; in a virtual machine or container of its own, `--sandbox off` runs commands unconfined");
         return vec![Finding { well: false, spare: false, what: "commands", told }];
     }
     if confinement.tier == Tier::None {
         told.push_str(
-            "\n                     `--sandbox off` (or sandbox = \"off\" in deaddrop.toml) runs commands without",
+            "\n                     `--sandbox off` (or sandbox = \"off\" in deaddrop.toml) runs commands unconfined",
         );
     }
     let well = confinement.tier != Tier::None;
@@ -98,19 +98,19 @@ fn name(mechanism: Mechanism) -> &'static str {
 
 fn holds(mechanism: Mechanism) -> &'static str {
     match mechanism {
-        Mechanism::PidNamespace => "whatever a command starts ends with it",
+        Mechanism::PidNamespace => "everything that a command starts ends with it",
         Mechanism::Subreaper => "what a command leaves behind is adopted and ended",
-        Mechanism::Root => "a command sees what it is given, and nothing else of this machine",
-        Mechanism::Network => "a command reaches nothing but itself",
+        Mechanism::Root => "a command sees only what it is given",
+        Mechanism::Network => "a command reaches only itself",
         Mechanism::Ipc => "message queues and shared memory of the machine are out of reach",
         Mechanism::Capabilities => "a command has none, and can get none",
-        Mechanism::NoNewPrivileges => "no program that it starts has more rights (sudo, su)",
+        Mechanism::NoNewPrivileges => "no program that it starts gets more rights (sudo, su)",
         Mechanism::Landlock => "the kernel checks each path again",
-        Mechanism::LandlockScope => "signals and abstract sockets do not reach out either",
+        Mechanism::LandlockScope => "signals and abstract sockets do not get out either",
         Mechanism::Seccomp => "mounts, new namespaces, io_uring, bpf, VSOCK and others are refused",
         Mechanism::Processes => "a fork bomb is bounded (sandbox.max_processes)",
         Mechanism::Hidden => {
-            "inbox, outbox and sessions are out of sight, and deaddrop.toml cannot be written"
+            "inbox, outbox and sessions are hidden, and deaddrop.toml cannot be written"
         }
     }
 }
@@ -133,11 +133,11 @@ fn remedy(mechanism: Mechanism, tier: Tier) -> &'static str {
             "needs a kernel with CONFIG_SECCOMP_FILTER on x86-64, ARM64 or RISC-V"
         }
         Mechanism::Processes => {
-            "binds root from Linux 6.14 on: run deaddrop, or own the workspace, as an ordinary user"
+            "applies to root only since Linux 6.14: run deaddrop as an ordinary user, or let one own the workspace"
         }
         Mechanism::Hidden if tier == Tier::Off => NAMESPACES,
         Mechanism::Hidden => {
-            "keep them out of the workspace, with a project elsewhere (`deaddrop init DIR --workspace-dir WORKSPACE`)"
+            "keep them outside the workspace (`deaddrop init DIR --workspace-dir WORKSPACE`)"
         }
     }
 }
