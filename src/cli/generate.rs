@@ -66,12 +66,10 @@ pub(super) struct Manual {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The unit is for your own systemd (systemctl --user) and for this project. Its first lines say where to
-save it and how to start it. It names this program, the directory and your PATH as they are now. Settings come
-from deaddrop.toml and your own file.
-
-With --copy or --clipboard the service starts with your desktop (graphical-session.target) instead of at
-login, since the clipboard is there. Your desktop has to tell systemd DISPLAY or WAYLAND_DISPLAY, as most do.
+The unit is for your own systemd (systemctl --user) and this project. Its first lines say where to save
+it and how to start it. It names this program, the project and your PATH as they are now; settings come
+from deaddrop.toml and your own file. With --copy or --clipboard the service starts with your desktop
+instead of at login.
 
 Examples:
   deaddrop generate systemd-unit

@@ -41,7 +41,7 @@ fn a_turn_that_asks_stops_there_until_it_is_approved() {
     assert_eq!(base.json(&["status"])["waiting"]["operation"], id.as_str());
     let doctor = base.finding("decisions");
     let told = doctor["told"].as_str().unwrap();
-    assert!(told.starts_with("1 waits for your decision (a1b2c3d4); "), "{doctor}");
+    assert!(told.starts_with("1 waits for your decision (a1b2c3d4): "), "{doctor}");
     assert_eq!((&doctor["well"], &doctor["fault"]), (&false.into(), &false.into()), "{doctor}");
     let waiting = base.waiting(ID);
     assert_eq!(waiting["command"], "rm -r temp");

@@ -53,7 +53,7 @@ fn new_in_a_project_without_init_says_so_and_makes_no_fuss_elsewhere() {
     }
     let says = |base: &Project, folder: &str| {
         let run = base.run(&["-C", folder, "new", "--no-watch", "A task"]).ok();
-        let told = format!("`deaddrop -C {folder} init` has sessions work on the project itself");
+        let told = format!("`deaddrop -C {folder} init` makes sessions work on the folder itself");
         run.stderr.contains(&told)
     };
     let base = Project::new();
@@ -84,16 +84,16 @@ fn at_a_terminal_new_in_a_project_without_init_asks_before_it_makes_anything() {
     tmux.types("cd project; clear");
     tmux.wait_for("an empty screen", |screen| screen == PROMPT);
     tmux.types("deaddrop new --no-watch A task");
-    tmux.shows("all the same? [y/N]");
+    tmux.shows("empty folder? [y/N]");
     assert_eq!(base.names("project"), [".git"]);
     tmux.types("");
-    tmux.shows("nothing was made; `deaddrop init`");
+    tmux.shows("nothing was created; run `deaddrop init`");
     assert_eq!(base.names("project"), [".git"]);
     // What is typed before a question is shown answers nothing.
     tmux.types("clear");
     tmux.wait_for("an empty screen", |screen| screen == PROMPT);
     tmux.types("deaddrop new --no-watch A task");
-    tmux.shows("all the same? [y/N]");
+    tmux.shows("empty folder? [y/N]");
     tmux.types("y");
     tmux.shows("Paste this file into a chat window");
 }

@@ -157,7 +157,7 @@ fn the_doctor_tells_what_is_well_and_what_to_do_about_the_rest() {
     for what in ["journal", "lock", "watching", "commands", "disk", "session files", "decisions"] {
         assert!(run.stdout.contains(&format!("ok  {what} ")), "{what}: {run:?}");
     }
-    assert!(run.stdout.contains("ok  decisions        nothing waits for yours\n"), "{run:?}");
+    assert!(run.stdout.contains("ok  decisions        nothing waits for a decision\n"), "{run:?}");
     assert_eq!(base.names("sessions"), before);
 
     let mut journal = std::fs::read(base.at("sessions/journal")).unwrap();

@@ -116,7 +116,7 @@ fn session(columns: usize) {
     person.does("cd project", 0);
     holds(
         &person.reads("deaddrop init", 0),
-        &["is a project now.", "Next: deaddrop new \"what is to be done\""],
+        &["is set up.", "Next: deaddrop new \"what is to be done\""],
     );
     let told =
         person.reads("deaddrop new --no-watch 'Write a script that greets people by name'", 0);

@@ -138,7 +138,7 @@ fn fish_completes_commands_flags_and_files() {
     // What it is for is told beside it.
     assert_eq!(
         asks("deaddrop doc"),
-        "doctor\tSay what is well with the project and this machine, and what to do about the rest\n"
+        "doctor\tCheck the project and this machine, and suggest fixes\n"
     );
     let found = asks("deaddrop config se");
     assert!(found.starts_with("set\t") && found.lines().count() == 1, "{found}");

@@ -80,7 +80,7 @@ fn every_setting_is_shown_with_where_it_was_made() {
     assert!(!changed.contains("default"), "{changed}");
     let run = base.run(&["config", "show", "-v"]).ok().stdout;
     assert!(run.contains(one("max_tokens")["about"].as_str().unwrap()), "{run}");
-    assert!(run.contains("how many tokens an outbox is at most"), "{run}");
+    assert!(run.contains("the longest outbox, in tokens"), "{run}");
 }
 
 #[test]

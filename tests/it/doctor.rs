@@ -35,9 +35,9 @@ fn what_everybody_may_write_is_a_fault() {
         let found = row(&rows, path).unwrap();
         assert!(found["well"] == false, "{found}");
         let told = found["told"].as_str().unwrap();
-        assert!(told.contains("can be written by everybody on this machine"), "{told}");
+        assert!(told.contains("is writable for everybody on this machine"), "{told}");
         // What it says to do helps.
-        let (_, command) = told.split_once("; `").unwrap();
+        let (_, command) = told.split_once("; run `").unwrap();
         base.sh(command.trim_end_matches('`'));
     }
     assert!(rows(&base).iter().all(|row| row["what"] != ".deaddrop"));
@@ -155,11 +155,7 @@ fn what_is_scarce_is_told_with_what_to_do() {
         "cd .deaddrop/sessions; i=0; while touch $i 2>&-; do i=$((i+1)); done; rm 0; cd ../..";
     let tmpfs = |options: &str| format!("mount -t tmpfs -o {options} none .deaddrop/sessions");
     for (script, what, why) in [
-        (
-            format!("mount --bind few {limits}"),
-            "watching",
-            "only 100 folders may be watched by one user",
-        ),
+        (format!("mount --bind few {limits}"), "watching", "a user can watch only 100 folders"),
         (
             "echo 0 > /proc/sys/user/max_inotify_instances".to_owned(),
             "watching",
@@ -185,6 +181,6 @@ fn where_git_is_not_there_that_is_no_fault() {
     let output = base.command(&["doctor", "--json"]).env("PATH", "/nowhere").output().unwrap();
     let told = String::from_utf8(output.stdout).unwrap();
     let found = told.lines().find(|line| line.contains("\"what\":\"git\"")).unwrap();
-    assert!(found.contains("git is not there; deaddrop does without"), "{found}");
+    assert!(found.contains("git is not installed; deaddrop does not need it"), "{found}");
     assert!(found.contains("\"fault\":false") && found.contains("\"well\":false"), "{found}");
 }

@@ -68,7 +68,7 @@ fn all_of_a_reply_happens_in_the_guest() {
         assert!(turn.outbox.contains(told), "{told}: {turn:?}");
     }
     let sandbox = pair.host.status()["sandbox"].as_str().unwrap().to_owned();
-    assert!(sandbox.starts_with("that of the guest '/bin/sh "), "{sandbox}");
+    assert!(sandbox.starts_with("the sandbox of the guest '/bin/sh "), "{sandbox}");
     let guest = pair.host.finding("guest");
     assert_eq!(guest["well"], true);
     assert!(guest["told"].as_str().unwrap().contains("deaddrop 0."), "{guest}");
@@ -140,7 +140,7 @@ fn a_guest_that_is_not_there_is_told_and_nothing_is_made() {
     let pair = Pair::new();
     pair.reach(&["echo 'no route to host' >&2; exit 255"]);
     let run = pair.host.fails(&["new", "--no-watch", "A task"], "guest-unavailable").with_code(1);
-    assert!(run.message().contains("cannot be worked with"), "{run:?}");
+    assert!(run.message().contains("cannot be used"), "{run:?}");
     assert!(run.message().contains("no route to host"), "{run:?}");
     assert_eq!(pair.host.run(&["status"]).ok().stdout, "");
     let guest = pair.host.finding("guest");
@@ -166,14 +166,14 @@ fn a_guest_that_goes_away_and_comes_back_does_nothing_twice() {
     pair.host.sh("kill -9 $(cat pid)");
     assert_eq!(daemon.wait().code(), Some(1));
     let said = daemon.said();
-    assert!(said.contains("it is down") && said.contains("`deaddrop resume` goes on"), "{said}");
+    assert!(said.contains("it is down") && said.contains("`deaddrop resume` continues"), "{said}");
     // It is tried again, and still is not there.
     let run = pair.host.fails(&["resume", "--no-watch"], "guest-unavailable").with_code(1);
     assert!(run.message().contains("it is down"), "{run:?}");
     assert!(!pair.host.exists(&format!("outbox/{ID}_seq0002.txt")));
     assert_eq!(pair.host.status()["withinTurn"], true);
     let told = pair.host.run(&["status", ID]).ok().stdout;
-    assert!(told.contains("stopped within a turn: `deaddrop resume` goes on"), "{told}");
+    assert!(told.contains("stopped within a turn: `deaddrop resume` continues"), "{told}");
     std::fs::remove_file(pair.host.at("down")).unwrap();
     let run = pair.host.run(&["resume", "--no-watch"]).ok();
     assert!(run.stderr.contains("interrupted (it may have run in part"), "{run:?}");
@@ -223,7 +223,7 @@ fn who_waits_for_it_can_stop() {
     wait_until("it is refused", || pair.host.read("tries").lines().count() > before + 1);
     daemon.signal("INT");
     assert!(!daemon.wait().success());
-    assert!(daemon.said().contains("`deaddrop resume` goes on"), "{}", daemon.said());
+    assert!(daemon.said().contains("`deaddrop resume` continues"), "{}", daemon.said());
     pair.guest.write("workspace/go", "");
 }
 

@@ -161,7 +161,7 @@ fn what_is_wrong_with_an_answer_is_told_in_one_short_line() {
         is_plain(&run.stderr);
         let error = run.message();
         is_plain(&error);
-        let ends = error.ends_with("the rest of the turn is then not carried out)");
+        let ends = error.ends_with("the rest of the turn is then not executed)");
         assert!(error.contains("unknown variant") && ends, "{error}");
         assert!(error.len() < 3_000, "{error}");
         assert!(!run.stderr.contains("\nerror: forged"), "{run:?}");

@@ -15,7 +15,7 @@ fn a_path_is_printed_once() {
     let base = Project::with_session();
     let next = run(&base, &["next", "-"], REPLY).ok();
     assert_eq!(next.stdout, format!("outbox/{ID}_seq0002.txt\n"));
-    assert!(next.stderr.contains("is the file that is named above."), "{next:?}");
+    assert!(next.stderr.contains("is the file named above."), "{next:?}");
     let copy = run(&base, &["show", "--copy"], "").ok();
     assert_eq!(copy.stdout, format!("outbox/{ID}_seq0002.txt\n"));
     let base = Project::new();
@@ -37,7 +37,7 @@ fn commands_to_be_typed_say_which_base_directory_is_meant() {
     run(&base, &["-C", "p", "new", "--no-watch", "--id", ID, "A task"], "").ok();
     let asks = "[CREATE_FILE path=\".envrc\"]\nA=1\n[/CREATE_FILE]\n";
     for (words, input, code, told) in [
-        (&["show", "--copy"][..], "", 0, "then: deaddrop -C p next -\n"),
+        (&["show", "--copy"][..], "", 0, "then run: deaddrop -C p next -\n"),
         (&["show", "--copy", "--part", "1/2"], "", 0, ": deaddrop -C p show --copy --part 2/2\n"),
         (&["approve"], "", 5, "`deaddrop -C p status` shows"),
         (&["log", "--session", "00000000"], "", 5, "`deaddrop -C p status` lists them"),
@@ -57,7 +57,7 @@ fn commands_to_be_typed_say_which_base_directory_is_meant() {
         assert!(!said.contains("`deaddrop approve"), "{words:?}: {run:?}");
     }
     let doctor = run(&base, &["-C", "p", "doctor"], "").stdout;
-    assert!(doctor.contains("`deaddrop -C p status ID` shows what is asked"), "{doctor}");
+    assert!(doctor.contains("`deaddrop -C p status ID` shows the question"), "{doctor}");
     // What others wrote is theirs.
     run(&base, &["-C", "p", "deny"], "").ok();
     let reply = "[MESSAGE]\nType `deaddrop undo` now.\n[/MESSAGE]\n";
@@ -65,5 +65,5 @@ fn commands_to_be_typed_say_which_base_directory_is_meant() {
     assert!(!said.stderr.contains("`deaddrop -C p undo` now"), "{said:?}");
     // Where none was named, none is.
     let told = Run::of(base.command(&["undo"]).current_dir(base.at("a b")), "").with_code(5).stderr;
-    assert!(told.contains("`deaddrop init` makes one"), "{told}");
+    assert!(told.contains("`deaddrop init` sets one up"), "{told}");
 }

@@ -38,8 +38,8 @@ fn a_refused_init_writes_nothing() {
     }
     type Prepare = fn(&Project);
     let cases: [(Prepare, &[&str], &str); 10] = [
-        (|base| drop(base.write(".deaddrop", "a file")), &[], ".deaddrop is no folder"),
-        (|base| symlink("src", base.at(".deaddrop")).unwrap(), &[], ".deaddrop is no folder"),
+        (|base| drop(base.write(".deaddrop", "a file")), &[], ".deaddrop is not a folder"),
+        (|base| symlink("src", base.at(".deaddrop")).unwrap(), &[], ".deaddrop is not a folder"),
         (|base| drop(base.write(".deaddrop/inbox", "mine")), &[], "inbox is no folder"),
         (
             |base| {
@@ -47,7 +47,7 @@ fn a_refused_init_writes_nothing() {
                 symlink("nowhere", base.at(".deaddrop/outbox")).unwrap();
             },
             &[],
-            "outbox cannot be looked at, or leads nowhere",
+            "outbox cannot be read, or leads nowhere",
         ),
         (|_| {}, &["--max-tokens", "5"], "nothing was written"),
         (|_| {}, &["new/deep", "--max-tokens", "5"], "nothing was written"),
@@ -80,6 +80,6 @@ fn a_folder_that_the_person_may_not_write_to_is_told_before_anything_is_made() {
     let Some(mut init) = not_as_root(&base, &["init", "shut"]) else { return };
     let before = picture(&base);
     let run = Run::of(&mut init, "").with_code(2);
-    assert!(run.stderr.contains("shut is a folder that you may not write to"), "{run:?}");
+    assert!(run.stderr.contains("shut is a folder that you cannot write to"), "{run:?}");
     assert_eq!(picture(&base), before);
 }

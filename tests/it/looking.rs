@@ -18,7 +18,7 @@ fn a_turn_that_waits_stands_in_the_log_and_beside_the_outbox() {
     let base = scene();
     let run = base.run(&["log"]).ok();
     assert_eq!(run.stdout, "");
-    assert!(run.stderr.contains("No reply to session a1b2c3d4 was carried out yet."), "{run:?}");
+    assert!(run.stderr.contains("No reply to session a1b2c3d4 has been executed yet."), "{run:?}");
     assert_eq!(base.run(&["show"]).ok().stderr, "");
 
     base.run_with(&["apply", "-"], ASKS).with_code(3);
@@ -30,7 +30,7 @@ fn a_turn_that_waits_stands_in_the_log_and_beside_the_outbox() {
     assert_eq!(entry["waiting"]["command"], "rm -r temp");
     let run = base.run(&["show"]).ok();
     assert_eq!(run.stdout, base.outbox(1));
-    let told = "Outbox 1 was answered, and its turn waits; the next one comes when you have decided: `deaddrop approve`";
+    let told = "Outbox 1 has been answered, and its turn waits; the next one follows your decision: `deaddrop approve`";
     assert!(run.stderr.contains(told), "{run:?}");
 
     base.run(&["approve"]).ok();

@@ -200,7 +200,7 @@ fn where_no_message_can_be_shown_that_is_said_once() {
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(said.matches("notify-send").count(), 1, "{said}");
     assert!(
-        said.contains("warning: `notify = \"desktop\"` shows nothing, since notify-send"),
+        said.contains("warning: `notify = \"desktop\"` does not work, because notify-send"),
         "{said}"
     );
 }

@@ -19,7 +19,7 @@ fn what_is_not_the_sessions_workspace_is_refused_by_name() {
     for arguments in [&["resume", "--no-watch"][..], &["apply", "-"]] {
         let run = base.run_with(arguments, MAKE).with_code(2);
         for told in [
-            &format!("{ID} began in the workspace 'mine', and the workspace is now 'workspace'"),
+            &format!("{ID} began in the workspace 'mine', but the workspace is now 'workspace'"),
             "`--workspace-dir 'mine'`",
             &format!("`deaddrop resume {ID} --here`"),
         ] {

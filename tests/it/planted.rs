@@ -90,14 +90,14 @@ fn nothing_is_begun_with_settings_that_nobody_agreed_to() {
 fn what_only_tells_of_settings_needs_nobody_to_agree() {
     let base = cloned();
     let doctor = base.run(&["doctor"]).with_code(1).stdout;
-    assert!(doctor.contains("NO  settings         not allowed yet: guest.command;"), "{doctor}");
+    assert!(doctor.contains("NO  settings         needs your consent: guest.command;"), "{doctor}");
     let settings = base.finding("settings");
     assert_eq!((&settings["well"], &settings["fault"]), (&false.into(), &true.into()));
     assert!(settings["told"].as_str().unwrap().contains("guest.command"), "{settings}");
     let guest = base.finding("guest");
     assert_eq!(guest["well"], false);
     let told = guest["told"].as_str().unwrap();
-    assert!(told.contains("was not asked: you have not agreed to it"), "{guest}");
+    assert!(told.contains("was not asked: it needs your consent"), "{guest}");
     let shown = base.run(&["config", "show", "--changed"]).ok();
     assert!(shown.stdout.contains(":2, not allowed yet)"), "{shown:?}");
     assert!(shown.stdout.contains("deaddrop.toml:1)"), "{shown:?}");
@@ -131,7 +131,10 @@ fn what_is_agreed_to_is_exactly_what_stands_there() {
     starts().with_code(1);
     let settings = base.finding("settings");
     assert_eq!(settings["well"], true);
-    assert!(settings["told"].as_str().unwrap().starts_with("you have agreed"), "{settings}");
+    assert!(
+        settings["told"].as_str().unwrap().starts_with("weaken the defaults with your consent"),
+        "{settings}"
+    );
 
     // What opens nothing may change.
     let text = base.read("deaddrop.toml");

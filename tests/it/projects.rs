@@ -27,7 +27,7 @@ fn init_makes_a_project_a_base_directory() {
     base.sh("git init -q .; printf 'target\\n' > .gitignore; echo x > own.txt");
     let run = base.run(&["init"]).ok();
     assert_eq!(run.stdout, "deaddrop.toml\n");
-    for told in ["is a project now", "git ignores it", "Next: deaddrop new", ".deaddrop/inbox/"] {
+    for told in ["is set up", "Git ignores it", "Next: deaddrop new", ".deaddrop/inbox/"] {
         assert!(run.stderr.contains(told), "{told}: {}", run.stderr);
     }
     let folders = [".gitignore", "approvals", "inbox", "outbox", "sessions"];
@@ -64,7 +64,7 @@ fn git_passes_settings_by_that_it_does_not_track() {
     base.sh("git init -q .; mkdir -p 'a [b]/c'; printf '# none' > .git/info/exclude");
     for _ in 0..2 {
         let told = run_in(&base, "a [b]/c", &["init"]).ok().stderr;
-        assert!(told.contains("git ignores deaddrop.toml"), "{told}");
+        assert!(told.contains("Git ignores deaddrop.toml"), "{told}");
     }
     let exclude = base.read(".git/info/exclude");
     assert_eq!(exclude, "# none\n/a\\ \\[b]/c/deaddrop.toml\n");
@@ -72,7 +72,7 @@ fn git_passes_settings_by_that_it_does_not_track() {
     base.sh("test -z \"$(git ls-files)\"");
     base.sh("git add -f 'a [b]/c/deaddrop.toml'");
     let told = run_in(&base, "a [b]/c", &["init"]).ok().stderr;
-    let sees = "git sees deaddrop.toml (it is tracked); commands can read it, and cannot";
+    let sees = "Git sees deaddrop.toml (it is tracked). Commands can read it, but not";
     assert!(told.contains(sees), "{told}");
 }
 
@@ -110,18 +110,18 @@ fn init_leaves_alone_what_is_there() {
     assert_eq!(base.read("deaddrop.toml"), "max_tokens = 5000 # mine\n");
     assert_eq!(base.names("."), ["deaddrop.toml"]);
     base.write("deaddrop.toml", "inbox_dir = \"in\"\n");
-    refused(&base, &["init"], "keeps deaddrop's own files elsewhere than in .deaddrop/");
+    refused(&base, &["init"], "keeps deaddrop's files elsewhere than in .deaddrop/");
     assert_eq!(base.names("."), ["deaddrop.toml"]);
     // With sessions that have begun they would not be found again.
     let base = Project::new();
     base.write("deaddrop.toml", "max_tokens = 5000\n");
     base.run(&["new", "--no-watch", "A task"]).ok();
-    refused(&base, &["init"], "keeps deaddrop's own files elsewhere than in .deaddrop/");
+    refused(&base, &["init"], "keeps deaddrop's files elsewhere than in .deaddrop/");
     assert_eq!(base.read("deaddrop.toml"), "max_tokens = 5000\n");
 
     let base = Project::new();
     base.write(".deaddrop", "a file");
-    refused(&base, &["init"], ".deaddrop is no folder");
+    refused(&base, &["init"], ".deaddrop is not a folder");
     let base = Project::new();
     let mut command = base.command(&["init"]);
     let run = Run::of(command.env("HOME", base.path()), "").with_code(2);
@@ -129,7 +129,7 @@ fn init_leaves_alone_what_is_there() {
     assert_eq!(base.names("."), [] as [&str; 0]);
     Run::of(base.command(&["init", "--force"]).env("HOME", base.path()), "").ok();
     refused(&base, &["init", "/"], "this is the whole machine");
-    refused(&base, &["-C", "x", "init", "y"], "leave one of them out");
+    refused(&base, &["-C", "x", "init", "y"], "give only one");
 
     let base = Project::new();
     base.run(&["new", "--no-watch", "A task"]).ok();
@@ -140,9 +140,9 @@ fn init_leaves_alone_what_is_there() {
 fn init_is_refused_within_another_base_directory() {
     let base = project();
     for (folder, told) in [
-        (".deaddrop/inbox", "among deaddrop's own files"),
-        (".deaddrop/inbox/new", "among deaddrop's own files"),
-        ("src", "lies in the workspace of the project"),
+        (".deaddrop/inbox", "contains deaddrop's own files"),
+        (".deaddrop/inbox/new", "contains deaddrop's own files"),
+        ("src", "is in the workspace of the project"),
     ] {
         let run = base.fails(&["init", folder], "usage").with_code(2);
         assert!(run.message().contains(told), "{run:?}");
@@ -151,7 +151,7 @@ fn init_is_refused_within_another_base_directory() {
     assert!(!base.exists(".deaddrop/inbox/new"));
     base.run(&["init", "--force", ".deaddrop/inbox"]).with_code(2);
     let run = base.run(&["init", "--force", "src"]).ok();
-    assert!(run.stderr.contains("told each time which project is meant"), "{run:?}");
+    assert!(run.stderr.contains("commands need -C here"), "{run:?}");
     let run = run_in(&base, "src", &["status", ID, "--json"]).with_code(2);
     assert_eq!(run.error()["code"], "invalid-setting");
     let told = run.message();
@@ -263,7 +263,7 @@ fn where_landlock_is_all_there_is_init_and_doctor_say_what_to_do() {
     );
     let run = base.run(&["init", "p"]).ok();
     assert!(
-        run.stderr.contains("no sandbox is to be had here, so commands in replies are refused"),
+        run.stderr.contains("there is no sandbox here, so commands in replies are refused"),
         "{run:?}"
     );
     assert!(run.stderr.contains("`deaddrop init DIR --workspace-dir '"), "{run:?}");

@@ -31,7 +31,7 @@ fn words_stand_at_the_end_of_the_newest_outbox_which_is_as_it_was_before_them() 
     base.write("workspace/new.txt", "made after the outbox\n");
     let run = base.run(&["say", "Use", "tabs"]).ok();
     assert_eq!(run.stdout, format!("outbox/{ID}_seq0001.txt\n"));
-    assert!(run.stderr.contains("copy it again if you have pasted it already"), "{run:?}");
+    assert!(run.stderr.contains("If you have already pasted it, copy it again"), "{run:?}");
     let second = base.outbox(1);
     let kept = first.rsplit_once("\nFirst line of your reply").unwrap().0;
     assert!(second.starts_with(kept) && second.contains(ADDS), "{second}");
@@ -114,7 +114,7 @@ fn words_said_while_a_turn_waits_keep_its_session_open() {
     let asks = format!("[RUN_COMMAND]\nrm -r temp\n[/RUN_COMMAND]\n{DONE}");
     base.run_with(&["apply", "-"], asks).with_code(3);
     let run = base.run(&["say", "Use tabs"]).ok();
-    let told = "Outbox 2 of session a1b2c3d4 will say it, after your decision";
+    let told = "Outbox 2 of session a1b2c3d4 will contain your words, after your decision";
     assert!(run.stderr.contains(told), "{run:?}");
     assert_eq!(status(&base)["toSay"], serde_json::json!(["Use tabs"]));
     base.run(&["approve"]).ok();
@@ -185,7 +185,10 @@ fn an_outbox_that_is_full_or_not_as_it_was_written_stays_and_the_next_one_says_i
         base.write(&path, format!("{}{change}", base.outbox(1)));
         let before = base.outbox(1);
         let run = base.run(&["--max-tokens", "6000", "say", "Use tabs"]).ok();
-        assert!(run.stderr.contains("Outbox 2 of session a1b2c3d4 will say it"), "{run:?}");
+        assert!(
+            run.stderr.contains("Outbox 2 of session a1b2c3d4 will contain your words"),
+            "{run:?}"
+        );
         assert_eq!(base.outbox(1), before);
         assert_eq!(status(&base)["toSay"], serde_json::json!(["Use tabs"]));
         assert!(prompt(&base.apply(MESSAGE)).contains("The user says:\n  Use tabs\n"));

@@ -217,7 +217,7 @@ fn a_command_dies_with_a_daemon_that_is_killed_and_is_not_run_again() {
     assert_eq!((&log["failed"], &log["interrupted"]), (&1.into(), &1.into()));
     assert_eq!((&log["isComplete"], &log["recovered"]), (&true.into(), &true.into()));
     let log = base.run(&["log", "--session", ID]).ok().stdout;
-    let told = "1 failed (1 interrupted, may have run in part), done, taken up again";
+    let told = "1 failed (1 interrupted, may have run in part), done, recovered";
     assert!(log.contains(told), "{log}");
 }
 

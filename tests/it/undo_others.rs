@@ -102,7 +102,7 @@ fn a_later_turn_of_the_same_session_is_named_as_well() {
 fn who_looks_at_one_of_several_sessions_is_told_which() {
     let base = two_sessions();
     for call in [&["diff"][..], &["log"], &["show"], &["diff", "--json"]] {
-        let which = "2 sessions are open, and none was named: this is about the newest, b1b2c3d4";
+        let which = "2 sessions are open; this is about the newest, b1b2c3d4";
         tells(&base.run(call).ok().stderr, &[which]);
     }
     for call in [&["diff", "--session", ID][..], &["log", "--session", ID], &["diff", "-q"]] {

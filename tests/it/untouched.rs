@@ -179,7 +179,7 @@ fn without_its_settings_every_command_says_how_they_come_back() {
     assert_eq!(picture(&base), before);
 
     let run = base.run(&["init"]).ok();
-    for told in ["is a project again", "written anew; 1 session in .deaddrop/ stands"] {
+    for told in ["is set up again", "written again; 1 session in .deaddrop/ stands"] {
         assert!(run.stderr.contains(told), "{told}: {run:?}");
     }
     let status = base.run(&["status", ID, "--json"]).ok().stdout;
@@ -189,7 +189,7 @@ fn without_its_settings_every_command_says_how_they_come_back() {
     assert_eq!(run.stdout, format!(".deaddrop/outbox/{ID}_seq0002.txt\n"));
     assert_eq!(base.read("made"), "x\n");
     let again = base.run(&["init"]).ok().stderr;
-    assert!(again.contains("already") && !again.contains("anew"), "{again}");
+    assert!(again.contains("already") && !again.contains("written again"), "{again}");
 }
 
 #[test]
@@ -202,7 +202,7 @@ fn what_was_begun_beside_lost_settings_needs_a_word_of_the_person() {
     base.sh("mkdir inbox outbox sessions; touch sessions/journal");
     base.run(&["new", "--no-watch", "A task"]).with_code(2);
     let told = base.run(&["init"]).with_code(2).stderr;
-    assert!(told.contains("say --force, which takes up those in .deaddrop/ again"), "{told}");
+    assert!(told.contains("--force continues those in .deaddrop/"), "{told}");
     base.run(&["init", "--force"]).ok();
     assert!(base.run(&["status"]).ok().stdout.starts_with(ID));
 }

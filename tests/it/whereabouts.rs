@@ -99,7 +99,7 @@ fn a_base_directory_of_somebody_else_is_refused() {
             assert_eq!(found[0]["well"], false, "{found:?}");
             assert_eq!([well("workspace"), well("guest")], [true, false], "{found:?}");
             let guest = found.iter().find(|line| line["what"] == "guest").unwrap()["told"].clone();
-            let unasked = " was not asked: what is wrong above comes first";
+            let unasked = " was not asked, because of the faults above";
             assert!(guest.as_str().unwrap().ends_with(unasked), "{guest}");
         } else {
             let told = run.with_code(2).message();

@@ -210,7 +210,7 @@ pub(super) fn ended(code: Option<i32>, said: &str) -> End {
     match code {
         Some(0) => End::Done,
         Some(5) if said.contains("no open session") => End::Done,
-        Some(1) if said.contains("cannot be worked with") => End::Away,
+        Some(1) if said.contains("cannot be used") => End::Away,
         None => End::Killed,
         _ => End::Otherwise,
     }

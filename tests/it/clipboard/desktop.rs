@@ -26,7 +26,7 @@ fn a_part_is_copied_and_what_is_next_is_said() {
     assert!(desktop.shows().unwrap().starts_with("=== PART 2 of 3 of one message: "));
 
     let last = desktop.run(&base, &["show", "--copy", "--part", "3/3"]).ok();
-    assert!(last.stderr.ends_with("then: deaddrop next\n"), "{last:?}");
+    assert!(last.stderr.ends_with("then run: deaddrop next\n"), "{last:?}");
     // Nothing is said that only the eye would need, and no result.
     let quiet = desktop.run(&base, &["show", "--copy", "--quiet"]).ok();
     assert_eq!((&*quiet.stdout, &*quiet.stderr), ("", ""));
@@ -122,7 +122,11 @@ fn next_is_one_command_for_one_turn() {
     // There is nothing to paste.
     assert_eq!(desktop.shows(), Some(done));
     assert!(
-        desktop.run(&base, &["show", "--copy"]).ok().stderr.contains("that outbox was answered")
+        desktop
+            .run(&base, &["show", "--copy"])
+            .ok()
+            .stderr
+            .contains("its newest outbox has been answered")
     );
 }
 

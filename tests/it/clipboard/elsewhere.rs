@@ -102,7 +102,7 @@ fn on_wayland_a_session_goes_on_by_copying_and_pasting_alone() {
     assert_eq!(compositor.pastes(), Some(base.outbox(2)));
 
     let daemon = base.start_as(compositor.at(&mut base.command(&["watch", "--clipboard"])));
-    daemon.wait_for("are taken from the desktop's clipboard, over Wayland, too.");
+    daemon.wait_for("are also taken from the desktop's clipboard, over Wayland.");
     compositor.copies(&reply(&base, 2, "b.txt"));
     base.wait_for_outbox(3);
     wait_until("outbox 3", || compositor.pastes() == Some(base.outbox(3)));
@@ -158,7 +158,7 @@ fn where_no_display_is_reached_a_program_is_and_what_it_leaves_holds_nothing_of_
 
     fs::write(own.path().join("clipboard"), reply(&base, 1, "a.txt")).unwrap();
     let daemon = base.start_as(&mut command(&["watch", "--clipboard"]));
-    daemon.wait_for("are taken from the desktop's clipboard, with wl-copy, too.");
+    daemon.wait_for("are also taken from the desktop's clipboard, with wl-copy.");
     base.wait_for_outbox(2);
     wait_until("outbox 2", || there() == Some(base.outbox(2)));
     let background = fs::read_to_string(own.path().join("pid")).unwrap();
@@ -186,7 +186,7 @@ fn what_is_too_long_is_no_reply_and_no_trouble() {
     let whole = reply(&base, 1, "x.txt");
     put("something");
     let daemon = base.start_as(&mut command(&["watch", "--clipboard"]));
-    daemon.wait_for("are taken from the desktop's clipboard, with wl-copy, too.");
+    daemon.wait_for("are also taken from the desktop's clipboard, with wl-copy.");
     // One byte more than is looked at.
     put(&format!("{whole}{}", "x".repeat((8 << 20) + 1 - whole.len())));
     let asked = || fs::read(own.path().join("asked")).unwrap_or_default().len() / 2;

@@ -60,10 +60,10 @@ fn a_clipboard_that_fails_costs_a_warning_and_no_turn() {
     // Nothing listens there.
     without_clipboard(&mut command).env("DISPLAY", ":7654").env("PATH", "/nonexistent");
     let daemon = base.start_as(&mut command);
-    daemon.wait_for("no clipboard takes it (x11: ");
+    daemon.wait_for("no clipboard accepts it (x11: ");
     base.write("inbox/r.txt", reply(&base, 1, "a.txt"));
     base.wait_for_outbox(2);
-    daemon.wait_for("_seq0002.txt: no clipboard takes it");
+    daemon.wait_for("_seq0002.txt: no clipboard accepts it");
     daemon.stop();
 }
 
@@ -75,6 +75,6 @@ fn a_session_that_another_process_serves_is_copied_by_whoever_asks() {
     let mut new = desktop.command(&base, &["new", "--clipboard", "--id", "b1b2c3d4", "More"]);
     let run = Run::of(&mut new, "").ok();
     assert_eq!(desktop.shows(), Some(base.read("outbox/b1b2c3d4_seq0001.txt")));
-    assert!(run.stderr.contains("unless it was started with --clipboard"), "{run:?}");
+    assert!(run.stderr.contains("only if it was started with --clipboard"), "{run:?}");
     daemon.stop();
 }

@@ -33,7 +33,7 @@ fn without_a_display_the_terminal_takes_it() {
     let base = Project::with_session();
     let Some(shown) = at_terminal(&base, "xterm-256color", "show --copy") else { return };
     assert_eq!(shown.matches(&sequence(&base.outbox(1))).count(), 1, "{shown}");
-    assert!(shown.contains("was sent to the terminal's clipboard (OSC 52); a terminal does not"));
+    assert!(shown.contains("was sent to the terminal's clipboard (OSC 52); terminals do not"));
     // Also where results go elsewhere.
     let shown = at_terminal(&base, "xterm", "show --copy --json >told").unwrap();
     assert!(shown.contains(&sequence(&base.outbox(1))));

@@ -13,7 +13,7 @@ fn a_session_goes_on_by_copying_and_pasting_alone() {
     let Some(desktop) = Desktop::start() else { return };
     let base = Project::new();
     let mut daemon = desktop.serve(&base, &["new", "--clipboard", "--id", ID, "A task"]);
-    daemon.wait_for("are taken from the desktop's clipboard, over X11, too.");
+    daemon.wait_for("are also taken from the desktop's clipboard, over X11.");
     // In the browser the person pastes outbox N, and copies the reply to it.
     for sequence in 1..=3 {
         desktop.wait_for_outbox(&base, sequence);
@@ -172,10 +172,10 @@ fn a_display_that_goes_away_is_told_of_and_the_inbox_served_all_the_same() {
     let daemon = desktop.serve(&base, &["watch", "--clipboard"]);
     desktop.wait_for_outbox(&base, 1);
     desktop.end();
-    daemon.wait_for("no replies come from the clipboard (");
+    daemon.wait_for("the clipboard cannot be read (");
     base.write("inbox/r.txt", reply(&base, 1, "x.txt"));
     base.wait_for_outbox(2);
-    daemon.wait_for("_seq0002.txt: no clipboard takes it");
+    daemon.wait_for("_seq0002.txt: no clipboard accepts it");
     daemon.stop();
 }
 
@@ -184,7 +184,7 @@ fn where_there_is_no_clipboard_it_is_said_and_the_inbox_served() {
     let base = Project::with_session();
     let mut command = base.command(&["watch", "--clipboard"]);
     let daemon = base.start_as(without_clipboard(&mut command));
-    daemon.wait_for("no replies come from the clipboard (there is no display here");
+    daemon.wait_for("the clipboard cannot be read (there is no display here");
     base.write("inbox/r.txt", reply(&base, 1, "x.txt"));
     base.wait_for_outbox(2);
     daemon.stop();

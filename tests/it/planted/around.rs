@@ -176,12 +176,12 @@ fn init_around_one_says_so_and_one_that_is_gone_is_no_matter() {
     base.run(&["init", "p/inner"]).ok();
     run_in(&base, "p/inner", &["new", "--no-watch", "A task"]).ok();
     let told = base.run(&["init", "p"]).ok().stderr;
-    assert!(told.contains("/p/inner lies in it: replies here reach nothing"), "{told}");
+    assert!(told.contains("/p/inner is in it: replies here cannot access"), "{told}");
     base.sh("mkdir p/other");
     base.run(&["init", "--force", "p/other"]).ok();
     base.run(&["-C", "p/other", "new", "--no-watch", "A task"]).ok();
     let told = base.run(&["init", "p"]).ok().stderr;
-    assert!(told.contains(" and 1 more lie in it: replies here reach"), "{told}");
+    assert!(told.contains(" and 1 more are in it: replies here cannot"), "{told}");
     base.sh("rm -r p/other");
     // As when its files are moved out of the project.
     base.sh("rm -r p/inner/.deaddrop p/inner/deaddrop.toml p/.deaddrop p/deaddrop.toml");

@@ -158,7 +158,7 @@ fn the_replies_of_one_that_is_gone_write_nowhere() {
     // Without its settings it is there still, and so are its replies.
     base.sh("rm p/deaddrop.toml");
     let told = base.fails(&["init", "p/src"], "usage").with_code(2).message();
-    assert!(told.contains("/p write here; --force"), "{told}");
+    assert!(told.contains("/p can write here; with --force"), "{told}");
     base.sh("rm -r p/.deaddrop");
     base.run(&["init", "p/src"]).ok();
     let found = run_in(&base, "p/src", &["log", "--json"]).with_code(5);

@@ -46,7 +46,7 @@ fn a_link_to_a_protected_name_is_asked_about_without_any_setting() {
     symlink(".vscode/tasks", base.at("workspace")).unwrap();
     let told =
         is_refused(base.run(&["--json", "-C", ".", "new", "--no-watch", "x"]), &["workspace_dir"]);
-    assert!(told.contains("/.vscode/tasks: replies read and change"), "{told}");
+    assert!(told.contains("/.vscode/tasks: replies can read and change"), "{told}");
 }
 
 #[test]

@@ -68,7 +68,7 @@ fn a_stale_socket_is_replaced_and_a_live_one_left_alone() {
     Client::unix(&socket).pings(1);
     let other = Project::new();
     let run = Run::of(&mut rpc(&other, &["--unix", socket.to_str().unwrap()]), "").with_code(1);
-    assert!(run.stderr.contains("something listens at"), "{run:?}");
+    assert!(run.stderr.contains("another program already listens on"), "{run:?}");
     assert!(run.stdout.is_empty());
     Client::unix(&socket).pings(2);
 }
@@ -127,7 +127,11 @@ fn of_several_that_start_at_once_one_gets_the_socket() {
         match server.ended() {
             Some(status) => {
                 assert_eq!(status.code(), Some(1));
-                assert!(server.said().contains("something listens at"), "{}", server.said());
+                assert!(
+                    server.said().contains("another program already listens on"),
+                    "{}",
+                    server.said()
+                );
             }
             None => Client::unix(&socket).pings(1),
         }

@@ -91,7 +91,7 @@ fn a_port_is_served_or_it_is_told_why_not() {
     });
     let other = Project::new();
     let run = Run::of(&mut rpc(&other, &arguments), "").with_code(1);
-    assert!(run.stderr.contains("something listens at vsock port"), "{run:?}");
+    assert!(run.stderr.contains("another program already listens on vsock port"), "{run:?}");
     server.signal("TERM");
     assert_eq!(server.wait().code(), Some(0));
     if let Some(mut client) = client {

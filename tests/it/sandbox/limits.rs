@@ -177,7 +177,7 @@ fn where_no_file_can_be_made_any_more_it_says_where_room_is() {
     );
     let options = "size=512m,nr_inodes=15000";
     let Some((told, said)) = on_a_small_disk(&scene, options, &script) else { return };
-    let room = format!("/small/sessions/{ID}, which nobody else needs: remove it");
+    let room = format!("/small/sessions/{ID}, which you can remove");
     assert!(said.contains("No space left on device"), "{said}{told}");
     assert!(said.contains("`df -i`") && said.contains(&room), "{said}{told}");
     assert!(told.contains(" has room for only 0 more files (inodes); "), "{told}");

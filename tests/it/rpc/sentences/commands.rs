@@ -67,7 +67,7 @@ fn the_deadline_is_no_setting_of_the_base_directory() {
     let mut talk = Talk::new(&["--command-timeout-seconds", "1"]);
     assert_eq!(talk.exec("sleep 60").0, 124);
     let help = Project::new().run(&["rpc", "--help"]).ok().stdout;
-    assert!(help.contains("How long a command may take [25]"), "{help}");
+    assert!(help.contains("Time limit of a command [25]"), "{help}");
 }
 
 #[test]
