@@ -1,66 +1,99 @@
-//! `completions`: what shells are told of the command line besides what it takes: which values there
-//! are, and which words are paths. And what the generated scripts lack.
+//! What shells complete. They ask this program, since only it knows the sessions and policies there are.
 
-use std::fmt::Write;
+use std::ffi::OsString;
+use std::path::PathBuf;
 
-use clap::builder::{PossibleValue, PossibleValuesParser, Str};
+use clap::builder::Str;
 use clap::{Arg, Command, CommandFactory, ValueHint};
 use clap_complete::Shell;
+use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
+use clap_complete::env::{CompleteEnv, Shells};
 
 use super::arguments::Cli;
-use crate::settings::{self, Policy, Setting};
+use super::whereabouts::Whereabouts;
+use crate::session::store::Store;
+use crate::settings::{self, Config, Policy, Setting};
 
-/// What makes a shell complete deaddrop's command lines.
+/// The variable by which a shell asks for completions.
+const VARIABLE: &str = "_DEADDROP_COMPLETE";
+
+/// Options are offered where one is begun. Names of files with blanks are quoted by `-o filenames` only.
+const OF_BASH: &str = r#"
+_deaddrop() {
+    _clap_complete_deaddrop "$@"
+    [[ $2 == -* ]] && return
+    local word kept=()
+    for word in "${COMPREPLY[@]}"; do
+        [[ $word == -* || $word == . ]] || kept+=("$word")
+    done
+    COMPREPLY=("${kept[@]}")
+}
+complete -o nospace -o bashdefault -o filenames -F _deaddrop deaddrop
+"#;
+
+/// Answers a shell that asks for completions, and exits; returns where none does. Call it before anything is
+/// written.
+pub fn answer_shell() {
+    CompleteEnv::with_factory(completed).var(VARIABLE).complete();
+}
+
+/// What makes a shell ask.
 pub(super) fn script(shell: Shell) -> Vec<u8> {
-    let mut command = hinted(Cli::command());
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut command, "deaddrop", &mut script);
+    let name = shell.to_string();
+    if let Some(completer) = Shells::builtins().completer(&name) {
+        // It writes to memory.
+        let _ =
+            completer.write_registration(VARIABLE, "deaddrop", "deaddrop", "deaddrop", &mut script);
+    }
     let more = match shell {
-        Shell::Bash => of_bash(&command),
-        Shell::Fish => of_fish(&command),
-        _ => String::new(),
+        Shell::Bash => OF_BASH,
+        // Where it is loaded by the first completion, it answers that one, too.
+        Shell::Zsh => {
+            "[[ $funcstack[1] != _deaddrop ]] || _clap_dynamic_completer_deaddrop \"$@\"\n"
+        }
+        _ => "",
     };
-    script.extend(more.into_bytes());
+    script.extend(more.as_bytes());
     script
 }
 
-/// The command line with what completing needs to know. For reading one it is not said: a policy can be
-/// the person's own, and a setting that is not known is answered in words.
-fn hinted(command: Command) -> Command {
-    let is_of_settings = matches!(command.get_name(), "get" | "set" | "unset");
-    let is_policy =
-        command.get_name() == "show" && command.get_arguments().any(|arg| arg.get_id() == "name");
+/// The command line, with what may stand in the place of each argument.
+fn completed() -> Command {
+    with_values(Cli::command())
+}
+
+fn with_values(command: Command) -> Command {
     let name = command.get_name().to_owned();
-    let command = command.mut_args(|arg| match arg.get_id().clone().as_str() {
-        "key" if is_of_settings => among(arg, settings(&name)),
-        "name" if is_policy => among(arg, Policy::PRESETS.to_vec()),
+    let is_of_policy = name == "show" && command.get_arguments().any(|arg| arg.get_id() == "name");
+    let command = command.mut_args(|arg| match arg.get_id().as_str() {
+        "session" => arg.add(ArgValueCandidates::new(sessions)),
+        "id" if arg.is_positional() => arg.add(ArgValueCandidates::new(sessions)),
+        "policy" => arg.add(ArgValueCandidates::new(policies)),
+        "name" if is_of_policy => arg.add(ArgValueCandidates::new(policies)),
+        "key" => {
+            let whole = ["guest"].into_iter().filter(|_| name == "unset");
+            among(arg, settings::names().chain(whole).collect())
+        }
         id => {
-            let flag = settings::find_setting(id).filter(|setting| setting.flag);
-            let choices = flag.map(Setting::choices).unwrap_or_default();
-            if !choices.is_empty() {
-                return among(arg, choices);
+            let setting = settings::find_setting(id).filter(|setting| setting.flag);
+            match setting.map(Setting::choices).filter(|choices| !choices.is_empty()) {
+                Some(choices) => among(arg, choices),
+                None if arg.get_action().takes_values() => {
+                    let hint = hint(&arg);
+                    arg.value_hint(hint)
+                }
+                None => arg,
             }
-            let hint = hint(&arg);
-            if takes_other(&arg) { arg.value_hint(hint) } else { arg }
         }
     });
     let inner: Vec<String> =
         command.get_subcommands().map(|inner| inner.get_name().to_owned()).collect();
-    inner.into_iter().fold(command, |command, name| command.mut_subcommand(name, hinted))
+    inner.into_iter().fold(command, |command, name| command.mut_subcommand(name, with_values))
 }
 
 fn among(arg: Arg, values: Vec<&'static str>) -> Arg {
-    arg.value_parser(PossibleValuesParser::new(values))
-}
-
-fn settings(command: &str) -> Vec<&'static str> {
-    let whole = ["guest"].into_iter().filter(|_| command == "unset");
-    settings::names().chain(whole).collect()
-}
-
-/// Whether an argument takes a value that is not one of a few.
-fn takes_other(arg: &Arg) -> bool {
-    arg.get_action().takes_values() && arg.get_possible_values().is_empty()
+    arg.add(ArgValueCandidates::new(move || values.iter().map(candidate).collect()))
 }
 
 /// What kind of word an argument is, by the name that `--help` gives it.
@@ -69,78 +102,32 @@ fn hint(arg: &Arg) -> ValueHint {
     match (named, arg.get_value_hint()) {
         (Some("DIR"), _) => ValueHint::DirPath,
         (_, ValueHint::AnyPath | ValueHint::FilePath) => ValueHint::FilePath,
-        // For operands zsh would show what they are for instead of completing options.
-        (_, ValueHint::Unknown) if !arg.is_positional() => ValueHint::Other,
-        (_, known) => known,
+        _ => ValueHint::Other,
     }
 }
 
-/// What is generated for bash offers options wherever nothing is typed yet, and so never a file.
-fn of_bash(command: &Command) -> String {
-    let taking = |hint: ValueHint| -> String {
-        let takes = |arg: &Arg| arg.get_value_hint() == hint;
-        let takes = |command: &&Command| command.get_positionals().any(takes);
-        let inner = command.get_subcommands().flat_map(Command::get_subcommands);
-        let all = command.get_subcommands().chain(inner);
-        let names: Vec<&str> = all.filter(takes).map(Command::get_name).collect();
-        names.join("|")
-    };
-    format!(
-        r#"
-# Options are offered where one is begun, and files where one is taken.
-_deaddrop_words() {{
-    _deaddrop "$@"
-    [[ "$2" == -* ]] && return 0
-    local word kept=()
-    for word in "${{COMPREPLY[@]}}"; do
-        [[ "$word" == -?* ]] || kept+=("$word")
-    done
-    COMPREPLY=(${{kept[@]+"${{kept[@]}}"}})
-    for word in "${{COMP_WORDS[@]:1:COMP_CWORD-1}}"; do
-        case "$word" in
-            {files})
-                return 0
-                ;;
-            {folders})
-                compopt +o default +o bashdefault -o dirnames 2>/dev/null
-                return 0
-                ;;
-        esac
-    done
-    [[ ${{#COMPREPLY[@]}} -eq 0 ]] && compopt +o default +o bashdefault 2>/dev/null
-    return 0
-}}
-
-if [[ "${{BASH_VERSINFO[0]}}" -eq 4 && "${{BASH_VERSINFO[1]}}" -ge 4 || "${{BASH_VERSINFO[0]}}" -gt 4 ]]; then
-    complete -F _deaddrop_words -o nosort -o bashdefault -o default deaddrop
-else
-    complete -F _deaddrop_words -o bashdefault -o default deaddrop
-fi
-"#,
-        files = taking(ValueHint::FilePath),
-        folders = taking(ValueHint::DirPath),
-    )
+fn candidate(value: impl Into<OsString>) -> CompletionCandidate {
+    CompletionCandidate::new(value)
 }
 
-/// What is generated for fish offers no values of operands.
-fn of_fish(command: &Command) -> String {
-    let mut lines = String::new();
-    let mut add = |when: &str, command: &Command| {
-        for arg in command.get_positionals() {
-            let values = arg.get_possible_values();
-            let values: Vec<&str> = values.iter().map(PossibleValue::get_name).collect();
-            if !values.is_empty() {
-                let values = values.join(" ");
-                let _ = writeln!(lines, "complete -c deaddrop -n \"{when}\" -f -a \"{values}\"");
-            }
-        }
-    };
-    for outer in command.get_subcommands() {
-        let when = format!("__fish_deaddrop_using_subcommand {}", outer.get_name());
-        add(&when, outer);
-        for inner in outer.get_subcommands() {
-            add(&format!("{when}; and __fish_seen_subcommand_from {}", inner.get_name()), inner);
-        }
+/// The settings of the project that is meant where the person is. Nothing in it is acted on.
+fn config() -> Option<Config> {
+    let mut words = std::env::args_os().skip_while(|word| word != "-C").skip(1);
+    let named = words.next().map(PathBuf::from);
+    Config::load_untrusted(&Whereabouts::find(named).ok()?.project).ok()
+}
+
+/// The sessions and runs of the project.
+fn sessions() -> Vec<CompletionCandidate> {
+    let store = config().map(|config| Store::new(&config.sessions));
+    let stems = store.and_then(|store| Some([store.ids().ok()?, store.runs().ok()?].concat()));
+    stems.unwrap_or_default().into_iter().map(candidate).collect()
+}
+
+/// The policies of the project.
+fn policies() -> Vec<CompletionCandidate> {
+    match config() {
+        Some(config) => config.policy_names().map(candidate).collect(),
+        None => Policy::PRESETS.into_iter().map(candidate).collect(),
     }
-    lines
 }

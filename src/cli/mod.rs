@@ -72,6 +72,7 @@ use crate::text::visible_line;
 use crate::tokens;
 use crate::watch::Stop;
 use arguments::{Cli, Global};
+pub use completion::answer_shell;
 use talk::Talk;
 use teller::Teller;
 use whereabouts::{By, Whereabouts};

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::support::Project;
+use crate::support::{ID, Project};
 use crate::tmux::{PROMPT, Tmux};
 
 /// Whether a shell is there; said where not.
@@ -40,6 +40,7 @@ fn bash_completes_commands_flags_values_and_files() {
     let Some(tmux) = Tmux::start(&base, 80) else { return };
     base.write("reply-of-mine.txt", "");
     base.write("only/the reply.txt", "");
+    base.write("deaddrop.toml", "[policies.mine]\npreset = \"standard\"\n");
     base.sh("mkdir only/folder");
     tmux.types("exec bash --norc --noprofile");
     tmux.wait_for("its prompt", |screen| screen.ends_with(['$', '#']));
@@ -59,6 +60,9 @@ fn bash_completes_commands_flags_values_and_files() {
     completes(&tmux, "deaddrop --policy perm", "deaddrop --policy permissive");
     completes(&tmux, "deaddrop new --policy perm", "deaddrop new --policy permissive");
     completes(&tmux, "deaddrop policy show perm", "deaddrop policy show permissive");
+    completes(&tmux, "deaddrop policy show min", "deaddrop policy show mine");
+    completes(&tmux, "deaddrop diff --session a1b", &format!("deaddrop diff --session {ID}"));
+    completes(&tmux, "deaddrop status a1", &format!("deaddrop status {ID}"));
     completes(&tmux, "deaddrop --sandbox bw", "deaddrop --sandbox bwrap");
     completes(&tmux, "deaddrop config get max_t", "deaddrop config get max_tokens");
     completes(&tmux, "deaddrop config set sandbox.netw", "deaddrop config set sandbox.network");
@@ -111,6 +115,7 @@ fn zsh_completes_commands_flags_and_files() {
     completes(&tmux, "deaddrop --policy perm", "deaddrop --policy permissive");
     completes(&tmux, "deaddrop config get max_t", "deaddrop config get max_tokens");
     completes(&tmux, "deaddrop config set sandbox.netw", "deaddrop config set sandbox.network");
+    completes(&tmux, "deaddrop log --session a1b", &format!("deaddrop log --session {ID}"));
 }
 
 #[test]
@@ -155,4 +160,5 @@ fn fish_completes_commands_flags_and_files() {
         assert!(found.trim() == "max_tokens", "{found}");
     }
     assert!(asks("deaddrop policy show perm").trim() == "permissive");
+    assert!(asks("deaddrop show --session ").trim() == ID);
 }

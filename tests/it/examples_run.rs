@@ -42,7 +42,7 @@ const PLAYED: &[Play] = &[
     Example("deaddrop generate completions zsh > ~/.zfunc/_deaddrop", 0),
     Example("deaddrop generate completions fish > ~/.config/fish/completions/deaddrop.fish", 0),
     Meanwhile(
-        "grep -q '^ *complete -F _deaddrop .* deaddrop$' ~/.local/share/bash-completion/completions/deaddrop; grep -qx '#compdef deaddrop' ~/.zfunc/_deaddrop; grep -q \"^'doctor:Check the project\" ~/.zfunc/_deaddrop; grep -q '^complete -c deaddrop .* -a \"doctor\"' ~/.config/fish/completions/deaddrop.fish",
+        "grep -q '^complete .*-F _deaddrop deaddrop$' ~/.local/share/bash-completion/completions/deaddrop; grep -qx '#compdef deaddrop' ~/.zfunc/_deaddrop; grep -q '^complete .* deaddrop ' ~/.config/fish/completions/deaddrop.fish",
     ),
     Example("deaddrop ops schema > operations.schema.json", 0),
     Meanwhile("grep -q CreateFileOperation operations.schema.json"),
