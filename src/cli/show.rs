@@ -22,8 +22,8 @@ use crate::tokens;
 A part begins and ends with a line that tells the model what it is and when to answer; send them in
 their order, one message each.
 
---copy takes the first way there is, and says which: the desktop's clipboard (Wayland, X11), wl-copy, xclip
-or xsel, the terminal's clipboard (OSC 52, also over SSH). Where there is none, it prints the file's path.
+--copy takes the first way there is, and says which: the desktop's clipboard (Wayland, X11), the terminal's
+clipboard (OSC 52, also over SSH). Where there is none, it prints the file's path.
 --open takes the editor that $VISUAL or $EDITOR names at a terminal, else the desktop's (xdg-open).
 
 Examples:
