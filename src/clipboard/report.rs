@@ -49,7 +49,9 @@ impl From<io::Error> for Failure {
 /// Reports to the parent of this helper.
 #[expect(clippy::disallowed_methods, reason = "a pipe to whoever started this helper")]
 pub(super) fn send(report: &Report) -> io::Result<()> {
-    io::stdout().lock().write_all(&encode(report)?)
+    let mut out = io::stdout().lock();
+    out.write_all(&encode(report)?)?;
+    out.flush()
 }
 
 fn encode(report: &Report) -> io::Result<Vec<u8>> {

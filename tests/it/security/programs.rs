@@ -16,7 +16,7 @@ use crate::support::{
 use crate::tmux::Tmux;
 
 /// All that deaddrop asks for a version or starts, but the programs that people name.
-const NAMES: [&str; 20] = [
+const NAMES: [&str; 16] = [
     "python3",
     "pip",
     "pytest",
