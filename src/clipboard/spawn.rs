@@ -43,7 +43,8 @@ impl Helper {
             return report;
         }
         waits();
-        self.reports.next(patience - SLOW).unwrap_or(Err(Failure::NoAnswer(patience)))
+        let left = patience.saturating_sub(SLOW);
+        self.reports.next(left).unwrap_or(Err(Failure::NoAnswer(patience)))
     }
 }
 
