@@ -103,12 +103,6 @@ impl Programs {
         Err(refused)
     }
 
-    /// From these folders instead of those of `PATH`.
-    #[cfg(test)]
-    pub(crate) fn in_folders(path: &OsStr) -> Self {
-        Self { path: path.to_owned(), ..Self::default() }
-    }
-
     /// A command line of a program that deaddrop chooses: it starts in `/`, with little of the environment.
     ///
     /// # Errors

@@ -204,17 +204,11 @@ impl Stream {
     }
 }
 
-/// Sends a text, as base64, to the clipboard of the terminal; within tmux so that tmux passes it on.
-pub(crate) fn copy(base64: &str, tmux: bool) -> io::Result<()> {
+/// Sends a text, as base64, to the clipboard of the terminal by OSC 52.
+pub(crate) fn copy(base64: &str) -> io::Result<()> {
     let mut terminal = File::options().write(true).open(TERMINAL)?;
     // One call, so that nothing else that is written there comes between.
-    terminal.write_all(clipboard_sequence(base64, tmux).as_bytes())
-}
-
-/// OSC 52.
-fn clipboard_sequence(base64: &str, tmux: bool) -> String {
-    let plain = format!("\x1b]52;c;{base64}\x07");
-    if tmux { format!("\x1bPtmux;{}\x1b\\", plain.replace('\x1b', "\x1b\x1b")) } else { plain }
+    terminal.write_all(format!("\x1b]52;c;{base64}\x07").as_bytes())
 }
 
 /// Has a panic reported here too: its message can quote anything.
@@ -259,14 +253,5 @@ mod tests {
         let told = ascii_controls(&value.to_string());
         assert_eq!(told, r#"{"a":"\u001b\u007f\u009b\u202e\udb40\udc41ï\"\\"}"#);
         assert_eq!(serde_json::from_str::<serde_json::Value>(&told).unwrap(), value);
-    }
-
-    #[test]
-    fn a_sequence_is_what_terminals_know_and_within_tmux_what_it_passes_on() {
-        assert_eq!(clipboard_sequence("aMOpCg==", false), "\x1b]52;c;aMOpCg==\x07");
-        assert_eq!(
-            clipboard_sequence("aMOpCg==", true),
-            "\x1bPtmux;\x1b\x1b]52;c;aMOpCg==\x07\x1b\\"
-        );
     }
 }

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::{Context, show, talk};
 use crate::atomic;
-use crate::clipboard::{self, Passed, Surroundings, Way};
+use crate::clipboard::{self, Environment, Way};
 use crate::daemon::{Clip, Clipped};
 use crate::error::{Error, Result};
 use crate::outbox::parts;
@@ -68,8 +68,8 @@ pub(super) enum Put {
 
 /// Puts an outbox of a session on the clipboard, or a part of it, and says what is next.
 ///
-/// It takes the first way there is: the desktop's clipboard (Wayland, X11), wl-copy, xclip or xsel, the terminal's
-/// clipboard (OSC 52, also over SSH). Where there is none, it prints the file's path.
+/// It takes the first way there is: the desktop's clipboard (Wayland, X11), the terminal's clipboard (OSC 52, also
+/// over SSH). Where there is none, it prints the file's path.
 pub(super) fn put(context: &Context, session: &Session, sequence: u32, how: &Put) -> Result<()> {
     let path = context.config.outbox.join(outbox_name(&session.id, sequence));
     let whole = atomic::read_own_text(&path).map_err(|e| Error::io("read the outbox", &path, e))?;
@@ -81,7 +81,7 @@ pub(super) fn put(context: &Context, session: &Session, sequence: u32, how: &Put
         None => parts::OutboxPart { text: whole, part: 1, of: 1 },
         Some((asked, _)) => show::cut(context, &whole, asked)?,
     };
-    let done = clipboard::copy(&text, &Surroundings::here(Programs::of(&context.config)));
+    let done = clipboard::copy(&text, &Environment::here(Programs::of(&context.config)));
     let tokens = tokens::about(&text, context.config.max_tokens);
     let next = asked.filter(|_| part < of).map(|(asked, named)| {
         let older = sequence != session.sequence;
@@ -101,7 +101,7 @@ pub(super) fn put(context: &Context, session: &Session, sequence: u32, how: &Put
             "of": of,
             "tokens": tokens,
             "next": next,
-            "why": done.as_ref().err().map(|passed| clipboard::told(passed)),
+            "why": done.as_ref().err(),
         }));
     }
     let what = match of {
@@ -111,8 +111,8 @@ pub(super) fn put(context: &Context, session: &Session, sequence: u32, how: &Put
     let what = format!("{what} ({})", tokens::told(tokens));
     match &done {
         Ok(way) => context.talk.say(on_clipboard(&what, *way)),
-        Err(passed) => {
-            context.talk.warning(&not_copied(passed));
+        Err(why) => {
+            context.talk.warning(&not_copied(why));
             context.talk.hint(&match (how, of) {
                 (Put::Again, _) => format!("{what} is the file named above."),
                 (_, 1) => format!("{what} is this file:"),
@@ -149,8 +149,8 @@ fn on_clipboard(what: &str, way: Way) -> String {
     }
 }
 
-fn not_copied(passed: &[Passed]) -> String {
-    format!("no clipboard accepts it ({})", clipboard::told(passed))
+fn not_copied(why: &str) -> String {
+    format!("no clipboard accepts it ({why})")
 }
 
 /// What is said of news of the clipboard while sessions are served; as an error what the person should
@@ -158,8 +158,8 @@ fn not_copied(passed: &[Passed]) -> String {
 pub(super) fn told(context: &Context, news: &Clipped<'_>) -> std::result::Result<String, String> {
     match news {
         Clipped::Copied(path, way) => Ok(on_clipboard(&context.display(path), *way)),
-        Clipped::NotCopied(path, passed) => {
-            Err(format!("{}: {}", context.display(path), not_copied(passed)))
+        Clipped::NotCopied(path, why) => {
+            Err(format!("{}: {}", context.display(path), not_copied(why)))
         }
         Clipped::Watched(way) => {
             Ok(format!("Replies with the newest outbox's key are also taken from {way}."))

@@ -9,7 +9,7 @@ use clap::Args;
 use super::clipping::{Put, put};
 use super::input::Input;
 use super::{Context, SessionFlag, pasting};
-use crate::clipboard::{self, Found, Surroundings, Way};
+use crate::clipboard::{self, Environment, Way};
 use crate::engine::Turn;
 use crate::error::{Error, Result};
 use crate::inbox::HELD;
@@ -170,17 +170,16 @@ fn from_clipboard(context: &Context) -> Result<(String, String)> {
             ));
         }
     };
-    match clipboard::read(&Surroundings::here(Programs::of(&context.config)), &waits) {
-        Ok((way, Found::Text(text))) => Ok((text, format!("the clipboard ({})", way.name()))),
-        Ok((way, Found::Empty)) => fail(
+    match clipboard::read(&Environment::here(Programs::of(&context.config)), &waits) {
+        Ok((way, Some(text))) => Ok((text, format!("the clipboard ({})", way.name()))),
+        Ok((way, None)) => fail(
             &format!("the clipboard ({})", way.name()),
             "it is empty, or holds no text; copy the reply in the chat window first".to_owned(),
         ),
-        Err(passed) => fail(
+        Err(why) => fail(
             "the clipboard",
             format!(
-                "it cannot be read here ({}); `deaddrop next -` and `deaddrop apply -` take the reply from standard input: you can paste it into the terminal",
-                clipboard::told(&passed)
+                "it cannot be read here ({why}); `deaddrop next -` and `deaddrop apply -` take the reply from standard input: you can paste it into the terminal"
             ),
         ),
     }

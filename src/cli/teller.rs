@@ -11,7 +11,6 @@ use super::events::Events;
 use super::prompt::{Prompt, Said};
 use super::talk::{Talk, below, name, outcomes, result, turn_json};
 use super::{Context, awaited, clipping, live, notice, question, rows, stat, summary, systemd};
-use crate::clipboard;
 use crate::daemon::{Answer, Clipped, Listener, Waiting};
 use crate::engine::{Engine, Turn};
 use crate::executor::Rewritten;
@@ -309,10 +308,7 @@ impl Listener for Teller<'_> {
     fn clipped(&mut self, news: &Clipped<'_>) {
         match news {
             Clipped::Copied(path, way) => self.events.copied(self.context, path, Ok(*way)),
-            Clipped::NotCopied(path, passed) => {
-                let why = clipboard::told(passed);
-                self.events.copied(self.context, path, Err(&why));
-            }
+            Clipped::NotCopied(path, why) => self.events.copied(self.context, path, Err(*why)),
             _ => {}
         }
         match clipping::told(self.context, news) {

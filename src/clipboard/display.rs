@@ -1,6 +1,6 @@
-//! The desktop's clipboard through arboard, from within a helper: it may wait for as long as it
-//! likes.
+//! The clipboard through arboard, within a helper: its parent has the deadline.
 
+use std::io;
 use std::ops::Range;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use arboard::{Clipboard, Error};
 
-use super::{Found, helper};
+use super::LIMIT;
+use super::report::{Failure, Report};
 
 const UNREACHED: &str =
     "its display cannot be reached, or lets no program without a window at the clipboard";
@@ -28,20 +29,19 @@ pub(super) struct Display(Clipboard);
 
 impl Display {
     /// Connects to it.
-    pub(super) fn open() -> Result<Self, String> {
+    pub(super) fn open() -> Result<Self, Failure> {
         // Whatever is wrong, arboard says that no X server answers: it tries that last.
-        Clipboard::new().map(Self).map_err(|_| UNREACHED.to_owned())
+        Clipboard::new().map(Self).map_err(|_| Failure::Other(UNREACHED.to_owned()))
     }
 
-    /// What it holds.
-    pub(super) fn read(&mut self) -> Result<Found, String> {
+    /// Reads it.
+    pub(super) fn read(&mut self) -> Report {
         let whole = (1..READS).find_map(|_| self.unless_given_up());
         match whole.unwrap_or_else(|| self.0.get_text()) {
-            Ok(text) if text.len() > super::LIMIT => Err(helper::too_long()),
-            Ok(text) if text.is_empty() => Ok(Found::Empty),
-            Ok(text) => Ok(Found::Text(text)),
-            Err(Error::ContentNotAvailable) => Ok(Found::Empty),
-            Err(e) => Err(in_words(e)),
+            Ok(text) if text.len() > LIMIT => Err(Failure::TooLong),
+            Ok(text) => Ok(Some(text).filter(|text| !text.is_empty())),
+            Err(Error::ContentNotAvailable) => Ok(None),
+            Err(e) => Err(e.into()),
         }
     }
 
@@ -53,21 +53,24 @@ impl Display {
         (!is_none || !PARTS.contains(&begun.elapsed())).then_some(found)
     }
 
-    /// Puts a text there, says once it is there, and returns when another program has the clipboard,
-    /// or its display is gone.
-    pub(super) fn hold(mut self, text: String, told: impl FnOnce()) -> Result<(), String> {
-        self.0.set_text(text.as_str()).map_err(in_words)?;
+    /// Puts a text there, calls `ready` once it is there, and returns when another program has the
+    /// clipboard, or its display is gone.
+    pub(super) fn hold(
+        mut self,
+        text: String,
+        ready: impl FnOnce() -> io::Result<()>,
+    ) -> Result<(), Failure> {
+        self.0.set_text(text.as_str())?;
         let begun = Instant::now();
         while !self.0.get_text().is_ok_and(|there| there == text) {
             if begun.elapsed() > SETTLES {
-                return Err("what was put there is not there".to_owned());
+                return Err(Failure::Other("what was put there is not there".to_owned()));
             }
             thread::sleep(Duration::from_millis(5));
         }
-        told();
+        ready()?;
         let (sender, ended) = mpsc::channel();
-        let holder = thread::Builder::new().spawn(move || drop(sender.send(stay(text))));
-        holder.map_err(|e| e.to_string())?;
+        thread::Builder::new().spawn(move || drop(sender.send(stay(text))))?;
         loop {
             match ended.recv_timeout(LOOKS) {
                 Err(RecvTimeoutError::Timeout) if self.is_there() => {}
@@ -84,22 +87,24 @@ impl Display {
 }
 
 /// Holds a text until another program has the clipboard.
-#[cfg(all(unix, not(target_os = "macos")))]
+#[cfg(not(target_os = "macos"))]
 fn stay(text: String) -> Result<(), Error> {
     use arboard::SetExtLinux;
     Clipboard::new()?.set().wait().text(text)
 }
 
-/// Elsewhere the system holds it.
-#[cfg(not(all(unix, not(target_os = "macos"))))]
+/// There the system holds it.
+#[cfg(target_os = "macos")]
 fn stay(_text: String) -> Result<(), Error> {
     Ok(())
 }
 
-fn in_words(error: Error) -> String {
-    match error {
-        Error::ConversionFailure => helper::NO_TEXT.to_owned(),
-        Error::Unknown { description } => description,
-        other => other.to_string(),
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::ConversionFailure => Self::NotUtf8,
+            Error::Unknown { description } => Self::Other(description),
+            other => Self::Other(other.to_string()),
+        }
     }
 }

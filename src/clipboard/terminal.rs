@@ -1,7 +1,8 @@
-//! OSC 52: an escape sequence by which a terminal takes a text for the clipboard of the machine that
-//! it is shown on, wherever this program runs. Nobody says whether it did.
+//! The terminal's clipboard. OSC 52 is an escape sequence by which a terminal copies a text on the machine
+//! where it is shown. No terminal says whether it did.
 
-use std::io::Write;
+use std::ffi::OsString;
+use std::io;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -9,8 +10,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use wait_timeout::ChildExt;
 
-use super::{Surroundings, Way};
-use crate::program::{self, Programs};
+use super::{Environment, Way, spawn};
+use crate::program::Programs;
 use crate::terminal::{self, TERMINAL};
 
 /// The longest text that is sent, in bytes: 100,000 characters of base64, which is as much as several
@@ -22,9 +23,9 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Sends a text to the terminal's clipboard.
 ///
 /// # Errors
-/// There is no terminal, it is one that has no clipboard, or the text is too long for it.
-pub(super) fn copy(text: &str, at: &Surroundings) -> Result<Way, String> {
-    let way = way(at)?;
+/// There is no terminal, it has no clipboard, or the text is too long for it.
+pub(super) fn copy(text: &str, environment: &Environment) -> Result<Way, String> {
+    let way = environment.terminal()?;
     if text.len() > LIMIT {
         return Err(format!(
             "the text is {} bytes long, and terminals take no more than {LIMIT} at once: copy it in parts, as `deaddrop show --copy --part 1` does",
@@ -32,54 +33,51 @@ pub(super) fn copy(text: &str, at: &Surroundings) -> Result<Way, String> {
         ));
     }
     if way == Way::Tmux {
-        return to_tmux(text, &at.programs).map(|()| way);
+        load_buffer(text, &environment.programs)
+            .map_err(|e| format!("tmux load-buffer -w (since tmux 3.2): {e}"))?;
+    } else {
+        terminal::copy(&STANDARD.encode(text))
+            .map_err(|e| format!("{TERMINAL} cannot be written: {e}"))?;
     }
-    terminal::copy(&STANDARD.encode(text), at.tmux)
-        .map_err(|e| format!("{TERMINAL} cannot be written: {e}"))?;
     Ok(way)
 }
 
 /// How a text would be sent to the terminal's clipboard.
 ///
 /// # Errors
-/// There is no terminal, or it is one that has no clipboard.
-pub(super) fn way(at: &Surroundings) -> Result<Way, String> {
-    if !at.terminal {
+/// There is no terminal, or it has no clipboard.
+pub(super) fn way(
+    is_terminal: bool,
+    variable: impl Fn(&str) -> Option<OsString>,
+) -> Result<Way, String> {
+    if !is_terminal {
         return Err("this does not run at a terminal".to_owned());
     }
-    if matches!(&*at.term, "" | "dumb" | "linux") {
-        return Err(format!("a terminal of type '{}' has no clipboard", at.term));
+    let term = variable("TERM").unwrap_or_default().to_string_lossy().into_owned();
+    if matches!(&*term, "" | "dumb" | "linux") {
+        return Err(format!("a terminal of type '{term}' has no clipboard"));
     }
-    if at.screen {
-        return Err("GNU screen passes no long text on to its terminal".to_owned());
+    match (variable("TMUX"), variable("STY")) {
+        (Some(_), _) => Ok(Way::Tmux),
+        (None, Some(_)) => Err("GNU screen passes no long text on to its terminal".to_owned()),
+        (None, None) => Ok(Way::Terminal),
     }
-    Ok(if at.tmux && !tmux_passes_on(&at.programs) { Way::Tmux } else { Way::Terminal })
 }
 
-/// Whether the tmux around this process passes sequences on to its terminal.
-fn tmux_passes_on(programs: &Programs) -> bool {
-    let Ok(mut asking) = programs.command("tmux") else { return true };
-    asking.args(["show-options", "-pAqv", "allow-passthrough"]);
-    program::output(asking, PATIENCE)
-        .map_or(true, |output| matches!(output.stdout.trim_ascii(), b"on" | b"all"))
-}
-
-/// Gives tmux a text, to keep and to give to its terminal.
-fn to_tmux(text: &str, programs: &Programs) -> Result<(), String> {
-    const ADVICE: &str = "`tmux set -g allow-passthrough on` has it pass texts on";
-    let mut loading = programs.command("tmux").map_err(|e| format!("tmux: {e}; {ADVICE}"))?;
-    loading.args(["load-buffer", "-w", "-"]);
-    loading.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-    let mut child = loading.spawn().map_err(|e| format!("tmux: {e}; {ADVICE}"))?;
-    // More than a pipe holds waits for tmux, which reads it at once.
-    let written = child.stdin.take().map_or(Ok(()), |mut stdin| stdin.write_all(text.as_bytes()));
-    match child.wait_timeout(PATIENCE) {
-        Ok(Some(status)) if status.success() && written.is_ok() => Ok(()),
-        Ok(Some(status)) => Err(format!("tmux load-buffer -w failed ({status}); {ADVICE}")),
-        _ => {
-            let _ = child.kill();
-            let _ = child.wait();
-            Err(format!("tmux does not answer; {ADVICE}"))
+/// Has tmux keep a text as a buffer and give it to its terminal.
+fn load_buffer(text: &str, programs: &Programs) -> io::Result<()> {
+    let mut command = programs.command("tmux")?;
+    command.args(["load-buffer", "-w", "-"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.spawn()?;
+    spawn::feed(&mut child, text)?;
+    match child.wait_timeout(PATIENCE)? {
+        Some(status) if status.success() => Ok(()),
+        Some(status) => Err(io::Error::other(format!("it failed ({status})"))),
+        None => {
+            child.kill()?;
+            child.wait()?;
+            Err(io::Error::other("no answer"))
         }
     }
 }
@@ -88,26 +86,24 @@ fn to_tmux(text: &str, programs: &Programs) -> Result<(), String> {
 mod tests {
     use super::*;
 
-    fn at(term: &str) -> Surroundings {
-        let mut at = Surroundings::of(&[]);
-        (at.terminal, at.term) = (true, term.to_owned());
-        at
-    }
-
     #[test]
     fn the_longest_text_fits_into_what_terminals_take() {
         assert!(STANDARD.encode("x".repeat(LIMIT)).len() <= 100_000);
     }
 
     #[test]
-    fn what_a_terminal_does_not_take_is_not_sent_and_told() {
-        let why = |text: &str, at: &Surroundings| copy(text, at).unwrap_err();
-        assert!(why("x", &Surroundings::of(&[])).contains("at a terminal"));
-        assert!(why("x", &at("dumb")).contains("'dumb'"));
-        let told = why(&"x".repeat(LIMIT + 1), &at("xterm"));
-        assert!(told.contains("74995") && told.contains("--part 1"), "{told}");
-        let mut screen = at("screen");
-        screen.screen = true;
-        assert!(why("x", &screen).contains("GNU screen"));
+    fn a_terminal_without_a_clipboard_is_no_way_and_within_tmux_there_is_one() {
+        let at = |variables: &[(&str, &str)]| {
+            way(true, |name| {
+                variables.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into())
+            })
+        };
+        assert!(way(false, |_| Some("xterm".into())).unwrap_err().contains("at a terminal"));
+        assert!(at(&[]).unwrap_err().contains("''"));
+        assert!(at(&[("TERM", "dumb")]).unwrap_err().contains("'dumb'"));
+        assert_eq!(at(&[("TERM", "xterm")]), Ok(Way::Terminal));
+        let screen = [("TERM", "screen"), ("STY", "1"), ("TMUX", "2")];
+        assert!(at(&screen[..2]).unwrap_err().contains("GNU screen"));
+        assert_eq!(at(&screen), Ok(Way::Tmux));
     }
 }

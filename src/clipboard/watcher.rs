@@ -1,66 +1,54 @@
-//! Tells of texts that come to the clipboard and say which outbox they answer. A helper looks; this
-//! listens to it in a thread of its own, and starts another one should it fail or fall silent.
+//! Listens to a watching helper in a thread of its own, and starts another one if it fails or does not answer.
 
-use std::io::{self, Read};
-use std::process::ChildStdout;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::helper::{DONE, FAILED, Helper, TEXT, is_of_the_text};
-use super::{Found, LIMIT, Passed, Surroundings, Way};
+use super::report::Failure;
+use super::spawn::{Helper, READING};
+use super::{Environment, Way};
 
-/// A helper that says nothing for so long is stuck. With an owner that does not answer, over X11 it
-/// gives up after 24 seconds by itself: arboard waits four (`LONG_TIMEOUT_DUR`) for each of the six forms
-/// of a text that it asks for.
-const SILENCE: Duration = Duration::from_secs(40);
-/// How long to wait before another helper is started.
-const AGAIN: Duration = Duration::from_secs(5);
-/// The same while no way to it was found yet, at the most: twice as long after each try.
+/// How long to wait before another helper is started. Each time that fails it is twice as long.
+const RETRY: Duration = Duration::from_secs(5);
+/// The longest such wait.
 const LONGEST: Duration = Duration::from_mins(1);
-/// How often the thread looks whether it is to end.
-const BREATH: Duration = Duration::from_millis(500);
-/// The longest reason that is read.
-const REASON: u64 = 1_000;
+/// How often the thread checks whether it is to end.
+const TICK: Duration = Duration::from_millis(500);
 
 /// What is heard of the clipboard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Heard {
-    /// It is looked at this way from now on, and this text was there already.
+    /// From now on the clipboard is watched this way, and this reply was there already.
     Begun(Way, Option<String>),
-    /// This text came, and says which outbox it answers.
+    /// This text came, and names the outbox that it answers.
     Text(String),
-    /// It cannot be looked at, for this reason; that is tried again, unless there is no way at all. Told
-    /// once.
+    /// The clipboard cannot be read, for this reason. Heard once; it is tried again unless there is no way.
     Trouble(String),
-    /// It can be looked at again.
+    /// It can be read again.
     Well,
 }
 
-/// Listens until it is dropped.
+/// Watches the clipboard until it is dropped.
 pub struct Watcher {
     heard: Receiver<Heard>,
-    over: Arc<AtomicBool>,
+    /// The thread ends when this is dropped.
+    _running: Sender<()>,
 }
 
 impl Watcher {
-    /// Begins to listen, the first way that can be read. `wake` is called, from a thread, whenever
-    /// something was heard. None where there is no thread for it.
-    pub fn start(at: Surroundings, wake: impl Fn() + Send + 'static) -> Option<Self> {
+    /// Starts the thread, which calls `wake` whenever something was heard. None if there can be no thread.
+    pub fn start(environment: Environment, wake: impl Fn() + Send + 'static) -> Option<Self> {
         let (sender, heard) = mpsc::channel();
-        let over = Arc::<AtomicBool>::default();
-        let told = Listening { sender, wake: Box::new(wake), over: over.clone(), troubled: false };
-        // The system ends a helper with the thread that started it, which is this one.
-        let listen = move || {
-            let mut told = told;
-            if let Some(way) = begin(&mut told, &at) {
-                listen(told, way, &at);
-            }
+        let (running, stopped) = mpsc::channel();
+        let wake = Box::new(wake);
+        // The system ends a helper with the thread that started it.
+        let run = move || {
+            let state =
+                Listener { sender, stopped, wake, way: None, in_trouble: false, wait: RETRY };
+            state.run(&environment);
         };
-        thread::Builder::new().name("clipboard".into()).spawn(listen).ok()?;
-        Some(Self { heard, over })
+        thread::Builder::new().name("clipboard".into()).spawn(run).ok()?;
+        Some(Self { heard, _running: running })
     }
 
     /// What was heard since.
@@ -69,154 +57,69 @@ impl Watcher {
     }
 }
 
-impl Drop for Watcher {
-    fn drop(&mut self) {
-        self.over.store(true, Ordering::Relaxed);
-    }
-}
-
-/// The thread's end of a watcher.
-struct Listening {
+/// The thread of a watcher.
+struct Listener {
     sender: Sender<Heard>,
+    stopped: Receiver<()>,
     wake: Box<dyn Fn() + Send>,
-    over: Arc<AtomicBool>,
-    troubled: bool,
+    /// The way that was told last.
+    way: Option<Way>,
+    in_trouble: bool,
+    wait: Duration,
 }
 
-impl Listening {
+impl Listener {
+    fn run(mut self, environment: &Environment) {
+        let ways = environment.ways();
+        while let Err(why) = super::first(&ways, |way| self.listen(way, environment)) {
+            if !std::mem::replace(&mut self.in_trouble, true) {
+                self.tell(Heard::Trouble(why));
+            }
+            if ways.is_empty() || self.is_over(self.wait) {
+                return;
+            }
+            self.wait = LONGEST.min(self.wait * 2);
+        }
+    }
+
+    /// Listens to a helper until it fails, or this is over.
+    fn listen(&mut self, way: Way, environment: &Environment) -> Result<(), Failure> {
+        let mut helper = Helper::start("watch", way, environment)?;
+        let mut last = Instant::now();
+        while !self.is_over(Duration::ZERO) {
+            match helper.reports.next(TICK) {
+                Some(report) => {
+                    self.hear(way, report?);
+                    last = Instant::now();
+                }
+                None if last.elapsed() > READING => return Err(Failure::NoAnswer(READING)),
+                None => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn hear(&mut self, way: Way, text: Option<String>) {
+        self.wait = RETRY;
+        let was_in_trouble = std::mem::take(&mut self.in_trouble);
+        if self.way.replace(way) != Some(way) {
+            return self.tell(Heard::Begun(way, text));
+        }
+        if was_in_trouble {
+            self.tell(Heard::Well);
+        }
+        if let Some(text) = text {
+            self.tell(Heard::Text(text));
+        }
+    }
+
     fn tell(&self, heard: Heard) {
         let _ = self.sender.send(heard);
         (self.wake)();
     }
 
-    fn is_over(&self) -> bool {
-        self.over.load(Ordering::Relaxed)
-    }
-
-    /// Tells of trouble, once until it is over, and waits.
-    fn trouble(&mut self, why: String, wait: Duration) {
-        if !std::mem::replace(&mut self.troubled, true) {
-            self.tell(Heard::Trouble(why));
-        }
-        let begun = Instant::now();
-        while begun.elapsed() < wait && !self.is_over() {
-            thread::sleep(BREATH);
-        }
-    }
-
-    fn well(&mut self) {
-        if std::mem::take(&mut self.troubled) {
-            self.tell(Heard::Well);
-        }
-    }
-}
-
-fn listen(mut told: Listening, way: Way, at: &Surroundings) {
-    while !told.is_over() {
-        let ended = Helper::start("watch", way, at).and_then(|mut helper| {
-            let output = helper.child.stdout.take().ok_or("its helper has no pipe")?;
-            follow(&mut told, Reports { output })
-        });
-        let Err(why) = ended else { return };
-        told.trouble(why, AGAIN);
-    }
-}
-
-/// Looks for the way that is to be listened to, until one can be read; None where there is none to try,
-/// or nobody listens any more.
-fn begin(told: &mut Listening, at: &Surroundings) -> Option<Way> {
-    let mut wait = AGAIN;
-    while !told.is_over() {
-        let (way, text) = match super::read(at, &|_| {}) {
-            Ok((way, Found::Text(text))) => (way, Some(text)),
-            Ok((way, Found::Empty)) => (way, None),
-            Err(passed) => match passed.last() {
-                // The way is one, and what is there is no reply.
-                Some(Passed { way: Some(way), why }) if is_of_the_text(why) => (*way, None),
-                _ => {
-                    if at.ways().is_empty() {
-                        told.tell(Heard::Trouble(super::told(&passed)));
-                        return None;
-                    }
-                    told.trouble(super::told(&passed), wait);
-                    wait = LONGEST.min(wait * 2);
-                    continue;
-                }
-            },
-        };
-        told.troubled = false;
-        told.tell(Heard::Begun(way, text));
-        return Some(way);
-    }
-    None
-}
-
-/// Takes a helper's reports, until nobody listens any more.
-fn follow(told: &mut Listening, mut reports: Reports) -> Result<(), String> {
-    const LOST: &str = "its helper ended; its display may be gone";
-    let mut last = Instant::now();
-    loop {
-        if told.is_over() {
-            return Ok(());
-        }
-        if !reports.wait(BREATH) {
-            if last.elapsed() > SILENCE {
-                return Err(format!("no answer within {} seconds", SILENCE.as_secs()));
-            }
-            continue;
-        }
-        last = Instant::now();
-        // What has begun comes whole, since the helper writes it at once.
-        match reports.byte().map_err(|_| LOST)? {
-            DONE => told.well(),
-            TEXT => {
-                told.well();
-                told.tell(Heard::Text(reports.text().map_err(|_| LOST)?));
-            }
-            FAILED => {
-                let mut why = String::new();
-                let _ = reports.output.by_ref().take(REASON).read_to_string(&mut why);
-                return Err(crate::text::visible_line(&why).into_owned());
-            }
-            _ => return Err("its helper cannot be understood".to_owned()),
-        }
-    }
-}
-
-/// What a watching helper writes.
-struct Reports {
-    output: ChildStdout,
-}
-
-impl Reports {
-    /// Waits until there is something, or it is closed.
-    #[cfg(unix)]
-    fn wait(&self, wait: Duration) -> bool {
-        use rustix::event::{PollFd, PollFlags, Timespec, poll};
-        let mut polled = [PollFd::new(&self.output, PollFlags::IN)];
-        let wait = Timespec::try_from(wait).ok();
-        matches!(poll(&mut polled, wait.as_ref()), Ok(1..))
-    }
-
-    #[cfg(not(unix))]
-    fn wait(&self, _wait: Duration) -> bool {
-        true
-    }
-
-    fn byte(&mut self) -> io::Result<u8> {
-        let mut byte = [0];
-        self.output.read_exact(&mut byte).map(|()| byte[0])
-    }
-
-    fn text(&mut self) -> io::Result<String> {
-        let mut length = [0; 4];
-        self.output.read_exact(&mut length)?;
-        let length = u32::from_be_bytes(length) as usize;
-        if length > LIMIT {
-            return Err(io::ErrorKind::InvalidData.into());
-        }
-        let mut bytes = vec![0; length];
-        self.output.read_exact(&mut bytes)?;
-        String::from_utf8(bytes).map_err(|_| io::ErrorKind::InvalidData.into())
+    /// Waits, and returns whether the watcher was dropped meanwhile.
+    fn is_over(&self, wait: Duration) -> bool {
+        self.stopped.recv_timeout(wait) != Err(RecvTimeoutError::Timeout)
     }
 }

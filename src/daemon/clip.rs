@@ -10,7 +10,7 @@ use super::sessions::Sessions;
 use super::{Listener, Serve};
 use crate::admission;
 use crate::atomic;
-use crate::clipboard::{Copier, Heard, Passed, Surroundings, Told, Watcher, Way};
+use crate::clipboard::{Copied, Copier, Environment, Heard, Watcher, Way};
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::outbox::holds_outbox;
@@ -35,8 +35,8 @@ pub struct Clip {
 pub enum Clipped<'a> {
     /// This outbox is on it.
     Copied(&'a Path, Way),
-    /// This outbox is not, for these reasons.
-    NotCopied(&'a Path, &'a [Passed]),
+    /// This outbox is not, for this reason.
+    NotCopied(&'a Path, &'a str),
     /// Replies are taken from there, this way.
     Watched(Way),
     /// A reply that came there is left alone, for this reason.
@@ -86,7 +86,7 @@ impl Desk {
             desk.first = id.and_then(|id| Some((id.clone(), *desk.copied.get(&id)?)));
         }
         if clip.takes {
-            desk.watcher = Watcher::start(Surroundings::here(programs), wake);
+            desk.watcher = Watcher::start(Environment::here(programs), wake);
         }
         if desk.watcher.is_none() {
             desk.copy_first(engine, sessions);
@@ -111,8 +111,8 @@ impl Desk {
         sessions: &mut Sessions,
         listener: &mut dyn Listener,
     ) -> Result<()> {
-        while let Some(told) = self.copier.as_mut().and_then(Copier::told) {
-            tell(&told, listener);
+        while let Some(copied) = self.copier.as_ref().and_then(Copier::copied) {
+            tell(&copied, listener);
         }
         while let Some(heard) = self.watcher.as_ref().and_then(Watcher::heard) {
             match heard {
@@ -137,7 +137,7 @@ impl Desk {
 
     /// Has the newest outboxes copied that were not.
     pub(super) fn copy_new(&mut self, engine: &Engine, sessions: &Sessions) {
-        let Some(copier) = &mut self.copier else { return };
+        let Some(copier) = &self.copier else { return };
         let mut new: Vec<&Session> = sessions
             .known
             .values()
@@ -155,8 +155,8 @@ impl Desk {
     /// Waits for what is still to be copied.
     pub(super) fn close(&mut self, listener: &mut dyn Listener) {
         self.watcher = None;
-        let copies = self.copier.as_mut().map(|copier| copier.finish(PATIENCE));
-        copies.iter().flatten().for_each(|told| tell(told, listener));
+        let copies = self.copier.take().map(|copier| copier.finish(PATIENCE));
+        copies.iter().flatten().for_each(|copied| tell(copied, listener));
     }
 
     /// Puts a text into the inbox if it is a reply to an open session. Returns whether it was.
@@ -232,9 +232,9 @@ fn to_paste(serve: &Serve, sessions: &Sessions) -> Option<String> {
     only.filter(|_| waiting.next().is_none()).map(|session| session.id.clone())
 }
 
-fn tell((path, done): &Told, listener: &mut dyn Listener) {
+fn tell((path, done): &Copied, listener: &mut dyn Listener) {
     listener.clipped(&match done {
         Ok(way) => Clipped::Copied(path, *way),
-        Err(passed) => Clipped::NotCopied(path, passed),
+        Err(why) => Clipped::NotCopied(path, why),
     });
 }

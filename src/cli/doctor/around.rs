@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Finding, finding};
 use crate::atomic::read_regular;
-use crate::clipboard::Surroundings;
+use crate::clipboard::{Environment, NO_DISPLAY};
 use crate::engine::kept;
 use crate::program::Programs;
 use crate::settings::{Config, Consent, FOLDER, ask_git, state_home};
@@ -111,31 +111,23 @@ pub(super) fn notes(rights: &impl Fn(&Path) -> Result<String, String>) -> Result
     Ok(format!("{} {}", home.display(), rights(&home)?))
 }
 
-/// The ways to the clipboard, as `copy` would try them here, and what would add to them.
+/// The ways to the clipboard, as `copy` would try them here.
 pub(super) fn clipboard(config: &Config) -> Vec<Finding> {
-    let at = Surroundings::here(Programs::of(config));
-    let ways: Vec<String> = at.ways().iter().map(ToString::to_string).collect();
+    let environment = Environment::here(Programs::of(config));
+    let ways: Vec<String> = environment.ways().iter().map(ToString::to_string).collect();
     let told = match ways.as_slice() {
         [] => Err(format!(
-            "{}: `deaddrop show --copy` asks the terminal (below), or prints the file's path; over SSH, `ssh -X` forwards a display",
-            Surroundings::without_display()
+            "{NO_DISPLAY}: `deaddrop show --copy` asks the terminal (below), or prints the file's path; over SSH, `ssh -X` forwards a display"
         )),
         ways => Ok(format!("{}; tried in this order", ways.join(", then "))),
     };
-    let lacks = at
-        .lacks()
-        .into_iter()
-        .map(|package| Err(format!("{package} is not installed; it would be another way")));
-    let terminal = match at.terminal() {
+    let terminal = match environment.terminal() {
         Ok(way) => Ok(format!(
             "{way}: the last resort; terminals do not confirm it, so try `deaddrop show --copy` and paste"
         )),
         Err(why) => Err(format!("{why}; without another way, paste from the outbox's file")),
     };
-    let all = [("clipboard", told)]
-        .into_iter()
-        .chain(lacks.map(|told| ("  programs", told)))
-        .chain([("  terminal", terminal)]);
+    let all = [("clipboard", told), ("  terminal", terminal)].into_iter();
     all.map(|(what, told)| Finding { spare: true, ..finding(what, told) }).collect()
 }
 

@@ -160,8 +160,7 @@ fn who_holds_the_clipboard_and_does_not_answer_is_waited_for_once() {
     tmux.types(&format!("DISPLAY={} deaddrop apply --clipboard", desktop.display));
     let screen = tmux.shows("Waiting for the program that holds the clipboard (x11)");
     assert!(!screen.contains("no answer within"), "it is told before it is over: {screen}");
-    let screen = tmux.shows("no answer within 8 seconds");
-    assert!(!screen.contains("xclip:") && !screen.contains("xsel:"), "{screen}");
+    tmux.shows("no answer within 8 seconds");
     owner.signal("CONT");
 }
 

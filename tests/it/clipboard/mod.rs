@@ -12,11 +12,11 @@ mod watching;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::support::{Daemon, ID, Project, Run, apart, wait_until};
+use crate::support::{Daemon, ID, Project, Run, wait_until};
 
 /// Whether a program is on the path; said where not.
 pub(super) fn has(program: &str) -> bool {
@@ -230,15 +230,6 @@ pub(super) fn key_line(base: &Project, sequence: u32) -> String {
 pub(super) fn reply(base: &Project, sequence: u32, file: &str) -> String {
     let line = key_line(base, sequence);
     format!("{line}\n[CREATE_FILE path=\"{file}\"]\n{file}\n[/CREATE_FILE]\n")
-}
-
-/// Programs of these names and scripts in a folder, for a `PATH` that begins with it.
-pub(super) fn programs(folder: &Path, scripts: &[(&str, &str)]) -> String {
-    fs::create_dir_all(folder).unwrap();
-    for (name, script) in scripts {
-        apart::write_program(&folder.join(name), format!("#!/bin/sh\n{script}\n"));
-    }
-    format!("{}:/usr/bin:/bin", folder.display())
 }
 
 #[test]

@@ -16,7 +16,7 @@ use crate::support::{
 use crate::tmux::Tmux;
 
 /// All that deaddrop asks for a version or starts, but the programs that people name.
-const NAMES: [&str; 20] = [
+const NAMES: [&str; 16] = [
     "python3",
     "pip",
     "pytest",
@@ -33,10 +33,6 @@ const NAMES: [&str; 20] = [
     "systemctl",
     "journalctl",
     "tmux",
-    "wl-copy",
-    "wl-paste",
-    "xclip",
-    "xsel",
 ];
 
 /// A project whose workspace lies where only the person can write.
@@ -226,7 +222,7 @@ fn programs_that_only_the_person_can_write_are_started() {
     let scene = Scene::new();
     let bin = scene.base.programs().join("bin");
     let log = scene.base.at("log");
-    for name in ["notify-send", "xdg-open", "xclip", "git"] {
+    for name in ["notify-send", "xdg-open", "git"] {
         fs::create_dir_all(&bin).unwrap();
         let script = format!(
             "#!/bin/sh\necho \"{name} $PWD ${{PYTHONPATH-}}${{LD_PRELOAD-}}${{GIT_DIR-}}${{BASH_ENV-}}${{NODE_OPTIONS-}}${{MY_KEY-}}|\" >> '{}'\ncat > /dev/null\n",

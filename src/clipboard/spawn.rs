@@ -1,0 +1,80 @@
+//! Starts helpers and waits for their reports, each with a deadline.
+
+use std::io::{self, Write};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use super::report::{Failure, Report, Reports};
+use super::{Environment, Way, helper};
+use crate::program;
+use crate::runner::sandbox::Started;
+
+/// How long copying may take. Over a slow connection a display takes a while.
+const HOLDING: Duration = Duration::from_secs(6);
+/// How long reading may take. The program that holds the clipboard may be busy.
+pub(super) const READING: Duration = Duration::from_secs(8);
+/// After that the caller is told that it waits.
+const SLOW: Duration = Duration::from_secs(1);
+
+/// A helper, killed when this is dropped.
+pub(super) struct Helper {
+    child: Child,
+    pub(super) reports: Reports,
+    /// Until the helper has been waited for.
+    _started: Started,
+}
+
+impl Helper {
+    /// Starts a helper. `verb` is what it does.
+    pub(super) fn start(verb: &str, way: Way, environment: &Environment) -> io::Result<Self> {
+        let (reports, output) = io::pipe()?;
+        let mut command = Command::new(program::own()?);
+        command.args([helper::MARK, verb]).env_clear().envs(environment.variables(way));
+        command.stdin(Stdio::piped()).stdout(output).stderr(Stdio::null());
+        // It must not be taken for a process that a command of a reply has left behind.
+        let (child, started) = Started::by(|| command.spawn())?;
+        Ok(Self { child, reports: Reports::new(reports), _started: started })
+    }
+
+    /// Waits for a report, and calls `waits` if that takes long.
+    fn report(&mut self, patience: Duration, waits: impl FnOnce()) -> Report {
+        if let Some(report) = self.reports.next(SLOW) {
+            return report;
+        }
+        waits();
+        let left = patience.saturating_sub(SLOW);
+        self.reports.next(left).unwrap_or(Err(Failure::NoAnswer(patience)))
+    }
+}
+
+impl Drop for Helper {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Puts a text on the clipboard this way, and leaves a helper behind that holds it.
+pub(super) fn hold(way: Way, text: &str, environment: &Environment) -> Result<(), Failure> {
+    let mut helper = Helper::start("hold", way, environment)?;
+    feed(&mut helper.child, text)?;
+    helper.report(HOLDING, || {})?;
+    thread::Builder::new().name("clipboard".into()).spawn(move || {
+        let mut helper = helper;
+        helper.child.wait()
+    })?;
+    Ok(())
+}
+
+/// Reads the clipboard this way.
+pub(super) fn read(way: Way, environment: &Environment, waits: impl FnOnce()) -> Report {
+    Helper::start("read", way, environment)?.report(READING, waits)
+}
+
+/// Gives a program its whole input, in a thread because the program may never read it.
+pub(super) fn feed(child: &mut Child, text: &str) -> io::Result<()> {
+    let (stdin, text) = (child.stdin.take(), text.to_owned());
+    let write = move || stdin.map(|mut stdin| stdin.write_all(text.as_bytes()));
+    thread::Builder::new().spawn(write).map(drop)
+}
