@@ -6,8 +6,9 @@ use serde_json::json;
 use super::{Context, show, talk};
 use crate::atomic;
 use crate::clipboard::{self, Passed, Surroundings, Way};
-use crate::daemon::{Clip, Clipped};
+use crate::daemon::Clip;
 use crate::error::{Error, Result};
+use crate::event::ClipboardNews;
 use crate::outbox::parts;
 use crate::program::Programs;
 use crate::session::{Session, outbox_name};
@@ -155,19 +156,24 @@ fn not_copied(passed: &[Passed]) -> String {
 
 /// What is said of news of the clipboard while sessions are served; as an error what the person should
 /// look at.
-pub(super) fn told(context: &Context, news: &Clipped<'_>) -> std::result::Result<String, String> {
+pub(super) fn told(
+    context: &Context,
+    news: &ClipboardNews<'_>,
+) -> std::result::Result<String, String> {
     match news {
-        Clipped::Copied(path, way) => Ok(on_clipboard(&context.display(path), *way)),
-        Clipped::NotCopied(path, passed) => {
+        ClipboardNews::Copied(path, way) => Ok(on_clipboard(&context.display(path), *way)),
+        ClipboardNews::NotCopied(path, passed) => {
             Err(format!("{}: {}", context.display(path), not_copied(passed)))
         }
-        Clipped::Watched(way) => Ok(format!(
+        ClipboardNews::Watched(way) => Ok(format!(
             "Replies that carry the key of the newest outbox are taken from {way}, too."
         )),
-        Clipped::Left(why) => Err(format!("a reply on the clipboard was not taken: {why}")),
-        Clipped::Trouble(why) => Err(format!(
+        ClipboardNews::NotTaken(why) => {
+            Err(format!("a reply on the clipboard was not taken: {why}"))
+        }
+        ClipboardNews::Unreadable(why) => Err(format!(
             "no replies come from the clipboard ({why}); the inbox is served all the same"
         )),
-        Clipped::Well => Ok("The clipboard can be looked at again.".to_owned()),
+        ClipboardNews::Readable => Ok("The clipboard can be looked at again.".to_owned()),
     }
 }

@@ -319,11 +319,11 @@ fn begun(session: &Session) -> Option<LogEntry> {
 }
 
 pub(super) fn say(context: &Context, arguments: &Say) -> Result<ExitCode> {
-    let wish = Request::Say {
+    let request = Request::Say {
         text: arguments.text.join(" "),
         session: context.session_id(&arguments.session)?,
     };
-    let turn = context.wish(wish, &Stop::on_signals()?, None, 0)?;
+    let turn = context.request(request, &Stop::on_signals()?, 0)?;
     if context.json {
         let mut value = to_json(context, &turn.session);
         value["saysIt"] = turn.outbox.is_some().into();
@@ -345,8 +345,8 @@ pub(super) fn close(context: &Context, arguments: &Close) -> Result<ExitCode> {
             "{id} is a run, and ends by itself; the newest hundred runs are kept"
         )));
     }
-    let wish = Request::Close { session: id.clone(), delete: arguments.delete };
-    let turn = context.wish(wish, &Stop::on_signals()?, None, 0)?;
+    let request = Request::Close { session: id.clone(), delete: arguments.delete };
+    let turn = context.request(request, &Stop::on_signals()?, 0)?;
     if context.json {
         Context::print_json(&to_json(context, &turn.session));
     }

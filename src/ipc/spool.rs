@@ -1,10 +1,9 @@
-//! The folder through which wishes are handed to the process that serves a project, and their
+//! The folder through which requests are handed to the process that serves a project, and their
 //! answers come back: a file each, held by whoever waits.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -14,12 +13,10 @@ use super::{Request, handle};
 use crate::atomic;
 use crate::engine::{Engine, Turn};
 use crate::error::{Error, Result};
+use crate::event::{Event, Observer};
 use crate::lock::Lock;
-use crate::protocol::{Outcome, Step};
-use crate::runner::Glimpse;
 use crate::session::Session;
 use crate::settings::Config;
-use crate::turn::Observer;
 use crate::watch::Stop;
 
 /// How often an answer is looked for.
@@ -28,55 +25,55 @@ const SOON: Duration = Duration::from_millis(5);
 const OLD: Duration = Duration::from_mins(1);
 const STRANGE: &str = "the deaddrop that runs here does not understand this; is it the same version? Stop it, then try again";
 
-/// What came of a wish: the session as it is now, and the outbox that was written.
+/// What came of a request: the session as it is now, and the outbox that was written.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Answer {
     done: Option<(Box<Session>, Option<PathBuf>)>,
     /// What was noticed meanwhile, a sentence each.
     #[serde(default)]
-    told: Vec<String>,
+    warnings: Vec<String>,
     /// Otherwise the error: its message, its code, and its exit status.
     failed: Option<(String, String, u8)>,
 }
 
-/// The folder through which wishes are handed over.
+/// The folder through which requests are handed over.
 pub fn folder(config: &Config) -> PathBuf {
     config.sessions.join("control")
 }
 
-/// What another process has done of a wish.
+/// What another process has done of a request.
 #[derive(Debug)]
 pub struct Done {
     /// What it came to.
     pub turn: Turn,
-    /// What was noticed meanwhile, a sentence each: it was told there, and is for whoever wished.
-    pub told: Vec<String>,
+    /// What was noticed meanwhile, a sentence each: it was told there, and is for whoever asked.
+    pub warnings: Vec<String>,
 }
 
-/// Hands a wish to the process that serves the project, and waits until it is done. None
-/// where that process ended first and left the wish alone.
-pub fn hand_over(config: &Config, wish: &Request, stop: &Stop) -> Result<Option<Done>> {
-    let answer = answer_to(config, wish, stop)?;
-    let done = |Answer { done, told, .. }: Answer| {
+/// Hands a request to the process that serves the project, and waits until it is done. None
+/// where that process ended first and left the request alone.
+pub fn hand_over(config: &Config, request: &Request, stop: &Stop) -> Result<Option<Done>> {
+    let answer = answer_to(config, request, stop)?;
+    let done = |Answer { done, warnings, .. }: Answer| {
         let empty = || Error::failed("an empty answer".to_owned());
         let (session, outbox) = done.ok_or_else(empty)?;
-        Ok(Done { turn: Turn { session: *session, outbox }, told })
+        Ok(Done { turn: Turn { session: *session, outbox }, warnings })
     };
     answer.map(done).transpose()
 }
 
-/// The answer to a wish, as [`hand_over`] has it.
+/// The answer to a request, as [`hand_over`] has it.
 ///
 /// # Panics
 /// Never: strings always become JSON.
-fn answer_to(config: &Config, wish: &Request, stop: &Stop) -> Result<Option<Answer>> {
+fn answer_to(config: &Config, request: &Request, stop: &Stop) -> Result<Option<Answer>> {
     let folder = folder(config);
     fs::create_dir_all(&folder).map_err(|e| Error::io("make the folder", &folder, e))?;
     let name = uuid::Uuid::new_v4().simple().to_string();
     let (asked, answered) =
-        (folder.join(format!("{name}.wish")), folder.join(format!("{name}.answer")));
-    let text = serde_json::to_vec(wish).expect("strings become JSON");
+        (folder.join(format!("{name}.request")), folder.join(format!("{name}.answer")));
+    let text = serde_json::to_vec(request).expect("strings become JSON");
     let _held = ask(&folder, &asked, &text).map_err(|e| Error::io("write", &asked, e))?;
     loop {
         if let Ok(text) = atomic::read_own(&answered) {
@@ -107,7 +104,7 @@ fn answer_to(config: &Config, wish: &Request, stop: &Stop) -> Result<Option<Answ
     }
 }
 
-/// Writes a wish that is locked for as long as somebody waits for it: one that nobody holds any more
+/// Writes a request that is locked for as long as somebody waits for it: one that nobody holds any more
 /// is not carried out.
 fn ask(folder: &Path, path: &Path, text: &[u8]) -> io::Result<File> {
     let mut file = tempfile::Builder::new().suffix(".tmp").tempfile_in(folder)?;
@@ -116,7 +113,7 @@ fn ask(folder: &Path, path: &Path, text: &[u8]) -> io::Result<File> {
     file.persist(path).map_err(|e| e.error)
 }
 
-/// Does what others have wished for, and answers them. Gives what was done.
+/// Does what others have asked for, and answers them. Gives what was done.
 ///
 /// # Panics
 /// Never: strings and numbers always become JSON.
@@ -126,11 +123,11 @@ pub fn answer_all(
     observer: &mut dyn Observer,
 ) -> Result<Vec<(Request, Turn)>> {
     let Ok(entries) = fs::read_dir(folder(&engine.config)) else { return Ok(Vec::new()) };
-    let mut wishes: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
-    wishes.retain(|path| path.extension().is_some_and(|e| e == "wish"));
-    wishes.sort_by_key(|path| path.metadata().and_then(|found| found.modified()).ok());
+    let mut requests: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    requests.retain(|path| path.extension().is_some_and(|e| e == "request"));
+    requests.sort_by_key(|path| path.metadata().and_then(|found| found.modified()).ok());
     let mut done = Vec::new();
-    for path in wishes {
+    for path in requests {
         if stop.is_asked() {
             break;
         }
@@ -143,15 +140,23 @@ pub fn answer_all(
         if fs::rename(&path, &taken).is_err() {
             continue;
         }
-        let wish = atomic::read_own(&taken).ok();
-        let answer = match wish.and_then(|text| serde_json::from_slice::<Request>(&text).ok()) {
+        let request = atomic::read_own(&taken).ok();
+        let answer = match request.and_then(|text| serde_json::from_slice::<Request>(&text).ok()) {
             None => Err(Error::failed(STRANGE.to_owned())),
-            Some(wish) => {
-                let mut both = Both { here: &mut *observer, told: Vec::new() };
-                handle(engine, wish.clone(), &mut both).map(|turn| {
+            Some(request) => {
+                // Whoever asked for it reads the outcomes in the session, and all warnings here.
+                let mut warnings = Vec::new();
+                let mut report = |event: Event<'_>| {
+                    if let Event::Warning(warning) = event {
+                        warnings.push(warning.to_owned());
+                    }
+                    observer.event(event);
+                };
+                let handled = handle(engine, request.clone(), &mut report);
+                handled.map(|turn| {
                     let answer = (Box::new(turn.session.clone()), turn.outbox.clone());
-                    done.push((wish, turn));
-                    Answer { done: Some(answer), told: both.told, ..Answer::default() }
+                    done.push((request, turn));
+                    Answer { done: Some(answer), warnings, ..Answer::default() }
                 })
             }
         };
@@ -171,47 +176,13 @@ pub fn answer_all(
     Ok(done)
 }
 
-/// Tells here, and keeps for whoever wished what is noticed.
-struct Both<'a> {
-    here: &'a mut dyn Observer,
-    told: Vec<String>,
-}
-
-impl Observer for Both<'_> {
-    fn turn(&mut self, session: &Session, reply: &str) {
-        self.here.turn(session, reply);
-    }
-
-    fn begun(&mut self, step: &Step) {
-        self.here.begun(step);
-    }
-
-    fn looks_on(&self) -> Option<Arc<Glimpse>> {
-        self.here.looks_on()
-    }
-
-    fn done(&mut self, outcome: &Outcome) {
-        self.here.done(outcome);
-    }
-
-    fn recovered(&mut self, told: &str) {
-        self.here.recovered(told);
-        self.told.push(told.to_owned());
-    }
-
-    fn noticed(&mut self, told: &str) {
-        self.here.noticed(told);
-        self.told.push(told.to_owned());
-    }
-}
-
-/// Whether nobody waits for a wish any more.
+/// Whether nobody waits for a request any more.
 fn is_abandoned(path: &Path) -> bool {
     atomic::open_own(File::options().read(true), path)
         .is_ok_and(|file| file.try_lock_shared().is_ok())
 }
 
-/// Removes what was left of wishes when somebody was stopped hard.
+/// Removes what was left of requests when somebody was stopped hard.
 pub fn sweep(config: &Config) {
     let Ok(entries) = fs::read_dir(folder(config)) else { return };
     for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Engine;
 use crate::blobs::BlobId;
 use crate::clock::Timestamp;
+use crate::engine::Engine;
 use crate::error::Result;
 use crate::session::log;
 use crate::session::store::Store as Sessions;
@@ -35,7 +35,7 @@ pub struct Kept {
 }
 
 /// What is kept for the checkpoints of a project.
-pub(super) fn store(config: &Config) -> Store {
+pub(in crate::engine) fn store(config: &Config) -> Store {
     let folder = config.sessions.join("checkpoints");
     let (file, all) = (config.checkpoint_ignored_file_bytes, config.checkpoint_ignored_bytes);
     let (limit, ignored) = (config.checkpoint_max_bytes, IgnoredLimits { file, all });
@@ -142,12 +142,12 @@ impl Engine {
     }
 
     /// Removes what was kept for a session that is gone.
-    pub(super) fn forget_checkpoints(&mut self) -> Result<()> {
+    pub(in crate::engine) fn forget_checkpoints(&mut self) -> Result<()> {
         self.prune_to(self.checkpoints.limit())
     }
 
     /// Makes room where more is kept than may be. What goes wrong is told by whoever asks for it.
-    pub(super) fn prune_if_needed(&mut self) {
+    pub(in crate::engine) fn prune_if_needed(&mut self) {
         if !self.within_turn && self.config.checkpoints && self.checkpoints.is_full() {
             let limit = self.checkpoints.limit();
             // It is tried again after a later turn. What a forced undo put away is in the last one, and

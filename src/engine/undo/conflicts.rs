@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Engine;
-use super::meant::counts;
+use super::select::counts;
+use crate::engine::Engine;
 use crate::error::Result;
 use crate::session::log::{self, LogEntry};
 use crate::session::record::Undoing;

@@ -10,11 +10,11 @@ use crate::text::count;
 /// What is to be taken back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Back {
+pub enum UndoRequest {
     /// So many of the last turns that changed something.
     Turns(usize),
     /// The last undo.
-    Undo,
+    LastUndo,
     /// The undo or the redo of this number, also where turns came after it.
     Step(u32),
 }
@@ -35,9 +35,13 @@ pub(super) struct Chosen<'a> {
     pub(super) passed: Vec<&'a LogEntry>,
 }
 
-pub(super) fn chosen<'a>(entries: &'a [LogEntry], back: Back, id: &str) -> Result<Chosen<'a>> {
-    match back {
-        Back::Undo => {
+pub(super) fn chosen<'a>(
+    entries: &'a [LogEntry],
+    request: UndoRequest,
+    id: &str,
+) -> Result<Chosen<'a>> {
+    match request {
+        UndoRequest::LastUndo => {
             // A later turn makes an undo final, since a redo would restore what that turn did not build on.
             let changes = |turn: &LogEntry| turn.back().is_none() && counts(turn);
             let is_last = |undo: &&LogEntry| {
@@ -52,8 +56,8 @@ pub(super) fn chosen<'a>(entries: &'a [LogEntry], back: Back, id: &str) -> Resul
             })?;
             Ok(Chosen::redo(entries, undo))
         }
-        Back::Step(sequence) => step(entries, sequence, id),
-        Back::Turns(wanted) => {
+        UndoRequest::Step(sequence) => step(entries, sequence, id),
+        UndoRequest::Turns(wanted) => {
             let (mut turns, mut passed): (Vec<&LogEntry>, Vec<&LogEntry>) =
                 log::done(entries).into_iter().partition(|turn| counts(turn));
             passed.retain(|turn| turn.ignored.as_ref().is_some_and(|i| !i.only_products));
@@ -146,11 +150,15 @@ pub(super) fn counts(turn: &LogEntry) -> bool {
 /// Which turns are passed over, and why; None where none is.
 pub(super) fn passed_over(turns: &[&LogEntry]) -> Option<String> {
     let ignored = turns.iter().filter_map(|turn| turn.ignored.clone()).reduce(Ignored::and)?;
-    let which: Vec<String> = turns.iter().map(|turn| turn.sequence.to_string()).collect();
-    let s = if which.len() == 1 { "" } else { "s" };
     Some(format!(
-        "turn{s} {} changed only what rules such as .gitignore leave out, which is not kept: {}",
-        which.join(", "),
+        "{} changed only what rules such as .gitignore leave out, which is not kept: {}",
+        self::turns(turns.iter().map(|turn| turn.sequence)),
         ignored.describe()
     ))
+}
+
+/// `turn 3`, or `turns 3, 4`.
+pub(super) fn turns(sequences: impl Iterator<Item = u32>) -> String {
+    let numbers: Vec<String> = sequences.map(|sequence| sequence.to_string()).collect();
+    format!("turn{} {}", if numbers.len() == 1 { "" } else { "s" }, numbers.join(", "))
 }

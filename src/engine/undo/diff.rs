@@ -1,7 +1,8 @@
 //! What turns changed, for who looks at it: from the log and what is kept, without the lock.
 
-use super::{keeping, recording};
+use super::gc;
 use crate::blobs::BlobId;
+use crate::engine::changes;
 use crate::error::{Error, Result};
 use crate::session::log::{self, LogEntry};
 use crate::session::{Changed, Ignored, Session};
@@ -37,7 +38,7 @@ pub struct Shown<'a> {
 impl Shown<'_> {
     /// What is told of its files.
     pub fn told(&self) -> Changed {
-        recording::told(self.store, &self.changes, Vec::new())
+        changes::describe(self.store, &self.changes, Vec::new())
     }
 
     /// What stood, or stands, somewhere; None where nothing does, or a folder.
@@ -105,7 +106,7 @@ impl Turns {
     pub fn of(config: &Config, session: &Session, entries: &[LogEntry]) -> Result<Self> {
         if let Some(guest) = &config.guest {
             let guest = guest.label();
-            return Err(elsewhere(&guest));
+            return Err(in_guest(&guest));
         }
         if session.run.is_some() {
             return Err(not_of_runs(&session.stem()));
@@ -123,7 +124,7 @@ impl Turns {
             all.push(Known { sequence: session.sequence, records, ignored });
         }
         all.sort_by_key(|turn| turn.sequence);
-        Ok(Self { id: session.id.clone(), all, store: keeping::store(config) })
+        Ok(Self { id: session.id.clone(), all, store: gc::store(config) })
     }
 
     /// What some of them changed. Of several, one list says what they come to, undos included.
@@ -184,7 +185,7 @@ pub(super) fn not_of_runs(stem: &str) -> Error {
 }
 
 /// Said of what is changed in a guest.
-pub(super) fn elsewhere(guest: &str) -> Error {
+pub(super) fn in_guest(guest: &str) -> Error {
     Error::undo(format!(
         "what a session changes in the guest '{guest}' is not kept here, so it cannot be shown or taken back; use what is there, such as git"
     ))
