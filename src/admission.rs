@@ -3,7 +3,7 @@
 //! reply that was copied in part does not outdate the whole one.
 
 use std::cmp::Ordering;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fmt;
 
@@ -128,7 +128,7 @@ pub fn choose(
 /// There is none, or several.
 pub fn address<'a>(
     sessions: impl Iterator<Item = &'a Session>,
-    damaged: &HashMap<String, String>,
+    damaged: &BTreeMap<String, String>,
     file_name: &OsStr,
     answers: Option<&Address>,
 ) -> Result<&'a Session, Refusal> {
@@ -180,7 +180,7 @@ pub fn address<'a>(
 /// The open session of this id.
 fn open_session<'a>(
     sessions: &[&'a Session],
-    damaged: &HashMap<String, String>,
+    damaged: &BTreeMap<String, String>,
     id: &str,
 ) -> Result<&'a Session, Refusal> {
     if let Some(why) = damaged.get(id) {

@@ -5,6 +5,8 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 use crate::clipboard::{Passed, Way};
 use crate::executor::Rewritten;
 use crate::protocol::{Outcome, Step};
@@ -71,7 +73,7 @@ impl Observer for () {
 }
 
 /// A turn that has ended, or waits for the person.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Turn {
     /// Its session, as it is now.
     pub session: Session,

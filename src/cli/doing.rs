@@ -88,7 +88,7 @@ impl Context {
                 (turn, false)
             }
             Opened::Elsewhere(done) => {
-                self.report(&request, &done, known, &mut teller);
+                report(&request, &done, known, &mut teller);
                 (done.turn, true)
             }
         };
@@ -96,27 +96,6 @@ impl Context {
             self.say_which(&turn, asked, elsewhere);
         }
         Ok(turn)
-    }
-
-    /// Reports what another process has done as if it had been done here.
-    fn report(&self, request: &Request, done: &Done, known: usize, teller: &mut Teller<'_>) {
-        let Done { turn: Turn { session, .. }, warnings } = done;
-        if let Request::Apply { name, .. } = request {
-            let mut answered = session.clone();
-            answered.sequence -= u32::from(session.awaits_reply());
-            teller.event(Event::ReplyTaken { name: name.as_ref(), session: &answered });
-        }
-        let outcomes = talk::outcomes(session);
-        if matches!(request, Request::Apply { .. } | Request::Decide { .. }) {
-            outcomes.iter().skip(known).for_each(|outcome| teller.event(Event::StepDone(outcome)));
-        }
-        // Those of outcomes are reported with them.
-        let is_reported = |warning: &String| {
-            outcomes.iter().flat_map(|outcome| &outcome.warnings).any(|w| w.text == *warning)
-        };
-        for warning in warnings.iter().filter(|warning| !is_reported(warning)) {
-            teller.event(Event::Warning(warning));
-        }
     }
 
     /// Says which replies the turns were that a turn took back, or had stand again, where whoever asked for
@@ -228,5 +207,26 @@ impl Context {
         Workspace::open(&config.workspace, &config.state(), &config.protected_names)
             .map(|workspace| engine::preview_question(&workspace, session))
             .unwrap_or_default()
+    }
+}
+
+/// Reports what another process has done as if it had been done here.
+fn report(request: &Request, done: &Done, known: usize, teller: &mut Teller<'_>) {
+    let Done { turn: Turn { session, .. }, warnings } = done;
+    if let Request::Apply { name, .. } = request {
+        let mut answered = session.clone();
+        answered.sequence -= u32::from(session.awaits_reply());
+        teller.event(Event::ReplyTaken { name: name.as_ref(), session: &answered });
+    }
+    let outcomes = talk::outcomes(session);
+    if matches!(request, Request::Apply { .. } | Request::Decide { .. }) {
+        outcomes.iter().skip(known).for_each(|outcome| teller.event(Event::StepDone(outcome)));
+    }
+    // Those of outcomes are reported with them.
+    let is_reported = |warning: &String| {
+        outcomes.iter().flat_map(|outcome| &outcome.warnings).any(|w| w.text == *warning)
+    };
+    for warning in warnings.iter().filter(|warning| !is_reported(warning)) {
+        teller.event(Event::Warning(warning));
     }
 }

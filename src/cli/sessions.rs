@@ -11,7 +11,7 @@ use super::whereabouts::By;
 use super::{Context, SessionFlag, SessionOperand, held, question, stat, talk};
 
 use crate::atomic;
-use crate::engine::{Turn, Turns, Which};
+use crate::engine::{Turn, TurnDiffs, Which};
 use crate::error::{Error, Result};
 use crate::inbox;
 use crate::ipc::Request;
@@ -239,7 +239,7 @@ pub(super) fn log(context: &Context, arguments: &Log) -> Result<ExitCode> {
     let session = named_or_newest(context, &arguments.session)?;
     let entries = log::read(&context.config.sessions, &session.id)?;
     let undone = log::undone(&entries);
-    let known = Turns::of(&context.config, &session, &entries).map_err(|e| e.to_string());
+    let known = TurnDiffs::of(&context.config, &session, &entries).map_err(|e| e.to_string());
     let files = |sequence| files(known.as_ref().map_err(Clone::clone)?, sequence);
     let left: BTreeMap<u32, Ignored> = entries
         .iter()
@@ -302,7 +302,7 @@ pub(super) fn log(context: &Context, arguments: &Log) -> Result<ExitCode> {
 }
 
 /// Which files and folders a turn changed, as a line each; else why that is not known.
-fn files(turns: &Turns, sequence: u32) -> std::result::Result<Vec<String>, String> {
+fn files(turns: &TurnDiffs, sequence: u32) -> std::result::Result<Vec<String>, String> {
     let shown = turns.shown(Which::One(sequence)).map_err(|e| e.to_string())?;
     Ok(stat::lines(&shown.told()))
 }

@@ -126,7 +126,7 @@ impl Observer for Teller<'_> {
         match event {
             Event::TurnBegun { session, reply } => {
                 self.events.begin(session, reply);
-                self.goes_on();
+                goes_on();
             }
             Event::StepBegun(step) => self.step_begun(step),
             Event::StepDone(outcome) => self.step_done(outcome),
@@ -227,7 +227,7 @@ impl Teller<'_> {
             }
             _ => {}
         }
-        self.goes_on();
+        goes_on();
     }
 
     fn reply_taken(&self, name: &OsStr, session: &Session) {
@@ -326,11 +326,6 @@ impl Teller<'_> {
         });
     }
 
-    /// What comes between operations and after them takes a while in a large workspace, or in a guest.
-    fn goes_on(&self) {
-        live::running("", "at work", &Arc::default());
-    }
-
     /// What a turn came to in a few rows, on a terminal.
     fn sum_up(&self, turn: &Turn) {
         if live::is_on() && turn.session.pending.is_none() {
@@ -344,4 +339,9 @@ impl Teller<'_> {
             rows.into_iter().for_each(|row| talk.say(row));
         }
     }
+}
+
+/// What comes between operations and after them takes a while in a large workspace, or in a guest.
+fn goes_on() {
+    live::running("", "at work", &Arc::default());
 }

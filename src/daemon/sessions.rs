@@ -1,6 +1,6 @@
 //! The sessions that the daemon serves, as it knows them, and which of them a reply is for.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::Path;
@@ -17,7 +17,7 @@ use crate::session::{Question, Session};
 pub(super) struct Sessions {
     pub(super) known: HashMap<String, Session>,
     /// What is wrong with the files of others, by their ids.
-    damaged: HashMap<String, String>,
+    damaged: BTreeMap<String, String>,
     /// The sessions that there were when serving began.
     at_first: Vec<String>,
     /// Files that cannot be taken, by name, and why.
@@ -36,7 +36,7 @@ impl Sessions {
     pub(super) fn of(engine: &Engine) -> Result<Self> {
         let mut sessions = Self {
             known: HashMap::new(),
-            damaged: HashMap::new(),
+            damaged: BTreeMap::new(),
             at_first: engine.store.ids()?,
             stuck: HashMap::new(),
             waiting: HashSet::new(),

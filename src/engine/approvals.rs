@@ -92,7 +92,11 @@ impl Engine {
             run.told = pending.outcomes.len();
         }
         let begin = Begin::of(session, Vec::new(), Some(decision), claimed);
-        if is_kept { self.transact(begin, observer) } else { self.carry_out_steps(begin, observer) }
+        if is_kept {
+            self.transact(&begin, observer)
+        } else {
+            self.carry_out_steps(begin, observer)
+        }
     }
 
     /// The session of a turn that only records the decision about a run, for whoever resumes it.

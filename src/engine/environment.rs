@@ -112,8 +112,10 @@ impl Engine {
             environment.system = format!("{system} (a guest: another machine than the user's)");
             environment.shell.clone_from(&about.shell);
             environment.sandbox.clone_from(&about.sandbox);
-            environment.network =
-                by_policy.filter(|_| is_walled).unwrap_or(&about.network).to_owned();
+            by_policy
+                .filter(|_| is_walled)
+                .unwrap_or(&about.network)
+                .clone_into(&mut environment.network);
             environment.protected = Self::protected(&about.protected, guarded, &policy);
             return Ok(environment);
         }
@@ -126,8 +128,9 @@ impl Engine {
                 .clone_into(&mut environment.sandbox);
         }
         let by_policy = by_policy.filter(|_| !matches!(tier, Tier::None | Tier::Off));
-        environment.network =
-            by_policy.unwrap_or_else(|| confinement.network_line(tier)).to_owned();
+        by_policy
+            .unwrap_or_else(|| confinement.network_line(tier))
+            .clone_into(&mut environment.network);
         Ok(environment)
     }
 }

@@ -18,7 +18,7 @@ mod undo;
 pub use crate::event::Turn;
 pub use approvals::{HandledApproval, preview_question};
 pub use sessions::NewSession;
-pub use undo::{Kept, Shown, Turns, UndoRequest, Which, kept};
+pub use undo::{KeptTurn, TurnDiff, TurnDiffs, UndoRequest, Which, kept_turns};
 
 use std::cell::Cell;
 use std::collections::BTreeMap;

@@ -105,15 +105,15 @@ impl Engine {
             None => self.guest_label(),
         };
         self.record_secrets(&mut begin)?;
-        self.transact(begin, observer)
+        self.transact(&begin, observer)
     }
 
     /// Carries out a turn from its beginning to its end.
-    pub(super) fn transact(&mut self, begin: Begin, observer: &mut dyn Observer) -> Result<Turn> {
+    pub(super) fn transact(&mut self, begin: &Begin, observer: &mut dyn Observer) -> Result<Turn> {
         self.within_turn = true;
         self.note(&Record::Begin(Box::new(begin.clone())))?;
-        let progress = self.progress(&begin);
-        self.resume(&begin, progress, observer)
+        let progress = self.progress(begin);
+        self.resume(begin, progress, observer)
     }
 
     /// What is known of a turn that begins.

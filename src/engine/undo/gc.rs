@@ -19,7 +19,7 @@ const TENTHS: u64 = 8;
 
 /// The checkpoint of one turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kept {
+pub struct KeptTurn {
     /// Its session.
     pub session: String,
     /// The outbox that it answered.
@@ -73,14 +73,14 @@ fn waiting(sessions: &Sessions, store: &Store) -> Result<BTreeSet<BlobId>> {
 }
 
 /// The checkpoints of all sessions, the oldest first; and how many bytes are kept in all.
-pub fn kept(config: &Config) -> Result<(Vec<Kept>, u64)> {
+pub fn kept_turns(config: &Config) -> Result<(Vec<KeptTurn>, u64)> {
     let store = store(config);
     let kept = all(config, &store)?;
     // Counted: what was noted may be of before a stop.
     Ok((kept, store.blobs.all().iter().map(|(_, length)| length).sum()))
 }
 
-fn all(config: &Config, store: &Store) -> Result<Vec<Kept>> {
+fn all(config: &Config, store: &Store) -> Result<Vec<KeptTurn>> {
     let mut all = Vec::new();
     for id in Sessions::new(&config.sessions).ids()? {
         for entry in log::read(&config.sessions, &id)? {
@@ -102,7 +102,7 @@ fn all(config: &Config, store: &Store) -> Result<Vec<Kept>> {
                 unrestorable(&changes).iter().filter(|(_, why)| *why == Why::Room).count();
             let (session, sequence, at) = (id.clone(), entry.sequence, entry.at);
             let records = entry.records;
-            all.push(Kept { session, sequence, at, without_room, is_whole, records, needs });
+            all.push(KeptTurn { session, sequence, at, without_room, is_whole, records, needs });
         }
     }
     all.sort_by_key(|kept| (kept.at, kept.sequence));

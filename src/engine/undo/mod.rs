@@ -12,9 +12,9 @@ mod diff;
 mod gc;
 mod select;
 
-pub use diff::{Shown, Turns, Which};
+pub use diff::{TurnDiff, TurnDiffs, Which};
 pub(super) use gc::store;
-pub use gc::{Kept, kept};
+pub use gc::{KeptTurn, kept_turns};
 pub use select::UndoRequest;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,8 +28,8 @@ use crate::session::record::{Begin, Record, Undoing};
 use crate::session::{self, Session};
 use crate::text::count;
 use crate::workspace::checkpoint::{Change, Plan, What, composed, reversed};
-use conflicts::Others;
-use select::{Chosen, chosen, passed_over};
+use conflicts::ConflictOwners;
+use select::{Selection, passed_over, select};
 
 /// What can be done about what changed under protected names.
 const ALSO_PROTECTED: &str =
@@ -80,8 +80,8 @@ impl Engine {
         self.check_workspace(&session)?;
         self.ensure_folders()?;
         let entries = log::read(&self.config.sessions, &session.id)?;
-        let Chosen { turns, undid, redid, completes, next, passed } =
-            chosen(&entries, request, &session.id)?;
+        let Selection { turns, undid, redid, completes, next, passed } =
+            select(&entries, request, &session.id)?;
         // A redo comes after an undo that has told it, and changes nothing of it either.
         let ignored = log::ignored(&entries, if redid.is_none() { &undid } else { &[] });
         let mut changes = self.changes_of(&turns)?;
@@ -91,15 +91,15 @@ impl Engine {
         let mixed: Vec<String> = mixed.filter(|_| !recovered.is_empty()).collect();
         changes = reversed(changes);
         let plan = self.checkpoints.plan(&self.workspace, changes.clone(), force)?;
-        let others = match plan.conflicts.as_slice() {
-            [] => Others::default(),
-            conflicts => self.others(&session.id, &turns, &changes, conflicts),
+        let owners = match plan.conflicts.as_slice() {
+            [] => ConflictOwners::default(),
+            conflicts => self.conflict_owners(&session.id, &turns, &changes, conflicts),
         };
         if !plan.conflicts.is_empty() && !force {
             let cut_off = plan.conflicts.iter().any(|path| mixed.contains(path));
             let cut_off = if cut_off { cut_off_in(&recovered) } else { String::new() };
             let again = brings_back(&session, matches!(request, UndoRequest::Turns(_)));
-            let why = refusal(&plan.conflicts, &others, &again, &cut_off);
+            let why = refusal(&plan.conflicts, &owners, &again, &cut_off);
             return Err(Error::undo(why).with_code("undo-conflict"));
         }
         if redid.is_none() && plan.changes.is_empty() && !plan.left.is_empty() {
@@ -112,7 +112,7 @@ impl Engine {
             let warning = format!("{ALSO_PROTECTED} (after a `redo` of this)");
             observer.event(Event::Warning(&warning));
         }
-        let aside = put_aside(&plan, &others, &brings_back(&session, redid.is_none()), &session);
+        let aside = put_aside(&plan, &owners, &brings_back(&session, redid.is_none()), &session);
         let plan = self.checkpoints.note(&plan)?;
         self.checkpoints.settle()?;
         if let Some(aside) = aside {
@@ -135,7 +135,7 @@ impl Engine {
         let redid = redid.map(|undo| undo.sequence);
         begin.undoing =
             Some(Undoing { plan, turns: undid, redid, reason, reopened, completes, ignored });
-        self.transact(begin, observer)
+        self.transact(&begin, observer)
     }
 
     /// All that these turns changed, as one list.
@@ -187,7 +187,7 @@ impl Engine {
         let ignored = undoing.ignored.clone();
         let mut back = session::Back { turns, redid, left, ignored, ..session::Back::default() };
         // What is told has to be so of the files that there are, whatever was planned.
-        for path in self.not_so(&begin.session.id, undoing, &back.left, recovered)? {
+        for path in self.mismatches(&begin.session.id, undoing, &back.left, recovered)? {
             back.others.add(|| path);
         }
         back.describe_unrestored().for_each(|left| observer.event(Event::Warning(&left)));
@@ -243,17 +243,22 @@ fn number(session: &Session) -> u32 {
 }
 
 /// Said of what the person or other turns had changed, and force puts aside; None where there is none.
-fn put_aside(plan: &Plan, others: &Others, again: &str, session: &Session) -> Option<String> {
+fn put_aside(
+    plan: &Plan,
+    owners: &ConflictOwners,
+    again: &str,
+    session: &Session,
+) -> Option<String> {
     let planned: BTreeSet<String> = plan.changes.iter().map(Change::shown).collect();
     let aside: Vec<&String> =
         plan.conflicts.iter().filter(|path| planned.contains(*path)).collect();
     if aside.is_empty() {
         return None;
     }
-    let what = if others.is_none() { "what you had changed" } else { "what had changed since" };
+    let what = if owners.is_none() { "what you had changed" } else { "what had changed since" };
     Some(format!(
         "{what} is put aside and kept: {}. {again} (`deaddrop diff {}` shows it)",
-        named_with(aside.into_iter(), |path| others.whose(path)),
+        named_with(aside.into_iter(), |path| owners.whose(path)),
         number(session)
     ))
 }
@@ -299,12 +304,12 @@ fn cut_off_in(turns: &[u32]) -> String {
     )
 }
 
-fn refusal(conflicts: &[String], others: &Others, again: &str, cut_off: &str) -> String {
+fn refusal(conflicts: &[String], owners: &ConflictOwners, again: &str, cut_off: &str) -> String {
     let (was, them) = if conflicts.len() == 1 { ("was", "it") } else { ("were", "them") };
     format!(
         "{} {was} changed since, and nothing was touched: {}. {}`--force` puts {them} back all the same; what stands there now is kept, and {again}{cut_off}",
         count(conflicts.len(), "file"),
-        named_with(conflicts.iter(), |path| others.whose(path)),
-        others.instead()
+        named_with(conflicts.iter(), |path| owners.whose(path)),
+        owners.instead()
     )
 }
