@@ -1,59 +1,229 @@
-//! Whether a reply is accepted: it must answer the newest outbox of its session, and not be the reply before it.
-//! An earlier outbox counts, too, as long as nothing of any reply since could be read: a reply that was copied in
-//! part does not outdate the whole one.
+//! Whether a reply is accepted: which session it is for, and whether it answers the newest outbox of that session and
+//! is not the reply before it. An earlier outbox counts, too, as long as nothing of any reply since could be read: a
+//! reply that was copied in part does not outdate the whole one.
 
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fmt;
 
+use crate::error::{Error, Result};
 use crate::protocol::tags::is_button;
 use crate::protocol::{
     Address, Detail, Digest, Ending, Failure, FailureKind, Kind, Outcome, ParsedReply,
 };
 use crate::session::Session;
 use crate::session::record::Begin;
+use crate::session::store::Store;
 use crate::text::visible_line;
 
-/// The flag with which `apply` executes a reply again.
-pub const AGAIN: &str = "--again";
+/// The flag of `apply` for a reply that is the same as the one before it.
+const AGAIN: &str = "--again";
 
-/// Why a reply is held.
+/// The decision about a reply.
 #[derive(Debug)]
-pub struct Objection {
-    /// Why it is most likely a mistake, a phrase.
-    pub why: String,
-    /// The flag with which `apply` executes it all the same.
-    pub flag: &'static str,
+pub enum Admission {
+    /// It is executed.
+    Accepted,
+    /// It is kept, since it is most likely a mistake; the person can have it executed.
+    Held(Refusal),
+    /// It cannot be executed.
+    Rejected(Refusal),
+}
+
+/// Why a reply is not executed. Displayed, it says how to execute it all the same.
+#[derive(Debug)]
+pub struct Refusal {
     /// A stable name of the reason, for programs.
     pub code: &'static str,
+    /// The reason, a phrase.
+    pub why: String,
+    /// The flag with which `apply` executes it all the same, if one does.
+    pub flag: Option<&'static str>,
+}
+
+/// How a reply was given.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Given {
+    /// When its file, if any, was last written, in nanoseconds since 1970.
+    pub written: Option<i128>,
+    /// Whether it was given as a text, which may have been copied in vain.
+    pub as_text: bool,
+    /// Whether the person wants it executed even if it is the same as the reply before it.
+    pub again: bool,
+    /// Whether they want it executed even if it answers another outbox than the newest.
+    pub force: bool,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.why)?;
+        let Some(flag) = self.flag else { return Ok(()) };
+        write!(f, ". It was not carried out; `deaddrop apply {flag} FILE` does it")
+    }
+}
+
+/// Decides about a reply to a session that can take one (see [`check_ready`]).
+pub fn admit(reply: &ParsedReply, session: &Session, given: Given) -> Admission {
+    if given.as_text && reply.text().trim().is_empty() {
+        let why = "it is empty, and the model would be told that it said nothing; nothing was carried out. Copy the reply in the chat window, or save it, and give it again".to_owned();
+        return Admission::Rejected(Refusal { code: "unreadable-reply", why, flag: None });
+    }
+    let is_overruled = |held: &Refusal| given.force || given.again && held.flag == Some(AGAIN);
+    match objection(session, reply, given.written).filter(|held| !is_overruled(held)) {
+        Some(held) => Admission::Held(held),
+        None => Admission::Accepted,
+    }
+}
+
+/// Whether a session can take a reply now: it belongs to the workspace of this name (None is a guest's), and does not
+/// wait for the person.
+///
+/// # Errors
+/// It cannot. The reply is to be given again later.
+pub fn check_ready(session: &Session, workspace: Option<&str>) -> Result<()> {
+    check_workspace(session, workspace, true)?;
+    let Some(question) = session.question() else { return Ok(()) };
+    Err(Error::waits(format!(
+        "session {0} waits for your decision about '{1}': `deaddrop approve --session {0}` or `deaddrop deny --session {0}`; the reply was not carried out",
+        session.id,
+        visible_line(&question.id)
+    )))
+}
+
+/// Whether a session or a run goes on in the workspace of that name; None is a guest's. `moves`: whether it can be moved
+/// there.
+///
+/// # Errors
+/// It began in another one.
+pub fn check_workspace(session: &Session, workspace: Option<&str>, moves: bool) -> Result<()> {
+    match (&session.workspace, workspace) {
+        (Some(begun), Some(now)) if begun != now => {
+            Err(Error::other_workspace(&session.stem(), begun, now, moves))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The session that a reply given by hand is for: the one that is named, or that the reply says it answers, or the only
+/// open one. With `force`, one that the reply names and that does not exist is ignored.
+///
+/// # Errors
+/// There is none, or several.
+pub fn choose(
+    store: &Store,
+    answers: Option<&Address>,
+    named: Option<&str>,
+    force: bool,
+) -> Result<Session> {
+    let answered = answers.map(|answers| &*answers.session);
+    let answered = answered.filter(|id| !force || store.load(id).is_ok());
+    store.choose(named.or(answered))
+}
+
+/// The session that a file of the inbox is for: the open one that it says it answers, or whose id is in the file's name,
+/// or the only open one. `damaged` says what is wrong with sessions that cannot be read, by id.
+///
+/// # Errors
+/// There is none, or several.
+pub fn address<'a>(
+    sessions: impl Iterator<Item = &'a Session>,
+    damaged: &BTreeMap<String, String>,
+    file_name: &OsStr,
+    answers: Option<&Address>,
+) -> Result<&'a Session, Refusal> {
+    let mut sessions: Vec<&Session> = sessions.collect();
+    sessions.sort_by(|a, b| a.id.cmp(&b.id));
+    let name = file_name.to_string_lossy().to_lowercase();
+    let is_named = |session: &&&Session| name.contains(&session.id);
+    let open: Vec<&Session> = sessions.iter().filter(|s| !s.is_complete).copied().collect();
+    if let Some(Address { session: id, .. }) = answers {
+        let session = open_session(&sessions, damaged, id)?;
+        let other = sessions.iter().filter(is_named).find(|_| !name.contains(id));
+        return other.map_or(Ok(session), |other| {
+            let other = &other.id;
+            reject("other-session", format!(
+                "it says that it answers session {id}, and its name that it is for {other}; `deaddrop apply --session ID --force FILE` decides it"
+            ))
+        });
+    }
+    let named: Vec<&Session> = open.iter().filter(is_named).copied().collect();
+    if let [session] = *named {
+        return Ok(session);
+    }
+    if named.is_empty() {
+        let ids = sessions.iter().map(|session| &session.id).chain(damaged.keys());
+        if let Some(id) = ids.into_iter().find(|id| name.contains(*id)) {
+            return open_session(&sessions, damaged, id);
+        }
+        match *open {
+            // A damaged one may be open, too.
+            [only] if damaged.is_empty() => return Ok(only),
+            [] => {
+                let why = "no session is open; `deaddrop new \"your task\"` starts one";
+                return reject("no-open-session", why.to_owned());
+            }
+            _ => {}
+        }
+    }
+    let mut ids: Vec<&str> = open.iter().map(|session| &*session.id).collect();
+    let example = ids[0];
+    let damaged: Vec<String> = damaged.keys().map(|id| format!("damaged: {id}")).collect();
+    ids.extend(damaged.iter().map(String::as_str));
+    let ids = ids.join(", ");
+    let why = format!(
+        "several sessions are open ({ids}), and neither the reply nor the file's name says which one it is for; put the session's id into the name, as in {example}_reply.txt, and move it back into the inbox"
+    );
+    reject("several-sessions", why)
+}
+
+/// The open session of this id.
+fn open_session<'a>(
+    sessions: &[&'a Session],
+    damaged: &BTreeMap<String, String>,
+    id: &str,
+) -> Result<&'a Session, Refusal> {
+    if let Some(why) = damaged.get(id) {
+        return reject("damaged-session", why.clone());
+    }
+    match sessions.iter().find(|session| session.id == id) {
+        Some(session) if session.is_complete => {
+            reject("session-complete", Error::complete(id).to_string())
+        }
+        Some(session) => Ok(session),
+        None => reject(
+            "no-session",
+            format!(
+                "it says that it answers session {}, and there is none of that name; `deaddrop apply --force FILE` carries it out for the open one",
+                visible_line(id)
+            ),
+        ),
+    }
+}
+
+fn reject<T>(code: &'static str, why: String) -> Result<T, Refusal> {
+    Err(Refusal { code, why, flag: None })
 }
 
 /// Why a reply is most likely a mistake: it has just been executed, or answers an outbox that may not be answered any
-/// more. `written` is when its file, if any, was last written, in nanoseconds since 1970.
-pub fn objection(
-    session: &Session,
-    letter: &ParsedReply,
-    written: Option<i128>,
-) -> Option<Objection> {
-    let is_duplicate = match letter.answers() {
+/// more.
+fn objection(session: &Session, reply: &ParsedReply, written: Option<i128>) -> Option<Refusal> {
+    let is_duplicate = match reply.answers() {
         Some(answers) => match mismatch(session, answers) {
-            None => answers.sequence < session.sequence && is_last_reply(session, letter.text()),
+            None => answers.sequence < session.sequence && is_last_reply(session, reply.text()),
             found => return found,
         },
-        None => is_duplicate(session, letter.text(), written),
+        None => is_duplicate(session, reply.text(), written),
     };
-    is_duplicate.then(|| Objection {
+    is_duplicate.then(|| Refusal {
         why: "it is the same text as the reply before it, most likely pasted twice".to_owned(),
-        flag: AGAIN,
+        flag: Some(AGAIN),
         code: "duplicate-reply",
     })
 }
 
-/// What the person is told of a reply that is held.
-pub fn held(Objection { why, flag, .. }: Objection) -> String {
-    format!("{why}. It was not carried out; `deaddrop apply {flag} FILE` does it")
-}
-
 /// Why a reply that answers `answers` does not answer an outbox that may still be answered; None if it does.
-pub fn mismatch(session: &Session, answers: &Address) -> Option<Objection> {
+fn mismatch(session: &Session, answers: &Address) -> Option<Refusal> {
     let (id, newest) = (&session.id, session.sequence);
     let Address { session: answered, sequence, key } = answers;
     let (code, why) = match sequence.cmp(&newest) {
@@ -78,7 +248,7 @@ pub fn mismatch(session: &Session, answers: &Address) -> Option<Objection> {
             ),
         ),
     };
-    Some(Objection { why, flag: "--force", code })
+    Some(Refusal { code, why, flag: Some("--force") })
 }
 
 /// Whether a reply that answers `answers` has the key of the outbox, and the session awaits it: only somebody who has

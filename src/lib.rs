@@ -3,7 +3,7 @@
 //!
 //! | module | what it is for |
 //! |---|---|
-//! | [`text`] `terminal` [`tokens`] [`error`] [`clock`] [`atomic`] [`config`] [`program`] [`lock`] [`blobs`] | the ground: words, what reaches a terminal, tokens, errors, times, whole files, settings, programs that are started with the person's rights, one writer, contents under their digests |
+//! | [`text`] `terminal` [`tokens`] [`error`] [`clock`] [`atomic`] [`settings`] [`program`] [`lock`] [`blobs`] | the ground: words, what reaches a terminal, tokens, errors, times, whole files, settings, programs that are started with the person's rights, one writer, contents under their digests |
 //! | [`secrets`] | what must not leave this machine, found in a text and left out of it (PURE) |
 //! | [`protocol`] | PURE: what replies say and what came of it, as values; the dialects |
 //! | [`workspace`] | the only toucher of workspace files, beneath one handle |
@@ -13,12 +13,11 @@
 //! | [`policy`] [`machine`] | what may be done, denied or asked about (PURE); what this machine is |
 //! | [`session`] | where a conversation stands, and its file |
 //! | [`executor`] | what carries out operations: here, in a guest, or as a preview |
-//! | [`admission`] | whether a reply is accepted |
+//! | [`admission`] [`event`] | whether a reply is accepted; what happens meanwhile, for whoever reports it |
 //! | [`turn`] | one reply: steps → outcomes |
 //! | [`inbox`] [`outbox`] [`context`] [`watch`] | replies in, the next text out (PURE), the files that it is about (PURE), wake-ups |
-//! | [`base`] | an opened project: one reply from steps to the next outbox |
-//! | [`control`] [`space`] | wishes of a person, done here or handed to the process that serves; of another program |
-//! | [`daemon`] | one turn after another |
+//! | [`engine`] | an opened project: one reply from steps to the next outbox |
+//! | [`ipc`] [`space`] [`daemon`] | requests of a person, and of another program; one turn after another |
 //! | [`rpc`] | the same workspace and runner for whoever connects, over JSON-RPC |
 //! | [`cli`] | what a person types |
 
@@ -35,6 +34,7 @@ pub mod context;
 pub mod daemon;
 pub mod engine;
 pub mod error;
+pub mod event;
 pub mod executor;
 pub mod inbox;
 pub mod ipc;

@@ -82,7 +82,7 @@ impl Space {
     pub fn open(folder: &Path, helper: &Path) -> Result<Self> {
         let config = Config::load_trusted(folder, Raw::default())?;
         let policy = config.policy.clone().unwrap_or_else(|| RUN_POLICY.to_owned());
-        let mut engine = Engine::open(config, Clock::default(), Stop::default(), &mut ())?;
+        let mut engine = Engine::open(config, Clock::default(), Stop::default(), None, &mut ())?;
         engine.run_commands_by(helper);
         Ok(Self { engine, policy })
     }

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use super::Context;
-use crate::daemon::Waiting;
+use crate::event::Waiting;
 use crate::session::Session;
 use crate::text::{count, visible_line};
 

@@ -10,10 +10,9 @@ use tempfile::TempDir;
 
 use super::changes::{change, coloured, diff};
 use super::{Context, SessionFlag, replies, talk};
-use crate::engine;
+use crate::admission::{self, Admission, Given, Refusal};
 use crate::error::{Error, Result};
 use crate::executor::{Executor, OpaquePreview, PreviewExecutor, Rewritten};
-use crate::ipc;
 use crate::outbox::{self, Files};
 use crate::protocol::{
     Detail, Dialect, Kind, Outcome, ParsedReply, Part, Reply, Step, WarningKind, code,
@@ -125,30 +124,28 @@ impl<'a> Surroundings<'a> {
         Ok(Self { context, store, named, workspace, _missing: missing })
     }
 
-    /// The session that `apply` would choose for a reply, or hold it back from, and why it would; none
+    /// The session that `apply` would choose for a reply, and why it would not carry it out; no session
     /// where there is none.
-    fn chosen(&self, letter: &ParsedReply) -> Result<(Option<Session>, Option<Error>)> {
-        let answers = letter.answers().filter(|_| self.named.is_none());
-        let session = match (&self.named, &answers) {
-            (Some(named), _) => Ok(named.clone()),
-            (None, answers) => self.store.choose(answers.map(|it| &*it.session)),
-        };
-        match (session, answers) {
-            (Ok(session), _) => {
-                let held = ipc::objection(&session, letter, None).map(|found| {
-                    let why = format!("{}; `apply {}` carries it out", found.why, found.flag);
-                    Error::relayed(why, found.code, 1)
-                });
+    fn chosen(&self, reply: &ParsedReply) -> Result<(Option<Session>, Option<Error>)> {
+        let config = &self.context.config;
+        let named = self.named.as_ref().map(|named| &*named.id);
+        match admission::choose(&self.store, reply.answers(), named, false) {
+            Ok(session) => {
+                let workspace = config.guest.is_none().then(|| config.workspace_name());
+                let ready = admission::check_ready(&session, workspace.as_deref());
+                let held = ready.err().or_else(|| held(reply, &session));
                 Ok((Some(session), held))
             }
-            // It may be complete; else it is looked at as one that names none.
-            (Err(e), Some(answers)) => {
-                let known = self.store.load(&answers.session);
-                let session = known.or_else(|_| self.store.choose(None)).ok();
-                Ok((session, Some(e)))
-            }
-            (Err(e), None) if e.is_without_session() => Ok((None, None)),
-            (Err(e), None) => Err(e),
+            // It may be complete; otherwise it is looked at as one that names none.
+            Err(e) => match reply.answers() {
+                Some(answers) => {
+                    let known = self.store.load(&answers.session);
+                    let session = known.or_else(|_| self.store.choose(None)).ok();
+                    Ok((session, Some(e)))
+                }
+                None if e.is_without_session() => Ok((None, None)),
+                None => Err(e),
+            },
         }
     }
 
@@ -185,16 +182,21 @@ impl<'a> Surroundings<'a> {
         let outcomes = turn::run(&input, executor, &mut (), &mut ())?.outcomes;
         let files = requested(&outcomes, executor)?;
         let withheld = outbox::withheld(&files, &config.secrets);
-        let here = (!is_in_guest).then(|| config.workspace_name());
-        let elsewhere =
-            session.as_ref().map(|session| engine::suits(session, here.as_deref(), true));
-        let held = match elsewhere {
-            Some(Err(e)) => Some(e),
-            _ => held,
-        };
         let session = session.map(|session| session.id);
         let rewritten = preview.rewritten();
         Ok(Looked { session, held, reply, outcomes, rewritten, is_in_guest, withheld })
+    }
+}
+
+/// Why `apply` would not carry out a reply to this session.
+fn held(reply: &ParsedReply, session: &Session) -> Option<Error> {
+    match admission::admit(reply, session, Given::default()) {
+        Admission::Accepted => None,
+        Admission::Held(Refusal { code, why, flag })
+        | Admission::Rejected(Refusal { code, why, flag }) => {
+            let flag = flag.map(|flag| format!("; `apply {flag}` carries it out"));
+            Some(Error::relayed(why + &flag.unwrap_or_default(), code, 1))
+        }
     }
 }
 

@@ -6,8 +6,9 @@ use serde_json::json;
 use super::{Context, show, talk};
 use crate::atomic;
 use crate::clipboard::{self, Environment, Way};
-use crate::daemon::{Clip, Clipped};
+use crate::daemon::Clip;
 use crate::error::{Error, Result};
+use crate::event::ClipboardNews;
 use crate::outbox::parts;
 use crate::program::Programs;
 use crate::session::{Session, outbox_name};
@@ -155,19 +156,24 @@ fn not_copied(why: &str) -> String {
 
 /// What is said of news of the clipboard while sessions are served; as an error what the person should
 /// look at.
-pub(super) fn told(context: &Context, news: &Clipped<'_>) -> std::result::Result<String, String> {
+pub(super) fn told(
+    context: &Context,
+    news: &ClipboardNews<'_>,
+) -> std::result::Result<String, String> {
     match news {
-        Clipped::Copied(path, way) => Ok(on_clipboard(&context.display(path), *way)),
-        Clipped::NotCopied(path, why) => {
+        ClipboardNews::Copied(path, way) => Ok(on_clipboard(&context.display(path), *way)),
+        ClipboardNews::NotCopied(path, why) => {
             Err(format!("{}: {}", context.display(path), not_copied(why)))
         }
-        Clipped::Watched(way) => {
+        ClipboardNews::Watched(way) => {
             Ok(format!("Replies with the newest outbox's key are also taken from {way}."))
         }
-        Clipped::Left(why) => Err(format!("a reply on the clipboard was not taken: {why}")),
-        Clipped::Trouble(why) => {
+        ClipboardNews::NotTaken(why) => {
+            Err(format!("a reply on the clipboard was not taken: {why}"))
+        }
+        ClipboardNews::Unreadable(why) => {
             Err(format!("the clipboard cannot be read ({why}); the inbox still works"))
         }
-        Clipped::Well => Ok("The clipboard can be read again.".to_owned()),
+        ClipboardNews::Readable => Ok("The clipboard can be read again.".to_owned()),
     }
 }

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::changes::{self, coloured, unified};
 use super::patch::{self, Kind, Side, patch};
 use super::{Context, SessionFlag, sessions, stat, talk};
-use crate::engine::{Turns, Which};
+use crate::engine::{TurnDiffs, Which};
 use crate::error::Result;
 use crate::workspace::checkpoint::{Change, What};
 use crate::workspace::overlay::Standing;
@@ -64,7 +64,7 @@ fn turns(text: &str) -> std::result::Result<Which, String> {
 pub(super) fn diff(context: &Context, arguments: &Diff) -> Result<ExitCode> {
     let session = sessions::named_or_newest(context, &arguments.session)?;
     let which = if arguments.all { Some(Which::From(0, u32::MAX)) } else { arguments.turns };
-    let turns = Turns::read(&context.config, &session)?;
+    let turns = TurnDiffs::read(&context.config, &session)?;
     let shown = turns.shown(which.unwrap_or(Which::Last))?;
     let (told, ignored) = (shown.told(), shown.ignored());
     let talk = context.talk.for_results();

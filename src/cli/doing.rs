@@ -1,4 +1,4 @@
-//! How a wish is done, here or by the process that serves the folder, and how what it asks is
+//! How a request is handled, here or by the process that serves the folder, and how what it asks is
 //! answered.
 
 use std::process::ExitCode;
@@ -10,16 +10,15 @@ use super::prompt::{Prompt, Said};
 use super::teller::NO_ANSWER;
 use super::{Context, Opened, Teller, WAITS, live, question, talk};
 use crate::clock::Timestamp;
-use crate::daemon::Listener;
 use crate::engine::{self, Turn};
 use crate::error::{Error, Result};
+use crate::event::{Event, Observer};
 use crate::executor::Rewritten;
 use crate::ipc::{self, Done, Request};
 use crate::lock::Lock;
 use crate::session::store::Store;
 use crate::session::{Session, log};
 use crate::text::visible_line;
-use crate::turn::Observer;
 use crate::watch::Stop;
 use crate::workspace::Workspace;
 
@@ -35,13 +34,13 @@ impl Context {
         self.config.has_begun() || has(store.ids()) || has(store.runs())
     }
 
-    /// Opens the project, or hands `wish` to the process that serves it and gives what came of
+    /// Opens the project, or hands `request` to the process that serves it and gives what came of
     /// that.
-    pub(super) fn open_or_hand_over(&self, wish: &Request, stop: &Stop) -> Result<Opened<Done>> {
-        self.open_or(stop, || ipc::hand_over(&self.config, wish, stop))
+    pub(super) fn open_or_hand_over(&self, request: &Request, stop: &Stop) -> Result<Opened<Done>> {
+        self.open_or(stop, || ipc::hand_over(&self.config, request, stop))
     }
 
-    /// The same; `hand_over` hands what is wished to that process.
+    /// The same; `hand_over` hands the request to that process.
     pub(super) fn open_or<T>(
         &self,
         stop: &Stop,
@@ -54,7 +53,7 @@ impl Context {
                 Ok(engine) => return Ok(Opened::Here(Box::new(engine))),
                 Err(e) if e.is_locked() && Lock::holder_serves(&self.config) => {
                     live::running("", "the deaddrop that runs here does it", &Arc::default());
-                    // Else it ended and left the wish alone.
+                    // Otherwise it ended and left the request alone.
                     let done = hand_over();
                     live::nothing();
                     if let Some(done) = done? {
@@ -70,64 +69,33 @@ impl Context {
         }
     }
 
-    /// Does what is wished: here, or through the process that serves the folder. `reply` is the
-    /// name of the reply that is carried out, if one is; so many of its outcomes are `known`.
-    pub(super) fn wish(
-        &self,
-        wish: Request,
-        stop: &Stop,
-        reply: Option<&str>,
-        known: usize,
-    ) -> Result<Turn> {
+    /// Has a request handled: here, or by the process that serves the folder. So many outcomes of the turn are `known`
+    /// to the person.
+    pub(super) fn request(&self, request: Request, stop: &Stop, known: usize) -> Result<Turn> {
         let (mut teller, asked) = (Teller::new(self), Timestamp::now());
-        let goes_back = matches!(wish, Request::Back { .. });
-        match self.open_or_hand_over(&wish, stop)? {
+        let undoes = matches!(request, Request::Undo { .. });
+        let (turn, elsewhere) = match self.open_or_hand_over(&request, stop)? {
             Opened::Here(mut engine) => {
-                let says = matches!(wish, Request::Say { .. });
-                let turn = match (reply, wish) {
-                    (Some(name), Request::Apply { reply, session, again, force }) => {
-                        let chosen = ipc::choose(&mut engine, reply, session.as_deref(), force)?;
-                        teller.took(name.as_ref(), &chosen.session);
-                        ipc::apply(&mut engine, chosen, again, force, &mut teller)?
-                    }
-                    (_, wish) => ipc::handle(&mut engine, wish, &mut teller)?,
-                };
-                match engine.settle() {
+                let says = matches!(request, Request::Say { .. });
+                let turn = ipc::handle(&mut engine, request, &mut teller)?;
+                match engine.shut_down() {
                     // Who is told that it failed would say it again.
                     Err(e) if says => self.talk.say(format!(
                         "{e}. What you said is kept all the same; the next start goes on from the journal."
                     )),
-                    settled => settled?,
+                    result => result?,
                 }
-                if goes_back {
-                    self.say_which(&turn, asked, false);
-                }
-                Ok(turn)
+                (turn, false)
             }
             Opened::Elsewhere(done) => {
-                let Done { turn, told } = *done;
-                let session = &turn.session;
-                if let Some(name) = reply {
-                    let mut answered = session.clone();
-                    answered.sequence -= u32::from(session.awaits_reply());
-                    teller.took(name.as_ref(), &answered);
-                }
-                if matches!(wish, Request::Apply { .. } | Request::Decide { .. }) {
-                    let new = talk::outcomes(session).iter().skip(known);
-                    new.for_each(|outcome| teller.done(outcome));
-                }
-                // What was told there is told here, once.
-                let outcomes = talk::outcomes(session).iter();
-                let beside = outcomes.flat_map(|outcome| &outcome.warnings).map(|told| &*told.text);
-                let with_outcomes: Vec<&str> = beside.collect();
-                let told = told.iter().filter(|told| !with_outcomes.contains(&told.as_str()));
-                told.for_each(|told| teller.noticed(told));
-                if goes_back {
-                    self.say_which(&turn, asked, true);
-                }
-                Ok(turn)
+                report(&request, &done, known, &mut teller);
+                (done.turn, true)
             }
+        };
+        if undoes {
+            self.say_which(&turn, asked, elsewhere);
         }
+        Ok(turn)
     }
 
     /// Says which replies the turns were that a turn took back, or had stand again, where whoever asked for
@@ -157,7 +125,7 @@ impl Context {
     pub(super) fn conclude(&self, mut turn: Turn, asks: bool, stop: &Stop) -> Result<ExitCode> {
         let mut teller = Teller::new(self);
         loop {
-            teller.turned(&turn);
+            teller.event(Event::TurnEnded(&turn));
             if stop.is_asked() {
                 return Err(Error::interrupted());
             }
@@ -224,8 +192,8 @@ impl Context {
         let stem = session.stem();
         let question = session.question().ok_or_else(|| Error::nothing_pending(&stem))?;
         let question = Box::new(question.clone());
-        let wish = Request::Decide { stem, question, approved, reason };
-        self.wish(wish, stop, None, talk::outcomes(session).len())
+        let request = Request::Decide { stem, question, approved, reason };
+        self.request(request, stop, talk::outcomes(session).len())
     }
 
     /// What would become of the file that a session asks about.
@@ -237,7 +205,28 @@ impl Context {
         }
         // It is only shown: what is wrong with the workspace is told when something is done there.
         Workspace::open(&config.workspace, &config.state(), &config.protected_names)
-            .map(|workspace| engine::foretell(&workspace, session))
+            .map(|workspace| engine::preview_question(&workspace, session))
             .unwrap_or_default()
+    }
+}
+
+/// Reports what another process has done as if it had been done here.
+fn report(request: &Request, done: &Done, known: usize, teller: &mut Teller<'_>) {
+    let Done { turn: Turn { session, .. }, warnings } = done;
+    if let Request::Apply { name, .. } = request {
+        let mut answered = session.clone();
+        answered.sequence -= u32::from(session.awaits_reply());
+        teller.event(Event::ReplyTaken { name: name.as_ref(), session: &answered });
+    }
+    let outcomes = talk::outcomes(session);
+    if matches!(request, Request::Apply { .. } | Request::Decide { .. }) {
+        outcomes.iter().skip(known).for_each(|outcome| teller.event(Event::StepDone(outcome)));
+    }
+    // Those of outcomes are reported with them.
+    let is_reported = |warning: &String| {
+        outcomes.iter().flat_map(|outcome| &outcome.warnings).any(|w| w.text == *warning)
+    };
+    for warning in warnings.iter().filter(|warning| !is_reported(warning)) {
+        teller.event(Event::Warning(warning));
     }
 }

@@ -7,6 +7,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::Args;
 use serde_json::json;
@@ -86,7 +87,8 @@ pub(super) fn init(arguments: &Init, global: &Global, talk: Talk) -> Result<Exit
     let (made, in_git) = (draft.is_some(), unseen_by_git(&folder, &Programs::of(&config)));
     let here = Some(here);
     let clock = Clock(global.now);
-    let context = Context { config, clock, talk, json: global.json, here, by: By::Name };
+    let glimpse = Arc::default();
+    let context = Context { config, clock, talk, json: global.json, glimpse, here, by: By::Name };
     tell(&context, made, had_lost, &in_git);
     Ok(ExitCode::SUCCESS)
 }

@@ -55,6 +55,7 @@ mod wide;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, FromArgMatches, Subcommand};
@@ -62,8 +63,8 @@ use clap::{Args, FromArgMatches, Subcommand};
 use crate::engine::{Clock, Engine};
 use crate::error::{Error, Result};
 use crate::program;
-use crate::runner::Runner;
 use crate::runner::sandbox::Confinement;
+use crate::runner::{Glimpse, Runner};
 use crate::session::Session;
 use crate::session::store::Store;
 use crate::settings::Config;
@@ -181,6 +182,8 @@ struct Context {
     clock: Clock,
     talk: Talk,
     json: bool,
+    /// Shows what a command writes while it runs.
+    glimpse: Arc<Glimpse>,
     /// Where the person is.
     here: Option<PathBuf>,
     /// How the project was come by.
@@ -199,7 +202,8 @@ impl Context {
     /// Opens the project to serve it, and tells what was found amiss.
     fn open(&self, stop: Stop) -> Result<Engine> {
         let mut teller = Teller::new(self);
-        Engine::open(self.config.clone(), self.clock, stop, &mut teller)
+        let glimpse = live::is_on().then(|| Arc::clone(&self.glimpse));
+        Engine::open(self.config.clone(), self.clock, stop, glimpse, &mut teller)
     }
 
     /// The whole id that is meant, if any is named.
@@ -401,7 +405,8 @@ fn answer(cli: Cli, talk: Talk) -> Result<ExitCode> {
     if by == By::Search && command.makes_base() {
         talk.say(format!("In the project {}:", config.project.display()));
     }
-    let context = Context { config, clock: Clock(now), talk, json, here, by };
+    let glimpse = Arc::default();
+    let context = Context { config, clock: Clock(now), talk, json, glimpse, here, by };
     if command.goes_on() && !context.has_begun() {
         return Err(Error::no_open_session(&context.config.sessions, None));
     }

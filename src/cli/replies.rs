@@ -13,7 +13,7 @@ use crate::clipboard::{self, Environment, Way};
 use crate::engine::Turn;
 use crate::error::{Error, Result};
 use crate::inbox::HELD;
-use crate::ipc::{Given, Request};
+use crate::ipc::{GivenReply, Request};
 use crate::outbox::holds_outbox;
 use crate::program::Programs;
 use crate::protocol::{self, Dialect};
@@ -96,14 +96,15 @@ fn carry_out_text(context: &Context, how: &How, text: String, name: &str) -> Res
     {
         return Err(Error::no_reply(Path::new(name), why));
     }
-    carry_out(context, how, Given::Text(text), name)
+    carry_out(context, how, GivenReply::Text(text), name)
 }
 
-fn carry_out(context: &Context, how: &How, reply: Given, name: &str) -> Result<(Turn, Stop)> {
+fn carry_out(context: &Context, how: &How, reply: GivenReply, name: &str) -> Result<(Turn, Stop)> {
     let session = context.session_id(&how.session)?;
-    let wish = Request::Apply { reply, session, again: how.again, force: how.force };
+    let (name, again, force) = (name.to_owned(), how.again, how.force);
+    let request = Request::Apply { reply, name, session, again, force };
     let stop = Stop::on_signals()?;
-    let turn = context.wish(wish, &stop, Some(name), 0)?;
+    let turn = context.request(request, &stop, 0)?;
     Ok((turn, stop))
 }
 
@@ -121,11 +122,11 @@ pub(super) fn apply(context: &Context, arguments: &Apply) -> Result<ExitCode> {
         Some(there) => {
             let file = arguments.file.as_deref().unwrap_or(&there);
             let name = visible_line(&file.to_string_lossy()).into_owned();
-            (Given::InInbox(there), name)
+            (GivenReply::InInbox(there), name)
         }
         None => {
             let (text, name) = read(context, arguments.file.as_deref())?;
-            (Given::Text(text), name)
+            (GivenReply::Text(text), name)
         }
     };
     let (turn, stop) = carry_out(context, &arguments.how, reply, &name)?;

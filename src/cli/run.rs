@@ -9,13 +9,13 @@ use super::input::Input;
 use super::{Context, Opened, Teller, WAITS, talk};
 use crate::engine::Turn;
 use crate::error::{Error, Result};
+use crate::event::{Event, Observer};
 use crate::ipc::{self, Request};
 use crate::protocol::operations::Status;
 use crate::protocol::{Asks, Invalid, Kind, Mistake, Step, read_run};
 use crate::session::{Session, run_id};
 use crate::settings::RUN_POLICY;
 use crate::space;
-use crate::turn::Observer;
 use crate::watch::Stop;
 
 #[derive(Debug, Args)]
@@ -47,7 +47,7 @@ impl RunOnce {
 }
 
 pub(super) fn run(context: &Context, arguments: &RunOnce) -> Result<ExitCode> {
-    let wish = match &arguments.resume {
+    let request = match &arguments.resume {
         Some(stem) if run_id(stem).is_none() => {
             return Err(Error::usage(format!(
                 "'{stem}' is not the id of a run, which begins with run_; `deaddrop resume ID` goes on with a session"
@@ -72,9 +72,9 @@ pub(super) fn run(context: &Context, arguments: &RunOnce) -> Result<ExitCode> {
         }
     };
     let stop = Stop::on_signals()?;
-    let mut wish = wish;
+    let mut request = request;
     loop {
-        let run = carried_out(context, wish, &stop)?.session;
+        let run = carried_out(context, request, &stop)?.session;
         let code = tell(context, &run);
         if stop.is_asked() {
             return Err(Error::interrupted());
@@ -89,39 +89,31 @@ pub(super) fn run(context: &Context, arguments: &RunOnce) -> Result<ExitCode> {
             context.talk.hint(&format!("After that, `deaddrop ops run --resume {stem}` goes on."));
             return Ok(code);
         }
-        wish = Request::ResumeRun { stem: run.stem() };
+        request = Request::ResumeRun { stem: run.stem() };
     }
 }
 
 /// Has it done, here or by the process that serves the folder. What happens is told in the events,
 /// and beside them only where more is wanted.
-fn carried_out(context: &Context, wish: Request, stop: &Stop) -> Result<Turn> {
-    let (mut teller, mut warner) = (Teller::new(context), Warner(context));
-    match context.open_or_hand_over(&wish, stop)? {
+fn carried_out(context: &Context, request: Request, stop: &Stop) -> Result<Turn> {
+    let mut teller = Teller::new(context);
+    let warn = |event: Event<'_>| {
+        if let Event::Warning(warning) = event {
+            context.talk.warning(warning);
+        }
+    };
+    match context.open_or_hand_over(&request, stop)? {
         Opened::Here(mut engine) => {
             let observer: &mut dyn Observer =
-                if context.talk.verbose { &mut teller } else { &mut warner };
-            let turn = ipc::handle(&mut engine, wish, observer)?;
-            engine.settle()?;
+                if context.talk.verbose { &mut teller } else { &mut &warn };
+            let turn = ipc::handle(&mut engine, request, observer)?;
+            engine.shut_down()?;
             Ok(turn)
         }
         Opened::Elsewhere(done) => {
-            done.told.iter().for_each(|told| warner.noticed(told));
+            done.warnings.iter().for_each(|warning| warn(Event::Warning(warning)));
             Ok(done.turn)
         }
-    }
-}
-
-/// Tells only what should not be overlooked.
-struct Warner<'a>(&'a Context);
-
-impl Observer for Warner<'_> {
-    fn recovered(&mut self, told: &str) {
-        self.0.talk.warning(told);
-    }
-
-    fn noticed(&mut self, told: &str) {
-        self.0.talk.warning(told);
     }
 }
 

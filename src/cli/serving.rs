@@ -12,7 +12,7 @@ use super::input::Input;
 use super::{Context, Opened, SessionOperand, Teller, live, opening, talk, uninitiated};
 use crate::context::check_pattern;
 use crate::daemon::{self, Serve};
-use crate::engine::{Beginning, Engine, Turn};
+use crate::engine::{Engine, NewSession, Turn};
 use crate::error::{Error, Result};
 use crate::ipc::Request;
 use crate::protocol::Dialect;
@@ -115,7 +115,7 @@ pub(super) fn new(context: &Context, arguments: &New) -> Result<ExitCode> {
     // Last, since it may be written in an editor.
     let task = task(context, arguments)?;
     let stop = Stop::on_signals()?;
-    let beginning = Beginning {
+    let new = NewSession {
         task,
         id: arguments.id.clone(),
         dialect: match arguments.dialect {
@@ -126,8 +126,8 @@ pub(super) fn new(context: &Context, arguments: &New) -> Result<ExitCode> {
         policy: context.config.policy.as_deref().unwrap_or(SESSION_POLICY).to_owned(),
         workspace: context.config.guest.is_none().then(|| context.config.workspace_name()),
     };
-    let wish = Request::New(beginning.clone());
-    let mut engine = match context.open_or_hand_over(&wish, &stop)? {
+    let request = Request::New(new.clone());
+    let mut engine = match context.open_or_hand_over(&request, &stop)? {
         Opened::Here(engine) => engine,
         Opened::Elsewhere(done) => {
             let turn = done.turn;
@@ -138,10 +138,10 @@ pub(super) fn new(context: &Context, arguments: &New) -> Result<ExitCode> {
         }
     };
     let unconfined = may_run_unconfined(context, &engine);
-    let turn = engine.begin(&beginning, unconfined)?;
+    let turn = engine.begin_session(&new, unconfined)?;
     announce(context, &turn, "begins")?;
     if arguments.no_watch {
-        engine.settle()?;
+        engine.shut_down()?;
         arguments.clips.copy_once(context, &turn.session)?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -169,12 +169,12 @@ pub(super) fn resume(context: &Context, arguments: &Resume) -> Result<ExitCode> 
             newest => newest?,
         },
     };
-    match engine.suits(&session) {
+    match engine.check_workspace(&session) {
         Err(_) if arguments.here => {
             session.workspace = engine.workspace_name();
             session = engine.say(session, MOVED)?.session;
         }
-        suits => suits?,
+        checked => checked?,
     }
     match &arguments.reopen {
         Some(_) if !session.is_complete => {
@@ -185,7 +185,7 @@ pub(super) fn resume(context: &Context, arguments: &Resume) -> Result<ExitCode> 
         }
         Some(text) => {
             session.reopen(text, engine.now());
-            engine.save_and_write(&mut session)?;
+            engine.save_and_write(&mut session, None)?;
         }
         None if session.is_complete => {
             return Err(Error::complete(&session.id));
@@ -222,7 +222,7 @@ pub(super) fn watch(context: &Context, arguments: &WatchAll) -> Result<ExitCode>
     let stop = Stop::on_signals()?;
     let mut engine = context.open(stop.clone())?;
     for session in engine.store.open_sessions()? {
-        if let Err(e) = engine.suits(&session) {
+        if let Err(e) = engine.check_workspace(&session) {
             context.talk.warning(&e.to_string());
             continue;
         }

@@ -11,7 +11,7 @@ use super::whereabouts::By;
 use super::{Context, SessionFlag, SessionOperand, held, question, stat, talk};
 
 use crate::atomic;
-use crate::engine::{Turn, Turns, Which};
+use crate::engine::{Turn, TurnDiffs, Which};
 use crate::error::{Error, Result};
 use crate::inbox;
 use crate::ipc::Request;
@@ -238,7 +238,7 @@ pub(super) fn log(context: &Context, arguments: &Log) -> Result<ExitCode> {
     let session = named_or_newest(context, &arguments.session)?;
     let entries = log::read(&context.config.sessions, &session.id)?;
     let undone = log::undone(&entries);
-    let known = Turns::of(&context.config, &session, &entries).map_err(|e| e.to_string());
+    let known = TurnDiffs::of(&context.config, &session, &entries).map_err(|e| e.to_string());
     let files = |sequence| files(known.as_ref().map_err(Clone::clone)?, sequence);
     let left: BTreeMap<u32, Ignored> = entries
         .iter()
@@ -301,7 +301,7 @@ pub(super) fn log(context: &Context, arguments: &Log) -> Result<ExitCode> {
 }
 
 /// Which files and folders a turn changed, as a line each; else why that is not known.
-fn files(turns: &Turns, sequence: u32) -> std::result::Result<Vec<String>, String> {
+fn files(turns: &TurnDiffs, sequence: u32) -> std::result::Result<Vec<String>, String> {
     let shown = turns.shown(Which::One(sequence)).map_err(|e| e.to_string())?;
     Ok(stat::lines(&shown.told()))
 }
@@ -318,11 +318,11 @@ fn begun(session: &Session) -> Option<LogEntry> {
 }
 
 pub(super) fn say(context: &Context, arguments: &Say) -> Result<ExitCode> {
-    let wish = Request::Say {
+    let request = Request::Say {
         text: arguments.text.join(" "),
         session: context.session_id(&arguments.session)?,
     };
-    let turn = context.wish(wish, &Stop::on_signals()?, None, 0)?;
+    let turn = context.request(request, &Stop::on_signals()?, 0)?;
     if context.json {
         let mut value = to_json(context, &turn.session);
         value["saysIt"] = turn.outbox.is_some().into();
@@ -344,8 +344,8 @@ pub(super) fn close(context: &Context, arguments: &Close) -> Result<ExitCode> {
             "{id} is a run, which ends by itself; the newest hundred runs are kept"
         )));
     }
-    let wish = Request::Close { session: id.clone(), delete: arguments.delete };
-    let turn = context.wish(wish, &Stop::on_signals()?, None, 0)?;
+    let request = Request::Close { session: id.clone(), delete: arguments.delete };
+    let turn = context.request(request, &Stop::on_signals()?, 0)?;
     if context.json {
         Context::print_json(&to_json(context, &turn.session));
     }

@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use std::ffi::OsStr;
-use std::path::Path;
 use std::sync::Arc;
 
 use sd_notify::NotifyState;
@@ -11,16 +10,14 @@ use super::events::Events;
 use super::prompt::{Prompt, Said};
 use super::talk::{Talk, below, name, outcomes, result, turn_json};
 use super::{Context, awaited, clipping, live, notice, question, rows, stat, summary, systemd};
-use crate::daemon::{Answer, Clipped, Listener, Waiting};
+use crate::daemon::{Answer, Person};
 use crate::engine::{Engine, Turn};
+use crate::event::{ClipboardNews, Event, Observer};
 use crate::executor::Rewritten;
-use crate::ipc::Request;
 use crate::protocol::{Asks, Detail, Kind, Operation, Outcome, Step, tags};
-use crate::runner::Glimpse;
 use crate::session::{Question, Session};
 use crate::terminal::Styled;
 use crate::text::{named, visible_line};
-use crate::turn::Observer;
 
 /// Said where the terminal's input ended instead of an answer.
 pub(super) const NO_ANSWER: &str = "\nThat is no answer; it still waits for your decision.";
@@ -33,8 +30,6 @@ pub(super) struct Teller<'a> {
     /// Whether it serves: then events are told one by one, and the ends of turns are announced.
     serves: bool,
     events: Events,
-    /// Shows what a command writes while it runs.
-    seen: Arc<Glimpse>,
     /// What was asked here and is not decided, by the name of the session's files: the first of them
     /// is put.
     open: VecDeque<Open>,
@@ -52,16 +47,8 @@ struct Open {
 impl<'a> Teller<'a> {
     /// Tells, and lets others put questions.
     pub(super) fn new(context: &'a Context) -> Self {
-        let (events, seen) = (Events::default(), Arc::default());
-        Self {
-            context,
-            puts: false,
-            serves: false,
-            events,
-            seen,
-            open: VecDeque::new(),
-            prompt: None,
-        }
+        let (events, open) = (Events::default(), VecDeque::new());
+        Self { context, puts: false, serves: false, events, open, prompt: None }
     }
 
     /// Puts questions, too, where there is a terminal, and tells events where `--json` wants them.
@@ -133,24 +120,74 @@ impl Drop for Teller<'_> {
 }
 
 impl Observer for Teller<'_> {
-    fn turn(&mut self, session: &Session, reply: &str) {
-        self.events.begin(session, reply);
-        self.goes_on();
+    fn event(&mut self, event: Event<'_>) {
+        let (context, talk) = (self.context, &self.context.talk);
+        match event {
+            Event::TurnBegun { session, reply } => {
+                self.events.begin(session, reply);
+                goes_on();
+            }
+            Event::StepBegun(step) => self.step_begun(step),
+            Event::StepDone(outcome) => self.step_done(outcome),
+            Event::TurnEnded(turn) => self.turn_ended(turn),
+            Event::Warning(warning) => self.warn(warning),
+            Event::Serving => systemd::notify(talk, &NotifyState::Ready),
+            Event::Stopping => systemd::notify(talk, &NotifyState::Stopping),
+            Event::Idle(waiting) if live::is_on() => live::still(awaited::lines(context, waiting)),
+            Event::Idle(_) => {}
+            Event::ReplyTaken { name, session } => self.reply_taken(name, session),
+            Event::ReplyWaits { name, session } => talk.say(format!(
+                "{} waits: session {} goes on with it when you have decided.",
+                visible_line(&name.to_string_lossy()),
+                session.id
+            )),
+            Event::FileMoved { name, folder, why } => self.warn(&format!(
+                "{} was moved to {}: {why}",
+                visible_line(&name.to_string_lossy()),
+                context.display(folder)
+            )),
+            Event::FileStuck { name, why } => self.warn(&format!(
+                "{} is left where it is: {why}",
+                visible_line(&name.to_string_lossy())
+            )),
+            Event::Question { session, changes } => self.question(session, changes),
+            Event::WordsAdded(turn) => self.words_added(turn),
+            Event::SessionAdded(session) => {
+                talk.say(format!("Session {} was added.", session.id));
+            }
+            Event::SessionClosed { session, removed } => {
+                let done = if removed { "removed" } else { "closed" };
+                talk.say(format!("Session {} was {done}.", session.id));
+            }
+            Event::RunEnded(run) if run.pending.is_some() => {
+                talk.say(format!("Run {} waits for a decision.", run.stem()));
+            }
+            Event::RunEnded(run) => talk.say(format!("Run {} was carried out.", run.stem())),
+            Event::Clipboard(news) => self.clipboard(news),
+        }
     }
+}
 
-    fn looks_on(&self) -> Option<Arc<Glimpse>> {
-        live::is_on().then(|| Arc::clone(&self.seen))
+impl Person for Teller<'_> {
+    fn answer(&mut self) -> Answer {
+        self.put();
+        let Some(prompt) = &self.prompt else { return Answer::None };
+        let Some(said) = prompt.said() else { return Answer::Awaited };
+        self.prompt = None;
+        match (said, self.open.pop_front()) {
+            (Said::Yes | Said::No, Some(Open { stem, question, .. })) => {
+                Answer::Given { stem, question: Box::new(question), approved: said == Said::Yes }
+            }
+            _ => {
+                self.context.talk.say(NO_ANSWER);
+                Answer::None
+            }
+        }
     }
+}
 
-    fn recovered(&mut self, told: &str) {
-        self.warn(told);
-    }
-
-    fn noticed(&mut self, told: &str) {
-        self.warn(told);
-    }
-
-    fn begun(&mut self, step: &Step) {
+impl Teller<'_> {
+    fn step_begun(&self, step: &Step) {
         let Asks::Operation(operation) = &step.asks else { return };
         let name = name(step.kind(), step.asked.is_some());
         if live::is_on() {
@@ -163,15 +200,14 @@ impl Observer for Teller<'_> {
                 Operation::Search { pattern, .. } => named(pattern),
                 operation => operation.path().map(|p| format!("'{p}'")).unwrap_or_default(),
             };
-            self.seen.clear();
-            live::running(name, &what, &self.seen);
+            live::running(name, &what, &self.context.glimpse);
         } else if let Operation::Run(run) = operation {
             // Only a command can take a while.
             self.context.talk.say(format!("   ..   {name:<11}  {}", named(&run.command)));
         }
     }
 
-    fn done(&mut self, outcome: &Outcome) {
+    fn step_done(&self, outcome: &Outcome) {
         let talk = &self.context.talk;
         self.events.operation(outcome);
         // What a command did where it may not is no matter of success.
@@ -190,20 +226,10 @@ impl Observer for Teller<'_> {
             }
             _ => {}
         }
-        self.goes_on();
-    }
-}
-
-impl Listener for Teller<'_> {
-    fn serves(&mut self) {
-        systemd::notify(&self.context.talk, &NotifyState::Ready);
+        goes_on();
     }
 
-    fn stops(&mut self) {
-        systemd::notify(&self.context.talk, &NotifyState::Stopping);
-    }
-
-    fn took(&mut self, name: &OsStr, session: &Session) {
+    fn reply_taken(&self, name: &OsStr, session: &Session) {
         let talk = &self.context.talk;
         let name = name.to_string_lossy();
         // Beside others it stands apart from them.
@@ -216,7 +242,7 @@ impl Listener for Teller<'_> {
         )));
     }
 
-    fn turned(&mut self, turn: &Turn) {
+    fn turn_ended(&mut self, turn: &Turn) {
         self.forget(&turn.session);
         live::nothing();
         let context = self.context;
@@ -256,7 +282,7 @@ impl Listener for Teller<'_> {
         }
     }
 
-    fn asks(&mut self, session: &Session, changes: &[Rewritten]) {
+    fn question(&mut self, session: &Session, changes: &[Rewritten]) {
         live::nothing();
         self.show(session, changes);
         self.events.question(self.context, session);
@@ -270,45 +296,12 @@ impl Listener for Teller<'_> {
         }
     }
 
-    fn answer(&mut self) -> Answer {
-        self.put();
-        let Some(prompt) = &self.prompt else { return Answer::None };
-        let Some(said) = prompt.said() else { return Answer::Awaited };
-        self.prompt = None;
-        match (said, self.open.pop_front()) {
-            (Said::Yes | Said::No, Some(Open { stem, question, .. })) => {
-                Answer::Given { stem, question: Box::new(question), approved: said == Said::Yes }
-            }
-            _ => {
-                self.context.talk.say(NO_ANSWER);
-                Answer::None
-            }
-        }
-    }
-
-    fn idle(&mut self, waiting: &Waiting<'_>) {
-        if live::is_on() {
-            live::still(awaited::lines(self.context, waiting));
-        }
-    }
-
-    fn waits(&mut self, name: &OsStr, session: &Session) {
-        let name = name.to_string_lossy();
-        self.context.talk.say(format!(
-            "{} waits: session {} goes on with it when you have decided.",
-            visible_line(&name),
-            session.id
-        ));
-    }
-
-    fn unheard(&mut self, name: &OsStr, why: &str) {
-        self.moved(name, &self.context.config.approvals, "rejected", why);
-    }
-
-    fn clipped(&mut self, news: &Clipped<'_>) {
+    fn clipboard(&self, news: &ClipboardNews<'_>) {
         match news {
-            Clipped::Copied(path, way) => self.events.copied(self.context, path, Ok(*way)),
-            Clipped::NotCopied(path, why) => self.events.copied(self.context, path, Err(*why)),
+            ClipboardNews::Copied(path, way) => self.events.copied(self.context, path, Ok(*way)),
+            ClipboardNews::NotCopied(path, why) => {
+                self.events.copied(self.context, path, Err(*why))
+            }
             _ => {}
         }
         match clipping::told(self.context, news) {
@@ -317,58 +310,18 @@ impl Listener for Teller<'_> {
         }
     }
 
-    fn stuck(&mut self, name: &OsStr, why: &str) {
-        let name = name.to_string_lossy();
-        self.warn(&format!("{} is left where it is: {why}", visible_line(&name)));
-    }
-
-    fn fulfilled(&mut self, wish: &Request, turn: &Turn) {
-        let talk = &self.context.talk;
-        match wish {
-            Request::Apply { .. } | Request::Back { .. } => self.turned(turn),
-            Request::Say { .. } => {
-                self.events.outbox(self.context, turn);
-                talk.say(&match &turn.outbox {
-                    Some(path) => format!(
-                        "What you said elsewhere is at the end of {} now: copy it again if you have pasted it already.",
-                        self.context.display(path)
-                    ),
-                    None => format!(
-                        "The next outbox of session {} will say what you said elsewhere.",
-                        turn.session.id
-                    ),
-                });
-            }
-            Request::Decide { .. } if turn.session.run.is_none() => self.turned(turn),
-            Request::Decide { .. } => {}
-            Request::Close { session, delete } => {
-                let done = if *delete { "removed" } else { "closed" };
-                talk.say(format!("Session {session} was {done}."));
-            }
-            Request::Run { .. } | Request::ResumeRun { .. } if turn.session.pending.is_some() => {
-                talk.say(format!("Run {} waits for a decision.", turn.session.stem()));
-            }
-            Request::Run { .. } | Request::ResumeRun { .. } => {
-                talk.say(format!("Run {} was carried out.", turn.session.stem()));
-            }
-            Request::New(_) => talk.say(format!("Session {} was added.", turn.session.id)),
-        }
-    }
-
-    fn held(&mut self, name: &OsStr, why: &str) {
-        self.moved(name, &self.context.config.inbox, "held", why);
-    }
-
-    fn rejected(&mut self, name: &OsStr, why: &str) {
-        self.moved(name, &self.context.config.inbox, "rejected", why);
-    }
-}
-
-impl Teller<'_> {
-    /// What comes between operations and after them takes a while in a large workspace, or in a guest.
-    fn goes_on(&self) {
-        self.seen.clear();
-        live::running("", "at work", &self.seen);
+    fn words_added(&self, turn: &Turn) {
+        self.events.outbox(self.context, turn);
+        self.context.talk.say(match &turn.outbox {
+            Some(path) => format!(
+                "What you said elsewhere is at the end of {} now: copy it again if you have pasted it already.",
+                self.context.display(path)
+            ),
+            None => format!(
+                "The next outbox of session {} will say what you said elsewhere.",
+                turn.session.id
+            ),
+        });
     }
 
     /// What a turn came to in a few rows, on a terminal.
@@ -384,13 +337,9 @@ impl Teller<'_> {
             rows.into_iter().for_each(|row| talk.say(row));
         }
     }
+}
 
-    fn moved(&self, name: &OsStr, from: &Path, folder: &str, why: &str) {
-        let name = name.to_string_lossy();
-        self.warn(&format!(
-            "{} was moved to {}: {why}",
-            visible_line(&name),
-            self.context.display(&from.join(folder))
-        ));
-    }
+/// What comes between operations and after them takes a while in a large workspace, or in a guest.
+fn goes_on() {
+    live::running("", "at work", &Arc::default());
 }

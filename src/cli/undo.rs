@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::{Context, SessionFlag};
-use crate::engine::Back;
+use crate::engine::UndoRequest;
 use crate::error::Result;
 use crate::ipc::Request;
 use crate::watch::Stop;
@@ -68,18 +68,22 @@ struct How {
 
 pub(super) fn undo(context: &Context, arguments: &Undo) -> Result<ExitCode> {
     let turns = usize::try_from(arguments.last).unwrap_or(usize::MAX);
-    go_back(context, Back::Turns(turns), &arguments.how)
+    request(context, UndoRequest::Turns(turns), &arguments.how)
 }
 
 pub(super) fn redo(context: &Context, arguments: &Redo) -> Result<ExitCode> {
-    go_back(context, arguments.sequence.map_or(Back::Undo, Back::Step), &arguments.how)
+    request(
+        context,
+        arguments.sequence.map_or(UndoRequest::LastUndo, UndoRequest::Step),
+        &arguments.how,
+    )
 }
 
-fn go_back(context: &Context, back: Back, how: &How) -> Result<ExitCode> {
+fn request(context: &Context, undo: UndoRequest, how: &How) -> Result<ExitCode> {
     let (session, reason) = (context.session_id(&how.session)?, how.reason.clone());
     let reason = reason.filter(|reason| !reason.trim().is_empty());
-    let wish = Request::Back { back, session, force: how.force, reason };
+    let request = Request::Undo { undo, session, force: how.force, reason };
     let stop = Stop::on_signals()?;
-    let turn = context.wish(wish, &stop, None, 0)?;
+    let turn = context.request(request, &stop, 0)?;
     context.conclude(turn, false, &stop)
 }

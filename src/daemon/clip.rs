@@ -3,16 +3,16 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
-use std::path::Path;
 use std::time::Duration;
 
+use super::Serve;
 use super::sessions::Sessions;
-use super::{Listener, Serve};
-use crate::admission;
+use crate::admission::{self, Admission, Given};
 use crate::atomic;
-use crate::clipboard::{Copied, Copier, Environment, Heard, Watcher, Way};
+use crate::clipboard::{Copied, Copier, Environment, Heard, Watcher};
 use crate::engine::Engine;
 use crate::error::Result;
+use crate::event::{ClipboardNews, Event, Observer};
 use crate::outbox::holds_outbox;
 use crate::program::Programs;
 use crate::protocol::{Address, ParsedReply};
@@ -30,25 +30,8 @@ pub struct Clip {
     pub takes: bool,
 }
 
-/// News of the clipboard.
-#[derive(Debug)]
-pub enum Clipped<'a> {
-    /// This outbox is on it.
-    Copied(&'a Path, Way),
-    /// This outbox is not, for this reason.
-    NotCopied(&'a Path, &'a str),
-    /// Replies are taken from there, this way.
-    Watched(Way),
-    /// A reply that came there is left alone, for this reason.
-    Left(&'a str),
-    /// It cannot be looked at, for this reason.
-    Trouble(&'a str),
-    /// It can be looked at again.
-    Well,
-}
-
 /// The clipboard's side of the daemon.
-pub(super) struct Desk {
+pub(super) struct ClipboardSync {
     copier: Option<Copier>,
     watcher: Option<Watcher>,
     /// What is copied when the first look at the clipboard is taken: a session, and which text its
@@ -61,7 +44,7 @@ pub(super) struct Desk {
     seen: HashSet<blake3::Hash>,
 }
 
-impl Desk {
+impl ClipboardSync {
     /// Has a look taken at what lies on the clipboard, and after that the outbox copied that the person is
     /// to paste, unless a reply lay there.
     pub(super) fn open(
@@ -73,7 +56,7 @@ impl Desk {
     ) -> Self {
         let programs = Programs::of(&engine.config);
         let known = sessions.known.values().map(|known| (known.id.clone(), version(known)));
-        let mut desk = Self {
+        let mut sync = Self {
             copier: None,
             watcher: None,
             first: None,
@@ -81,17 +64,17 @@ impl Desk {
             seen: HashSet::new(),
         };
         if clip.copies {
-            desk.copier = Copier::start(programs.clone(), wake.clone());
+            sync.copier = Copier::start(programs.clone(), wake.clone());
             let id = to_paste(serve, sessions);
-            desk.first = id.and_then(|id| Some((id.clone(), *desk.copied.get(&id)?)));
+            sync.first = id.and_then(|id| Some((id.clone(), *sync.copied.get(&id)?)));
         }
         if clip.takes {
-            desk.watcher = Watcher::start(Environment::here(programs), wake);
+            sync.watcher = Watcher::start(Environment::here(programs), wake);
         }
-        if desk.watcher.is_none() {
-            desk.copy_first(engine, sessions);
+        if sync.watcher.is_none() {
+            sync.copy_first(engine, sessions);
         }
-        desk
+        sync
     }
 
     /// Has the outbox copied that stood to be pasted at the start, if that is still to be done.
@@ -109,27 +92,27 @@ impl Desk {
         &mut self,
         engine: &Engine,
         sessions: &mut Sessions,
-        listener: &mut dyn Listener,
+        observer: &mut dyn Observer,
     ) -> Result<()> {
         while let Some(copied) = self.copier.as_ref().and_then(Copier::copied) {
-            tell(&copied, listener);
+            tell(&copied, observer);
         }
         while let Some(heard) = self.watcher.as_ref().and_then(Watcher::heard) {
             match heard {
                 Heard::Begun(way, text) => {
-                    listener.clipped(&Clipped::Watched(way));
-                    let taken = text.map(|text| self.take(engine, sessions, text, listener));
+                    observer.event(Event::Clipboard(&ClipboardNews::Watched(way)));
+                    let taken = text.map(|text| self.take(engine, sessions, text, observer));
                     if taken.transpose()? == Some(true) {
                         self.first = None;
                     }
                     self.copy_first(engine, sessions);
                 }
-                Heard::Text(text) => drop(self.take(engine, sessions, text, listener)?),
+                Heard::Text(text) => drop(self.take(engine, sessions, text, observer)?),
                 Heard::Trouble(why) => {
-                    listener.clipped(&Clipped::Trouble(&why));
+                    observer.event(Event::Clipboard(&ClipboardNews::Unreadable(&why)));
                     self.copy_first(engine, sessions);
                 }
-                Heard::Well => listener.clipped(&Clipped::Well),
+                Heard::Well => observer.event(Event::Clipboard(&ClipboardNews::Readable)),
             }
         }
         Ok(())
@@ -153,10 +136,10 @@ impl Desk {
     }
 
     /// Waits for what is still to be copied.
-    pub(super) fn close(&mut self, listener: &mut dyn Listener) {
+    pub(super) fn close(&mut self, observer: &mut dyn Observer) {
         self.watcher = None;
         let copies = self.copier.take().map(|copier| copier.finish(PATIENCE));
-        copies.iter().flatten().for_each(|copied| tell(copied, listener));
+        copies.iter().flatten().for_each(|copied| tell(copied, observer));
     }
 
     /// Puts a text into the inbox if it is a reply to an open session. Returns whether it was.
@@ -165,7 +148,7 @@ impl Desk {
         engine: &Engine,
         sessions: &mut Sessions,
         text: String,
-        listener: &mut dyn Listener,
+        observer: &mut dyn Observer,
     ) -> Result<bool> {
         let mut letter = ParsedReply::new(text);
         let Some(answers) = letter.answers().cloned() else { return Ok(false) };
@@ -177,8 +160,8 @@ impl Desk {
         let session = sessions.known.get(&answers.session).filter(|session| !session.is_complete);
         // What names no open session may be anything.
         let Some(session) = session else { return Ok(false) };
-        if let Err(why) = is_for(session, &answers, &mut letter) {
-            listener.clipped(&Clipped::Left(&why));
+        if let Err(why) = check(session, &answers, &mut letter) {
+            observer.event(Event::Clipboard(&ClipboardNews::NotTaken(&why)));
             return Ok(false);
         }
         let name = format!("clipboard_{}_seq{:04}.txt", session.id, session.sequence);
@@ -189,7 +172,7 @@ impl Desk {
             Ok(_) => Ok(true),
             Err(e) if e.is_of_the_disk() => Err(e),
             Err(e) => {
-                listener.clipped(&Clipped::Trouble(&e.to_string()));
+                observer.event(Event::Clipboard(&ClipboardNews::Unreadable(&e.to_string())));
                 Ok(false)
             }
         }
@@ -198,12 +181,13 @@ impl Desk {
 
 /// Whether a text may be carried out as a reply to this session though nobody said so: only whoever
 /// has seen the outbox that it answers can have written it.
-fn is_for(session: &Session, answers: &Address, letter: &mut ParsedReply) -> Result<(), String> {
+fn check(session: &Session, answers: &Address, letter: &mut ParsedReply) -> Result<(), String> {
     if session.pending.is_some() {
         return Err(format!("session {} waits for your decision", session.id));
     }
-    if let Some(held) = admission::objection(session, letter, None) {
-        return Err(held.why);
+    match admission::admit(letter, session, Given::default()) {
+        Admission::Accepted => {}
+        Admission::Held(refusal) | Admission::Rejected(refusal) => return Err(refusal.why),
     }
     if !admission::is_authentic(session, answers) {
         return Err(format!(
@@ -232,9 +216,9 @@ fn to_paste(serve: &Serve, sessions: &Sessions) -> Option<String> {
     only.filter(|_| waiting.next().is_none()).map(|session| session.id.clone())
 }
 
-fn tell((path, done): &Copied, listener: &mut dyn Listener) {
-    listener.clipped(&match done {
-        Ok(way) => Clipped::Copied(path, *way),
-        Err(why) => Clipped::NotCopied(path, why),
-    });
+fn tell((path, done): &Copied, observer: &mut dyn Observer) {
+    observer.event(Event::Clipboard(&match done {
+        Ok(way) => ClipboardNews::Copied(path, *way),
+        Err(why) => ClipboardNews::NotCopied(path, why),
+    }));
 }

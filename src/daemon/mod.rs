@@ -3,67 +3,36 @@
 mod clip;
 mod sessions;
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 
-use crate::engine::{Engine, Heard, Turn};
+use crate::admission::{self, Admission, Given};
+use crate::engine::{Engine, HandledApproval};
 use crate::error::{Error, Result};
-use crate::executor::Rewritten;
-use crate::inbox::Taken;
+use crate::event::{Event, Observer};
+use crate::inbox::{HELD, REJECTED, Taken};
 use crate::ipc::{self, Request};
 use crate::session::{Question, Session};
-use crate::turn::Observer;
 use crate::watch::{Stop, Watch};
-use clip::Desk;
-pub use clip::{Clip, Clipped};
+pub use clip::Clip;
+use clip::ClipboardSync;
 use sessions::Sessions;
 
 const OTHER_ENDING: &str =
     "replies have names that end in .txt, .md, .markdown or .json, or have no ending; rename it";
 
-/// What the daemon tells while it serves.
-pub trait Listener: Observer {
-    /// From now on replies are taken as they come.
-    fn serves(&mut self) {}
-    /// No more are taken.
-    fn stops(&mut self) {}
-    /// A reply was taken for this session.
-    fn took(&mut self, _name: &OsStr, _session: &Session) {}
-    /// A reply was carried out.
-    fn turned(&mut self, _turn: &Turn) {}
-    /// A file was put into `rejected/`, for this reason.
-    fn rejected(&mut self, _name: &OsStr, _why: &str) {}
-    /// What was wished for elsewhere has been done.
-    fn fulfilled(&mut self, _wish: &Request, _turn: &Turn) {}
-    /// A reply was put into `held/`, for this reason.
-    fn held(&mut self, _name: &OsStr, _why: &str) {}
-    /// What was dropped among the approvals counts for nothing, for this reason.
-    fn unheard(&mut self, _name: &OsStr, _why: &str) {}
-    /// A reply waits, since its session does. Told once.
-    fn waits(&mut self, _name: &OsStr, _session: &Session) {}
-    /// What a turn waits for can be asked here: what `session` asks, and what would become of the
-    /// file that it is about. Told once for each question.
-    fn asks(&mut self, _session: &Session, _changes: &[Rewritten]) {}
-    /// What the person has answered since, if they have.
+/// The person at the terminal of a process that serves.
+pub trait Person: Observer {
+    /// Their answer since the last call to what was asked (see [`Event::Question`]), if they gave one.
+    fn answer(&mut self) -> Answer;
+}
+
+/// Nobody is there.
+impl Person for () {
     fn answer(&mut self) -> Answer {
         Answer::None
     }
-    /// Nothing is to be done now, and this is waited for. Told again and again.
-    fn idle(&mut self, _waiting: &Waiting<'_>) {}
-    /// There is news of the clipboard.
-    fn clipped(&mut self, _news: &Clipped<'_>) {}
-    /// A file cannot be taken, for this reason; it is tried again. Told once, until it is taken or gone.
-    fn stuck(&mut self, _name: &OsStr, _why: &str) {}
-}
-
-/// What is waited for while nothing is to be done.
-#[derive(Debug, Clone)]
-pub struct Waiting<'a> {
-    /// The sessions that are open, in the order of their ids.
-    pub sessions: Vec<&'a Session>,
-    /// The names of replies that somebody still writes.
-    pub unfinished: Vec<OsString>,
 }
 
 /// What the person has said to what was asked last.
@@ -98,48 +67,48 @@ pub fn serve_once(
     engine: &mut Engine,
     serve: &Serve,
     stop: &Stop,
-    listener: &mut dyn Listener,
+    person: &mut dyn Person,
 ) -> Result<()> {
     let mut sessions = Sessions::of(engine)?;
-    round(engine, serve, stop, &mut sessions, &[], listener)?;
-    engine.settle()
+    round(engine, serve, stop, &mut sessions, &[], person)?;
+    engine.shut_down()
 }
 
-/// Serves `base` until there is nothing to wait for (then true) or the person stops it (false), with
+/// Serves a project until there is nothing to wait for (then true) or the person stops it (false), with
 /// the clipboard as `clip` says.
 pub fn serve(
     engine: &mut Engine,
     serve: &Serve,
     clip: Clip,
     stop: &Stop,
-    listener: &mut dyn Listener,
+    person: &mut dyn Person,
 ) -> Result<bool> {
-    let wishes = ipc::folder(&engine.config);
-    fs::create_dir_all(&wishes).map_err(|e| Error::io("make the folder", &wishes, e))?;
+    let requests = ipc::folder(&engine.config);
+    fs::create_dir_all(&requests).map_err(|e| Error::io("make the folder", &requests, e))?;
     ipc::sweep(&engine.config);
-    let also = [wishes, engine.approvals.folder().to_owned()];
+    let also = [requests, engine.approvals.folder().to_owned()];
     let mut watch = Watch::new(engine.inbox.folder(), also.into(), stop.clone());
     let mut sessions = Sessions::of(engine)?;
     let mut closed = Vec::new();
     engine.is_serving();
-    listener.serves();
-    let mut desk = Desk::open(clip, engine, serve, &sessions, watch.waker());
+    person.event(Event::Serving);
+    let mut clipboard = ClipboardSync::open(clip, engine, serve, &sessions, watch.waker());
     loop {
-        desk.attend(engine, &mut sessions, listener)?;
-        let round = round(engine, serve, stop, &mut sessions, &closed, listener)?;
-        desk.copy_new(engine, &sessions);
+        clipboard.attend(engine, &mut sessions, person)?;
+        let round = round(engine, serve, stop, &mut sessions, &closed, person)?;
+        clipboard.copy_new(engine, &sessions);
         if !matches!(round, Round::Wait { .. }) {
-            listener.stops();
-            desk.close(listener);
+            person.event(Event::Stopping);
+            clipboard.close(person);
         }
         match round {
-            Round::Over => return engine.settle().map(|()| true),
-            Round::Stopped => return engine.settle().map(|()| false),
+            Round::Over => return engine.shut_down().map(|()| true),
+            Round::Stopped => return engine.shut_down().map(|()| false),
             Round::Wait { look_again } => {
                 // Only here does nobody wait for anything. What was heard meanwhile is kept.
                 engine.let_guest_rest();
-                let more = engine.tidy_a_bit();
-                listener.idle(&sessions.waits_for());
+                let more = engine.empty_trash_a_bit();
+                person.event(Event::Idle(&sessions.waiting()));
                 closed = watch.wait(look_again, more);
             }
         }
@@ -163,12 +132,12 @@ fn round(
     stop: &Stop,
     sessions: &mut Sessions,
     closed: &[OsString],
-    listener: &mut dyn Listener,
+    person: &mut dyn Person,
 ) -> Result<Round> {
     sessions.passed_over.clear();
     // First, since somebody may resume a run as soon as they have dropped their decision.
-    let awaits = decisions(engine, sessions, listener)?;
-    if wishes(engine, serve, stop, sessions, listener)? {
+    let awaits = decisions(engine, sessions, person)?;
+    if requests(engine, serve, stop, sessions, person)? {
         return Ok(Round::Over);
     }
     if sessions.are_over(engine, serve)? {
@@ -184,20 +153,20 @@ fn round(
     };
     sessions.forget_gone(engine.inbox.folder());
     for name in &look.others {
-        sessions.is_stuck(name, OTHER_ENDING, listener);
+        sessions.is_stuck(name, OTHER_ENDING, person);
     }
     sessions.unfinished = look.unfinished;
     for path in look.ready {
         if stop.is_asked() {
             return Ok(Round::Stopped);
         }
-        if !one(engine, sessions, &path, listener)? {
+        if !one(engine, sessions, &path, person)? {
             // A reply that is not finished keeps those after it waiting: they come later.
             sessions.unfinished.extend(path.file_name().map(OsString::from));
             return Ok(Round::Wait { look_again: true });
         }
-        ask(engine, sessions, listener);
-        if sessions.are_over(engine, serve)? || wishes(engine, serve, stop, sessions, listener)? {
+        ask(engine, sessions, person);
+        if sessions.are_over(engine, serve)? || requests(engine, serve, stop, sessions, person)? {
             return Ok(Round::Over);
         }
     }
@@ -208,26 +177,44 @@ fn round(
     })
 }
 
-/// Does what others wish for. Returns whether there is nothing more to wait for then.
-fn wishes(
+/// Handles what others ask for. Returns whether there is nothing more to wait for then.
+fn requests(
     engine: &mut Engine,
     serve: &Serve,
     stop: &Stop,
     sessions: &mut Sessions,
-    listener: &mut dyn Listener,
+    person: &mut dyn Person,
 ) -> Result<bool> {
-    for (wish, turn) in ipc::answer_all(engine, stop, listener)? {
-        if matches!(wish, Request::Close { delete: true, .. }) {
-            sessions.known.remove(&turn.session.id);
-        } else if turn.session.run.is_none() {
-            sessions.known.insert(turn.session.id.clone(), turn.session.clone());
-        } else if matches!(wish, Request::ResumeRun { .. }) {
-            // What was heard on the way may have been about others.
-            sessions.known.clear();
-            sessions.refresh(engine)?;
+    for (request, turn) in ipc::answer_all(engine, stop, person)? {
+        match &request {
+            Request::Close { delete: true, .. } => {
+                sessions.known.remove(&turn.session.id);
+            }
+            Request::ResumeRun { .. } => {
+                // Approvals that were handled on the way may have been about others.
+                sessions.known.clear();
+                sessions.refresh(engine)?;
+            }
+            _ if turn.session.run.is_none() => {
+                sessions.known.insert(turn.session.id.clone(), turn.session.clone());
+            }
+            _ => {}
         }
-        listener.fulfilled(&wish, &turn);
-        ask(engine, sessions, listener);
+        match request {
+            Request::Decide { .. } if turn.session.run.is_some() => {}
+            Request::Apply { .. } | Request::Undo { .. } | Request::Decide { .. } => {
+                person.event(Event::TurnEnded(&turn));
+            }
+            Request::Say { .. } => person.event(Event::WordsAdded(&turn)),
+            Request::New(_) => person.event(Event::SessionAdded(&turn.session)),
+            Request::Run { .. } | Request::ResumeRun { .. } => {
+                person.event(Event::RunEnded(&turn.session));
+            }
+            Request::Close { delete: removed, .. } => {
+                person.event(Event::SessionClosed { session: &turn.session, removed });
+            }
+        }
+        ask(engine, sessions, person);
         if sessions.are_over(engine, serve)? {
             return Ok(true);
         }
@@ -240,27 +227,30 @@ fn wishes(
 fn decisions(
     engine: &mut Engine,
     sessions: &mut Sessions,
-    listener: &mut dyn Listener,
+    person: &mut dyn Person,
 ) -> Result<bool> {
-    let (heard, mut again) = engine.hear(listener)?;
-    for Heard { name, turn } in heard {
+    let (handled, mut again) = engine.handle_approvals(person)?;
+    for HandledApproval { name, turn } in handled {
         match turn {
-            Ok(turn) => sessions.turned(turn, listener),
-            Err(why) => listener.unheard(&name, &why),
+            Ok(turn) => sessions.turned(turn, person),
+            Err(why) => {
+                let folder = engine.approvals.folder().join(REJECTED);
+                person.event(Event::FileMoved { name: &name, folder: &folder, why: &why });
+            }
         }
     }
-    ask(engine, sessions, listener);
-    match listener.answer() {
+    ask(engine, sessions, person);
+    match person.answer() {
         Answer::None => {}
         Answer::Awaited => again = true,
         Answer::Given { stem, question, approved } => {
-            match engine.decide(&stem, &question, approved, None, listener) {
-                Ok(turn) => sessions.turned(turn, listener),
+            match engine.decide(&stem, &question, approved, None, person) {
+                Ok(turn) => sessions.turned(turn, person),
                 // Somebody else was faster.
                 Err(e) if e.is_nothing_pending() => {}
                 Err(e) => return Err(e),
             }
-            ask(engine, sessions, listener);
+            ask(engine, sessions, person);
             again = true;
         }
     }
@@ -268,17 +258,18 @@ fn decisions(
 }
 
 /// Asks what has not been asked here.
-fn ask(engine: &Engine, sessions: &mut Sessions, listener: &mut dyn Listener) {
+fn ask(engine: &Engine, sessions: &mut Sessions, person: &mut dyn Person) {
     let mut waiting: Vec<&Session> =
         sessions.known.values().filter(|session| session.question().is_some()).collect();
     // What another workspace is about would be asked of files that are not meant.
-    waiting.retain(|session| engine.suits(session).is_ok());
+    waiting.retain(|session| engine.check_workspace(session).is_ok());
     waiting.sort_by_key(|session| (session.updated_at, &session.id));
     for session in waiting {
         let Some(question) = session.question() else { continue };
         if sessions.asked.get(&session.id) != Some(question) {
             sessions.asked.insert(session.id.clone(), question.clone());
-            listener.asks(session, &engine.foretell(session));
+            let changes = engine.preview_question(session);
+            person.event(Event::Question { session, changes: &changes });
         }
     }
 }
@@ -288,28 +279,30 @@ fn one(
     engine: &mut Engine,
     sessions: &mut Sessions,
     path: &Path,
-    listener: &mut dyn Listener,
+    person: &mut dyn Person,
 ) -> Result<bool> {
     let name = path.file_name().unwrap_or_default().to_owned();
     let answers = engine.inbox.answers(path);
     let session = sessions.addressed(engine, &name, answers.as_ref())?;
-    // A session whose policy is gone, or whose workspace is another, waits until it is there again.
-    if let Ok(session) = &session
-        && let Err(e) = engine.suits(session).and_then(|()| engine.policy_of(session).map(drop))
-    {
-        sessions.is_stuck(&name, &e.to_string(), listener);
-        return Ok(true);
-    }
-    // What comes while a turn waits is not even taken, nor is what comes behind it: somebody may have
-    // decided since.
-    if let Ok(session) = &session
-        && (session.pending.is_some() || sessions.passed_over.contains(&session.id))
-    {
-        sessions.passed_over.insert(session.id.clone());
-        if sessions.waiting.insert(name.clone()) {
-            listener.waits(&name, session);
+    if let Ok(session) = &session {
+        let waits = match engine.check_ready(session) {
+            Ok(()) => sessions.passed_over.contains(&session.id),
+            Err(e) if e.code() == "decision-needed" => true,
+            // Its policy is gone, or its workspace is another: until that is there again.
+            Err(e) => {
+                sessions.is_stuck(&name, &e.to_string(), person);
+                return Ok(true);
+            }
+        };
+        // What comes while a turn waits is not even taken, nor is what comes behind it: somebody may have
+        // decided since.
+        if waits {
+            sessions.passed_over.insert(session.id.clone());
+            if sessions.waiting.insert(name.clone()) {
+                person.event(Event::ReplyWaits { name: &name, session });
+            }
+            return Ok(true);
         }
-        return Ok(true);
     }
     sessions.waiting.remove(&name);
     let taken = engine.inbox.take(path);
@@ -320,37 +313,40 @@ fn one(
         Ok(Taken::NotYet) => return Ok(false),
         Ok(Taken::Gone) => return Ok(true),
         Ok(Taken::Rejected(why)) => {
-            listener.rejected(&name, &why);
+            let folder = engine.inbox.folder().join(REJECTED);
+            person.event(Event::FileMoved { name: &name, folder: &folder, why: &why });
             return Ok(true);
         }
         Ok(Taken::Reply(claimed)) => claimed,
         Err(e) if e.is_of_the_disk() => return Err(e),
         // One bad file must not stop the others.
         Err(e) => {
-            sessions.is_stuck(&name, &e.to_string(), listener);
+            sessions.is_stuck(&name, &e.to_string(), person);
             return Ok(true);
         }
     };
-    let (put_away, why, held) = match session {
-        Err(why) => (engine.inbox.reject(&claimed, &why), why, false),
-        Ok(session) => {
-            match ipc::objection(&session, &claimed.letter, claimed.written()).map(ipc::held) {
-                Some(why) => (engine.inbox.hold(&claimed, &why), why, true),
-                None => {
-                    listener.took(&name, &session);
-                    let turn = engine.carry_out(session, claimed, listener)?;
-                    sessions.turned(turn, listener);
-                    return Ok(true);
-                }
-            }
+    let given = Given { written: claimed.written(), ..Given::default() };
+    let admitted =
+        session.map(|session| (admission::admit(&claimed.letter, &session, given), session));
+    let (folder, refusal) = match admitted {
+        Ok((Admission::Accepted, session)) => {
+            person.event(Event::ReplyTaken { name: &name, session: &session });
+            let turn = engine.carry_out(session, claimed, person)?;
+            sessions.turned(turn, person);
+            return Ok(true);
         }
+        Ok((Admission::Held(held), _)) => (HELD, held),
+        Ok((Admission::Rejected(rejected), _)) | Err(rejected) => (REJECTED, rejected),
     };
-    match put_away {
+    let why = refusal.to_string();
+    match engine.inbox.put_away(&claimed, folder, &why) {
         Err(e) if e.is_of_the_disk() => return Err(e),
         // It stays among the claimed, and is a new reply at the next start.
-        Err(e) => listener.stuck(&name, &e.to_string()),
-        Ok(()) if held => listener.held(&name, &why),
-        Ok(()) => listener.rejected(&name, &why),
+        Err(e) => person.event(Event::FileStuck { name: &name, why: &e.to_string() }),
+        Ok(()) => {
+            let folder = engine.inbox.folder().join(folder);
+            person.event(Event::FileMoved { name: &name, folder: &folder, why: &why });
+        }
     }
     Ok(true)
 }

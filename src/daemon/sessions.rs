@@ -1,22 +1,23 @@
 //! The sessions that the daemon serves, as it knows them, and which of them a reply is for.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::Path;
 
-use super::{Listener, Serve, Waiting};
+use super::{Person, Serve};
+use crate::admission::{self, Refusal};
 use crate::engine::{Engine, Turn};
 use crate::error::{Error, Result};
+use crate::event::{Event, Waiting};
 use crate::protocol::Address;
 use crate::session::{Question, Session};
-use crate::text::visible_line;
 
 /// The sessions as this process left them; it alone changes them, but others may be added.
 pub(super) struct Sessions {
     pub(super) known: HashMap<String, Session>,
     /// What is wrong with the files of others, by their ids.
-    damaged: HashMap<String, String>,
+    damaged: BTreeMap<String, String>,
     /// The sessions that there were when serving began.
     at_first: Vec<String>,
     /// Files that cannot be taken, by name, and why.
@@ -35,7 +36,7 @@ impl Sessions {
     pub(super) fn of(engine: &Engine) -> Result<Self> {
         let mut sessions = Self {
             known: HashMap::new(),
-            damaged: HashMap::new(),
+            damaged: BTreeMap::new(),
             at_first: engine.store.ids()?,
             stuck: HashMap::new(),
             waiting: HashSet::new(),
@@ -49,9 +50,9 @@ impl Sessions {
     }
 
     /// Tells that a file cannot be taken, unless that was told for this reason.
-    pub(super) fn is_stuck(&mut self, name: &OsStr, why: &str, listener: &mut dyn Listener) {
+    pub(super) fn is_stuck(&mut self, name: &OsStr, why: &str, person: &mut dyn Person) {
         if self.stuck.insert(name.to_owned(), why.to_owned()).as_deref() != Some(why) {
-            listener.stuck(name, why);
+            person.event(Event::FileStuck { name, why });
         }
     }
 
@@ -69,14 +70,14 @@ impl Sessions {
     }
 
     /// What is waited for.
-    pub(super) fn waits_for(&self) -> Waiting<'_> {
+    pub(super) fn waiting(&self) -> Waiting<'_> {
         let mut sessions: Vec<_> = self.known.values().filter(|s| !s.is_complete).collect();
         sessions.sort_by(|a, b| a.id.cmp(&b.id));
         Waiting { sessions, unfinished: self.unfinished.clone() }
     }
 
-    pub(super) fn turned(&mut self, turn: Turn, listener: &mut dyn Listener) {
-        listener.turned(&turn);
+    pub(super) fn turned(&mut self, turn: Turn, person: &mut dyn Person) {
+        person.event(Event::TurnEnded(&turn));
         if turn.session.run.is_none() {
             self.known.insert(turn.session.id.clone(), turn.session);
         }
@@ -111,80 +112,14 @@ impl Sessions {
         Ok(added.all(|session| session.is_complete))
     }
 
-    /// The session that a reply is for, or why there is none: the open one that it says it answers, or
-    /// whose id stands in the file's name, or else the only open one.
+    /// The session that a file of the inbox is for, or why there is none.
     pub(super) fn addressed(
         &mut self,
         engine: &Engine,
         name: &OsStr,
         answers: Option<&Address>,
-    ) -> Result<Result<Session, String>> {
+    ) -> Result<Result<Session, Refusal>> {
         self.refresh(engine)?;
-        let name = name.to_string_lossy().to_lowercase();
-        if let Some(answers) = answers {
-            return Ok(self.answered(&name, &answers.session));
-        }
-        let mut open: Vec<&Session> =
-            self.known.values().filter(|session| !session.is_complete).collect();
-        open.sort_by(|a, b| a.id.cmp(&b.id));
-        let named: Vec<&Session> =
-            open.iter().copied().filter(|session| name.contains(&session.id)).collect();
-        if let [session] = named.as_slice() {
-            return Ok(Ok((*session).clone()));
-        }
-        if named.is_empty() {
-            if let Some(session) = self.known.values().find(|session| name.contains(&session.id)) {
-                return Ok(Err(is_complete(&session.id)));
-            }
-            if let Some((_, why)) = self.damaged.iter().find(|(id, _)| name.contains(*id)) {
-                return Ok(Err(why.clone()));
-            }
-            match open.as_slice() {
-                // A damaged one may be open, too.
-                [only] if self.damaged.is_empty() => return Ok(Ok((*only).clone())),
-                [] => {
-                    return Ok(Err(
-                        "no session is open; `deaddrop new \"your task\"` starts one".to_owned()
-                    ));
-                }
-                _ => {}
-            }
-        }
-        let ids: Vec<&str> = open.iter().map(|session| session.id.as_str()).collect();
-        let damaged: Vec<&str> = self.damaged.keys().map(String::as_str).collect();
-        let damaged = match damaged.join(", ") {
-            ids if ids.is_empty() => ids,
-            ids => format!(", damaged: {ids}"),
-        };
-        Ok(Err(format!(
-            "several sessions are open ({}{damaged}), and neither the reply nor the file's name says which one it is for; put the session's id into the name, as in {}_reply.txt, and move it back into the inbox",
-            ids.join(", "),
-            ids[0]
-        )))
+        Ok(admission::address(self.known.values(), &self.damaged, name, answers).cloned())
     }
-
-    /// The session that a reply says it answers, where the file's name says no other.
-    fn answered(&self, name: &str, id: &str) -> Result<Session, String> {
-        if let Some(why) = self.damaged.get(id) {
-            return Err(why.clone());
-        }
-        let Some(session) = self.known.get(id) else {
-            return Err(format!(
-                "it says that it answers session {}, and there is none of that name; `deaddrop apply --force FILE` carries it out for the open one",
-                visible_line(id)
-            ));
-        };
-        let other = |other: &&Session| other.id != id && name.contains(&other.id);
-        if let Some(other) = self.known.values().find(other).filter(|_| !name.contains(id)) {
-            return Err(format!(
-                "it says that it answers session {id}, and its name that it is for {}; `deaddrop apply --session ID --force FILE` decides it",
-                other.id
-            ));
-        }
-        if session.is_complete { Err(is_complete(id)) } else { Ok(session.clone()) }
-    }
-}
-
-fn is_complete(id: &str) -> String {
-    format!("session {id} is complete; `deaddrop resume {id} --reopen TEXT` takes it up again")
 }

@@ -23,7 +23,7 @@ impl Engine {
     /// What confines commands here.
     pub fn confinement(&self) -> &Confinement {
         if !self.probed.replace(true) {
-            self.forget_probe();
+            self.discard_probe();
         }
         self.runner.confinement(&self.config.sessions.join(PROBE))
     }
@@ -87,52 +87,50 @@ impl Engine {
             shell.timeout(Some(Duration::MAX), default).as_secs(),
         );
         let guarded = self.is_guarded(session)?;
-        let output_limit = self.config.max_output_length;
-        let told = policy::told(&policy);
         let by_policy = match policy.network {
             None => None,
             Some(true) => Some("open to commands"),
             Some(false) => Some("off: nothing can be fetched or installed"),
         };
-        if let Some(guest) = &self.guest {
-            let about = guest.about()?;
-            let network =
-                by_policy.filter(|_| about.confined && !about.offline).unwrap_or(&about.network);
-            return Ok(Environment {
-                system: format!("{} (a guest: another machine than the user's)", about.system),
-                shell: about.shell.clone(),
-                sandbox: about.sandbox.clone(),
-                network: network.to_owned(),
-                protected: Self::protected(&about.protected, guarded, &policy),
-                policy: told,
-                timeout,
-                longest,
-                output_limit,
-                max_tokens: self.config.max_tokens,
-                secrets: self.config.secrets.clone(),
-            });
-        }
-        let confinement = self.confinement();
-        let (sandbox, network) = if confinement.tier == Tier::None && session.unconfined {
-            let sandbox = "none to be had here; the user allowed commands with their own rights";
-            (sandbox.to_owned(), Tier::Off)
-        } else {
-            (confinement.line(), confinement.tier)
-        };
-        let by_policy = by_policy.filter(|_| !matches!(network, Tier::None | Tier::Off));
-        let network = by_policy.unwrap_or_else(|| confinement.network_line(network));
-        Ok(Environment {
+        let mut environment = Environment {
             system: machine::system(),
             shell: machine::shell(),
-            sandbox,
-            network: network.to_owned(),
+            sandbox: String::new(),
+            network: String::new(),
             protected: Self::protected(&self.config.protected_names, guarded, &policy),
-            policy: told,
+            policy: policy::told(&policy),
             timeout,
             longest,
-            output_limit,
+            output_limit: self.config.max_output_length,
             max_tokens: self.config.max_tokens,
             secrets: self.config.secrets.clone(),
-        })
+        };
+        if let Some(guest) = &self.guest {
+            let about = guest.about()?;
+            let is_walled = about.confined && !about.offline;
+            let system = &about.system;
+            environment.system = format!("{system} (a guest: another machine than the user's)");
+            environment.shell.clone_from(&about.shell);
+            environment.sandbox.clone_from(&about.sandbox);
+            by_policy
+                .filter(|_| is_walled)
+                .unwrap_or(&about.network)
+                .clone_into(&mut environment.network);
+            environment.protected = Self::protected(&about.protected, guarded, &policy);
+            return Ok(environment);
+        }
+        let confinement = self.confinement();
+        let mut tier = confinement.tier;
+        environment.sandbox = confinement.line();
+        if tier == Tier::None && session.unconfined {
+            tier = Tier::Off;
+            "none to be had here; the user allowed commands with their own rights"
+                .clone_into(&mut environment.sandbox);
+        }
+        let by_policy = by_policy.filter(|_| !matches!(tier, Tier::None | Tier::Off));
+        by_policy
+            .unwrap_or_else(|| confinement.network_line(tier))
+            .clone_into(&mut environment.network);
+        Ok(environment)
     }
 }

@@ -6,16 +6,19 @@ use std::fs::{File, TryLockError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::turning::{Known, Stopped};
-use super::{Engine, elsewhere};
+use super::transaction::Stopped;
+use super::{Engine, remote};
+use crate::admission;
 use crate::atomic;
 use crate::error::{Error, Result};
+use crate::event::{Event, Observer};
 use crate::executor::{LocalExecutor, OpaquePreview};
 use crate::protocol::{Detail, Digest, Effect, Outcome, RelPath};
 use crate::session::Session;
+use crate::session::log::{self, LogEntry};
 use crate::session::record::{History, Record, Unfinished};
 use crate::text::count;
-use crate::turn::{Observer, known_outcomes};
+use crate::turn::known_outcomes;
 use crate::workspace::protected::{Protection, Snapshot};
 
 /// How long the command of a deaddrop that was killed may take to die.
@@ -36,7 +39,7 @@ impl Engine {
             self.store.save_soon(session)?;
         }
         self.changed = history.states;
-        self.recovered.extend(self.put_logs_right(history.logged, observer)?);
+        self.restore_logs(history.logged, observer)?;
         if let Some(turn) = history.unfinished {
             self.finish(turn, observer).map_err(Error::within_turn)?;
         }
@@ -53,7 +56,7 @@ impl Engine {
             }
         }
         let has_outbox = |session: &&Session| {
-            !session.is_complete && session.run.is_none() && self.suits(session).is_ok()
+            !session.is_complete && session.run.is_none() && self.check_workspace(session).is_ok()
         };
         let open: Vec<Session> = self.changed.values().filter(has_outbox).cloned().collect();
         for session in open {
@@ -62,7 +65,7 @@ impl Engine {
                 self.tell(format!("the outbox {name} was missing, and is written"), observer);
             }
         }
-        self.write_down()
+        self.flush()
     }
 
     fn finish(&mut self, mut turn: Unfinished, observer: &mut dyn Observer) -> Result<()> {
@@ -81,37 +84,39 @@ impl Engine {
                 tell_lost(lost)
             );
             self.tell(told, observer);
-            self.taken_up = Some(self.conclude(&turn.begin, commit)?);
+            self.taken_up = Some(self.conclude(&turn.begin, commit, None)?);
             return Ok(());
         }
+        let mut progress = self.progress(&turn.begin);
+        progress.stopped = Some(Stopped::default());
         if turn.begin.is_decision_alone() {
             let told = format!("the decision about {} is kept", turn.begin.session.stem());
             self.tell(told, observer);
-            return self.keep_decision(&turn.begin, true).map(drop);
+            return self.resume(&turn.begin, progress, observer).map(drop);
         }
         // What was begun elsewhere is left as it is, until that workspace is set again.
-        self.suits_or(&turn.begin.session, false)?;
+        admission::check_workspace(&turn.begin.session, self.workspace_name().as_deref(), false)?;
         if turn.begin.undoing.is_some() {
             let told =
                 "deaddrop was stopped while it put files back; what was left of that is done now";
             self.tell(told.to_owned(), observer);
-            self.taken_up = Some(self.restore(&turn.begin, true, observer)?);
+            self.taken_up = Some(self.resume(&turn.begin, progress, observer)?);
             return Ok(());
         }
-        self.be_patient(&turn.begin)?;
+        self.set_guest_patience(&turn.begin)?;
         let changed_since = self.changed_since_stop(&turn);
         let interrupted = || self.stop.is_asked();
         let mut known = match &self.guest {
             Some(guest) if turn.begin.guest == self.guest_label() => {
-                let terms = elsewhere::terms_to_ask(&turn.begin, &self.config);
+                let terms = remote::terms_to_ask(&turn.begin, &self.config);
                 known_outcomes(&turn, &mut *guest.executor(terms)?)?
             }
             // Of what was begun in a guest that is none any more, nothing here can tell.
             _ if turn.begin.guest.is_some() => known_outcomes(&turn, &mut OpaquePreview::new(&[]))?,
             _ => {
-                let own = self.own_folder(&turn.begin.session);
+                let scratch = self.scratch_dir(&turn.begin.session);
                 let (workspace, runner) = (&self.workspace, &self.runner);
-                let mut here = LocalExecutor::new(workspace, runner, &own, false, &interrupted);
+                let mut here = LocalExecutor::new(workspace, runner, &scratch, false, &interrupted);
                 known_outcomes(&turn, &mut here)?
             }
         };
@@ -126,17 +131,15 @@ impl Engine {
             tell_lost(lost)
         );
         self.tell(told, observer);
-        let protection = match snapshot {
-            Some(snapshot)
-                if turn.begin.guest.is_none() && self.is_guarded_here(&turn.begin.session) =>
-            {
-                self.look_after_commands(&turn, snapshot, &mut known, observer)?
-            }
-            _ => Protection::new(self.quarantine(&turn.begin.session)),
-        };
-        let noted = std::mem::take(&mut turn.noted);
-        let known = Known { outcomes: known, stopped: Some(Stopped { noted, changed_since }) };
-        let after = self.go_through(&turn.begin, known, protection, observer)?;
+        if let Some(snapshot) = snapshot
+            && turn.begin.guest.is_none()
+            && self.is_guarded_here(&turn.begin.session)
+        {
+            progress.protection = self.check_protected(&turn, snapshot, &mut known, observer)?;
+        }
+        progress.outcomes = known;
+        progress.stopped = Some(Stopped { noted: std::mem::take(&mut turn.noted), changed_since });
+        let after = self.resume(&turn.begin, progress, observer)?;
         if after.session.is_complete {
             self.tell(format!("session {} is complete", after.session.id), observer);
         }
@@ -170,7 +173,7 @@ impl Engine {
 
     /// Finds what the commands of the turn have done to protected names, and tells it with the one
     /// that was interrupted, or with the last.
-    fn look_after_commands(
+    fn check_protected(
         &mut self,
         turn: &Unfinished,
         snapshot: Snapshot,
@@ -191,7 +194,7 @@ impl Engine {
         if let Some(step) = step.map(|(step, _)| *step).filter(|_| !noticed.is_empty())
             && let Some(outcome) = known.get_mut(&step)
         {
-            noticed.iter().for_each(|told| observer.noticed(&told.text));
+            noticed.iter().for_each(|warning| observer.event(Event::Warning(&warning.text)));
             outcome.warnings.append(&mut noticed);
             self.note(&Record::Result { step, outcome: Box::new(outcome.clone()) })?;
         }
@@ -199,8 +202,29 @@ impl Engine {
     }
 
     fn tell(&mut self, told: String, observer: &mut dyn Observer) {
-        observer.recovered(&told);
+        observer.event(Event::Warning(&told));
         self.recovered.push(told);
+    }
+
+    /// Gives the logs what a power loss took from them: while the journal grows, they are on disk no sooner
+    /// than the system likes. Each line that can be missing is of a turn that is still in the journal.
+    fn restore_logs(
+        &mut self,
+        logged: BTreeMap<String, Vec<LogEntry>>,
+        observer: &mut dyn Observer,
+    ) -> Result<()> {
+        for (id, entries) in logged {
+            let missing = log::restore(&self.config.sessions, &id, entries)?;
+            if missing > 0 {
+                let told = format!(
+                    "the log of session {id} lacked {}, and has {} again from the journal",
+                    count(missing, "turn"),
+                    if missing == 1 { "it" } else { "them" }
+                );
+                self.tell(told, observer);
+            }
+        }
+        Ok(())
     }
 
     /// A command of a deaddrop that was killed dies with it, but not in the same moment.

@@ -30,6 +30,8 @@ use settle::{Settler, Writer};
 pub const SIZE_LIMIT: u64 = 32 << 20;
 /// The folder in an inbox for replies that are most likely a mistake.
 pub const HELD: &str = "held";
+/// The folder in an inbox for files that cannot be executed.
+pub const REJECTED: &str = "rejected";
 /// How long a reply that ends within a block may still grow (a loop of `>>` closes it between).
 const UNCLOSED_WAIT: Duration = Duration::from_millis(500);
 
@@ -203,7 +205,7 @@ impl Inbox {
         let letter = match found.letter() {
             Ok(letter) => letter,
             Err(why) => {
-                self.put_into("rejected", &claimed, &name, Some(&why))?;
+                self.put_into(REJECTED, &claimed, &name, Some(&why))?;
                 return Ok(Taken::Rejected(why));
             }
         };
@@ -248,9 +250,9 @@ impl Inbox {
         Ok(Some(name))
     }
 
-    /// Puts a reply away that is most likely a mistake, with a note beside it.
-    pub fn hold(&self, claimed: &Claimed, why: &str) -> Result<()> {
-        self.put_into(HELD, &claimed.path, &claimed.name, Some(why))
+    /// Puts a reply away into [`HELD`] or [`REJECTED`], with a note beside it.
+    pub fn put_away(&self, claimed: &Claimed, folder: &str, why: &str) -> Result<()> {
+        self.put_into(folder, &claimed.path, &claimed.name, Some(why))
     }
 
     /// Removes the note beside a reply that was held, now that it is taken.
@@ -264,7 +266,7 @@ impl Inbox {
 
     /// Removes what an interrupted write left in the folders that are deaddrop's alone.
     pub fn sweep(&self) -> Result<()> {
-        let folders = [self.claims(), self.sub("processed"), self.sub(HELD), self.sub("rejected")];
+        let folders = [self.claims(), self.sub("processed"), self.sub(HELD), self.sub(REJECTED)];
         folders.iter().filter(|folder| folder.is_dir()).try_for_each(|folder| atomic::sweep(folder))
     }
 
@@ -281,15 +283,10 @@ impl Inbox {
         atomic::move_into(claim, &self.folder, name).map(drop)
     }
 
-    /// Puts a reply away that belongs nowhere, with a note beside it.
-    pub fn reject(&self, claimed: &Claimed, why: &str) -> Result<()> {
-        self.put_into("rejected", &claimed.path, &claimed.name, Some(why))
-    }
-
     /// Puts away a file that was not taken.
     pub fn reject_file(&self, path: &Path, why: &str) -> Result<()> {
         let name = path.file_name().unwrap_or_default().to_owned();
-        self.put_into("rejected", path, &name, Some(why))
+        self.put_into(REJECTED, path, &name, Some(why))
     }
 
     /// Replies that were claimed when deaddrop was stopped hard.

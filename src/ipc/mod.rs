@@ -1,37 +1,37 @@
-//! What a person wishes done beside their replies: carry out this one now, say this, begin that.
-//! The process that holds the project does it; any other hands its wish over through the
-//! spool `sessions/control/` and waits for the answer. So there is never a second writer.
+//! Requests of a person beside the replies in the inbox: carry out this reply now, say this, begin that session.
+//! The process that holds the project handles them; any other hands its request over through the spool
+//! `sessions/control/` and waits for the answer. So there is never a second writer.
 
 mod spool;
 
-pub use crate::admission::{Objection, held, objection};
 pub use spool::{Done, answer_all, folder, hand_over, sweep};
 
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::admission::AGAIN;
-use crate::engine::{Back, Beginning, Engine, Turn};
+use crate::admission::{self, Admission, Given, Refusal};
+use crate::engine::{Engine, NewSession, Turn, UndoRequest};
 use crate::error::{Error, Result};
-use crate::inbox::Taken;
+use crate::event::{Event, Observer};
+use crate::inbox::{HELD, REJECTED, Taken};
 use crate::protocol::{ParsedReply, Step};
-use crate::session::{Question, Session};
+use crate::session::Question;
 use crate::settings::Policy;
-use crate::text::visible_line;
-use crate::turn::Observer;
 
 const UNFINISHED: &str =
     "it ends within a block and was written just now; try again when it is finished";
 
-/// What a person wishes done.
+/// What a person asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Request {
     /// Carry out one reply now.
     Apply {
         /// The reply.
-        reply: Given,
+        reply: GivenReply,
+        /// Its name, for the person.
+        name: String,
         /// For which session; None for the only open one.
         session: Option<String>,
         /// Also if it is the same text as the one before it.
@@ -55,7 +55,7 @@ pub enum Request {
         delete: bool,
     },
     /// Begin a session.
-    New(Beginning),
+    New(NewSession),
     /// Do what follows from a decision.
     Decide {
         /// The session or run that waits: the name of its files.
@@ -74,10 +74,10 @@ pub enum Request {
         /// Its policy, whole: whoever carries it out may have read other settings.
         policy: Box<Policy>,
     },
-    /// Take turns back, or do that again.
-    Back {
-        /// What.
-        back: Back,
+    /// Undo turns, or redo them.
+    Undo {
+        /// Which.
+        undo: UndoRequest,
         /// Of which session; None for the only open one, or the newest.
         session: Option<String>,
         /// Also what the person has changed since.
@@ -96,139 +96,102 @@ pub enum Request {
 /// A reply that is given by hand.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Given {
+pub enum GivenReply {
     /// Its text.
     Text(String),
     /// A file that lies in the inbox, or is held there, and is taken out of it.
     InInbox(PathBuf),
 }
 
-/// Does what is wished in a project that is this process's.
-pub fn handle(engine: &mut Engine, wish: Request, observer: &mut dyn Observer) -> Result<Turn> {
-    match wish {
-        Request::New(beginning) => engine.begin(&beginning, false),
+/// Handles a request in a project that this process holds.
+pub fn handle(engine: &mut Engine, request: Request, observer: &mut dyn Observer) -> Result<Turn> {
+    match request {
+        Request::New(new) => engine.begin_session(&new, false),
         Request::Decide { stem, question, approved, reason } => {
             engine.decide(&stem, &question, approved, reason, observer)
         }
         Request::Run { steps, policy } => engine.run(steps, *policy, observer),
         Request::ResumeRun { stem } => engine.resume_run(&stem, observer),
-        Request::Back { back, session, force, reason } => {
-            let session = engine.to_take_back(session.as_deref())?;
-            engine.take_back(session, back, force, reason, observer)
+        Request::Undo { undo, session, force, reason } => {
+            let session = engine.session_to_undo(session.as_deref())?;
+            engine.undo(session, undo, force, reason, observer)
         }
         Request::Close { session, delete } => engine.close(&session, delete),
         Request::Say { text, session } => {
             let session = engine.store.choose(session.as_deref())?;
             engine.say(session, &text)
         }
-        Request::Apply { reply, session, again, force } => {
-            let chosen = choose(engine, reply, session.as_deref(), force)?;
-            apply(engine, chosen, again, force, observer)
+        Request::Apply { reply, name, session, again, force } => {
+            let given = Given { again, force, ..Given::default() };
+            let session = session.as_deref();
+            match reply {
+                GivenReply::Text(text) => {
+                    apply_text(engine, ParsedReply::new(text), &name, session, given, observer)
+                }
+                GivenReply::InInbox(path) => {
+                    apply_file(engine, &path, &name, session, given, observer)
+                }
+            }
         }
     }
 }
 
-/// A reply that is given by hand, and the session that it is for.
-#[derive(Debug)]
-pub struct Chosen {
-    /// The session.
-    pub session: Session,
-    reply: Found,
-}
-
-/// Where a reply is.
-#[derive(Debug)]
-enum Found {
-    Here(ParsedReply),
-    InInbox(PathBuf),
-}
-
-/// Chooses the session that a reply is for: the one that is named, or that it says it answers, or the
-/// only open one. Forced, one that it names and that is not there counts for nothing.
-///
-/// # Errors
-/// There is none, or several.
-pub fn choose(
+/// Carries out a reply that is given as a text.
+fn apply_text(
     engine: &mut Engine,
-    reply: Given,
+    reply: ParsedReply,
+    name: &str,
     named: Option<&str>,
-    force: bool,
-) -> Result<Chosen> {
-    let reply = match reply {
-        Given::Text(text) => Found::Here(ParsedReply::new(text)),
-        Given::InInbox(path) => Found::InInbox(path),
-    };
-    if named.is_some() {
-        return Ok(Chosen { session: engine.store.choose(named)?, reply });
-    }
-    let answers = match &reply {
-        Found::Here(letter) => letter.answers().cloned(),
-        Found::InInbox(path) => engine.inbox.answers(path),
-    };
-    let meant = answers.filter(|it| !force || engine.store.load(&it.session).is_ok());
-    let session = engine.store.choose(meant.as_ref().map(|it| &*it.session))?;
-    Ok(Chosen { session, reply })
-}
-
-/// Carries out a reply that is given by hand; `again` and `force` as in [`Request::Apply`].
-///
-/// # Errors
-/// Its session waits for the person, or it is most likely a mistake, or cannot be had.
-pub fn apply(
-    engine: &mut Engine,
-    Chosen { session, reply }: Chosen,
-    again: bool,
-    force: bool,
+    given: Given,
     observer: &mut dyn Observer,
 ) -> Result<Turn> {
-    // Before the reply is taken: it is to be given again.
-    engine.suits(&session)?;
-    if let Some(question) = session.question() {
-        return Err(Error::waits(waits(&session, question)));
-    }
-    let why = |letter: &ParsedReply, written| match (force, again) {
-        (true, _) => None,
-        _ => objection(&session, letter, written).filter(|found| !again || found.flag != AGAIN),
-    };
-    let claimed = match reply {
-        Found::Here(letter) => {
-            if letter.text().trim().is_empty() {
-                return Err(Error::no_reply(Path::new("this reply"), EMPTY));
-            }
-            if let Some(Objection { why, flag, code }) = why(&letter, None) {
-                let why = format!(
-                    "{why}. It was not carried out; give it again with {flag} if you mean it"
-                );
-                return Err(Error::no_reply(Path::new("this reply"), why).with_code(code));
-            }
-            let name = format!("{}_seq{:04}_reply.txt", session.id, session.sequence);
-            engine.inbox.admit(&name, letter)?
+    let session = admission::choose(&engine.store, reply.answers(), named, given.force)?;
+    engine.check_ready(&session)?;
+    match admission::admit(&reply, &session, Given { as_text: true, ..given }) {
+        Admission::Accepted => {}
+        Admission::Held(Refusal { code, why, flag })
+        | Admission::Rejected(Refusal { code, why, flag }) => {
+            let advice = flag.map_or_else(String::new, |flag| {
+                format!(". It was not carried out; give it again with {flag} if you mean it")
+            });
+            return Err(Error::no_reply(Path::new("this reply"), why + &advice).with_code(code));
         }
-        Found::InInbox(path) => match engine.inbox.take(&path)? {
-            Taken::Reply(claimed) => {
-                engine.inbox.forget_note(&path);
-                if let Some(objection) = why(&claimed.letter, claimed.written()) {
-                    let (code, why) = (objection.code, held(objection));
-                    engine.inbox.hold(&claimed, &why)?;
-                    return Err(Error::no_reply(&path, why).with_code(code));
-                }
-                claimed
-            }
-            Taken::Rejected(why) => return Err(Error::no_reply(&path, why)),
-            Taken::NotYet => return Err(Error::no_reply(&path, UNFINISHED)),
-            Taken::Gone => return Err(Error::no_reply(&path, "it is gone")),
-        },
-    };
+    }
+    let file = format!("{}_seq{:04}_reply.txt", session.id, session.sequence);
+    let claimed = engine.inbox.admit(&file, reply)?;
+    observer.event(Event::ReplyTaken { name: name.as_ref(), session: &session });
     engine.carry_out(session, claimed, observer)
 }
 
-const EMPTY: &str = "it is empty, and the model would be told that it said nothing; nothing was carried out. Copy the reply in the chat window, or save it, and give it again";
-
-/// What is told with a reply that has to wait.
-pub fn waits(session: &Session, question: &Question) -> String {
-    format!(
-        "session {0} waits for your decision about '{1}': `deaddrop approve --session {0}` or `deaddrop deny --session {0}`; the reply was not carried out",
-        session.id,
-        visible_line(&question.id)
-    )
+/// Carries out a reply that is in the inbox, or held there, and takes it out.
+fn apply_file(
+    engine: &mut Engine,
+    path: &Path,
+    name: &str,
+    named: Option<&str>,
+    given: Given,
+    observer: &mut dyn Observer,
+) -> Result<Turn> {
+    let answers = engine.inbox.answers(path);
+    let session = admission::choose(&engine.store, answers.as_ref(), named, given.force)?;
+    engine.check_ready(&session)?;
+    let claimed = match engine.inbox.take(path)? {
+        Taken::Reply(claimed) => claimed,
+        Taken::Rejected(why) => return Err(Error::no_reply(path, why)),
+        Taken::NotYet => return Err(Error::no_reply(path, UNFINISHED)),
+        Taken::Gone => return Err(Error::no_reply(path, "it is gone")),
+    };
+    engine.inbox.forget_note(path);
+    let given = Given { written: claimed.written(), ..given };
+    let (folder, refusal) = match admission::admit(&claimed.letter, &session, given) {
+        Admission::Accepted => {
+            observer.event(Event::ReplyTaken { name: name.as_ref(), session: &session });
+            return engine.carry_out(session, claimed, observer);
+        }
+        Admission::Held(refusal) => (HELD, refusal),
+        Admission::Rejected(refusal) => (REJECTED, refusal),
+    };
+    let why = refusal.to_string();
+    engine.inbox.put_away(&claimed, folder, &why)?;
+    Err(Error::no_reply(path, why).with_code(refusal.code))
 }

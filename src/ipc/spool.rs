@@ -1,10 +1,9 @@
-//! The folder through which wishes are handed to the process that serves a project, and their
+//! The folder through which requests are handed to the process that serves a project, and their
 //! answers come back: a file each, held by whoever waits.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -14,12 +13,9 @@ use super::{Request, handle};
 use crate::atomic;
 use crate::engine::{Engine, Turn};
 use crate::error::{Error, Result};
+use crate::event::{Event, Observer};
 use crate::lock::Lock;
-use crate::protocol::{Outcome, Step};
-use crate::runner::Glimpse;
-use crate::session::Session;
 use crate::settings::Config;
-use crate::turn::Observer;
 use crate::watch::Stop;
 
 /// How often an answer is looked for.
@@ -28,65 +24,44 @@ const SOON: Duration = Duration::from_millis(5);
 const OLD: Duration = Duration::from_mins(1);
 const STRANGE: &str = "the deaddrop that runs here does not understand this; is it the same version? Stop it, then try again";
 
-/// What came of a wish: the session as it is now, and the outbox that was written.
-#[derive(Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Answer {
-    done: Option<(Box<Session>, Option<PathBuf>)>,
-    /// What was noticed meanwhile, a sentence each.
-    #[serde(default)]
-    told: Vec<String>,
-    /// Otherwise the error: its message, its code, and its exit status.
-    failed: Option<(String, String, u8)>,
+/// What came of a request in the process that handled it.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Done {
+    /// The turn.
+    pub turn: Turn,
+    /// The warnings meanwhile: they were reported there, and are for whoever asked.
+    pub warnings: Vec<String>,
 }
 
-/// The folder through which wishes are handed over.
+/// Why a request failed: the error's message, its code, and its exit status.
+#[derive(Debug, Serialize, Deserialize)]
+struct Failure(String, String, u8);
+
+/// The folder through which requests are handed over.
 pub fn folder(config: &Config) -> PathBuf {
     config.sessions.join("control")
 }
 
-/// What another process has done of a wish.
-#[derive(Debug)]
-pub struct Done {
-    /// What it came to.
-    pub turn: Turn,
-    /// What was noticed meanwhile, a sentence each: it was told there, and is for whoever wished.
-    pub told: Vec<String>,
-}
-
-/// Hands a wish to the process that serves the project, and waits until it is done. None
-/// where that process ended first and left the wish alone.
-pub fn hand_over(config: &Config, wish: &Request, stop: &Stop) -> Result<Option<Done>> {
-    let answer = answer_to(config, wish, stop)?;
-    let done = |Answer { done, told, .. }: Answer| {
-        let empty = || Error::failed("an empty answer".to_owned());
-        let (session, outbox) = done.ok_or_else(empty)?;
-        Ok(Done { turn: Turn { session: *session, outbox }, told })
-    };
-    answer.map(done).transpose()
-}
-
-/// The answer to a wish, as [`hand_over`] has it.
+/// Hands a request to the process that serves the project, and waits until it is handled. None
+/// if that process ended first and left the request alone.
 ///
 /// # Panics
 /// Never: strings always become JSON.
-fn answer_to(config: &Config, wish: &Request, stop: &Stop) -> Result<Option<Answer>> {
+pub fn hand_over(config: &Config, request: &Request, stop: &Stop) -> Result<Option<Done>> {
     let folder = folder(config);
     fs::create_dir_all(&folder).map_err(|e| Error::io("make the folder", &folder, e))?;
     let name = uuid::Uuid::new_v4().simple().to_string();
     let (asked, answered) =
-        (folder.join(format!("{name}.wish")), folder.join(format!("{name}.answer")));
-    let text = serde_json::to_vec(wish).expect("strings become JSON");
+        (folder.join(format!("{name}.request")), folder.join(format!("{name}.answer")));
+    let text = serde_json::to_vec(request).expect("strings become JSON");
     let _held = ask(&folder, &asked, &text).map_err(|e| Error::io("write", &asked, e))?;
     loop {
         if let Ok(text) = atomic::read_own(&answered) {
             let _ = fs::remove_file(&answered);
-            let answer: Answer = serde_json::from_slice(&text)
+            let answer: Result<Done, Failure> = serde_json::from_slice(&text)
                 .map_err(|e| Error::failed(format!("an answer that makes no sense: {e}")))?;
-            return match answer.failed {
-                Some((why, code, status)) => Err(Error::relayed(why, code, status)),
-                None => Ok(Some(answer)),
-            };
+            let relay = |Failure(why, code, status)| Error::relayed(why, code, status);
+            return answer.map(Some).map_err(relay);
         }
         if stop.is_asked() || !Lock::is_held(config) {
             // Whoever removes it decides that it is not done; else the answer may be there now.
@@ -107,7 +82,7 @@ fn answer_to(config: &Config, wish: &Request, stop: &Stop) -> Result<Option<Answ
     }
 }
 
-/// Writes a wish that is locked for as long as somebody waits for it: one that nobody holds any more
+/// Writes a request that is locked for as long as somebody waits for it: one that nobody holds any more
 /// is not carried out.
 fn ask(folder: &Path, path: &Path, text: &[u8]) -> io::Result<File> {
     let mut file = tempfile::Builder::new().suffix(".tmp").tempfile_in(folder)?;
@@ -116,7 +91,7 @@ fn ask(folder: &Path, path: &Path, text: &[u8]) -> io::Result<File> {
     file.persist(path).map_err(|e| e.error)
 }
 
-/// Does what others have wished for, and answers them. Gives what was done.
+/// Does what others have asked for, and answers them. Returns those that it handled.
 ///
 /// # Panics
 /// Never: strings and numbers always become JSON.
@@ -126,11 +101,11 @@ pub fn answer_all(
     observer: &mut dyn Observer,
 ) -> Result<Vec<(Request, Turn)>> {
     let Ok(entries) = fs::read_dir(folder(&engine.config)) else { return Ok(Vec::new()) };
-    let mut wishes: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
-    wishes.retain(|path| path.extension().is_some_and(|e| e == "wish"));
-    wishes.sort_by_key(|path| path.metadata().and_then(|found| found.modified()).ok());
-    let mut done = Vec::new();
-    for path in wishes {
+    let mut requests: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    requests.retain(|path| path.extension().is_some_and(|e| e == "request"));
+    requests.sort_by_key(|path| path.metadata().and_then(|found| found.modified()).ok());
+    let mut handled = Vec::new();
+    for path in requests {
         if stop.is_asked() {
             break;
         }
@@ -143,75 +118,41 @@ pub fn answer_all(
         if fs::rename(&path, &taken).is_err() {
             continue;
         }
-        let wish = atomic::read_own(&taken).ok();
-        let answer = match wish.and_then(|text| serde_json::from_slice::<Request>(&text).ok()) {
-            None => Err(Error::failed(STRANGE.to_owned())),
-            Some(wish) => {
-                let mut both = Both { here: &mut *observer, told: Vec::new() };
-                handle(engine, wish.clone(), &mut both).map(|turn| {
-                    let answer = (Box::new(turn.session.clone()), turn.outbox.clone());
-                    done.push((wish, turn));
-                    Answer { done: Some(answer), told: both.told, ..Answer::default() }
-                })
+        let request = atomic::read_own(&taken).ok();
+        let request = request.and_then(|text| serde_json::from_slice::<Request>(&text).ok());
+        // Whoever asked finds the outcomes in the session, and all warnings here.
+        let mut warnings = Vec::new();
+        let mut report = |event: Event<'_>| {
+            if let Event::Warning(warning) = event {
+                warnings.push(warning.to_owned());
             }
+            observer.event(event);
         };
-        let answer = match answer {
-            Ok(answer) => answer,
+        let turn = match request.clone() {
+            None => Err(Error::failed(STRANGE.to_owned())),
+            Some(request) => handle(engine, request, &mut report),
+        };
+        let answer = match turn {
+            Ok(turn) => Ok(Done { turn, warnings }),
             // What is wrong with the project itself stops its process.
             Err(e) if engine.is_within_turn() || e.is_of_the_disk() => return Err(e),
-            Err(e) => Answer {
-                failed: Some((e.to_string(), e.code().to_owned(), e.exit_status())),
-                ..Answer::default()
-            },
+            Err(e) => Err(Failure(e.to_string(), e.code().to_owned(), e.exit_status())),
         };
         let text = serde_json::to_vec(&answer).expect("strings and numbers become JSON");
         atomic::write_private(&path.with_extension("answer"), &text)?;
         let _ = fs::remove_file(&taken);
+        handled.extend(request.zip(answer.ok().map(|done| done.turn)));
     }
-    Ok(done)
+    Ok(handled)
 }
 
-/// Tells here, and keeps for whoever wished what is noticed.
-struct Both<'a> {
-    here: &'a mut dyn Observer,
-    told: Vec<String>,
-}
-
-impl Observer for Both<'_> {
-    fn turn(&mut self, session: &Session, reply: &str) {
-        self.here.turn(session, reply);
-    }
-
-    fn begun(&mut self, step: &Step) {
-        self.here.begun(step);
-    }
-
-    fn looks_on(&self) -> Option<Arc<Glimpse>> {
-        self.here.looks_on()
-    }
-
-    fn done(&mut self, outcome: &Outcome) {
-        self.here.done(outcome);
-    }
-
-    fn recovered(&mut self, told: &str) {
-        self.here.recovered(told);
-        self.told.push(told.to_owned());
-    }
-
-    fn noticed(&mut self, told: &str) {
-        self.here.noticed(told);
-        self.told.push(told.to_owned());
-    }
-}
-
-/// Whether nobody waits for a wish any more.
+/// Whether nobody waits for a request any more.
 fn is_abandoned(path: &Path) -> bool {
     atomic::open_own(File::options().read(true), path)
         .is_ok_and(|file| file.try_lock_shared().is_ok())
 }
 
-/// Removes what was left of wishes when somebody was stopped hard.
+/// Removes what was left of requests when somebody was stopped hard.
 pub fn sweep(config: &Config) {
     let Ok(entries) = fs::read_dir(folder(config)) else { return };
     for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {

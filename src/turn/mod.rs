@@ -4,38 +4,16 @@ mod permission;
 mod run;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::executor::{Executor, WriteAhead};
 use crate::policy::Decision;
 use crate::protocol::{Operation, Outcome, Step};
-use crate::runner::Glimpse;
 use crate::session::{ApprovalDecision, FileVersions, Question, Session};
 
 pub use permission::judge;
 pub use run::{STEP_LIMIT, known_outcomes, run};
-
-/// Receives the progress of a turn. The default does nothing.
-pub trait Observer {
-    /// A turn of this session begins, or continues, with the reply of this name.
-    fn turn(&mut self, _session: &Session, _reply: &str) {}
-    /// An operation is about to be executed.
-    fn begun(&mut self, _step: &Step) {}
-    /// Where the output of running commands is shown, if anywhere.
-    fn looks_on(&self) -> Option<Arc<Glimpse>> {
-        None
-    }
-    /// A step has this outcome.
-    fn done(&mut self, _outcome: &Outcome) {}
-    /// Something was repaired after deaddrop had been killed: a sentence.
-    fn recovered(&mut self, _message: &str) {}
-    /// Something was noticed about a command after its outcome was reported: a sentence.
-    fn noticed(&mut self, _message: &str) {}
-}
-
-impl Observer for () {}
 
 /// Records what recovery needs. The default records nothing.
 pub trait Ledger {

@@ -5,8 +5,9 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
 use super::permission::{self, Permission};
-use super::{Ledger, Observer, TurnInput, TurnResult};
+use super::{Ledger, TurnInput, TurnResult};
 use crate::error::Result;
+use crate::event::{Event, Observer};
 use crate::executor::{Executor, Left, WriteAhead, lost};
 use crate::policy::Opens;
 use crate::protocol::operations::UtcTime;
@@ -48,7 +49,7 @@ pub fn run(
     let (steps, over_limit) = input.steps.split_at(input.steps.len().min(STEP_LIMIT));
     let completes =
         |step: &Step| matches!(step.asks, Asks::Operation(Operation::Done { if_ok: false, .. }));
-    let mut turn = Turn {
+    let mut turn = RunningTurn {
         input,
         executor,
         ledger,
@@ -76,7 +77,7 @@ pub fn run(
     if turn.question.is_none() {
         turn.resolve_reads()?;
         for outcome in Outcome::not_run_from(over_limit, STEP_LIMIT) {
-            turn.observer.done(&outcome);
+            turn.observer.event(Event::StepDone(&outcome));
             turn.outcomes.push(outcome);
         }
     }
@@ -84,7 +85,7 @@ pub fn run(
 }
 
 /// A turn while it runs.
-struct Turn<'a, 'i> {
+struct RunningTurn<'a, 'i> {
     input: &'a TurnInput<'i>,
     executor: &'a mut dyn Executor,
     ledger: &'a mut dyn Ledger,
@@ -104,7 +105,7 @@ struct Turn<'a, 'i> {
     room: usize,
 }
 
-impl Turn<'_, '_> {
+impl RunningTurn<'_, '_> {
     /// Executes one step, if it is permitted; None if the person has to be asked first.
     fn execute(&mut self, n: usize, step: &Step) -> Result<Option<Outcome>> {
         self.executor.at(n);
@@ -166,7 +167,7 @@ impl Turn<'_, '_> {
         let details = self.executor.perform_joined(&mut write_ahead)?;
         for (step, detail) in steps.iter().zip(details) {
             let Asks::Operation(operation) = &step.asks else { break };
-            self.observer.begun(step);
+            self.observer.event(Event::StepBegun(step));
             let outcome = self.outcome(step, operation, detail, None);
             self.settle(self.outcomes.len(), step, outcome)?;
         }
@@ -196,7 +197,7 @@ impl Turn<'_, '_> {
         operation: &Operation,
         opens: Opens,
     ) -> Result<Detail> {
-        self.observer.begun(step);
+        self.observer.event(Event::StepBegun(step));
         if let Some(ineffective) = self.ineffective_done(n, operation)? {
             return Ok(ineffective);
         }
@@ -262,7 +263,7 @@ impl Turn<'_, '_> {
         }
         if !matches!(outcome.detail, Detail::ReadLater { .. }) {
             self.ledger.result(n, &outcome)?;
-            self.observer.done(&outcome);
+            self.observer.event(Event::StepDone(&outcome));
         }
         self.take(step, outcome);
         Ok(())
@@ -311,7 +312,9 @@ impl Turn<'_, '_> {
         let ran = |outcome: &Outcome| outcome.kind == Kind::Run && outcome.ran();
         match self.outcomes.iter().rposition(ran) {
             Some(last) if !noticed.is_empty() => {
-                noticed.iter().for_each(|told| self.observer.noticed(&told.text));
+                noticed
+                    .iter()
+                    .for_each(|warning| self.observer.event(Event::Warning(&warning.text)));
                 self.outcomes[last].warnings.extend(noticed);
                 self.ledger.result(last, &self.outcomes[last])
             }
@@ -346,7 +349,7 @@ impl Turn<'_, '_> {
                 }
             }
             self.ledger.result(n, outcome)?;
-            self.observer.done(outcome);
+            self.observer.event(Event::StepDone(outcome));
         }
         Ok(())
     }

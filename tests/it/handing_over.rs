@@ -77,7 +77,7 @@ fn a_wish_that_waits_is_done_here_when_the_daemon_ends_first() {
     wait_until("the command", || base.exists("workspace/begun"));
     let said = base.command(&["say", "Please"]).spawn().unwrap();
     wait_until("the wish", || {
-        base.names("sessions/control").iter().any(|name| name.contains("wish"))
+        base.names("sessions/control").iter().any(|name| name.contains("request"))
     });
     daemon.signal("KILL");
     daemon.wait();
@@ -103,7 +103,7 @@ fn wishes_are_answered_at_once() {
 #[test]
 fn a_wish_that_nobody_waits_for_is_not_carried_out() {
     let base = Project::with_session();
-    base.write("sessions/control/old.wish", "{\"say\":{\"text\":\"stale\",\"session\":null}}");
+    base.write("sessions/control/old.request", "{\"say\":{\"text\":\"stale\",\"session\":null}}");
     base.run(&["resume", "--no-watch"]).ok();
     assert!(!base.run(&["status", ID]).ok().stdout.contains("stale"));
     assert_eq!(base.names("sessions/control"), [""; 0]);

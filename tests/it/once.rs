@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
 use deaddrop::clock::Timestamp;
-use deaddrop::daemon::{self, Listener, Serve};
+use deaddrop::daemon::{self, Serve};
 use deaddrop::engine::{Clock, Engine};
 use deaddrop::error::Result;
 use deaddrop::executor::{Executor, Left, PreviewExecutor, WriteAhead};
@@ -18,7 +18,7 @@ use deaddrop::protocol::{
 use deaddrop::session::Session;
 use deaddrop::settings::{Config, Raw};
 use deaddrop::tokens;
-use deaddrop::turn::{self, Observer, TurnInput};
+use deaddrop::turn::{self, TurnInput};
 use deaddrop::watch::Stop;
 use deaddrop::workspace::walk::Walk;
 use deaddrop::workspace::{Contents, Look, Workspace, picture};
@@ -142,22 +142,16 @@ fn files_are_read_once_for_an_end_that_does_not_count() {
     assert_eq!(executor.reads.get(), 2 * 2);
 }
 
-/// Serves without a word.
-struct Quiet;
-
-impl Observer for Quiet {}
-impl Listener for Quiet {}
-
 /// The project of `scene`, held by this thread.
 fn held(scene: &support::Project) -> Engine {
     let config = Config::load_trusted(scene.path(), Raw::default()).unwrap();
-    Engine::open(config, Clock::default(), Stop::default(), &mut ()).unwrap()
+    Engine::open(config, Clock::default(), Stop::default(), None, &mut ()).unwrap()
 }
 
 /// How often replies are parsed in one look into the inbox.
 fn parsed_in_a_round(base: &mut Engine) -> usize {
     let before = parsed();
-    daemon::serve_once(base, &Serve::All, &Stop::default(), &mut Quiet).unwrap();
+    daemon::serve_once(base, &Serve::All, &Stop::default(), &mut ()).unwrap();
     parsed() - before
 }
 

@@ -191,7 +191,9 @@ fn who_undoes_while_a_turn_runs_is_told_that_it_was_that_one() {
     let mut command = base.command(&["undo"]);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let undo = command.spawn().unwrap();
-    wait_until("the wish", || base.names("sessions/control").iter().any(|n| n.contains(".wish")));
+    wait_until("the request", || {
+        base.names("sessions/control").iter().any(|n| n.contains(".request"))
+    });
     // Times are told in seconds.
     let second = || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
     let asked = second();

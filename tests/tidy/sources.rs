@@ -15,7 +15,7 @@ const LAYERS: [&[&str]; 10] = [
     &["protocol"],
     &["workspace", "runner", "client", "clipboard", "policy", "machine", "session"],
     &["executor", "context"],
-    &["admission", "turn", "inbox", "outbox", "watch"],
+    &["admission", "event", "turn", "inbox", "outbox", "watch"],
     &["engine"],
     &["ipc", "space"],
     &["daemon", "rpc"],

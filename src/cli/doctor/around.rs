@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::{Finding, finding};
 use crate::atomic::read_regular;
 use crate::clipboard::{Environment, NO_DISPLAY};
-use crate::engine::kept;
+use crate::engine::kept_turns;
 use crate::program::Programs;
 use crate::settings::{Config, Consent, FOLDER, ask_git, state_home};
 #[cfg(unix)]
@@ -45,7 +45,7 @@ pub(super) fn checkpoints(config: &Config) -> Result<String, String> {
     if !config.checkpoints {
         return Ok("off (`checkpoints = false`): no turn can be undone".to_owned());
     }
-    let (all, bytes) = kept(config).map_err(|e| e.to_string())?;
+    let (all, bytes) = kept_turns(config).map_err(|e| e.to_string())?;
     let told = format!("{} of {} are kept", size(bytes), size(config.checkpoint_max_bytes));
     let Some(newest) = all.last() else { return Ok(told) };
     let which = format!("turn {} of session {}, the newest,", newest.sequence, newest.session);

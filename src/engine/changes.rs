@@ -7,12 +7,12 @@ use std::time::Duration;
 use similar::{ChangeTag, TextDiff};
 
 use super::Engine;
-use super::turning::Stopped;
+use super::transaction::Stopped;
 use crate::blobs::BlobId;
 use crate::error::{Error, Result};
+use crate::event::{Event, Observer};
 use crate::session::record::Begin;
 use crate::session::{ChangeKind, Changed, FileChange, Ignored, NAMED, Session, Several};
-use crate::turn::Observer;
 use crate::workspace::checkpoint::{
     Change, KeptRules, LeftAside, Loss, Recorded, Recorder, Store, What, Why, composed, moved,
     unrestorable,
@@ -25,7 +25,7 @@ const COUNTED: u64 = 1 << 20;
 const LONGEST: Duration = Duration::from_millis(100);
 
 /// The recorder of a turn of a session; `stopped` is what is known of one that goes on after a hard stop.
-pub(super) fn begin<'a>(
+pub(super) fn recorder<'a>(
     store: &'a mut Store,
     before: &Session,
     stopped: Option<Stopped>,
@@ -73,7 +73,8 @@ impl Engine {
             Changed { ignored: ignored.reduce(Ignored::and), ..changed }
         });
         Some(Box::new(changed.unwrap_or_else(|why| {
-            observer.noticed(&format!("this turn cannot be taken back (`deaddrop undo`): {why}"));
+            let warning = format!("this turn cannot be taken back (`deaddrop undo`): {why}");
+            observer.event(Event::Warning(&warning));
             Changed { not_kept: Some(why), ..Changed::default() }
         })))
     }
@@ -94,7 +95,7 @@ impl Engine {
         let rules = rules.map(|rules| store.note(&rules)).transpose()?;
         store.settle()?;
         store.note_size();
-        Ok(Changed { rules, ..told(store, &composed([earlier, changes]), records) })
+        Ok(Changed { rules, ..describe(store, &composed([earlier, changes]), records) })
     }
 }
 
@@ -130,7 +131,7 @@ fn phrase(path: &str, loss: Loss) -> String {
 }
 
 /// What is told of these changes.
-pub(super) fn told(store: &Store, changes: &[Change], records: Vec<BlobId>) -> Changed {
+pub(super) fn describe(store: &Store, changes: &[Change], records: Vec<BlobId>) -> Changed {
     let mut sum = Changed { records, folders: folders(changes), ..Changed::default() };
     for (change, why) in unrestorable(changes) {
         sum.unrestorable.add(|| format!("{} ({})", change.shown(), why.in_words()));

@@ -10,17 +10,17 @@ use crate::text::count;
 /// What is to be taken back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Back {
+pub enum UndoRequest {
     /// So many of the last turns that changed something.
     Turns(usize),
     /// The last undo.
-    Undo,
+    LastUndo,
     /// The undo or the redo of this number, also where turns came after it.
     Step(u32),
 }
 
 /// What is to be taken back.
-pub(super) struct Chosen<'a> {
+pub(super) struct Selection<'a> {
     /// The turns whose changes are.
     pub(super) turns: Vec<&'a LogEntry>,
     /// The turns that stand no more then, or do again.
@@ -35,11 +35,15 @@ pub(super) struct Chosen<'a> {
     pub(super) passed: Vec<&'a LogEntry>,
 }
 
-pub(super) fn chosen<'a>(entries: &'a [LogEntry], back: Back, id: &str) -> Result<Chosen<'a>> {
-    match back {
-        Back::Undo => {
+pub(super) fn select<'a>(
+    entries: &'a [LogEntry],
+    request: UndoRequest,
+    id: &str,
+) -> Result<Selection<'a>> {
+    match request {
+        UndoRequest::LastUndo => {
             // A later turn makes an undo final, since a redo would restore what that turn did not build on.
-            let changes = |turn: &LogEntry| turn.back().is_none() && counts(turn);
+            let changes = |turn: &LogEntry| turn.back().is_none() && is_undoable(turn);
             let is_last = |undo: &&LogEntry| {
                 let later = entries.iter().rev().take_while(|entry| !std::ptr::eq(*entry, *undo));
                 !later.into_iter().any(changes)
@@ -50,12 +54,12 @@ pub(super) fn chosen<'a>(entries: &'a [LogEntry], back: Back, id: &str) -> Resul
                 ))
                 .with_code("nothing-to-undo")
             })?;
-            Ok(Chosen::redo(entries, undo))
+            Ok(Selection::redo(entries, undo))
         }
-        Back::Step(sequence) => step(entries, sequence, id),
-        Back::Turns(wanted) => {
+        UndoRequest::Step(sequence) => step(entries, sequence, id),
+        UndoRequest::Turns(wanted) => {
             let (mut turns, mut passed): (Vec<&LogEntry>, Vec<&LogEntry>) =
-                log::done(entries).into_iter().partition(|turn| counts(turn));
+                log::done(entries).into_iter().partition(|turn| is_undoable(turn));
             passed.retain(|turn| turn.ignored.as_ref().is_some_and(|i| !i.only_products));
             if turns.is_empty() || wanted == 0 {
                 let passed = passed_over(&passed).filter(|_| wanted > 0);
@@ -78,12 +82,12 @@ pub(super) fn chosen<'a>(entries: &'a [LogEntry], back: Back, id: &str) -> Resul
             let first = chosen.first().map(|turn| turn.sequence);
             passed.retain(|turn| Some(turn.sequence) > first);
             let undid = chosen.iter().map(|turn| turn.sequence).collect();
-            Ok(Chosen { turns: chosen, undid, redid: None, completes: None, next, passed })
+            Ok(Selection { turns: chosen, undid, redid: None, completes: None, next, passed })
         }
     }
 }
 
-impl<'a> Chosen<'a> {
+impl<'a> Selection<'a> {
     /// This undo is taken back.
     fn redo(entries: &[LogEntry], undo: &'a LogEntry) -> Self {
         // Where a turn came after it, the session has gone on.
@@ -96,10 +100,10 @@ impl<'a> Chosen<'a> {
 }
 
 /// The undo or the redo of this number, which is to be taken back.
-fn step<'a>(entries: &'a [LogEntry], sequence: u32, id: &str) -> Result<Chosen<'a>> {
+fn step<'a>(entries: &'a [LogEntry], sequence: u32, id: &str) -> Result<Selection<'a>> {
     let undos = log::undos(entries);
     if let Some(undo) = undos.into_iter().find(|undo| undo.sequence == sequence) {
-        return Ok(Chosen::redo(entries, undo));
+        return Ok(Selection::redo(entries, undo));
     }
     let Some(step) = entries.iter().find(|entry| entry.sequence == sequence) else {
         return Err(Error::undo(format!(
@@ -133,24 +137,28 @@ fn step<'a>(entries: &'a [LogEntry], sequence: u32, id: &str) -> Result<Chosen<'
         .with_code("nothing-to-undo"));
     }
     let (turns, completes) = (vec![step], None);
-    Ok(Chosen { turns, undid, redid: None, completes, next: None, passed: Vec::new() })
+    Ok(Selection { turns, undid, redid: None, completes, next: None, passed: Vec::new() })
 }
 
 /// Whether a turn is one that a person may mean who takes turns back: something of it is recorded, or
 /// nothing is known of it. One whose commands changed only what rules leave out, such as a log beside what
 /// it read, is passed over, and that is told.
-pub(super) fn counts(turn: &LogEntry) -> bool {
+pub(super) fn is_undoable(turn: &LogEntry) -> bool {
     turn.changed.is_none() || !turn.records.is_empty()
 }
 
 /// Which turns are passed over, and why; None where none is.
 pub(super) fn passed_over(turns: &[&LogEntry]) -> Option<String> {
     let ignored = turns.iter().filter_map(|turn| turn.ignored.clone()).reduce(Ignored::and)?;
-    let which: Vec<String> = turns.iter().map(|turn| turn.sequence.to_string()).collect();
-    let s = if which.len() == 1 { "" } else { "s" };
     Some(format!(
-        "turn{s} {} changed only what rules such as .gitignore leave out, which is not kept: {}",
-        which.join(", "),
+        "{} changed only what rules such as .gitignore leave out, which is not kept: {}",
+        self::turns(turns.iter().map(|turn| turn.sequence)),
         ignored.describe()
     ))
+}
+
+/// `turn 3`, or `turns 3, 4`.
+pub(super) fn turns(sequences: impl Iterator<Item = u32>) -> String {
+    let numbers: Vec<String> = sequences.map(|sequence| sequence.to_string()).collect();
+    format!("turn{} {}", if numbers.len() == 1 { "" } else { "s" }, numbers.join(", "))
 }

@@ -42,7 +42,7 @@ impl Engine {
     /// Notes in the session of a turn what such files hold before it, where one of its steps may change
     /// that and was not carried out before; the newest first, before what was noted earlier. Of a guest's
     /// files none are noted, nor of a run's, which has no outbox.
-    pub(super) fn hold_secrets(&self, begin: &mut Begin) -> Result<()> {
+    pub(super) fn record_secrets(&self, begin: &mut Begin) -> Result<()> {
         if self.guest.is_some() || begin.session.run.is_some() {
             return Ok(());
         }
@@ -69,7 +69,7 @@ impl Engine {
     }
 
     /// Those of them that are not as they were, and so are known from nothing else.
-    pub(super) fn changed_since(&self, mut held: Vec<SecretFile>) -> Result<Vec<SecretFile>> {
+    pub(super) fn changed_secrets(&self, mut held: Vec<SecretFile>) -> Result<Vec<SecretFile>> {
         if self.guest.is_some() {
             return Ok(held);
         }

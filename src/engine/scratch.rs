@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use walkdir::WalkDir;
 
 use super::environment::PROBE;
-use super::{Engine, elsewhere};
+use super::{Engine, remote};
 use crate::error::Error;
 use crate::runner::aside::{put_aside, remove_aside};
 use crate::session::{Session, is_id, run_id};
@@ -29,28 +29,28 @@ const MUCH: u64 = 64 << 20;
 
 impl Engine {
     /// The folder that the commands of a session have for themselves.
-    pub(super) fn own_folder(&self, session: &Session) -> PathBuf {
+    pub(super) fn scratch_dir(&self, session: &Session) -> PathBuf {
         self.config.sessions.join(session.stem())
     }
 
     /// Puts aside what commands of a session that is over have left for themselves, in the guest too.
-    pub(super) fn forget(&self, session: &Session) {
+    pub(super) fn discard_scratch(&self, session: &Session) {
         if let Some(guest) = &self.guest {
-            guest.forget(elsewhere::own(session));
+            guest.forget(remote::scratch_name(session));
         }
-        self.put_aside(&self.own_folder(session));
+        self.put_aside(&self.scratch_dir(session));
     }
 
     /// The same for all sessions that are over or gone. Little is removed at once, for a start that
     /// finds nothing to do has no other moment for it.
-    pub(super) fn forget_all(&self) {
+    pub(super) fn discard_all_scratch(&self) {
         self.put_all_aside();
-        self.tidies.set(true);
-        self.tidy_a_bit();
+        self.has_trash.set(true);
+        self.empty_trash_a_bit();
     }
 
     /// The probe begins anew: what those before it left would grow.
-    pub(super) fn forget_probe(&self) {
+    pub(super) fn discard_probe(&self) {
         self.put_aside(&self.config.sessions.join(PROBE));
     }
 
@@ -71,34 +71,34 @@ impl Engine {
     /// Where that fails it is in nobody's way, and tried again at the next start.
     fn put_aside(&self, folder: &Path) {
         if put_aside(folder).is_ok() {
-            self.tidies.set(true);
+            self.has_trash.set(true);
         }
     }
 
     /// Removes a bit of what lies aside. Returns whether there may be more.
-    pub fn tidy_a_bit(&self) -> bool {
+    pub fn empty_trash_a_bit(&self) -> bool {
         let begun = Instant::now();
-        self.tidy(&|| begun.elapsed() > BIT || self.stop.is_asked())
+        self.empty_trash(&|| begun.elapsed() > BIT || self.stop.is_asked())
     }
 
     /// Removes what lies aside, as far as that can be done soon and the person does not want to stop.
-    pub(super) fn tidy_up(&self) {
+    pub(super) fn empty_trash_at_end(&self) {
         let begun = Instant::now();
-        self.tidy(&|| begun.elapsed() > LAST || self.stop.is_asked());
+        self.empty_trash(&|| begun.elapsed() > LAST || self.stop.is_asked());
     }
 
-    fn tidy(&self, is_enough: &dyn Fn() -> bool) -> bool {
+    fn empty_trash(&self, is_enough: &dyn Fn() -> bool) -> bool {
         // What could not be removed is not tried again and again, but at the next start.
-        if self.tidies.get() && !is_enough() {
-            self.tidies.set(remove_aside(&self.config.sessions, is_enough).unwrap_or(false));
+        if self.has_trash.get() && !is_enough() {
+            self.has_trash.set(remove_aside(&self.config.sessions, is_enough).unwrap_or(false));
         }
-        self.tidies.get()
+        self.has_trash.get()
     }
 
     /// Says with an error where room can be made, if that is what is missing and the session's
     /// commands have used much.
-    pub(super) fn tell_room(&self, error: Error, session: &Session) -> Error {
-        let own = self.own_folder(session);
+    pub(super) fn with_room_hint(&self, error: Error, session: &Session) -> Error {
+        let own = self.scratch_dir(session);
         if error.is_of_a_full_disk() && is_much(&own) { error.with_room_in(&own) } else { error }
     }
 }

@@ -7,19 +7,29 @@
 //! The turn records what it changed itself, as every turn does. So a redo is the undo of an undo, and
 //! brings back what a person lost who forced it.
 
-use std::collections::BTreeSet;
+mod conflicts;
+mod diff;
+mod gc;
+mod select;
 
-use super::meant::{Back, Chosen, chosen, passed_over};
-use super::others::Others;
-use super::{Engine, Turn, recording, showing};
+pub use diff::{TurnDiff, TurnDiffs, Which};
+pub(super) use gc::store;
+pub use gc::{KeptTurn, kept_turns};
+pub use select::UndoRequest;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Engine, Turn, changes};
 use crate::error::{Error, Result};
+use crate::event::{Event, Observer};
 use crate::protocol::{Operation, Part, Reading};
 use crate::session::log::{self, LogEntry};
-use crate::session::record::{Begin, Commit, Record, Undoing};
+use crate::session::record::{Begin, Record, Undoing};
 use crate::session::{self, Session};
 use crate::text::count;
-use crate::turn::Observer;
 use crate::workspace::checkpoint::{Change, Plan, What, composed, reversed};
+use conflicts::ConflictOwners;
+use select::{Selection, passed_over, select};
 
 /// What can be done about what changed under protected names.
 const ALSO_PROTECTED: &str =
@@ -30,16 +40,14 @@ const NAMED: usize = 20;
 impl Engine {
     /// The session whose turns are to be taken back: the one that is named, complete or not, or the only
     /// open one; where none is open, the newest.
-    pub fn to_take_back(&self, named: Option<&str>) -> Result<Session> {
+    pub fn session_to_undo(&self, named: Option<&str>) -> Result<Session> {
         match named {
-            Some(id) if session::run_id(id).is_some() => Err(showing::not_of_runs(id)),
+            Some(id) if session::run_id(id).is_some() => Err(diff::not_of_runs(id)),
             Some(id) => self.store.load(id),
             None => match self.store.choose(None) {
                 Err(e) if e.is_without_session() => match self.store.list()?.0.into_iter().next() {
                     Some(newest) => Ok(newest),
-                    None => {
-                        Err(self.store.runs()?.first().map_or(e, |run| showing::not_of_runs(run)))
-                    }
+                    None => Err(self.store.runs()?.first().map_or(e, |run| diff::not_of_runs(run))),
                 },
                 chosen => chosen,
             },
@@ -52,16 +60,16 @@ impl Engine {
     /// # Errors
     /// There is nothing to take back, it cannot be, or the person has changed some of it since. Then
     /// nothing was touched.
-    pub fn take_back(
+    pub fn undo(
         &mut self,
         mut session: Session,
-        back: Back,
+        request: UndoRequest,
         force: bool,
         reason: Option<String>,
         observer: &mut dyn Observer,
     ) -> Result<Turn> {
         if let Some(guest) = self.guest_label() {
-            return Err(showing::elsewhere(&guest));
+            return Err(diff::in_guest(&guest));
         }
         if session.pending.is_some() {
             return Err(Error::waits(format!(
@@ -69,11 +77,11 @@ impl Engine {
                 session.id
             )));
         }
-        self.suits(&session)?;
-        self.stand_firm()?;
+        self.check_workspace(&session)?;
+        self.ensure_folders()?;
         let entries = log::read(&self.config.sessions, &session.id)?;
-        let Chosen { turns, undid, redid, completes, next, passed } =
-            chosen(&entries, back, &session.id)?;
+        let Selection { turns, undid, redid, completes, next, passed } =
+            select(&entries, request, &session.id)?;
         // A redo comes after an undo that has told it, and changes nothing of it either.
         let ignored = log::ignored(&entries, if redid.is_none() { &undid } else { &[] });
         let mut changes = self.changes_of(&turns)?;
@@ -83,31 +91,32 @@ impl Engine {
         let mixed: Vec<String> = mixed.filter(|_| !recovered.is_empty()).collect();
         changes = reversed(changes);
         let plan = self.checkpoints.plan(&self.workspace, changes.clone(), force)?;
-        let others = match plan.conflicts.as_slice() {
-            [] => Others::default(),
-            conflicts => self.others(&session.id, &turns, &changes, conflicts),
+        let owners = match plan.conflicts.as_slice() {
+            [] => ConflictOwners::default(),
+            conflicts => self.conflict_owners(&session.id, &turns, &changes, conflicts),
         };
         if !plan.conflicts.is_empty() && !force {
             let cut_off = plan.conflicts.iter().any(|path| mixed.contains(path));
             let cut_off = if cut_off { cut_off_in(&recovered) } else { String::new() };
-            let again = brings_back(&session, matches!(back, Back::Turns(_)));
-            let why = refusal(&plan.conflicts, &others, &again, &cut_off);
+            let again = brings_back(&session, matches!(request, UndoRequest::Turns(_)));
+            let why = refusal(&plan.conflicts, &owners, &again, &cut_off);
             return Err(Error::undo(why).with_code("undo-conflict"));
         }
         if redid.is_none() && plan.changes.is_empty() && !plan.left.is_empty() {
             return Err(Error::undo(nothing_of(&undid, &plan, next)).with_code("nothing-to-undo"));
         }
         if let Some(passed) = passed_over(&passed) {
-            observer.noticed(&format!("{passed}; passed over"));
+            observer.event(Event::Warning(&format!("{passed}; passed over")));
         }
         if !plan.protected.is_empty() {
-            observer.noticed(&format!("{ALSO_PROTECTED} (after a `redo` of this)"));
+            let warning = format!("{ALSO_PROTECTED} (after a `redo` of this)");
+            observer.event(Event::Warning(&warning));
         }
-        let aside = put_aside(&plan, &others, &brings_back(&session, redid.is_none()), &session);
+        let aside = put_aside(&plan, &owners, &brings_back(&session, redid.is_none()), &session);
         let plan = self.checkpoints.note(&plan)?;
         self.checkpoints.settle()?;
         if let Some(aside) = aside {
-            observer.noticed(&aside);
+            observer.event(Event::Warning(&aside));
         }
         // Who has something to say wants it to be read: all that was said since the session was taken up
         // again, since no reply came after that.
@@ -126,11 +135,7 @@ impl Engine {
         let redid = redid.map(|undo| undo.sequence);
         begin.undoing =
             Some(Undoing { plan, turns: undid, redid, reason, reopened, completes, ignored });
-        self.within_turn = true;
-        self.note(&Record::Begin(Box::new(begin.clone())))?;
-        observer.turn(&begin.session, begin.reply());
-        let gone = self.restore(&begin, false, observer);
-        gone.map_err(|error| self.tell_room(error, &begin.session))
+        self.transact(&begin, observer)
     }
 
     /// All that these turns changed, as one list.
@@ -145,21 +150,20 @@ impl Engine {
                 .with_code("not-recorded"));
             }
             let changes = self.checkpoints.composed(&turn.records)?;
-            parts.push(changes.ok_or_else(|| showing::gone(turn.sequence))?);
+            parts.push(changes.ok_or_else(|| diff::gone(turn.sequence))?);
         }
         Ok(composed(parts))
     }
 
-    /// Puts back what the plan of a turn says, or what is left of it, and concludes the turn.
+    /// Puts back what the plan of a turn says, or what is left of it. Returns the session after the turn.
     pub(super) fn restore(
         &mut self,
         begin: &Begin,
+        undoing: &Undoing,
         recovered: bool,
         observer: &mut dyn Observer,
-    ) -> Result<Turn> {
-        let Some(undoing) = &begin.undoing else {
-            return Err(Error::undo("there is nothing to put back".to_owned()));
-        };
+    ) -> Result<Session> {
+        observer.event(Event::TurnBegun { session: &begin.session, reply: begin.reply() });
         let plan = self.checkpoints.blobs.read(&undoing.plan)?;
         let plan = plan.and_then(|text| serde_json::from_slice::<Plan>(&text).ok());
         let lost = plan.is_none();
@@ -183,10 +187,10 @@ impl Engine {
         let ignored = undoing.ignored.clone();
         let mut back = session::Back { turns, redid, left, ignored, ..session::Back::default() };
         // What is told has to be so of the files that there are, whatever was planned.
-        for path in self.not_so(&begin.session.id, undoing, &back.left, recovered)? {
+        for path in self.mismatches(&begin.session.id, undoing, &back.left, recovered)? {
             back.others.add(|| path);
         }
-        back.describe_unrestored().for_each(|told| observer.noticed(&told));
+        back.describe_unrestored().for_each(|left| observer.event(Event::Warning(&left)));
         self.journal.append(&Record::Restored { left: back.left.clone() }.to_line())?;
         // What was put back before a stop and is another now, the person has changed since. It counts as
         // put back, so that a redo names it.
@@ -197,23 +201,17 @@ impl Engine {
         }
         self.checkpoints.settle()?;
         self.checkpoints.note_size();
-        let mut changed = recording::told(&self.checkpoints, &done, records);
+        let mut changed = changes::describe(&self.checkpoints, &done, records);
         changed.back = Some(Box::new(back));
         let mut session = begin.session.clone();
-        self.doubt(&mut session, &done);
+        self.mark_outdated(&mut session, &done);
         session.record_undo(changed, undoing.reason.clone(), undoing.completes.clone(), self.now());
-        let outbox = if session.is_complete {
-            None
-        } else {
-            self.make_way(&session, observer)?;
-            Some(self.prepare_outbox(&mut session, None)?)
-        };
-        self.commit(begin, Commit { session, outbox, recovered })
+        Ok(session)
     }
 
     /// What was put back is another file than the LLM has seen, whenever it saw it: no edit goes by its
     /// lines before it has seen them again.
-    fn doubt(&self, session: &mut Session, done: &[Change]) {
+    fn mark_outdated(&self, session: &mut Session, done: &[Change]) {
         let files = done
             .iter()
             .filter(|change| matches!(change.after, Some(What::File { .. } | What::Link { .. })));
@@ -245,17 +243,22 @@ fn number(session: &Session) -> u32 {
 }
 
 /// Said of what the person or other turns had changed, and force puts aside; None where there is none.
-fn put_aside(plan: &Plan, others: &Others, again: &str, session: &Session) -> Option<String> {
+fn put_aside(
+    plan: &Plan,
+    owners: &ConflictOwners,
+    again: &str,
+    session: &Session,
+) -> Option<String> {
     let planned: BTreeSet<String> = plan.changes.iter().map(Change::shown).collect();
     let aside: Vec<&String> =
         plan.conflicts.iter().filter(|path| planned.contains(*path)).collect();
     if aside.is_empty() {
         return None;
     }
-    let what = if others.is_none() { "what you had changed" } else { "what had changed since" };
+    let what = if owners.is_none() { "what you had changed" } else { "what had changed since" };
     Some(format!(
         "{what} is put aside and kept: {}. {again} (`deaddrop diff {}` shows it)",
-        named_with(aside.into_iter(), |path| others.whose(path)),
+        named_with(aside.into_iter(), |path| owners.whose(path)),
         number(session)
     ))
 }
@@ -276,14 +279,9 @@ fn named_with<'a>(
 
 /// Said where nothing of turns can be taken back; `next` is one before them of which something may be.
 fn nothing_of(turns: &[u32], plan: &Plan, next: Option<(usize, u32)>) -> String {
-    let left = &plan.left;
-    let which: Vec<String> = turns.iter().map(u32::to_string).collect();
-    let s = if which.len() == 1 { "" } else { "s" };
-    let mut told: Vec<String> =
-        left.iter().take(NAMED).map(|(path, why)| format!("'{path}' ({why})")).collect();
-    if left.len() > NAMED {
-        told.push(format!("and {} more", left.len() - NAMED));
-    }
+    let whys: BTreeMap<&str, &str> = plan.left.iter().map(|(p, why)| (&**p, &**why)).collect();
+    let left =
+        named_with(plan.left.iter().map(|(path, _)| path), |path| format!(" ({})", whys[path]));
     let go_on = match next {
         Some((n, sequence)) => format!("`deaddrop undo --last {n}` goes on to turn {sequence}"),
         None => "No earlier turn that stands has changed a file that is kept".to_owned(),
@@ -293,28 +291,25 @@ fn nothing_of(turns: &[u32], plan: &Plan, next: Option<(usize, u32)>) -> String 
         _ => format!("{ALSO_PROTECTED}. "),
     };
     format!(
-        "of turn{s} {} nothing can be taken back, and nothing was touched: {}. {force}{go_on}",
-        which.join(", "),
-        told.join(", ")
+        "of {} nothing can be taken back, and nothing was touched: {left}. {force}{go_on}",
+        select::turns(turns.iter().copied())
     )
 }
 
 /// Said where what was changed in turns that were cut off may be the person's.
 fn cut_off_in(turns: &[u32]) -> String {
-    let which: Vec<String> = turns.iter().map(u32::to_string).collect();
-    let s = if which.len() == 1 { "" } else { "s" };
     format!(
-        ". deaddrop was stopped hard in turn{s} {}, so nobody knows which of these changes its commands made and which you made",
-        which.join(", ")
+        ". deaddrop was stopped hard in {}, so nobody knows which of these changes its commands made and which you made",
+        select::turns(turns.iter().copied())
     )
 }
 
-fn refusal(conflicts: &[String], others: &Others, again: &str, cut_off: &str) -> String {
+fn refusal(conflicts: &[String], owners: &ConflictOwners, again: &str, cut_off: &str) -> String {
     let (was, them) = if conflicts.len() == 1 { ("was", "it") } else { ("were", "them") };
     format!(
         "{} {was} changed since, and nothing was touched: {}. {}`--force` puts {them} back all the same; what stands there now is kept, and {again}{cut_off}",
         count(conflicts.len(), "file"),
-        named_with(conflicts.iter(), |path| others.whose(path)),
-        others.instead()
+        named_with(conflicts.iter(), |path| owners.whose(path)),
+        owners.instead()
     )
 }

@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Engine;
-use super::meant::counts;
+use super::select::is_undoable;
+use crate::engine::Engine;
 use crate::error::Result;
 use crate::session::log::{self, LogEntry};
 use crate::session::record::Undoing;
@@ -12,14 +12,14 @@ use crate::workspace::checkpoint::{Change, composed, reversed};
 
 /// Which of the places that were changed since other turns changed.
 #[derive(Debug, Default)]
-pub(super) struct Others {
+pub(super) struct ConflictOwners {
     /// A phrase by the place's path for people.
     by: BTreeMap<String, String>,
     /// What takes these turns back.
     calls: Vec<String>,
 }
 
-impl Others {
+impl ConflictOwners {
     /// ` (by session b1b2c3d4, turn 2)`; nothing where it was the person.
     pub(super) fn whose(&self, path: &str) -> String {
         self.by.get(path).map(|by| format!(" ({by})")).unwrap_or_default()
@@ -42,15 +42,15 @@ impl Others {
 impl Engine {
     /// Whose work stands in those of these places that were changed since `turns` of session `id`; `changes`
     /// are what is planned. What is not known, such as where a checkpoint is gone, counts as the person's.
-    pub(super) fn others(
+    pub(super) fn conflict_owners(
         &mut self,
         id: &str,
         turns: &[&LogEntry],
         changes: &[Change],
         conflicts: &[String],
-    ) -> Others {
-        let mut others = Others::default();
-        let (Some(first), Some(last)) = (turns.first(), turns.last()) else { return others };
+    ) -> ConflictOwners {
+        let mut owners = ConflictOwners::default();
+        let (Some(first), Some(last)) = (turns.first(), turns.last()) else { return owners };
         let (begun, newest) = (first.at, last.sequence);
         let wanted: BTreeSet<&String> = conflicts.iter().collect();
         let wanted: BTreeMap<&str, String> = changes
@@ -86,16 +86,16 @@ impl Engine {
                     } else {
                         format!("by session {}, turn {turn}", session.id)
                     };
-                    others.by.insert(shown.clone(), by);
+                    owners.by.insert(shown.clone(), by);
                     oldest = Some(entry);
                 }
             }
-            others.calls.extend(oldest.and_then(|oldest| {
+            owners.calls.extend(oldest.and_then(|oldest| {
                 let of = if is_own { String::new() } else { format!(" --session {}", session.id) };
                 call(&entries, oldest, &of)
             }));
         }
-        others
+        owners
     }
 
     /// The files that are not as the turns left them which stand again, or not as they were before those
@@ -104,7 +104,7 @@ impl Engine {
     ///
     /// # Errors
     /// They cannot be looked at.
-    pub(super) fn not_so(
+    pub(super) fn mismatches(
         &mut self,
         id: &str,
         undoing: &Undoing,
@@ -138,7 +138,7 @@ fn call(entries: &[LogEntry], turn: &LogEntry, of: &str) -> Option<String> {
     if turn.back().is_some() {
         return Some(format!("`deaddrop redo {}{of}`", turn.sequence));
     }
-    let later = |done: &&LogEntry| counts(done) && done.sequence >= turn.sequence;
+    let later = |done: &&LogEntry| is_undoable(done) && done.sequence >= turn.sequence;
     match log::done(entries).into_iter().filter(later).count() {
         0 => None,
         1 => Some(format!("`deaddrop undo{of}`")),

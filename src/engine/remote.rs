@@ -36,9 +36,9 @@ impl Engine {
 
     /// A turn is gone on with that is begun, and may be begun in the guest: where a deaddrop is there
     /// that still carries out one of its steps, it is waited for as long as that may take.
-    pub(super) fn be_patient(&self, begin: &Begin) -> Result<()> {
+    pub(super) fn set_guest_patience(&self, begin: &Begin) -> Result<()> {
         let Some(guest) = &self.guest else { return Ok(()) };
-        let policy = begin.policy.clone().map_or_else(|| self.policy_of(&begin.session), Ok)?;
+        let policy = self.policy_of_turn(begin)?;
         let given = timeout(&policy, self.runner.timeout);
         let longest = begin.steps().iter().filter_map(|step| match &step.asks {
             Asks::Operation(Operation::Run(run)) => Some(given(run.wanted_timeout())),
@@ -69,7 +69,7 @@ impl Engine {
     }
 
     /// Why nothing more of a turn is carried out: its operations were meant for another machine.
-    pub(super) fn is_meant_for_another(&self, begin: &Begin) -> Option<String> {
+    pub(super) fn meant_for_another(&self, begin: &Begin) -> Option<String> {
         let named = |guest: &Option<String>| match guest {
             Some(guest) => format!("in the guest '{guest}'"),
             None => "on the user's own machine".to_owned(),
@@ -176,7 +176,7 @@ pub(super) fn turn_key(begin: &Begin) -> String {
 
 /// What a session is called in a guest: nobody who knows its id alone finds what its commands have
 /// there for themselves.
-pub(super) fn own(session: &Session) -> String {
+pub(super) fn scratch_name(session: &Session) -> String {
     let secret = Digest::of(session.secret.as_bytes());
     format!("{}-{}", session.id, &secret.as_str()[..16])
 }
@@ -190,7 +190,7 @@ pub(super) fn timeout(policy: &Policy, default: Duration) -> impl Fn(Option<Dura
 pub(super) fn terms_to_ask<'a>(begin: &Begin, config: &'a Config) -> Terms<'a> {
     Terms {
         turn: turn_key(begin),
-        own: own(&begin.session),
+        own: scratch_name(&begin.session),
         timeout: &|asked| asked.unwrap_or_default(),
         network: None,
         output_limit: config.max_output_length,

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Engine;
 use crate::blobs::BlobId;
 use crate::clock::Timestamp;
+use crate::engine::Engine;
 use crate::error::Result;
 use crate::session::log;
 use crate::session::store::Store as Sessions;
@@ -19,7 +19,7 @@ const TENTHS: u64 = 8;
 
 /// The checkpoint of one turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kept {
+pub struct KeptTurn {
     /// Its session.
     pub session: String,
     /// The outbox that it answered.
@@ -35,7 +35,7 @@ pub struct Kept {
 }
 
 /// What is kept for the checkpoints of a project.
-pub(super) fn store(config: &Config) -> Store {
+pub(in crate::engine) fn store(config: &Config) -> Store {
     let folder = config.sessions.join("checkpoints");
     let (file, all) = (config.checkpoint_ignored_file_bytes, config.checkpoint_ignored_bytes);
     let (limit, ignored) = (config.checkpoint_max_bytes, IgnoredLimits { file, all });
@@ -73,14 +73,14 @@ fn waiting(sessions: &Sessions, store: &Store) -> Result<BTreeSet<BlobId>> {
 }
 
 /// The checkpoints of all sessions, the oldest first; and how many bytes are kept in all.
-pub fn kept(config: &Config) -> Result<(Vec<Kept>, u64)> {
+pub fn kept_turns(config: &Config) -> Result<(Vec<KeptTurn>, u64)> {
     let store = store(config);
     let kept = all(config, &store)?;
     // Counted: what was noted may be of before a stop.
     Ok((kept, store.blobs.all().iter().map(|(_, length)| length).sum()))
 }
 
-fn all(config: &Config, store: &Store) -> Result<Vec<Kept>> {
+fn all(config: &Config, store: &Store) -> Result<Vec<KeptTurn>> {
     let mut all = Vec::new();
     for id in Sessions::new(&config.sessions).ids()? {
         for entry in log::read(&config.sessions, &id)? {
@@ -102,7 +102,7 @@ fn all(config: &Config, store: &Store) -> Result<Vec<Kept>> {
                 unrestorable(&changes).iter().filter(|(_, why)| *why == Why::Room).count();
             let (session, sequence, at) = (id.clone(), entry.sequence, entry.at);
             let records = entry.records;
-            all.push(Kept { session, sequence, at, without_room, is_whole, records, needs });
+            all.push(KeptTurn { session, sequence, at, without_room, is_whole, records, needs });
         }
     }
     all.sort_by_key(|kept| (kept.at, kept.sequence));
@@ -142,12 +142,12 @@ impl Engine {
     }
 
     /// Removes what was kept for a session that is gone.
-    pub(super) fn forget_checkpoints(&mut self) -> Result<()> {
+    pub(in crate::engine) fn forget_checkpoints(&mut self) -> Result<()> {
         self.prune_to(self.checkpoints.limit())
     }
 
     /// Makes room where more is kept than may be. What goes wrong is told by whoever asks for it.
-    pub(super) fn prune_if_needed(&mut self) {
+    pub(in crate::engine) fn prune_if_needed(&mut self) {
         if !self.within_turn && self.config.checkpoints && self.checkpoints.is_full() {
             let limit = self.checkpoints.limit();
             // It is tried again after a later turn. What a forced undo put away is in the last one, and

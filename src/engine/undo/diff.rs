@@ -1,7 +1,8 @@
 //! What turns changed, for who looks at it: from the log and what is kept, without the lock.
 
-use super::{keeping, recording};
+use super::gc;
 use crate::blobs::BlobId;
+use crate::engine::changes;
 use crate::error::{Error, Result};
 use crate::session::log::{self, LogEntry};
 use crate::session::{Changed, Ignored, Session};
@@ -22,7 +23,7 @@ pub enum Which {
 
 /// What turns changed.
 #[derive(Debug)]
-pub struct Shown<'a> {
+pub struct TurnDiff<'a> {
     /// The outbox that the first of them answered.
     pub first: u32,
     /// The outbox that the last of them answered.
@@ -30,14 +31,14 @@ pub struct Shown<'a> {
     /// What they come to, by path.
     pub changes: Vec<Change>,
     /// The turns.
-    of: &'a [Known],
+    of: &'a [RecordedTurn],
     store: &'a Store,
 }
 
-impl Shown<'_> {
+impl TurnDiff<'_> {
     /// What is told of its files.
     pub fn told(&self) -> Changed {
-        recording::told(self.store, &self.changes, Vec::new())
+        changes::describe(self.store, &self.changes, Vec::new())
     }
 
     /// What stood, or stands, somewhere; None where nothing does, or a folder.
@@ -63,7 +64,7 @@ impl Shown<'_> {
 
     /// The first of the turns whose record names a content.
     fn turn_of(&self, content: &BlobId) -> u32 {
-        let names = |turn: &&Known| {
+        let names = |turn: &&RecordedTurn| {
             let records = turn.records.as_deref().unwrap_or_default();
             let changes = self.store.composed(records).ok().flatten().unwrap_or_default();
             changes.iter().any(|change| change.blobs().any(|blob| blob == content))
@@ -74,7 +75,7 @@ impl Shown<'_> {
 
 /// A turn, and where what it changed is recorded; None where nothing is.
 #[derive(Debug)]
-struct Known {
+struct RecordedTurn {
     sequence: u32,
     records: Option<Vec<BlobId>>,
     ignored: Option<Ignored>,
@@ -82,14 +83,14 @@ struct Known {
 
 /// The turns of a session, of which each can be shown: its log is read once.
 #[derive(Debug)]
-pub struct Turns {
+pub struct TurnDiffs {
     id: String,
     /// In their order.
-    all: Vec<Known>,
+    all: Vec<RecordedTurn>,
     store: Store,
 }
 
-impl Turns {
+impl TurnDiffs {
     /// The turns of a session.
     ///
     /// # Errors
@@ -105,32 +106,32 @@ impl Turns {
     pub fn of(config: &Config, session: &Session, entries: &[LogEntry]) -> Result<Self> {
         if let Some(guest) = &config.guest {
             let guest = guest.label();
-            return Err(elsewhere(&guest));
+            return Err(in_guest(&guest));
         }
         if session.run.is_some() {
             return Err(not_of_runs(&session.stem()));
         }
-        let known = |entry: &LogEntry| Known {
+        let known = |entry: &LogEntry| RecordedTurn {
             sequence: entry.sequence,
             records: entry.changed.map(|_| entry.records.clone()),
             ignored: entry.ignored.clone(),
         };
-        let mut all: Vec<Known> = entries.iter().map(known).collect();
+        let mut all: Vec<RecordedTurn> = entries.iter().map(known).collect();
         // The part of a turn that waits for a decision.
         if let (Some(changed), Some(_)) = (&session.changed, &session.pending) {
             let records = changed.not_kept.is_none().then(|| changed.records.clone());
             let ignored = changed.ignored.clone();
-            all.push(Known { sequence: session.sequence, records, ignored });
+            all.push(RecordedTurn { sequence: session.sequence, records, ignored });
         }
         all.sort_by_key(|turn| turn.sequence);
-        Ok(Self { id: session.id.clone(), all, store: keeping::store(config) })
+        Ok(Self { id: session.id.clone(), all, store: gc::store(config) })
     }
 
     /// What some of them changed. Of several, one list says what they come to, undos included.
     ///
     /// # Errors
     /// There is none, or nothing is kept of one of them.
-    pub fn shown(&self, which: Which) -> Result<Shown<'_>> {
+    pub fn shown(&self, which: Which) -> Result<TurnDiff<'_>> {
         let (first, last) = match (which, self.all.last()) {
             (Which::Last, newest) => newest.map_or((1, 0), |turn| (turn.sequence, turn.sequence)),
             (Which::One(wanted), _) => (wanted, wanted),
@@ -139,13 +140,13 @@ impl Turns {
         let begin = self.all.partition_point(|turn| turn.sequence < first);
         let end = self.all.partition_point(|turn| turn.sequence <= last);
         let of = self.all.get(begin..end).unwrap_or_default();
-        let (Some(Known { sequence: first, .. }), Some(Known { sequence: last, .. })) =
+        let (Some(RecordedTurn { sequence: first, .. }), Some(RecordedTurn { sequence: last, .. })) =
             (of.first(), of.last())
         else {
             return Err(self.without(which));
         };
         let mut parts = Vec::new();
-        for Known { sequence, records, .. } in of {
+        for RecordedTurn { sequence, records, .. } in of {
             let records = records.as_ref().ok_or_else(|| {
                 Error::undo(format!(
                     "nothing was kept of what turn {sequence} changed, so it cannot be shown or taken back"
@@ -156,7 +157,7 @@ impl Turns {
         }
         let mut changes = composed(parts);
         changes.retain(|change| change.before != change.after);
-        Ok(Shown { first: *first, last: *last, changes, of, store: &self.store })
+        Ok(TurnDiff { first: *first, last: *last, changes, of, store: &self.store })
     }
 
     /// Said where there is no such turn.
@@ -184,7 +185,7 @@ pub(super) fn not_of_runs(stem: &str) -> Error {
 }
 
 /// Said of what is changed in a guest.
-pub(super) fn elsewhere(guest: &str) -> Error {
+pub(super) fn in_guest(guest: &str) -> Error {
     Error::undo(format!(
         "what a session changes in the guest '{guest}' is not kept here, so it cannot be shown or taken back; use what is there, such as git"
     ))

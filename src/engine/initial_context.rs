@@ -86,7 +86,7 @@ impl Engine {
     }
 
     /// Fails where the person named files to be shown and there are none such.
-    pub(super) fn names_something(&self, session: &Session, walk: &Walk) -> Result<()> {
+    pub(super) fn check_patterns(&self, session: &Session, walk: &Walk) -> Result<()> {
         let Some(offer) = session.offer.as_ref().filter(|offer| !offer.include.is_empty()) else {
             return Ok(());
         };

@@ -9,20 +9,20 @@ use std::path::Path;
 use super::{Engine, Turn};
 use crate::atomic;
 use crate::error::{Error, Result};
+use crate::event::{Event, Observer};
 use crate::executor::{Executor, PreviewExecutor, Rewritten};
-use crate::inbox::{Claimed, Taken};
+use crate::inbox::{Claimed, REJECTED, Taken};
 use crate::protocol::operations::{Decision as Said, parse_approval};
 use crate::protocol::{Asks, Dialect, Digest, Step};
-use crate::session::record::{Begin, Commit, Origin, Record};
+use crate::session::record::{Begin, Origin};
 use crate::session::{ApprovalDecision, Question, Run, Session};
 use crate::settings::Policy;
 use crate::text::visible_line;
-use crate::turn::Observer;
 use crate::workspace::Workspace;
 
 /// What came of one file among the approvals.
 #[derive(Debug)]
-pub struct Heard {
+pub struct HandledApproval {
     /// The name it was dropped under.
     pub name: OsString,
     /// What it led to; else why it counts for nothing, and was put into `rejected/`.
@@ -48,13 +48,18 @@ impl Engine {
         }
     }
 
+    /// The policy that a turn began with; journals of earlier versions do not contain it.
+    pub(super) fn policy_of_turn(&self, begin: &Begin) -> Result<Policy> {
+        begin.policy.clone().map_or_else(|| self.policy_of(&begin.session), Ok)
+    }
+
     /// What would become of the file that a waiting turn asks about.
-    pub fn foretell(&self, session: &Session) -> Vec<Rewritten> {
+    pub fn preview_question(&self, session: &Session) -> Vec<Rewritten> {
         // What stands in a guest is not looked at only to be shown.
         if self.guest.is_some() {
             return Vec::new();
         }
-        foretell(&self.workspace, session)
+        preview_question(&self.workspace, session)
     }
 
     /// Does what follows from the person's decision about the question with this digest: the turn
@@ -77,33 +82,39 @@ impl Engine {
 
     fn follow(
         &mut self,
-        session: Session,
+        mut session: Session,
         decision: ApprovalDecision,
         claimed: Option<(Origin, Claimed)>,
         observer: &mut dyn Observer,
     ) -> Result<Turn> {
-        if session.run.is_none() {
-            return self.go_on(session, decision, claimed, observer);
+        let is_kept = session.run.is_some() && session.question().is_some();
+        if let (Some(run), Some(pending), false) = (&mut session.run, &session.pending, is_kept) {
+            run.told = pending.outcomes.len();
         }
         let begin = Begin::of(session, Vec::new(), Some(decision), claimed);
-        self.within_turn = true;
-        self.note(&Record::Begin(Box::new(begin.clone())))?;
-        self.keep_decision(&begin, false)
+        if is_kept {
+            self.transact(&begin, observer)
+        } else {
+            self.carry_out_steps(begin, observer)
+        }
     }
 
-    /// Keeps what was decided about a run, for whoever resumes it.
-    pub(super) fn keep_decision(&mut self, begin: &Begin, recovered: bool) -> Result<Turn> {
+    /// The session of a turn that only records the decision about a run, for whoever resumes it.
+    pub(super) fn with_decision(&self, begin: &Begin) -> Session {
         let mut session = begin.session.clone();
         if let Some(pending) = &mut session.pending {
             pending.decision.clone_from(&begin.decision);
         }
         session.updated_at = self.now();
-        self.commit(begin, Commit { session, outbox: None, recovered })
+        session
     }
 
     /// Takes what was dropped among the approvals. Tells too whether some of it may be finished soon
     /// without any sign of it.
-    pub fn hear(&mut self, observer: &mut dyn Observer) -> Result<(Vec<Heard>, bool)> {
+    pub fn handle_approvals(
+        &mut self,
+        observer: &mut dyn Observer,
+    ) -> Result<(Vec<HandledApproval>, bool)> {
         let look = match self.approvals.look(&[]) {
             Ok(look) => look,
             // Somebody removed the folder: make it whole.
@@ -125,19 +136,19 @@ impl Engine {
                 Taken::Rejected(why) => Err(why),
                 Taken::Reply(claimed) => match meant(claimed.letter.text(), &self.store.pending()?)
                     .and_then(|found| {
-                        self.suits(&found.0).map(|()| found).map_err(|e| e.to_string())
+                        self.check_workspace(&found.0).map(|()| found).map_err(|e| e.to_string())
                     }) {
                     Ok((session, decision)) => {
                         let claimed = Some((Origin::Approvals, claimed));
                         Ok(self.follow(session, decision, claimed, observer)?)
                     }
                     Err(why) => {
-                        self.approvals.reject(&claimed, &why)?;
+                        self.approvals.put_away(&claimed, REJECTED, &why)?;
                         Err(why)
                     }
                 },
             };
-            heard.push(Heard { name, turn });
+            heard.push(HandledApproval { name, turn });
         }
         Ok((heard, again))
     }
@@ -155,22 +166,23 @@ impl Engine {
         run.policy.clone_from(&policy.name);
         run.run = Some(Run { policy, told: 0 });
         run.workspace = self.workspace_name();
-        self.carry_out_run(run, steps, observer)
+        self.carry_out_steps(Begin::of(run, steps, None, None), observer)
     }
 
     /// Goes on with a run that waited, if somebody has decided; else it stays as it is.
     pub fn resume_run(&mut self, stem: &str, observer: &mut dyn Observer) -> Result<Turn> {
         // A decision may have been dropped that nobody has heard yet.
-        for Heard { name, turn } in self.hear(observer)?.0 {
+        for HandledApproval { name, turn } in self.handle_approvals(observer)?.0 {
             if let Err(why) = turn {
                 let name = name.to_string_lossy();
                 let name = visible_line(&name);
-                observer.noticed(&format!("the approval {name} was put into rejected/: {why}"));
+                let warning = format!("the approval {name} was put into rejected/: {why}");
+                observer.event(Event::Warning(&warning));
             }
         }
         let run = self.store.load_stem(stem)?;
         match run.pending.as_ref().and_then(|pending| pending.decision.clone()) {
-            Some(decision) => self.go_on(run, decision, None, observer),
+            Some(decision) => self.follow(run, decision, None, observer),
             None => Ok(Turn { session: run, outbox: None }),
         }
     }
@@ -216,7 +228,8 @@ impl Engine {
             }
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             self.approvals.reject_file(&path, EARLY)?;
-            observer.recovered(&format!("the approval {name} was put into rejected/: {EARLY}"));
+            let warning = format!("the approval {name} was put into rejected/: {EARLY}");
+            observer.event(Event::Warning(&warning));
         }
         self.approvals.sync()
     }
@@ -254,7 +267,7 @@ fn answers_another(path: &Path, asking: &Session, waiting: &[Session]) -> bool {
 }
 
 /// What would become of the file that a waiting turn asks about, as the workspace is.
-pub fn foretell(workspace: &Workspace, session: &Session) -> Vec<Rewritten> {
+pub fn preview_question(workspace: &Workspace, session: &Session) -> Vec<Rewritten> {
     let Some(pending) = &session.pending else { return Vec::new() };
     let Question { step, ask, .. } = &pending.question;
     let Some(Asks::Operation(operation)) = pending.steps.get(*step).map(|step| &step.asks) else {

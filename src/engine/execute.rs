@@ -1,0 +1,144 @@
+//! Executes the steps of a turn, here or in a guest, up to the session that follows from them.
+
+use super::transaction::Progress;
+use super::{Engine, approvals, changes, remote};
+use crate::admission;
+use crate::error::Result;
+use crate::event::{Event, Observer};
+use crate::executor::{Executor, LocalExecutor, Terms, WriteAhead};
+use crate::policy;
+use crate::protocol::{Kind, Operation, Outcome, Step};
+use crate::session::journal::Journal;
+use crate::session::record::{Begin, Record};
+use crate::session::{Pending, Session};
+use crate::settings::Mode;
+use crate::turn::{self, Ledger, TurnInput};
+use crate::workspace::walk::Walk;
+use crate::workspace::{READ_LIMIT, READ_ROOM};
+
+/// So many bytes of files the events of a run can contain.
+const RUN_READS: u64 = 100 << 20;
+
+impl Engine {
+    /// Executes the steps that have no outcome yet. Returns the session after the turn, and the files of the
+    /// workspace, if they were listed after the last step.
+    pub(super) fn execute(
+        &mut self,
+        begin: &Begin,
+        progress: Progress,
+        observer: &mut dyn Observer,
+    ) -> Result<(Session, Option<Walk>)> {
+        observer.event(Event::TurnBegun { session: &begin.session, reply: begin.reply() });
+        self.set_guest_patience(begin)?;
+        let Progress { outcomes: known, protection, stopped } = progress;
+        let (policy, clock) = (self.policy_of_turn(begin)?, self.clock);
+        // What confines commands takes a while to find out, and is asked only if there are any.
+        let runs = |step: &Step| step.kind() == Kind::Run;
+        let guarded = begin.steps().iter().any(runs) && self.is_guarded(&begin.session)?;
+        let other_machine = self.meant_for_another(begin);
+        let judge = |operation: &Operation, executor: &dyn Executor| {
+            turn::judge(&policy, guarded, operation, executor)
+        };
+        let interrupted = || self.stop.is_asked();
+        let timeout = remote::timeout(&policy, self.runner.timeout);
+        let (read_limit, read_room) = match begin.session.run {
+            // Its events go to a program, not through somebody's hands.
+            Some(_) => (policy.files.max_bytes.unwrap_or(RUN_READS).min(RUN_READS), RUN_READS),
+            None => (READ_LIMIT, READ_ROOM),
+        };
+        let scratch = self.scratch_dir(&begin.session);
+        let records = self.records(begin);
+        let mut ledger = JournalLedger(&mut self.journal);
+        let input = TurnInput {
+            steps: begin.steps(),
+            known: &known,
+            decision: begin.decision.as_ref(),
+            session: &begin.session,
+            judge: &judge,
+            name_question: Some(&|step| approvals::name(begin, step)),
+            stopped: other_machine.as_deref(),
+            now: &|| clock.now(),
+        };
+        let (result, walk, recorded) = if let Some(guest) = &self.guest {
+            let mut executor = guest.executor(Terms {
+                turn: remote::turn_key(begin),
+                own: remote::scratch_name(&begin.session),
+                timeout: &timeout,
+                network: policy.network,
+                output_limit: self.config.max_output_length,
+                read_limit,
+                read_room,
+                files: Some(policy.files.clone()),
+            })?;
+            (turn::run(&input, &mut *executor, &mut ledger, observer)?, None, None)
+        } else {
+            let open = begin.session.unconfined;
+            let executor =
+                LocalExecutor::new(&self.workspace, &self.runner, &scratch, open, &interrupted);
+            let mut executor = executor.guarded(guarded, protection);
+            let timeout = |asked| Some(timeout(asked));
+            executor.timeout = &timeout;
+            let readable = policy::may_search(&policy.files);
+            executor.readable = &readable;
+            let mode = if open { Mode::Off } else { self.config.sandbox.mode };
+            executor.network = mode.network(policy.network);
+            (executor.read_limit, executor.read_room) = (read_limit, read_room);
+            executor.seen.clone_from(&self.glimpse);
+            executor.recorder =
+                records.then(|| changes::recorder(&mut self.checkpoints, &begin.session, stopped));
+            let result = turn::run(&input, &mut executor, &mut ledger, observer)?;
+            let (walk, recorder) = executor.into_parts();
+            (result, walk, recorder.map(|recorder| recorder.finish(&self.workspace)))
+        };
+        let mut session = begin.session.clone();
+        let waits = result.question.is_some();
+        session.changed = self.changed(&begin.session, recorded, waits, observer);
+        let text = admission::reply_identity(begin);
+        if let Some(question) = result.question {
+            self.refuse_early_approvals(&begin.session, observer)?;
+            let pending = Pending {
+                reply: begin.reply().to_owned(),
+                text,
+                steps: begin.steps().to_vec(),
+                outcomes: result.outcomes,
+                question,
+                guest: begin.guest.clone(),
+                decision: None,
+            };
+            session.pause(pending, self.now());
+        } else {
+            // While a turn waits, anybody may change them.
+            session.held = self.changed_secrets(session.held)?;
+            session.seen = result.seen;
+            session.advance(result.outcomes, self.now());
+            session.last_reply = Some(text);
+        }
+        Ok((session, walk))
+    }
+}
+
+/// The journal as a turn sees it.
+struct JournalLedger<'a>(&'a mut Journal);
+
+impl Ledger for JournalLedger<'_> {
+    fn write_ahead(&mut self, step: usize, entry: WriteAhead<'_>) -> Result<()> {
+        let record = match entry {
+            WriteAhead::Guard(snapshot) => Record::Guard(Box::new(snapshot.clone())),
+            // All that it says is stored is on disk.
+            WriteAhead::Noted(noted) => Record::Noted(Box::new(noted.clone())),
+            WriteAhead::Effects(effects) => {
+                for (step, effect) in (step..).zip(effects) {
+                    self.0.append(&Record::Intent { step, effect: effect.clone() }.to_line())?;
+                }
+                return self.0.sync();
+            }
+        };
+        // It rides on the sync of the Intents that follow.
+        self.0.append(&record.to_line())
+    }
+
+    fn result(&mut self, step: usize, outcome: &Outcome) -> Result<()> {
+        // It rides on the next record's sync: until then the effect itself tells.
+        self.0.append(&Record::Result { step, outcome: Box::new(outcome.clone()) }.to_line())
+    }
+}

@@ -1,0 +1,111 @@
+//! Outboxes and the events beside them: rendered as the workspace is now, and written.
+
+use std::path::PathBuf;
+
+use super::Engine;
+use crate::atomic;
+use crate::error::Result;
+use crate::outbox::{self, RenderedOutbox, Shown};
+use crate::protocol::operations::EventsMessage;
+use crate::protocol::{Dialect, Digest, operations};
+use crate::session::Session;
+use crate::session::record::PreparedOutbox;
+use crate::workspace::walk::Walk;
+
+impl Engine {
+    /// Where the newest outbox of a session is.
+    pub fn outbox_path(&self, session: &Session) -> PathBuf {
+        self.config.outbox.join(session.outbox_name())
+    }
+
+    /// Writes the newest outbox of a session where it is missing. Returns whether it was.
+    pub fn restore_outbox(&self, session: &Session) -> Result<bool> {
+        let missing = !self.outbox_path(session).exists();
+        if missing {
+            self.write_outbox(session)?;
+        }
+        Ok(missing)
+    }
+
+    /// Writes the newest outbox of a session, of which nobody notes what it shows.
+    pub(super) fn write_outbox(&self, session: &Session) -> Result<PathBuf> {
+        self.write(session, self.render(session, None)?)
+    }
+
+    pub(super) fn write(&self, session: &Session, rendered: RenderedOutbox) -> Result<PathBuf> {
+        self.write_events(session, rendered.events)?;
+        let path = self.outbox_path(session);
+        atomic::write(&path, rendered.text.as_bytes())?;
+        Ok(path)
+    }
+
+    /// Notes in a session what its newest outbox shows and what it does not, and how much it is.
+    pub(super) fn note_shown(session: &mut Session, rendered: &RenderedOutbox) {
+        session.withheld.clone_from(&rendered.withheld);
+        session.tokens = Some(rendered.tokens);
+        if !rendered.excerpts {
+            session.seen.forget_excerpts(&session.last_results);
+        }
+        // What is known of the lines around those that were withheld is noted anew with what is shown.
+        rendered.withheld_from.iter().for_each(|path| session.seen.forget_newer(path));
+        for Shown { path, version, lines, .. } in &rendered.search_lines {
+            version.iter().for_each(|now| session.seen.record_search(path, now.clone(), lines));
+        }
+        for Shown { path, whole, lines, cut, version } in &rendered.shown {
+            // A part of which the whole is not known tells nothing of how that is now.
+            match version {
+                Some(now) if *whole => session.seen.record(path.clone(), now.clone()),
+                Some(now) if !lines.is_empty() || cut.is_some() => {
+                    session.seen.record_lines(path, now.clone(), lines);
+                    cut.iter().for_each(|line| session.seen.record_cut(path, *line));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Writes the events of a session's newest outbox beside it, for programs: first, so that whoever sees the outbox
+    /// finds them. `known` are those that were determined before.
+    pub(super) fn write_events(
+        &self,
+        session: &Session,
+        known: Option<EventsMessage>,
+    ) -> Result<()> {
+        if session.dialect != Dialect::Operations {
+            return Ok(());
+        }
+        let events = known.map_or_else(|| self.events_of(session, None), Ok)?;
+        let text = operations::print(&events);
+        atomic::write(&self.config.outbox.join(session.events_name()), text.as_bytes())
+    }
+
+    /// The events of a session's newest outbox.
+    pub(super) fn events_of(&self, session: &Session, walk: Option<Walk>) -> Result<EventsMessage> {
+        let (_, files) = self.files(session, walk)?;
+        Ok(outbox::screened_events(session, &self.config.secrets, &files))
+    }
+
+    /// Writes the next outbox under a temporary name; the session notes which files it shows. Returns its events,
+    /// too.
+    pub(super) fn prepare_outbox(
+        &self,
+        session: &mut Session,
+        walk: Option<Walk>,
+    ) -> Result<(PreparedOutbox, Option<EventsMessage>)> {
+        let rendered = self.render(session, walk)?;
+        Self::note_shown(session, &rendered);
+        let text = rendered.text.as_bytes();
+        let temporary = atomic::write_beside(&self.outbox_path(session), text)?;
+        let prepared = PreparedOutbox {
+            temporary: temporary.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            digest: Digest::of(text),
+        };
+        Ok((prepared, rendered.events))
+    }
+
+    /// The newest outbox of a session, as the workspace is now; `walk` lists its files, if they were listed just now.
+    pub(super) fn render(&self, session: &Session, walk: Option<Walk>) -> Result<RenderedOutbox> {
+        let (walk, files) = self.files(session, walk)?;
+        Ok(outbox::render(session, &self.environment(session)?, &walk, &files))
+    }
+}
