@@ -13,8 +13,7 @@ use super::talk::{Talk, below, name, outcomes, result, turn_json};
 use super::{Context, awaited, clipping, live, notice, question, rows, stat, summary, systemd};
 use crate::clipboard;
 use crate::daemon::{Answer, Clipped, Listener, Waiting};
-use crate::engine::{Engine, Turn};
-use crate::executor::Rewritten;
+use crate::engine::{Engine, Foretold, Turn};
 use crate::ipc::Request;
 use crate::protocol::{Asks, Detail, Kind, Operation, Outcome, Step, tags};
 use crate::runner::Glimpse;
@@ -94,13 +93,13 @@ impl<'a> Teller<'a> {
     }
 
     /// Shows what a session asks.
-    pub(super) fn show(&self, session: &Session, changes: &[Rewritten]) {
+    pub(super) fn show(&self, session: &Session, foretold: &Foretold) {
         let talk = &self.context.talk;
         if talk.quiet {
             talk.warning(&format!("a decision is awaited: {}", question::summary(session)));
         } else {
             let how = question::how(self.context, session);
-            talk.say(Styled::from("\n") + question::told(talk, session, changes, &how));
+            talk.say(Styled::from("\n") + question::told(talk, session, foretold, &how));
         }
     }
 
@@ -257,9 +256,9 @@ impl Listener for Teller<'_> {
         }
     }
 
-    fn asks(&mut self, session: &Session, changes: &[Rewritten]) {
+    fn asks(&mut self, session: &Session, foretold: &Foretold) {
         live::nothing();
-        self.show(session, changes);
+        self.show(session, foretold);
         self.events.question(self.context, session);
         if self.serves {
             notice::asks(self.context, session);
@@ -277,12 +276,12 @@ impl Listener for Teller<'_> {
         let Some(said) = prompt.said() else { return Answer::Awaited };
         self.prompt = None;
         match (said, self.open.pop_front()) {
-            (Said::Yes | Said::No, Some(Open { stem, question, .. })) => {
-                Answer::Given { stem, question: Box::new(question), approved: said == Said::Yes }
-            }
-            _ => {
+            (Said::Nothing, _) | (_, None) => {
                 self.context.talk.say(NO_ANSWER);
                 Answer::None
+            }
+            (said, Some(Open { stem, question, .. })) => {
+                Answer::Given { stem, decision: Box::new(said.about(&question)) }
             }
         }
     }

@@ -7,12 +7,11 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::Path;
 
-use crate::engine::{Engine, Heard, Turn};
+use crate::engine::{Engine, Foretold, Heard, Turn};
 use crate::error::{Error, Result};
-use crate::executor::Rewritten;
 use crate::inbox::Taken;
 use crate::ipc::{self, Request};
-use crate::session::{Question, Session};
+use crate::session::{ApprovalDecision, Session};
 use crate::turn::Observer;
 use crate::watch::{Stop, Watch};
 use clip::Desk;
@@ -42,9 +41,9 @@ pub trait Listener: Observer {
     fn unheard(&mut self, _name: &OsStr, _why: &str) {}
     /// A reply waits, since its session does. Told once.
     fn waits(&mut self, _name: &OsStr, _session: &Session) {}
-    /// What a turn waits for can be asked here: what `session` asks, and what would become of the
-    /// file that it is about. Told once for each question.
-    fn asks(&mut self, _session: &Session, _changes: &[Rewritten]) {}
+    /// What a turn waits for can be asked here: what `session` asks, and what would come
+    /// of what it is about. Told once for each question.
+    fn asks(&mut self, _session: &Session, _foretold: &Foretold) {}
     /// What the person has answered since, if they have.
     fn answer(&mut self) -> Answer {
         Answer::None
@@ -77,10 +76,8 @@ pub enum Answer {
     Given {
         /// The session that asked: the name of its files.
         stem: String,
-        /// What was asked.
-        question: Box<Question>,
-        /// Whether it may be done.
-        approved: bool,
+        /// What was asked, and what they decided.
+        decision: Box<ApprovalDecision>,
     },
 }
 
@@ -253,8 +250,8 @@ fn decisions(
     match listener.answer() {
         Answer::None => {}
         Answer::Awaited => again = true,
-        Answer::Given { stem, question, approved } => {
-            match engine.decide(&stem, &question, approved, None, listener) {
+        Answer::Given { stem, decision } => {
+            match engine.decide(&stem, *decision, listener) {
                 Ok(turn) => sessions.turned(turn, listener),
                 // Somebody else was faster.
                 Err(e) if e.is_nothing_pending() => {}

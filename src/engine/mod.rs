@@ -1,6 +1,7 @@
 //! A project, opened: sessions, workspace, inbox and outbox together. Carries out one reply
 //! from steps to the next outbox.
 
+mod approved;
 mod asking;
 mod elsewhere;
 mod environment;
@@ -18,7 +19,8 @@ mod showing;
 mod turning;
 mod undoing;
 
-pub use asking::{Heard, foretell};
+pub use approved::{ApprovedCommand, ApprovedCommands};
+pub use asking::{Foretold, Heard, foretell, preview};
 pub use keeping::{Kept, kept};
 pub use meant::Back;
 pub use showing::{Shown, Turns, Which};

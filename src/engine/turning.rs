@@ -9,7 +9,7 @@ use std::ffi::OsStr;
 use std::fs;
 
 use super::notes::Notes;
-use super::{Engine, Turn, asking, elsewhere};
+use super::{ApprovedCommands, Engine, Turn, asking, elsewhere};
 use crate::admission;
 use crate::atomic;
 use crate::error::{Error, Result};
@@ -19,7 +19,7 @@ use crate::protocol::{Digest, Kind, Operation, Outcome, RelPath, Step};
 use crate::session::record::{Begin, Commit, FileId, Origin, PreparedOutbox, Record};
 use crate::session::{ApprovalDecision, Pending, Session, log};
 use crate::settings::Mode;
-use crate::turn::{self, Observer, TurnInput};
+use crate::turn::{self, Observer, TurnInput, TurnResult};
 use crate::workspace::checkpoint::Noted;
 use crate::workspace::protected::Protection;
 use crate::workspace::walk::Walk;
@@ -168,8 +168,10 @@ impl Engine {
         let runs = |step: &Step| step.kind() == Kind::Run;
         let guarded = begin.steps().iter().any(runs) && self.is_guarded(&begin.session)?;
         let stopped = self.is_meant_for_another(begin);
+        let approved = ApprovedCommands::of(&self.config);
         let judge = |operation: &Operation, place: &dyn Executor| {
-            turn::judge(&policy, guarded, operation, place)
+            let decision = turn::judge(&policy, guarded, operation, place)?;
+            Ok(approved.settle(decision, operation, guarded))
         };
         let interrupted = || self.stop.is_asked();
         let timeout = elsewhere::timeout(&policy, self.runner.timeout);
@@ -180,6 +182,7 @@ impl Engine {
         };
         let own = self.own_folder(&begin.session);
         let records = self.records(begin);
+        let review = self.review(begin, &known).filter(|_| stopped.is_none());
         let mut notes = Notes(&mut self.journal);
         let input = TurnInput {
             steps: begin.steps(),
@@ -191,7 +194,11 @@ impl Engine {
             stopped: stopped.as_deref(),
             now: &|| clock.now(),
         };
-        let (carried, walk, recorded) = if let Some(guest) = &self.guest {
+        let (carried, walk, recorded) = if let Some(question) = review {
+            let seen = begin.session.seen.clone();
+            let question = Some(question);
+            (TurnResult { outcomes: Vec::new(), question, seen }, None, None)
+        } else if let Some(guest) = &self.guest {
             let mut place = guest.executor(Terms {
                 turn: elsewhere::turn_key(begin),
                 own: elsewhere::own(&begin.session),
