@@ -18,7 +18,7 @@ use crate::session::record::{Begin, Commit, Origin, Record};
 use crate::session::{ApprovalDecision, Question, Run, Session};
 use crate::settings::{Config, Mode, Policy};
 use crate::text::visible_line;
-use crate::turn::{self, Observer, TurnInput};
+use crate::turn::{self, Observer, TurnInput, TurnResult};
 use crate::workspace::Workspace;
 use crate::{admission, atomic};
 
@@ -55,20 +55,20 @@ impl Engine {
         foretell(&self.config, &self.workspace, session)
     }
 
-    /// The question about a reply as a whole, where the person wants to see all that it would do, and nothing
+    /// A turn that only asks about its reply as a whole, where the person wants to see all that it would do, and nothing
     /// of it is done or decided.
     pub(super) fn review(
         &self,
         begin: &Begin,
         known: &BTreeMap<usize, Outcome>,
-    ) -> Option<Question> {
+    ) -> Option<TurnResult> {
         let does = |step: &Step| matches!(step.asks, Asks::Operation(_));
         let is_new = begin.decision.is_none() && known.is_empty() && begin.session.run.is_none();
         if !self.config.review || !is_new || !begin.steps().iter().any(does) {
             return None;
         }
         let reason = "You want to see what a reply would do before anything of it is done";
-        Some(Question {
+        let question = Question {
             step: None,
             id: made_up(begin, "reply"),
             kind: Kind::Reply,
@@ -80,7 +80,9 @@ impl Engine {
             },
             digest: admission::reply_identity(begin),
             at: self.now(),
-        })
+        };
+        let seen = begin.session.seen.clone();
+        Some(TurnResult { outcomes: Vec::new(), question: Some(question), seen })
     }
 
     /// Does what follows from the person's decision about the question of a session or a run: the turn

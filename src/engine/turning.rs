@@ -19,7 +19,7 @@ use crate::protocol::{Digest, Kind, Operation, Outcome, RelPath, Step};
 use crate::session::record::{Begin, Commit, FileId, Origin, PreparedOutbox, Record};
 use crate::session::{ApprovalDecision, Pending, Session, log};
 use crate::settings::Mode;
-use crate::turn::{self, Observer, TurnInput, TurnResult};
+use crate::turn::{self, Observer, TurnInput};
 use crate::workspace::checkpoint::Noted;
 use crate::workspace::protected::Protection;
 use crate::workspace::walk::Walk;
@@ -194,10 +194,8 @@ impl Engine {
             stopped: stopped.as_deref(),
             now: &|| clock.now(),
         };
-        let (carried, walk, recorded) = if let Some(question) = review {
-            let seen = begin.session.seen.clone();
-            let question = Some(question);
-            (TurnResult { outcomes: Vec::new(), question, seen }, None, None)
+        let (carried, walk, recorded) = if let Some(asking) = review {
+            (asking, None, None)
         } else if let Some(guest) = &self.guest {
             let mut place = guest.executor(Terms {
                 turn: elsewhere::turn_key(begin),

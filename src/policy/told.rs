@@ -36,9 +36,10 @@ pub fn told(policy: &Policy) -> Option<String> {
     if shell.enabled {
         of_shell.extend(listed("only", &shell.allowed));
         of_shell.extend(listed("never", &shell.blocked));
-        of_shell.extend(match shell.approval.iter().any(|pattern| pattern == EVERY) {
-            true => Some("the user is asked before each".to_owned()),
-            false => listed("the user is asked before", &shell.approval),
+        of_shell.extend(if shell.approval.iter().any(|pattern| pattern == EVERY) {
+            Some("the user is asked before each".to_owned())
+        } else {
+            listed("the user is asked before", &shell.approval)
         });
     }
     let mut parts = Vec::new();

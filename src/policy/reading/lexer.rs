@@ -16,8 +16,43 @@ const OPENERS: [&str; 9] = ["!", "{", "if", "then", "elif", "else", "while", "un
 const LOOPS: [&str; 2] = ["for", "select"];
 const CLOSERS: [&str; 3] = ["}", "fi", "done"];
 
-fn is_one(word: &Word, of: &[&str]) -> bool {
-    of.contains(&word.shown())
+fn opens(word: &Word) -> bool {
+    OPENERS.contains(&word.shown())
+}
+
+fn closes(word: &Word) -> bool {
+    CLOSERS.contains(&word.shown())
+}
+
+/// A command while it is read.
+#[derive(Default)]
+struct Command {
+    words: Vec<Word>,
+    /// Whether an operator joins it to the one before.
+    joined: bool,
+    /// Whether a word behind it would belong to it in one shell, and begin a command in another.
+    closed: bool,
+    /// Whether it is a list in brackets.
+    grouped: bool,
+}
+
+impl Command {
+    /// Whether it sets variables, and does nothing else.
+    fn only_sets(&self) -> bool {
+        !self.words.is_empty() && self.words.iter().all(is_assignment)
+    }
+
+    /// A redirection ends its words.
+    fn closes(&mut self) -> Result<(), Fault> {
+        self.closed = true;
+        if self.is_loop() { Err(ODD) } else { Ok(()) }
+    }
+
+    /// Whether it begins a loop over words.
+    fn is_loop(&self) -> bool {
+        let first = self.words.iter().find(|word| !opens(word) && !closes(word));
+        first.is_some_and(|word| LOOPS.contains(&word.shown()))
+    }
 }
 
 /// Why reading ends.
@@ -93,9 +128,7 @@ impl Lexer<'_> {
 
     /// Reads one command with what ends it. Returns whether the list ends there.
     fn command(&mut self, end: Option<char>) -> Result<bool, Fault> {
-        let mut words: Vec<Word> = Vec::new();
-        // A word behind it would belong to it in one shell, and begin a command in another.
-        let (mut closed, mut grouped) = (false, false);
+        let mut command = Command { joined: std::mem::take(&mut self.joins), ..Command::default() };
         let is_over = loop {
             self.skip_blanks();
             let is_joined = self.text[..self.at].trim_end_matches([' ', '\t']).ends_with("\\\n");
@@ -111,8 +144,8 @@ impl Lexer<'_> {
             match c {
                 _ if Some(c) == end => {
                     self.at += 1;
-                    if self.document.is_some() {
-                        return Err(DOCUMENT);
+                    if self.document.is_some() || command.only_sets() {
+                        return Err(ODD);
                     }
                     break true;
                 }
@@ -121,116 +154,122 @@ impl Lexer<'_> {
                     self.skip_document()?;
                     break false;
                 }
-                ';' | '|' | '&' => {
-                    self.at += 1;
-                    if c != '&' || closed || !self.next_if('>') {
-                        let is_empty = words.is_empty() && !closed;
-                        if is_empty || words.last().is_some_and(|last| is_one(last, &OPENERS)) {
-                            return Err(ODD);
-                        }
-                        self.joins = (c != ';' && self.next_if(c)) || c == '|';
-                        let sets = c == '|' && words.iter().all(is_assignment) && !closed;
-                        let is_loop =
-                            c != ';' && words.first().is_some_and(|word| is_one(word, &LOOPS));
-                        if sets
-                            || is_loop
-                            || (c == '|' && self.peek() == Some('&'))
-                            || self.document.is_some()
-                        {
-                            return Err(ODD);
-                        }
-                        return self.end(words, false);
-                    }
-                    // To `sh` it is `&`.
+                // To `sh` it is `&`.
+                '&' if !command.closed && self.text[self.at..].starts_with("&>") => {
+                    self.at += 2;
                     self.next_if('>');
                     self.target()?;
-                    closed = true;
+                    command.closes()?;
                 }
-                '(' if !closed && words.iter().all(|word| is_one(word, &OPENERS)) => {
+                ';' | '|' | '&' => {
+                    self.at += 1;
+                    self.operator(c, &command)?;
+                    return self.end(command, false);
+                }
+                '(' if !command.closed && command.words.iter().all(opens) => {
                     self.at += 1;
                     // Arithmetic to `bash`, a subshell in a subshell to others.
                     if self.peek() == Some('(') {
                         return Err(ODD);
                     }
                     self.list(Some(')'))?;
-                    (closed, grouped) = (true, true);
+                    (command.closed, command.grouped) = (true, true);
                 }
                 ')' => return Err(ODD),
-                '#' => {
-                    let begins = self.at == 0 || self.text[..self.at].ends_with([' ', '\t', '\n']);
-                    if !begins || is_joined || closed {
-                        return Err(ODD);
-                    }
-                    let line = self.text[self.at..].split('\n').next().unwrap_or_default();
-                    if line.ends_with('\\') {
-                        return Err(ODD);
-                    }
-                    self.at += line.len();
-                }
+                '#' if is_joined || command.closed => return Err(ODD),
+                '#' => self.comment()?,
                 '<' | '>' => {
-                    let is_document = self.text[self.at..].starts_with("<<");
-                    let has_command = words
-                        .last()
-                        .is_some_and(|last| last.shown() != "-" && !is_one(last, &OPENERS));
-                    if is_document && !(has_command && self.text[..self.at].ends_with([' ', '\t']))
+                    let last =
+                        command.words.last().filter(|last| last.shown() != "-" && !opens(last));
+                    let is_apart = self.text[..self.at].ends_with([' ', '\t']);
+                    if self.text[self.at..].starts_with("<<")
+                        && (last.is_none() || command.only_sets() || !is_apart)
                     {
                         return Err(ODD);
                     }
                     match self.redirection()? {
-                        Some(word) => words.push(word),
-                        None => closed = true,
+                        Some(word) => command.words.push(word),
+                        None => command.closes()?,
                     }
                 }
-                _ => {
-                    let word = self.word()?;
-                    let is_before = matches!(self.peek(), Some('<' | '>'));
-                    let ends_in_digit = word.shown().ends_with(|c: char| c.is_ascii_digit());
-                    if is_before && word.shown().bytes().all(|b| b.is_ascii_digit()) {
-                        continue;
-                    }
-                    // `{name}>file` sets a variable, and `a2>file` is a word of some.
-                    if is_before
-                        && (is_assignment(&word) || ends_in_digit || word.shown().starts_with('{'))
-                    {
-                        return Err(ODD);
-                    }
-                    let is_grammar = |word: &Word| is_one(word, &OPENERS) || is_one(word, &CLOSERS);
-                    let twice =
-                        word.shown() == "!" && words.last().is_some_and(|last| last.shown() == "!");
-                    let ended = words.last().is_some_and(|last| is_one(last, &CLOSERS));
-                    // Only these put something in for it.
-                    let fills = |word: &Word| matches!(word.text(), "find" | "xargs");
-                    let is_odd = word.shown() == "{}" && !words.iter().any(fills);
-                    if is_odd || twice || closed || (ended && words.iter().all(is_grammar)) {
-                        return Err(ODD);
-                    }
-                    words.push(word);
-                }
+                _ => self.add_word(&mut command)?,
             }
         };
-        let is_line_end = !is_over && words.is_empty();
-        if words.is_empty() && closed && !grouped {
-            return Err(ODD);
-        }
-        if self.joins && words.is_empty() && !closed && is_over
-            || is_over && words.last().is_some_and(|last| is_one(last, &OPENERS))
+        let is_empty = command.words.is_empty();
+        if (is_empty && command.closed && !command.grouped)
+            || (is_over && command.words.last().is_some_and(opens))
+            || (is_over && command.joined && is_empty && !command.closed)
         {
             return Err(ODD);
         }
-        self.joins &= is_line_end && !closed;
-        self.end(words, is_over)
+        self.joins = command.joined && is_empty && !command.closed;
+        self.end(command, is_over)
+    }
+
+    /// Passes the rest of an operator that begins with `c`.
+    fn operator(&mut self, c: char, command: &Command) -> Result<(), Fault> {
+        let is_empty = command.words.is_empty() && !command.closed;
+        self.joins = (c != ';' && self.next_if(c)) || c == '|';
+        if is_empty
+            || command.words.last().is_some_and(opens)
+            || (c == '|' && (command.only_sets() || self.peek() == Some('&')))
+            || (c != ';' && command.is_loop())
+            || self.document.is_some()
+        {
+            return Err(ODD);
+        }
+        Ok(())
+    }
+
+    fn comment(&mut self) -> Result<(), Fault> {
+        let begins = self.at == 0 || self.text[..self.at].ends_with([' ', '\t', '\n']);
+        let line = self.text[self.at..].split('\n').next().unwrap_or_default();
+        self.at += line.len();
+        if begins && !line.ends_with('\\') { Ok(()) } else { Err(ODD) }
+    }
+
+    /// Adds a word to a command, unless it is the number before a redirection.
+    fn add_word(&mut self, command: &mut Command) -> Result<(), Fault> {
+        let word = self.word()?;
+        let shown = word.shown();
+        let words = &command.words;
+        if matches!(self.peek(), Some('<' | '>')) {
+            if shown.bytes().all(|b| b.is_ascii_digit()) {
+                return Ok(());
+            }
+            // `{name}>file` sets a variable, and `a2>file` is a word of some.
+            let ends_in_digit = shown.ends_with(|c: char| c.is_ascii_digit());
+            if is_assignment(&word) || ends_in_digit || shown.starts_with('{') {
+                return Err(ODD);
+            }
+        }
+        let is_begin = words.iter().all(opens);
+        let is_odd = match shown {
+            // Only these put something in for it.
+            "{}" => !words.iter().any(|word| matches!(word.text(), "find" | "xargs")),
+            "!" => words.last().is_some_and(|last| last.shown() == "!"),
+            "{" => !is_begin,
+            "}" | "fi" | "done" | "then" | "do" | "elif" | "else" => command.joined && is_begin,
+            _ => false,
+        };
+        let ended = words.last().is_some_and(closes);
+        if is_odd || command.closed || (ended && words.iter().all(|it| opens(it) || closes(it))) {
+            return Err(ODD);
+        }
+        command.words.push(word);
+        Ok(())
     }
 
     /// Takes the grammar's words from a command, and notes it. Returns `is_over`.
-    fn end(&mut self, mut words: Vec<Word>, is_over: bool) -> Result<bool, Fault> {
+    fn end(&mut self, command: Command, is_over: bool) -> Result<bool, Fault> {
+        let is_loop = command.is_loop();
+        let mut words = command.words;
         let head = words.first().map(Word::shown);
         if self.is_head && head.is_some_and(|head| head != "do") {
             return Err(ODD);
         }
-        self.is_head =
-            (self.is_head && head.is_none()) || head.is_some_and(|head| LOOPS.contains(&head));
-        let is_grammar = |word: &&Word| is_one(word, &OPENERS) || is_one(word, &CLOSERS);
-        let before = words.iter().take_while(is_grammar).count();
+        self.is_head = (self.is_head && head.is_none()) || is_loop;
+        let before = words.iter().take_while(|word| opens(word) || closes(word)).count();
         for (n, word) in words.iter().take(before + 1).enumerate() {
             let (ends, awaits) = match word.shown() {
                 "if" => (None, Some("then")),
@@ -317,6 +356,9 @@ impl Lexer<'_> {
     /// Passes the here-document that begins here, if one does.
     fn skip_document(&mut self) -> Result<(), Fault> {
         let Some((mark, strips, is_data)) = self.document.take() else { return Ok(()) };
+        if self.text[self.at..].trim_start_matches('\t').starts_with([' ', '\n']) {
+            return Err(DOCUMENT);
+        }
         loop {
             let rest = &self.text[self.at..];
             let Some(line) = rest.split_inclusive('\n').next() else { return Err(DOCUMENT) };

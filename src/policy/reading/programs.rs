@@ -72,10 +72,6 @@ pub(super) fn is_assignment(word: &Word) -> bool {
     name.is_some_and(is_name)
 }
 
-fn is_variable(word: &Word) -> bool {
-    is_name(word.shown())
-}
-
 fn is_name(text: &str) -> bool {
     let is_of_name = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
     text.bytes().all(is_of_name) && text.starts_with(|c: char| !c.is_ascii_digit())
@@ -93,33 +89,36 @@ fn is_certain(program: &Word) -> bool {
         || (bare.chars().all(is_usual) && !program.is_glob() && !shown.starts_with('-'))
 }
 
+/// Takes the variables in front of a command away. A program such as `env` takes all words with a `=` for them.
+fn take_assignments(words: &mut Vec<Word>, by_program: bool, into: &mut Reading) {
+    let sets =
+        |word: &&Word| if by_program { word.text().contains('=') } else { is_assignment(word) };
+    let count = words.iter().take_while(sets).count();
+    for word in words.drain(..count) {
+        into.sets(word.text().split('=').next().unwrap_or_default());
+        if by_program && !names_one(&word) {
+            into.cannot("which variable is set");
+        }
+    }
+}
+
 /// Adds a command and those that it starts.
 pub(super) fn add(mut words: Vec<Word>, into: &mut Reading, depth: u8) {
     if depth == 0 {
         return into.stops("commands within commands go too deep");
     }
-    // A program such as `env` takes all words with a `=` for variables.
-    let mut by_program = false;
     if let Some(first) = words.first().filter(|word| matches!(word.shown(), "for" | "select")) {
         // What follows the name are words, and no command.
-        let is_loop = words.get(1).is_some_and(is_variable)
+        let is_loop = words.get(1).is_some_and(|word| is_name(word.shown()))
             && words.get(2).is_none_or(|word| word.shown() == "in");
         if !is_loop {
             into.stops(format!("what '{}' begins", first.shown()));
         }
         return into.sets(words.get(1).map_or("", Word::text));
     }
+    let mut by_program = false;
     for _ in 0..CHAIN {
-        let sets =
-            |word: &&Word| if by_program { word.text().contains('=') } else { is_assignment(word) };
-        let count = words.iter().take_while(sets).count();
-        for word in words.drain(..count) {
-            let name = word.text().split('=').next().unwrap_or_default();
-            into.sets(name);
-            if by_program && !names_one(&word) {
-                into.cannot("which variable is set");
-            }
-        }
+        take_assignments(&mut words, by_program, into);
         let Some(program) = words.first() else { return };
         if into.commands.len() >= MOST {
             return into.stops("it contains too many commands");
@@ -260,7 +259,10 @@ fn is_test(name: &str, arguments: &[Word]) -> bool {
         let letters = word.literal().and_then(|text| text.strip_prefix('-')).unwrap_or_default();
         !letters.is_empty() && letters.bytes().all(|b| b.is_ascii_alphabetic())
     };
-    let is_between = |word: &Word| is_operator(word) || matches!(word.shown(), "=" | "==" | "!=");
+    let is_between = |word: &Word| {
+        let operators = "= == != -eq -ne -lt -le -gt -ge -nt -ot -ef";
+        operators.split(' ').any(|operator| operator == word.shown())
+    };
     let is_one = match test {
         [_] => true,
         [operator, _] => is_operator(operator),
