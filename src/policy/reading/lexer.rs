@@ -1,7 +1,7 @@
 //! From a line to the words of its commands, as `sh` and `bash` both take it apart: quotes, operators, redirections,
 //! here-documents that are data, groups, and `$(…)`. Whatever else there is makes the line unreadable.
 
-use super::programs::{add, is_assignment};
+use super::programs::{add, add_loop, is_assignment};
 use super::{Reading, Word, mentions, within};
 
 /// How deep groups and substitutions may be nested.
@@ -243,7 +243,7 @@ impl Lexer<'_> {
                 return Err(ODD);
             }
         }
-        let is_begin = words.iter().all(opens);
+        let is_begin = words.len() < LEVELS && words.iter().all(opens);
         let is_odd = match shown {
             // Only these put something in for it.
             "{}" => !words.iter().any(|word| matches!(word.text(), "find" | "xargs")),
@@ -290,7 +290,12 @@ impl Lexer<'_> {
             }
             self.awaited.extend(awaits);
         }
-        add(words.split_off(before), self.into, self.depth);
+        let words = words.split_off(before);
+        if is_loop {
+            add_loop(&words, self.into);
+        } else {
+            add(words, self.into, self.depth);
+        }
         Ok(is_over)
     }
 
@@ -436,6 +441,14 @@ impl Lexer<'_> {
         }
         // `{a,b}` is two words.
         word.open |= list;
+        let is_bracket = matches!(&*word.text, "]" | "]]");
+        if word.text.contains(']')
+            && !is_bracket
+            && !word.glob
+            && !self.text[begin..self.at].contains(['\'', '"', '\\'])
+        {
+            return Err(ODD);
+        }
         if brace && word.text != "{" && !word.text.contains('}') {
             return Err(ODD);
         }

@@ -89,6 +89,16 @@ fn is_certain(program: &Word) -> bool {
         || (bare.chars().all(is_usual) && !program.is_glob() && !shown.starts_with('-'))
 }
 
+/// Notes a loop over words: what follows the name of its variable are words, and no command.
+pub(super) fn add_loop(words: &[Word], into: &mut Reading) {
+    let is_loop = words.get(1).is_some_and(|word| is_name(word.shown()))
+        && words.get(2).is_none_or(|word| word.shown() == "in");
+    if !is_loop {
+        into.stops("where a loop begins");
+    }
+    into.sets(words.get(1).map_or("", Word::text));
+}
+
 /// Takes the variables in front of a command away. A program such as `env` takes all words with a `=` for them.
 fn take_assignments(words: &mut Vec<Word>, by_program: bool, into: &mut Reading) {
     let sets =
@@ -106,15 +116,6 @@ fn take_assignments(words: &mut Vec<Word>, by_program: bool, into: &mut Reading)
 pub(super) fn add(mut words: Vec<Word>, into: &mut Reading, depth: u8) {
     if depth == 0 {
         return into.stops("commands within commands go too deep");
-    }
-    if let Some(first) = words.first().filter(|word| matches!(word.shown(), "for" | "select")) {
-        // What follows the name are words, and no command.
-        let is_loop = words.get(1).is_some_and(|word| is_name(word.shown()))
-            && words.get(2).is_none_or(|word| word.shown() == "in");
-        if !is_loop {
-            into.stops(format!("what '{}' begins", first.shown()));
-        }
-        return into.sets(words.get(1).map_or("", Word::text));
     }
     let mut by_program = false;
     for _ in 0..CHAIN {
