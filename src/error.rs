@@ -199,6 +199,12 @@ impl Error {
         ErrorKind::NothingPending { about }.into()
     }
 
+    /// The question is none that the person can answer for good.
+    pub fn not_for_good() -> Self {
+        Self::usage("only a command that could be read, and that changes no protected names and no repository, can be approved for good; leave --always out")
+            .with_code("not-for-good")
+    }
+
     /// Whether there is no such question, or no more.
     pub fn is_nothing_pending(&self) -> bool {
         matches!(*self.0, ErrorKind::NothingPending { .. })

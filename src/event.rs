@@ -40,9 +40,9 @@ pub enum Event<'a> {
     FileMoved { name: &'a OsStr, folder: &'a Path, why: &'a str },
     /// A file of the inbox cannot be taken. It is tried again, and reported once for each reason.
     FileStuck { name: &'a OsStr, why: &'a str },
-    /// A session asks the person something; `changes` is what would become of the file in question. Reported once
+    /// A session asks the person something; `preview` is what would come of it. Reported once
     /// for each question.
-    Question { session: &'a Session, changes: &'a [Rewritten] },
+    Question { session: &'a Session, preview: &'a QuestionPreview },
     /// The person's words were added to the newest outbox of a session, or wait for the next.
     WordsAdded(&'a Turn),
     /// A session was begun by another process.
@@ -105,4 +105,13 @@ pub enum ClipboardNews<'a> {
     Unreadable(&'a str),
     /// It can be read again.
     Readable,
+}
+
+/// What would come of what the person is asked about.
+#[derive(Debug, Default)]
+pub struct QuestionPreview {
+    /// The outcomes of all steps, where the question is about the reply as a whole.
+    pub outcomes: Vec<Outcome>,
+    /// The files that would change.
+    pub rewritten: Vec<Rewritten>,
 }

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::outbox;
 use crate::protocol::operations::{Decision, EventsMessage, OperationsMessage};
 use crate::protocol::read_run;
-use crate::session::{Session, run_id};
+use crate::session::{ApprovalDecision, Session, run_id};
 use crate::settings::{Config, RUN_POLICY, Raw};
 use crate::watch::Stop;
 
@@ -128,8 +128,13 @@ impl Space {
         let waiting = self.load(run)?;
         let question = waiting.question().filter(|question| question.id == operation);
         let question = question.ok_or_else(|| Error::nothing_pending(operation))?;
-        let approved = decision == Decision::Approved;
-        self.engine.decide(run, question, approved, reason.map(str::to_owned), &mut ()).map(drop)
+        let decision = ApprovalDecision {
+            question: question.clone(),
+            approved: decision == Decision::Approved,
+            further: false,
+            reason: reason.map(str::to_owned),
+        };
+        self.engine.decide(run, decision, &mut ()).map(drop)
     }
 
     /// Goes on with a run that somebody has decided about, and gives its new events; of a run that

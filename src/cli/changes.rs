@@ -20,6 +20,13 @@ pub(super) fn change(file: &Rewritten) -> &'static str {
     }
 }
 
+/// What becomes of a file, as `--json` has it.
+pub(super) fn to_json(file: &Rewritten) -> serde_json::Value {
+    serde_json::json!({
+        "path": file.path.as_str(), "change": change(file), "diff": diff(file),
+    })
+}
+
 /// What a reply would change in a file, as a unified diff.
 pub(super) fn diff(file: &Rewritten) -> String {
     let path = visible_line(file.path.as_str());

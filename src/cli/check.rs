@@ -8,9 +8,10 @@ use clap::Args;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::changes::{change, coloured, diff};
+use super::changes::{self, coloured, diff};
 use super::{Context, SessionFlag, replies, talk};
 use crate::admission::{self, Admission, Given, Refusal};
+use crate::engine;
 use crate::error::{Error, Result};
 use crate::executor::{Executor, OpaquePreview, PreviewExecutor, Rewritten};
 use crate::outbox::{self, Files};
@@ -19,10 +20,9 @@ use crate::protocol::{
 };
 use crate::session::Session;
 use crate::session::store::Store;
-use crate::settings::{Mode, SESSION_POLICY};
+use crate::settings::SESSION_POLICY;
 use crate::terminal::Styled;
 use crate::text::{count, visible_line};
-use crate::turn::{self, TurnInput};
 use crate::workspace::Workspace;
 
 #[derive(Debug, Args)]
@@ -156,30 +156,15 @@ impl<'a> Surroundings<'a> {
         if let Some(session) = &mut session {
             session.keep_unread_words(letter.answers());
         }
-        let policy = match &session {
-            Some(session) => &session.policy,
-            None => config.policy.as_deref().unwrap_or(SESSION_POLICY),
-        };
-        let policy = config.policy(policy)?;
-        let dialect = session.as_ref().map_or(Dialect::Tags, |session| session.dialect);
+        let policy = config.policy.as_deref().unwrap_or(SESSION_POLICY).to_owned();
+        let judged = session.clone().unwrap_or(Session { policy, ..Session::default() });
+        let dialect = judged.dialect;
         let is_in_guest = config.guest.is_some();
         let reply = letter.read_in(dialect, (!is_in_guest).then(|| self.workspace.path()));
         let mut preview = PreviewExecutor::new(&self.workspace);
-        // A guest is taken for one whose commands are confined, as most are.
-        let guarded = is_in_guest || config.sandbox.mode != Mode::Off;
-        let input = TurnInput {
-            steps: &reply.steps,
-            known: &BTreeMap::new(),
-            decision: None,
-            session: &session.clone().unwrap_or_default(),
-            judge: &|operation, executor| turn::judge(&policy, guarded, operation, executor),
-            name_question: None,
-            stopped: None,
-            now: &|| self.context.clock.now(),
-        };
         let mut unseen = OpaquePreview::new(&config.protected_names);
         let executor: &mut dyn Executor = if is_in_guest { &mut unseen } else { &mut preview };
-        let outcomes = turn::run(&input, executor, &mut (), &mut ())?.outcomes;
+        let outcomes = engine::preview(config, &judged, &reply.steps, executor)?;
         let files = requested(&outcomes, executor)?;
         let withheld = outbox::withheld(&files, &config.secrets);
         let session = session.map(|session| session.id);
@@ -250,11 +235,9 @@ impl Looked {
         let in_operations = self.reply.dialect == Some(Dialect::Operations);
         let steps = self.reply.steps.iter();
         let blocks = steps.map(Step::kind).filter(|kind| *kind != Kind::Reply);
-        let commands = self.outcomes.iter().map(talk::foretold_json);
+        let commands = self.outcomes.iter().map(talk::preview_json);
         let failed = self.outcomes.iter().filter(|outcome| outcome.failed());
-        let files = self.rewritten.iter().map(
-            |file| json!({ "path": file.path.as_str(), "change": change(file), "diff": diff(file) }),
-        );
+        let files = self.rewritten.iter().map(changes::to_json);
         json!({
             "file": file,
             "session": self.session,
@@ -304,5 +287,5 @@ fn tally(words: impl Iterator<Item = String>) -> BTreeMap<String, usize> {
 
 fn located(context: &Context, outcome: &Outcome) -> Styled {
     let line = Styled::from(format!("{:>5}  ", outcome.line));
-    line + context.talk.for_results().foretold(outcome)
+    line + context.talk.for_results().preview(outcome)
 }

@@ -7,8 +7,8 @@ use serde_json::json;
 
 use super::{Context, SessionFlag, WAITS, question};
 use crate::error::{Error, Result};
-use crate::session::Session;
 use crate::session::store::Store;
+use crate::session::{ApprovalDecision, Session};
 use crate::text::visible_line;
 use crate::watch::Stop;
 
@@ -21,10 +21,14 @@ prints. Exit code 3: the rest asks for a decision, too. Of a run the decision is
 Examples:
   deaddrop approve
   deaddrop approve shell-1 --session a1b2c3d4
+  deaddrop approve --always
   deaddrop approve --all")]
 pub(super) struct Approve {
     #[command(flatten)]
     which: Which,
+    /// Never ask about this very command again: the same line, folder and variables
+    #[arg(long, conflicts_with = "all")]
+    always: bool,
 }
 
 #[derive(Debug, Args)]
@@ -40,6 +44,9 @@ pub(super) struct Deny {
     /// Why: the LLM is told
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
+    /// Deny whatever else of the same reply needs your decision
+    #[arg(long)]
+    rest: bool,
 }
 
 /// Which operations are meant.
@@ -55,25 +62,32 @@ struct Which {
 }
 
 pub(super) fn approve(context: &Context, arguments: &Approve) -> Result<ExitCode> {
-    decide(context, &arguments.which, true, None)
+    decide(context, &arguments.which, true, arguments.always, None)
 }
 
 pub(super) fn deny(context: &Context, arguments: &Deny) -> Result<ExitCode> {
     let reason = arguments.reason.as_deref().map(str::trim).filter(|reason| !reason.is_empty());
-    decide(context, &arguments.which, false, reason)
+    decide(context, &arguments.which, false, arguments.rest, reason)
 }
 
 fn decide(
     context: &Context,
     which: &Which,
     approved: bool,
+    further: bool,
     reason: Option<&str>,
 ) -> Result<ExitCode> {
     let stop = Stop::on_signals()?;
     let chosen = choose(context, which)?;
     let (mut waits, mut failed) = (false, None);
     for session in &chosen {
-        match one(context, session, approved, reason, !which.all, &stop) {
+        let decision = session.question().map(|question| ApprovalDecision {
+            question: question.clone(),
+            approved,
+            further,
+            reason: reason.map(str::to_owned),
+        });
+        match one(context, session, decision, !which.all, &stop) {
             Ok(code) => waits |= code == ExitCode::from(WAITS),
             // One that somebody else was faster with does not keep the others waiting.
             Err(e) if which.all && e.is_nothing_pending() => failed = Some(e),
@@ -119,13 +133,13 @@ fn choose(context: &Context, which: &Which) -> Result<Vec<Session>> {
 fn one(
     context: &Context,
     session: &Session,
-    approved: bool,
-    reason: Option<&str>,
+    decision: Option<ApprovalDecision>,
     asks_on: bool,
     stop: &Stop,
 ) -> Result<ExitCode> {
+    let approved = decision.as_ref().is_some_and(|decision| decision.approved);
     let verb = if approved { "Approved" } else { "Denied" };
-    let turn = context.decide(session, approved, reason.map(str::to_owned), stop)?;
+    let turn = context.decide(session, decision, stop)?;
     let talk = &context.talk;
     if turn.session.run.is_some() {
         let stem = turn.session.stem();

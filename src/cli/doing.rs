@@ -12,12 +12,11 @@ use super::{Context, Opened, Teller, WAITS, live, question, talk};
 use crate::clock::Timestamp;
 use crate::engine::{self, Turn};
 use crate::error::{Error, Result};
-use crate::event::{Event, Observer};
-use crate::executor::Rewritten;
+use crate::event::{Event, Observer, QuestionPreview};
 use crate::ipc::{self, Done, Request};
 use crate::lock::Lock;
 use crate::session::store::Store;
-use crate::session::{Session, log};
+use crate::session::{ApprovalDecision, Session, log};
 use crate::text::visible_line;
 use crate::watch::Stop;
 use crate::workspace::Workspace;
@@ -132,7 +131,7 @@ impl Context {
             if turn.session.question().is_none() {
                 return Ok(ExitCode::SUCCESS);
             }
-            teller.show(&turn.session, &self.foretell(&turn.session));
+            teller.show(&turn.session, &self.preview_question(&turn.session));
             let next = if asks { self.ask(&turn.session, stop)? } else { None };
             match next {
                 Some(next) => turn = next,
@@ -167,7 +166,9 @@ impl Context {
                 }
                 Some(said) => {
                     drop(prompt);
-                    return self.decide(session, said == Said::Yes, None, stop).map(Some);
+                    let question = session.question();
+                    let decision = question.map(|question| said.about(question));
+                    return self.decide(session, decision, stop).map(Some);
                 }
                 None if stop.is_asked() => return Err(Error::interrupted()),
                 None => {}
@@ -181,31 +182,28 @@ impl Context {
         }
     }
 
-    /// Has done what follows from a decision about what `session` asks.
+    /// Has done what follows from a decision about what `session` asks, if it asks anything.
     pub(super) fn decide(
         &self,
         session: &Session,
-        approved: bool,
-        reason: Option<String>,
+        decision: Option<ApprovalDecision>,
         stop: &Stop,
     ) -> Result<Turn> {
         let stem = session.stem();
-        let question = session.question().ok_or_else(|| Error::nothing_pending(&stem))?;
-        let question = Box::new(question.clone());
-        let request = Request::Decide { stem, question, approved, reason };
+        let decision = decision.ok_or_else(|| Error::nothing_pending(&stem))?;
+        let request = Request::Decide { stem, decision: Box::new(decision) };
         self.request(request, stop, talk::outcomes(session).len())
     }
 
-    /// What would become of the file that a session asks about.
-    pub(super) fn foretell(&self, session: &Session) -> Vec<Rewritten> {
+    /// What would come of what a session asks about.
+    pub(super) fn preview_question(&self, session: &Session) -> QuestionPreview {
         let config = &self.config;
-        // What stands in a guest is not looked at only to be shown.
-        if config.guest.is_some() || !config.workspace.exists() {
-            return Vec::new();
+        if !config.workspace.exists() {
+            return QuestionPreview::default();
         }
         // It is only shown: what is wrong with the workspace is told when something is done there.
         Workspace::open(&config.workspace, &config.state(), &config.protected_names)
-            .map(|workspace| engine::preview_question(&workspace, session))
+            .map(|workspace| engine::preview_question(config, &workspace, session))
             .unwrap_or_default()
     }
 }

@@ -7,17 +7,18 @@ use serde_json::json;
 
 use super::Context;
 use super::talk;
-use crate::error::Result;
+use crate::engine::{ApprovedCommand, ApprovedCommands};
+use crate::error::{Error, Result};
 use crate::policy::{self, Decision};
 use crate::settings::SESSION_POLICY;
-use crate::text::visible_line;
+use crate::text::{named, visible_line};
 
 /// The exit code where the person would be asked.
 const ASKS: u8 = 3;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  deaddrop policy check 'rm -rf temp/*' --policy standard\n  deaddrop policy show restrictive\n  deaddrop policy list"
+    after_help = "Examples:\n  deaddrop policy check 'rm -rf temp/*' --policy standard\n  deaddrop policy show restrictive\n  deaddrop policy list\n  deaddrop policy approved"
 )]
 pub(super) struct Policies {
     #[command(subcommand)]
@@ -48,6 +49,19 @@ Examples:
     /// Print the names of all policies, the one in force with a star
     #[command(after_help = "Examples:\n  deaddrop policy list")]
     List,
+    /// Print the commands that you have approved for good, with their numbers
+    #[command(after_help = "Examples:\n  deaddrop policy approved")]
+    Approved,
+    /// Ask again about a command that you have approved for good
+    #[command(after_help = "Examples:\n  deaddrop policy forget 2\n  deaddrop policy forget --all")]
+    Forget {
+        /// Its number in `deaddrop policy approved`
+        #[arg(required_unless_present = "all")]
+        number: Option<usize>,
+        /// All of them
+        #[arg(long, conflicts_with = "number")]
+        all: bool,
+    },
 }
 
 pub(super) fn policy(context: &Context, arguments: &Policies) -> Result<ExitCode> {
@@ -72,8 +86,45 @@ pub(super) fn policy(context: &Context, arguments: &Policies) -> Result<ExitCode
                 }
             }
         }
+        What::Approved => approved(context),
+        What::Forget { number, .. } => forget(context, *number)?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn approved(context: &Context) {
+    for (n, approved) in ApprovedCommands::of(&context.config).list().iter().enumerate() {
+        if context.json {
+            Context::print_json(&json!(approved));
+            continue;
+        }
+        let ApprovedCommand { command, cwd, env, place, guarded } = approved;
+        talk::result(format!("{}  {}", n + 1, visible_line(command)));
+        let env = env.iter().map(|(name, value)| format!("with {name}={value}"));
+        let cwd = cwd.iter().map(|cwd| format!("in the folder {cwd}"));
+        let unconfined = (!guarded).then(|| "with your rights".to_owned());
+        let place = [format!("in {place}")].into_iter().chain(cwd).chain(env).chain(unconfined);
+        place.for_each(|told| talk::result(format!("   {}", visible_line(&told))));
+    }
+}
+
+fn forget(context: &Context, number: Option<usize>) -> Result<()> {
+    let commands = ApprovedCommands::of(&context.config);
+    let all = commands.list();
+    let chosen = match number {
+        None => &all[..],
+        Some(number) => {
+            let chosen = number.checked_sub(1).and_then(|at| all.get(at..number));
+            chosen.ok_or_else(|| Error::usage(format!(
+                "there is no command {number} that you have approved for good; `deaddrop policy approved` prints them"
+            )))?
+        }
+    };
+    for command in chosen {
+        commands.forget(command)?;
+        context.talk.say(format!("You are asked again about {}.", named(&command.command)));
+    }
+    Ok(())
 }
 
 fn check(context: &Context, in_force: &str, command: &str) -> Result<ExitCode> {

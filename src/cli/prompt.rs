@@ -13,6 +13,7 @@ use rustix::process::{Signal, kill_current_process_group};
 use super::keyboard::{CTRL_C, CTRL_D, Heard, Key, Keyboard, QUIET, TypedBefore, is_in_front};
 use super::talk::Talk;
 use super::{columns, live};
+use crate::session::{ApprovalDecision, Question};
 use crate::terminal::{Stream, Styled};
 
 const CTRL_U: u8 = 0x15;
@@ -26,8 +27,12 @@ const MOST_BEFORE: usize = 100;
 pub(super) enum Said {
     /// Yes.
     Yes,
-    /// No, or nothing that is a yes.
+    /// Yes, whenever this is asked.
+    Always,
+    /// No, or nothing that is another answer.
     No,
+    /// No, and to whatever else is asked of the same reply.
+    Rest,
     /// The terminal's input ended: that is no answer.
     Nothing,
 }
@@ -99,10 +104,27 @@ impl Drop for Prompt {
     }
 }
 
+impl Said {
+    /// The decision about `question` that it is; what the question does not offer is a no.
+    pub(super) fn about(self, question: &Question) -> ApprovalDecision {
+        let (approved, further) = match self {
+            Self::Yes => (true, false),
+            Self::Always if question.ask.always => (true, true),
+            Self::Rest => (false, true),
+            Self::Always | Self::No | Self::Nothing => (false, false),
+        };
+        ApprovalDecision { question: question.clone(), approved, further, reason: None }
+    }
+}
+
 /// What a line says.
 fn meaning(line: &str) -> Said {
-    let yes = ["y", "yes"].iter().any(|yes| line.trim().eq_ignore_ascii_case(yes));
-    if yes { Said::Yes } else { Said::No }
+    match line.trim().to_ascii_lowercase().as_str() {
+        "y" | "yes" => Said::Yes,
+        "a" | "always" => Said::Always,
+        "r" | "rest" => Said::Rest,
+        _ => Said::No,
+    }
 }
 
 /// Listens for a line that is typed; None where the question is over, or a signal came.
@@ -187,6 +209,8 @@ mod tests {
         for line in ["y", "Y", " yes\r", "YES"] {
             assert_eq!(meaning(line), Said::Yes, "{line}");
         }
+        assert_eq!(meaning("A\r"), Said::Always);
+        assert_eq!(meaning(" rest"), Said::Rest);
         for line in ["", "n", "no", "yy", "ye", "y n", "yes!", "approved", "да"] {
             assert_eq!(meaning(line), Said::No, "{line}");
         }

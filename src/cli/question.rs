@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use super::Context;
-use super::changes::{diff, rows as diff_rows};
+use super::changes::{self, diff, rows as diff_rows};
 use super::rows::{barred, cut, field, squeezed, width};
-use super::talk::{Talk, name};
-use crate::executor::Rewritten;
+use super::talk::{Talk, name, preview_json};
+use crate::event::QuestionPreview;
 use crate::policy::Opens;
 use crate::protocol::{Asks, Change, Dialect, Kind, Operation, RelPath, Replacement, ShellCommand};
 use crate::session::store::Store;
@@ -16,7 +16,7 @@ use crate::text::{count, named, shell_word, visible, visible_line};
 
 /// All that the person should know before they decide: what would be done, why it is asked, and how
 /// to decide.
-pub(super) fn told(talk: &Talk, session: &Session, changes: &[Rewritten], how: &str) -> Styled {
+pub(super) fn told(talk: &Talk, session: &Session, preview: &QuestionPreview, how: &str) -> Styled {
     let Some(question) = session.question() else { return Styled::default() };
     let id = visible_line(&question.id);
     let what = kind(session, question.kind);
@@ -24,20 +24,20 @@ pub(super) fn told(talk: &Talk, session: &Session, changes: &[Rewritten], how: &
         talk.bold(&format!("{} waits for your decision about {id}: {what}", who(session)));
     text.push("\n");
     let width = width();
-    match operation(session) {
+    match session.asked_operation() {
         Some(Operation::Run(run)) => text.push(command(run, width)),
         Some(operation) => {
             if let Some(path) = operation.path() {
                 push(&mut text, barred(&visible_line(path.as_str()), width));
             }
-            for file in changes {
-                push(&mut text, diff_rows(talk, &diff(file), width));
-            }
-            if changes.is_empty() {
+            if preview.rewritten.is_empty() {
                 push(&mut text, written(operation, width));
             }
         }
-        None => {}
+        None => text.push(whole(talk, session, preview, width)),
+    }
+    for file in &preview.rewritten {
+        push(&mut text, diff_rows(talk, &diff(file), width));
     }
     let ask = &question.ask;
     let why = format!("{} ({})", visible_line(&ask.reason), ask.policy);
@@ -55,6 +55,19 @@ fn push<T: Into<Styled>>(text: &mut Styled, rows: Vec<T>) {
         text.push(row);
         text.push("\n");
     }
+}
+
+/// What each step of a reply would do, with its commands in full.
+fn whole(talk: &Talk, session: &Session, preview: &QuestionPreview, width: usize) -> Styled {
+    let mut text = Styled::default();
+    let steps = session.pending.iter().flat_map(|pending| &pending.steps);
+    for (step, outcome) in steps.zip(&preview.outcomes) {
+        push(&mut text, barred(talk.preview(outcome).as_str(), width));
+        if let Asks::Operation(Operation::Run(run)) = &step.asks {
+            text.push(command(run, width));
+        }
+    }
+    text
 }
 
 /// What an operation brings to write, where it cannot be shown as a change of what is there.
@@ -115,7 +128,11 @@ pub(super) fn asked(session: &Session, room: usize) -> String {
 
 /// The line that a person answers, on one row.
 pub(super) fn line(session: &Session, with_id: bool) -> String {
-    let end = ": do it? [y/N] ";
+    let end = match session.question() {
+        Some(Question { step: None, .. }) => ": do it? [y/N] ",
+        Some(Question { ask, .. }) if ask.always => ": do it? [y/N/always/rest] ",
+        _ => ": do it? [y/N/rest] ",
+    };
     let begin = match session.question() {
         Some(question) if with_id => {
             format!("{} of {}: ", cut(&visible_line(&question.id), 24), session.stem())
@@ -196,7 +213,8 @@ pub(super) fn to_json(context: &Context, session: &Session) -> Value {
     if let Some((key, about)) = about(session) {
         value[key] = about.into();
     }
-    match operation(session) {
+    value["always"] = ask.always.into();
+    match session.asked_operation() {
         Some(Operation::Run(run)) => {
             value["cwd"] = run.cwd.as_ref().map(RelPath::as_str).into();
             value["env"] = json!(run.env);
@@ -206,12 +224,18 @@ pub(super) fn to_json(context: &Context, session: &Session) -> Value {
         }
         Some(_) => {
             // Where the links on the way lead to.
-            let changes = context.foretell(session);
-            let real =
-                changes.first().map(|file| context.config.workspace.join(file.path.as_str()));
+            let preview = context.preview_question(session);
+            let real = preview
+                .rewritten
+                .first()
+                .map(|file| context.config.workspace.join(file.path.as_str()));
             value["realPath"] = real.map(|path| path.to_string_lossy().into_owned()).into();
         }
-        None => {}
+        None => {
+            let QuestionPreview { outcomes, rewritten } = context.preview_question(session);
+            value["commands"] = outcomes.iter().map(preview_json).collect();
+            value["files"] = rewritten.iter().map(changes::to_json).collect();
+        }
     }
     value
 }
@@ -229,17 +253,9 @@ pub(super) fn kind(session: &Session, kind: Kind) -> &'static str {
     name(kind, session.dialect == Dialect::Operations)
 }
 
-fn operation(session: &Session) -> Option<&Operation> {
-    let pending = session.pending.as_ref()?;
-    match &pending.steps.get(pending.question.step)?.asks {
-        Asks::Operation(operation) => Some(operation),
-        Asks::Invalid(_) => None,
-    }
-}
-
 /// The command or the path, with the name that it has in JSON.
 fn about(session: &Session) -> Option<(&'static str, &str)> {
-    match operation(session)? {
+    match session.asked_operation()? {
         Operation::Run(run) => Some(("command", &run.command)),
         operation => Some(("path", operation.path()?.as_str())),
     }

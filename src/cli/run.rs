@@ -82,7 +82,7 @@ pub(super) fn run(context: &Context, arguments: &RunOnce) -> Result<ExitCode> {
         if run.question().is_none() {
             return Ok(code);
         }
-        Teller::new(context).show(&run, &context.foretell(&run));
+        Teller::new(context).show(&run, &context.preview_question(&run));
         // What is decided at the terminal need not be resumed by hand.
         if context.ask(&run, &stop)?.is_none() {
             let stem = run.stem();

@@ -187,7 +187,7 @@ pub(super) fn status(context: &Context, arguments: &Status) -> Result<ExitCode> 
     lines.drain(..).for_each(talk::prose);
     if session.question().is_some() {
         let how = question::how(context, &session);
-        talk::prose(question::told(&talk, &session, &context.foretell(&session), &how));
+        talk::prose(question::told(&talk, &session, &context.preview_question(&session), &how));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -212,8 +212,8 @@ impl Talk {
     }
 
     /// The same of what was not done, but would be.
-    pub(super) fn foretold(&self, outcome: &Outcome) -> Styled {
-        self.line(outcome, "would ", &foretold(outcome))
+    pub(super) fn preview(&self, outcome: &Outcome) -> Styled {
+        self.line(outcome, "would ", &preview(outcome))
     }
 
     /// An outcome in a line with this mark and summary.
@@ -287,7 +287,7 @@ pub(super) fn name(kind: Kind, in_operations: bool) -> &'static str {
 }
 
 /// What would be done, as it follows "would".
-fn foretold(outcome: &Outcome) -> String {
+fn preview(outcome: &Outcome) -> String {
     match &outcome.detail {
         Detail::Shown { .. } => "show it to the user".to_owned(),
         Detail::Created { path, replaced, .. } => {
@@ -349,9 +349,9 @@ pub(super) fn turn_json(context: &Context, turn: &Turn) -> serde_json::Value {
 }
 
 /// The same of what was not done, but would be.
-pub(super) fn foretold_json(outcome: &Outcome) -> serde_json::Value {
+pub(super) fn preview_json(outcome: &Outcome) -> serde_json::Value {
     let mut value = outcome_json(outcome);
-    value["summary"] = foretold(outcome).into();
+    value["summary"] = preview(outcome).into();
     value
 }
 

@@ -12,8 +12,7 @@ use super::talk::{Talk, below, name, outcomes, result, turn_json};
 use super::{Context, awaited, clipping, live, notice, question, rows, stat, summary, systemd};
 use crate::daemon::{Answer, Person};
 use crate::engine::{Engine, Turn};
-use crate::event::{ClipboardNews, Event, Observer};
-use crate::executor::Rewritten;
+use crate::event::{ClipboardNews, Event, Observer, QuestionPreview};
 use crate::protocol::{Asks, Detail, Kind, Operation, Outcome, Step, tags};
 use crate::session::{Question, Session};
 use crate::terminal::Styled;
@@ -80,13 +79,13 @@ impl<'a> Teller<'a> {
     }
 
     /// Shows what a session asks.
-    pub(super) fn show(&self, session: &Session, changes: &[Rewritten]) {
+    pub(super) fn show(&self, session: &Session, preview: &QuestionPreview) {
         let talk = &self.context.talk;
         if talk.quiet {
             talk.warning(&format!("a decision is awaited: {}", question::summary(session)));
         } else {
             let how = question::how(self.context, session);
-            talk.say(Styled::from("\n") + question::told(talk, session, changes, &how));
+            talk.say(Styled::from("\n") + question::told(talk, session, preview, &how));
         }
     }
 
@@ -150,7 +149,7 @@ impl Observer for Teller<'_> {
                 "{} is left where it is: {why}",
                 visible_line(&name.to_string_lossy())
             )),
-            Event::Question { session, changes } => self.question(session, changes),
+            Event::Question { session, preview } => self.question(session, preview),
             Event::WordsAdded(turn) => self.words_added(turn),
             Event::SessionAdded(session) => {
                 talk.say(format!("Session {} was added.", session.id));
@@ -175,12 +174,12 @@ impl Person for Teller<'_> {
         let Some(said) = prompt.said() else { return Answer::Awaited };
         self.prompt = None;
         match (said, self.open.pop_front()) {
-            (Said::Yes | Said::No, Some(Open { stem, question, .. })) => {
-                Answer::Given { stem, question: Box::new(question), approved: said == Said::Yes }
-            }
-            _ => {
+            (Said::Nothing, _) | (_, None) => {
                 self.context.talk.say(NO_ANSWER);
                 Answer::None
+            }
+            (said, Some(Open { stem, question, .. })) => {
+                Answer::Given { stem, decision: Box::new(said.about(&question)) }
             }
         }
     }
@@ -282,9 +281,9 @@ impl Teller<'_> {
         }
     }
 
-    fn question(&mut self, session: &Session, changes: &[Rewritten]) {
+    fn question(&mut self, session: &Session, preview: &QuestionPreview) {
         live::nothing();
-        self.show(session, changes);
+        self.show(session, preview);
         self.events.question(self.context, session);
         if self.serves {
             notice::asks(self.context, session);

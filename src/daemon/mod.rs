@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::event::{Event, Observer};
 use crate::inbox::{HELD, REJECTED, Taken};
 use crate::ipc::{self, Request};
-use crate::session::{Question, Session};
+use crate::session::{ApprovalDecision, Session};
 use crate::watch::{Stop, Watch};
 pub use clip::Clip;
 use clip::ClipboardSync;
@@ -46,10 +46,8 @@ pub enum Answer {
     Given {
         /// The session that asked: the name of its files.
         stem: String,
-        /// What was asked.
-        question: Box<Question>,
-        /// Whether it may be done.
-        approved: bool,
+        /// What was asked, and what they decided.
+        decision: Box<ApprovalDecision>,
     },
 }
 
@@ -243,8 +241,8 @@ fn decisions(
     match person.answer() {
         Answer::None => {}
         Answer::Awaited => again = true,
-        Answer::Given { stem, question, approved } => {
-            match engine.decide(&stem, &question, approved, None, person) {
+        Answer::Given { stem, decision } => {
+            match engine.decide(&stem, *decision, person) {
                 Ok(turn) => sessions.turned(turn, person),
                 // Somebody else was faster.
                 Err(e) if e.is_nothing_pending() => {}
@@ -268,8 +266,8 @@ fn ask(engine: &Engine, sessions: &mut Sessions, person: &mut dyn Person) {
         let Some(question) = session.question() else { continue };
         if sessions.asked.get(&session.id) != Some(question) {
             sessions.asked.insert(session.id.clone(), question.clone());
-            let changes = engine.preview_question(session);
-            person.event(Event::Question { session, changes: &changes });
+            let preview = engine.preview_question(session);
+            person.event(Event::Question { session, preview: &preview });
         }
     }
 }

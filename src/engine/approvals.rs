@@ -1,24 +1,27 @@
 //! What the person is asked before it is done: what the policy says, what waits for them, and how
 //! their decision goes on its way.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
 
-use super::{Engine, Turn};
-use crate::atomic;
+use super::{ApprovedCommands, Engine, Turn};
 use crate::error::{Error, Result};
-use crate::event::{Event, Observer};
-use crate::executor::{Executor, PreviewExecutor, Rewritten};
+use crate::event::{Event, Observer, QuestionPreview};
+use crate::executor::{Executor, OpaquePreview, PreviewExecutor};
 use crate::inbox::{Claimed, REJECTED, Taken};
+use crate::policy::{Ask, Opens};
 use crate::protocol::operations::{Decision as Said, parse_approval};
-use crate::protocol::{Asks, Dialect, Digest, Step};
+use crate::protocol::{Asks, Dialect, Digest, Kind, Operation, Outcome, Step};
 use crate::session::record::{Begin, Origin};
 use crate::session::{ApprovalDecision, Question, Run, Session};
-use crate::settings::Policy;
+use crate::settings::{Config, Mode, Policy};
 use crate::text::visible_line;
+use crate::turn::{self, TurnInput, TurnResult};
 use crate::workspace::Workspace;
+use crate::{admission, atomic};
 
 /// What came of one file among the approvals.
 #[derive(Debug)]
@@ -53,30 +56,62 @@ impl Engine {
         begin.policy.clone().map_or_else(|| self.policy_of(&begin.session), Ok)
     }
 
-    /// What would become of the file that a waiting turn asks about.
-    pub fn preview_question(&self, session: &Session) -> Vec<Rewritten> {
-        // What stands in a guest is not looked at only to be shown.
-        if self.guest.is_some() {
-            return Vec::new();
-        }
-        preview_question(&self.workspace, session)
+    /// What would come of what a waiting turn asks about.
+    pub fn preview_question(&self, session: &Session) -> QuestionPreview {
+        preview_question(&self.config, &self.workspace, session)
     }
 
-    /// Does what follows from the person's decision about the question with this digest: the turn
+    /// A turn that only asks about its reply as a whole, where the person wants to see all that it would do, and nothing
+    /// of it is done or decided.
+    pub(super) fn review(
+        &self,
+        begin: &Begin,
+        known: &BTreeMap<usize, Outcome>,
+    ) -> Option<TurnResult> {
+        let does = |step: &Step| matches!(step.asks, Asks::Operation(_));
+        let is_new = begin.decision.is_none() && known.is_empty() && begin.session.run.is_none();
+        if !self.config.review || !is_new || !begin.steps().iter().any(does) {
+            return None;
+        }
+        let reason = "You want to see what a reply would do before anything of it is done";
+        let question = Question {
+            step: None,
+            id: made_up(begin, "reply"),
+            kind: Kind::Reply,
+            ask: Ask {
+                reason: reason.to_owned(),
+                policy: "review".to_owned(),
+                opens: Opens::default(),
+                always: false,
+            },
+            digest: admission::reply_identity(begin),
+            at: self.now(),
+        };
+        let seen = begin.session.seen.clone();
+        Some(TurnResult { outcomes: Vec::new(), question: Some(question), seen })
+    }
+
+    /// Does what follows from the person's decision about the question of a session or a run: the turn
     /// of a session goes on, that of a run when somebody resumes it.
     pub fn decide(
         &mut self,
         stem: &str,
-        question: &Question,
-        approved: bool,
-        reason: Option<String>,
+        decision: ApprovalDecision,
         observer: &mut dyn Observer,
     ) -> Result<Turn> {
         let session = self.store.load_stem(stem)?;
+        let question = &decision.question;
         if session.question() != Some(question) {
             return Err(Error::nothing_pending(&question.id));
         }
-        let decision = ApprovalDecision { question: question.clone(), approved, reason };
+        if decision.approved && decision.further {
+            let Some(Operation::Run(run)) =
+                session.asked_operation().filter(|_| question.ask.always)
+            else {
+                return Err(Error::not_for_good());
+            };
+            ApprovedCommands::of(&self.config).add(run, self.is_guarded(&session)?)?;
+        }
         self.follow(session, decision, None, observer)
     }
 
@@ -254,7 +289,8 @@ fn meant(text: &str, waiting: &[Session]) -> Result<(Session, ApprovalDecision),
         ));
     }
     let approved = approval.decision == Said::Approved;
-    Ok((session.clone(), ApprovalDecision { question, approved, reason: approval.reason }))
+    let reason = approval.reason;
+    Ok((session.clone(), ApprovalDecision { question, approved, further: false, reason }))
 }
 
 /// Whether a file among the approvals names an operation that another session waits with.
@@ -266,19 +302,56 @@ fn answers_another(path: &Path, asking: &Session, waiting: &[Session]) -> bool {
     read.is_ok() && meant().is_ok_and(|(session, _)| session.stem() != asking.stem())
 }
 
-/// What would become of the file that a waiting turn asks about, as the workspace is.
-pub fn preview_question(workspace: &Workspace, session: &Session) -> Vec<Rewritten> {
-    let Some(pending) = &session.pending else { return Vec::new() };
-    let Question { step, ask, .. } = &pending.question;
-    let Some(Asks::Operation(operation)) = pending.steps.get(*step).map(|step| &step.asks) else {
-        return Vec::new();
+/// What would come of what a waiting turn asks about, as the workspace is.
+pub fn preview_question(
+    config: &Config,
+    workspace: &Workspace,
+    session: &Session,
+) -> QuestionPreview {
+    let Some(pending) = &session.pending else { return QuestionPreview::default() };
+    let mut executor = PreviewExecutor::new(workspace);
+    // What fails will be told when it is tried.
+    let outcomes = match (session.asked_operation(), pending.question.step) {
+        // What is in a guest is not looked at only to be shown.
+        (None, None) if config.guest.is_some() => {
+            let mut unseen = OpaquePreview::new(&config.protected_names);
+            preview(config, session, &pending.steps, &mut unseen).unwrap_or_default()
+        }
+        (None, None) => preview(config, session, &pending.steps, &mut executor).unwrap_or_default(),
+        (Some(operation), _) if config.guest.is_none() && operation.path().is_some() => {
+            let _ = executor.perform(operation, pending.question.ask.opens, &mut |_| Ok(()));
+            Vec::new()
+        }
+        _ => Vec::new(),
     };
-    let mut preview = PreviewExecutor::new(workspace);
-    if operation.path().is_some() {
-        // What fails will be told when it is tried.
-        let _ = preview.perform(operation, ask.opens, &mut |_| Ok(()));
-    }
-    preview.rewritten()
+    QuestionPreview { outcomes, rewritten: executor.rewritten() }
+}
+
+/// What steps would come to, by the policy of a session.
+pub fn preview(
+    config: &Config,
+    session: &Session,
+    steps: &[Step],
+    executor: &mut dyn Executor,
+) -> Result<Vec<Outcome>> {
+    let policy = config.policy(&session.policy)?;
+    // A guest is taken for one whose commands are confined, as most are.
+    let guarded = config.guest.is_some() || config.sandbox.mode != Mode::Off;
+    let approved = ApprovedCommands::of(config);
+    let input = TurnInput {
+        steps,
+        known: &BTreeMap::new(),
+        decision: None,
+        session,
+        judge: &|operation, executor| {
+            let decision = turn::judge(&policy, guarded, operation, executor)?;
+            Ok(approved.settle(decision, operation, guarded))
+        },
+        name_question: None,
+        stopped: None,
+        now: &|| session.updated_at,
+    };
+    Ok(turn::run(&input, executor, &mut (), &mut ())?.outcomes)
 }
 
 /// Longer IDs are not repeated to the person, in bytes.
@@ -290,7 +363,8 @@ const ID_LIMIT: usize = 1_000;
 pub(super) fn name(begin: &Begin, step: usize) -> String {
     let Begin { session, .. } = begin;
     // Asked again, since it changed: then it is the same operation.
-    let again = begin.decision.as_ref().map(|given| &given.question).filter(|q| q.step == step);
+    let again =
+        begin.decision.as_ref().map(|given| &given.question).filter(|q| q.step == Some(step));
     if let Some(question) = again {
         return question.id.clone();
     }
@@ -301,6 +375,11 @@ pub(super) fn name(begin: &Begin, step: usize) -> String {
     {
         return id.clone();
     }
-    let what = format!("{}-{}-{step}", session.secret, session.sequence);
+    made_up(begin, &step.to_string())
+}
+
+/// An ID that occurs once, for this part of a reply.
+fn made_up(Begin { session, .. }: &Begin, part: &str) -> String {
+    let what = format!("{}-{}-{part}", session.secret, session.sequence);
     format!("op-{}", &Digest::of(what.as_bytes()).as_str()[..8])
 }

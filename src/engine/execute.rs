@@ -1,7 +1,7 @@
 //! Executes the steps of a turn, here or in a guest, up to the session that follows from them.
 
 use super::transaction::Progress;
-use super::{Engine, approvals, changes, remote};
+use super::{ApprovedCommands, Engine, approvals, changes, remote};
 use crate::admission;
 use crate::error::Result;
 use crate::event::{Event, Observer};
@@ -36,8 +36,10 @@ impl Engine {
         let runs = |step: &Step| step.kind() == Kind::Run;
         let guarded = begin.steps().iter().any(runs) && self.is_guarded(&begin.session)?;
         let other_machine = self.meant_for_another(begin);
+        let approved = ApprovedCommands::of(&self.config);
         let judge = |operation: &Operation, executor: &dyn Executor| {
-            turn::judge(&policy, guarded, operation, executor)
+            let decision = turn::judge(&policy, guarded, operation, executor)?;
+            Ok(approved.settle(decision, operation, guarded))
         };
         let interrupted = || self.stop.is_asked();
         let timeout = remote::timeout(&policy, self.runner.timeout);
@@ -48,6 +50,7 @@ impl Engine {
         };
         let scratch = self.scratch_dir(&begin.session);
         let records = self.records(begin);
+        let review = self.review(begin, &known).filter(|_| other_machine.is_none());
         let mut ledger = JournalLedger(&mut self.journal);
         let input = TurnInput {
             steps: begin.steps(),
@@ -59,7 +62,9 @@ impl Engine {
             stopped: other_machine.as_deref(),
             now: &|| clock.now(),
         };
-        let (result, walk, recorded) = if let Some(guest) = &self.guest {
+        let (result, walk, recorded) = if let Some(question) = review {
+            (question, None, None)
+        } else if let Some(guest) = &self.guest {
             let mut executor = guest.executor(Terms {
                 turn: remote::turn_key(begin),
                 own: remote::scratch_name(&begin.session),

@@ -2,6 +2,7 @@
 //! from steps to the next outbox.
 
 mod approvals;
+mod approved;
 mod changes;
 mod environment;
 mod execute;
@@ -16,7 +17,8 @@ mod transaction;
 mod undo;
 
 pub use crate::event::Turn;
-pub use approvals::{HandledApproval, preview_question};
+pub use approvals::{HandledApproval, preview, preview_question};
+pub use approved::{ApprovedCommand, ApprovedCommands};
 pub use sessions::NewSession;
 pub use undo::{KeptTurn, TurnDiff, TurnDiffs, UndoRequest, Which, kept_turns};
 

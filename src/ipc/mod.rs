@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::event::{Event, Observer};
 use crate::inbox::{HELD, REJECTED, Taken};
 use crate::protocol::{ParsedReply, Step};
-use crate::session::Question;
+use crate::session::ApprovalDecision;
 use crate::settings::Policy;
 
 const UNFINISHED: &str =
@@ -60,12 +60,8 @@ pub enum Request {
     Decide {
         /// The session or run that waits: the name of its files.
         stem: String,
-        /// What was asked, as the person saw it.
-        question: Box<Question>,
-        /// What they decided.
-        approved: bool,
-        /// Why.
-        reason: Option<String>,
+        /// What was asked, as the person saw it, and what they decided.
+        decision: Box<ApprovalDecision>,
     },
     /// Carry out one message as a run of its own.
     Run {
@@ -107,9 +103,7 @@ pub enum GivenReply {
 pub fn handle(engine: &mut Engine, request: Request, observer: &mut dyn Observer) -> Result<Turn> {
     match request {
         Request::New(new) => engine.begin_session(&new, false),
-        Request::Decide { stem, question, approved, reason } => {
-            engine.decide(&stem, &question, approved, reason, observer)
-        }
+        Request::Decide { stem, decision } => engine.decide(&stem, *decision, observer),
         Request::Run { steps, policy } => engine.run(steps, *policy, observer),
         Request::ResumeRun { stem } => engine.resume_run(&stem, observer),
         Request::Undo { undo, session, force, reason } => {

@@ -37,7 +37,7 @@ fn unreported<'o>(session: &Session, outcomes: &'o [Outcome]) -> &'o [Outcome] {
 pub fn waiting(session: &Session) -> Option<EventsMessage> {
     let pending = session.pending.as_ref()?;
     let question = &pending.question;
-    let step = pending.steps.get(question.step)?;
+    let step = pending.steps.get(question.step?)?;
     let outcomes = unreported(session, &pending.outcomes).iter();
     let now = utc(session.updated_at);
     let mut events: Vec<Event> = outcomes.flat_map(|outcome| events_of(outcome, &now)).collect();

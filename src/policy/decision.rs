@@ -25,6 +25,9 @@ pub struct Ask {
     /// What of the sandbox the person's yes opens.
     #[serde(default)]
     pub opens: Opens,
+    /// Whether the person may say yes to this very command for good.
+    #[serde(default)]
+    pub always: bool,
 }
 
 /// What of the sandbox is to be opened for an operation.
@@ -55,7 +58,7 @@ pub struct Denial {
 impl Decision {
     pub(super) fn ask(rule: &str, reason: impl Into<String>) -> Self {
         let (policy, reason) = (rule.to_owned(), reason.into());
-        Self::Ask(Ask { reason, policy, opens: Opens::default() })
+        Self::Ask(Ask { reason, policy, opens: Opens::default(), always: false })
     }
 
     pub(super) fn deny(rule: &str, reason: impl Into<String>, suggestion: Option<String>) -> Self {

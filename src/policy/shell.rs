@@ -25,6 +25,8 @@ const STEERING: [&str; 26] = [
     "typeset", "ulimit", "umask", "unset", "wait",
 ];
 
+/// The pattern that means every command, of those that are blocked or asked about.
+pub(super) const EVERY: &str = "*";
 /// How many variables of an operation are named to the person who is asked.
 const NAMED: usize = 10;
 
@@ -108,7 +110,7 @@ fn explain_with<'a>(
     guarded: bool,
 ) -> Explained {
     let shell = &policy.shell;
-    let Reading { commands, unreadable } = reading::read_with(command, variables);
+    let Reading { commands, unreadable, is_partial } = reading::read_with(command, variables);
     let commands: Vec<(Simple, Decision)> = commands
         .into_iter()
         .map(|simple| {
@@ -118,14 +120,22 @@ fn explain_with<'a>(
         .collect();
     let mut decision = Decision::Allow;
     if shell.enabled {
-        let lists = [&shell.allowed, &shell.blocked, &shell.approval];
-        decision = commands.iter().map(|(_, one)| one.clone()).fold(decision, Decision::stricter);
-        if let Some(why) = unreadable.first().filter(|_| lists.iter().any(|list| !list.is_empty()))
-        {
-            let reason = format!("Command cannot be read: {why}");
-            decision = decision.stricter(Decision::ask(UNREADABLE, reason));
+        let of_lists =
+            commands.iter().map(|(_, one)| one.clone()).fold(decision, Decision::stricter);
+        let unread = of_unread(shell, unreadable.first(), is_partial);
+        decision = match of_every(shell) {
+            Decision::Allow => of_lists.stricter(unread),
+            // Where there is no command, a redirection may still write a file.
+            every => unread.stricter(of_lists).stricter(every),
+        };
+        if let Decision::Ask(ask) = &mut decision {
+            let may_last =
+                |(_, one): &(Simple, Decision)| one.rule().is_none_or(|it| it == APPROVAL);
+            ask.always = unreadable.is_empty() && commands.iter().all(may_last);
         }
-        if guarded && let Some(subcommand) = commands.iter().find_map(|(one, _)| git::writes(one)) {
+        let hidden = || (is_partial && git::may_be_in(command)).then(String::new);
+        let writes = || commands.iter().find_map(|(one, _)| git::writes(one)).or_else(hidden);
+        if guarded && let Some(subcommand) = writes() {
             decision = opened(decision, &subcommand);
         }
     } else {
@@ -137,17 +147,50 @@ fn explain_with<'a>(
 /// The same decision where git would write to its repository.
 fn opened(decision: Decision, subcommand: &str) -> Decision {
     let opens = Opens { repository: true, ..Opens::default() };
-    let why = if git::makes_repository(subcommand) {
+    let why = if subcommand.is_empty() {
+        "a part of it that cannot be read may write to the repository".to_owned()
+    } else if git::makes_repository(subcommand) {
         format!("'git {subcommand}' makes a repository: if new in the workspace, {NEW_REPOSITORY}")
     } else {
         format!("'git {subcommand}' writes to the repository")
     };
     match decision {
         Decision::Deny(denial) => Decision::Deny(denial),
-        Decision::Allow => Decision::Ask(Ask { reason: why, policy: REPOSITORY.to_owned(), opens }),
-        Decision::Ask(ask) => {
-            Decision::Ask(Ask { reason: format!("{}; {why}", ask.reason), opens, ..ask })
+        Decision::Allow => {
+            let policy = REPOSITORY.to_owned();
+            Decision::Ask(Ask { reason: why, policy, opens, always: false })
         }
+        Decision::Ask(ask) => {
+            let reason = format!("{}; {why}", ask.reason);
+            Decision::Ask(Ask { reason, opens, always: false, ..ask })
+        }
+    }
+}
+
+/// What the lists say of a line that cannot be read, for this reason. Anything may be in what is not read at all.
+fn of_unread(shell: &Shell, why: Option<&String>, is_partial: bool) -> Decision {
+    let Some(why) = why else { return Decision::Allow };
+    let reason = format!("Command cannot be read: {why}");
+    let may_deny = !shell.allowed.is_empty() || !shell.blocked.is_empty();
+    if is_partial && may_deny {
+        let instead = "Use plain words, quotes and operators, or put it into a script";
+        Decision::deny(UNREADABLE, reason, Some(instead.to_owned()))
+    } else if may_deny || !shell.approval.is_empty() {
+        Decision::ask(UNREADABLE, reason)
+    } else {
+        Decision::Allow
+    }
+}
+
+/// What the lists say of every command, by their pattern `*`.
+fn of_every(shell: &Shell) -> Decision {
+    let holds = |list: &[String]| list.iter().any(|pattern| pattern == EVERY);
+    if holds(&shell.blocked) {
+        Decision::deny(BLOCKED, "Every command is blocked", None)
+    } else if holds(&shell.approval) {
+        Decision::ask(APPROVAL, "Every command requires approval")
+    } else {
+        Decision::Allow
     }
 }
 
@@ -155,6 +198,10 @@ fn opened(decision: Decision, subcommand: &str) -> Decision {
 fn of_simple(shell: &Shell, simple: &Simple) -> Decision {
     if !shell.enabled {
         return Decision::deny(ENABLED, "Shell commands are disabled", None);
+    }
+    let every = of_every(shell);
+    if matches!(every, Decision::Deny(_)) {
+        return every;
     }
     let best = |list: &[String]| {
         let found = list.iter().map(|pattern| (means(pattern, simple), pattern.clone()));
@@ -183,6 +230,9 @@ fn of_simple(shell: &Shell, simple: &Simple) -> Decision {
     if let Some((Match::Perhaps, pattern)) = blocked {
         let reason = format!("Command cannot be read: whether it is '{pattern}', which is blocked");
         return Decision::ask(UNREADABLE, reason);
+    }
+    if every != Decision::Allow {
+        return every;
     }
     if simple.words[0].literal().is_none() {
         // Told as what cannot be read.

@@ -1,5 +1,6 @@
 //! A policy in a line, for the outbox: what an LLM would otherwise learn from denials.
 
+use super::shell::EVERY;
 use crate::settings::Policy;
 use crate::text::byte_count;
 
@@ -35,7 +36,11 @@ pub fn told(policy: &Policy) -> Option<String> {
     if shell.enabled {
         of_shell.extend(listed("only", &shell.allowed));
         of_shell.extend(listed("never", &shell.blocked));
-        of_shell.extend(listed("the user is asked before", &shell.approval));
+        of_shell.extend(if shell.approval.iter().any(|pattern| pattern == EVERY) {
+            Some("the user is asked before each".to_owned())
+        } else {
+            listed("the user is asked before", &shell.approval)
+        });
     }
     let mut parts = Vec::new();
     if !of_files.is_empty() {

@@ -9,7 +9,7 @@ use super::{Changed, FileVersions, is_id, run_stem};
 use crate::clock::Timestamp;
 use crate::policy::Ask;
 use crate::protocol::{
-    Detail, Dialect, Digest, Kind, Outcome, Part, RelPath, Step, WarningKind, tags,
+    Asks, Detail, Dialect, Digest, Kind, Operation, Outcome, Part, RelPath, Step, WarningKind, tags,
 };
 use crate::settings::{Policy, SESSION_POLICY};
 use crate::workspace::Contents;
@@ -127,8 +127,8 @@ pub struct Pending {
 /// What the person is asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Question {
-    /// The step in question, counted from 0.
-    pub step: usize,
+    /// The step in question, counted from 0; None for the reply as a whole.
+    pub step: Option<usize>,
     /// The operation's name: the model's, or a made-up one.
     pub id: String,
     /// The operation's kind.
@@ -148,6 +148,9 @@ pub struct ApprovalDecision {
     pub question: Question,
     /// Whether the operation may be executed.
     pub approved: bool,
+    /// Whether it also decides what is asked later: an approval, all about this command; a denial, all of this reply.
+    #[serde(default)]
+    pub further: bool,
     /// The reason, in the person's words.
     pub reason: Option<String>,
 }
@@ -205,6 +208,15 @@ impl Session {
     pub fn question(&self) -> Option<&Question> {
         let pending = self.pending.as_ref().filter(|pending| pending.decision.is_none())?;
         Some(&pending.question)
+    }
+
+    /// The operation that a waiting turn asks about; None where that is the reply as a whole.
+    pub fn asked_operation(&self) -> Option<&Operation> {
+        let pending = self.pending.as_ref()?;
+        match &pending.steps.get(pending.question.step?)?.asks {
+            Asks::Operation(operation) => Some(operation),
+            Asks::Invalid(_) => None,
+        }
     }
 
     /// The files whose contents the newest outbox shows, in the order of the requests.

@@ -97,7 +97,7 @@ fn a_stored_session_that_waits_is_read() {
     let (_folder, store) = stored(WAITING);
     let waiting = store.pending().unwrap().remove(0);
     let question = waiting.question().unwrap();
-    assert_eq!((question.id.as_str(), question.step), ("op-43622497", 2));
+    assert_eq!((question.id.as_str(), question.step), ("op-43622497", Some(2)));
     let pending = waiting.pending.as_ref().unwrap();
     assert_eq!((pending.steps.len(), pending.outcomes.len()), (4, 2));
     assert!(question.ask.opens.repository && waiting.asked == [question.id.clone()]);

@@ -38,6 +38,7 @@ pub use policy::{Files, Policy, RUN_POLICY, SESSION_POLICY, Shell};
 use raw::Layers;
 pub use raw::Raw;
 pub use registry::{known_within, whose_replies_write, written_by_replies};
+use sections::Review;
 pub use sections::{Guest, Mode, Notify, Sandbox, Secrets, SecretsMode, Way};
 #[cfg(test)]
 pub(crate) use table::protected_by_default;
@@ -92,6 +93,8 @@ pub struct Config {
     pub secrets: Secrets,
     /// How the end of a turn is announced.
     pub notify: Notify,
+    /// Whether the person sees what each reply would do, and is asked, before anything of it is done.
+    pub review: bool,
     /// The other machine that operations are carried out on, if not on this one.
     pub guest: Option<Guest>,
     /// Which policy is in force, if that is set; else `new` and `run` have defaults of their own.
@@ -186,6 +189,7 @@ impl Config {
             checkpoint_max_bytes: raw.setting("checkpoint_max_bytes").number()?,
             secrets: Secrets::resolve(raw)?,
             notify: raw.setting("notify").choice()?,
+            review: raw.setting("review").choice::<Review>()? == Review::Reply,
             guest: Guest::resolve(raw, &project)?,
             policy: raw.setting("policy").policy(),
             policies: policy::resolve(raw)?,

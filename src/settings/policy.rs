@@ -4,6 +4,7 @@
 mod tests;
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -101,11 +102,21 @@ impl Shell {
     }
 }
 
-const MIB: u64 = 1 << 20;
+/// The policies that are always there.
+static PRESETS: LazyLock<Vec<Policy>> = LazyLock::new(|| {
+    #[derive(Deserialize)]
+    struct Table {
+        preset: Vec<Policy>,
+    }
+    let table: Table =
+        toml::from_str(include_str!("data/policies.toml")).expect("a table in order");
+    table.preset
+});
 
 impl Policy {
     /// The names of all presets, the strictest first and the default of `new` last.
-    pub const PRESETS: [&'static str; 4] = ["restrictive", "standard", "permissive", "workspace"];
+    pub const PRESETS: [&'static str; 5] =
+        ["restrictive", "standard", "permissive", "ask", "workspace"];
 
     /// The preset of that name.
     ///
@@ -116,70 +127,18 @@ impl Policy {
     /// assert!(Policy::preset("standrad").is_none());
     /// ```
     pub fn preset(name: &str) -> Option<Self> {
-        let (files, shell, network) = match name {
-            "restrictive" => (
-                files(true, &[".*", "*.env", "*.key", "*.pem"], Some(MIB)),
-                Shell { enabled: false, ..shell(&[], &[], &[], Some(10)) },
-                Some(false),
-            ),
-            "standard" => (
-                files(false, &[".*", "*.env", "*.key", "*.pem", "node_modules"], Some(10 * MIB)),
-                shell(
-                    &[
-                        "bun", "node", "npm", "npx", "cat", "echo", "ls", "pwd", "head", "tail",
-                        "grep", "find", "wc",
-                    ],
-                    &["rm -rf /", "rm -rf ~", "sudo", "chmod", "chown", "curl", "wget", "ssh"],
-                    &["rm -rf", "rm -r"],
-                    Some(30),
-                ),
-                Some(false),
-            ),
-            "permissive" => (
-                files(false, &["*.key", "*.pem"], Some(100 * MIB)),
-                shell(
-                    &[],
-                    &["rm -rf /", "rm -rf ~", "sudo"],
-                    &["rm -rf", "rm -r", "chmod", "chown"],
-                    Some(300),
-                ),
-                Some(true),
-            ),
-            // The sandbox is the wall, and what it keeps is all that is kept.
-            "workspace" => (files(false, &[], None), shell(&[], &[], &[], None), None),
-            _ => return None,
-        };
-        Some(Self { name: name.to_owned(), files, shell, network })
+        PRESETS.iter().find(|preset| preset.name == name).cloned()
     }
-}
-
-fn files(read_only: bool, blocked: &[&str], max_bytes: Option<u64>) -> Files {
-    Files { enabled: true, read_only, blocked: owned(blocked), allowed: Vec::new(), max_bytes }
-}
-
-fn shell(allowed: &[&str], blocked: &[&str], approval: &[&str], seconds: Option<u64>) -> Shell {
-    Shell {
-        enabled: true,
-        allowed: owned(allowed),
-        blocked: owned(blocked),
-        approval: owned(approval),
-        timeout_seconds: seconds,
-        max_timeout_seconds: seconds.is_none().then_some(LONGEST_SECONDS),
-    }
-}
-
-fn owned(texts: &[&str]) -> Vec<String> {
-    texts.iter().map(|text| (*text).to_owned()).collect()
 }
 
 impl Policy {
     /// Whether something may be done by this policy that is denied or asked about by `other`. Where that
     /// cannot be told, it may. How long a command may take is no matter.
     pub(super) fn allows_more(&self, other: &Self) -> bool {
-        // Of presets it is known, also where their lists differ.
+        // Of presets it is known, also where their lists differ. `ask` has more files and fewer commands than others.
         let rank = |policy: &Self| {
-            let is_preset = Self::preset(&policy.name).is_some_and(|preset| preset == *policy);
-            Self::PRESETS.iter().position(|name| is_preset && *name == policy.name)
+            let ranked = PRESETS.iter().filter(|preset| preset.name != "ask");
+            ranked.clone().position(|preset| preset == policy)
         };
         if let (Some(mine), Some(theirs)) = (rank(self), rank(other)) {
             return mine > theirs;

@@ -132,6 +132,16 @@ pub enum Notify {
     Desktop,
 }
 
+/// What the person sees before it is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Review {
+    /// Only what the policy asks about.
+    Off,
+    /// All that a reply would do.
+    Reply,
+}
+
 /// Another machine, or a container, that sessions are carried out in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Guest {

@@ -88,6 +88,8 @@ pub(super) enum Weakens {
     Weaker,
     /// It is on.
     On,
+    /// It is off.
+    Off,
     /// It contains what the person has not set.
     Items,
     /// It lacks a name.

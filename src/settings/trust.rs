@@ -383,6 +383,7 @@ fn opening(
         Weakens::Outside | Weakens::Beside | Weakens::Guest | Weakens::Policies => false,
         Weakens::Weaker => can_be_weaker(set.choice().ok()?, beneath.choice().ok()?),
         Weakens::On => set.switch().ok()? && !beneath.switch().ok()?,
+        Weakens::Off => set.to_json() == "off" && beneath.to_json() != "off",
         Weakens::Items => more(&set.value, &beneath.value),
         // One wrong item in the person's list takes nothing from the others.
         Weakens::Lacking => more(&beneath.value, &set.value) || more(&written.value, &set.value),

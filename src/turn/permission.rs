@@ -31,9 +31,13 @@ pub(super) fn seek(
     operation: &Operation,
     executor: &dyn Executor,
 ) -> Result<Permission> {
-    let decision = input.decision.filter(|decision| decision.question.step == n);
+    let about_reply = |decision: &&ApprovalDecision| decision.question.step.is_none();
+    if let Some(decision) = input.decision.filter(about_reply).filter(|it| !it.approved) {
+        return Ok(Permission::Denied(denied("this reply", decision)));
+    }
+    let decision = input.decision.filter(|decision| decision.question.step == Some(n));
     if let Some(decision) = decision.filter(|decision| !decision.approved) {
-        return Ok(Permission::Denied(denied_by_person(decision, operation)));
+        return Ok(Permission::Denied(denied(&what(operation), decision)));
     }
     let ask = match (input.judge)(operation, executor)? {
         Decision::Allow => return Ok(Permission::Granted(Opens::default(), None)),
@@ -43,6 +47,10 @@ pub(super) fn seek(
         }
         Decision::Ask(ask) => ask,
     };
+    if let Some(denial) = input.decision.filter(|it| it.further && !it.approved) {
+        let rest = "this, and whatever else of this reply needs approval";
+        return Ok(Permission::Denied(denied(rest, denial)));
+    }
     let Some(name) = input.name_question else {
         let warning = format!("the user is asked before this: {}", ask.reason);
         return Ok(Permission::Granted(ask.opens, Some(warning)));
@@ -56,7 +64,7 @@ pub(super) fn seek(
         None => ask.reason,
     };
     Ok(Permission::Asked(Box::new(Question {
-        step: n,
+        step: Some(n),
         id: name(n),
         kind: step.kind(),
         ask: Ask { reason, ..ask },
@@ -85,12 +93,15 @@ fn binding(operation: &Operation, executor: &dyn Executor) -> Result<Digest> {
     Ok(Digest::of(bound.as_bytes()))
 }
 
-fn denied_by_person(decision: &ApprovalDecision, operation: &Operation) -> Failure {
-    let what = match (operation, operation.path()) {
+fn what(operation: &Operation) -> String {
+    match (operation, operation.path()) {
         (Operation::Run(run), _) => named(&run.command),
         (_, Some(path)) => format!("'{path}'"),
         _ => "it".to_owned(),
-    };
+    }
+}
+
+fn denied(what: &str, decision: &ApprovalDecision) -> Failure {
     let why = decision.reason.as_ref().map_or(String::new(), |reason| format!(": {reason}"));
     Failure::new(FailureKind::Denied, format!("The user denied {what}{why}"))
 }
@@ -170,6 +181,7 @@ pub fn judge(
         ),
         policy: "files.protected".to_owned(),
         opens: Opens { protected: true, repository: false },
+        always: false,
     })))
 }
 

@@ -256,7 +256,7 @@ impl RunningTurn<'_, '_> {
         // Only events have times, and the name under which the person was asked.
         if let Some(asked) = &mut outcome.asked {
             outcome.at = UtcTime::parse(&(self.input.now)().to_string());
-            let decision = self.input.decision.filter(|decision| decision.question.step == n);
+            let decision = self.input.decision.filter(|decision| decision.question.step == Some(n));
             if let (None, Some(decision)) = (&asked.id, decision) {
                 asked.id = Some(decision.question.id.clone());
             }

@@ -134,13 +134,14 @@ fn a_turn_that_waits_tells_what_it_came_to_and_what_is_asked() {
     let steps = read(text, Dialect::Operations).steps;
     let first = Outcome::of(&steps[0], Detail::Shown { text: "x".into() });
     let question = Question {
-        step: 1,
+        step: Some(1),
         id: "cleanup-1".into(),
         kind: Kind::Run,
         ask: Ask {
             reason: "Destructive command requires approval".into(),
             policy: "destructive_commands_approval".into(),
             opens: Opens::default(),
+            always: false,
         },
         digest: Digest::of(b""),
         at: session.updated_at,

@@ -192,8 +192,11 @@ fn a_question_stands_alone_until_it_is_answered() {
     tmux.types("deaddrop watch");
     tmux.shows(STOPS);
     base.write("inbox/r.txt", crate::approvals::ASKS);
-    let screen = tmux.shows("do it? [y/N]");
-    assert!(screen.trim_end().ends_with("do it? [y/N]") && !screen.contains(STOPS), "{screen}");
+    let screen = tmux.shows("do it? [y/N/always/rest]");
+    assert!(
+        screen.trim_end().ends_with("do it? [y/N/always/rest]") && !screen.contains(STOPS),
+        "{screen}"
+    );
     tmux.types("y");
     tmux.shows(&format!("0002.txt{STOPS}"));
     assert!(!base.exists("workspace/temp"));

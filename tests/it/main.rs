@@ -33,6 +33,8 @@ mod confinement;
 mod daily;
 #[cfg(unix)]
 mod decided_elsewhere;
+#[cfg(target_os = "linux")]
+mod deciding;
 #[cfg(unix)]
 mod doctor;
 #[cfg(target_os = "linux")]

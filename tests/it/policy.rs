@@ -19,8 +19,8 @@ fn a_decision_is_explained() {
     assert!(said.contains("Command 'sudo' is blocked [shell.blockedCommands]"), "{said}");
     assert!(said.contains("  Remove sudo from command\n"), "{said}");
     base.run(&["policy", "check", "--policy", "standard", "npm test"]).ok();
-    let unread = base.run(&["policy", "check", "--policy", "standard", "eval $X"]).with_code(3);
-    assert!(unread.stdout.contains("not told by the text: eval runs a text"), "{unread:?}");
+    let unread = base.run(&["policy", "check", "--policy", "standard", "source x"]).with_code(3);
+    assert!(unread.stdout.contains("not told by the text: source runs a file"), "{unread:?}");
     // By itself the policy is that of sessions.
     base.run(&["policy", "check", "sudo rm -rf /"]).ok();
     let said = base.run(&["policy", "check", "git commit -m x"]).with_code(3).stdout;
@@ -49,7 +49,7 @@ fn policies_are_listed_and_shown() {
         "policy = \"mine\"\n[policies.mine]\npreset = \"standard\"\nshell.allowed = [\"cargo\"]\n",
     );
     let said = base.run(&["policy", "list"]).ok().stdout;
-    assert_eq!(said, "  restrictive\n  standard\n  permissive\n  workspace\n* mine\n");
+    assert_eq!(said, "  restrictive\n  standard\n  permissive\n  ask\n  workspace\n* mine\n");
     let said = base.run(&["policy", "show"]).ok().stdout;
     assert!(said.starts_with("[policies.mine]\npreset = \"workspace\"\n"), "{said}");
     assert!(said.contains("shell.allowed = [\"cargo\"]\n"), "{said}");

@@ -112,7 +112,7 @@ impl Drop for AtTerminal {
     }
 }
 
-const QUESTION: &str = "do it? [y/N] ";
+const QUESTION: &str = "do it? [y/N/always/rest] ";
 
 #[test]
 fn the_daemon_asks_and_goes_on_with_the_answer() {
@@ -175,7 +175,7 @@ fn two_questions_are_put_one_after_the_other() {
     daemon.wait_for("waits for your decision", 2);
     daemon.types("y\n");
     base.wait_for_outbox(2);
-    daemon.wait_for("of 00ff00ff: RUN_COMMAND 'rm -r temp': do it? [y/N] ", 1);
+    daemon.wait_for("of 00ff00ff: RUN_COMMAND 'rm -r temp': do it? [y/N/always/rest] ", 1);
     assert!(!base.exists("outbox/00ff00ff_seq0002.txt"));
     daemon.types("n\n");
     wait_until("its outbox", || base.exists("outbox/00ff00ff_seq0002.txt"));
@@ -186,18 +186,18 @@ fn apply_and_resume_ask_too() {
     let base = scene();
     base.write("r.txt", ASKS);
     let Some(mut apply) = AtTerminal::start(&base, &["apply", "r.txt"]) else { return };
-    apply.wait_for("RUN_COMMAND 'rm -r temp': do it? [y/N] ", 1);
+    apply.wait_for("RUN_COMMAND 'rm -r temp': do it? [y/N/always/rest] ", 1);
     apply.types("\u{4}");
     assert_eq!(apply.ends(), Some(3));
     let mut resume = AtTerminal::start(&base, &["resume", "--no-watch"]).unwrap();
-    resume.wait_for("RUN_COMMAND 'rm -r temp': do it? [y/N] ", 1);
+    resume.wait_for("RUN_COMMAND 'rm -r temp': do it? [y/N/always/rest] ", 1);
     resume.types("yes\n");
     assert_eq!(resume.ends(), Some(0));
     assert!(!base.exists("workspace/temp") && base.exists("outbox/a1b2c3d4_seq0002.txt"));
 
     base.write("workspace/temp/a", "x\n");
     let mut apply = AtTerminal::start(&base, &["apply", "--again", "r.txt"]).unwrap();
-    apply.wait_for("RUN_COMMAND 'rm -r temp': do it? [y/N] ", 1);
+    apply.wait_for("RUN_COMMAND 'rm -r temp': do it? [y/N/always/rest] ", 1);
     base.run(&["deny"]).ok();
     apply.wait_for("It was decided elsewhere", 1);
     assert_eq!(apply.ends(), Some(0));

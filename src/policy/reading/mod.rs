@@ -1,27 +1,16 @@
-//! What a command line makes the shell do: its simple commands, wherever they stand in it.
+//! What a command line makes the shell do: its simple commands, wherever they are in it.
 //!
-//! The line is parsed by the shell grammar of tree-sitter. That grammar was made to colour text and
-//! errs in places, so nothing of it is believed that a second look at the text does not bear out:
-//! what stands between two words must be blank, and a word must be one word by the shell's rules of
-//! quoting. Where the two disagree, or `sh` and `bash` would, the line counts as unreadable.
+//! Only what `sh` and `bash` take apart in one way is read. Of all else nothing is believed: the line counts as
+//! unreadable, and a policy decides about it as strictly as its lists allow.
 
-mod grammar;
-mod heredoc;
-mod kinds;
-mod literal;
-mod looked_through;
+mod lexer;
 mod options;
+mod programs;
 mod shells;
-mod substitutions;
-mod tree;
-mod variables;
-mod word;
 
-#[cfg(test)]
-pub(super) use grammar::now;
-pub(super) use looked_through::{name, standard};
-pub use word::Word;
-pub(super) use word::plain;
+pub(super) use programs::{name, standard};
+
+use crate::text::{shell_word, visible_line};
 
 /// The longest line that is read, in bytes.
 pub const LONGEST: usize = 64 << 10;
@@ -30,12 +19,102 @@ const DEPTH: u8 = 4;
 /// The most simple commands that are told apart.
 const MOST: usize = 2_000;
 
+/// Variables that decide which program a name stands for, or what programs run beside.
+const MISLEADING: [&str; 15] = [
+    "PATH",
+    "IFS",
+    "ENV",
+    "BASH_ENV",
+    "BASH_CMDS",
+    "BASH_ALIASES",
+    "SHELLOPTS",
+    "BASHOPTS",
+    "PS4",
+    "PROMPT_COMMAND",
+    "NODE_OPTIONS",
+    "BUN_OPTIONS",
+    "LD_",
+    "DYLD_",
+    "BASH_FUNC_",
+];
+
+/// A word of a command.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Word {
+    /// Without its quotes. `~` and `$HOME` in front are `~`; what a substitution gives is left out.
+    text: String,
+    /// As it is on the line.
+    shown: String,
+    /// Whether the shell puts in something that the line does not tell.
+    open: bool,
+    /// Whether it stands for the names of files.
+    glob: bool,
+    /// Whether `text` begins with the home folder.
+    home: bool,
+}
+
+impl Word {
+    /// A word that is what it says.
+    pub(super) fn known(text: &str) -> Self {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=@%+,".contains(c);
+        let is_plain = !text.is_empty() && text.chars().all(is_plain);
+        let shown = if is_plain { text.to_owned() } else { shell_word(text) };
+        Self { text: text.to_owned(), shown, ..Self::default() }
+    }
+
+    /// A word that nothing is known of, as `shown` to a person.
+    fn unknown(shown: &str) -> Self {
+        Self { shown: shown.to_owned(), open: true, ..Self::default() }
+    }
+
+    /// The same word where a part of it is put in by a program.
+    fn opened(&self) -> Self {
+        Self { open: true, ..self.clone() }
+    }
+
+    /// The same word without the first `n` bytes of its text.
+    fn behind(&self, n: usize) -> Self {
+        let text = self.text.get(n..).unwrap_or_default().to_owned();
+        Self { text, home: false, ..self.clone() }
+    }
+
+    /// Its text without quotes, as far as that is known.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// As it is on the line.
+    pub fn shown(&self) -> &str {
+        &self.shown
+    }
+
+    /// What it is, where the line alone tells.
+    pub fn literal(&self) -> Option<&str> {
+        (!self.open && !self.glob && !self.home).then_some(&self.text)
+    }
+
+    /// Whether the shell puts in something that the line does not tell.
+    pub fn is_open(&self) -> bool {
+        self.open
+    }
+
+    /// Whether it contains an unquoted `*`, `?` or `[`.
+    pub fn is_glob(&self) -> bool {
+        self.glob
+    }
+
+    /// Whether it begins with the home folder.
+    pub fn is_home(&self) -> bool {
+        self.home
+    }
+}
+
 /// One command as the shell would start it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Simple {
     /// Its words, the program first; never empty.
     pub words: Vec<Word>,
-    /// Whether all that it does is to start another, which then stands in the list as well.
+    /// Whether all that it does is to start another, which then is in the list as well.
     pub wrapper: bool,
 }
 
@@ -50,24 +129,50 @@ impl Simple {
 /// All that could be told of a command line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reading {
-    /// The simple commands; where a part cannot be read, perhaps not all.
+    /// The simple commands; where a part is not read, perhaps not all.
     pub commands: Vec<Simple>,
     /// What cannot be told from the text, a phrase each.
     pub unreadable: Vec<String>,
+    /// Whether a part of the line was not read at all, so that anything may be in it.
+    pub is_partial: bool,
 }
 
 impl Reading {
-    /// Notes what cannot be read, once.
+    /// Notes what cannot be told, once.
     fn cannot(&mut self, why: impl Into<String>) {
         let why = why.into();
         if !self.unreadable.contains(&why) && self.unreadable.len() < 20 {
             self.unreadable.push(why);
         }
     }
+
+    /// Notes why a part was not read.
+    fn stops(&mut self, why: impl Into<String>) {
+        self.is_partial = true;
+        self.cannot(why);
+    }
+
+    /// Notes a variable after which the rest of the line may mean something else.
+    fn sets(&mut self, text: &str) {
+        if mentions(text) {
+            let name = text.split(['=', '[']).next().unwrap_or_default();
+            self.cannot(format!(
+                "{} is set, which changes what the line means",
+                visible_line(name)
+            ));
+        }
+    }
 }
 
-/// Reads a command line. Never fails, and takes 50 ms of the processor at most for parsing: what is
-/// beyond that counts as unreadable.
+/// Whether a text contains the name of a misleading variable.
+fn mentions(text: &str) -> bool {
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    text.split(|c| !is_of_name(c)).any(|name| {
+        MISLEADING.iter().any(|one| name == *one || (one.ends_with('_') && name.starts_with(one)))
+    })
+}
+
+/// Reads a command line. Never fails.
 ///
 /// # Examples
 /// ```
@@ -86,28 +191,44 @@ pub fn read(text: &str) -> Reading {
 pub(super) fn read_with<'a>(text: &str, variables: impl IntoIterator<Item = &'a str>) -> Reading {
     let mut reading = Reading::default();
     for variable in variables {
-        variables::set(variable, &mut reading);
+        reading.sets(variable.split('=').next().unwrap_or_default());
     }
-    let mut budget = grammar::Budget::new();
-    within(text, &mut reading, &mut budget, DEPTH);
+    within(text, &mut reading, DEPTH);
     reading
 }
 
-/// Reads a command line that stands in another.
-fn within(text: &str, into: &mut Reading, budget: &mut grammar::Budget, depth: u8) {
+/// Reads a command line that is in another.
+fn within(text: &str, into: &mut Reading, depth: u8) {
     if depth == 0 {
-        into.cannot("commands within commands go too deep");
+        into.stops("commands within commands go too deep");
     } else if text.len() > LONGEST {
-        into.cannot(format!("it is longer than {} KiB", LONGEST >> 10));
+        into.stops(format!("it is longer than {} KiB", LONGEST >> 10));
     } else if text.contains('\0') {
-        into.cannot("it holds a null character");
-    } else if let Some(tree) = budget.parse(text) {
-        if kinds::all_between(tree.root_node(), |at| text.is_char_boundary(at)) {
-            tree::Walk { text, into, budget, depth }.program(tree.root_node());
-        } else {
-            into.cannot("its characters can be taken in more than one way");
-        }
+        into.stops("it contains a null character");
+    } else if text.starts_with("\\\n")
+        || text.match_indices("\\\n").any(|(at, _)| !text[..at].ends_with([' ', '\t']))
+    {
+        into.stops("lines are joined within a word");
     } else {
-        into.cannot("reading it takes too long");
+        let mut lexer = lexer::Lexer {
+            text,
+            at: 0,
+            into,
+            depth,
+            level: 0,
+            awaited: Vec::new(),
+            joins: false,
+            is_head: false,
+            document: None,
+        };
+        if let Err(why) = lexer.list(None) {
+            into.stops(why);
+        }
     }
+}
+
+/// The words of a pattern of a policy: between blanks, without quotes.
+pub(super) fn plain(pattern: &str) -> Vec<Word> {
+    let word = |word| lexer::only_word(word).unwrap_or_else(|| Word::known(word));
+    pattern.split_whitespace().map(word).collect()
 }

@@ -2,24 +2,15 @@
 
 use super::Word;
 
-/// Which options of a program take a value that may stand in the next word.
-#[derive(Clone, Copy)]
-pub(super) struct Valued {
-    /// Single letters.
-    pub(super) short: &'static str,
-    /// Names behind `--`.
-    pub(super) long: &'static [&'static str],
-}
-
 /// One option: its letter or its name, and its value if it has one.
 pub(super) struct Given {
     pub(super) name: String,
     pub(super) value: Option<Word>,
 }
 
-/// The options in front of `words`, and where the rest begins; nothing where the shell puts in a
-/// word that could be either.
-pub(super) fn split(words: &[Word], valued: Valued) -> Option<(Vec<Given>, usize)> {
+/// The options in front of `words`, and where the rest begins; nothing where the shell puts in a word that could be
+/// either. Those of the letters `short` and of the names `long` take a value that may be the next word.
+pub(super) fn split(words: &[Word], short: &str, long: &[String]) -> Option<(Vec<Given>, usize)> {
     let mut given = Vec::new();
     let mut at = 0;
     while let Some(word) = words.get(at) {
@@ -34,21 +25,21 @@ pub(super) fn split(words: &[Word], valued: Valued) -> Option<(Vec<Given>, usize
             break;
         }
         at += 1;
-        if let Some(long) = text.strip_prefix("--") {
-            let (name, attached) = match long.split_once('=') {
+        if let Some(option) = text.strip_prefix("--") {
+            let (name, attached) = match option.split_once('=') {
                 Some((name, _)) => (name, Some(word.behind(name.len() + 3))),
-                None => (long, None),
+                None => (option, None),
             };
-            let full = valued.long.iter().find(|full| full.starts_with(name));
+            let full = long.iter().map(String::as_str).find(|full| full.starts_with(name));
             let takes = full.is_some() && attached.is_none();
             let value = if takes { words.get(at).cloned() } else { attached };
             at += usize::from(takes);
-            given.push(Given { name: full.map_or(name, |full| *full).to_owned(), value });
+            given.push(Given { name: full.unwrap_or(name).to_owned(), value });
             continue;
         }
         for (n, letter) in text.char_indices().skip(1) {
             let name = letter.to_string();
-            if !valued.short.contains(letter) {
+            if !short.contains(letter) {
                 given.push(Given { name, value: None });
                 continue;
             }

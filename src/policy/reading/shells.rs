@@ -1,7 +1,7 @@
 //! Shells that are given their text: `sh -c '…'`.
 
-use super::options::{self, Valued};
-use super::{Reading, Simple, Word};
+use super::Word;
+use super::options;
 
 /// What is to be done with a call of a shell.
 pub(super) enum Call {
@@ -30,10 +30,12 @@ pub(super) fn call(arguments: &[Word]) -> Call {
             _ => word.clone(),
         })
         .collect();
-    let valued = Valued { short: "oO", long: &["rcfile", "init-file", "command", "init-command"] };
-    let Some((given, at)) = options::split(&arguments, valued) else { return Call::Unknown };
+    let long = ["rcfile", "init-file", "command", "init-command"];
+    let Some((given, at)) = options::split(&arguments, "oO", &long.map(str::to_owned)) else {
+        return Call::Unknown;
+    };
     let has = |names: &[&str]| given.iter().any(|option| names.contains(&option.name.as_str()));
-    if has(&["rcfile", "init-file", "command", "init-command", "s"]) {
+    if has(&long) || has(&["s"]) {
         return Call::Unknown;
     }
     let first = arguments.get(at);
@@ -46,10 +48,4 @@ pub(super) fn call(arguments: &[Word]) -> Call {
         }
         (false, Some(_)) => Call::File,
     }
-}
-
-/// Takes note of a shell whose text is not on the line.
-pub(super) fn unknown(simple: Simple, into: &mut Reading) {
-    into.cannot(format!("{} runs a text that is not on the line", simple.words[0].text()));
-    into.commands.push(Simple { wrapper: true, ..simple });
 }

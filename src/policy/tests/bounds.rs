@@ -1,11 +1,11 @@
 //! Reading ends, soon, and never panics.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use crate::policy::reading::{LONGEST, now, read};
+use crate::policy::reading::{LONGEST, read};
 use crate::policy::{Decision, command, explain};
 use crate::settings::Policy;
 
@@ -54,11 +54,11 @@ proptest! {
     }
 }
 
-/// Texts that the grammar alone needs seconds for, and others that grow fast.
+/// Texts whose reading could take longer than their length says.
 #[test]
 fn no_text_takes_long() {
     let standard = Policy::preset("standard").unwrap();
-    let begun = now();
+    let begun = Instant::now();
     let texts = [
         "<<A",
         "<<A\na\n",
@@ -98,16 +98,16 @@ fn no_text_takes_long() {
     for text in texts {
         for length in [1_000, LONGEST, 100_000] {
             let line: String = text.chars().cycle().take(length).collect();
-            let one = now();
+            let one = Instant::now();
             let decision = command(&standard, &line, true);
-            let took = now().saturating_sub(one);
+            let took = one.elapsed();
             assert!(took < Duration::from_secs(3), "{text:?} of {length}: {took:?}");
             assert!(length <= LONGEST || decision != Decision::Allow, "{text:?}");
         }
     }
     let body = format!("cat <<A\n{}", "A \n".repeat(20_000));
     assert_ne!(command(&standard, &body, true), Decision::Allow);
-    let took = now().saturating_sub(begun);
+    let took = begun.elapsed();
     assert!(took < Duration::from_mins(1), "{took:?}");
 }
 
@@ -115,10 +115,10 @@ fn no_text_takes_long() {
 fn a_long_pattern_is_found_soon_among_many_flags() {
     let mut policy = Policy::preset("permissive").unwrap();
     policy.shell.blocked = vec!["docker run x y z".to_owned()];
-    let begun = now();
+    let begun = Instant::now();
     let line = format!("docker{}", " -x $y".repeat(600));
     assert!(matches!(command(&policy, &line, false), Decision::Ask(_)));
-    let took = now().saturating_sub(begun);
+    let took = begun.elapsed();
     assert!(took < Duration::from_secs(5), "{took:?}");
 }
 
@@ -126,15 +126,13 @@ fn a_long_pattern_is_found_soon_among_many_flags() {
 fn what_is_too_long_or_too_deep_asks_and_says_so() {
     let why = |line: &str| read(line).unreadable.join("; ");
     assert!(why(&" ".repeat(LONGEST + 1)).contains("longer than 64 KiB"));
-    assert!(why(&format!("{}ls{}", "(".repeat(150), ")".repeat(150))).contains("too deep"));
+    assert!(why(&format!("{}ls{}", "( ".repeat(150), " )".repeat(150))).contains("too deep"));
     let mut line = "ls".to_owned();
     for _ in 0..5 {
         line = format!("sh -c '{}'", line.replace('\'', "'\\''"));
     }
     assert!(why(&line).contains("too deep"), "{line}");
-    assert!(why(&"<<A".repeat(30_000 / 3)).contains("too long"));
     assert!(why("a\0b").contains("null"));
-    assert!(why("\\\r\u{a1}").contains("characters"));
 }
 
 #[test]

@@ -76,7 +76,7 @@ fn a_table_changes_a_preset_or_makes_one() {
     assert_eq!((mine.network, mine.files.max_bytes), (Some(false), Some(256)));
     assert_eq!(mine.shell, Policy::preset("permissive").unwrap().shell);
     let names: Vec<&str> = config.policy_names().collect();
-    assert_eq!(names, ["restrictive", "standard", "permissive", "workspace", "mine"]);
+    assert_eq!(names, ["restrictive", "standard", "permissive", "ask", "workspace", "mine"]);
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn wrong_policies_are_told_with_file_line_and_what_is_right() {
     let said = |name: &str| config(&[""]).unwrap().policy(name).unwrap_err().to_string();
     assert_eq!(
         said("mine"),
-        "policy: there is no policy 'mine'; there are restrictive, standard, permissive, workspace; \
+        "policy: there is no policy 'mine'; there are restrictive, standard, permissive, ask, workspace; \
          add [policies.mine] to deaddrop.toml or choose one of these"
     );
     assert!(said("a b").ends_with("workspace; choose one of these"), "{}", said("a b"));
@@ -196,11 +196,22 @@ fn preset(name: &str) -> Policy {
 
 #[test]
 fn presets_stand_in_their_order() {
-    for (n, strict) in Policy::PRESETS.into_iter().enumerate() {
-        for (m, other) in Policy::PRESETS.into_iter().enumerate() {
+    let ranked = || Policy::PRESETS.into_iter().filter(|name| *name != "ask").enumerate();
+    for (n, strict) in ranked() {
+        for (m, other) in ranked() {
             assert_eq!(preset(strict).allows_more(&preset(other)), n > m, "{strict} {other}");
         }
     }
+    // Its files are those of `workspace`, and it alone asks about every command.
+    for other in ["standard", "permissive"] {
+        assert!(preset("ask").allows_more(&preset(other)), "{other}");
+        assert!(preset(other).allows_more(&preset("ask")), "{other}");
+    }
+    assert!(preset("workspace").allows_more(&preset("ask")));
+    for allowing in ["ask", "restrictive"] {
+        assert!(!preset(allowing).allows_more(&preset("ask")), "{allowing}");
+    }
+    assert!(!preset("ask").allows_more(&preset("workspace")));
 }
 
 #[test]

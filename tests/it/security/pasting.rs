@@ -10,7 +10,7 @@ use crate::approvals::{ASKS, scene};
 use crate::support::{Project, program, wait_until};
 use crate::terminal::AtTerminal;
 
-const QUESTION: &str = "do it? [y/N] ";
+const QUESTION: &str = "do it? [y/N/always/rest] ";
 /// The terminal is asked to mark pastes.
 const READY: &str = "\u{1b}[?2004h";
 const UNMARKED: &str = "\u{1b}[?2004l";

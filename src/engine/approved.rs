@@ -1,0 +1,136 @@
+//! The commands that the person has approved for good: a file each, in a folder among the sessions, where neither
+//! replies nor confined commands can write. A file counts only under the digest of what it says.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::atomic;
+use crate::error::{Error, Result};
+use crate::policy::Decision;
+use crate::protocol::{Digest, Operation, ShellCommand};
+use crate::settings::Config;
+
+/// The folder's name.
+const FOLDER: &str = "approved";
+/// A reply that contains a longer command is not read.
+const LIMIT: u64 = 32 << 20;
+
+/// A command as it was approved: nothing of it may differ.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ApprovedCommand {
+    /// The whole line.
+    pub command: String,
+    /// The folder that it starts in; None for the workspace.
+    pub cwd: Option<String>,
+    /// The variables that it sets.
+    pub env: BTreeMap<String, String>,
+    /// The workspace, or the guest, that it runs in.
+    pub place: String,
+    /// Whether it is kept from protected names there.
+    pub guarded: bool,
+}
+
+/// All of them in a project.
+#[derive(Debug, Clone)]
+pub struct ApprovedCommands {
+    folder: PathBuf,
+    place: String,
+}
+
+impl ApprovedCommands {
+    /// Those of a project, of which only what was approved for its present workspace or guest counts.
+    pub fn of(config: &Config) -> Self {
+        let place = match &config.guest {
+            Some(guest) => format!("guest {}", guest.label()),
+            None => config.workspace_name(),
+        };
+        Self { folder: config.sessions.join(FOLDER), place }
+    }
+
+    /// The decision about an operation, where the policy says `decision`.
+    pub fn settle(&self, decision: Decision, operation: &Operation, guarded: bool) -> Decision {
+        match (&decision, operation) {
+            (Decision::Ask(ask), Operation::Run(run))
+                if ask.always && self.contains(&self.command(run, guarded)) =>
+            {
+                Decision::Allow
+            }
+            _ => decision,
+        }
+    }
+
+    fn command(&self, run: &ShellCommand, guarded: bool) -> ApprovedCommand {
+        ApprovedCommand {
+            command: run.command.clone(),
+            cwd: run.cwd.as_ref().map(|cwd| cwd.as_str().to_owned()),
+            env: run.env.clone(),
+            place: self.place.clone(),
+            guarded,
+        }
+    }
+
+    fn contains(&self, command: &ApprovedCommand) -> bool {
+        let text = text(command);
+        self.is_own()
+            && atomic::read_own_within(&self.path(&text), LIMIT).is_ok_and(|it| it == text)
+    }
+
+    /// Keeps a command that the person approves.
+    pub(super) fn add(&self, run: &ShellCommand, guarded: bool) -> Result<()> {
+        let fail = |e| Error::io("make the folder", &self.folder, e);
+        fs::create_dir_all(&self.folder).map_err(fail)?;
+        if !self.is_own() {
+            return Err(fail(io::Error::other("it is a link")));
+        }
+        let text = text(&self.command(run, guarded));
+        atomic::write_private(&self.path(&text), &text)
+    }
+
+    /// All that were approved, also for other workspaces, in order.
+    pub fn list(&self) -> Vec<ApprovedCommand> {
+        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let read = |path: PathBuf| -> Option<ApprovedCommand> {
+            let text = atomic::read_own_within(&path, LIMIT).ok()?;
+            (path == self.path(&text)).then(|| serde_json::from_slice(&text).ok())?
+        };
+        let found = entries.filter_map(|entry| read(entry.path()));
+        let mut found: Vec<ApprovedCommand> =
+            if self.is_own() { found.collect() } else { Vec::new() };
+        found.sort();
+        found
+    }
+
+    /// Asks about a command again.
+    ///
+    /// # Errors
+    /// Its file cannot be removed.
+    pub fn forget(&self, command: &ApprovedCommand) -> Result<()> {
+        let path = self.path(&text(command));
+        match fs::remove_file(&path) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(Error::io("remove", &path, e)),
+            _ => Ok(()),
+        }
+    }
+
+    fn path(&self, text: &[u8]) -> PathBuf {
+        self.folder.join(format!("{}.json", Digest::of(text).as_str()))
+    }
+
+    /// Whether the folder is one, and no link to another.
+    fn is_own(&self) -> bool {
+        fs::symlink_metadata(&self.folder).is_ok_and(|found| found.is_dir())
+    }
+}
+
+/// What its file says.
+///
+/// # Panics
+/// Never: texts always become JSON.
+fn text(command: &ApprovedCommand) -> Vec<u8> {
+    serde_json::to_vec(command).expect("texts become JSON")
+}
