@@ -50,26 +50,27 @@ pub(super) fn require(consent: &Consent, talk: &Talk) -> Result<()> {
         return Ok(());
     }
     let lines: String = consent.lines().iter().map(|line| format!("  {line}\n")).collect();
-    let question = format!(
-        "{} opens what is closed else, and somebody else may have written that:\n{lines}",
-        consent.whose(),
-    );
-    let question = Styled::from(question)
-        + talk.bold("Do you agree to this, here and as it stands?")
-        + " [y/N] ";
+    let is_only_data = consent.lacks().iter().all(|lacks| consent.found() == Some(lacks));
+    let (what, asks) = if is_only_data {
+        ("contains deaddrop data that you have not trusted yet", "Moved or copied? Trust it?")
+    } else {
+        ("needs your consent, because somebody else may have written it", "Do you agree?")
+    };
+    let question = Styled::from(format!("{} {what}:\n{lines}", consent.whose()));
+    let question = question + talk.bold(asks) + " [y/N] ";
     match talk.agreement(question) {
         Some(true) => consent.allow()?,
         // They have just read what it is.
         Some(false) => {
             return Err(Error::usage(format!(
-                "you have not agreed to that, and nothing was done. Change {}, or agree: answer `y`, or type `deaddrop config allow`",
+                "nothing was done without your consent. Change {}, or consent: answer `y`, or run `deaddrop config allow`",
                 consent.whose()
             ))
             .with_code("consent-needed"));
         }
         None => return consent.require(),
     }
-    talk.hint("It is noted, and you are not asked again; `deaddrop config deny` takes it back.");
+    talk.hint("You will not be asked again; `deaddrop config deny` withdraws your consent.");
     Ok(())
 }
 
@@ -84,11 +85,11 @@ pub(super) fn allow(project: &std::path::Path, talk: &Talk, json: bool) -> Resul
         }
     }
     if consent.openings().is_empty() && consent.found().is_none() {
-        talk.say("Nothing is opened by the settings here, and nothing has to be agreed to.");
+        talk.say("Nothing here needs your consent.");
     } else {
         consent.allow()?;
         talk.hint(&format!(
-            "That you agree to this is noted for {}; `deaddrop config deny` takes it back.",
+            "Your consent is recorded for {}; `deaddrop config deny` withdraws it.",
             consent.whose()
         ));
     }
@@ -100,9 +101,9 @@ pub(super) fn deny(project: &std::path::Path, talk: &Talk) -> Result<ExitCode> {
     let (config, consent) = Config::load(project, Raw::default())?;
     let (settings, folders) = (consent.forget()?, config.release_dirs()?);
     talk.say(if settings || folders {
-        "It is forgotten that you agreed; a deaddrop that runs goes on as it began."
+        "Your consent is withdrawn; a running deaddrop continues as it began."
     } else {
-        "You have agreed to nothing here, and nothing is changed."
+        "There was no consent to withdraw here."
     });
     Ok(ExitCode::SUCCESS)
 }
@@ -120,7 +121,7 @@ fn to_json(opening: &Opening) -> serde_json::Value {
 pub(super) fn follow(before: &Consent, now: &Consent, keys: &[&str], talk: &Talk) -> Result<()> {
     if !now.follow(before, keys)? {
         talk.warning(&format!(
-            "{} opens what you have not agreed to, and counts for nobody until you do: `deaddrop config allow` shows it, and notes that you agree",
+            "{} needs your consent before it takes effect: `deaddrop config allow` shows what, and records it",
             now.whose()
         ));
     }

@@ -64,33 +64,69 @@ pub(super) fn init(arguments: &Init, global: &Global, talk: Talk) -> Result<Exit
     let here = std::env::current_dir();
     let here = here.map_err(|e| Error::io("tell where you are, in", ".".as_ref(), e))?;
     let folder = settings::real(&here.join(folder));
-    // All that may refuse comes before anything is written.
-    refuse(&folder, arguments.force)?;
-    let had_lost = settings::has_lost_settings(&folder);
     let given: Vec<(&str, String)> = global.settings.given().collect();
-    let draft = match fs::symlink_metadata(folder.join(FILE)) {
-        Ok(_) => completed(&folder, &given)?,
-        Err(_) => Some(draft(&folder, &given)?),
+    let made = make(&folder, arguments.force, &given, &talk)?;
+    let config = made.config.clone();
+    let (here, clock) = (Some(here), Clock(global.now));
+    let context = Context {
+        config,
+        clock,
+        talk,
+        json: global.json,
+        here,
+        by: By::Name,
+        glimpse: Arc::default(),
     };
-    can_be_used(&folder)?;
+    tell(&context, &made);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Sets up the folder in which somebody began to work.
+pub(super) fn set_up(folder: &Path, talk: &Talk) -> Result<()> {
+    let Made { config, in_git, .. } = make(&settings::real(folder), false, &[], talk)?;
+    talk.say(format!(
+        "{} is set up: {FOLDER}/ contains deaddrop's files.",
+        config.project.display()
+    ));
+    if let InGit::Seen(why) = in_git {
+        talk.say(format!("Git sees {FILE} ({why})."));
+    }
+    Ok(())
+}
+
+/// What was made.
+struct Made {
+    config: Config,
+    /// Whether the settings were written.
+    is_new: bool,
+    /// Whether there were sessions without settings.
+    had_lost: bool,
+    in_git: InGit,
+}
+
+/// Makes a project of a folder, with these settings.
+fn make(folder: &Path, force: bool, given: &[(&str, String)], talk: &Talk) -> Result<Made> {
+    // All that may refuse comes before anything is written.
+    refuse(folder, force)?;
+    let had_lost = settings::has_lost_settings(folder);
+    let draft = match fs::symlink_metadata(folder.join(FILE)) {
+        Ok(_) => completed(folder, given)?,
+        Err(_) => Some(draft(folder, given)?),
+    };
+    can_be_used(folder)?;
     // Where the settings lead can only be told of a folder that is there.
-    let new = atomic::make_folders(&folder)?;
+    let new = atomic::make_folders(folder)?;
     let typed: Vec<&str> = given.iter().map(|(name, _)| *name).collect();
-    let agreed = agreed(&folder, draft.as_ref(), &typed, &talk);
+    let agreed = agreed(folder, draft.as_ref(), &typed, talk);
     let config = agreed.inspect_err(|_| new.iter().for_each(|new| drop(fs::remove_dir(new))))?;
 
-    make_own(&folder)?;
+    make_own(folder)?;
     for own in [&config.inbox, &config.outbox, &config.sessions, &config.approvals] {
         fs::create_dir_all(own).map_err(|e| Error::io("make the folder", own, e))?;
     }
     draft.iter().try_for_each(Draft::write)?;
-    let (made, in_git) = (draft.is_some(), unseen_by_git(&folder, &Programs::of(&config)));
-    let here = Some(here);
-    let clock = Clock(global.now);
-    let glimpse = Arc::default();
-    let context = Context { config, clock, talk, json: global.json, glimpse, here, by: By::Name };
-    tell(&context, made, had_lost, &in_git);
-    Ok(ExitCode::SUCCESS)
+    let in_git = unseen_by_git(folder, &Programs::of(&config));
+    Ok(Made { config, is_new: draft.is_some(), had_lost, in_git })
 }
 
 /// The settings as they are to be, where nothing stands in their way and the person has agreed to them:
@@ -233,7 +269,7 @@ fn can_be_used(folder: &Path) -> Result<()> {
             )))
         };
         match fs::metadata(place) {
-            Ok(found) if !found.is_dir() => return no("is no folder"),
+            Ok(found) if !found.is_dir() => return no("is not a folder"),
             Ok(_) if !atomic::may_write_in(place) => {
                 return no("is a folder that you cannot write to");
             }
@@ -261,7 +297,8 @@ fn make_own(folder: &Path) -> Result<()> {
 }
 
 /// Says what was made, what holds, and what to do next.
-fn tell(context: &Context, made: bool, had_lost: bool, in_git: &InGit) {
+fn tell(context: &Context, made: &Made) {
+    let Made { is_new, had_lost, ref in_git, .. } = *made;
     let Context { config, talk, .. } = context;
     let file = config.project.join(FILE);
     let is_within = config.works_in(&config.project);
@@ -279,7 +316,7 @@ fn tell(context: &Context, made: bool, had_lost: bool, in_git: &InGit) {
             "project": config.project.display().to_string(),
             "settings": file.display().to_string(),
             "workspace": config.workspace.display().to_string(),
-            "made": made,
+            "made": is_new,
             "sandbox": confinement.as_ref().map(Confinement::line).ok(),
             "confined": confinement.as_ref().is_ok_and(|c| !matches!(c.tier, Tier::None | Tier::Off)),
             "next": next,
@@ -287,7 +324,7 @@ fn tell(context: &Context, made: bool, had_lost: bool, in_git: &InGit) {
     } else {
         talk::result(context.display(&file));
     }
-    let verb = match (made, had_lost) {
+    let verb = match (is_new, had_lost) {
         (true, true) => "is set up again",
         (true, false) => "is set up",
         (false, _) => "was already set up",

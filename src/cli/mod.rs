@@ -365,12 +365,12 @@ fn answer(cli: Cli, talk: Talk) -> Result<ExitCode> {
     let Global { project, settings, now, .. } = cli.global;
     if settings.sets("policy") && command.keeps_policy() {
         return Err(Error::usage(
-            "--policy has no say here: a session keeps the policy that `deaddrop new` gave it, and a run that which it began with",
+            "--policy has no effect here: a session or a run keeps the policy it began with",
         ));
     }
     if matches!(command, Command::SystemdUnit(_)) && settings.given().next().is_some() {
         return Err(Error::usage(
-            "a unit holds no settings; `deaddrop config set` writes them where the service reads them",
+            "a unit contains no settings; the service reads those that `deaddrop config set` writes",
         ));
     }
     // Not what a file or a variable says.
@@ -383,7 +383,7 @@ fn answer(cli: Cli, talk: Talk) -> Result<ExitCode> {
         Err(e) if is_doctor => amiss.project(e)?,
         found => found?,
     };
-    let (config, consent) = match Config::load(&project, settings.raw()?) {
+    let (mut config, mut consent) = match Config::load(&project, settings.raw()?) {
         Err(e) if is_doctor => amiss.settings(e, &project, settings.raw()?)?,
         looked => looked?,
     };
@@ -397,12 +397,16 @@ fn answer(cli: Cli, talk: Talk) -> Result<ExitCode> {
     if !is_doctor {
         config.knows_others()?;
     }
+    if command.begins() && uninitiated::is_to_be_set_up(&config, &talk)? {
+        init::set_up(&project, &talk)?;
+        (config, consent) = Config::load(&project, settings.raw()?)?;
+    }
     if !command.only_looks() {
         // What cannot be, nobody is asked about.
         config.holds_no_others()?;
         consent::require(&consent, &talk)?;
     }
-    if by == By::Search && command.makes_base() {
+    if by == By::Search && command.makes_project() {
         talk.say(format!("In the project {}:", config.project.display()));
     }
     let glimpse = Arc::default();

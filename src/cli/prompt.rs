@@ -29,6 +29,8 @@ pub(super) enum Said {
     Yes,
     /// Yes, whenever this is asked.
     Always,
+    /// An empty line: what the question takes for granted.
+    Blank,
     /// No, or nothing that is another answer.
     No,
     /// No, and to whatever else is asked of the same reply.
@@ -111,7 +113,7 @@ impl Said {
             Self::Yes => (true, false),
             Self::Always if question.ask.always => (true, true),
             Self::Rest => (false, true),
-            Self::Always | Self::No | Self::Nothing => (false, false),
+            Self::Always | Self::Blank | Self::No | Self::Nothing => (false, false),
         };
         ApprovalDecision { question: question.clone(), approved, further, reason: None }
     }
@@ -123,6 +125,7 @@ fn meaning(line: &str) -> Said {
         "y" | "yes" => Said::Yes,
         "a" | "always" => Said::Always,
         "r" | "rest" => Said::Rest,
+        "" => Said::Blank,
         _ => Said::No,
     }
 }
@@ -211,7 +214,8 @@ mod tests {
         }
         assert_eq!(meaning("A\r"), Said::Always);
         assert_eq!(meaning(" rest"), Said::Rest);
-        for line in ["", "n", "no", "yy", "ye", "y n", "yes!", "approved", "да"] {
+        assert_eq!(meaning(" \r"), Said::Blank);
+        for line in ["n", "no", "yy", "ye", "y n", "yes!", "approved", "да"] {
             assert_eq!(meaning(line), Said::No, "{line}");
         }
     }
@@ -223,7 +227,7 @@ mod tests {
             (&["y", "e", "s", "\r"], Some(Said::Yes)),
             (&["n", "\u{7f}", "y", "\n"], Some(Said::Yes)),
             (&["no\u{15}yes\n"], Some(Said::Yes)),
-            (&["\n"], Some(Said::No)),
+            (&["\n"], Some(Said::Blank)),
             (&["\u{4}"], Some(Said::Nothing)),
             (&["y"], None),
             (&["y\ny\n"], None),

@@ -59,7 +59,16 @@ impl Command {
     }
 
     /// Whether it makes a project where there is none, so that the person should know which.
-    pub(super) fn makes_base(&self) -> bool {
+    pub(super) fn makes_project(&self) -> bool {
         matches!(self, Self::New(_) | Self::Resume(_) | Self::Watch(_) | Self::Run(_))
+    }
+
+    /// Whether it begins something in a project that may not be set up yet.
+    pub(super) fn begins(&self) -> bool {
+        match self {
+            Self::New(_) | Self::Watch(_) => true,
+            Self::Run(run) => !run.resumes(),
+            _ => false,
+        }
     }
 }

@@ -178,7 +178,7 @@ impl Root {
         let Some(asked) = asked else { return Ok(workspace) };
         let path = asked.canonicalize().map_err(|e| Error::io("open --root", asked, e))?;
         if !path.is_dir() {
-            return Err(Error::usage(format!("--root '{}' is no folder", asked.display())));
+            return Err(Error::usage(format!("--root '{}' is not a folder", asked.display())));
         }
         if let Some(why) = no_place_in_git(&path) {
             return Err(Error::usage(format!("--root '{}': {why}", asked.display())));

@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use super::clipping::Clips;
 use super::events::Events;
 use super::input::Input;
-use super::{Context, Opened, SessionOperand, Teller, live, opening, talk, uninitiated};
+use super::{Context, Opened, SessionOperand, Teller, live, opening, talk};
 use crate::context::check_pattern;
 use crate::daemon::{self, Serve};
 use crate::engine::{Engine, NewSession, Turn};
@@ -111,7 +111,6 @@ pub(super) fn new(context: &Context, arguments: &New) -> Result<ExitCode> {
         )));
     }
     let offer = offer(context, arguments)?;
-    uninitiated::heed(context)?;
     // Last, since it may be written in an editor.
     let task = task(context, arguments)?;
     let stop = Stop::on_signals()?;

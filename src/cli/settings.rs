@@ -117,13 +117,13 @@ pub(super) fn settings(arguments: Settings, global: Global, talk: &Talk) -> Resu
         Asked::Show { changed } => {
             let place = found(global.project)?;
             if place.by == By::Nothing {
-                talk.say("There is no project here or above; so it would be in a new one here:");
+                talk.say("There is no project here or above; in a new one here it would be:");
             }
             let mut settings = in_force(&place.project, raw)?;
             settings.retain(|setting| !changed || setting.source != Source::Default);
             show(&settings, talk, json);
             if settings.iter().any(|setting| !setting.allowed) {
-                talk.warning("what is not allowed yet opens what is closed else, and nothing is begun with it; `deaddrop config allow` notes that you agree");
+                talk.warning("settings marked `needs consent` are not in force; `deaddrop config allow` records your consent");
             }
         }
         Asked::Get { key } => {
@@ -146,8 +146,9 @@ pub(super) fn settings(arguments: Settings, global: Global, talk: &Talk) -> Resu
                 Some(project) => Some(project.join(settings::FILE)),
                 None => settings::own_file(),
             };
-            let file =
-                file.ok_or_else(|| Error::usage("HOME does not say where your own settings are"))?;
+            let file = file.ok_or_else(|| {
+                Error::usage("without HOME there is no file of your own settings")
+            })?;
             if json {
                 let told = json!({ "path": file.display().to_string(), "exists": file.exists() });
                 talk::json(&told.to_string());
@@ -155,7 +156,7 @@ pub(super) fn settings(arguments: Settings, global: Global, talk: &Talk) -> Resu
                 talk::result(file.display().to_string());
             }
             if !file.exists() {
-                talk.hint("It is not there yet; `deaddrop config set` makes it.");
+                talk.hint("It does not exist yet; `deaddrop config set` creates it.");
             }
         }
         Asked::Allow(_) | Asked::Deny(_) => {
@@ -185,7 +186,7 @@ pub(super) fn settings(arguments: Settings, global: Global, talk: &Talk) -> Resu
                     changed(project.as_deref(), &key, &file, talk, json);
                     follow(project.as_deref(), before.as_ref(), &key, talk)?;
                 }
-                None => talk.say(format!("{key} is not set there; nothing is changed.")),
+                None => talk.say(format!("{key} is not set there; nothing changed.")),
             }
         }
     }
@@ -231,7 +232,7 @@ fn refuse_flags(global: &Global) -> Result<()> {
     match global.settings.given().next() {
         None => Ok(()),
         Some((name, _)) => Err(Error::usage(format!(
-            "--{} has no say here; `deaddrop config set {name} VALUE` keeps it",
+            "--{} has no effect here; `deaddrop config set {name} VALUE` keeps it",
             name.replace('_', "-")
         ))),
     }
@@ -246,7 +247,7 @@ fn show(settings: &[InForce], talk: &Talk, json: bool) {
         }
         let InForce { name, origin, about, source, allowed, .. } = setting;
         let origin = if *source == Source::Default { "default" } else { origin };
-        let waits = if *allowed { "" } else { ", not allowed yet" };
+        let waits = if *allowed { "" } else { ", needs consent" };
         let line = format!("{name:<width$} = {}  ({origin}{waits})", setting.toml());
         // Somebody else may have written it.
         talk::prose(&*visible_line(&line));
@@ -288,10 +289,10 @@ fn changed(project: Option<&Path>, key: &str, file: &Path, talk: &Talk, json: bo
         && let Some(setting) = settings.iter().find(|setting| setting.name == key)
         && matches!(setting.source, Source::Environment)
     {
-        talk.warning(&format!("{} goes over it", setting.origin));
+        talk.warning(&format!("{} overrides it", setting.origin));
     }
     let held = Config::load_untrusted(project);
     if held.is_ok_and(|config| Lock::is_held(&config)) {
-        talk.warning("a deaddrop is at work in this project; it takes this at its next start");
+        talk.warning("a running deaddrop uses this after its next start");
     }
 }

@@ -299,7 +299,7 @@ impl Teller<'_> {
         match news {
             ClipboardNews::Copied(path, way) => self.events.copied(self.context, path, Ok(*way)),
             ClipboardNews::NotCopied(path, why) => {
-                self.events.copied(self.context, path, Err(*why))
+                self.events.copied(self.context, path, Err(*why));
             }
             _ => {}
         }

@@ -1,38 +1,36 @@
-//! `new` in a project where nobody ran `init`: it would work on an empty folder there, and the model would
-//! see nothing of the project.
+//! Folders with contents where nobody ran `init`: a session there would see nothing of them.
 
 use std::fs;
 
-use super::Context;
-use crate::error::{self, Error};
+use super::talk::Talk;
+use crate::error::{Error, Result};
 use crate::settings::{Config, FILE};
 
 /// The folder that is the workspace where nothing says otherwise.
 const WORKSPACE: &str = "workspace";
-/// So many files and folders of its own make a folder a project.
+/// So many files and folders of its own make a folder worth working on.
 const SEVERAL: usize = 2;
 
-/// Says so before anything is made, and asks at a terminal. Nobody who cannot answer is kept from it.
+/// Whether the person wants to work on the folder itself, so that it is to be set up; false where that needs no question.
 ///
 /// # Errors
-/// The person does not want it.
-pub(super) fn heed(context: &Context) -> error::Result<()> {
-    let Context { config, talk, .. } = context;
-    let Some(what) = project(config) else { return Ok(()) };
-    talk.warning(&format!(
-        "{} {what}, but this session would use an empty folder in it, {WORKSPACE}/, and see none of that. `deaddrop init` makes sessions work on the folder itself",
-        config.project.display()
-    ));
-    match talk.agreement("Start with the empty folder? [y/N] ") {
-        Some(false) => {
-            Err(Error::usage("nothing was created; run `deaddrop init`, then `deaddrop new` again"))
-        }
-        Some(true) | None => Ok(()),
+/// They do not, or nobody can be asked.
+pub(super) fn is_to_be_set_up(config: &Config, talk: &Talk) -> Result<bool> {
+    let Some((what, kind)) = contents(config) else { return Ok(false) };
+    match talk.agreement_by_default(&format!("Work on this {kind}? [Y/n] ")) {
+        Some(true) => Ok(true),
+        Some(false) => Err(Error::usage(
+            "nothing was created; run this in an empty folder, or name a project with -C",
+        )),
+        None => Err(Error::usage(format!(
+            "{} {what}, but is not set up: run `deaddrop init` to work on it, or start in an empty folder",
+            config.project.display()
+        ))),
     }
 }
 
-/// What the project is besides, where deaddrop has never been in it.
-fn project(config: &Config) -> Option<&'static str> {
+/// What the folder is and how it is called, where deaddrop has never been in it.
+fn contents(config: &Config) -> Option<(&'static str, &'static str)> {
     let Config { project, workspace, inbox, outbox, .. } = config;
     let is_there = |path: &std::path::Path| fs::symlink_metadata(path).is_ok();
     let has_been = config.has_begun() || is_there(&project.join(FILE));
@@ -41,10 +39,10 @@ fn project(config: &Config) -> Option<&'static str> {
         return None;
     }
     if is_there(&project.join(".git")) {
-        return Some("is a git repository");
+        return Some(("is a git repository", "repository"));
     }
     let visible = |name: &std::ffi::OsStr| !name.as_encoded_bytes().starts_with(b".");
     let entries = fs::read_dir(project).ok()?.filter_map(Result::ok);
     let own = entries.filter(|entry| visible(&entry.file_name())).take(SEVERAL).count();
-    (own >= SEVERAL).then_some("has files of its own")
+    (own >= SEVERAL).then_some(("contains files", "folder"))
 }

@@ -88,7 +88,7 @@ fn file(project: Option<&Path>) -> Result<PathBuf> {
         Some(project) => project.join(FILE),
         None => own_file().ok_or_else(|| {
             Error::usage(
-                "HOME does not say where your own settings are; set HOME or XDG_CONFIG_HOME",
+                "without HOME there is no file of your own settings; set HOME or XDG_CONFIG_HOME",
             )
         })?,
     };

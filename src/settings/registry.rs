@@ -143,7 +143,7 @@ impl Config {
                 Ok(())
             }
             Err(e) => Err(Error::usage(format!(
-                "it cannot be noted that this project is yours ({e}): make room there, or set XDG_STATE_HOME to a folder of yours"
+                "deaddrop cannot record that this project is yours ({e}): make room there, or set XDG_STATE_HOME to a folder of yours"
             ))),
             Ok(()) => Ok(()),
         }

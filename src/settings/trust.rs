@@ -145,19 +145,19 @@ impl Consent {
         let lines: String = self.lines().iter().map(|line| format!("\n  {line}")).collect();
         let project = shell_word(&self.project.display().to_string());
         let rest = match &self.unknown {
-            None => format!(
-                "Somebody else may have written that. Look at it, and if you agree: `deaddrop -C {project} config allow`, once."
-            ),
+            None => format!("If you trust it, run `deaddrop -C {project} config allow` once."),
             Some(why) => format!(
-                "Whether you agreed cannot be told: {why}. What flags, variables (DEADDROP_…) and your own settings file say needs no such note."
+                "Your consents cannot be read: {why}. Flags, variables (DEADDROP_…) and your own settings file need none."
             ),
         };
         let what = match &self.found {
-            Some(_) if self.lacks.len() == 1 => "something came with it, and is not of your making",
-            Some(_) => {
-                "it opens what is closed else, and something came with it, and you have not agreed to that"
+            Some(_) if self.lacks.len() == 1 => {
+                "this folder contains deaddrop data that you have not trusted yet (was it moved or copied?)"
             }
-            None => "it opens what is closed else, and you have not agreed to that",
+            Some(_) => {
+                "these settings weaken the defaults, and this folder contains deaddrop data that you have not trusted yet"
+            }
+            None => "these settings weaken the defaults and need your consent",
         };
         let problem = format!("{what}:{lines}\n{rest}");
         Err(Error::config(self.whose(), problem).with_code("consent-needed"))
@@ -183,12 +183,12 @@ impl Consent {
         let long = self.openings.iter().chain(self.found()).find(|opening| opening.is_too_long());
         if let Some(Opening { name, origin, .. }) = long {
             let what_to_do = match origin {
-                Some(_) => "shorten it, or say it in your own settings file",
+                Some(_) => "shorten it, or move it to your own settings file",
                 None if name == TRACKED => "have git track less of it (`git rm -r --cached`)",
-                None => "look at it there, and move away what is not yours",
+                None => "check it, and move away what is not yours",
             };
             let problem = format!(
-                "{} is longer than the {SHOWN} characters that are shown, so nobody can agree to it here; {what_to_do}",
+                "{} is longer than the {SHOWN} characters that can be shown for consent; {what_to_do}",
                 visible_line(name)
             );
             return Err(Error::config(self.whose(), problem));
@@ -205,8 +205,7 @@ impl Consent {
             // What was agreed to is gone, and nobody meant it for what comes later.
             return self.forget().map(drop);
         }
-        let other =
-            "what flags, variables (DEADDROP_…) and your own settings file say needs no such note";
+        let other = "flags, variables (DEADDROP_…) and your own settings file need no consent";
         let path = self.path().map_err(|why| Error::usage(format!("{why}; {other}")))?;
         let note = Note { project: self.project.display().to_string(), settings: self.digest() };
         let text = serde_json::to_string(&note).unwrap_or_default() + "\n";
@@ -214,7 +213,7 @@ impl Consent {
         let made = make_folder(folder).map_err(|e| Error::io("make the folder", folder, e));
         made.and_then(|()| atomic::write_private(&path, text.as_bytes())).map_err(|e| {
             Error::usage(format!(
-                "it cannot be noted that you agree ({e}): make room there, or set XDG_STATE_HOME to a folder of yours; {other}"
+                "your consent cannot be recorded ({e}): make room there, or set XDG_STATE_HOME to a folder of yours; {other}"
             ))
         })
     }
@@ -259,7 +258,7 @@ impl Consent {
     /// Where the note is, or would be; or why there can be none.
     fn path(&self) -> Result<PathBuf, String> {
         let home = state_home().ok_or(
-            "HOME does not say where that is noted; set HOME or XDG_STATE_HOME to a folder of yours",
+            "without HOME there is no place for them; set HOME or XDG_STATE_HOME to a folder of yours",
         )?;
         Ok(home.join(NOTES).join(name_of(&self.project)))
     }
@@ -485,7 +484,7 @@ fn led_away(project: &Path, layers: &Layers) -> Option<String> {
             (!is_within && path != place && goes_through(project, &path)).then_some((path, place))
         })?;
         Some(format!(
-            "{}: {} leads by a link in the project to {}; whoever made the folder may have made the link, too. Name that place itself, if you mean it",
+            "{}: {} leads through a link in the project to {}; the link may have come with the folder. If you mean that place, name it directly",
             set.origin,
             path.display(),
             place.display()
@@ -606,7 +605,7 @@ fn found(config: &Config) -> Option<Opening> {
         name: "found here".to_owned(),
         value: names.join(", "),
         origin: None,
-        does: "what stands there already is taken for your sessions, replies and approvals",
+        does: "this data is used as your sessions, replies and approvals",
         exact: String::new(),
     })
 }
@@ -617,7 +616,7 @@ fn held(folder: &Path) -> Option<String> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(e) if e.kind() == io::ErrorKind::NotFound => return None,
-        Err(e) => return Some(format!("which cannot be looked at: {e}")),
+        Err(e) => return Some(format!("which cannot be read: {e}")),
     };
     let keeps = |entry: &fs::DirEntry| {
         is_keeper(&entry.file_name()) && entry.file_type().is_ok_and(|kind| kind.is_file())
@@ -667,7 +666,7 @@ fn tracked(config: &Config) -> Option<Opening> {
         name: TRACKED.to_owned(),
         value: names.join(", "),
         origin: None,
-        does: "whoever can push there writes your sessions, replies and approvals",
+        does: "whoever can push there can write your sessions, replies and approvals",
         exact: all.iter().flat_map(|(what, name)| [what, "\t", name, "\n"]).collect(),
     })
 }
@@ -691,7 +690,7 @@ fn tracked_in(
         Ok(Some(listed)) => listed,
         Ok(None) => return Vec::new(),
         Err(why) => {
-            let told = format!("git does not tell it of {} ({why})", repository.display());
+            let told = format!("git does not list {} ({why})", repository.display());
             return vec![(String::new(), told)];
         }
     };

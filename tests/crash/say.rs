@@ -161,7 +161,7 @@ fn where_all_that_follows_fails_too_nobody_is_told_that_it_was_not_said_when_it_
         let mut scene = before.scene.again();
         let error = format!("{}:error=EIO:when={}+", point.name, point.n);
         let Run { code, stderr, .. } = scene.traced(Some(&error)).run;
-        let doubts = stderr.contains("it may be kept all the same");
+        let doubts = stderr.contains("your words may have been kept");
         match (code, before.judge(&mut scene)) {
             (Some(0), 1) => tally.count("said", 1),
             (Some(1), 0 | 1) if doubts => tally.count("in doubt", 1),

@@ -27,7 +27,7 @@ fn a_git_directory_is_no_project_and_no_workspace() {
         let place = format!("../{folder}");
         let arguments = ["-C", "settings", "config", "set", "workspace_dir", &place];
         let run = base.fails(&arguments, "invalid-setting").with_code(2);
-        assert!(run.message().contains("is a git directory, and git runs"), "{run:?}");
+        assert!(run.message().contains("is a git directory, and git would run"), "{run:?}");
         assert_eq!(base.read("settings/deaddrop.toml"), "");
         base.write("settings/deaddrop.toml", format!("workspace_dir = \"{place}\"\n"));
         // Nobody is asked about what cannot be.
@@ -47,15 +47,10 @@ fn a_git_directory_is_no_project_and_no_workspace() {
 }
 
 #[test]
-fn new_in_a_project_without_init_says_so_and_makes_no_fuss_elsewhere() {
+fn without_a_terminal_nothing_is_written_into_a_folder_with_contents() {
     if !has_git() {
         return;
     }
-    let says = |base: &Project, folder: &str| {
-        let run = base.run(&["-C", folder, "new", "--no-watch", "A task"]).ok();
-        let told = format!("`deaddrop -C {folder} init` makes sessions work on the folder itself");
-        run.stderr.contains(&told)
-    };
     let base = Project::new();
     base.sh(
         "git init -q repository; mkdir empty files one made; touch files/a files/b one/TASK.md",
@@ -64,17 +59,26 @@ fn new_in_a_project_without_init_says_so_and_makes_no_fuss_elsewhere() {
     base.sh(
         "cd made; git init -q; mkdir workspace inbox outbox sessions; touch README.md Cargo.toml",
     );
-    assert!(says(&base, "repository") && says(&base, "files"));
-    assert!(!says(&base, "empty") && !says(&base, "one") && !says(&base, "made"));
-    // What is there was wished so.
-    assert!(!says(&base, "repository") && !says(&base, "files"));
-    base.sh("git init -q ready");
-    base.run(&["init", "ready"]).ok();
-    assert!(!says(&base, "ready"));
+    let new = ["new", "--no-watch", "A task"];
+    let begins = |folder: &str| base.run(&[&["-C", folder][..], &new].concat());
+    for (folder, names) in [("repository", &[".git"][..]), ("files", &["a", "b"])] {
+        for command in [&new[..], &["watch"], &["ops", "run", "-"]] {
+            let run = base.run(&[&["-C", folder][..], command].concat()).with_code(2);
+            let told = format!("`deaddrop -C {folder} init`");
+            assert!(run.stderr.contains(&told), "{command:?}: {run:?}");
+            assert_eq!(base.names(folder), names);
+        }
+        base.run(&["init", folder]).ok();
+        begins(folder).ok();
+    }
+    for folder in ["empty", "one", "made"] {
+        begins(folder).ok();
+        assert!(base.exists(&format!("{folder}/workspace")));
+    }
 }
 
 #[test]
-fn at_a_terminal_new_in_a_project_without_init_asks_before_it_makes_anything() {
+fn at_a_terminal_new_in_a_repository_asks_whether_to_work_on_it() {
     if !has_git() {
         return;
     }
@@ -84,18 +88,18 @@ fn at_a_terminal_new_in_a_project_without_init_asks_before_it_makes_anything() {
     tmux.types("cd project; clear");
     tmux.wait_for("an empty screen", |screen| screen == PROMPT);
     tmux.types("deaddrop new --no-watch A task");
-    tmux.shows("empty folder? [y/N]");
+    tmux.shows("Work on this repository? [Y/n]");
     assert_eq!(base.names("project"), [".git"]);
-    tmux.types("");
-    tmux.shows("nothing was created; run `deaddrop init`");
+    tmux.types("n");
+    tmux.shows("nothing was created");
     assert_eq!(base.names("project"), [".git"]);
-    // What is typed before a question is shown answers nothing.
     tmux.types("clear");
     tmux.wait_for("an empty screen", |screen| screen == PROMPT);
     tmux.types("deaddrop new --no-watch A task");
-    tmux.shows("empty folder? [y/N]");
-    tmux.types("y");
+    tmux.shows("Work on this repository? [Y/n]");
+    tmux.types("");
     tmux.shows("Paste this file into a chat window");
+    assert_eq!(base.names("project"), [".deaddrop", ".git", "deaddrop.toml"]);
 }
 
 #[test]

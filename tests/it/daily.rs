@@ -111,7 +111,7 @@ fn a_setting_is_read_set_and_removed() {
     assert!(run.stderr.contains("is not set there"), "{run:?}");
     let both = ["config", "set", "max_tokens", "9000", "--sandbox", "off"];
     let run = base.fails(&both, "usage").with_code(2);
-    assert!(run.message().contains("--sandbox has no say here"), "{run:?}");
+    assert!(run.message().contains("--sandbox has no effect here"), "{run:?}");
 
     // The person's own file, and what goes over another.
     base.run(&["config", "set", "--own", "policy", "standard"]).ok();
@@ -120,7 +120,7 @@ fn a_setting_is_read_set_and_removed() {
     assert!(run.stdout.ends_with(".no-config/deaddrop/config.toml\n"), "{run:?}");
     let mut command = base.command(&["config", "set", "secrets", "warn"]);
     let run = Run::of(command.env("DEADDROP_SECRETS", "withhold"), "").ok();
-    assert!(run.stderr.contains("environment variable DEADDROP_SECRETS goes over it"), "{run:?}");
+    assert!(run.stderr.contains("environment variable DEADDROP_SECRETS overrides it"), "{run:?}");
 
     // What is not in order can be put right, and is shown by nothing else.
     base.write("deaddrop.toml", "# Mine.\nmax_tokens = \nfirst_contents = true\n");

@@ -171,6 +171,14 @@ const PLAYED: &[Play] = &[
     Meanwhile("[ ! -e .envrc ]; ! pbpaste | deaddrop apply --again -"),
     Example("deaddrop approve --all", 0),
     Meanwhile("grep -qx A=1 .envrc"),
+    // Commands that are approved for good, in runs of their own.
+    Meanwhile(
+        "asks() { echo '{\"protocolVersion\": \"1.0\", \"operations\": [{\"type\": \"shell\", \"command\": \"echo '$1'\"}]}' | deaddrop ops run --policy ask - >/dev/null || [ $? = 3 ]; }; asks one; deaddrop approve --always; deaddrop policy approved; asks two",
+    ),
+    Example("deaddrop approve --always", 0),
+    Tells("deaddrop policy approved", "echo two"),
+    Example("deaddrop policy forget 2", 0),
+    Example("deaddrop policy forget --all", 0),
     // Outboxes in the person's editor; without a terminal the desktop's.
     Tells("deaddrop show 2 --session a1b2c3d4 --open", "_seq0002.txt"),
     Meanwhile("grep _seq0002.txt ~/opened"),

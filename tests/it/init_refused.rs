@@ -40,7 +40,7 @@ fn a_refused_init_writes_nothing() {
     let cases: [(Prepare, &[&str], &str); 10] = [
         (|base| drop(base.write(".deaddrop", "a file")), &[], ".deaddrop is not a folder"),
         (|base| symlink("src", base.at(".deaddrop")).unwrap(), &[], ".deaddrop is not a folder"),
-        (|base| drop(base.write(".deaddrop/inbox", "mine")), &[], "inbox is no folder"),
+        (|base| drop(base.write(".deaddrop/inbox", "mine")), &[], "inbox is not a folder"),
         (
             |base| {
                 base.sh("mkdir .deaddrop");
@@ -51,8 +51,8 @@ fn a_refused_init_writes_nothing() {
         ),
         (|_| {}, &["--max-tokens", "5"], "nothing was written"),
         (|_| {}, &["new/deep", "--max-tokens", "5"], "nothing was written"),
-        (|_| {}, &["src/main.rs/x"], "main.rs is no folder"),
-        (|_| {}, &["--inbox-dir", "src/main.rs"], "main.rs is no folder"),
+        (|_| {}, &["src/main.rs/x"], "main.rs is not a folder"),
+        (|_| {}, &["--inbox-dir", "src/main.rs"], "main.rs is not a folder"),
         (|_| {}, &["--workspace-dir", "other/sessions"], "keeps files of its own there"),
         (
             |_| {},

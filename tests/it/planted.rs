@@ -99,9 +99,9 @@ fn what_only_tells_of_settings_needs_nobody_to_agree() {
     let told = guest["told"].as_str().unwrap();
     assert!(told.contains("was not asked: it needs your consent"), "{guest}");
     let shown = base.run(&["config", "show", "--changed"]).ok();
-    assert!(shown.stdout.contains(":2, not allowed yet)"), "{shown:?}");
+    assert!(shown.stdout.contains(":2, needs consent)"), "{shown:?}");
     assert!(shown.stdout.contains("deaddrop.toml:1)"), "{shown:?}");
-    assert!(shown.stderr.starts_with("warning: what is not allowed yet"), "{shown:?}");
+    assert!(shown.stderr.starts_with("warning: settings marked"), "{shown:?}");
     let shown = base.run(&["config", "show", "--json"]).ok().json_lines();
     let (allowed, not): (Vec<_>, Vec<_>) = shown.iter().partition(|line| line["allowed"] == true);
     assert!(not.len() == 1 && not[0]["name"] == "guest.command", "{not:?}");
@@ -119,7 +119,7 @@ fn what_is_agreed_to_is_exactly_what_stands_there() {
     let base = cloned();
     let told = base.run(&["config", "allow"]).ok();
     assert!(told.stdout.starts_with("guest.command = [\"/bin/sh\", \""), "{told:?}");
-    assert!(told.stderr.contains("is noted for"), "{told:?}");
+    assert!(told.stderr.contains("is recorded for"), "{told:?}");
     assert!(!base.exists("ran"), "to agree is not to run");
     let starts = || {
         let run = base.run(&["new", "--no-watch", "A task", "--json"]);
@@ -151,10 +151,10 @@ fn what_is_agreed_to_is_exactly_what_stands_there() {
     base.write("deaddrop.toml", &text);
     starts().with_code(1);
     let told = base.run(&["config", "deny"]).ok().stderr;
-    assert!(told.contains("It is forgotten"), "{told}");
+    assert!(told.contains("Your consent is withdrawn"), "{told}");
     is_refused(starts(), &["guest.command"]);
     let again = base.run(&["config", "deny"]).ok().stderr;
-    assert!(again.contains("nothing is changed") && again != told, "{again}");
+    assert!(again.contains("no consent to withdraw") && again != told, "{again}");
 
     // Agreed to is what stands in this folder.
     base.run(&["config", "allow", "--json"]).ok();
@@ -296,7 +296,7 @@ fn where_it_cannot_be_noted_the_way_without_is_told() {
         |arguments: &[&str]| Run::of(base.command(arguments).env("XDG_STATE_HOME", &file), "");
     let told = without(&["new", "--no-watch", "A task"]).with_code(2).stderr;
     let told = told + &without(&["config", "allow"]).with_code(2).stderr;
-    assert_eq!(told.matches("flags, variables (DEADDROP_…) and your own").count(), 2, "{told}");
+    assert_eq!(told.matches("lags, variables (DEADDROP_…) and your own").count(), 2, "{told}");
     let by_flag = &["new", "--no-watch", "--sandbox", "off", "A task"];
     let told = without(by_flag).with_code(2).stderr;
     assert!(told.contains("that this project is yours"), "{told}");

@@ -360,14 +360,14 @@ fn a_folder_that_is_not_there_is_told_and_one_that_cannot_be_is_refused() {
     for wrong in ["file", "file/x", "link"] {
         let set = ["config", "set", "workspace_dir", wrong];
         let said = base.fails(&set, "invalid-setting").with_code(2).message();
-        tells(&said, &[" is no folder, and nothing is changed"]);
+        tells(&said, &[" is not a folder"]);
         assert_eq!(base.read("deaddrop.toml"), "");
     }
     let run = base.run(&["config", "set", "workspace_dir", "there"]).ok();
     assert!(!run.stderr.contains("warning"), "{run:?}");
     let run = base.run(&["config", "set", "workspace_dir", "elsewhere/x"]).ok();
-    let made = "elsewhere/x; it is made, empty, at the next start\n";
-    tells(&run.stderr, &["warning: ", "there is no folder ", made]);
+    let made = "elsewhere/x does not exist; it is created, empty, at the next start\n";
+    tells(&run.stderr, &["warning: ", made]);
     // Of deaddrop's own nobody expects it.
     let run = base.run(&["config", "set", "inbox_dir", "in"]).ok();
     assert!(!run.stderr.contains("warning"), "{run:?}");
@@ -381,7 +381,7 @@ fn a_folder_that_is_not_there_is_told_and_one_that_cannot_be_is_refused() {
         };
         let before = base.read("deaddrop.toml");
         let refused = run(&[]).with_code(2).stderr;
-        tells(&refused, &[why, "or say --force"]);
+        tells(&refused, &[why, "or use --force"]);
         assert_eq!(base.read("deaddrop.toml"), before);
         run(&["--force"]).ok();
         base.run(&["config", "set", "workspace_dir", "there"]).ok();
@@ -390,6 +390,6 @@ fn a_folder_that_is_not_there_is_told_and_one_that_cannot_be_is_refused() {
     let set = ["config", "set", "workspace_dir", "/nonexist/x"];
     let Some(mut set) = not_as_root(&base, &set) else { return };
     let run = Run::of(&mut set, "").with_code(2);
-    tells(&run.stderr, &["cannot be made: you may not write in /,"]);
+    tells(&run.stderr, &["cannot be created: you cannot write to /,"]);
     assert_eq!(base.read("deaddrop.toml"), settings);
 }

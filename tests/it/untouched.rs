@@ -53,6 +53,8 @@ pub const ASKED: &[&[&str]] = &[
 const ANYWHERE: &[&[&str]] = &[
     &["ops", "validate"],
     &["ops", "schema"],
+    &["policy", "approved"],
+    &["policy", "forget", "--all"],
     &["ops", "schema", "events"],
     &["generate", "man"],
     &["generate", "completions", "bash"],

@@ -34,7 +34,7 @@ pub(super) fn check(
     if let Some(why) = wide::told(&real).filter(|_| key == WORKSPACE && !force) {
         return Err(Error::config(
             format!("config set {key} {word}"),
-            format!("{why}, and nothing is changed; choose a project, or say --force"),
+            format!("{why}, and nothing changed; choose another folder, or use --force"),
         ));
     }
     if key == WORKSPACE
@@ -43,7 +43,7 @@ pub(super) fn check(
         return Err(Error::config(
             format!("config set {key} {word}"),
             format!(
-                "{} is a git directory, and git runs what replies would write there, its hooks; nothing is changed: name the folder that holds the project's files",
+                "{} is a git directory, and git would run hooks that replies write there; nothing changed: name the folder with the project's files",
                 git.display()
             ),
         ));
@@ -55,7 +55,7 @@ pub(super) fn check(
     let refused = |why: String| {
         Err(Error::config(
             format!("config set {key}"),
-            format!("{why}, and nothing is changed: name a folder, or one that can be made"),
+            format!("{why}, and nothing changed: name a folder, or one that can be created"),
         ))
     };
     // A link that leads nowhere stands there, too, and no folder can be made in its place.
@@ -63,16 +63,16 @@ pub(super) fn check(
     match folder.ancestors().find(stands) {
         Some(there) if !there.is_dir() => {
             let there = visible_line(&there.display().to_string()).into_owned();
-            refused(format!("{shown} cannot be used, since {there} is no folder"))
+            refused(format!("{shown} cannot be used, because {there} is not a folder"))
         }
         Some(there) if !atomic::may_write_in(there) => {
             let there = visible_line(&there.display().to_string()).into_owned();
             refused(format!(
-                "{shown} is not there and cannot be made: you may not write in {there}"
+                "{shown} does not exist and cannot be created: you cannot write to {there}"
             ))
         }
         _ if key == WORKSPACE => {
-            Ok(Some(format!("there is no folder {shown}; it is made, empty, at the next start")))
+            Ok(Some(format!("{shown} does not exist; it is created, empty, at the next start")))
         }
         _ => Ok(None),
     }

@@ -42,6 +42,11 @@ impl Command {
         !self.words.is_empty() && self.words.iter().all(is_assignment)
     }
 
+    /// Whether the grammar wants a command behind its last word.
+    fn awaits_command(&self) -> bool {
+        !self.grouped && self.words.last().is_some_and(opens)
+    }
+
     /// A redirection ends its words.
     fn closes(&mut self) -> Result<(), Fault> {
         self.closed = true;
@@ -197,7 +202,7 @@ impl Lexer<'_> {
         };
         let is_empty = command.words.is_empty();
         if (is_empty && command.closed && !command.grouped)
-            || (is_over && command.words.last().is_some_and(opens))
+            || (is_over && command.awaits_command())
             || (is_over && command.joined && is_empty && !command.closed)
         {
             return Err(ODD);
@@ -211,7 +216,7 @@ impl Lexer<'_> {
         let is_empty = command.words.is_empty() && !command.closed;
         self.joins = (c != ';' && self.next_if(c)) || c == '|';
         if is_empty
-            || command.words.last().is_some_and(opens)
+            || command.awaits_command()
             || (c == '|' && (command.only_sets() || self.peek() == Some('&')))
             || (c != ';' && command.is_loop())
             || self.document.is_some()

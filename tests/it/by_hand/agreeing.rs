@@ -3,7 +3,7 @@
 use super::{Person, WIDTHS, flat, holds};
 use crate::support::Project;
 
-const QUESTION: &str = "Do you agree to this, here and as it stands?";
+const QUESTION: &str = "Do you agree?";
 
 #[test]
 fn settings_of_somebody_elses_are_shown_and_asked_about() {
@@ -20,21 +20,27 @@ fn settings_of_somebody_elses_are_shown_and_asked_about() {
             holds(&flat(&screen), &[QUESTION, "sandbox.network = true (line 3): "]);
             person.tmux.types(answer);
             let told = flat(&person.sees(2));
-            holds(&told, &["error: you have not agreed to that", "`deaddrop config allow`"]);
+            holds(
+                &told,
+                &["error: nothing was done without your consent", "`deaddrop config allow`"],
+            );
             // What they have just read is not told again.
             assert_eq!(told.matches("sandbox.network").count(), 1, "{told}");
         }
         person.begins("deaddrop status");
         person.tmux.wait_for("the question", |screen| screen.ends_with("[y/N]"));
         person.tmux.types("y");
-        holds(&flat(&person.sees(0)), &["It is noted", "There are no sessions here yet"]);
+        holds(
+            &flat(&person.sees(0)),
+            &["You will not be asked again", "There are no sessions here yet"],
+        );
         assert!(!person.reads("deaddrop status", 0).contains(QUESTION));
-        holds(&person.reads("deaddrop config deny", 0), &["It is forgotten that you agreed"]);
+        holds(&person.reads("deaddrop config deny", 0), &["Your consent is withdrawn"]);
         holds(
             &person.reads("deaddrop config allow", 0),
-            &["sandbox.readable = [\"/srv\"] (line 4): ", "That you agree to this is noted for "],
+            &["sandbox.readable = [\"/srv\"] (line 4): ", "Your consent is recorded for "],
         );
-        holds(&person.reads("deaddrop config deny", 0), &["It is forgotten that you agreed"]);
+        holds(&person.reads("deaddrop config deny", 0), &["Your consent is withdrawn"]);
     }
 }
 

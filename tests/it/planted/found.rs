@@ -54,14 +54,14 @@ fn what_was_brought_is_not_taken_up_unless_the_person_agrees() {
             // Without sessions and settings none is found there by itself.
             let there = [&["-C", ".", "--json"], arguments].concat();
             let told = is_refused(base.run_with(&there, "[DONE]\nx\n[/DONE]\n"), &["found here"]);
-            assert!(told.contains("came with"), "{told}");
+            assert!(told.contains("moved or copied"), "{told}");
             assert_eq!(tree(&base), before, "{arguments:?}");
         }
         is_refused(base.run(&["--json", "new", "--no-watch", "A task"]), &["found here"]);
         assert_eq!(tree(&base), before);
         let show = base.run(&["-C", ".", "config", "show"]).ok();
         let row = show.stdout.lines().find(|row| row.starts_with("found here "));
-        assert!(row.is_some_and(|row| row.ends_with(", not allowed yet)")), "{show:?}");
+        assert!(row.is_some_and(|row| row.ends_with(", needs consent)")), "{show:?}");
         assert!(show.stderr.contains(ALLOW), "{show:?}");
         let shown = base.run(&["-C", ".", "config", "allow"]).ok();
         assert!(shown.stdout.starts_with("found here = "), "{shown:?}");
@@ -109,6 +109,7 @@ fn folders_of_the_base_directory_that_a_flag_names_are_looked_at_too() {
     let new = [&["new", "--no-watch", "A task"], &named[..]].concat();
     let told = is_refused(base.run(&as_json(&new)), &["found here"]);
     assert!(told.contains("found here = elsewhere (.lock), mine (r.txt): "), "{told}");
+    base.run(&["init"]).ok();
     base.run(&["new", "--no-watch", "A task"]).ok();
     // What it has made for these is none of those.
     is_refused(base.run(&as_json(&new)), &["found here"]);

@@ -648,8 +648,9 @@ fn nothing_waits_for_what_is_no_file_in_the_place_of_one_of_gits() {
     }
 }
 
-/// A repository without `.git`, in a folder.
-const MAKE: &str = "mk() { mkdir -p $1/objects $1/refs; cp conf $1/config; printf 'ref: refs/heads/main\\n' > $1/HEAD; }; ";
+/// Makes a repository without `.git`, in a folder: a script, since a line with a function in it is asked about.
+const MAKE: &str =
+    "mkdir -p $1/objects $1/refs; cp conf $1/config; printf 'ref: refs/heads/main\\n' > $1/HEAD;";
 
 /// What of a repository is left in a workspace; `mine` is the person's.
 fn heads(base: &Project) -> Vec<PathBuf> {
@@ -661,23 +662,20 @@ fn heads(base: &Project) -> Vec<PathBuf> {
 #[test]
 fn a_closed_folder_hides_no_repository() {
     let hidden = [
-        "mk a/f; chmod 111 a",
-        "mk b; chmod 311 b",
-        "mk c/f; chmod 000 c",
-        "mk d/e/f; chmod 111 d/e d",
-        "mkdir -p e/f/.git; mk e/f/.git; chmod 111 e",
-        "mk g/f; chmod 444 g",
-        "mk before/f; chmod 111 before",
-        "p=n; for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do p=$p/n; done; mk $p; while [ $p != . ]; do chmod 100 $p; p=${p%/*}; [ $p = n ] && p=.; done; chmod 100 n",
+        "sh mk a/f; chmod 111 a",
+        "sh mk b; chmod 311 b",
+        "sh mk c/f; chmod 000 c",
+        "sh mk d/e/f; chmod 111 d/e d",
+        "mkdir -p e/f/.git; sh mk e/f/.git; chmod 111 e",
+        "sh mk g/f; chmod 444 g",
+        "sh mk before/f; chmod 111 before",
+        "p=n; for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do p=$p/n; done; sh mk $p; while [ $p != . ]; do chmod 100 $p; p=${p%/*}; [ $p = n ] && p=.; done; chmod 100 n",
     ];
     for scene in Scene::confined() {
-        scene.base.sh(&format!(
-            "cd workspace; touch conf; mkdir before; {MAKE} mk mine/f; chmod 000 mine"
-        ));
+        scene.base.write("workspace/mk", MAKE);
+        scene.base.sh("cd workspace; touch conf; mkdir before; sh mk mine/f; chmod 000 mine");
         scene.hand_over();
-        let commands: Vec<String> = hidden.iter().map(|script| format!("{MAKE}{script}")).collect();
-        let commands: Vec<&str> = commands.iter().map(String::as_str).collect();
-        let told = scene.run(&commands, &[]);
+        let told = scene.run(&hidden, &[]);
         let left = heads(&scene.base);
         assert!(left.is_empty(), "{}: {left:?} {told}", scene.name());
         scene.base.sh("chmod 700 workspace/mine");
@@ -693,21 +691,22 @@ fn rules_that_changed_during_the_turn_hide_no_repository() {
         return;
     }
     for (script, hidden) in [
-        ("true", "mk f/g; echo f >> .gitignore"),
-        ("true", "mk f/.git; echo f > .ignore"),
-        ("mkdir -p f/g", "mk f/g; printf '*' > f/.gitignore"),
-        ("echo '/f/*\n!/f/g' > .gitignore", "mk f/g/h/i; echo /f > .gitignore"),
-        ("true", "mk f/g/h; chmod 100 f/g; echo f >> .deaddropignore"),
+        ("true", "sh mk f/g; echo f >> .gitignore"),
+        ("true", "sh mk f/.git; echo f > .ignore"),
+        ("mkdir -p f/g", "sh mk f/g; printf '*' > f/.gitignore"),
+        ("echo '/f/*\n!/f/g' > .gitignore", "sh mk f/g/h/i; echo /f > .gitignore"),
+        ("true", "sh mk f/g/h; chmod 100 f/g; echo f >> .deaddropignore"),
     ] {
         let base =
             scene(&format!("touch conf; mkdir -p out/old; echo /out >> .gitignore; {script}"));
-        let told = base.apply(&run(&format!("{MAKE}{hidden}")));
+        base.write("workspace/mk", MAKE);
+        let told = base.apply(&run(hidden));
         let left = heads(&base);
         assert!(left.is_empty(), "{hidden}: {left:?} {told}");
         assert!(base.exists("workspace/out/old"));
     }
     // What was ignored before stays the tools' own, also where rules change.
-    let base = scene(&format!("touch conf; {MAKE} mk out/f; echo /out > .gitignore"));
+    let base = scene(&format!("touch conf; mk() {{ {MAKE} }}; mk out/f; echo /out > .gitignore"));
     let told = base.apply(&run("echo /more >> .gitignore; mkdir more"));
     assert!(base.exists("workspace/out/f/HEAD") && !base.exists("sessions/quarantine"), "{told}");
 }
