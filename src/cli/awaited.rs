@@ -58,7 +58,7 @@ fn told(waiting: &Waiting, inbox: &str, outbox: &dyn Fn(&Session) -> String) -> 
             ],
         },
         [only] => vec![
-            format!("{} is not finished yet: somebody still writes it", name(only)),
+            format!("{} is not finished yet: a program is still writing it", name(only)),
             format!("{} is not finished yet", name(only)),
         ],
         [first, rest @ ..] => vec![format!(

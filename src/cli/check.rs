@@ -47,7 +47,7 @@ pub(super) struct Check {
 pub(super) fn check(context: &Context, arguments: &Check) -> Result<ExitCode> {
     let is_input = |file: &&PathBuf| *file == Path::new("-");
     if arguments.files.iter().filter(is_input).count() > 1 {
-        return Err(Error::usage("standard input can be read once: name `-` once"));
+        return Err(Error::usage("standard input can be read only once: give `-` once"));
     }
     let surroundings =
         Surroundings::new(context, context.session_id(&arguments.session)?.as_deref())?;
@@ -179,7 +179,7 @@ fn held(reply: &ParsedReply, session: &Session) -> Option<Error> {
         Admission::Accepted => None,
         Admission::Held(Refusal { code, why, flag })
         | Admission::Rejected(Refusal { code, why, flag }) => {
-            let flag = flag.map(|flag| format!("; `apply {flag}` carries it out"));
+            let flag = flag.map(|flag| format!("; `apply {flag}` executes it"));
             Some(Error::relayed(why + &flag.unwrap_or_default(), code, 1))
         }
     }

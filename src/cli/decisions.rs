@@ -14,9 +14,9 @@ use crate::watch::Stop;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The operation is carried out, and the rest of its reply follows; what this prints is what `apply`
-prints. Exit code 3: the rest asks for a decision, too. Of a run the decision is only recorded;
-`deaddrop ops run --resume RUN_ID` goes on with it.
+Executes the operation and the rest of its reply, and prints what `apply` prints. Exit code 3: the
+rest needs a decision, too. For a run, the decision is only recorded; `deaddrop ops run --resume
+RUN_ID` continues it.
 
 Examples:
   deaddrop approve
@@ -33,7 +33,7 @@ pub(super) struct Approve {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The LLM is told that you denied it, and why, and the rest of its reply follows.
+The model is told that you denied it, and why. The rest of its reply is executed.
 
 Examples:
   deaddrop deny --reason \"Do not touch the history; make a new commit\"
@@ -52,11 +52,11 @@ pub(super) struct Deny {
 /// Which operations are meant.
 #[derive(Debug, Args)]
 struct Which {
-    /// The operation's id; the only one that waits if none is named
+    /// The operation's id [default: the only one that waits]
     operation: Option<String>,
     #[command(flatten)]
     session: SessionFlag,
-    /// All that wait now, but not what their replies ask for next
+    /// All that wait now, but not the next questions of their replies
     #[arg(long, conflicts_with = "operation")]
     all: bool,
 }
@@ -123,7 +123,7 @@ fn choose(context: &Context, which: &Which) -> Result<Vec<Session>> {
         _ => {
             let list = pending.iter().map(|session| format!("\n  {}", question::summary(session)));
             Err(Error::usage(format!(
-                "several operations wait for your decision; say which one by its id, with --session ID where that is not enough, or --all:{}",
+                "several operations wait for your decision; name one by its id (and --session ID if needed), or use --all:{}",
                 list.collect::<String>()
             )))
         }
@@ -149,7 +149,7 @@ fn one(
                 "session": stem, "operation": operation, "approved": approved, "recorded": true,
             }));
         }
-        talk.hint(&format!("{verb}, and recorded; `deaddrop ops run --resume {stem}` goes on."));
+        talk.hint(&format!("{verb}, and recorded; `deaddrop ops run --resume {stem}` continues."));
         return Ok(ExitCode::SUCCESS);
     }
     if let Some(question) = session.question() {

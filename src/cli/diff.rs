@@ -56,7 +56,7 @@ fn turns(text: &str) -> std::result::Result<Which, String> {
     let first = if first.is_empty() { 0 } else { number(first)? };
     let last = if last.is_empty() { u32::MAX } else { number(last)? };
     if first > last {
-        return Err(format!("the first turn comes first: {last}..{first}"));
+        return Err(format!("the range is backwards; use {last}..{first}"));
     }
     Ok(Which::From(first, last))
 }
@@ -129,21 +129,20 @@ pub(super) fn diff(context: &Context, arguments: &Diff) -> Result<ExitCode> {
         let is_one = shown.first == shown.last;
         context.talk.say(&match &ignored {
             Some(ignored) if is_one => format!(
-                "Turn {} changed only what rules such as .gitignore leave out, which is not kept: {}",
+                "Turn {} changed only ignored files, which are not kept: {}",
                 shown.last,
                 ignored.describe()
             ),
             _ if is_one => format!("Turn {} changed no file.", shown.last),
-            _ => format!("Turns {} to {} come to no change.", shown.first, shown.last),
+            _ => format!("Turns {} to {} changed nothing in total.", shown.first, shown.last),
         });
     }
     if let (Some(ignored), true) =
         (&ignored, !shown.changes.is_empty() || shown.first != shown.last)
     {
-        context.talk.say(format!(
-            "What rules such as .gitignore leave out changed too, and is not kept: {}",
-            ignored.describe()
-        ));
+        context
+            .talk
+            .say(format!("Ignored files changed too, and are not kept: {}", ignored.describe()));
     }
     if arguments.stat {
         stat::lines(&told).iter().for_each(talk::result);

@@ -51,7 +51,7 @@ impl Context {
             match self.open(stop.clone()) {
                 Ok(engine) => return Ok(Opened::Here(Box::new(engine))),
                 Err(e) if e.is_locked() && Lock::holder_serves(&self.config) => {
-                    live::running("", "the deaddrop that runs here does it", &Arc::default());
+                    live::running("", "the running deaddrop does it", &Arc::default());
                     // Otherwise it ended and left the request alone.
                     let done = hand_over();
                     live::nothing();
@@ -80,7 +80,7 @@ impl Context {
                 match engine.shut_down() {
                     // Who is told that it failed would say it again.
                     Err(e) if says => self.talk.say(format!(
-                        "{e}. What you said is kept all the same; the next start goes on from the journal."
+                        "{e}. Your words are kept; the next start continues from the journal."
                     )),
                     result => result?,
                 }

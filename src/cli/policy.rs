@@ -27,9 +27,9 @@ pub(super) struct Policies {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Say what the policy says of a command, and why; runs nothing
+    /// Check a command against the policy, without running it
     #[command(after_help = "\
-Exit code 0: it may run; 3: you would be asked; 1: it would be refused.
+Exit code 0: it may run; 1: it would be refused; 3: you would be asked.
 
 Examples:
   deaddrop policy check 'npm test && git commit -m done'
@@ -40,19 +40,19 @@ Examples:
         #[arg(value_name = "COMMAND", allow_hyphen_values = true)]
         command: String,
     },
-    /// Print a policy as deaddrop.toml would say it
+    /// Print a policy as a table of deaddrop.toml
     #[command(after_help = "Examples:\n  deaddrop policy show\n  deaddrop policy show standard")]
     Show {
-        /// Which policy; the one in force if none is named
+        /// The policy [default: the one in force]
         name: Option<String>,
     },
-    /// Print the names of all policies, the one in force with a star
+    /// List all policies; a star marks the one in force
     #[command(after_help = "Examples:\n  deaddrop policy list")]
     List,
-    /// Print the commands that you have approved for good, with their numbers
+    /// List the commands that always run without a question
     #[command(after_help = "Examples:\n  deaddrop policy approved")]
     Approved,
-    /// Ask again about a command that you have approved for good
+    /// Ask about such a command again
     #[command(after_help = "Examples:\n  deaddrop policy forget 2\n  deaddrop policy forget --all")]
     Forget {
         /// Its number in `deaddrop policy approved`
@@ -111,18 +111,19 @@ fn approved(context: &Context) {
 fn forget(context: &Context, number: Option<usize>) -> Result<()> {
     let commands = ApprovedCommands::of(&context.config);
     let all = commands.list();
-    let chosen = match number {
-        None => &all[..],
-        Some(number) => {
-            let chosen = number.checked_sub(1).and_then(|at| all.get(at..number));
-            chosen.ok_or_else(|| Error::usage(format!(
-                "there is no command {number} that you have approved for good; `deaddrop policy approved` prints them"
+    let chosen =
+        match number {
+            None => &all[..],
+            Some(number) => {
+                let chosen = number.checked_sub(1).and_then(|at| all.get(at..number));
+                chosen.ok_or_else(|| Error::usage(format!(
+                "there is no approved command {number}; `deaddrop policy approved` lists them"
             )))?
-        }
-    };
+            }
+        };
     for command in chosen {
         commands.forget(command)?;
-        context.talk.say(format!("You are asked again about {}.", named(&command.command)));
+        context.talk.say(format!("You will be asked about {} again.", named(&command.command)));
     }
     Ok(())
 }
@@ -167,7 +168,7 @@ fn check(context: &Context, in_force: &str, command: &str) -> Result<ExitCode> {
             ));
         }
         for why in &explained.unreadable {
-            talk::result(format!("  not told by the text: {}", visible_line(why)));
+            talk::result(format!("  unknown: {}", visible_line(why)));
         }
     }
     Ok(match decision {

@@ -265,7 +265,7 @@ fn opens(opens: Opens) -> Option<String> {
     let Opens { protected, repository } = opens;
     let mut parts = Vec::new();
     if protected {
-        parts.push("names that only you write else, for this operation");
+        parts.push("names that otherwise only you can change, for this operation");
     }
     if repository {
         parts.push("the repository, so that git can write to it");

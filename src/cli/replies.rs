@@ -159,23 +159,20 @@ fn lies_in(file: &Path, folder: &Path) -> bool {
 }
 
 /// What `--force` does to a text that is no reply at a glance.
-const FORCED: &str = "--force carries it out all the same";
+const FORCED: &str = "--force executes it all the same";
 
 fn from_clipboard(context: &Context) -> Result<(String, String)> {
     let fail = |name: &str, why: String| Err(Error::no_reply(Path::new(name), why));
     let waits = |way: Way| {
         if Stream::Err.is_terminal() {
-            context.talk.say(format!(
-                "Waiting for the program that holds the clipboard ({}) to give the text …",
-                way.name()
-            ));
+            context.talk.say(format!("Waiting for the clipboard ({}) …", way.name()));
         }
     };
     match clipboard::read(&Environment::here(Programs::of(&context.config)), &waits) {
         Ok((way, Some(text))) => Ok((text, format!("the clipboard ({})", way.name()))),
         Ok((way, None)) => fail(
             &format!("the clipboard ({})", way.name()),
-            "it is empty, or holds no text; copy the reply in the chat window first".to_owned(),
+            "it is empty, or contains no text; copy the reply in the chat window first".to_owned(),
         ),
         Err(why) => fail(
             "the clipboard",
@@ -189,19 +186,16 @@ fn from_clipboard(context: &Context) -> Result<(String, String)> {
 /// Why a text is most likely not the reply that was to be copied.
 fn no_reply(text: &str) -> Option<String> {
     if text.trim().is_empty() {
-        return Some(
-            "it is empty: nothing came; copy the reply in the chat window, and give it again"
-                .to_owned(),
-        );
+        return Some("it is empty; copy the reply in the chat window, and try again".to_owned());
     }
     if holds_outbox(text) {
         return Some(format!(
-            "this is deaddrop's own outbox, or holds it, and no reply to it; copy only the reply in the chat window ({FORCED})"
+            "this is (or contains) one of deaddrop's outboxes, not a reply; copy only the reply in the chat window ({FORCED})"
         ));
     }
     // In which dialect the session is does not matter: it is understood in either.
     let holds_none = protocol::read(text, Dialect::Tags).dialect.is_none();
     holds_none.then(|| {
-        format!("it holds no command, so it is no reply; copy the whole reply in the chat window ({FORCED}, and the LLM is told so)")
+        format!("it contains no commands, so it is not a reply; copy the whole reply in the chat window ({FORCED}, and the model is told)")
     })
 }

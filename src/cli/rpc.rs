@@ -185,7 +185,7 @@ impl Root {
         }
         if path.parent().is_none() && config.sandbox.mode != Mode::Off {
             return Err(Error::usage(
-                "--root /: commands cannot be confined to the whole machine; say --sandbox off, inside a virtual machine or a container, which is the wall then",
+                "--root /: commands cannot be confined to the whole machine; in a virtual machine or container, which then is the wall, use --sandbox off",
             ));
         }
         if config.workspace.canonicalize().is_ok_and(|workspace| workspace == path) {
@@ -224,7 +224,7 @@ impl Root {
 /// deaddrop's own folder for all roots that are no workspace of a project.
 fn home_of_state() -> Result<PathBuf> {
     state_home().ok_or_else(|| {
-        Error::usage("--root: HOME does not say where deaddrop may keep what it needs for that folder; set HOME or XDG_STATE_HOME")
+        Error::usage("--root: without HOME deaddrop has no place for its own files; set HOME or XDG_STATE_HOME")
     })
 }
 

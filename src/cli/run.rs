@@ -50,7 +50,7 @@ pub(super) fn run(context: &Context, arguments: &RunOnce) -> Result<ExitCode> {
     let request = match &arguments.resume {
         Some(stem) if run_id(stem).is_none() => {
             return Err(Error::usage(format!(
-                "'{stem}' is not the id of a run, which begins with run_; `deaddrop resume ID` goes on with a session"
+                "'{stem}' is not the id of a run (run_…); `deaddrop resume ID` continues a session"
             )));
         }
         // Where nothing is, nothing is to be made.
@@ -86,7 +86,9 @@ pub(super) fn run(context: &Context, arguments: &RunOnce) -> Result<ExitCode> {
         // What is decided at the terminal need not be resumed by hand.
         if context.ask(&run, &stop)?.is_none() {
             let stem = run.stem();
-            context.talk.hint(&format!("After that, `deaddrop ops run --resume {stem}` goes on."));
+            context
+                .talk
+                .hint(&format!("Afterwards, `deaddrop ops run --resume {stem}` continues."));
             return Ok(code);
         }
         request = Request::ResumeRun { stem: run.stem() };

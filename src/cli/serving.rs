@@ -131,7 +131,7 @@ pub(super) fn new(context: &Context, arguments: &New) -> Result<ExitCode> {
         Opened::Elsewhere(done) => {
             let turn = done.turn;
             announce(context, &turn, "begins")?;
-            context.talk.say("The deaddrop that already runs here will carry out the replies.");
+            context.talk.say("The running deaddrop will execute the replies.");
             arguments.clips.copy_elsewhere(context, &turn.session)?;
             return Ok(ExitCode::SUCCESS);
         }
@@ -248,14 +248,14 @@ fn serve(
     stop: &Stop,
 ) -> Result<ExitCode> {
     if let Some(guest) = engine.guest_label() {
-        context.talk.say(format!("Everything is carried out in the guest '{guest}'."));
+        context.talk.say(format!("Everything is executed in the guest '{guest}'."));
     }
     let mut teller = Teller::that_serves(context);
     live::heed(stop);
     if !live::is_on() {
         let inbox = context.display(engine.inbox.folder());
         context.talk.hint(&format!(
-            "Waiting for replies in {inbox}/ (Ctrl-C stops, `deaddrop resume` goes on)"
+            "Waiting for replies in {inbox}/ (Ctrl-C stops, `deaddrop resume` continues)"
         ));
     }
     teller.tell_again(engine);
@@ -275,12 +275,12 @@ fn left(context: &Context) -> String {
     let (sessions, is_known) =
         known.map_or_else(|_| (Vec::new(), false), |(all, damaged)| (all, damaged.is_empty()));
     if !is_known || sessions.iter().any(|session| !session.is_complete) {
-        return "`deaddrop resume` goes on where this was left.".to_owned();
+        return "`deaddrop resume` continues.".to_owned();
     }
     match sessions.first() {
-        None => "`deaddrop new TASK` begins a session.".to_owned(),
+        None => "`deaddrop new TASK` starts a session.".to_owned(),
         Some(newest) => format!(
-            "Session {0} is complete: `deaddrop new TASK` begins another, `deaddrop resume {0} --reopen TEXT` goes on with this one.",
+            "Session {0} is complete: `deaddrop new TASK` starts another, `deaddrop resume {0} --reopen TEXT` continues this one.",
             newest.id
         ),
     }
@@ -333,17 +333,17 @@ fn may_run_unconfined(context: &Context, engine: &Engine) -> bool {
         return false;
     }
     let talk = &context.talk;
-    talk.warning("no sandbox is to be had on this machine, so commands in replies are refused");
+    talk.warning("this machine has no sandbox, so commands in replies are refused");
     for reason in confinement.why() {
         talk.say(format!("  {}", visible_line(&reason)));
     }
     let yes = talk.agrees(
-        "Let the commands of this session run with all your rights? They could read your files, change them and use the network [y/N] ",
+        "Run the commands of this session with your rights? They could read and change your files and use the network [y/N] ",
     );
     talk.hint(if yes {
-        "Commands of this session run with your rights. Look at each reply with `deaddrop check` before you save it."
+        "Commands of this session run with your rights. Check each reply with `deaddrop check` before you save it."
     } else {
-        "Commands stay refused; files can be changed all the same. `deaddrop doctor` says what to do, and --sandbox off opens them."
+        "Commands stay refused; replies can still change files. `deaddrop doctor` suggests fixes; --sandbox off allows commands."
     });
     yes
 }
@@ -371,7 +371,7 @@ fn task(context: &Context, arguments: &New) -> Result<String> {
     };
     if text.trim().is_empty() {
         return Err(Error::usage(
-            "the task is empty; say what is to be done, as in `deaddrop new \"Write a calculator\"`",
+            "the task is empty; describe it, as in `deaddrop new \"Write a calculator\"`",
         ));
     }
     Ok(text)

@@ -266,7 +266,7 @@ impl Talk {
         if failed > 0 {
             let was = if failed == 1 { "was" } else { "were" };
             self.warning(&format!(
-                "{} of the last reply failed or {was} not run, see above; `deaddrop resume {} --reopen TEXT` goes on",
+                "{} of the last reply failed or {was} not run, see above; `deaddrop resume {} --reopen TEXT` continues",
                 count(failed, "command"), session.id
             ));
         }

@@ -19,7 +19,7 @@ use crate::terminal::Styled;
 use crate::text::{named, visible_line};
 
 /// Said where the terminal's input ended instead of an answer.
-pub(super) const NO_ANSWER: &str = "\nThat is no answer; it still waits for your decision.";
+pub(super) const NO_ANSWER: &str = "\nNo answer; it still waits for your decision.";
 
 /// Tells of turns as they happen.
 pub(super) struct Teller<'a> {
@@ -82,7 +82,7 @@ impl<'a> Teller<'a> {
     pub(super) fn show(&self, session: &Session, preview: &QuestionPreview) {
         let talk = &self.context.talk;
         if talk.quiet {
-            talk.warning(&format!("a decision is awaited: {}", question::summary(session)));
+            talk.warning(&format!("your decision is needed: {}", question::summary(session)));
         } else {
             let how = question::how(self.context, session);
             talk.say(Styled::from("\n") + question::told(talk, session, preview, &how));
@@ -136,7 +136,7 @@ impl Observer for Teller<'_> {
             Event::Idle(_) => {}
             Event::ReplyTaken { name, session } => self.reply_taken(name, session),
             Event::ReplyWaits { name, session } => talk.say(format!(
-                "{} waits: session {} goes on with it when you have decided.",
+                "{} waits until you have decided; then session {} continues with it.",
                 visible_line(&name.to_string_lossy()),
                 session.id
             )),
@@ -313,11 +313,11 @@ impl Teller<'_> {
         self.events.outbox(self.context, turn);
         self.context.talk.say(match &turn.outbox {
             Some(path) => format!(
-                "What you said elsewhere is at the end of {} now: copy it again if you have pasted it already.",
+                "Words that you added elsewhere are now at the end of {}: if you have already pasted it, copy it again.",
                 self.context.display(path)
             ),
             None => format!(
-                "The next outbox of session {} will say what you said elsewhere.",
+                "The next outbox of session {} will contain the words that you added elsewhere.",
                 turn.session.id
             ),
         });

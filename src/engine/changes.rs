@@ -73,7 +73,7 @@ impl Engine {
             Changed { ignored: ignored.reduce(Ignored::and), ..changed }
         });
         Some(Box::new(changed.unwrap_or_else(|why| {
-            let warning = format!("this turn cannot be taken back (`deaddrop undo`): {why}");
+            let warning = format!("this turn cannot be undone: {why}");
             observer.event(Event::Warning(&warning));
             Changed { not_kept: Some(why), ..Changed::default() }
         })))

@@ -22,7 +22,7 @@ use crate::watch::Stop;
 const SOON: Duration = Duration::from_millis(5);
 /// From this age on, what nobody holds is nobody's.
 const OLD: Duration = Duration::from_mins(1);
-const STRANGE: &str = "the deaddrop that runs here does not understand this; is it the same version? Stop it, then try again";
+const STRANGE: &str = "the running deaddrop does not understand this request; is it the same version? Stop it, then try again";
 
 /// What came of a request in the process that handled it.
 #[derive(Debug, Serialize, Deserialize)]
@@ -74,7 +74,7 @@ pub fn hand_over(config: &Config, request: &Request, stop: &Stop) -> Result<Opti
             }
             if !answered.exists() && !Lock::is_held(config) {
                 return Err(Error::failed(
-                    "the deaddrop that had taken this over ended before it answered; `deaddrop resume` finishes what it began, and `deaddrop log` tells".to_owned(),
+                    "the running deaddrop ended before it answered; `deaddrop resume` finishes what it began, and `deaddrop log` shows it".to_owned(),
                 ));
             }
         }

@@ -91,7 +91,7 @@ impl Config {
             return Ok(());
         }
         let problem = format!(
-            "its {FILE} is gone (`git clean -x` takes it), and its sessions are in {FOLDER}/: `deaddrop init {}` writes {FILE} anew and keeps them; what you had set in it besides is to be set again",
+            "its {FILE} is gone (`git clean -x` removes it), but its sessions are in {FOLDER}/: `deaddrop init {}` writes {FILE} again and keeps them; repeat your other settings",
             shell_word(&project.display().to_string())
         );
         Err(Error::config(project.display().to_string(), problem))
@@ -145,7 +145,7 @@ fn unwritten(project: &Path) -> Result<()> {
     };
     Err(Error::config(
         project.display().to_string(),
-        format!("it looks like a project, but {why}: say with -C which one is meant"),
+        format!("it looks like a project, but {why}: name one with -C"),
     ))
 }
 
@@ -158,7 +158,7 @@ fn unlinked(project: &Path) -> Result<()> {
     Err(Error::config(
         sessions.display().to_string(),
         format!(
-            "it is a link that leads out of the folder, to {}, so nobody knows whose sessions are meant: say with -C which project is",
+            "it is a link that leads out of the folder, to {}, so it is unclear whose sessions are meant: name the project with -C",
             to.display()
         ),
     ))
@@ -193,7 +193,7 @@ fn own(project: &Path) -> Result<()> {
             return Err(Error::config(
                 path.display().to_string(),
                 format!(
-                    "it belongs to another user ({owner}), and settings can name programs that would run with your rights; look at it, and if you trust it, say so with -C {}",
+                    "it belongs to another user ({owner}), and its settings can name programs that run with your rights; if you trust it, use -C {}",
                     shell_word(&project.display().to_string())
                 ),
             ));

@@ -233,7 +233,7 @@ impl Config {
         let Some((project, place)) = &self.known.holder else { return Ok(()) };
         let noted = file()?;
         let problem = format!(
-            "it cannot be the workspace: the project {} keeps files of its own there ({}), as is noted in {}. Choose another workspace_dir; or, if that keeps them elsewhere by now, begin or resume a session there, which notes that",
+            "it cannot be the workspace: the project {} keeps files of its own there ({}), according to {}. Choose another workspace_dir; if that project has moved its files, begin or resume a session there first",
             project.display(),
             place.display(),
             noted.display()
@@ -455,7 +455,9 @@ pub(super) fn folder_of(place: &Path) -> String {
 
 fn home() -> Result<PathBuf> {
     state_home().ok_or_else(|| {
-        Error::usage("HOME does not say where it is noted which projects there are; set HOME or XDG_STATE_HOME")
+        Error::usage(
+            "without HOME deaddrop cannot find its list of projects; set HOME or XDG_STATE_HOME",
+        )
     })
 }
 
@@ -494,7 +496,7 @@ fn look() -> Result<Vec<Used>, String> {
 /// The list cannot be read.
 fn unreadable(why: impl Display) -> Error {
     let problem = format!(
-        "deaddrop keeps its list of your projects there, and cannot read it: {why}. Restore it, or move it away: deaddrop then begins a new one, and asks you about each project once more"
+        "deaddrop cannot read its list of your projects there: {why}. Restore it, or move it away: deaddrop then starts a new one and asks about each project once more"
     );
     let path = file().unwrap_or_default();
     Error::config(path.display().to_string(), problem)

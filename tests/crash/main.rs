@@ -221,9 +221,9 @@ fn killed_several_times_also_while_it_recovers() {
 /// Whether it was said that this error keeps a turn from being taken back; where it met what is not of
 /// checkpoints alone, such as the folder around them, with the path that it met.
 fn is_told(scene: &Scene, point: &Point, words: &str, said: &str) -> bool {
-    let mut told = said.lines().filter(|line| {
-        line.contains("this turn cannot be taken back (`deaddrop undo`): ") && line.contains(words)
-    });
+    let mut told = said
+        .lines()
+        .filter(|line| line.contains("this turn cannot be undone: ") && line.contains(words));
     let (_, path) = point.what.split_once(' ').unwrap_or_default();
     let path = format!("cannot sync {}{path}: ", scene.base.path().display());
     told.any(|line| point.is_of_checkpoints() || line.contains(&path))

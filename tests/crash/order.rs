@@ -219,7 +219,7 @@ impl Order {
 
     /// The person is told something.
     fn told(&mut self, text: &str) {
-        if text.contains("for your decision about") && !text.contains("goes on with it") {
+        if text.contains("for your decision about") && !text.contains("then session") {
             self.count("questions");
             // In a run after a stop, the run before wrote it. An End behind it can wait.
             let commit = self.last.as_deref().is_none_or(|last| ["commit", "end"].contains(&last));

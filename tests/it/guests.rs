@@ -282,7 +282,7 @@ fn a_guest_is_asked_anew_what_it_is() {
     pair.host.write("inbox/2.txt", "[MESSAGE]\nTwo\n[/MESSAGE]\n");
     let outbox = pair.host.wait_for_outbox(3);
     assert!(outbox.contains("Protected: only-this can be read"), "{outbox}");
-    assert!(daemon.said().contains("Everything is carried out in the guest '/bin/sh "));
+    assert!(daemon.said().contains("Everything is executed in the guest '/bin/sh "));
     drop(daemon);
 }
 

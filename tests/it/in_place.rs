@@ -55,7 +55,7 @@ fn one_line_says_what_is_waited_for_and_is_drawn_anew() {
     base.run(&["say", "--session", "00ff00ff", "x"]).ok();
     tmux.shows(&format!("Waiting for replies in inbox/ · 2 sessions{STOPS}"));
     tmux.key("C-c");
-    tmux.shows(&format!("\nStopped. `deaddrop resume` goes on where this was left.\n{PROMPT}"));
+    tmux.shows(&format!("\nStopped. `deaddrop resume` continues.\n{PROMPT}"));
     assert!(!tmux.screen().contains(STOPS), "{}", tmux.screen());
 }
 

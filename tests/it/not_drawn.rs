@@ -76,7 +76,7 @@ fn what_is_no_terminal_is_told_a_line_after_the_other() {
             "Session {ID} goes on: A task
 Paste this file into a chat window, and save the reply as a .txt file in inbox/:
 outbox/{ID}_seq0001.txt
-Waiting for replies in inbox/ (Ctrl-C stops, `deaddrop resume` goes on)
+Waiting for replies in inbox/ (Ctrl-C stops, `deaddrop resume` continues)
 
 1.txt, the reply to outbox 1 of session {ID}:
    ..   RUN_COMMAND  'echo begun; sleep 1.3'

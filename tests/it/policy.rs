@@ -20,7 +20,7 @@ fn a_decision_is_explained() {
     assert!(said.contains("  Remove sudo from command\n"), "{said}");
     base.run(&["policy", "check", "--policy", "standard", "npm test"]).ok();
     let unread = base.run(&["policy", "check", "--policy", "standard", "source x"]).with_code(3);
-    assert!(unread.stdout.contains("not told by the text: source runs a file"), "{unread:?}");
+    assert!(unread.stdout.contains("unknown: source runs a file"), "{unread:?}");
     // By itself the policy is that of sessions.
     base.run(&["policy", "check", "sudo rm -rf /"]).ok();
     let said = base.run(&["policy", "check", "git commit -m x"]).with_code(3).stdout;

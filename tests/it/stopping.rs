@@ -28,7 +28,7 @@ fn outboxes(stop_before: Option<usize>, signal: &str) -> Vec<String> {
         let stops = stop_before == Some(n);
         if stops {
             let said = stop(daemon, signal);
-            assert!(said.ends_with("Stopped. `deaddrop resume` goes on where this was left.\n"));
+            assert!(said.ends_with("Stopped. `deaddrop resume` continues.\n"));
             base.write("inbox/r.txt", reply);
             daemon = base.serve(&["resume"]);
         } else {
@@ -354,15 +354,15 @@ fn a_reply_claimed_under_the_name_of_one_that_is_done_is_not_lost() {
 fn who_stops_is_told_what_goes_on() {
     let base = Project::with_session();
     let said = |base: &Project| stop(base.serve(&["watch"]), "INT");
-    assert!(said(&base).ends_with("Stopped. `deaddrop resume` goes on where this was left.\n"));
+    assert!(said(&base).ends_with("Stopped. `deaddrop resume` continues.\n"));
     base.run_with(&["apply", "-"], "[DONE]\nAll\n[/DONE]\n").ok();
     let told = format!(
-        "Stopped. Session {ID} is complete: `deaddrop new TASK` begins another, `deaddrop resume {ID} --reopen TEXT` goes on with this one.\n"
+        "Stopped. Session {ID} is complete: `deaddrop new TASK` starts another, `deaddrop resume {ID} --reopen TEXT` continues this one.\n"
     );
     let said_then = said(&base);
     assert!(said_then.ends_with(&told), "{said_then}");
     base.begin("00ff00ff");
-    assert!(said(&base).ends_with("Stopped. `deaddrop resume` goes on where this was left.\n"));
+    assert!(said(&base).ends_with("Stopped. `deaddrop resume` continues.\n"));
     let empty = Project::new();
-    assert!(said(&empty).ends_with("Stopped. `deaddrop new TASK` begins a session.\n"));
+    assert!(said(&empty).ends_with("Stopped. `deaddrop new TASK` starts a session.\n"));
 }

@@ -207,11 +207,7 @@ fn where_nothing_can_be_kept_the_turn_goes_on_and_says_so() {
     let (base, _) = scene();
     base.write("sessions/checkpoints", "no folder");
     let run = base.run_with(&["apply", "-"], REPLY).ok();
-    assert!(
-        run.stderr.contains("this turn cannot be taken back (`deaddrop undo`): cannot "),
-        "{}",
-        run.stderr
-    );
+    assert!(run.stderr.contains("this turn cannot be undone: cannot "), "{}", run.stderr);
     assert!(base.exists("workspace/made.txt"));
     let undo = base.fails(&["undo"], "not-recorded").with_code(1);
     assert!(undo.message().contains("turn 1"), "{undo:?}");

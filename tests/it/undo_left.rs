@@ -29,7 +29,7 @@ pub fn moved_out_of_protected(more: &str) -> Project {
 #[test]
 fn a_turn_that_changed_only_ignored_files_is_passed_over_and_named() {
     let base = scene();
-    let only = "urn 2 changed only what rules such as .gitignore leave out, which is not kept: x.log, n.log";
+    let only = "urn 2 changed only ignored files, which are not kept: x.log, n.log";
     let diff = base.run(&["diff"]).ok();
     assert!(diff.stdout.is_empty() && diff.stderr.contains(only), "{diff:?}");
     let undo = base.run(&["undo", "--json"]).ok();

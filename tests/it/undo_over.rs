@@ -36,12 +36,12 @@ fn several_turns_come_to_one_diff() {
     base.run(&["undo", "--last", "3"]).ok();
     let none = base.run(&["diff", "--all"]).ok();
     assert_eq!(none.stdout, "");
-    assert!(none.stderr.contains("Turns 1 to 5 come to no change."), "{none:?}");
+    assert!(none.stderr.contains("Turns 1 to 5 changed nothing in total."), "{none:?}");
     base.write("workspace/a", "mine\n");
     base.apply("[CREATE_FILE path=\"a\"]\ntheirs\n[/CREATE_FILE]\n");
     let mixed = base.run(&["diff", "--all"]).ok().stdout;
     assert!(mixed.starts_with("# a was changed by others in between, too\n"), "{mixed}");
-    for (wrong, told) in [("4..2", "the first turn comes first"), ("x", "'x' is no turn")] {
+    for (wrong, told) in [("4..2", "the range is backwards"), ("x", "'x' is no turn")] {
         let run = base.run(&["diff", wrong]).with_code(2);
         assert!(run.stderr.contains(told), "{}", run.stderr);
     }

@@ -151,7 +151,7 @@ pub(super) fn is_undoable(turn: &LogEntry) -> bool {
 pub(super) fn passed_over(turns: &[&LogEntry]) -> Option<String> {
     let ignored = turns.iter().filter_map(|turn| turn.ignored.clone()).reduce(Ignored::and)?;
     Some(format!(
-        "{} changed only what rules such as .gitignore leave out, which is not kept: {}",
+        "{} changed only ignored files, which are not kept: {}",
         self::turns(turns.iter().map(|turn| turn.sequence)),
         ignored.describe()
     ))

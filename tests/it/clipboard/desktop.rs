@@ -79,19 +79,22 @@ fn what_is_no_reply_is_refused_and_nothing_is_done() {
         assert_eq!(base.names("outbox"), [format!("{ID}_seq0001.txt")]);
         assert!(base.names("inbox/processed").is_empty());
     };
-    refused("it is empty, or holds no text; copy the reply");
+    refused("it is empty, or contains no text; copy the reply");
     desktop.run(&base, &["show", "--copy"]).ok();
-    refused("this is deaddrop's own outbox");
+    refused("this is (or contains) one of deaddrop's outboxes");
     desktop.run(&base, &["show", "--copy", "--part", "2/3"]).ok();
-    refused("this is deaddrop's own outbox");
+    refused("this is (or contains) one of deaddrop's outboxes");
     // A page that was copied whole: what the protocol explains would be carried out.
     let page = format!("You said:\n{}\nIt said:\n{}", base.outbox(1), reply(&base, 1, "x"));
     let _page = desktop.holds(&page);
-    refused("this is deaddrop's own outbox, or holds it");
+    refused("this is (or contains) one of deaddrop's outboxes");
     let _words = desktop.holds("https://example.org/");
-    refused("it holds no command, so it is no reply");
+    refused("it contains no commands, so it is not a reply");
     let run = Run::of(&mut desktop.command(&base, &["next", "-"]), base.outbox(1)).with_code(1);
-    assert!(run.stderr.contains("standard input: this is deaddrop's own outbox"), "{run:?}");
+    assert!(
+        run.stderr.contains("standard input: this is (or contains) one of deaddrop's outboxes"),
+        "{run:?}"
+    );
     // But whoever insists has it as with `apply`.
     desktop.run(&base, &["apply", "--clipboard", "--force"]).ok();
     assert!(base.outbox(2).contains("[FAILED] REPLY: The reply contains no command"));
@@ -158,7 +161,7 @@ fn who_holds_the_clipboard_and_does_not_answer_is_waited_for_once() {
     let owner = desktop.holds("Hello");
     owner.signal("STOP");
     tmux.types(&format!("DISPLAY={} deaddrop apply --clipboard", desktop.display));
-    let screen = tmux.shows("Waiting for the program that holds the clipboard (x11)");
+    let screen = tmux.shows("Waiting for the clipboard (x11)");
     assert!(!screen.contains("no answer within"), "it is told before it is over: {screen}");
     tmux.shows("no answer within 8 seconds");
     owner.signal("CONT");
@@ -169,6 +172,6 @@ fn a_paste_of_nothing_is_told_to_be_empty() {
     let base = Project::with_session();
     for text in ["", " \n"] {
         let run = base.run_with(&["next", "-"], text).with_code(1);
-        assert!(run.stderr.contains("it is empty: nothing came"), "{run:?}");
+        assert!(run.stderr.contains("it is empty; copy the reply"), "{run:?}");
     }
 }
