@@ -10,10 +10,10 @@ use super::{run_id, run_stem};
 use crate::protocol::{Detail, Effect, Ending, Kind, RelPath};
 
 const ID: &str = "308d0b68";
-const SESSION: &str = include_str!("../../tests/it/stored/session.json");
-const WAITING: &str = include_str!("../../tests/it/stored/waiting.json");
-const LOG: &str = include_str!("../../tests/it/stored/session.log");
-const JOURNAL: &[u8] = include_bytes!("../../tests/it/stored/journal");
+const SESSION: &str = include_str!("../../tests/it/daemon/older_versions/session.json");
+const WAITING: &str = include_str!("../../tests/it/daemon/older_versions/waiting.json");
+const LOG: &str = include_str!("../../tests/it/daemon/older_versions/session.log");
+const JOURNAL: &[u8] = include_bytes!("../../tests/it/daemon/older_versions/journal");
 
 fn stored(session: &str) -> (tempfile::TempDir, Store) {
     let folder = tempfile::tempdir().unwrap();

@@ -455,9 +455,7 @@ pub(super) fn folder_of(place: &Path) -> String {
 
 fn home() -> Result<PathBuf> {
     state_home().ok_or_else(|| {
-        Error::usage(
-            "without HOME deaddrop cannot find its list of projects; set HOME or XDG_STATE_HOME",
-        )
+        Error::usage("without HOME there is no list of projects; set HOME or XDG_STATE_HOME")
     })
 }
 

@@ -4,7 +4,7 @@
 #![allow(unreachable_pub, reason = "a test binary has no outside")]
 
 #[cfg(target_os = "linux")]
-#[path = "../it/guest.rs"]
+#[path = "../it/guests/steps.rs"]
 mod guest;
 #[cfg(target_os = "linux")]
 mod stopped;

@@ -10,6 +10,9 @@ mod comparing;
 mod conforming;
 mod examples;
 mod failing;
+#[cfg(unix)]
+mod runs;
+mod validate;
 
 /// A message of these operations, as text.
 pub fn message(operations: &Value) -> String {

@@ -6,9 +6,9 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
 
-use crate::approvals::{ASKS, scene};
+use crate::approvals::asked::{ASKS, scene};
+use crate::approvals::at_terminal::AtTerminal;
 use crate::support::{Project, program, wait_until};
-use crate::terminal::AtTerminal;
 
 const QUESTION: &str = "do it? [y/N/always/rest] ";
 /// The terminal is asked to mark pastes.

@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::guests::Pair;
-use crate::rpc_methods::Setup;
+use crate::guests::sessions::Pair;
+use crate::rpc::methods::Setup;
 use crate::scene::Scene;
 use crate::support::{ID, Project, Run, has_git, has_sandbox, wait_until};
 

@@ -7,9 +7,9 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
 
-use crate::approvals::ASKS;
+use crate::approvals::asked::ASKS;
+use crate::approvals::at_terminal::AtTerminal;
 use crate::support::{ID, Project, Run};
-use crate::terminal::AtTerminal;
 
 /// What colours, takes the clipboard, rings, writes over the line, steers in eight bits, reorders, or is
 /// not seen. It has no `/`, so that it can be a name.
@@ -115,7 +115,7 @@ fn a_reply_shows_nothing_raw() {
     ];
     let mut told = Vec::new();
     for reply in &replies {
-        let base = crate::approvals::scene();
+        let base = crate::approvals::asked::scene();
         base.write("r.txt", reply);
         let lines: [&[&str]; 8] = [
             &["check", "r.txt"],
