@@ -20,7 +20,7 @@ fn is_not_found(run: Run) {
     let run = run.with_code(2);
     assert_eq!(run.error()["code"], "invalid-setting", "{run:?}");
     let told = run.message();
-    assert!(told.contains("where replies and commands write: say with -C"), "{told}");
+    assert!(told.contains("where replies and commands write: name one with -C"), "{told}");
 }
 
 #[test]
