@@ -110,7 +110,7 @@ mod tests {
         );
         assert_eq!(
             line(&[&one], &["r\u{1b}.txt"]),
-            "r␛.txt is not finished yet: somebody still writes it · Ctrl-C stops"
+            "r␛.txt is not finished yet: a program is still writing it · Ctrl-C stops"
         );
         assert_eq!(
             line(&[&one], &["r.txt", "s.txt"]),
