@@ -157,7 +157,7 @@ fn an_answer_counts_for_its_question_only() {
     daemon.wait_for(QUESTION, 2);
     // The end of input is no answer.
     daemon.types("\u{4}");
-    daemon.wait_for("That is no answer", 1);
+    daemon.wait_for("No answer; it still waits", 1);
     assert!(base.exists("workspace/temp/a") && !base.waiting(ID).is_null());
     base.run(&["approve"]).ok();
     base.wait_for_outbox(3);

@@ -153,7 +153,7 @@ fn ctrl_c_while_the_spinner_turns_leaves_a_clean_terminal() {
     base.write("inbox/1.txt", "[RUN_COMMAND]\necho begun; sleep 300\n[/RUN_COMMAND]\n");
     wait_for_spinner(&tmux, "begun");
     tmux.key("C-c");
-    let screen = tmux.shows(&format!("was left.\n{PROMPT}"));
+    let screen = tmux.shows(&format!("resume` continues.\n{PROMPT}"));
     assert!(screen.ends_with(PROMPT), "{screen}");
     assert!(screen.contains("(interrupted by the user"), "{screen}");
     assert_eq!(spinner(&screen), None, "{screen}");

@@ -241,7 +241,7 @@ fn a_guest_that_cannot_say_it_now_is_asked_later() {
     go(scene.guest.path());
     assert_eq!(daemon.wait().code(), Some(1));
     let said = daemon.said();
-    assert!(said.contains("not now") && said.contains("`deaddrop resume` goes on"), "{said}");
+    assert!(said.contains("not now") && said.contains("`deaddrop resume` continues"), "{said}");
     assert!(!scene.host.exists(&format!("outbox/{ID}_seq0002.txt")));
     scene.relay.decide(|_| Fate::Passes);
     scene.host.run(&["resume", "--no-watch"]).ok();

@@ -125,7 +125,7 @@ fn a_run_goes_on_after_approve_or_deny_and_keeps_its_policy() {
     let told = events(&base.run_with(&["ops", "run"], text).with_code(3));
     let id = told["runId"].as_str().unwrap();
     let run = base.run(&["approve"]).ok();
-    assert!(run.stderr.contains(&format!("`deaddrop ops run --resume {id}` goes on")), "{run:?}");
+    assert!(run.stderr.contains(&format!("`deaddrop ops run --resume {id}` continues")), "{run:?}");
     assert!(run.stdout.is_empty() && base.exists("workspace/temp/a"), "it is only recorded");
     base.fails(&["approve"], "nothing-pending").with_code(5);
     let told = events(&base.run(&["ops", "run", "--resume", id]).with_code(3));

@@ -37,7 +37,7 @@ fn a_session_begun_beside_a_daemon_is_served_by_it() {
     let daemon = base.serve(&["watch"]);
     let run = base.run(&["new", "--id", ID, "A task"]).ok();
     assert_eq!(run.stdout, format!("outbox/{ID}_seq0001.txt\n"));
-    assert!(run.stderr.contains("already runs here"), "{run:?}");
+    assert!(run.stderr.contains("The running deaddrop"), "{run:?}");
     daemon.wait_for("Session a1b2c3d4 was added");
     base.write("inbox/r.txt", "[MESSAGE]\nhi\n[/MESSAGE]\n");
     base.wait_for_outbox(2);

@@ -172,7 +172,7 @@ fn a_session_made_beside_a_daemon_is_served_by_it() {
     let run = base.run(&["new", "--id", OTHER, "Another task"]).ok();
     assert_eq!(run.stdout.trim(), outbox_of(OTHER, 1));
     assert!(base.read(&outbox_of(OTHER, 1)).contains("Task: Another task\n"));
-    assert!(run.stderr.contains("already runs here"), "{}", run.stderr);
+    assert!(run.stderr.contains("The running deaddrop"), "{}", run.stderr);
     base.write(&format!("inbox/{OTHER}.txt"), MESSAGE);
     daemon.wait_for(&outbox_of(OTHER, 2));
 }

@@ -20,7 +20,7 @@ use crate::support::{has_sandbox, wait_until};
 
 /// What brings this program to the test below.
 pub const CHILD: &[&str] =
-    &["rpc_steps::a_process_that_carries_out_a_step", "--exact", "--ignored", "--nocapture"];
+    &["rpc::steps::a_process_that_carries_out_a_step", "--exact", "--ignored", "--nocapture"];
 pub const OK: Ending = Ending::Exited(0);
 
 #[test]

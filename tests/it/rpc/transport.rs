@@ -321,7 +321,7 @@ fn wrong_usage_is_told() {
         (&["--command-timeout", "0"], "0 is not in 1..=3600"),
         (&["--command-timeout", "9", "--command-timeout-seconds", "9"], "cannot be used with"),
         (&["--root", "file"], "is not a folder"),
-        (&["--root", "/", "--sandbox", "auto"], "say --sandbox off"),
+        (&["--root", "/", "--sandbox", "auto"], "use --sandbox off"),
         (&["--policy", "unknown"], "there is no policy 'unknown'"),
     ] {
         let run = Run::of(&mut rpc(&base, arguments), "").with_code(2);

@@ -239,7 +239,7 @@ fn every_question_knows_the_same_yes() {
         base.write("a.c", "");
         base.write("b.c", "");
         let Some(mut person) = Person::runs(base, "new --no-watch Task") else { return };
-        person.terminal.wait_for("[y/N] ", 1);
+        person.terminal.wait_for("[Y/n] ", 1);
         person.terminal.types(&format!("{answer}\r"));
         assert_eq!(person.code(answer), if is_yes { 0 } else { 2 }, "{answer:?}");
     }
