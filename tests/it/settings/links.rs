@@ -13,16 +13,16 @@ fn what_a_link_leads_out_of_the_folder_is_to_be_named_itself() {
         symlink(to, base.at(name)).unwrap();
     }
     symlink(".vscode", base.at("editor")).unwrap();
-    let told = format!("led leads by a link in the project to {}", outside.display());
+    let told = format!("led leads through a link in the project to {}", outside.display());
     for flag in ["--inbox-dir", "--outbox-dir", "--workspace-dir"] {
         let run = base.run(&["status", flag, "led"]).with_code(2);
         assert!(run.stderr.contains(&told) && run.stderr.contains(flag), "{flag}: {run:?}");
     }
     let new = base.run(&["new", "--no-watch", "--inbox-dir", "led/x", "A task"]).with_code(2);
-    assert!(new.stderr.contains("Name that place itself, if you mean it"), "{new:?}");
+    assert!(new.stderr.contains("name it directly"), "{new:?}");
     assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 0);
     let run = base.run(&["status", "--inbox-dir", "editor"]).with_code(2);
-    assert!(run.stderr.contains("editor leads by a link"), "{run:?}");
+    assert!(run.stderr.contains("editor leads through a link"), "{run:?}");
     for (name, value) in [("INBOX_DIR", "led"), ("SANDBOX_WRITABLE", "led")] {
         let mut command = base.command(&["status", ID]);
         let run = Run::of(command.env(format!("DEADDROP_{name}"), value), "").with_code(2);
