@@ -1,5 +1,5 @@
 //! What can go wrong for the person: every error names its cause, the path and what to do next.
-//! What goes wrong for the LLM is not an error here but an outcome (see `protocol`).
+//! What goes wrong for the model is not an error here but an outcome (see `protocol`).
 
 use std::io;
 use std::path::{Path, PathBuf};

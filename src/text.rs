@@ -1,4 +1,4 @@
-//! Small pure helpers for text that a person or an LLM will read: making control characters
+//! Small pure helpers for text that a person or a model will read: making control characters
 //! visible, naming long things briefly, and finding the word that was meant.
 
 use std::borrow::Cow;

@@ -41,7 +41,7 @@ Examples:
 pub(super) struct Deny {
     #[command(flatten)]
     which: Which,
-    /// Why: the LLM is told
+    /// Why: the model is told
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
     /// Deny whatever else of the same reply needs your decision

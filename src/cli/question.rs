@@ -273,7 +273,7 @@ fn opens(opens: Opens) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
-/// A name of an LLM's as a shell takes it, whatever it is.
+/// A name of a model's as a shell takes it, whatever it is.
 fn operand(id: &str) -> String {
     let options_end = if id.starts_with('-') { "-- " } else { "" };
     format!("{options_end}{}", shell_word(&visible_line(id)))

@@ -1,9 +1,9 @@
-//! Text of an LLM's in rows of the terminal's width: none of it begins a row of its own, and nothing
+//! Text of a model's in rows of the terminal's width: none of it begins a row of its own, and nothing
 //! of it is pushed out of sight by blanks.
 
 use crate::terminal::Stream;
 
-/// What every row of an LLM's text begins with.
+/// What every row of a model's text begins with.
 pub(super) const BAR: &str = "  | ";
 /// As many blanks in a row are shown as they are.
 const FEW_BLANKS: usize = 8;

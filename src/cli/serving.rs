@@ -286,7 +286,7 @@ fn left(context: &Context) -> String {
     }
 }
 
-/// What the LLM is told of a session that goes on in another workspace.
+/// What the model is told of a session that goes on in another workspace.
 const MOVED: &str = "The session goes on in another folder than before: look at the files that there are now before you change any.";
 
 /// Says what to do with the outbox of a session.

@@ -89,7 +89,7 @@ pub trait Executor {
     fn at(&mut self, _step: usize) {}
     /// Lists the files.
     fn walk(&self) -> Result<Walk>;
-    /// Reads a text for the LLM, its beginning, or some of its lines.
+    /// Reads a text for the model, its beginning, or some of its lines.
     fn read(&self, path: &RelPath, part: Part) -> Result<Result<Contents, Failure>>;
     /// What can be told of the path of a file operation, before anything is done there; None for
     /// other operations.

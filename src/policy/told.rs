@@ -1,4 +1,4 @@
-//! A policy in a line, for the outbox: what an LLM would otherwise learn from denials.
+//! A policy in a line, for the outbox: what a model would otherwise learn from denials.
 
 use super::shell::EVERY;
 use crate::settings::Policy;

@@ -165,7 +165,7 @@ impl Workspace {
         read_up_to(path, &spot, limit)
     }
 
-    /// Reads a text for the LLM, at most its first [`READ_LIMIT`] bytes.
+    /// Reads a text for the model, at most its first [`READ_LIMIT`] bytes.
     pub fn read_text(&self, path: &RelPath) -> Result<Contents, Failure> {
         self.read(path, READ_LIMIT)?.text()
     }

@@ -15,7 +15,7 @@ pub const SCAN_LIMIT: u64 = 256 << 20;
 const SNIFFED: u64 = 8 << 10;
 
 impl Workspace {
-    /// Reads a text for the LLM: all of it, at most its first [`READ_LIMIT`] bytes, or the lines that
+    /// Reads a text for the model: all of it, at most its first [`READ_LIMIT`] bytes, or the lines that
     /// were asked for, at most so many bytes of them. Never blocks.
     pub fn read_part(&self, path: &RelPath, part: Part) -> Result<Contents, Failure> {
         if part.is_whole() {

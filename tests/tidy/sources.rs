@@ -253,7 +253,7 @@ fn every_subcommand_is_documented() {
     }
 }
 
-/// What an LLM can send in tags.
+/// What a model can send in tags.
 const COMMANDS: [&str; 10] = [
     "CREATE_FILE",
     "EDIT_FILE",

@@ -209,7 +209,7 @@ impl Engine {
         Ok(session)
     }
 
-    /// What was put back is another file than the LLM has seen, whenever it saw it: no edit goes by its
+    /// What was put back is another file than the model has seen, whenever it saw it: no edit goes by its
     /// lines before it has seen them again.
     fn mark_outdated(&self, session: &mut Session, done: &[Change]) {
         let files = done

@@ -46,7 +46,7 @@ pub use parser::parse;
 pub(in crate::protocol) use parser::{Blocks, NO_COMMAND, blocks, blocks_in};
 pub use print::{EXCERPT_LINES, asked_at, excerpt, form_of_range, has_room, output, summary};
 
-/// What an LLM is told about this dialect: the PROTOCOL section of every outbox.
+/// What a model is told about this dialect: the PROTOCOL section of every outbox.
 pub const PROMPT: &str = include_str!("../../../protocol-prompt/tags.md");
 
 /// The version of the protocol that this dialect implements.

@@ -1,5 +1,5 @@
 //! What an undo tells of other sessions, of what was put aside and carried out beside it, and whether what
-//! the LLM is told after a redo is so.
+//! the model is told after a redo is so.
 
 use std::process::Stdio;
 use std::time::SystemTime;

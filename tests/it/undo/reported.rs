@@ -1,4 +1,4 @@
-//! What an undo or a redo is told with, what the LLM may go by after it, and what a session is then.
+//! What an undo or a redo is told with, what the model may go by after it, and what a session is then.
 
 use std::fs;
 use std::os::unix::fs::symlink;
