@@ -10,7 +10,7 @@ use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 use clap_complete::env::{CompleteEnv, Shells};
 
 use super::arguments::Cli;
-use super::whereabouts::Whereabouts;
+use super::locate::Location;
 use crate::session::store::Store;
 use crate::settings::{self, Config, Policy, Setting};
 
@@ -114,7 +114,7 @@ fn candidate(value: impl Into<OsString>) -> CompletionCandidate {
 fn config() -> Option<Config> {
     let mut words = std::env::args_os().skip_while(|word| word != "-C").skip(1);
     let named = words.next().map(PathBuf::from);
-    Config::load_untrusted(&Whereabouts::find(named).ok()?.project).ok()
+    Config::load_untrusted(&Location::find(named).ok()?.project).ok()
 }
 
 /// The sessions and runs of the project.

@@ -14,8 +14,8 @@ use clap::Args;
 use serde_json::json;
 
 use super::Context;
+use super::locate::By;
 use super::talk;
-use super::whereabouts::By;
 use crate::atomic;
 use crate::error::advice;
 use crate::executor::Guest;

@@ -14,9 +14,9 @@ use serde_json::json;
 
 use super::arguments::Global;
 use super::consent;
+use super::locate::By;
 use super::talk::{self, Talk};
-use super::whereabouts::By;
-use super::{Clock, Context, wide};
+use super::{Clock, Context, broad_dir};
 use crate::atomic;
 use crate::error::{Error, Result};
 use crate::program::Programs;
@@ -144,7 +144,7 @@ fn agreed(folder: &Path, draft: Option<&Draft>, typed: &[&str], talk: &Talk) -> 
 /// Refuses folders that nobody means, or that have to do with another project.
 fn refuse(folder: &Path, force: bool) -> Result<()> {
     let no = |why: String| Err(Error::usage(format!("{}: {why}", folder.display())));
-    if let Some(why) = wide::told(folder).filter(|_| !force) {
+    if let Some(why) = broad_dir::told(folder).filter(|_| !force) {
         return no(format!("{why}; choose another folder, or use --force"));
     }
     if let Some(why) = settings::no_place_in_git(folder) {

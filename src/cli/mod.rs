@@ -1,7 +1,7 @@
 //! The command line: what a person types, and which part of the program answers it.
 
 mod arguments;
-mod awaited;
+mod broad_dir;
 mod changes;
 mod check;
 mod clipping;
@@ -11,8 +11,8 @@ mod consent;
 mod decisions;
 mod demo;
 mod diff;
+mod dispatch;
 mod doctor;
-mod doing;
 mod events;
 #[cfg(test)]
 mod examples;
@@ -25,7 +25,9 @@ mod init;
 mod input;
 mod keyboard;
 mod live;
+mod locate;
 mod notice;
+mod offer_init;
 mod opening;
 mod ops;
 mod pasting;
@@ -43,14 +45,12 @@ mod sessions;
 mod settings;
 mod show;
 mod stat;
+mod status_line;
 mod summary;
 mod systemd;
 mod talk;
 mod teller;
 mod undo;
-mod uninitiated;
-mod whereabouts;
-mod wide;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -74,9 +74,9 @@ use crate::tokens;
 use crate::watch::Stop;
 use arguments::{Cli, Global};
 pub use completion::answer_shell;
+use locate::{By, Location};
 use talk::Talk;
 use teller::Teller;
-use whereabouts::{By, Whereabouts};
 
 /// The exit code of what waits for the person's decision.
 const WAITS: u8 = 3;
@@ -379,7 +379,7 @@ fn answer(cli: Cli, talk: Talk) -> Result<ExitCode> {
         timeout: settings.sets("command_timeout_seconds"),
     };
     let (mut amiss, is_doctor) = (doctor::Amiss::default(), matches!(command, Command::Doctor(_)));
-    let Whereabouts { project, here, by } = match Whereabouts::find(project) {
+    let Location { project, here, by } = match Location::find(project) {
         Err(e) if is_doctor => amiss.project(e)?,
         found => found?,
     };
@@ -397,7 +397,7 @@ fn answer(cli: Cli, talk: Talk) -> Result<ExitCode> {
     if !is_doctor {
         config.knows_others()?;
     }
-    if command.begins() && uninitiated::is_to_be_set_up(&config, &talk)? {
+    if command.begins() && offer_init::is_to_be_set_up(&config, &talk)? {
         init::set_up(&project, &talk)?;
         (config, consent) = Config::load(&project, settings.raw()?)?;
     }

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::json;
 
+use super::locate::By;
 use super::serving::first_line;
-use super::whereabouts::By;
 use super::{Context, SessionFlag, SessionOperand, held, question, stat, talk};
 
 use crate::atomic;

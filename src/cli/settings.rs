@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 
 use super::arguments::Global;
 use super::consent;
+use super::locate::{By, Location};
 use super::talk::{self, Talk};
-use super::whereabouts::{By, Whereabouts};
 use crate::error::{Error, Result};
 use crate::lock::Lock;
 use crate::settings::{self, Config, Consent, InForce, Source, in_force};
@@ -194,8 +194,8 @@ pub(super) fn settings(arguments: Settings, global: Global, talk: &Talk) -> Resu
 }
 
 /// The project that is meant, unless its settings are gone: others would be made in their place.
-fn found(named: Option<PathBuf>) -> Result<Whereabouts> {
-    let place = Whereabouts::find(named)?;
+fn found(named: Option<PathBuf>) -> Result<Location> {
+    let place = Location::find(named)?;
     // Wrong settings are there, and are told by whoever reads them.
     if let Ok(config) = Config::load_untrusted(&place.project) {
         config.has_its_settings()?;
@@ -208,7 +208,7 @@ fn project(whose: &Whose, named: Option<PathBuf>) -> Result<Option<PathBuf>> {
     if whose.own {
         return Ok(None);
     }
-    let Whereabouts { project, by, .. } = found(named)?;
+    let Location { project, by, .. } = found(named)?;
     if by == By::Nothing {
         return Err(Error::no_base(&project));
     }

@@ -9,7 +9,7 @@ use sd_notify::NotifyState;
 use super::events::Events;
 use super::prompt::{Prompt, Said};
 use super::talk::{Talk, below, name, outcomes, result, turn_json};
-use super::{Context, awaited, clipping, live, notice, question, rows, stat, summary, systemd};
+use super::{Context, clipping, live, notice, question, rows, stat, status_line, summary, systemd};
 use crate::daemon::{Answer, Person};
 use crate::engine::{Engine, Turn};
 use crate::event::{ClipboardNews, Event, Observer, QuestionPreview};
@@ -132,8 +132,7 @@ impl Observer for Teller<'_> {
             Event::Warning(warning) => self.warn(warning),
             Event::Serving => systemd::notify(talk, &NotifyState::Ready),
             Event::Stopping => systemd::notify(talk, &NotifyState::Stopping),
-            Event::Idle(waiting) if live::is_on() => live::still(awaited::lines(context, waiting)),
-            Event::Idle(_) => {}
+            Event::Idle(waiting) => live::still(status_line::lines(context, waiting)),
             Event::ReplyTaken { name, session } => self.reply_taken(name, session),
             Event::ReplyWaits { name, session } => talk.say(format!(
                 "{} waits until you have decided; then session {} continues with it.",

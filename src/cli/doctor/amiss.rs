@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use super::{Finding, finding};
-use crate::cli::whereabouts::{By, Whereabouts};
+use crate::cli::locate::{By, Location};
 use crate::error::{Error, Result};
 use crate::settings::{Config, Consent, FILE, FOLDER, Raw, marked};
 
@@ -19,11 +19,11 @@ impl Amiss {
     ///
     /// # Errors
     /// It is not to be found at all: what is given.
-    pub(in crate::cli) fn project(&mut self, why: Error) -> Result<Whereabouts> {
+    pub(in crate::cli) fn project(&mut self, why: Error) -> Result<Location> {
         let here = std::env::current_dir().ok();
         let Some(project) = here.as_deref().and_then(marked) else { return Err(why) };
         self.findings.push(("project", why.to_string()));
-        Ok(Whereabouts { project, here, by: By::Search })
+        Ok(Location { project, here, by: By::Search })
     }
 
     /// Notes why its settings cannot be had, and gives those that are in force without its file.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::atomic;
-use crate::cli::wide;
+use crate::cli::broad_dir;
 use crate::error::{Error, Result};
 use crate::settings::{Setting, find_setting, git_directory};
 use crate::text::visible_line;
@@ -31,7 +31,7 @@ pub(super) fn check(
         None => return Ok(None),
     };
     let real = folder.canonicalize().unwrap_or_else(|_| folder.clone());
-    if let Some(why) = wide::told(&real).filter(|_| key == WORKSPACE && !force) {
+    if let Some(why) = broad_dir::told(&real).filter(|_| key == WORKSPACE && !force) {
         return Err(Error::config(
             format!("config set {key} {word}"),
             format!("{why}, and nothing changed; choose another folder, or use --force"),

@@ -20,14 +20,14 @@ pub(super) enum By {
 }
 
 /// Where the person is, and which project they mean.
-pub(super) struct Whereabouts {
+pub(super) struct Location {
     pub(super) project: PathBuf,
     /// Where the person is, if that can be told.
     pub(super) here: Option<PathBuf>,
     pub(super) by: By,
 }
 
-impl Whereabouts {
+impl Location {
     /// `named` is what `-C` says.
     ///
     /// # Errors
