@@ -39,6 +39,7 @@ fn environment() -> Environment {
         longest: 30,
         output_limit: 4000,
         max_tokens: 24_000,
+        context_tokens: 24_000,
         secrets: deaddrop::settings::Secrets::default(),
     }
 }

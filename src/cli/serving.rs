@@ -1,7 +1,7 @@
 //! `new`, `resume` and `watch`: sessions begun or taken up, and served.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
@@ -15,12 +15,13 @@ use crate::daemon::{self, Serve};
 use crate::engine::{Engine, NewSession, Turn};
 use crate::error::{Error, Result};
 use crate::ipc::Request;
+use crate::outbox;
 use crate::protocol::Dialect;
 use crate::runner::sandbox::Tier;
 use crate::session::store::Store;
 use crate::session::{Offer, Session, is_id};
 use crate::settings::SESSION_POLICY;
-use crate::text::visible_line;
+use crate::text::{count, visible_line};
 use crate::watch::Stop;
 
 #[derive(Debug, Args)]
@@ -289,6 +290,32 @@ fn left(context: &Context) -> String {
 /// What the model is told of a session that goes on in another workspace.
 const MOVED: &str = "The session goes on in another folder than before: look at the files that there are now before you change any.";
 
+/// So many names of files are said.
+const NAMES: usize = 6;
+
+/// Says which files the first outbox shows and outlines, and how to add more.
+fn say_context(context: &Context, outbox: &Path) {
+    let text = fs::read_to_string(outbox).unwrap_or_default();
+    let [shown, outlined] = outbox::files_of_first(&text);
+    if shown.is_empty() {
+        return;
+    }
+    let names = |files: &[&str]| {
+        let more = files.len().saturating_sub(NAMES);
+        let names = files[..files.len() - more].join(", ");
+        if more > 0 { format!("{names} and {more} more") } else { names }
+    };
+    context.talk.say(format!("It shows {}: {}", count(shown.len(), "file"), names(&shown)));
+    if !outlined.is_empty() {
+        context.talk.say(format!(
+            "It outlines {}: {}",
+            count(outlined.len(), "file"),
+            names(&outlined)
+        ));
+        context.talk.say("Missing something? `deaddrop new --include PATTERN` shows more files, and context_tokens sets the room.");
+    }
+}
+
 /// Says what to do with the outbox of a session.
 fn announce(context: &Context, turn: &Turn, verb: &str) -> Result<()> {
     let id = &turn.session.id;
@@ -308,6 +335,9 @@ fn announce(context: &Context, turn: &Turn, verb: &str) -> Result<()> {
         _ => format!("{id}_reply.txt (other sessions are open, so its name says which)"),
     };
     context.talk.say(begins);
+    if turn.session.sequence == 1 {
+        say_context(context, path);
+    }
     context.talk.say(format!(
         "Paste this file into a chat window{}, and save the reply as {name} in {}/:",
         context.weighed(&turn.session),

@@ -103,6 +103,7 @@ impl Engine {
             longest,
             output_limit: self.config.max_output_length,
             max_tokens: self.config.max_tokens,
+            context_tokens: self.config.context_tokens,
             secrets: self.config.secrets.clone(),
         };
         if let Some(guest) = &self.guest {

@@ -1,4 +1,4 @@
-//! The contents that a first outbox shows unasked: chosen by name and size, and read here.
+//! What a first outbox may show of the workspace: read here, ranked by [`crate::context`].
 
 use super::Engine;
 use crate::context;
@@ -12,11 +12,12 @@ use crate::workspace::READ_LIMIT;
 use crate::workspace::picture::Picture;
 use crate::workspace::walk::{EntryKind, Walk};
 
-/// A token is rarely more bytes of a file than this.
-const BYTES_PER_TOKEN: u64 = 6;
+/// The most files that are read, and the most in a guest, where each is a round trip.
+const FILES: usize = 20_000;
+const IN_GUEST: usize = 300;
 
 impl Engine {
-    /// What the newest outbox of a session may show unasked: nothing but in its first.
+    /// What the newest outbox of a session may show unasked: only the first shows anything.
     pub(super) fn offered(&self, session: &Session, walk: &Walk) -> Result<Offered> {
         let Some(offer) = session.offer.as_ref().filter(|_| session.sequence == 1) else {
             return Ok(Offered::default());
@@ -25,21 +26,19 @@ impl Engine {
         let may_read = |path: &RelPath, size: u64| {
             policy::path(&policy, Access::Read, path, Some(size)) == Decision::Allow
         };
-        let mut room = (self.config.max_tokens as u64).saturating_mul(BYTES_PER_TOKEN);
+        let mut redactor = Redactor::new(&self.config.secrets);
         let picture = Picture::of(walk, &[]);
         let besides = self.besides(offer, &picture)?;
         let besides = || besides.iter().map(|(path, size)| (path.as_str(), *size));
-        let mut offered =
-            Offered { listed: listed(&picture).count() + besides().count(), ..Offered::default() };
-        // Half of the room is the most that is shown of what nobody named.
+        let mut listed_files = listed(&picture).count() + besides().count();
+        let most = if self.guest.is_some() { IN_GUEST } else { FILES };
+        let (mut included, mut others) = (Vec::new(), Vec::new());
         let all = listed(&picture).chain(besides());
-        for file in context::candidates(all, &session.task, offer, room / 2) {
-            let Some(less) = room.checked_sub(file.size) else { continue };
+        for file in context::candidates(all, &session.task, offer, most) {
             let Ok(path) = RelPath::parse(file.path) else { continue };
             // What a reply may not read is not shown unasked either, nor what has a secret for a name,
             // which would stand around it.
-            let secrets = &self.config.secrets;
-            if !may_read(&path, file.size) || Redactor::new(secrets).name(file.path) != file.path {
+            if !may_read(&path, file.size) || redactor.name(file.path) != file.path {
                 continue;
             }
             // What is gone, or may not be read, is not offered.
@@ -48,15 +47,15 @@ impl Engine {
             if !is_whole || !may_read(&contents.path, contents.size) {
                 continue;
             }
-            if contents.is_text() {
-                room = less;
-                offered.included += usize::from(file.included);
-                offered.files.push(contents);
+            if !contents.is_text() {
+                listed_files -= 1;
+            } else if file.included {
+                included.push(contents);
             } else {
-                offered.listed -= 1;
+                others.push(contents);
             }
         }
-        Ok(offered)
+        Ok(Offered::new(&session.task, included, others, listed_files))
     }
 
     /// The files that the person named by their whole paths and that are not listed, such as ignored
@@ -72,7 +71,7 @@ impl Engine {
             }
             // As a pattern it may mean other files than the one of that name.
             let only = Offer { include: vec![pattern.clone()] };
-            let mut itself = context::candidates(std::iter::once((path.as_str(), 1)), "", &only, 0);
+            let mut itself = context::candidates(std::iter::once((path.as_str(), 1)), "", &only, 1);
             itself.retain(|file| file.included);
             if itself.is_empty() {
                 continue;
@@ -93,7 +92,7 @@ impl Engine {
         let picture = Picture::of(walk, &[]);
         for pattern in &offer.include {
             let only = Offer { include: vec![pattern.clone()] };
-            let found = context::candidates(listed(&picture), "", &only, 0);
+            let found = context::candidates(listed(&picture), "", &only, 1);
             let is_listed = found.iter().any(|file| file.included);
             if !is_listed && self.besides(&only, &picture)?.is_empty() {
                 return Err(Error::usage(format!(

@@ -12,12 +12,18 @@ use super::budget::{BEGINNING, NEXT_LINES, contents_within};
 use super::redaction::Redaction;
 use super::results::Limits;
 use super::{Files, Shown};
-use crate::protocol::{Dialect, FileVersion, Lines};
+use crate::context::Outlined;
+use crate::context::symbols::Definition;
+use crate::protocol::{Dialect, FileVersion, Lines, RelPath};
+use crate::secrets::Redactor;
 use crate::session::Session;
-use crate::text::{byte_count, count, is_hazard, shell_word, visible};
+use crate::text::{byte_count, count, is_hazard, shell_word, visible, visible_line};
 use crate::tokens;
 use crate::workspace::Contents;
 use crate::workspace::edit::count_lines;
+
+const CONTENTS: &str = "\n## Workspace File Contents\n";
+const OUTLINE: &str = "\n## Workspace Outline\n";
 
 /// `lines 3-9 of 120`, and how much of a line that is shown in part.
 pub(super) fn range(lines: &Lines, shown: &str) -> String {
@@ -122,15 +128,17 @@ pub(super) fn left_out(
 /// A file that is shown in full or, within a limit of characters, as far as its whole lines go.
 pub(super) struct Block<'a> {
     session: &'a Session,
-    contents: &'a Contents,
+    pub(super) contents: &'a Contents,
     /// Its path without secrets.
     path: String,
     /// The lines that were read.
     read: Lines,
     /// Notes on the form of the text.
     notes: String,
-    /// The visible form of what was read, without secrets.
+    /// The visible form of what is shown at most, without secrets.
     text: String,
+    /// The ranges of lines of an excerpt.
+    ranges: Option<Vec<(usize, usize)>>,
 }
 
 impl<'a> Block<'a> {
@@ -153,7 +161,24 @@ impl<'a> Block<'a> {
         let text = redaction.text(contents);
         let text = numbered(visible(&text), &read).into_owned();
         let path = redaction.name(contents.path.as_str());
-        Self { session, contents, path, read, notes, text }
+        Self { session, contents, path, read, notes, text, ranges: None }
+    }
+
+    /// Only these ranges of the lines of a whole file, with their numbers.
+    pub(super) fn excerpt(self, ranges: &[(usize, usize)]) -> Self {
+        let lines = Lines { first: 1, numbered: true, ..self.read };
+        let text = numbered(self.text.as_str().into(), &lines);
+        let lines: Vec<&str> = text.split_inclusive('\n').collect();
+        let excerpts = ranges.iter().map(|(first, last)| {
+            let gap = if *first > 1 { "...\n" } else { "" };
+            let to = lines.len().min(*last);
+            [gap, &lines[first - 1..to].concat()].concat()
+        });
+        let mut text: String = excerpts.collect();
+        if ranges.last().is_some_and(|(_, last)| *last < lines.len()) {
+            text.push_str("...\n");
+        }
+        Self { text, ranges: Some(ranges.to_vec()), ..self }
     }
 
     /// What is shown within `limit` characters, and its lines; None if that is nothing.
@@ -167,7 +192,9 @@ impl<'a> Block<'a> {
     pub(super) fn render(&self, limit: usize) -> String {
         let Some((text, lines)) = self.shown_within(limit) else { return String::new() };
         let mut mark = self.path.clone();
-        if self.contents.lines.is_some() {
+        if let Some(ranges) = &self.ranges {
+            mark.push_str(&format!(" ({} of {})", line_ranges(ranges), self.read.total));
+        } else if self.contents.lines.is_some() {
             mark.push_str(&format!(" ({})", range(&lines, text)));
         }
         if let Some(word) = boundary(self.session, &mark, text) {
@@ -208,6 +235,11 @@ impl<'a> Block<'a> {
     pub(super) fn shown(&self, limit: usize, wholes: &[Contents]) -> Option<Shown> {
         let Contents { path, bytes, size, lines: part } = self.contents;
         let (_, lines) = self.shown_within(limit)?;
+        if let Some(ranges) = &self.ranges {
+            let version = Some(FileVersion::whole(bytes));
+            let (path, lines) = (path.clone(), ranges.clone());
+            return Some(Shown { path, whole: false, lines, cut: None, version });
+        }
         let whole = || wholes.iter().find(|whole| whole.path == *path);
         let version = match part {
             None => Some(FileVersion::of(bytes, *size)),
@@ -265,41 +297,92 @@ impl<'a> RequestedBlocks<'a> {
     }
 }
 
-/// The whole files that fit: the first `included`, which the person named, may take all of `room`, the others half of
-/// what is left. A file that does not fit is skipped.
-pub(super) fn offered_within<'b, 'a>(
-    blocks: &'b [Block<'a>],
-    included: usize,
-    room: usize,
-) -> Vec<&'b Block<'a>> {
-    // The heading, and the line below it.
-    let mut left = room.saturating_sub(40);
-    let fits = |(n, block): &(usize, &Block<'a>)| {
-        if *n == included {
-            left /= 2;
-        }
+/// The indices of those blocks that fit into `room` whole. One that does not fit is skipped.
+pub(super) fn within(blocks: &[Block<'_>], room: usize) -> Vec<usize> {
+    let mut left = room;
+    let fits = |(_, block): &(usize, &Block<'_>)| {
         // Do not count what is certainly too long: no token has more than 128 bytes.
         let may_fit = block.text.len() / 128 <= left;
         let rest = may_fit.then(|| left.checked_sub(tokens::count(&block.render(usize::MAX))));
         rest.flatten().map(|rest| left = rest).is_some()
     };
-    blocks.iter().enumerate().filter(fits).map(|(_, block)| block).collect()
+    blocks.iter().enumerate().filter(fits).map(|(n, _)| n).collect()
 }
 
-/// `## Workspace File Contents` with these whole files, which the first outbox shows unasked; empty if there are none.
+/// `## Workspace File Contents` with these files, which the first outbox shows unasked; empty if there are none.
 pub(super) fn render_offered(shown: &[&Block<'_>], listed: usize) -> String {
-    let (Some(first), n) = (shown.first(), shown.len()) else { return String::new() };
+    let Some(first) = shown.first() else { return String::new() };
     let read = match first.session.dialect {
         Dialect::Tags => "READ_FILE",
         Dialect::Operations => "readFile",
     };
-    let what = if n < listed {
-        format!("{n} of {listed} non-empty files, in full; {read} may show the others.")
-    } else {
-        format!("Every non-empty text file, in full ({}).", count(n, "file"))
+    let excerpts = shown.iter().filter(|block| block.ranges.is_some()).count();
+    let what = match (shown.len(), excerpts) {
+        (n, 0) if n >= listed => {
+            format!("Every non-empty text file, in full ({}).", count(n, "file"))
+        }
+        (n, 0) => format!("{n} of {listed} non-empty files, in full; {read} shows others."),
+        (n, _) => format!(
+            "What seems to matter of {n} of {listed} non-empty files, best first: {} in full, {} in excerpts with line numbers. {read} shows the rest.",
+            n - excerpts,
+            excerpts
+        ),
     };
     let blocks: String = shown.iter().map(|block| block.render(usize::MAX)).collect();
-    format!("\n## Workspace File Contents\n{what}\n{blocks}")
+    format!("{CONTENTS}{what}\n{blocks}")
+}
+
+/// `## Workspace Outline` of these files, as far as it has about `room` tokens, and which of them it names.
+pub(super) fn render_outline<'a>(
+    outlined: impl Iterator<Item = Outlined<'a>>,
+    room: usize,
+    redactor: &mut Redactor,
+) -> (String, Vec<RelPath>) {
+    let mut text =
+        format!("{OUTLINE}Other files that may matter, and some of their definitions by line:\n");
+    let (mut tokens, mut files) = (tokens::estimate(&text).likely, Vec::new());
+    for Outlined { path, definitions } in outlined {
+        let mut entry = format!("  {}:\n", visible_line(&redactor.name(path)));
+        for Definition { name, line, .. } in definitions {
+            entry += &format!("    {line} {}\n", visible_line(&redactor.name(name)));
+        }
+        tokens += tokens::estimate(&entry).likely;
+        if tokens > room {
+            break;
+        }
+        text += &entry;
+        files.extend(RelPath::parse(path));
+    }
+    if files.is_empty() { (String::new(), files) } else { (text, files) }
+}
+
+/// The files that a first outbox shows, and those that it outlines, by their paths without secrets.
+pub fn files_of_first(outbox: &str) -> [Vec<&str>; 2] {
+    let section = |heading: &str| {
+        let (_, rest) = outbox.split_once(heading).unwrap_or_default();
+        // Data never begins like this.
+        rest.split_once("\n## ")
+            .or_else(|| rest.split_once("\n=== "))
+            .map_or(rest, |(section, _)| section)
+    };
+    let marks = section(CONTENTS)
+        .lines()
+        .filter_map(|line| line.strip_prefix("--- end ")?.strip_suffix(" ---"));
+    let path = |mark: &'_ str| {
+        mark.rfind(" (lines ").or_else(|| mark.rfind(" (boundary ")).unwrap_or(mark.len())
+    };
+    let outlined =
+        section(OUTLINE).lines().filter_map(|line| line.strip_prefix("  ")?.strip_suffix(':'));
+    [marks.map(|mark| &mark[..path(mark)]).collect(), outlined.collect()]
+}
+
+/// Names ranges of lines: `lines 3-9, 12`.
+fn line_ranges(ranges: &[(usize, usize)]) -> String {
+    let range = |(first, last): &(usize, usize)| {
+        if first == last { first.to_string() } else { format!("{first}-{last}") }
+    };
+    let noun = if matches!(ranges, [(first, last)] if first == last) { "line" } else { "lines" };
+    format!("{noun} {}", ranges.iter().map(range).collect::<Vec<_>>().join(", "))
 }
 
 #[cfg(test)]

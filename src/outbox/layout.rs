@@ -1,17 +1,19 @@
 //! Composes the sections of an outbox, and shortens them if there is not enough room.
 //!
 //! Sections get room in this order: PROTOCOL, Environment and PROMPT, the task and results, requested contents,
-//! unasked contents, the listing. A little is reserved for the listing, and a fifth for requested contents.
+//! unasked contents, the outline, the listing. A little is reserved for the listing, and a fifth for requested
+//! contents.
 
 use super::budget::{STEPS, fits, greatest};
-use super::contents::{Block, RequestedBlocks, offered_within, render_offered};
+use super::contents::{Block, RequestedBlocks, render_offered, render_outline, within};
 use super::listing::{Listing, NOT_LISTED};
 use super::redaction::Redaction;
 use super::results::{self, Limits, describe_changes};
 use super::{Environment, Files, Shown, events, sections};
-use crate::context::{named_by_person, newest};
+use crate::context::{Choice, named_by_person, newest};
 use crate::protocol::operations::EventsMessage;
 use crate::protocol::{Dialect, Outcome, RelPath};
+use crate::secrets::Redactor;
 use crate::session::Session;
 use crate::tokens::{self, Estimate};
 use crate::workspace::picture::Picture;
@@ -19,6 +21,10 @@ use crate::workspace::walk::Walk;
 
 /// How many tokens are reserved for the listing, unless it needs fewer.
 const LISTING: usize = 500;
+
+/// How much of the room of the first outbox contents and the outline have at most, in hundredths.
+const CONTENTS: usize = 70;
+const OUTLINE: usize = 18;
 
 /// An outbox, and what is known about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,6 +36,8 @@ pub struct RenderedOutbox {
     pub tokens: usize,
     /// The files that the model sees.
     pub shown: Vec<Shown>,
+    /// The files of which it names definitions only.
+    pub outlined: Vec<RelPath>,
     /// Whether it shows all results with their excerpts of files.
     pub excerpts: bool,
     /// If so, the unchanged lines of files in results.
@@ -51,16 +59,23 @@ pub(super) struct Material<'a> {
     pub(super) outcomes: Vec<Outcome>,
     pub(super) changes: String,
     pub(super) requested: RequestedBlocks<'a>,
-    /// The files that the first outbox may show unasked.
-    offered: Vec<Block<'a>>,
+    /// The files that the person named for the first outbox.
+    included: Vec<Block<'a>>,
 }
 
 /// What is shown of the sections that can be shortened.
-struct Fitted<'l, 'a> {
+struct Fitted<'a> {
     limits: Limits,
-    offered: Vec<&'l Block<'a>>,
+    /// The indices of the included files.
+    included: Vec<usize>,
+    offered: Vec<Block<'a>>,
+    outline: String,
+    outlined: Vec<RelPath>,
     listing: String,
 }
+
+/// Renders a listing in some room, in which these paths are near to the work.
+type List<'l> = dyn FnMut(&[&str], usize, &mut Redactor) -> String + 'l;
 
 /// Renders a session's newest outbox.
 pub fn render(
@@ -71,8 +86,8 @@ pub fn render(
 ) -> RenderedOutbox {
     let mut redaction = Redaction::new(files, &environment.secrets);
     let requested = RequestedBlocks::new(session, files, &mut redaction);
-    let offered = files.offered.files.iter();
-    let offered = offered.map(|file| Block::new(session, file, &mut redaction)).collect();
+    let included = files.offered.included.iter();
+    let included = included.map(|file| Block::new(session, file, &mut redaction)).collect();
     redaction.note_words(session);
     let mut outcomes = redaction.results(session, files);
     let mut events = None;
@@ -84,21 +99,31 @@ pub fn render(
     }
     let changes = describe_changes(session, &mut redaction);
     let fixed = [sections::before_listing(session, environment), sections::prompt(session)];
-    let material = Material { session, files, fixed, outcomes, changes, requested, offered };
+    let material = Material { session, files, fixed, outcomes, changes, requested, included };
 
     let mut near = newest(session);
     let picture = Picture::of(walk, &near);
     near.extend(named_by_person(session, &picture));
-    let listing = Listing::new(&picture, session.dialect, &near);
-    let measure = |text: &str| tokens::estimate(text).likely;
-    let mut listing =
-        |room| redaction.redactor.listing(&listing.render(room, measure)).into_owned();
-    let (limits, offered) = (Limits::NONE, material.offered.iter().collect());
-    let whole = Fitted { limits, offered, listing: listing(usize::MAX) };
+    let mut list = |near: &[&str], room: usize, redactor: &mut Redactor| {
+        let listing = Listing::new(&picture, session.dialect, near);
+        redactor.listing(&listing.render(room, |text| tokens::estimate(text).likely)).into_owned()
+    };
     let limit = environment.max_tokens;
+    let unasked = if session.sequence == 1 { environment.context_tokens.min(limit) } else { limit };
     // Of most outboxes an estimate shows that they are far below the limit, without the vocabulary.
-    let is_short = tokens::estimate(&material.compose(&whole)).most <= limit;
-    let fitted = if is_short { whole } else { material.fit(limit, &mut listing) };
+    let whole = files.offered.all(unasked).map(|choices| Fitted {
+        limits: Limits::NONE,
+        included: (0..material.included.len()).collect(),
+        offered: material.blocks(&choices, &mut redaction),
+        outline: String::new(),
+        outlined: Vec::new(),
+        listing: list(&near, usize::MAX, &mut redaction.redactor),
+    });
+    let is_short = |whole: &Fitted<'_>| tokens::estimate(&material.compose(whole)).most <= unasked;
+    let whole = whole.filter(is_short);
+    let is_short = whole.is_some();
+    let fitted =
+        whole.unwrap_or_else(|| material.fit([limit, unasked], &near, &mut redaction, &mut list));
     let text = material.compose(&fitted);
     let counted = if is_short { 0 } else { tokens::count(&text) };
     // The same number as that of `tokens::about`, unless that is known to be too low.
@@ -109,12 +134,41 @@ pub fn render(
     let in_results = (excerpts && is_tags).then(|| redaction.shown_of_results());
     let (search_lines, withheld_from) = in_results.unwrap_or_default();
     let (shown, withheld) = (material.shown(&fitted), redaction.redactor.told());
-    RenderedOutbox { text, tokens, shown, excerpts, search_lines, withheld_from, withheld, events }
+    let outlined = fitted.outlined;
+    RenderedOutbox {
+        text,
+        tokens,
+        shown,
+        outlined,
+        excerpts,
+        search_lines,
+        withheld_from,
+        withheld,
+        events,
+    }
 }
 
 impl<'a> Material<'a> {
-    /// Shortens the sections so that all have at most `limit` tokens. `listing` renders a listing within some room.
-    fn fit(&self, limit: usize, listing: &mut dyn FnMut(usize) -> String) -> Fitted<'_, 'a> {
+    /// Blocks with these of the files that the first outbox may show.
+    fn blocks(&self, choices: &[Choice], redaction: &mut Redaction<'a>) -> Vec<Block<'a>> {
+        let block = |(file, ranges): &Choice| {
+            let block = Block::new(self.session, &self.files.offered.ranked[*file], redaction);
+            match ranges {
+                Some(ranges) => block.excerpt(ranges),
+                None => block,
+            }
+        };
+        choices.iter().map(block).collect()
+    }
+
+    /// Shortens the sections so that all have at most `limit` tokens, and `unasked` with what nobody asked for.
+    fn fit(
+        &self,
+        [limit, unasked]: [usize; 2],
+        near: &[&str],
+        redaction: &mut Redaction<'a>,
+        list: &mut List<'_>,
+    ) -> Fitted<'a> {
         let fixed: usize = self.fixed.iter().map(|text| tokens::count(text)).sum();
         // The whole may have a few more tokens than its sections together.
         let room = limit.saturating_sub(fixed + limit / 1000 + 16);
@@ -123,7 +177,8 @@ impl<'a> Material<'a> {
         let fit = |limits: Limits, reserved| {
             fits(&self.within(&limits).concat(), room.saturating_sub(reserved))
         };
-        let for_listing = tokens::estimate(&listing(usize::MAX)).most.min(LISTING).min(limit / 20);
+        let whole = list(near, usize::MAX, &mut redaction.redactor);
+        let for_listing = tokens::estimate(&whole).most.min(LISTING).min(limit / 20);
         let requested = tokens::estimate(&self.requested.render(&Limits::NONE)).likely;
         let reserved = for_listing + requested.min(limit / 5);
 
@@ -148,15 +203,51 @@ impl<'a> Material<'a> {
             });
         }
 
-        let (left, included) = (left(&limits), self.files.offered.included);
-        let offered = offered_within(&self.offered, included, left.saturating_sub(for_listing));
-        let left = left.saturating_sub(tokens::count(&render_offered(&offered, usize::MAX)));
+        let left = left(&limits);
+        let included = within(&self.included, left.saturating_sub(for_listing));
+        let blocks: Vec<&Block<'a>> = included.iter().map(|n| &self.included[*n]).collect();
+        let left = left.saturating_sub(tokens::count(&render_offered(&blocks, usize::MAX)));
+        // What the person asked for may be more than an outbox should have by itself.
+        let room = unasked.saturating_sub(limit - left).max(unasked / 4).min(left);
+        let most = room * CONTENTS / 100;
+        // What is chosen is chosen by an estimate.
+        let mut wanted = std::iter::successors(Some(most), |room| Some(room - room.div_ceil(8)));
+        let (choices, offered) = loop {
+            let choices = self.files.offered.choose(wanted.next().unwrap_or_default());
+            let offered = self.blocks(&choices, redaction);
+            let blocks: Vec<&Block<'a>> = offered.iter().collect();
+            if offered.is_empty() || fits(&render_offered(&blocks, 0), most + most / 8) {
+                break (choices, offered);
+            }
+        };
+        let mut near = near.to_vec();
+        near.extend(offered.iter().map(|block| block.contents.path.as_str()));
+        let (outline, named) = render_outline(
+            self.files.offered.outline(&choices),
+            room * OUTLINE / 100,
+            &mut redaction.redactor,
+        );
+        let mut fitted = Fitted {
+            limits,
+            included,
+            offered,
+            outline,
+            outlined: named,
+            listing: NOT_LISTED.to_owned(),
+        };
+        let used = tokens::count(&self.compose(&fitted));
+        let most = limit - left + room;
         // A listing is made by an estimate, and may be longer without secrets.
-        let rooms = std::iter::successors(Some(left), |room| Some(room - room.div_ceil(8)));
-        let with = |listing| Fitted { limits, offered: offered.clone(), listing };
-        let fit = |all: &Fitted<'_, 'a>| fits(&self.compose(all), limit);
-        let fitted = rooms.map(listing).map(with).find(|all| all.listing == NOT_LISTED || fit(all));
-        fitted.unwrap_or_else(|| with(NOT_LISTED.to_owned()))
+        let rooms = std::iter::successors(Some(most.saturating_sub(used)), |room| {
+            Some(room - room.div_ceil(8))
+        });
+        for room in rooms {
+            fitted.listing = list(&near, room, &mut redaction.redactor);
+            if fitted.listing == NOT_LISTED || fits(&self.compose(&fitted), most) {
+                break;
+            }
+        }
+        fitted
     }
 
     /// The sections that can be shortened, but for files and listings.
@@ -169,20 +260,26 @@ impl<'a> Material<'a> {
         ]
     }
 
-    fn compose(&self, fitted: &Fitted<'_, 'a>) -> String {
-        let Fitted { limits, offered, listing } = fitted;
-        let offered = render_offered(offered, self.files.offered.listed);
+    fn compose(&self, fitted: &Fitted<'a>) -> String {
+        let Fitted { limits, listing, outline, .. } = fitted;
+        let offered: Vec<&Block<'a>> = self.unasked(fitted).collect();
+        let offered = render_offered(&offered, self.files.offered.listed);
         let ([before_listing, prompt], offered) = (&self.fixed, &offered);
         let [header, results, requested, end] = &self.within(limits);
-        [header, before_listing, listing, offered, results, requested, prompt, end]
+        [header, before_listing, listing, offered, outline, results, requested, prompt, end]
             .map(String::as_str)
             .concat()
     }
 
+    /// The contents that the first outbox shows.
+    fn unasked<'f>(&'f self, fitted: &'f Fitted<'a>) -> impl Iterator<Item = &'f Block<'a>> {
+        fitted.included.iter().map(|n| &self.included[*n]).chain(&fitted.offered)
+    }
+
     /// The files that the model sees.
-    fn shown(&self, fitted: &Fitted<'_, 'a>) -> Vec<Shown> {
+    fn shown(&self, fitted: &Fitted<'a>) -> Vec<Shown> {
         let (limits, wholes) = (&fitted.limits, &self.files.wholes);
-        let offered = fitted.offered.iter().filter_map(|block| block.shown(usize::MAX, wholes));
+        let offered = self.unasked(fitted).filter_map(|block| block.shown(usize::MAX, wholes));
         let requested = self.requested.blocks.iter().enumerate();
         let requested = requested.filter_map(|(n, block)| block.shown(limits.of_block(n), wholes));
         // Sessions of tags read nothing while their replies are carried out.

@@ -25,6 +25,7 @@ use crate::workspace::Contents;
 use redaction::Redaction;
 
 pub use boundaries::holds_outbox;
+pub use contents::files_of_first;
 pub use events::{events, waiting};
 pub use layout::{RenderedOutbox, render};
 pub use redaction::words_messages;
@@ -50,11 +51,13 @@ pub struct Environment {
     /// How many characters of a command's output are kept.
     pub output_limit: usize,
     pub max_tokens: usize,
+    /// The longest first outbox.
+    pub context_tokens: usize,
     pub secrets: Secrets,
 }
 
 /// The files whose contents an outbox shows.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub struct Files {
     /// The answers to the session's read requests, in order: the file, or its beginning, or why there is nothing.
     /// Sessions of operations have none: their events contain what was read.

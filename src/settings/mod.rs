@@ -71,6 +71,8 @@ pub struct Config {
     pub max_output_length: usize,
     /// How many tokens an outbox is at most.
     pub max_tokens: usize,
+    /// The longest first outbox, in tokens, but for what the person asks for.
+    pub context_tokens: usize,
     /// Whether the first outbox shows contents of the workspace unasked, if nobody says otherwise.
     pub first_contents: bool,
     /// How many characters a part of an outbox may have.
@@ -178,6 +180,7 @@ impl Config {
             command_timeout: Duration::from_secs(raw.setting("command_timeout_seconds").number()?),
             max_output_length: raw.setting("max_output_length").size()?,
             max_tokens: raw.setting("max_tokens").size()?,
+            context_tokens: raw.setting("context_tokens").size()?,
             first_contents: raw.setting("first_contents").switch()?,
             part_characters: raw.setting("part_characters").size()?,
             sandbox: Sandbox::resolve(raw, &project, home)?,

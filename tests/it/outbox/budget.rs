@@ -30,6 +30,7 @@ pub(crate) fn environment(max_tokens: usize) -> Environment {
         longest: 30,
         output_limit: 4000,
         max_tokens,
+        context_tokens: max_tokens,
         secrets: deaddrop::settings::Secrets::default(),
     }
 }
@@ -85,8 +86,7 @@ fn a_small_outbox_is_not_counted_and_a_large_one_is() {
     let before = tokens::counted();
     let session = session("A task", Dialect::Tags);
     let walk = Walk::of([("a.py", 7)]);
-    let offered =
-        Offered { files: vec![contents("a.py", "a = 1\n\n")], listed: 1, ..Offered::default() };
+    let offered = Offered::new("A task", vec![], vec![contents("a.py", "a = 1\n\n")], 1);
     let files = Files { offered, ..Files::default() };
     let small = render(&session, &environment(24_000), &walk, &files);
     assert_eq!(tokens::counted(), before);
@@ -295,7 +295,7 @@ fn secrets_in_the_names_of_files_are_withheld_wherever_they_are_shown() {
         assert!(rendered.withheld.len() >= 2, "{:?}", rendered.withheld);
     };
     let files = named.iter().map(|path| contents(path, "text\n"));
-    let offered = Offered { files: files.collect(), included: 0, listed: 2 };
+    let offered = Offered::new("A task", vec![], files.collect(), 2);
     let first = Files { offered, secrets: secrets.clone(), ..Files::default() };
     is_clean(&rendered(&session("A task", Dialect::Tags), &first, 24_000));
 
@@ -340,24 +340,22 @@ fn events_say_that_prompt_contains_all_of_the_words_that_they_shorten() {
 }
 
 #[test]
-fn what_is_offered_has_half_of_the_room_and_what_the_person_named_all() {
+fn what_the_person_named_is_shown_whole_and_others_within_the_room_of_the_first_outbox() {
     let text = "    value = compute(value, other)\n".repeat(300);
-    let names = |included: usize| {
+    let shown = |is_included: bool| {
         let files = (0..20).map(|n| contents(&format!("f{n:02}.py"), &text)).collect();
-        let offered = Offered { files, included, listed: 20 };
+        let (included, others) = if is_included { (files, vec![]) } else { (vec![], files) };
+        let offered = Offered::new("A task: compute", included, others, 20);
         let files = Files { offered, ..Files::default() };
-        let rendered = rendered(&session("A task", Dialect::Tags), &files, 24_000);
-        assert!(rendered.tokens <= 24_000);
-        assert!(rendered.shown.iter().all(|file| file.whole));
-        let n = rendered.shown.len();
-        let told = format!(
-            "\n## Workspace File Contents\n{n} of 20 non-empty files, in full; READ_FILE may show the others.\n--- f00.py"
-        );
-        assert!(rendered.text.contains(&told), "{}", rendered.text);
-        n
+        let environment = Environment { context_tokens: 8_000, ..environment(24_000) };
+        render(&session("A task", Dialect::Tags), &environment, &Walk::of([]), &files)
     };
-    let (some, many) = (names(0), names(20));
-    assert!((2..=5).contains(&some) && many >= 2 * some - 1, "{some} and {many}");
+    let named = shown(true);
+    assert!((18_000..=24_000).contains(&named.tokens), "{}", named.tokens);
+    assert!(named.shown.len() > 5 && named.shown.iter().all(|file| file.whole));
+    let others = shown(false);
+    assert!((4_000..=8_000).contains(&others.tokens), "{}", others.tokens);
+    assert!(others.shown.iter().all(|file| !file.whole && !file.lines.is_empty()));
 }
 
 /// Text of all sorts, up to some 60 kB.
@@ -408,7 +406,7 @@ fn blocks(outbox: &str) -> Vec<(&str, &str, &str)> {
             };
             let cut = after.starts_with("... ").then(|| after.split_once('\n').unwrap().0);
             rest = cut.map_or(after, |cut| &after[cut.len() + 1..]);
-            let path = mark.split_once(" (boundary ").map_or(mark, |(path, _)| path);
+            let path = mark.split_once(" (").map_or(mark, |(path, _)| path);
             found.push((path, body, cut.unwrap_or_default()));
         }
     }
@@ -436,7 +434,7 @@ proptest! {
         let mut given = Files::default();
         if sequence == 1 {
             let listed = all.len();
-            given.offered = Offered { files: all, included: 0, listed };
+            given.offered = Offered::new(&task, vec![], all, listed);
         } else {
             session.said.clone_from(&said);
             let mut results: Vec<Outcome> =
@@ -480,9 +478,15 @@ proptest! {
             let n = paths.iter().position(|given| given == path).unwrap();
             let whole = visible(&files[n]).into_owned();
             let end = if whole.is_empty() || whole.ends_with('\n') { "" } else { "\n" };
-            prop_assert_eq!(cut.is_empty(), shown.whole);
+            prop_assert_eq!(cut.is_empty(), shown.whole || sequence == 1);
             if shown.whole {
                 prop_assert_eq!(body, whole + end);
+            } else if sequence == 1 {
+                let lines: Vec<&str> = whole.lines().collect();
+                for line in body.lines().filter(|line| *line != "...") {
+                    let (number, line) = line.split_once("| ").unwrap();
+                    prop_assert_eq!(lines[number.parse::<usize>().unwrap() - 1], line);
+                }
             } else {
                 let (next, text) = (body.matches('\n').count() + 1, body.trim_end_matches('\n'));
                 let told = [format!("... lines {next}-"), format!("... line {next} is "), "... the rest of line 1 is".into()];

@@ -37,6 +37,7 @@ fn shown(session: &Session) -> String {
         longest: 30,
         output_limit: 4,
         max_tokens: 24_000,
+        context_tokens: 24_000,
         secrets: deaddrop::settings::Secrets::default(),
     };
     render(session, &environment, &Walk::of([("a", 1)]), &Files::default()).text

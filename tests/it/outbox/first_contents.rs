@@ -64,7 +64,7 @@ fn the_person_says_what_is_shown() {
     begin(&base, &["--include", ".ci/", "--include", "*.txt"], "Fix calc and .env").ok();
     let outbox = base.outbox(1);
     let section = shown(&outbox).unwrap();
-    let begin = "3 of 4 non-empty files, in full; READ_FILE may show the others.\n--- .ci/run.sh ---\nmake\n--- end .ci/run.sh ---\n--- notes.txt";
+    let begin = "3 of 4 non-empty files, in full; READ_FILE shows others.\n--- .ci/run.sh ---\nmake\n--- end .ci/run.sh ---\n--- notes.txt";
     assert!(section.starts_with(begin), "{section}");
     assert!(!outbox.contains("KEY=1"));
 
@@ -119,7 +119,7 @@ fn what_a_policy_lets_nobody_read_is_not_shown() {
     assert!(
         shown(&outbox)
             .unwrap()
-            .starts_with("2 of 3 non-empty files, in full; READ_FILE may show the others.\n")
+            .starts_with("2 of 3 non-empty files, in full; READ_FILE shows others.\n")
     );
     assert!(!outbox.contains("do not tell"));
 }
@@ -155,14 +155,10 @@ fn a_large_workspace_and_its_files_fit_the_chat() {
         base.write(&format!("workspace/part{}/file{n}.py", n % 9), text);
     }
     base.write("workspace/large.py", "value = compute(value, other)\n".repeat(6_000));
-    begin(&base, &["--max-tokens", "6000"], "A task").ok();
+    begin(&base, &["--max-tokens", "6000"], "Compute other values").ok();
     let count = |n: u32| deaddrop::tokens::count(&base.outbox(n));
-    assert!((5_000..=6_000).contains(&count(1)), "{}", count(1));
-    assert!(
-        shown(&base.outbox(1))
-            .unwrap()
-            .contains(" of 401 non-empty files, in full; READ_FILE may show the others.")
-    );
+    assert!((4_500..=6_000).contains(&count(1)), "{}", count(1));
+    assert!(shown(&base.outbox(1)).unwrap().contains(" of 401 non-empty files, best first: "));
 
     let reply = "[READ_FILE path=\"large.py\"]\n[RUN_COMMAND]\nseq 100000\n[/RUN_COMMAND]\n";
     let reply = base.write("reply.txt", reply);
@@ -183,4 +179,102 @@ fn a_task_that_is_too_long_by_itself_is_told_to_the_person() {
     let run = begin(&base, &["--max-tokens", "4000"], &task).ok();
     assert!(run.stderr.contains("tokens, more than max_tokens = 4000"), "{run:?}");
     assert_eq!(crate::replies::which_outbox::prompt(&base.outbox(1)), task.trim_end());
+}
+
+/// A project of many modules, of which few have to do with encoding.
+fn large() -> Project {
+    let base = Project::new();
+    for n in 0..120 {
+        let body: String =
+            (0..30).map(|m| format!("def step_{n}_{m}(x):\n    return x + {m}\n\n\n")).collect();
+        base.write(&format!("workspace/pkg/part{}/module_{n}.py", n % 10), body);
+    }
+    let helper = "def unrelated_{n}(x):\n    return x\n\n\n";
+    let helpers = |from: usize| {
+        (from..from + 40).map(|n| helper.replace("{n}", &n.to_string())).collect::<String>()
+    };
+    let encoder = format!(
+        "from pkg.tables import ESCAPE_TABLE\n\n\n{}class JsonEncoder:\n    # Escapes a string.\n    def escape_string(self, text):\n        return ESCAPE_TABLE.escape(text)\n\n    def encode(self, value):\n        return self.escape_string(value)\n\n\n{}",
+        helpers(0),
+        helpers(40)
+    );
+    base.write("workspace/pkg/json/encoder.py", encoder);
+    base.write("workspace/pkg/tables.py", format!("{}ESCAPE_TABLE = build_table()\n", helpers(80)));
+    base.write(
+        "workspace/tests/test_encoder.py",
+        format!("{}def test_it():\n    pass\n", helpers(120)),
+    );
+    base
+}
+
+#[test]
+fn of_a_large_project_the_first_outbox_shows_what_the_task_needs() {
+    let base = large();
+    let run = begin(&base, &[], "JsonEncoder does not escape a string with U+2028").ok();
+    let outbox = base.outbox(1);
+    let section = shown(&outbox).unwrap();
+    let (marks, _) = section.split_once("\n--- end").unwrap();
+    assert!(marks.contains("\n--- pkg/json/encoder.py (lines "), "{section}");
+    // Definitions are numbered lines, and those that do not matter are left out.
+    assert!(section.contains("\n166|     def escape_string(self, text):\n167| "), "{section}");
+    assert!(!section.contains("unrelated_60") && section.contains("\n...\n"), "{section}");
+    // What it refers to, and its tests, are at least outlined.
+    for path in ["pkg/tables.py", "tests/test_encoder.py"] {
+        let outlined = format!("\n  {path}:\n");
+        assert!(
+            outbox.contains(&format!("--- {path}")) || outbox.contains(&outlined),
+            "{path}: {outbox}"
+        );
+    }
+    assert!(deaddrop::tokens::count(&outbox) <= 8_000);
+    assert!(
+        run.stderr.contains("It shows ") && run.stderr.contains("pkg/json/encoder.py"),
+        "{run:?}"
+    );
+    // The listing opens the folder that matters, and not the others.
+    assert!(outbox.contains("\n  pkg/json/encoder.py ("), "{outbox}");
+
+    // It can be edited by the lines that were shown.
+    let edit = "[EDIT_FILE path=\"pkg/json/encoder.py\" start_line=\"167\" end_line=\"167\"]\n        return text\n[/EDIT_FILE]\n";
+    let next = base.apply(edit);
+    assert!(next.contains("[OK] EDIT_FILE: "), "{next}");
+    assert!(base.read("workspace/pkg/json/encoder.py").contains("text):\n        return text\n"));
+}
+
+#[test]
+fn paths_and_lines_that_the_task_names_are_shown() {
+    let task = "It fails:\n  File \"/home/x/pkg/tables.py\", line 81, in <module>\nSee also part3/module_33.py and tests/test_encoder.py:9.";
+    let base = large();
+    begin(&base, &[], task).ok();
+    let outbox = base.outbox(1);
+    for line in ["\n81| def unrelated_100(x):", "\n9| def unrelated_122(x):"] {
+        assert!(outbox.contains(line), "{line}: {outbox}");
+    }
+    assert!(outbox.contains("\n--- pkg/part3/module_33.py"), "{outbox}");
+}
+
+#[test]
+fn a_task_without_a_word_of_the_project_shows_its_beginnings_and_the_same_again() {
+    let texts = [(); 2].map(|()| {
+        let base = large();
+        base.write("workspace/README.md", "# Pkg\nIt encodes.\n");
+        begin(&base, &[], "Qwertz uiop").ok();
+        base.outbox(1)
+    });
+    assert!(texts[0].contains("\n--- README.md ---\n# Pkg\n"), "{}", texts[0]);
+    let body = |text: &str| {
+        text.split_once("=== CONTEXT ===").unwrap().1.split_once("[REPLY").unwrap().0.to_owned()
+    };
+    assert_eq!(body(&texts[0]), body(&texts[1]));
+}
+
+#[test]
+fn the_room_of_the_first_outbox_is_a_setting() {
+    let count = |room: &str| {
+        let base = large();
+        begin(&base, &["--context-tokens", room], "Rename all functions step_1 and return x").ok();
+        deaddrop::tokens::count(&base.outbox(1))
+    };
+    let (small, large) = (count("4000"), count("16000"));
+    assert!(small <= 4_000 && (8_000..=16_000).contains(&large), "{small} {large}");
 }

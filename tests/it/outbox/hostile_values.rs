@@ -346,6 +346,7 @@ proptest! {
             timeout: 30,
             longest: 30, output_limit: 4000,
             max_tokens: 10_000_000,
+            context_tokens: 10_000_000,
             secrets: deaddrop::settings::Secrets::default(),
         };
         let walk = Walk::of(names.iter().map(|name| (name.as_str(), 7)));

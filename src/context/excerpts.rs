@@ -1,0 +1,217 @@
+//! Chooses the lines that are shown of ranked files. Pure.
+//!
+//! Candidates are small files, definitions and the lines around words of the task. What says most for its tokens comes
+//! first. A file that is shown already needs more for its next lines than one that is not.
+
+use std::collections::BTreeMap;
+
+use super::ranking::Scan;
+use super::symbols::{Definition, Text};
+use crate::tokens;
+
+/// Files and definitions with at most so many lines are shown whole; of others, so many lines around words of the task.
+const FILE: usize = 60;
+const BODY: usize = 50;
+const AROUND: usize = 4;
+/// So many lines of comments and attributes belong to a definition.
+const ABOVE: usize = 3;
+
+/// So many files are considered.
+pub(super) const FILES: usize = 60;
+
+/// A chunk counts by its file's score to this power, and costs its tokens to that one.
+const SCORE: f32 = 2.5;
+const COST: f32 = 0.25;
+/// What the best chunk of a file counts more, and each further one less.
+const FIRST: f32 = 3.0;
+const FURTHER: f32 = 0.95;
+/// What repeated words of a chunk count.
+const REPEATED: f32 = 0.33;
+
+/// Words that say less are no reason to show a line.
+const LEAST: f32 = 0.2;
+
+/// How many tokens the markers of a file are, a number of a line, and a gap.
+const MARKERS: usize = 24;
+const NUMBER: usize = 2;
+const LINES_LEFT_OUT: usize = 4;
+
+/// Some lines of a file.
+#[derive(Debug, Clone, Copy)]
+struct Chunk {
+    file: usize,
+    first: usize,
+    last: usize,
+    value: f32,
+    /// About how many tokens they are.
+    cost: usize,
+}
+
+/// For each file that is shown, the ranges of its lines, in order; None for all lines.
+pub(super) type Excerpts = BTreeMap<usize, Option<Vec<(usize, usize)>>>;
+
+/// Chooses about `room` tokens of these files, which are sorted by their scores.
+pub(super) fn choose(
+    files: &[Scan],
+    texts: &[&[u8]],
+    scores: &[f32],
+    rarity: &[f32],
+    room: usize,
+) -> Excerpts {
+    let best = scores.first().copied().unwrap_or_default();
+    let mut all = Vec::new();
+    for file in (0..files.len()).filter(|file| scores[*file] > 0.0) {
+        let mut chunks = chunks(file, &files[file], &Text::new(texts[file]), rarity);
+        let factor = (scores[file] / best).powf(SCORE);
+        for chunk in &mut chunks {
+            chunk.value *= factor / (chunk.cost as f32).powf(COST);
+        }
+        chunks.sort_by(|a, b| b.value.total_cmp(&a.value));
+        let mut further = FIRST;
+        for (chunk, n) in chunks.iter_mut().zip(0..) {
+            chunk.value *= further;
+            further = FURTHER.powi(n + 1);
+        }
+        all.extend(chunks);
+    }
+    all.sort_by(|a, b| b.value.total_cmp(&a.value));
+    let (mut room, mut chosen) = (room, BTreeMap::<usize, Vec<(usize, usize)>>::new());
+    for Chunk { file, first, last, cost, .. } in all {
+        let markers = if chosen.contains_key(&file) { 0 } else { MARKERS };
+        if let Some(rest) = room.checked_sub(cost + markers) {
+            room = rest;
+            chosen.entry(file).or_default().push((first, last));
+        }
+    }
+    let ranges = chosen.into_iter().map(|(file, mut ranges)| {
+        ranges.sort_unstable();
+        let ranges = merged(&ranges);
+        let all = (1, Text::new(texts[file]).count());
+        (file, (ranges != [all]).then_some(ranges))
+    });
+    ranges.collect()
+}
+
+/// Sorted ranges, with those joined that touch, or are one line apart: that is not worth a mark.
+fn merged(ranges: &[(usize, usize)]) -> Vec<(usize, usize)> {
+    let mut merged: Vec<(usize, usize)> = Vec::new();
+    for &(first, last) in ranges {
+        match merged.last_mut() {
+            Some(before) if first <= before.1 + 2 => before.1 = before.1.max(last),
+            _ => merged.push((first, last)),
+        }
+    }
+    merged
+}
+
+/// What may be shown of a file.
+fn chunks(n: usize, file: &Scan, text: &Text<'_>, rarity: &[f32]) -> Vec<Chunk> {
+    let all = text.count();
+    let chunk = |first, last, is_whole: bool| {
+        let lines = text.range(first, last);
+        let numbers = if is_whole { 0 } else { NUMBER * (last + 1 - first) + LINES_LEFT_OUT };
+        let cost = tokens::estimate(&String::from_utf8_lossy(lines)).likely + numbers;
+        Chunk { file: n, first, last, value: value(&file.hits, first, last, rarity), cost }
+    };
+    if all <= FILE {
+        return if all == 0 { Vec::new() } else { vec![chunk(1, all, true)] };
+    }
+    let mut taken = vec![false; all + 2];
+    let mut chunks = Vec::new();
+    let mut end = 0;
+    for definition in &file.definitions {
+        let (first, last) = lines_of(definition);
+        // Only the outermost definition that is small enough is taken.
+        if first > end && last - first < BODY {
+            end = last;
+            taken[first..=last].fill(true);
+            chunks.push(chunk(first, last, false));
+        }
+    }
+    chunks.retain(|chunk| chunk.value > 0.0);
+    let mut hits: Vec<usize> =
+        file.hits.iter().filter(|(_, term)| rarity[*term] > LEAST).map(|(line, _)| *line).collect();
+    hits.retain(|line| !taken[*line]);
+    let mut hits = hits.into_iter().peekable();
+    while let Some(hit) = hits.next() {
+        let back = (1..hit).rev().take(AROUND).take_while(|line| !taken[*line]).count();
+        let (first, mut anchor) = (hit - back, hit);
+        while let Some(next) =
+            hits.next_if(|next| next - first < BODY && next - anchor <= AROUND + 1)
+        {
+            anchor = next;
+        }
+        let on = (anchor + 1..=all).take(AROUND).take_while(|line| !taken[*line]).count();
+        taken[first..=anchor + on].fill(true);
+        chunks.push(chunk(first, anchor + on, false));
+        while hits.next_if(|hit| *hit <= anchor + on).is_some() {}
+    }
+    if chunks.is_empty() {
+        // It is here for what it is called, or for what refers to it.
+        chunks.push(chunk(1, all.min(3 * AROUND), false));
+    }
+    chunks
+}
+
+/// The lines of a definition that belong together.
+fn lines_of(definition: &Definition) -> (usize, usize) {
+    (definition.start.max(definition.line.saturating_sub(ABOVE)), definition.end)
+}
+
+/// What the terms in these lines say.
+pub(super) fn value(hits: &[(usize, usize)], first: usize, last: usize, rarity: &[f32]) -> f32 {
+    let from = hits.partition_point(|(line, _)| *line < first);
+    let here = hits[from..].iter().take_while(|(line, _)| *line <= last);
+    let mut counts: BTreeMap<usize, f32> = BTreeMap::new();
+    here.for_each(|(_, term)| *counts.entry(*term).or_default() += 1.0);
+    counts.iter().map(|(term, count)| rarity[*term] * (1.0 + REPEATED * count.ln())).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::query::Query;
+    use super::super::ranking::rank;
+    use super::*;
+
+    fn chosen(task: &str, text: &str, room: usize) -> Excerpts {
+        let query = Query::new(task);
+        let scans = [Scan::new("a.py", text.as_bytes(), &query)];
+        let texts = [text.as_bytes()];
+        let (scores, rarity) = rank(&scans, &texts, &query);
+        choose(&scans, &texts, &scores, &rarity, room)
+    }
+
+    /// A file of `n` functions of four lines each, of which the last but one is called `encode`.
+    fn functions(n: usize) -> String {
+        let function = |number: usize| {
+            if number + 2 == n {
+                return "# Does it.\ndef encode():\n    return 1\n\n".to_owned();
+            }
+            format!("def other_{number}():\n    return 1\n\n\n")
+        };
+        (0..n).map(function).collect()
+    }
+
+    #[test]
+    fn a_small_file_is_shown_whole_and_of_a_large_one_what_fits_the_task() {
+        assert_eq!(chosen("Fix encode", &functions(10), 1_000), [(0, None)].into());
+        assert_eq!(
+            chosen("Fix encode", &functions(50), 1_000),
+            [(0, Some(vec![(193, 195)]))].into()
+        );
+        assert_eq!(chosen("Fix encode", &functions(50), 20), [].into());
+    }
+
+    #[test]
+    fn of_long_definitions_the_lines_around_words_are_shown() {
+        let mut text = "def long():\n".to_owned() + &"    x = 1\n".repeat(200);
+        text.push_str("    encode()\n");
+        text += &"    x = 1\n".repeat(200);
+        assert_eq!(chosen("Fix encode", &text, 1_000), [(0, Some(vec![(198, 206)]))].into());
+    }
+
+    #[test]
+    fn ranges_are_joined_over_gaps_of_one_line() {
+        assert_eq!(merged(&[(1, 3), (5, 6), (6, 9), (12, 12)]), [(1, 9), (12, 12)]);
+    }
+}

@@ -1,0 +1,189 @@
+//! What the first outbox shows of the workspace: files that the person named, then those that the task needs, whole or
+//! in excerpts, and an outline of further ones. Pure, and the same for the same files.
+//!
+//! [`candidates`] chooses by path what is read. [`Offered`] ranks what was read (`query`, `symbols`, `ranking`), and
+//! chooses what fits the room (`excerpts`, `outline`). What should not leave the machine unasked is never among it
+//! unless the person named it, nor what is in a folder whose name begins with a dot.
+
+#![expect(clippy::cast_precision_loss, reason = "scores are rough")]
+
+mod excerpts;
+mod near;
+mod outline;
+mod query;
+mod ranking;
+pub mod symbols;
+
+use std::thread;
+
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+
+use crate::secrets::is_secret_file;
+use crate::session::Offer;
+use crate::tokens;
+use crate::workspace::Contents;
+pub use near::{
+    Way, excerpt_path, files_with_lines, named_by_person, newest, shows_contents, ways,
+};
+pub use outline::Outlined;
+use query::Query;
+use ranking::{Kind, Scan};
+
+/// The most bytes that are read to rank files, all together and of one file that nobody named.
+const ALL_BYTES: u64 = 50 << 20;
+const FILE_BYTES: u64 = 1 << 20;
+
+/// A file to be read, and shown if it is text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Candidate<'a> {
+    /// Its path from the root.
+    pub path: &'a str,
+    /// Its size in bytes.
+    pub size: u64,
+    /// Whether the person named it to be shown.
+    pub included: bool,
+}
+
+/// Whether a pattern of the person's can be read.
+///
+/// # Errors
+/// Why not.
+pub fn check_pattern(pattern: &str) -> Result<(), String> {
+    matcher(pattern).map(drop)
+}
+
+fn matcher(pattern: &str) -> Result<Gitignore, String> {
+    let mut builder = GitignoreBuilder::new("");
+    builder.add_line(None, pattern).map_err(|e| e.to_string())?;
+    let matcher = builder.build().map_err(|e| e.to_string())?;
+    match matcher.num_ignores() {
+        0 => Err("it names nothing".to_owned()),
+        _ => Ok(matcher),
+    }
+}
+
+/// Chooses at most `most` of the files of `listed` (paths from the root and sizes in bytes) for the first outbox of a
+/// session with this task: first those that the person named to be shown, in the order of the patterns, then those
+/// whose paths the task names, then sources, tests, prose and others.
+pub fn candidates<'a>(
+    listed: impl Iterator<Item = (&'a str, u64)>,
+    task: &str,
+    offer: &Offer,
+    most: usize,
+) -> Vec<Candidate<'a>> {
+    // What cannot be read was refused when the session began.
+    let included: Vec<Gitignore> =
+        offer.include.iter().filter_map(|pattern| matcher(pattern).ok()).collect();
+    let query = Query::new(task);
+    let mut found = Vec::new();
+    for (path, size) in listed {
+        let names =
+            |matcher: &Gitignore| matcher.matched_path_or_any_parents(path, false).is_ignore();
+        let pattern = included.iter().position(names);
+        let is_named = query.names(path);
+        if pattern.is_none() && (is_private(path) || size > FILE_BYTES && !is_named) {
+            continue;
+        }
+        let rank = (pattern.unwrap_or(usize::MAX), !is_named, Kind::of(path));
+        found.push((rank, path.matches('/').count(), size, path, pattern.is_some()));
+    }
+    found.sort_unstable();
+    let mut room = ALL_BYTES;
+    let candidate = |(_, _, size, path, included)| Candidate { path, size, included };
+    let fits = |file: &Candidate<'_>| {
+        let rest = room.checked_sub(file.size);
+        room = rest.unwrap_or(room);
+        file.included || rest.is_some()
+    };
+    found.into_iter().map(candidate).filter(fits).take(most).collect()
+}
+
+/// Whether a file is shown to nobody who did not ask for it.
+fn is_private(path: &str) -> bool {
+    let (folders, _) = path.rsplit_once('/').unwrap_or_default();
+    folders.split('/').any(|folder| folder.starts_with('.')) || is_secret_file(path)
+}
+
+/// Files that the first outbox may show, read and ranked.
+#[derive(Debug, Default)]
+pub struct Offered {
+    /// Those that the person named.
+    pub included: Vec<Contents>,
+    /// The best of the others, the best first.
+    pub ranked: Vec<Contents>,
+    /// What is known of these.
+    scans: Vec<Scan>,
+    scores: Vec<f32>,
+    rarity: Vec<f32>,
+    /// About how many tokens they are.
+    tokens: usize,
+    /// Whether they are all that there are.
+    is_all: bool,
+    /// How many files of the workspace are not empty, and not known to be something else than text.
+    pub listed: usize,
+}
+
+/// A file that is shown: its index in [`Offered::ranked`], and the ranges of its lines; None for all.
+pub type Choice = (usize, Option<Vec<(usize, usize)>>);
+
+impl Offered {
+    /// Ranks the files that nobody named, of which `listed` are in the workspace.
+    ///
+    /// # Panics
+    /// Never: what its threads do is pure.
+    pub fn new(task: &str, included: Vec<Contents>, others: Vec<Contents>, listed: usize) -> Self {
+        let query = Query::new(task);
+        let scan = |file: &Contents| Scan::new(file.path.as_str(), &file.bytes, &query);
+        let threads = thread::available_parallelism().map_or(1, usize::from);
+        let share = others.len().div_ceil(threads).max(1);
+        let scans: Vec<Scan> = thread::scope(|scope| {
+            let scans = |files: &'_ [Contents]| files.iter().map(scan).collect::<Vec<_>>();
+            let started: Vec<_> =
+                others.chunks(share).map(|files| scope.spawn(move || scans(files))).collect();
+            started.into_iter().flat_map(|thread| thread.join().expect("it is pure")).collect()
+        });
+        let texts: Vec<&[u8]> = others.iter().map(|file| file.bytes.as_slice()).collect();
+        let (scores, rarity) = ranking::rank(&scans, &texts, &query);
+        let order = ranking::order(&scores);
+        let is_all = order.len() <= excerpts::FILES;
+        let mut files: Vec<Option<(Contents, Scan)>> =
+            others.into_iter().zip(scans).map(Some).collect();
+        let order = &order[..order.len().min(excerpts::FILES)];
+        let (ranked, scans) = order.iter().filter_map(|n| files[*n].take()).unzip();
+        let scores = order.iter().map(|n| scores[*n]).collect();
+        let mut offered =
+            Self { included, ranked, scans, scores, rarity, is_all, listed, tokens: 0 };
+        let count = |file: &Contents| tokens::estimate(&String::from_utf8_lossy(&file.bytes)).most;
+        offered.tokens = offered.ranked.iter().map(count).sum();
+        offered
+    }
+
+    /// Whether there are files that an outbox may show.
+    pub fn is_empty(&self) -> bool {
+        self.included.is_empty() && self.ranked.is_empty()
+    }
+
+    /// All files, if they have about `room` tokens at most.
+    pub fn all(&self, room: usize) -> Option<Vec<Choice>> {
+        let fit = self.is_all && self.tokens <= room;
+        fit.then(|| (0..self.ranked.len()).map(|file| (file, None)).collect())
+    }
+
+    /// About `room` tokens of what the task needs most, the best files first.
+    pub fn choose(&self, room: usize) -> Vec<Choice> {
+        self.all(room).unwrap_or_else(|| {
+            let texts: Vec<&[u8]> = self.ranked.iter().map(|file| file.bytes.as_slice()).collect();
+            let chosen = excerpts::choose(&self.scans, &texts, &self.scores, &self.rarity, room);
+            chosen.into_iter().collect()
+        })
+    }
+
+    /// An outline of the files that are not shown, the best first.
+    pub fn outline(&self, shown: &[Choice]) -> impl Iterator<Item = Outlined<'_>> {
+        let is_shown = |file: usize| shown.iter().any(|(shown, _)| *shown == file);
+        let others = (0..self.scans.len()).filter(move |file| !is_shown(*file));
+        others
+            .filter(|file| self.scores[*file] > 0.0)
+            .map(|file| Outlined::new(&self.scans[file], &self.rarity))
+    }
+}

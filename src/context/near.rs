@@ -1,0 +1,124 @@
+//! Which files are near to the work of a session: those of the newest results, and those that the person named.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use crate::protocol::{Detail, Failure, Outcome, RelPath};
+use crate::session::Session;
+use crate::workspace::picture::Picture;
+
+/// How many paths of the newest results count as near to the work.
+const NEWEST: usize = 100;
+/// How many words of the task are examined, and how many files they may name without a folder.
+const WORDS: usize = 2_000;
+const BY_NAME: usize = 20;
+/// Marks that may be part of a file's name, and may surround it in a text.
+const RARE: [char; 6] = ['+', '@', '$', '#', '~', '%'];
+
+/// The paths of the newest results, the last ones first.
+pub fn newest(session: &Session) -> Vec<&str> {
+    let paths = session.last_results.iter().rev().filter_map(|outcome| match &outcome.detail {
+        Detail::Created { path, .. }
+        | Detail::Edited { path, .. }
+        | Detail::Replaced { path, .. }
+        | Detail::Deleted { path }
+        | Detail::ReadLater { path, .. }
+        | Detail::Moved { to: path, .. }
+        | Detail::Read { path, .. } => Some(path.as_str()),
+        _ => None,
+    });
+    paths.take(NEWEST).collect()
+}
+
+/// The paths that the person named in a session.
+pub fn named_by_person<'a>(session: &'a Session, picture: &Picture<'a>) -> Vec<&'a str> {
+    named(std::iter::once(&session.task).chain(&session.said).map(String::as_str), picture)
+}
+
+/// The paths that words of these texts name, in full or by a file name.
+fn named<'w>(texts: impl Iterator<Item = &'w str>, picture: &Picture<'w>) -> Vec<&'w str> {
+    let (mut found, mut names) = (Vec::new(), HashSet::new());
+    for word in texts.flat_map(words).take(WORDS).filter(|word| word.len() > 1) {
+        if picture.find(word).is_some() || !picture.below(&format!("{word}/")).is_empty() {
+            found.push(word);
+        } else if word.contains('.') && !word.contains('/') {
+            names.insert(word);
+        }
+    }
+    if !names.is_empty() {
+        let of_name = |path: &&str| names.contains(path.rsplit('/').next().unwrap_or(path));
+        found.extend(picture.files().map(|file| file.path).filter(of_name).take(BY_NAME));
+    }
+    found
+}
+
+/// What leads to the work, or belongs to it.
+#[derive(Debug, Clone, Copy)]
+pub struct Way {
+    /// The number of the first path near to the work that it is or leads to, from 1; 0 for the root.
+    pub rank: usize,
+    /// How many levels it is above the nearest one.
+    pub distance: usize,
+}
+
+/// What leads to these paths: themselves, and the existing folders above them.
+pub fn ways(picture: &Picture<'_>, near: &[&str]) -> HashMap<String, Way> {
+    let distance = if near.is_empty() { 0 } else { usize::MAX };
+    let mut ways = HashMap::from([(String::new(), Way { rank: 0, distance })]);
+    for (path, rank) in near.iter().zip(1..) {
+        let whole = format!("{path}/");
+        let folders = memchr::memchr_iter(b'/', whole.as_bytes()).map(|slash| &whole[..=slash]);
+        let folders = folders.take_while(|folder| !picture.below(folder).is_empty());
+        let folders: Vec<&str> = std::iter::once("").chain(folders).collect();
+        for (distance, folder) in folders.into_iter().rev().enumerate() {
+            let way = ways.entry(folder.to_owned()).or_insert(Way { rank, distance });
+            way.distance = way.distance.min(distance);
+        }
+        ways.entry((*path).to_owned()).or_insert(Way { rank, distance: 0 });
+    }
+    ways
+}
+
+/// The files of which the newest results show lines. To remove secrets from these, the whole files are needed.
+pub fn files_with_lines(session: &Session) -> BTreeSet<RelPath> {
+    let paths = session.last_results.iter().flat_map(|outcome| match &outcome.detail {
+        Detail::Found { hits, .. } => {
+            hits.iter().filter_map(|hit| RelPath::parse(&hit.path).ok()).collect()
+        }
+        detail => Vec::from_iter(excerpt_path(detail).cloned()),
+    });
+    paths.collect()
+}
+
+/// The file of an outcome's excerpt, if there is one.
+pub fn excerpt_path(detail: &Detail) -> Option<&RelPath> {
+    detail.excerpt()?;
+    match detail {
+        Detail::Failed(Failure { of: Some(path), .. }) => Some(path),
+        detail => Some(detail.shown_of()?.0),
+    }
+}
+
+/// Whether the newest outbox shows file contents or command output, which may contain the values of secret files.
+pub fn shows_contents(session: &Session) -> bool {
+    let shows = |outcome: &Outcome| match &outcome.detail {
+        Detail::Ran(_) | Detail::Read { .. } | Detail::ReadLater { .. } | Detail::Found { .. } => {
+            true
+        }
+        Detail::Failed(failure) => failure.of.is_some() || !failure.excerpt.is_empty(),
+        detail => detail.excerpt().is_some(),
+    };
+    session.offer.is_some() && session.sequence == 1 || session.last_results.iter().any(shows)
+}
+
+/// The words of a text that may name files, without what is around them.
+pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
+    let is_around = |c: char| !(c.is_alphanumeric() || "_./-".contains(c) || RARE.contains(&c));
+    let words = text.split(is_around).flat_map(|word| {
+        // A word such as `@src/a.rs` may mean `src/a.rs`, too.
+        let parts = word.split(RARE).filter(move |part| part.len() < word.len());
+        std::iter::once(word).chain(parts)
+    });
+    // A dot may begin a name, and one at the end ends a sentence.
+    let words = words.map(|word| word.trim_end_matches(['.', '/', '-']));
+    words.map(|word| word.strip_prefix("./").unwrap_or(word)).filter(|word| !word.is_empty())
+}

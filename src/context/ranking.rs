@@ -1,0 +1,302 @@
+//! Ranks files by what a task says: by the words of paths, definitions and texts (BM25F), by what the best files refer
+//! to (`PageRank`), and tests with their sources. Pure, and the same for the same files.
+
+use std::collections::HashMap;
+
+use super::query::{Query, identifiers, parts};
+use super::symbols::{Definition, Text, definitions};
+
+/// How much a word counts in a path and in the name of a definition; in the text it counts once.
+const IN_PATH: f32 = 6.0;
+const IN_NAME: f32 = 2.0;
+/// The constants of BM25.
+const K1: f32 = 1.2;
+const B: f32 = 0.5;
+
+/// The best files, whose references count, and what these add to the score of a file at most, as part of the best.
+const SEEDS: usize = 15;
+const REFERENCES: f32 = 0.2;
+/// A name with more definitions says nothing about which is meant.
+const OWNERS: usize = 5;
+/// How often references are followed, and how much of the score follows them.
+const STEPS: usize = 3;
+const DAMPING: f32 = 0.5;
+
+/// A test takes over so much of what its source is ahead, and the reverse. Larger groups of files with the same name
+/// are something else.
+const COMPANION: f32 = 0.5;
+const COMPANIONS: usize = 6;
+
+/// A file, as far as a task is concerned.
+#[derive(Debug)]
+pub(super) struct Scan {
+    pub(super) path: String,
+    pub(super) kind: Kind,
+    pub(super) definitions: Vec<Definition>,
+    /// The lines with terms, in order.
+    pub(super) hits: Vec<(usize, usize)>,
+    /// How often each term occurs in its path, in names of definitions, and in the text.
+    counts: Vec<[f32; 3]>,
+    /// Its size in bytes.
+    length: f32,
+}
+
+/// What a file is, by its path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Kind {
+    Source,
+    Test,
+    Prose,
+    /// What is written by programs, or only ever grows.
+    Record,
+}
+
+/// Words of the names and folders of tests and the like.
+const TESTS: &str =
+    "test tests spec specs testing fixtures example examples bench benches benchmarks";
+
+impl Kind {
+    pub(super) fn of(path: &str) -> Self {
+        let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let (stem, ending) = name.split_once('.').unwrap_or((name, ""));
+        let is = |text: &str, kinds: &str| {
+            let mut words = identifiers(text.as_bytes()).flat_map(parts);
+            words
+                .any(|word| kinds.split(' ').any(|kind| kind.as_bytes().eq_ignore_ascii_case(word)))
+        };
+        if is(ending, "lock min map svg snap po pot log csv tsv")
+            || is(stem, "lock changelog changelogs changes history news")
+        {
+            Self::Record
+        } else if is(folders, TESTS) || is(stem, TESTS) {
+            Self::Test
+        } else if is(ending, "md markdown mdx rst txt adoc html 1 3") || is(stem, "readme") {
+            Self::Prose
+        } else {
+            Self::Source
+        }
+    }
+
+    fn factor(self) -> f32 {
+        match self {
+            Self::Source => 1.0,
+            Self::Test => 0.75,
+            Self::Prose => 0.7,
+            Self::Record => 0.3,
+        }
+    }
+}
+
+impl Scan {
+    pub(super) fn new(path: &str, bytes: &[u8], query: &Query) -> Self {
+        let text = Text::new(bytes);
+        let definitions = definitions(path, &text);
+        let mut counts = vec![[0.0; 3]; query.weights().len()];
+        query.find(path.as_bytes(), |term, _| counts[term][0] += 1.0);
+        counts[Query::PATH][0] += f32::from(u8::from(query.names(path)));
+        for definition in &definitions {
+            query.find(definition.name.as_bytes(), |term, _| counts[term][1] += 1.0);
+        }
+        let lines = query.lines(path).filter(|line| *line <= text.count());
+        let mut hits: Vec<(usize, usize)> = lines.map(|line| (line, Query::LINE)).collect();
+        query.find(bytes, |term, at| hits.push((text.at(at), term)));
+        hits.sort_unstable();
+        hits.iter().for_each(|(_, term)| counts[*term][2] += 1.0);
+        let (kind, length) = (Kind::of(path), bytes.len() as f32);
+        Self { path: path.to_owned(), kind, definitions, hits, counts, length }
+    }
+}
+
+impl Scan {
+    /// The score of a file of which the task says nothing.
+    fn prior(&self) -> f32 {
+        self.kind.factor() / (1.0 + self.path.matches('/').count() as f32)
+    }
+}
+
+/// Returns the score of each file, and how much each term says.
+pub(super) fn rank(files: &[Scan], texts: &[&[u8]], query: &Query) -> (Vec<f32>, Vec<f32>) {
+    let all = files.len() as f32;
+    let rarity = query.weights().iter().enumerate().map(|(term, weight)| {
+        let having =
+            files.iter().filter(|file| file.counts[term].iter().any(|count| *count > 0.0)).count()
+                as f32;
+        weight * (1.0 + (all - having + 0.5) / (having + 0.5)).ln()
+    });
+    let rarity: Vec<f32> = rarity.collect();
+    let average = files.iter().map(|file| file.length).sum::<f32>() / all.max(1.0);
+    let score = |file: &Scan| {
+        let length = 1.0 - B + B * file.length / average.max(1.0);
+        let terms = file.counts.iter().zip(&rarity).map(|([path, name, text], rarity)| {
+            let frequency = IN_PATH * path + (IN_NAME * name + text) / length;
+            rarity * frequency / (K1 + frequency)
+        });
+        file.kind.factor() * terms.sum::<f32>()
+    };
+    let mut scores: Vec<f32> = files.iter().map(score).collect();
+    if scores.iter().all(|score| *score == 0.0) {
+        // The task says nothing about files: what is near to the root says most about the project.
+        scores = files.iter().map(Scan::prior).collect();
+    }
+    add_references(files, texts, &mut scores);
+    add_companions(files, &mut scores);
+    (scores, rarity)
+}
+
+/// The numbers of the files, the best first.
+pub(super) fn order(scores: &[f32]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..scores.len()).collect();
+    order.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]).then(a.cmp(b)));
+    order
+}
+
+/// Adds what the best files refer to by the names of definitions: personalised `PageRank` with the scores as its start.
+fn add_references(files: &[Scan], texts: &[&[u8]], scores: &mut [f32]) {
+    let mut owners: HashMap<&[u8], Vec<usize>> = HashMap::new();
+    for (n, file) in files.iter().enumerate().filter(|(_, file)| file.kind <= Kind::Test) {
+        for definition in &file.definitions {
+            let owners = owners.entry(definition.name.as_bytes()).or_default();
+            if owners.last() != Some(&n) {
+                owners.push(n);
+            }
+        }
+    }
+    owners.retain(|name, owners| name.len() > 3 && owners.len() <= OWNERS);
+    let mut order = order(scores);
+    order.truncate(SEEDS);
+    let links: Vec<Vec<(usize, f32)>> =
+        order.iter().map(|n| links(*n, texts[*n], &owners)).collect();
+    let best = order.first().map_or(0.0, |n| scores[*n]);
+    let start: HashMap<usize, f32> = order.iter().map(|n| (*n, scores[*n])).collect();
+    let mut ranks = start.clone();
+    let mut added = HashMap::new();
+    for _ in 0..STEPS {
+        added = HashMap::<usize, f32>::new();
+        for (n, links) in order.iter().zip(&links) {
+            for (owner, share) in links {
+                *added.entry(*owner).or_default() += ranks.get(n).unwrap_or(&0.0) * share;
+            }
+        }
+        ranks.clone_from(&start);
+        added.iter().for_each(|(n, rank)| *ranks.entry(*n).or_default() += DAMPING * rank);
+    }
+    let most = added.values().copied().fold(f32::MIN_POSITIVE, f32::max);
+    added.iter().for_each(|(n, rank)| scores[*n] += REFERENCES * best * rank / most);
+}
+
+/// The other files that a file refers to, and their shares of all its references.
+fn links(file: usize, text: &[u8], owners: &HashMap<&[u8], Vec<usize>>) -> Vec<(usize, f32)> {
+    let mut uses: HashMap<&[u8], f32> = HashMap::new();
+    for name in identifiers(text).filter(|name| owners.contains_key(name)) {
+        *uses.entry(name).or_default() += 1.0;
+    }
+    let mut links: HashMap<usize, f32> = HashMap::new();
+    let mut uses: Vec<(&[u8], f32)> = uses.into_iter().collect();
+    // Sums depend on the order.
+    uses.sort_unstable_by_key(|(name, _)| *name);
+    for (name, count) in uses {
+        let is_compound = parts(name).nth(1).is_some();
+        let weight = count.sqrt() * if is_compound { 2.0 } else { 1.0 } / owners[name].len() as f32;
+        owners[name].iter().for_each(|owner| *links.entry(*owner).or_default() += weight);
+    }
+    let all: f32 = links.values().sum::<f32>().max(1.0);
+    links.remove(&file);
+    let mut links: Vec<(usize, f32)> =
+        links.into_iter().map(|(n, weight)| (n, weight / all)).collect();
+    links.sort_unstable_by_key(|(n, _)| *n);
+    links
+}
+
+/// Raises tests with their sources, and sources with their tests: those whose names differ only in that.
+fn add_companions(files: &[Scan], scores: &mut [f32]) {
+    let mut groups: HashMap<String, Vec<usize>> = HashMap::new();
+    for (n, file) in files.iter().enumerate().filter(|(_, file)| file.kind <= Kind::Test) {
+        let name = file.path.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
+        let stem = name.split('.').next().unwrap_or_default();
+        let stem = ["test_", "test-"].iter().fold(stem, |stem, mark| stem.trim_start_matches(mark));
+        let ends = ["tests", "test", "spec", "_", "-"];
+        let stem = ends.iter().fold(stem, |stem, end| stem.trim_end_matches(end));
+        groups.entry(stem.to_owned()).or_default().push(n);
+    }
+    let before = scores.to_vec();
+    for group in groups.into_values().filter(|group| group.len() <= COMPANIONS) {
+        for &n in &group {
+            let others = group.iter().filter(|other| files[**other].kind != files[n].kind);
+            let ahead = others.map(|other| before[*other] - before[n]).fold(0.0, f32::max);
+            scores[n] += COMPANION * ahead;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The paths, the best first.
+    fn ranked(task: &str, files: &[(&str, &str)]) -> Vec<String> {
+        let query = Query::new(task);
+        let scans: Vec<Scan> =
+            files.iter().map(|(path, text)| Scan::new(path, text.as_bytes(), &query)).collect();
+        let texts: Vec<&[u8]> = files.iter().map(|(_, text)| text.as_bytes()).collect();
+        let (scores, _) = rank(&scans, &texts, &query);
+        order(&scores)
+            .into_iter()
+            .filter(|n| scores[*n] > 0.0)
+            .map(|n| files[n].0.to_owned())
+            .collect()
+    }
+
+    #[test]
+    fn definitions_and_paths_count_more_than_texts() {
+        let files = [
+            ("a.py", "# the parser is elsewhere\nx = 1\n"),
+            ("b.py", "def parser():\n    pass\n"),
+            ("parser.py", "x = 1\n"),
+            ("z.py", "x = 1\n"),
+        ];
+        assert_eq!(ranked("Fix the parser", &files), ["b.py", "parser.py", "a.py"]);
+        let task = "Fix src/z.py:1";
+        assert_eq!(
+            ranked(task, &[("src/z.py", "x = 1\n"), ("z/src.py", "x = 1\n")])[0],
+            "src/z.py"
+        );
+    }
+
+    #[test]
+    fn what_the_best_files_refer_to_rises_and_so_do_their_tests() {
+        let files = [
+            (
+                "app/encoder.py",
+                "from x import EscapeTable\ndef encode():\n    return EscapeTable()\n",
+            ),
+            ("app/other.py", "class Unrelated:\n    pass\n"),
+            ("app/tables.py", "class EscapeTable:\n    pass\n"),
+            ("tests/test_encoder.py", "def test_it():\n    pass\n"),
+            ("tests/test_other.py", "def test_other():\n    pass\n"),
+        ];
+        let found = ranked("The encoder fails", &files);
+        assert_eq!(found[0], "app/encoder.py");
+        let mut rest = found[1..].to_vec();
+        rest.sort();
+        assert_eq!(rest, ["app/tables.py", "tests/test_encoder.py"]);
+    }
+
+    #[test]
+    fn kinds_of_files() {
+        for (path, kind) in [
+            ("src/lib.rs", Kind::Source),
+            ("tests/lib.rs", Kind::Test),
+            ("src/lib_test.go", Kind::Test),
+            ("GsonTest.java", Kind::Test),
+            ("src/latest.rs", Kind::Source),
+            ("docs/use.md", Kind::Prose),
+            ("README", Kind::Prose),
+            ("Cargo.lock", Kind::Record),
+            ("package-lock.json", Kind::Record),
+            ("CHANGELOG.md", Kind::Record),
+            ("dist/app.min.js", Kind::Record),
+        ] {
+            assert_eq!(Kind::of(path), kind, "{path}");
+        }
+    }
+}
