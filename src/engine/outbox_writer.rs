@@ -4,13 +4,33 @@ use std::path::PathBuf;
 
 use super::Engine;
 use crate::atomic;
-use crate::error::Result;
-use crate::outbox::{self, RenderedOutbox, Shown};
+use crate::error::{Error, Result};
+use crate::outbox::{self, OutboxForm, RenderedOutbox, Shown};
 use crate::protocol::operations::EventsMessage;
 use crate::protocol::{Dialect, Digest, operations};
-use crate::session::Session;
 use crate::session::record::PreparedOutbox;
+use crate::session::{Session, outbox_name};
+use crate::settings::Config;
 use crate::workspace::walk::Walk;
+
+/// The outbox of a session with this number, brief if that is wanted. Only the newest has a brief form, and only if it
+/// follows a reply.
+pub fn pasted_outbox(
+    config: &Config,
+    session: &Session,
+    sequence: u32,
+    wants_brief: bool,
+) -> Result<(String, OutboxForm)> {
+    let path = |sequence| config.outbox.join(outbox_name(&session.id, sequence));
+    let text = atomic::read_own_text(&path(sequence));
+    let text = text.map_err(|e| Error::io("read the outbox", &path(sequence), e))?;
+    let is_newest = sequence == session.sequence && session.awaits_reply();
+    let brief = session.read.filter(|_| is_newest).and_then(|read| {
+        let previous = atomic::read_own_text(&path(read)).ok();
+        outbox::brief(session, &text, read, previous.as_deref())
+    });
+    Ok(OutboxForm::choose(text, brief, wants_brief, config.max_tokens))
+}
 
 impl Engine {
     /// Where the newest outbox of a session is.
