@@ -124,17 +124,16 @@ pub(super) fn put(context: &Context, session: &Session, sequence: u32, how: &Put
         Err(why) => {
             context.talk.warning(&not_copied(why));
             let again = matches!(how, Put::Again);
-            let file = if again { "the file named above" } else { "this file" };
-            let end = if again { "." } else { ":" };
+            let file = if again { "the file named above." } else { "this file:" };
             let flags = match of {
                 1 => brief.to_owned(),
                 _ => format!("{brief} --part {part}/{of}"),
             };
             context.talk.hint(&if flags.is_empty() {
-                format!("{what} is {file}{end}")
+                format!("{what} is {file}")
             } else {
                 format!(
-                    "{what}: `deaddrop show {sequence} --session {}{flags}` prints it. The whole outbox is {file}{end}",
+                    "{what}: `deaddrop show {sequence} --session {}{flags}` prints it. The whole outbox is {file}",
                     session.id
                 )
             });

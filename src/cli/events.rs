@@ -88,8 +88,7 @@ impl Events {
         &self,
         context: &Context,
         path: &Path,
-        form: Option<&OutboxForm>,
-        done: Result<Way, &str>,
+        done: Result<(&OutboxForm, Way), &str>,
     ) {
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
         let named = stem.split_once("_seq");
@@ -99,9 +98,9 @@ impl Events {
                 "session": named.map(|(id, _)| id),
                 "sequence": named.and_then(|(_, sequence)| sequence.parse::<u32>().ok()),
                 "outbox": context.display(path),
-                "brief": form.map(|form| form.is_brief),
-                "tokens": form.map(|form| form.tokens),
-                "way": done.map_or("path", Way::name),
+                "brief": done.ok().map(|(form, _)| form.is_brief),
+                "tokens": done.ok().map(|(form, _)| form.tokens),
+                "way": done.map_or("path", |(_, way)| way.name()),
                 "why": done.err(),
             }),
         );

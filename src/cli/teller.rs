@@ -200,12 +200,10 @@ impl Teller<'_> {
             return;
         }
         live::nothing();
-        let open = Store::new(&self.context.config.sessions).open_sessions();
-        let newest = open.map(|open| open.into_iter().find(Session::awaits_reply));
-        let copied = newest.and_then(|newest| {
-            newest.map_or(Ok(()), |it| clipping::put(self.context, &it, it.sequence, &Put::Brief))
-        });
-        if let Err(e) = copied {
+        let open = Store::new(&self.context.config.sessions).open_sessions().unwrap_or_default();
+        let newest = open.into_iter().find(Session::awaits_reply);
+        let put = |it: Session| clipping::put(self.context, &it, it.sequence, &Put::Brief);
+        if let Some(Err(e)) = newest.map(put) {
             self.warn(&e.to_string());
         }
     }
@@ -322,10 +320,10 @@ impl Teller<'_> {
     fn clipboard(&self, news: &ClipboardNews<'_>) {
         match news {
             ClipboardNews::Copied(path, form, way) => {
-                self.events.copied(self.context, path, Some(form), Ok(*way));
+                self.events.copied(self.context, path, Ok((form, *way)));
             }
             ClipboardNews::NotCopied(path, why) => {
-                self.events.copied(self.context, path, None, Err(*why));
+                self.events.copied(self.context, path, Err(*why));
             }
             _ => {}
         }

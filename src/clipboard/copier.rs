@@ -1,5 +1,6 @@
 //! Copies texts in a thread of its own, so that nobody waits for a clipboard.
 
+use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -8,25 +9,28 @@ use super::Environment;
 use super::Way;
 use crate::program::Programs;
 
-/// What a text is that was to be copied, and which way it was, or why not.
-pub type Copied<T> = (T, Result<Way, String>);
+/// A text, or why there is none.
+type Asked<T> = Result<(String, T), String>;
 
-/// Copies texts one after the other.
+/// The file of a text that was to be copied, and which way it was, or why not.
+pub type Copied<T> = (PathBuf, Result<(T, Way), String>);
+
+/// Copies texts one after the other. `T` is what is known of each.
 pub struct Copier<T> {
-    texts: Sender<(T, Result<String, String>)>,
+    texts: Sender<(PathBuf, Asked<T>)>,
     copied: Receiver<Copied<T>>,
 }
 
 impl<T: Send + 'static> Copier<T> {
     /// Starts the thread, which calls `wake` after each copy. None if there can be no thread.
     pub fn start(programs: Programs, wake: impl Fn() + Send + 'static) -> Option<Self> {
-        let (texts, asked) = mpsc::channel::<(T, Result<String, String>)>();
+        let (texts, asked) = mpsc::channel::<(PathBuf, Asked<T>)>();
         let (sender, copied) = mpsc::channel();
         let work = move || {
             let environment = Environment::here(programs);
-            for (what, text) in asked {
-                let done = text.and_then(|text| super::copy(&text, &environment));
-                if sender.send((what, done)).is_err() {
+            for (path, text) in asked {
+                let done = text.and_then(|(text, it)| Ok((it, super::copy(&text, &environment)?)));
+                if sender.send((path, done)).is_err() {
                     return;
                 }
                 wake();
@@ -37,9 +41,9 @@ impl<T: Send + 'static> Copier<T> {
     }
 
     /// Copies a text, soon. An error is the reason that there is none.
-    pub fn copy(&self, what: T, text: Result<String, String>) {
+    pub fn copy(&self, path: PathBuf, text: Asked<T>) {
         // The thread ends only with this.
-        let _ = self.texts.send((what, text));
+        let _ = self.texts.send((path, text));
     }
 
     /// The next text that is done, if there is one.

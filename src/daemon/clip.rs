@@ -3,7 +3,6 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use super::Serve;
@@ -33,7 +32,7 @@ pub struct Clip {
 
 /// The clipboard's side of the daemon.
 pub(super) struct ClipboardSync {
-    copier: Option<Copier<(PathBuf, OutboxForm)>>,
+    copier: Option<Copier<OutboxForm>>,
     watcher: Option<Watcher>,
     /// What is copied when the first look at the clipboard is taken: a session, and which text its
     /// newest outbox had.
@@ -132,12 +131,8 @@ impl ClipboardSync {
             self.copied.insert(session.id.clone(), version(session));
             if session.awaits_reply() {
                 let config = &engine.config;
-                let (text, form) =
-                    match pasted_outbox(config, session, session.sequence, config.brief) {
-                        Ok((text, form)) => (Ok(text), form),
-                        Err(e) => (Err(e.to_string()), OutboxForm::default()),
-                    };
-                copier.copy((engine.outbox_path(session), form), text);
+                let outbox = pasted_outbox(config, session, session.sequence, config.brief);
+                copier.copy(engine.outbox_path(session), outbox.map_err(|e| e.to_string()));
             }
         }
     }
@@ -223,9 +218,9 @@ fn to_paste(serve: &Serve, sessions: &Sessions) -> Option<String> {
     only.filter(|_| waiting.next().is_none()).map(|session| session.id.clone())
 }
 
-fn tell(((path, form), done): &Copied<(PathBuf, OutboxForm)>, observer: &mut dyn Observer) {
+fn tell((path, done): &Copied<OutboxForm>, observer: &mut dyn Observer) {
     observer.event(Event::Clipboard(&match done {
-        Ok(way) => ClipboardNews::Copied(path, form, *way),
+        Ok((form, way)) => ClipboardNews::Copied(path, form, *way),
         Err(why) => ClipboardNews::NotCopied(path, why),
     }));
 }

@@ -11,6 +11,7 @@ use crate::protocol::{Dialect, Digest, operations};
 use crate::session::record::PreparedOutbox;
 use crate::session::{Session, outbox_name};
 use crate::settings::Config;
+use crate::tokens;
 use crate::workspace::walk::Walk;
 
 /// The outbox of a session with this number, brief if that is wanted. Only the newest has a brief form, and only if it
@@ -23,13 +24,19 @@ pub fn pasted_outbox(
 ) -> Result<(String, OutboxForm)> {
     let path = |sequence| config.outbox.join(outbox_name(&session.id, sequence));
     let text = atomic::read_own_text(&path(sequence));
-    let text = text.map_err(|e| Error::io("read the outbox", &path(sequence), e))?;
+    let mut text = text.map_err(|e| Error::io("read the outbox", &path(sequence), e))?;
     let is_newest = sequence == session.sequence && session.awaits_reply();
-    let brief = session.read.filter(|_| is_newest).and_then(|read| {
+    let mut other = session.read.filter(|_| is_newest).and_then(|read| {
         let previous = atomic::read_own_text(&path(read)).ok();
         outbox::brief(session, &text, read, previous.as_deref())
     });
-    Ok(OutboxForm::choose(text, brief, wants_brief, config.max_tokens))
+    let is_brief = wants_brief && other.is_some();
+    if let (true, Some(brief)) = (is_brief, &mut other) {
+        std::mem::swap(&mut text, brief);
+    }
+    let tokens = |text: &String| tokens::about(text, config.max_tokens);
+    let form = OutboxForm { is_brief, tokens: tokens(&text), other: other.as_ref().map(tokens) };
+    Ok((text, form))
 }
 
 impl Engine {

@@ -1,3 +1,5 @@
+//! What the brief form shows of two texts.
+
 use super::*;
 use crate::clock::Timestamp;
 

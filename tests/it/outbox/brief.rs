@@ -106,7 +106,8 @@ fn without_the_outbox_before_the_listing_is_whole() {
     let complete = base.apply("[MESSAGE]\ny\n[/MESSAGE]\n");
     std::fs::remove_file(base.at(&format!("outbox/{ID}_seq0002.txt"))).unwrap();
     let text = brief(&base);
-    assert!(context(&text).ends_with(context(&complete)), "{text}");
+    let listing = "\n## Workspace Files\n";
+    assert_eq!(from(&text, listing), from(&complete, listing));
     assert!(!text.contains("You are a coding agent"), "{text}");
 }
 
@@ -172,7 +173,7 @@ fn operations_have_it_too() {
     base.run(&["new", "--no-watch", "--id", ID, "--dialect", "operations", "A task"]).ok();
     let reply = "{\"protocolVersion\": \"1.0\", \"operations\": [{\"type\": \"message\", \"content\": \"x\"}]}";
     base.apply(reply);
-    let complete = base.apply(&reply.replace("x", "y"));
+    let complete = base.apply(&reply.replace('x', "y"));
     let text = brief(&base);
     let events = "\n## Events\n";
     assert_eq!(from(&text, events), from(&complete, events));
