@@ -53,7 +53,7 @@ pub fn brief(
             + &changes("## Workspace Files", listing_before, listing, |line| {
                 line.rsplit_once(" (").filter(|(_, what)| *what != "not listed)")
             });
-    let but = if changes.is_empty() { "." } else { ", except for:" };
+    let but = if changes.is_empty() { "." } else { ", except for these lines:" };
     let header = clipped(header.trim_end(), HEADER);
     Some(format!(
         "{header}\n\n=== PROTOCOL ===\n{protocol}\n=== CONTEXT ===\nAs in message {read}{but}\n{changes}{rest}"

@@ -25,32 +25,36 @@ fn what_changed_in_a_listing_is_shown() {
     let long = "  kept/a.rs (10 bytes)\n  kept/b.rs (10 bytes)\n  kept/c.rs (10 bytes)\n".repeat(9);
     for (before, now, shown) in [
         ("  a (1 byte)\n", "  a (1 byte)\n", ".\n"),
-        ("  a (1 byte)\n", "  a (2 bytes)\n", ", except for:\n## Workspace Files\n  a (2 bytes)\n"),
+        (
+            "  a (1 byte)\n",
+            "  a (2 bytes)\n",
+            ", except for these lines:\n## Workspace Files\n  a (2 bytes)\n",
+        ),
         (
             "  a (1 byte)\n  b (x) (1 byte)\n",
             "  a (1 byte)\n  c (link)\n",
-            ", except for:\n## Workspace Files\n  c (link)\nNo longer listed:\n  b (x) (1 byte)\n",
+            ", except for these lines:\n## Workspace Files\n  c (link)\nNo longer listed:\n  b (x) (1 byte)\n",
         ),
         // Only how they are listed changed.
         (
             "  src/a (1 byte)\n  src/b/c (1 byte)\n",
             "  src/ (2 files, 2 bytes)\n",
-            ", except for:\n## Workspace Files\n  src/ (2 files, 2 bytes)\n",
+            ", except for these lines:\n## Workspace Files\n  src/ (2 files, 2 bytes)\n",
         ),
         (
             "  src/ (2 files, 2 bytes)\n  lib/ (1 file, 1 byte)\n",
             "  src/a (1 byte)\n  src/b/c (1 byte)\n",
-            ", except for:\n## Workspace Files\n  src/a (1 byte)\n  src/b/c (1 byte)\nNo longer listed:\n  lib/ (1 file, 1 byte)\n",
+            ", except for these lines:\n## Workspace Files\n  src/a (1 byte)\n  src/b/c (1 byte)\nNo longer listed:\n  lib/ (1 file, 1 byte)\n",
         ),
         (
             "  a (1 byte)\n",
             "  ./ (9 files, 1 kB)\n",
-            ", except for:\n## Workspace Files\n  ./ (9 files, 1 kB)\n",
+            ", except for these lines:\n## Workspace Files\n  ./ (9 files, 1 kB)\n",
         ),
         (
             "  … 5 ignored files, 5 bytes (not listed)\n",
             "  … 6 ignored files, 6 bytes (not listed)\n",
-            ", except for:\n## Workspace Files\n  … 6 ignored files, 6 bytes (not listed)\n",
+            ", except for these lines:\n## Workspace Files\n  … 6 ignored files, 6 bytes (not listed)\n",
         ),
     ] {
         let [before, now] = [before, now].map(|end| outbox(ENVIRONMENT, &format!("{long}{end}")));
@@ -66,7 +70,7 @@ fn what_changed_in_the_environment_is_shown() {
     let now = outbox(&format!("{same}  Network: open\n"), list);
     assert_eq!(
         context(&before, &now),
-        ", except for:\n## Environment\n  Network: open\nNo longer listed:\n  Policy: asks: rm\n"
+        ", except for these lines:\n## Environment\n  Network: open\nNo longer listed:\n  Policy: asks: rm\n"
     );
 }
 
@@ -75,7 +79,7 @@ fn a_listing_that_changed_too_much_is_whole() {
     let before = outbox(ENVIRONMENT, "  a (1 byte)\n  b (1 byte)\n");
     for now in ["  c (1 byte)\n", "(empty workspace)\n", "  (not listed)\n"] {
         let shown = context(&before, &outbox(ENVIRONMENT, now));
-        assert_eq!(shown, format!(", except for:\n## Workspace Files\n{now}"));
+        assert_eq!(shown, format!(", except for these lines:\n## Workspace Files\n{now}"));
     }
 }
 

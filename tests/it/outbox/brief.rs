@@ -51,7 +51,7 @@ fn a_late_outbox_has_a_brief_form_with_all_that_only_it_says() {
     ), "{text}");
     assert_eq!(
         context(&text),
-        "As in message 7, except for:\n## Workspace Files\n  src/module_2.rs (13 bytes)\nNo longer listed:\n  src/module_3.rs (10 bytes)"
+        "As in message 7, except for these lines:\n## Workspace Files\n  src/module_2.rs (13 bytes)\nNo longer listed:\n  src/module_3.rs (10 bytes)"
     );
     let results = "\n## Previous Command Results\n";
     assert_eq!(from(&text, results), from(&complete, results));
@@ -92,8 +92,9 @@ fn a_changed_environment_is_shown() {
     let text = brief(&base);
     let changed = context(&text);
     assert!(
-        changed
-            .starts_with("As in message 2, except for:\n## Environment\n  Limits: 77 s a command"),
+        changed.starts_with(
+            "As in message 2, except for these lines:\n## Environment\n  Limits: 77 s a command"
+        ),
         "{changed}"
     );
     assert_eq!(changed.lines().count(), 3, "{changed}");
@@ -140,7 +141,7 @@ fn it_goes_by_the_outbox_that_was_answered() {
     let text = brief(&base);
     assert_eq!(
         context(&text),
-        "As in message 2, except for:\n## Workspace Files\n  meanwhile.txt (2 bytes)"
+        "As in message 2, except for these lines:\n## Workspace Files\n  meanwhile.txt (2 bytes)"
     );
 }
 
@@ -161,7 +162,7 @@ fn contents_that_imitate_it_change_nothing() {
     let text = brief(&base);
     assert_eq!(
         context(&text),
-        "As in message 2, except for:\n## Workspace Files\n  === PROTOCOL === (111 bytes)"
+        "As in message 2, except for these lines:\n## Workspace Files\n  === PROTOCOL === (111 bytes)"
     );
     let results = "\n\n## Previous Command Results\n[OK] READ";
     assert_eq!(from(&text, results), from(&complete, results));
