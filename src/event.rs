@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clipboard::Way;
 use crate::executor::Rewritten;
+use crate::outbox::OutboxForm;
 use crate::protocol::{Outcome, Step};
 use crate::session::Session;
 
@@ -93,8 +94,8 @@ pub struct Waiting<'a> {
 /// What changed about the clipboard.
 #[derive(Debug)]
 pub enum ClipboardNews<'a> {
-    /// This outbox was copied.
-    Copied(&'a Path, Way),
+    /// This outbox was copied, in this form.
+    Copied(&'a Path, &'a OutboxForm, Way),
     /// This outbox could not be copied, for these reasons.
     NotCopied(&'a Path, &'a str),
     /// Replies are taken from it, this way.

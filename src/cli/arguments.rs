@@ -108,7 +108,12 @@ impl FromArgMatches for Settings {
 impl Args for Settings {
     fn augment_args(command: Command) -> Command {
         command.args(flags().map(|(setting, flag)| {
+            // A switch that is given without a value is on.
+            let values = if setting.is_switch() { 0..=1 } else { 1..=1 };
             Arg::new(&*setting.name)
+                .num_args(values)
+                .require_equals(setting.is_switch())
+                .default_missing_value("true")
                 .long(flag)
                 .value_name(setting.placeholder())
                 .help(setting.help())

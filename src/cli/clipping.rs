@@ -4,12 +4,12 @@ use clap::Args;
 use serde_json::json;
 
 use super::{Context, show, talk};
-use crate::atomic;
 use crate::clipboard::{self, Environment, Way};
 use crate::daemon::Clip;
-use crate::error::{Error, Result};
+use crate::engine::pasted_outbox;
+use crate::error::Result;
 use crate::event::ClipboardNews;
-use crate::outbox::parts;
+use crate::outbox::{OutboxForm, parts};
 use crate::program::Programs;
 use crate::session::{Session, outbox_name};
 use crate::tokens;
@@ -63,6 +63,8 @@ pub(super) enum Put {
     Whole,
     /// All of it, once its path was printed.
     Again,
+    /// Its brief form, while sessions are served.
+    Brief,
     /// A part; `named`: whether the session was.
     Part { asked: parts::PartNumber, named: bool },
 }
@@ -73,10 +75,12 @@ pub(super) enum Put {
 /// over SSH). Where there is none, it prints the file's path.
 pub(super) fn put(context: &Context, session: &Session, sequence: u32, how: &Put) -> Result<()> {
     let path = context.config.outbox.join(outbox_name(&session.id, sequence));
-    let whole = atomic::read_own_text(&path).map_err(|e| Error::io("read the outbox", &path, e))?;
+    let is_served = matches!(how, Put::Brief);
+    let wants_brief = context.config.brief || is_served;
+    let (whole, form) = pasted_outbox(&context.config, session, sequence, wants_brief)?;
     let asked = match how {
         Put::Part { asked, named } => Some((*asked, *named)),
-        Put::Whole | Put::Again => None,
+        Put::Whole | Put::Again | Put::Brief => None,
     };
     let parts::OutboxPart { text, part, of } = match asked {
         None => parts::OutboxPart { text: whole, part: 1, of: 1 },
@@ -84,12 +88,13 @@ pub(super) fn put(context: &Context, session: &Session, sequence: u32, how: &Put
     };
     let done = clipboard::copy(&text, &Environment::here(Programs::of(&context.config)));
     let tokens = tokens::about(&text, context.config.max_tokens);
+    let brief = if form.is_brief { " --brief" } else { "" };
     let next = asked.filter(|_| part < of).map(|(asked, named)| {
         let older = sequence != session.sequence;
         let number = if older { format!(" {sequence}") } else { String::new() };
         let id = if named || older { format!(" --session {}", session.id) } else { String::new() };
         let of = asked.of.map(|of| format!("/{of}")).unwrap_or_default();
-        format!("{} show{number}{id} --copy --part {}{of}", context.talk.program(), part + 1)
+        format!("{} show{number}{id} --copy{brief} --part {}{of}", context.talk.program(), part + 1)
     });
     if context.json {
         Context::print_json(&json!({
@@ -97,6 +102,7 @@ pub(super) fn put(context: &Context, session: &Session, sequence: u32, how: &Put
             "session": session.id,
             "sequence": sequence,
             "outbox": context.display(&path),
+            "brief": form.is_brief,
             "way": done.as_ref().map_or("path", |way| way.name()),
             "part": part,
             "of": of,
@@ -106,26 +112,38 @@ pub(super) fn put(context: &Context, session: &Session, sequence: u32, how: &Put
         }));
     }
     let what = match of {
-        1 => format!("Outbox {sequence} of session {}", session.id),
-        _ => format!("Part {part} of {of} of outbox {sequence} of session {}", session.id),
+        1 => format!("Outbox {sequence} of session {}{}", session.id, weighed(&form)),
+        _ => format!(
+            "Part {part} of {of} of outbox {sequence} of session {} ({})",
+            session.id,
+            tokens::told(tokens)
+        ),
     };
-    let what = format!("{what} ({})", tokens::told(tokens));
     match &done {
         Ok(way) => context.talk.say(on_clipboard(&what, *way)),
         Err(why) => {
             context.talk.warning(&not_copied(why));
-            context.talk.hint(&match (how, of) {
-                (Put::Again, _) => format!("{what} is the file named above."),
-                (_, 1) => format!("{what} is this file:"),
-                _ => format!(
-                    "{what}: `deaddrop show {sequence} --session {} --part {part}/{of}` prints it. The whole outbox is this file:",
+            let again = matches!(how, Put::Again);
+            let file = if again { "the file named above." } else { "this file:" };
+            let flags = match of {
+                1 => brief.to_owned(),
+                _ => format!("{brief} --part {part}/{of}"),
+            };
+            context.talk.hint(&if flags.is_empty() {
+                format!("{what} is {file}")
+            } else {
+                format!(
+                    "{what}: `deaddrop show {sequence} --session {}{flags}` prints it. The whole outbox is {file}",
                     session.id
-                ),
+                )
             });
-            if !context.json && !matches!(how, Put::Again) {
+            if !context.json && !again {
                 talk::result(context.display(&path));
             }
         }
+    }
+    if is_served {
+        return Ok(());
     }
     context.talk.say(&match next {
         Some(next) => format!("Send it, then part {} of {of}: {next}", part + 1),
@@ -140,6 +158,14 @@ pub(super) fn put(context: &Context, session: &Session, sequence: u32, how: &Put
         }
     });
     Ok(())
+}
+
+/// Which form it is of the two, and how many tokens each has.
+fn weighed(form: &OutboxForm) -> String {
+    let tokens = tokens::told(form.tokens);
+    let Some(other) = form.other.map(tokens::told) else { return format!(" ({tokens})") };
+    let [this, that] = if form.is_brief { ["brief", "complete"] } else { ["complete", "brief"] };
+    format!(" ({this}: {tokens}; {that}: {other})")
 }
 
 fn on_clipboard(what: &str, way: Way) -> String {
@@ -161,7 +187,11 @@ pub(super) fn told(
     news: &ClipboardNews<'_>,
 ) -> std::result::Result<String, String> {
     match news {
-        ClipboardNews::Copied(path, way) => Ok(on_clipboard(&context.display(path), *way)),
+        ClipboardNews::Copied(path, form, way) => {
+            // Of the only form, the number of tokens was told already.
+            let weighed = form.other.map(|_| weighed(form)).unwrap_or_default();
+            Ok(on_clipboard(&format!("{}{weighed}", context.display(path)), *way))
+        }
         ClipboardNews::NotCopied(path, why) => {
             Err(format!("{}: {}", context.display(path), not_copied(why)))
         }

@@ -10,6 +10,7 @@ use super::talk::{outcome_json, turn_json};
 use super::{Context, question};
 use crate::clipboard::Way;
 use crate::engine::Turn;
+use crate::outbox::OutboxForm;
 use crate::protocol::Outcome;
 use crate::session::Session;
 
@@ -83,7 +84,12 @@ impl Events {
     }
 
     /// An outbox is on the clipboard, this way, or is not, for these reasons.
-    pub(super) fn copied(&self, context: &Context, path: &Path, done: Result<Way, &str>) {
+    pub(super) fn copied(
+        &self,
+        context: &Context,
+        path: &Path,
+        done: Result<(&OutboxForm, Way), &str>,
+    ) {
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
         let named = stem.split_once("_seq");
         self.put(
@@ -92,7 +98,9 @@ impl Events {
                 "session": named.map(|(id, _)| id),
                 "sequence": named.and_then(|(_, sequence)| sequence.parse::<u32>().ok()),
                 "outbox": context.display(path),
-                "way": done.map_or("path", Way::name),
+                "brief": done.ok().map(|(form, _)| form.is_brief),
+                "tokens": done.ok().map(|(form, _)| form.tokens),
+                "way": done.map_or("path", |(_, way)| way.name()),
                 "why": done.err(),
             }),
         );

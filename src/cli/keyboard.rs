@@ -5,7 +5,7 @@
 //! when the input is quiet, so that the rest of a paste reaches no other program.
 #![allow(unsafe_code)]
 
-use std::io;
+use std::io::{self, IsTerminal};
 use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -150,6 +150,20 @@ impl Keyboard {
 pub(super) fn is_in_front() -> bool {
     // Of a terminal that does not control this process nobody is stopped.
     tcgetpgrp(io::stdin()).map_or(true, |group| group == rustix::process::getpgrp())
+}
+
+/// What was typed at the terminal since the last look, up to the end of a line. Nobody waits for it.
+pub(super) fn typed_line() -> Option<String> {
+    let stdin = io::stdin();
+    if !stdin.is_terminal() || !is_in_front() {
+        return None;
+    }
+    let mut ready = [PollFd::new(&stdin, PollFlags::IN)];
+    poll(&mut ready, Some(&Timespec::default())).ok().filter(|n| *n > 0)?;
+    let mut bytes = [0; 4096];
+    // Not through std's buffer: a question may be put next.
+    let length = rustix::io::read(&stdin, &mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes[..length]).into_owned())
 }
 
 /// Tells marks from what is between them. They can come in several pieces.

@@ -93,10 +93,11 @@ pub(super) struct Resume {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 A reply belongs to the session that its [REPLY ...] line or its file name names, otherwise to the
-only open session.
+only open session. At a terminal, `b` and Enter copies the newest outbox in its brief form.
 
 Examples:
   deaddrop -C ~/projects/calculator watch
+  deaddrop watch --copy --brief
   deaddrop watch --clipboard")]
 pub(super) struct WatchAll {
     #[command(flatten)]

@@ -11,6 +11,7 @@ use super::clipping::{Put, put};
 use super::sessions::named_or_newest;
 use super::{Context, SessionFlag, opening, question, talk};
 use crate::atomic;
+use crate::engine::pasted_outbox;
 use crate::error::{Error, Result};
 use crate::outbox::parts::{self, OutboxPart, PartNumber};
 use crate::session::outbox_name;
@@ -29,6 +30,7 @@ $VISUAL or $EDITOR at a terminal, otherwise xdg-open.
 Examples:
   deaddrop show --copy
   deaddrop show --copy --part 1
+  deaddrop show --copy --brief
   deaddrop show 2 --session a1b2c3d4 --open
   deaddrop show --path
   deaddrop show --json | jq .tokens")]
@@ -93,7 +95,11 @@ pub(super) fn show(context: &Context, arguments: &Show) -> Result<ExitCode> {
         }
         return Ok(ExitCode::SUCCESS);
     }
-    let text = atomic::read_own(&path).map_err(|e| Error::io("read the outbox", &path, e))?;
+    let text = if context.config.brief {
+        pasted_outbox(&context.config, &session, sequence, true)?.0.into_bytes()
+    } else {
+        atomic::read_own(&path).map_err(|e| Error::io("read the outbox", &path, e))?
+    };
     if is_answered && !session.is_complete {
         let how = match session.question() {
             Some(_) => {

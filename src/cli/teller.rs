@@ -6,20 +6,27 @@ use std::sync::Arc;
 
 use sd_notify::NotifyState;
 
+use super::clipping::Put;
 use super::events::Events;
 use super::prompt::{Prompt, Said};
 use super::talk::{Talk, below, name, outcomes, result, turn_json};
-use super::{Context, clipping, live, notice, question, rows, stat, status_line, summary, systemd};
+use super::{
+    Context, clipping, keyboard, live, notice, question, rows, stat, status_line, summary, systemd,
+};
 use crate::daemon::{Answer, Person};
 use crate::engine::{Engine, Turn};
 use crate::event::{ClipboardNews, Event, Observer, QuestionPreview};
 use crate::protocol::{Asks, Detail, Kind, Operation, Outcome, Step, tags};
+use crate::session::store::Store;
 use crate::session::{Question, Session};
 use crate::terminal::Styled;
 use crate::text::{named, visible_line};
 
 /// Said where the terminal's input ended instead of an answer.
 pub(super) const NO_ANSWER: &str = "\nNo answer; it still waits for your decision.";
+
+/// Typed with Enter while sessions are served, it copies the newest outbox in its brief form.
+pub(super) const BRIEF_KEY: &str = "b";
 
 /// Tells of turns as they happen.
 pub(super) struct Teller<'a> {
@@ -169,6 +176,7 @@ impl Observer for Teller<'_> {
 impl Person for Teller<'_> {
     fn answer(&mut self) -> Answer {
         self.put();
+        self.copy_on_key();
         let Some(prompt) = &self.prompt else { return Answer::None };
         let Some(said) = prompt.said() else { return Answer::Awaited };
         self.prompt = None;
@@ -185,6 +193,21 @@ impl Person for Teller<'_> {
 }
 
 impl Teller<'_> {
+    /// Copies the newest outbox in its brief form if the person typed the key for that.
+    fn copy_on_key(&self) {
+        let is_free = self.puts && self.prompt.is_none();
+        if !is_free || keyboard::typed_line().is_none_or(|line| line.trim() != BRIEF_KEY) {
+            return;
+        }
+        live::nothing();
+        let open = Store::new(&self.context.config.sessions).open_sessions().unwrap_or_default();
+        let newest = open.into_iter().find(Session::awaits_reply);
+        let put = |it: Session| clipping::put(self.context, &it, it.sequence, &Put::Brief);
+        if let Some(Err(e)) = newest.map(put) {
+            self.warn(&e.to_string());
+        }
+    }
+
     fn step_begun(&self, step: &Step) {
         let Asks::Operation(operation) = &step.asks else { return };
         let name = name(step.kind(), step.asked.is_some());
@@ -296,7 +319,9 @@ impl Teller<'_> {
 
     fn clipboard(&self, news: &ClipboardNews<'_>) {
         match news {
-            ClipboardNews::Copied(path, way) => self.events.copied(self.context, path, Ok(*way)),
+            ClipboardNews::Copied(path, form, way) => {
+                self.events.copied(self.context, path, Ok((form, *way)));
+            }
             ClipboardNews::NotCopied(path, why) => {
                 self.events.copied(self.context, path, Err(*why));
             }

@@ -1,6 +1,6 @@
-//! Copies files in a thread of its own, so that nobody waits for a clipboard.
+//! Copies texts in a thread of its own, so that nobody waits for a clipboard.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -9,27 +9,27 @@ use super::Environment;
 use super::Way;
 use crate::program::Programs;
 
-/// A file that was to be copied, and which way it was, or why not.
-pub type Copied = (PathBuf, Result<Way, String>);
+/// A text, or why there is none.
+type Asked<T> = Result<(String, T), String>;
 
-/// Copies files one after the other.
-pub struct Copier {
-    files: Sender<PathBuf>,
-    copied: Receiver<Copied>,
+/// The file of a text that was to be copied, and which way it was, or why not.
+pub type Copied<T> = (PathBuf, Result<(T, Way), String>);
+
+/// Copies texts one after the other. `T` is what is known of each.
+pub struct Copier<T> {
+    texts: Sender<(PathBuf, Asked<T>)>,
+    copied: Receiver<Copied<T>>,
 }
 
-impl Copier {
+impl<T: Send + 'static> Copier<T> {
     /// Starts the thread, which calls `wake` after each copy. None if there can be no thread.
     pub fn start(programs: Programs, wake: impl Fn() + Send + 'static) -> Option<Self> {
-        let (files, asked) = mpsc::channel::<PathBuf>();
+        let (texts, asked) = mpsc::channel::<(PathBuf, Asked<T>)>();
         let (sender, copied) = mpsc::channel();
         let work = move || {
             let environment = Environment::here(programs);
-            for path in asked {
-                let text = crate::atomic::read_own_text(&path);
-                let done = text
-                    .map_err(|e| format!("it cannot be read: {e}"))
-                    .and_then(|text| super::copy(&text, &environment));
+            for (path, text) in asked {
+                let done = text.and_then(|(text, it)| Ok((it, super::copy(&text, &environment)?)));
                 if sender.send((path, done)).is_err() {
                     return;
                 }
@@ -37,23 +37,23 @@ impl Copier {
             }
         };
         thread::Builder::new().name("copier".into()).spawn(work).ok()?;
-        Some(Self { files, copied })
+        Some(Self { texts, copied })
     }
 
-    /// Copies a file, soon.
-    pub fn copy(&self, path: &Path) {
+    /// Copies a text, soon. An error is the reason that there is none.
+    pub fn copy(&self, path: PathBuf, text: Asked<T>) {
         // The thread ends only with this.
-        let _ = self.files.send(path.to_owned());
+        let _ = self.texts.send((path, text));
     }
 
-    /// The next file that is done, if there is one.
-    pub fn copied(&self) -> Option<Copied> {
+    /// The next text that is done, if there is one.
+    pub fn copied(&self) -> Option<Copied<T>> {
         self.copied.try_recv().ok()
     }
 
-    /// Waits for the files that are left, but no longer than this.
-    pub fn finish(self, patience: Duration) -> Vec<Copied> {
-        drop(self.files);
+    /// Waits for the texts that are left, but no longer than this.
+    pub fn finish(self, patience: Duration) -> Vec<Copied<T>> {
+        drop(self.texts);
         let deadline = Instant::now() + patience;
         let left = || deadline.saturating_duration_since(Instant::now());
         std::iter::from_fn(|| self.copied.recv_timeout(left()).ok()).collect()

@@ -10,10 +10,10 @@ use super::sessions::Sessions;
 use crate::admission::{self, Admission, Given};
 use crate::atomic;
 use crate::clipboard::{Copied, Copier, Environment, Heard, Watcher};
-use crate::engine::Engine;
+use crate::engine::{Engine, pasted_outbox};
 use crate::error::Result;
 use crate::event::{ClipboardNews, Event, Observer};
-use crate::outbox::holds_outbox;
+use crate::outbox::{OutboxForm, holds_outbox};
 use crate::program::Programs;
 use crate::protocol::{Address, ParsedReply};
 use crate::session::Session;
@@ -32,7 +32,7 @@ pub struct Clip {
 
 /// The clipboard's side of the daemon.
 pub(super) struct ClipboardSync {
-    copier: Option<Copier>,
+    copier: Option<Copier<OutboxForm>>,
     watcher: Option<Watcher>,
     /// What is copied when the first look at the clipboard is taken: a session, and which text its
     /// newest outbox had.
@@ -130,7 +130,9 @@ impl ClipboardSync {
         for session in new {
             self.copied.insert(session.id.clone(), version(session));
             if session.awaits_reply() {
-                copier.copy(&engine.outbox_path(session));
+                let config = &engine.config;
+                let outbox = pasted_outbox(config, session, session.sequence, config.brief);
+                copier.copy(engine.outbox_path(session), outbox.map_err(|e| e.to_string()));
             }
         }
     }
@@ -216,9 +218,9 @@ fn to_paste(serve: &Serve, sessions: &Sessions) -> Option<String> {
     only.filter(|_| waiting.next().is_none()).map(|session| session.id.clone())
 }
 
-fn tell((path, done): &Copied, observer: &mut dyn Observer) {
+fn tell((path, done): &Copied<OutboxForm>, observer: &mut dyn Observer) {
     observer.event(Event::Clipboard(&match done {
-        Ok(way) => ClipboardNews::Copied(path, *way),
+        Ok((form, way)) => ClipboardNews::Copied(path, form, *way),
         Err(why) => ClipboardNews::NotCopied(path, why),
     }));
 }

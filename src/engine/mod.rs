@@ -19,6 +19,7 @@ mod undo;
 pub use crate::event::Turn;
 pub use approvals::{HandledApproval, preview, preview_question};
 pub use approved::{ApprovedCommand, ApprovedCommands};
+pub use outbox_writer::pasted_outbox;
 pub use sessions::NewSession;
 pub use undo::{KeptTurn, TurnDiff, TurnDiffs, UndoRequest, Which, kept_turns};
 

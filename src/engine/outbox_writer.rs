@@ -4,13 +4,40 @@ use std::path::PathBuf;
 
 use super::Engine;
 use crate::atomic;
-use crate::error::Result;
-use crate::outbox::{self, RenderedOutbox, Shown};
+use crate::error::{Error, Result};
+use crate::outbox::{self, OutboxForm, RenderedOutbox, Shown};
 use crate::protocol::operations::EventsMessage;
 use crate::protocol::{Dialect, Digest, operations};
-use crate::session::Session;
 use crate::session::record::PreparedOutbox;
+use crate::session::{Session, outbox_name};
+use crate::settings::Config;
+use crate::tokens;
 use crate::workspace::walk::Walk;
+
+/// The outbox of a session with this number, brief if that is wanted. Only the newest has a brief form, and only if it
+/// follows a reply.
+pub fn pasted_outbox(
+    config: &Config,
+    session: &Session,
+    sequence: u32,
+    wants_brief: bool,
+) -> Result<(String, OutboxForm)> {
+    let path = |sequence| config.outbox.join(outbox_name(&session.id, sequence));
+    let text = atomic::read_own_text(&path(sequence));
+    let mut text = text.map_err(|e| Error::io("read the outbox", &path(sequence), e))?;
+    let is_newest = sequence == session.sequence && session.awaits_reply();
+    let mut other = session.read.filter(|_| is_newest).and_then(|read| {
+        let previous = atomic::read_own_text(&path(read)).ok();
+        outbox::brief(session, &text, read, previous.as_deref())
+    });
+    let is_brief = wants_brief && other.is_some();
+    if let (true, Some(brief)) = (is_brief, &mut other) {
+        std::mem::swap(&mut text, brief);
+    }
+    let tokens = |text: &String| tokens::about(text, config.max_tokens);
+    let form = OutboxForm { is_brief, tokens: tokens(&text), other: other.as_ref().map(tokens) };
+    Ok((text, form))
+}
 
 impl Engine {
     /// Where the newest outbox of a session is.

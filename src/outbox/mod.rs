@@ -6,6 +6,7 @@
 //! [`parts`] splits an outbox for chat windows that take only short messages.
 
 mod boundaries;
+mod brief;
 mod budget;
 mod contents;
 mod events;
@@ -25,6 +26,7 @@ use crate::workspace::Contents;
 use redaction::Redaction;
 
 pub use boundaries::holds_outbox;
+pub use brief::{OutboxForm, brief};
 pub use contents::files_of_first;
 pub use events::{events, waiting};
 pub use layout::{RenderedOutbox, render};

@@ -46,6 +46,7 @@ impl Session {
         now: Timestamp,
     ) {
         self.unanswered.clear();
+        self.read = None;
         self.last_results = Vec::new();
         self.changed = Some(Box::new(changed));
         self.updated_at = now;
@@ -63,6 +64,8 @@ impl Session {
     pub fn reopen(&mut self, text: &str, now: Timestamp) {
         self.is_complete = false;
         self.unanswered.clear();
+        // The work may go on in another chat.
+        self.read = None;
         self.say(text, now);
         self.next_outbox();
     }
@@ -111,6 +114,7 @@ impl Session {
     /// the answered text, and repeats those of which that is not known.
     pub fn keep_unread_words(&mut self, answers: Option<&Address>) {
         let answers = answers.filter(|it| it.session == self.id);
+        self.read = Some(answers.map_or(self.sequence, |it| it.sequence));
         let from = match answers {
             Some(it) if it.sequence < self.sequence => 0,
             _ => self.words_written().len(),

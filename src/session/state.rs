@@ -46,6 +46,8 @@ pub struct Session {
     /// Earlier outboxes that may still be answered, since nothing of the replies since could be read: by their numbers,
     /// how many words were added to each.
     pub unanswered: BTreeMap<u32, usize>,
+    /// The outbox that the newest reply answers, if the newest outbox follows that reply: the model has read it.
+    pub read: Option<u32>,
     /// Words that the model may not have read yet, so that the next outbox repeats them.
     pub to_repeat: Vec<String>,
     /// The person's new words for the next outbox.

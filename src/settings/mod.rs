@@ -75,6 +75,8 @@ pub struct Config {
     pub context_tokens: usize,
     /// Whether the first outbox shows contents of the workspace unasked, if nobody says otherwise.
     pub first_contents: bool,
+    /// Whether outboxes are copied and shown in their brief form.
+    pub brief: bool,
     /// How many characters a part of an outbox may have.
     pub part_characters: usize,
     /// How commands are confined.
@@ -182,6 +184,7 @@ impl Config {
             max_tokens: raw.setting("max_tokens").size()?,
             context_tokens: raw.setting("context_tokens").size()?,
             first_contents: raw.setting("first_contents").switch()?,
+            brief: raw.setting("brief").switch()?,
             part_characters: raw.setting("part_characters").size()?,
             sandbox: Sandbox::resolve(raw, &project, home)?,
             protected_names: raw.setting("protected_names").list()?,

@@ -229,6 +229,11 @@ impl Setting {
         help
     }
 
+    /// Whether it is true or false.
+    pub fn is_switch(&self) -> bool {
+        matches!(self.kind, Kind::Switch)
+    }
+
     /// Whether it is a folder of the project.
     pub fn is_folder(&self) -> bool {
         matches!(self.kind, Kind::Folder)

@@ -160,6 +160,7 @@ fn every_row_of_the_table_is_in_order() {
         "max_tokens",
         "context_tokens",
         "first_contents",
+        "brief",
         "part_characters",
         "sandbox.max_processes",
         "sandbox.max_file_bytes",
@@ -412,7 +413,7 @@ fn unknown_names_are_told_with_the_one_that_was_meant() {
         ("protected_name = []", "did you mean 'protected_names'?"),
         (
             "qqqq = 1",
-            "there are workspace_dir, inbox_dir, outbox_dir, sessions_dir, approvals_dir, command_timeout_seconds, max_output_length, max_tokens, context_tokens, first_contents, part_characters, policy, review, sandbox, protected_names, checkpoints, checkpoint_file_bytes, checkpoint_ignored_file_bytes, checkpoint_ignored_bytes, checkpoint_max_bytes, secrets, secrets_allow",
+            "there are workspace_dir, inbox_dir, outbox_dir, sessions_dir, approvals_dir, command_timeout_seconds, max_output_length, max_tokens, context_tokens, first_contents, brief, part_characters, policy, review, sandbox, protected_names, checkpoints, checkpoint_file_bytes, checkpoint_ignored_file_bytes, checkpoint_ignored_bytes, checkpoint_max_bytes, secrets, secrets_allow",
         ),
     ]);
     for (name, meant) in [

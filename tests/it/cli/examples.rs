@@ -220,6 +220,7 @@ const NOT_PLAYED: &[(&str, &[&str])] = &[
             "deaddrop resume --clipboard",
             "deaddrop resume a1b2c3d4 --reopen \"Now add division, too\"",
             "deaddrop -C ~/projects/calculator watch",
+            "deaddrop watch --copy --brief",
             "deaddrop watch --clipboard",
         ],
     ),
@@ -228,6 +229,7 @@ const NOT_PLAYED: &[(&str, &[&str])] = &[
         &[
             "deaddrop show --copy",
             "deaddrop show --copy --part 1",
+            "deaddrop show --copy --brief",
             "deaddrop apply --clipboard",
             "deaddrop next",
             "deaddrop next -",

@@ -219,3 +219,22 @@ fn where_the_outbox_lies_is_shown_whole_in_a_project() {
     tmux.key("C-c");
     tmux.shows("Stopped.");
 }
+
+#[test]
+fn a_key_copies_the_brief_form() {
+    let base = Project::with_session();
+    base.apply("[MESSAGE]\nx\n[/MESSAGE]\n");
+    let Some(tmux) = Tmux::start(&base, 150) else { return };
+    tmux.types("deaddrop watch");
+    tmux.shows(STOPS);
+    tmux.types("x");
+    tmux.types("b");
+    let screen = tmux.shows("Outbox 2 of session a1b2c3d4 (brief: ≈ ");
+    assert!(!screen.contains("then run:"), "{screen}");
+    let brief = base.run(&["show", "--brief"]).ok().stdout;
+    assert!(brief.contains("As in message 1"), "{brief}");
+    assert_eq!(tmux.tell(&["show-buffer"]), brief);
+    tmux.shows(STOPS);
+    tmux.key("C-c");
+    tmux.shows(&format!("\nStopped. `deaddrop resume` continues.\n{PROMPT}"));
+}

@@ -107,7 +107,7 @@ fn next_is_one_command_for_one_turn() {
     let _first = desktop.holds(&reply(&base, 1, "a.txt"));
     let run = desktop.run(&base, &["next"]).ok();
     assert_eq!(run.stdout, format!("outbox/{ID}_seq0002.txt\n"));
-    assert!(run.stderr.contains("Outbox 2 of session a1b2c3d4 (≈ "), "{run:?}");
+    assert!(run.stderr.contains("Outbox 2 of session a1b2c3d4 (complete: ≈ "), "{run:?}");
     assert_eq!(desktop.shows(), Some(base.outbox(2)));
 
     // By the daemon, if there is one; the turn is done when `next` ends.

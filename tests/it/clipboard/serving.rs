@@ -78,3 +78,21 @@ fn a_session_that_another_process_serves_is_copied_by_whoever_asks() {
     assert!(run.stderr.contains("only if it was started with --clipboard"), "{run:?}");
     daemon.stop();
 }
+
+#[test]
+fn the_brief_form_is_copied_where_it_is_wanted() {
+    let Some(desktop) = Desktop::start() else { return };
+    let base = Project::with_session();
+    let daemon = desktop.serve(&base, &["watch", "--copy", "--brief"]);
+    desktop.wait_for_outbox(&base, 1);
+    base.write("inbox/r.txt", reply(&base, 1, "a.txt"));
+    daemon.wait_for("_seq0002.txt (brief: ≈ ");
+    let brief = base.run(&["show", "--brief"]).ok().stdout;
+    assert!(brief.contains("As in message 1"), "{brief}");
+    assert_eq!(desktop.shows(), Some(brief));
+    daemon.stop();
+    desktop.run(&base, &["show", "--copy"]).ok();
+    assert_eq!(desktop.shows(), Some(base.outbox(2)));
+    let run = desktop.run(&base, &["show", "--copy", "--part", "1/2", "--brief"]).ok();
+    assert!(run.stderr.contains("deaddrop show --copy --brief --part 2/2\n"), "{run:?}");
+}

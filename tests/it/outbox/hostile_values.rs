@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use deaddrop::outbox::{Environment, Files, render};
+use deaddrop::outbox::{self, Environment, Files, render};
 use deaddrop::protocol::{
     Capture, Detail, Ending, Execution, Failure, Kind, Outcome, Output, RelPath, Warning,
     WarningKind, tags,
@@ -330,6 +330,7 @@ proptest! {
         said in prop::collection::vec(hostile(), 0..2),
         tool in hostile(),
         names in prop::collection::btree_set(hostile(), 0..4),
+        others in prop::collection::btree_set(hostile(), 0..4),
         results in prop::collection::vec((kind(), detail(), prop::collection::vec(hostile(), 0..2)), 0..4),
         wanted in prop::collection::btree_map(path(), prop_oneof![4 => hostile().prop_map(Ok), 1 => hostile().prop_map(Err)], 0..4),
     ) {
@@ -351,8 +352,8 @@ proptest! {
         };
         let walk = Walk::of(names.iter().map(|name| (name.as_str(), 7)));
         let requested = wanted.iter().map(requested).collect();
-        let files = Files { requested, ..Files::default() };
-        let outbox = render(&session, &environment, &walk, &files).text;
+        let asked = Files { requested, ..Files::default() };
+        let outbox = render(&session, &environment, &walk, &asked).text;
         let found = read(&outbox);
 
         prop_assert_eq!(&found.header[1], &format!("Sequence: {sequence}"));
@@ -366,7 +367,23 @@ proptest! {
         prop_assert_eq!(found.environment.len(), 7);
         let files: Vec<String> =
             names.iter().map(|name| format!("{} (7 bytes)", visible_line(name))).collect();
-        prop_assert_eq!(found.files, files);
+        prop_assert_eq!(&found.files, &files);
+
+        // A brief one has all after the listing byte for byte, whatever the one before contains.
+        let listing: String = files.iter().map(|file| format!("  {file}\n")).collect();
+        let listing = if listing.is_empty() { "(empty workspace)\n".to_owned() } else { listing };
+        let rest = outbox.split_once(&format!("\n## Workspace Files\n{listing}")).unwrap().1;
+        let mut earlier = session.clone();
+        (earlier.sequence, earlier.tools) = (2, vec![task.clone()]);
+        let others = Walk::of(others.iter().map(|name| (name.as_str(), 7)));
+        let earlier = render(&earlier, &environment, &others, &asked).text;
+        for previous in [None, Some(&*task), Some(&*earlier), Some(&*outbox)] {
+            let brief = outbox::brief(&session, &outbox, 7, previous).unwrap();
+            prop_assert!(brief.ends_with(&format!("\n{}", rest.trim_start())), "{}", brief);
+            prop_assert!(!brief.contains(tags::PROMPT));
+            let begin = format!("=== HEADER ===\nSession: a1b2c3d4\nSequence: {sequence}\nTask");
+            prop_assert!(brief.starts_with(&begin), "{}", brief);
+        }
 
         let (given_results, reads) = session.last_results.split_at(results.len());
         let expected: Vec<Given> = given_results.iter().map(given).collect();

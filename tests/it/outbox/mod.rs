@@ -1,5 +1,7 @@
 //! What an outbox shows, how long it is, and that nothing in it can pose as something else.
 
+#[cfg(target_os = "linux")]
+mod brief;
 pub mod budget;
 #[cfg(unix)]
 mod events;

@@ -1,0 +1,102 @@
+//! The brief form of an outbox, for the chat that its last reply came from: all that only this outbox says, byte for
+//! byte, but of the protocol one line, and of Environment and the listing what changed.
+//!
+//! It is derived from the texts of two outboxes. Of the sections before the results, nothing that data contains is
+//! flush left, so the first heading of each name is deaddrop's own.
+
+use std::collections::HashSet;
+
+use super::budget::clipped;
+use crate::protocol::Dialect;
+use crate::session::Session;
+
+/// How many characters are shown of HEADER, which contains the task.
+const HEADER: usize = 600;
+
+/// In which form an outbox is shown or copied.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutboxForm {
+    /// Whether it is the brief form.
+    pub is_brief: bool,
+    /// The number of its tokens.
+    pub tokens: usize,
+    /// The number of tokens of the other form, if there is one.
+    pub other: Option<usize>,
+}
+
+/// The brief form of an outbox of a session, for whoever has read outbox `read`, which is `previous` if it is still
+/// known. None if `complete` is not an outbox any more.
+pub fn brief(
+    session: &Session,
+    complete: &str,
+    read: u32,
+    previous: Option<&str>,
+) -> Option<String> {
+    let [header, protocol, environment, listing, rest] = sections(complete)?;
+    let [_, known, environment_before, listing_before, _] =
+        previous.and_then(sections).unwrap_or(["", protocol, "", "", ""]);
+    let how = match session.dialect {
+        Dialect::Tags => {
+            "the [REPLY ...] line, then commands such as [EDIT_FILE path=\"...\"], each tag at the start of a line. [DONE if=\"ok\"] ends the work"
+        }
+        Dialect::Operations => {
+            "the [REPLY ...] line, then ONE JSON object with \"protocolVersion\" and \"operations\". A message with the id \"done\" ends the work"
+        }
+    };
+    let reminder = format!(
+        "As in message {read}: ONE code block with {how}. If you cannot see message {read}, ask the user for this message in full.\n"
+    );
+    // Another version of deaddrop may teach another one.
+    let protocol = if protocol == known { &reminder } else { protocol };
+    let changes =
+        changes("## Environment", environment_before, environment, |line| line.split_once(": "))
+            + &changes("## Workspace Files", listing_before, listing, |line| {
+                line.rsplit_once(" (").filter(|(_, what)| *what != "not listed)")
+            });
+    let but = if changes.is_empty() { "." } else { ", except for these lines:" };
+    let header = clipped(header.trim_end(), HEADER);
+    Some(format!(
+        "{header}\n\n=== PROTOCOL ===\n{protocol}\n=== CONTEXT ===\nAs in message {read}{but}\n{changes}{rest}"
+    ))
+}
+
+/// HEADER, PROTOCOL, Environment, the listing, and all after it.
+fn sections(outbox: &str) -> Option<[&str; 5]> {
+    let (header, text) = outbox.split_once("\n=== PROTOCOL ===\n")?;
+    let (protocol, text) = text.split_once("\n=== CONTEXT ===\n## Environment\n")?;
+    let (environment, text) = text.split_once("\n## Workspace Files\n")?;
+    let (listing, rest) = text.split_at(text.find("\n\n")? + 1);
+    Some([header, protocol, environment, listing, rest])
+}
+
+/// The lines of a section that are new, and those that are gone; all lines if that is shorter, nothing if none changed.
+/// `name` finds what a line is about.
+fn changes(
+    heading: &str,
+    before: &str,
+    now: &str,
+    name: fn(&str) -> Option<(&str, &str)>,
+) -> String {
+    let known: HashSet<&str> = before.lines().collect();
+    let names: Vec<&str> = now.lines().filter_map(|line| Some(name(line)?.0)).collect();
+    // A line that stands for a folder replaces those below it, and the other way round.
+    let covers = |folder: &str, path: &str| {
+        folder == path || folder == "  ./" || folder.ends_with('/') && path.starts_with(folder)
+    };
+    let is_gone = |line: &&str| {
+        let is_known = |gone| names.iter().any(|it| covers(it, gone) || covers(gone, it));
+        name(line).is_some_and(|(gone, _)| !is_known(gone))
+    };
+    let new = now.lines().filter(|line| !known.contains(line));
+    let mut gone = before.lines().filter(is_gone).peekable();
+    let more = gone.peek().map(|_| "No longer listed:");
+    let changes: String = new.chain(more).chain(gone).map(|line| format!("{line}\n")).collect();
+    match changes.as_str() {
+        "" => changes,
+        _ if changes.len() < now.len() => format!("{heading}\n{changes}"),
+        _ => format!("{heading}\n{}\n", now.trim_end()),
+    }
+}
+
+#[cfg(test)]
+mod tests;
