@@ -64,8 +64,7 @@ pub(super) fn init(arguments: &Init, global: &Global, talk: Talk) -> Result<Exit
     let here = std::env::current_dir();
     let here = here.map_err(|e| Error::io("tell where you are, in", ".".as_ref(), e))?;
     let folder = settings::real(&here.join(folder));
-    let given: Vec<(&str, String)> = global.settings.given().collect();
-    let made = make(&folder, arguments.force, &given, &talk)?;
+    let made = make(&folder, arguments.force, global.settings.given(), &talk)?;
     let config = made.config.clone();
     let (here, clock) = (Some(here), Clock(global.now));
     let context = Context {

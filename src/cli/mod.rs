@@ -58,7 +58,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Args, FromArgMatches, Subcommand};
+use clap::{Args, Subcommand};
 
 use crate::engine::{Clock, Engine};
 use crate::error::{Error, Result};
@@ -277,12 +277,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         arguments.remove(1);
         arguments.push("--help".into());
     }
-    let is_brief = arguments.len() < 2 || arguments.iter().any(|argument| argument == "-h");
-    let mut command = help::at_terminal(is_brief);
-    let parsed = command
-        .try_get_matches_from_mut(arguments)
-        .and_then(|matches| Cli::from_arg_matches(&matches).map_err(|e| e.format(&mut command)));
-    let cli = match parsed {
+    let cli = match Cli::read(help::at_terminal(), arguments) {
         Ok(cli) => cli,
         Err(e) => {
             let e = renamed(e);
@@ -356,28 +351,15 @@ fn answer(cli: Cli, talk: Talk) -> Result<ExitCode> {
             return init::init(&arguments, &cli.global, talk);
         }
         Asked::Beforehand(Beforehand::Config(arguments)) => {
-            return settings::settings(arguments, cli.global, &talk);
+            return settings::settings(arguments, cli.global.project, &talk, json);
         }
         Asked::Beforehand(Beforehand::Demo(arguments)) => {
             return demo::demo(&arguments, &talk, json);
         }
     };
     let Global { project, settings, now, .. } = cli.global;
-    if settings.sets("policy") && command.keeps_policy() {
-        return Err(Error::usage(
-            "--policy has no effect here: a session or a run keeps the policy it began with",
-        ));
-    }
-    if matches!(command, Command::SystemdUnit(_)) && settings.given().next().is_some() {
-        return Err(Error::usage(
-            "a unit contains no settings; the service reads those that `deaddrop config set` writes",
-        ));
-    }
     // Not what a file or a variable says.
-    let flags = rpc::Flags {
-        policy: settings.sets("policy"),
-        timeout: settings.sets("command_timeout_seconds"),
-    };
+    let has_policy_flag = settings.sets("policy");
     let (mut amiss, is_doctor) = (doctor::Amiss::default(), matches!(command, Command::Doctor(_)));
     let Location { project, here, by } = match Location::find(project) {
         Err(e) if is_doctor => amiss.project(e)?,
@@ -434,7 +416,7 @@ fn answer(cli: Cli, talk: Talk) -> Result<ExitCode> {
         Command::Doctor(_) => Ok(doctor::doctor(&context, &consent, &amiss)),
         Command::Policy(arguments) => policy::policy(&context, &arguments),
         Command::Show(arguments) => show::show(&context, &arguments),
-        Command::Rpc(arguments) => rpc::rpc(&context, arguments, flags),
+        Command::Rpc(arguments) => rpc::rpc(&context, arguments, has_policy_flag),
         Command::SystemdUnit(arguments) => generate::systemd_unit(&context, &arguments),
     }
 }

@@ -3,21 +3,6 @@
 use super::Command;
 
 impl Command {
-    /// Whether it only goes on with what has its policy. To take a stricter one without a word, and
-    /// not keep it, would be worse than to refuse it.
-    pub(super) fn keeps_policy(&self) -> bool {
-        match self {
-            Self::Resume(_)
-            | Self::Watch(_)
-            | Self::Apply(_)
-            | Self::Next(_)
-            | Self::Approve(_)
-            | Self::Deny(_) => true,
-            Self::Run(run) => run.resumes(),
-            _ => false,
-        }
-    }
-
     /// Whether it is about sessions that are there already.
     pub(super) fn needs_sessions(&self) -> bool {
         match self {

@@ -35,7 +35,7 @@ pub(super) struct RunOnce {
     /// The message; `-` or nothing reads it from standard input
     file: Option<PathBuf>,
     /// Continue a run that waited for a decision
-    #[arg(long, value_name = "RUN_ID", conflicts_with = "file")]
+    #[arg(long, value_name = "RUN_ID", conflicts_with_all = ["file", "policy"])]
     resume: Option<String>,
 }
 

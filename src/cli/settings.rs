@@ -9,7 +9,6 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-use super::arguments::Global;
 use super::consent;
 use super::locate::{By, Location};
 use super::talk::{self, Talk};
@@ -110,16 +109,20 @@ struct Whose {
     own: bool,
 }
 
-pub(super) fn settings(arguments: Settings, global: Global, talk: &Talk) -> Result<ExitCode> {
-    let raw = global.settings.raw()?;
-    let json = global.json;
+/// `named` is what `-C` says.
+pub(super) fn settings(
+    arguments: Settings,
+    named: Option<PathBuf>,
+    talk: &Talk,
+    json: bool,
+) -> Result<ExitCode> {
     match arguments.asked {
         Asked::Show { changed } => {
-            let place = found(global.project)?;
+            let place = found(named)?;
             if place.by == By::Nothing {
                 talk.say("There is no project here or above; in a new one here it would be:");
             }
-            let mut settings = in_force(&place.project, raw)?;
+            let mut settings = in_force(&place.project)?;
             settings.retain(|setting| !changed || setting.source != Source::Default);
             show(&settings, talk, json);
             if settings.iter().any(|setting| !setting.allowed) {
@@ -128,9 +131,9 @@ pub(super) fn settings(arguments: Settings, global: Global, talk: &Talk) -> Resu
         }
         Asked::Get { key } => {
             settings::check_name(&key, &format!("config get {key}"))?;
-            let place = found(global.project)?;
+            let place = found(named)?;
             let name = settings::canonical(&key);
-            let settings = in_force(&place.project, raw)?;
+            let settings = in_force(&place.project)?;
             let Some(found) = settings.iter().find(|setting| setting.name == name) else {
                 talk.say(format!("{key} is not set"));
                 return Ok(ExitCode::FAILURE);
@@ -142,7 +145,7 @@ pub(super) fn settings(arguments: Settings, global: Global, talk: &Talk) -> Resu
             }
         }
         Asked::Path { whose } => {
-            let file = match project(&whose, global.project)? {
+            let file = match project(&whose, named)? {
                 Some(project) => Some(project.join(settings::FILE)),
                 None => settings::own_file(),
             };
@@ -160,16 +163,14 @@ pub(super) fn settings(arguments: Settings, global: Global, talk: &Talk) -> Resu
             }
         }
         Asked::Allow(_) | Asked::Deny(_) => {
-            refuse_flags(&global)?;
-            let project = project(&Whose { own: false }, global.project)?.unwrap_or_default();
+            let project = project(&Whose { own: false }, named)?.unwrap_or_default();
             return match arguments.asked {
                 Asked::Allow(_) => consent::allow(&project, talk, json),
                 _ => consent::deny(&project, talk),
             };
         }
         Asked::Set { key, value, force, whose } => {
-            refuse_flags(&global)?;
-            let project = project(&whose, global.project)?;
+            let project = project(&whose, named)?;
             let missing = folder::check(project.as_deref(), &key, &value, force)?;
             let before = agreed(project.as_deref());
             let file = settings::set(project.as_deref(), &key, &value)?;
@@ -178,8 +179,7 @@ pub(super) fn settings(arguments: Settings, global: Global, talk: &Talk) -> Resu
             follow(project.as_deref(), before.as_ref(), &key, talk)?;
         }
         Asked::Unset { key, whose } => {
-            refuse_flags(&global)?;
-            let project = project(&whose, global.project)?;
+            let project = project(&whose, named)?;
             let before = agreed(project.as_deref());
             match settings::unset(project.as_deref(), &key)? {
                 Some(file) => {
@@ -225,17 +225,6 @@ fn follow(project: Option<&Path>, before: Option<&Consent>, key: &str, talk: &Ta
     let Some(now) = agreed(project) else { return Ok(()) };
     // Of settings that could not be read nobody knows what was agreed to.
     consent::follow(before.unwrap_or(&now), &now, &[key], talk)
-}
-
-/// A flag is for one command, and would be lost without a word.
-fn refuse_flags(global: &Global) -> Result<()> {
-    match global.settings.given().next() {
-        None => Ok(()),
-        Some((name, _)) => Err(Error::usage(format!(
-            "--{} has no effect here; `deaddrop config set {name} VALUE` keeps it",
-            name.replace('_', "-")
-        ))),
-    }
 }
 
 fn show(settings: &[InForce], talk: &Talk, json: bool) {
@@ -284,8 +273,7 @@ fn changed(project: Option<&Path>, key: &str, file: &Path, talk: &Talk, json: bo
     }
     talk.say(format!("{} is changed.", file.display()));
     let Some(project) = project else { return };
-    let raw = settings::Raw::default();
-    if let Ok(settings) = in_force(project, raw)
+    if let Ok(settings) = in_force(project)
         && let Some(setting) = settings.iter().find(|setting| setting.name == key)
         && matches!(setting.source, Source::Environment)
     {

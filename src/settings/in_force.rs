@@ -18,8 +18,6 @@ pub enum Source {
     File,
     /// In an environment variable.
     Environment,
-    /// In a flag of the command line.
-    Flag,
     /// It is no setting: what stands, or what git tracks, in deaddrop's own folders there.
     Folder,
 }
@@ -32,7 +30,6 @@ impl Source {
             Self::OwnFile => "own file",
             Self::File => "file",
             Self::Environment => "environment",
-            Self::Flag => "flag",
             Self::Folder => "folder",
         }
     }
@@ -87,9 +84,9 @@ fn literal(value: &serde_json::Value) -> String {
 ///
 /// # Errors
 /// One of them is wrong, as for [`Config::load_trusted`].
-pub fn in_force(project: &Path, flags: Raw) -> Result<Vec<InForce>> {
+pub fn in_force(project: &Path) -> Result<Vec<InForce>> {
     let project = super::open(project)?;
-    let layers = Layers::read(&project, flags)?;
+    let layers = Layers::read(&project, Raw::default())?;
     // What is wrong is told instead.
     let (config, consent) = Config::with_consent(project, &layers)?;
     let mut found: Vec<InForce> = names().map(|name| setting(name, &layers)).collect();

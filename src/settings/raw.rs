@@ -69,18 +69,18 @@ impl Layers {
         })
     }
 
-    pub(super) fn lowest_first(&self) -> [(Source, &Raw); 4] {
+    /// What counts for every command, and so without flags.
+    pub(super) fn lowest_first(&self) -> [(Source, &Raw); 3] {
         [
             (Source::OwnFile, &self.own),
             (Source::File, &self.file),
             (Source::Environment, &self.environment),
-            (Source::Flag, &self.flags),
         ]
     }
 
     /// What all of them come to.
     pub(super) fn merged(&self) -> Raw {
-        Raw::merged(self.lowest_first().map(|(_, layer)| layer))
+        Raw::merged(self.lowest_first().map(|(_, layer)| layer).into_iter().chain([&self.flags]))
     }
 }
 

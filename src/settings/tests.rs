@@ -123,7 +123,7 @@ const REFERENCE: &str = "\
 
 This page is made from the table of settings (`SETTINGS=overwrite cargo test --lib -- settings::tests`); [projects.md](projects.md#change-settings) explains how to change them.
 
-Flags override environment variables, these override `deaddrop.toml`, and that overrides your own file (`~/.config/deaddrop/config.toml`). The variable of a setting is `DEADDROP_` and its name in capitals, with `_` for a dot: `sandbox.network` is `DEADDROP_SANDBOX_NETWORK`. Consent: a project's `deaddrop.toml` needs yours to weaken what holds without it ([security.md](security.md#settings-that-somebody-else-wrote)).
+A command takes only flags of settings that it reads; its `--help` lists them. Flags override environment variables, these override `deaddrop.toml`, and that overrides your own file (`~/.config/deaddrop/config.toml`). The variable of a setting is `DEADDROP_` and its name in capitals, with `_` for a dot: `sandbox.network` is `DEADDROP_SANDBOX_NETWORK`. Consent: a project's `deaddrop.toml` needs yours to weaken what holds without it ([security.md](security.md#settings-that-somebody-else-wrote)).
 
 | setting | flag | default | it must be | what it is for | consent |
 |---|---|---|---|---|---|

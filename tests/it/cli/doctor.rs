@@ -68,7 +68,7 @@ fn settings_that_cannot_be_had_are_a_row() {
         assert!(settings["well"] == false, "{settings:#?}");
     }
     // What the file did not do is told as everywhere.
-    let wrong = base.run(&["doctor", "--command-timeout-seconds", "x"]).with_code(2);
+    let wrong = base.run(&["doctor", "--sandbox", "x"]).with_code(2);
     assert!(wrong.stdout.is_empty(), "{wrong:?}");
 }
 
@@ -96,7 +96,7 @@ fn a_folder_of_another_user_is_a_row() {
 #[test]
 fn a_workspace_that_is_the_whole_machine_is_told_with_what_helps() {
     let base = project();
-    let run = base.run(&["--workspace-dir", "/", "--sandbox", "auto", "doctor"]);
+    let run = base.run(&["doctor", "--workspace-dir", "/", "--sandbox", "auto"]);
     assert!(run.stdout.contains("deaddrop config set workspace_dir FOLDER"), "{run:?}");
     for vain in ["sysctl", "lsm=", "apparmor"] {
         assert!(!run.stdout.contains(vain), "{vain}: {run:?}");

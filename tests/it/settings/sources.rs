@@ -137,7 +137,7 @@ fn wrong_variables_and_flags_are_told_by_name() {
         assert_eq!(run.error()["code"], "invalid-setting");
         tells(&run.message(), &[expected]);
     }
-    let wrong = ["status", "--max-output-length", "many"];
+    let wrong = ["say", "--max-output-length", "many", "x"];
     let said = base.fails(&wrong, "invalid-setting").with_code(2).message();
     tells(&said, &["--max-output-length: max_output_length is 'many'"]);
 }
@@ -304,7 +304,7 @@ fn the_flag_of_the_sandbox_goes_over_all() {
         Run::of(command.env("DEADDROP_SANDBOX", "wrong too"), "").ok();
         Run::of(base.command(&["status"]).env("DEADDROP_SANDBOX", mode), "").ok();
     }
-    let said = base.fails(&["--sandbox=none", "status"], "invalid-setting").with_code(2).message();
+    let said = base.fails(&["status", "--sandbox=none"], "invalid-setting").with_code(2).message();
     let expected = "--sandbox: sandbox is 'none' but must be one of auto, bwrap, partial, off";
     tells(&said, &[expected]);
     let help = base.run(&["new", "--help"]).ok().stdout;
