@@ -169,7 +169,7 @@ fn flag(name: &'static str, is_init: bool) -> Arg {
     let setting = find_setting(name).expect("a name in the table");
     let of_init = OF_INIT.iter().find(|(known, _)| is_init && *known == name);
     Arg::new(name)
-        .long(name.replace('_', "-"))
+        .long(setting.flag_name())
         .value_name(setting.placeholder())
         .help(of_init.map_or_else(|| setting.help(), |(_, help)| (*help).to_owned()))
         .help_heading("Settings (as in deaddrop.toml and DEADDROP_*)")
@@ -208,7 +208,7 @@ impl Settings {
     pub(super) fn raw(&self) -> Result<Raw, Error> {
         let mut raw = Raw::default();
         for (name, value) in &self.0 {
-            raw.set(name, value.clone(), format!("--{}", name.replace('_', "-")))?;
+            raw.set(name, value, format!("--{}", name.replace('_', "-")))?;
         }
         Ok(raw)
     }

@@ -1,5 +1,4 @@
-//! Asks the person whether the settings of a project may open what they open, and what they agreed
-//! to: `config allow` and `config deny`.
+//! Consent to the settings of a project: the question, `config allow` and `config deny`.
 
 use std::process::ExitCode;
 
@@ -40,11 +39,11 @@ Examples:
   deaddrop -C ~/drop config deny")]
 pub(super) struct Deny {}
 
-/// Lets settings pass that open nothing, or what the person has agreed to; at a terminal they are asked.
+/// Asks at a terminal whether the person consents, and refuses settings without consent.
 ///
 /// # Errors
-/// They have not agreed, or it cannot be noted that they do.
-pub(super) fn require(consent: &Consent, talk: &Talk) -> Result<()> {
+/// There is no consent, or it cannot be recorded.
+pub(super) fn require(config: &Config, consent: &Consent, talk: &Talk) -> Result<()> {
     consent.requires_names()?;
     if consent.lacks().is_empty() {
         return Ok(());
@@ -59,7 +58,7 @@ pub(super) fn require(consent: &Consent, talk: &Talk) -> Result<()> {
     let question = Styled::from(format!("{} {what}:\n{lines}", consent.whose()));
     let question = question + talk.bold(asks) + " [y/N] ";
     match talk.agreement(question) {
-        Some(true) => consent.allow()?,
+        Some(true) => consent.allow(config)?,
         // They have just read what it is.
         Some(false) => {
             return Err(Error::usage(format!(
@@ -74,9 +73,9 @@ pub(super) fn require(consent: &Consent, talk: &Talk) -> Result<()> {
     Ok(())
 }
 
-/// `config allow`: shows what the settings open, and notes that the person agrees.
+/// `config allow`: shows what needs consent, and records it.
 pub(super) fn allow(project: &std::path::Path, talk: &Talk, json: bool) -> Result<ExitCode> {
-    let (_, consent) = Config::load(project, Raw::default())?;
+    let (config, consent) = Config::load(project, Raw::default())?;
     for opening in consent.openings().iter().chain(consent.found()) {
         if json {
             Context::print_json(&to_json(opening));
@@ -87,7 +86,7 @@ pub(super) fn allow(project: &std::path::Path, talk: &Talk, json: bool) -> Resul
     if consent.openings().is_empty() && consent.found().is_none() {
         talk.say("Nothing here needs your consent.");
     } else {
-        consent.allow()?;
+        consent.allow(&config)?;
         talk.hint(&format!(
             "Your consent is recorded for {}; `deaddrop config deny` withdraws it.",
             consent.whose()
@@ -96,11 +95,10 @@ pub(super) fn allow(project: &std::path::Path, talk: &Talk, json: bool) -> Resul
     Ok(ExitCode::SUCCESS)
 }
 
-/// `config deny`: forgets that the person agreed.
+/// `config deny`: withdraws the consent.
 pub(super) fn deny(project: &std::path::Path, talk: &Talk) -> Result<ExitCode> {
-    let (config, consent) = Config::load(project, Raw::default())?;
-    let (settings, folders) = (consent.forget()?, config.release_dirs()?);
-    talk.say(if settings || folders {
+    let (config, _) = Config::load(project, Raw::default())?;
+    talk.say(if config.forget()? {
         "Your consent is withdrawn; a running deaddrop continues as it began."
     } else {
         "There was no consent to withdraw here."
@@ -113,11 +111,10 @@ fn to_json(opening: &Opening) -> serde_json::Value {
     json!({ "name": name, "value": value, "origin": origin, "does": does })
 }
 
-/// Has what the person has just set by `keys` count as agreed to, and says so where it does not, since
-/// there was something else in the file.
+/// Counts what the person has just set (`keys`) as consent. Warns if something else in the file needs consent.
 ///
 /// # Errors
-/// It cannot be noted.
+/// It cannot be recorded.
 pub(super) fn follow(before: &Consent, now: &Consent, keys: &[&str], talk: &Talk) -> Result<()> {
     if !now.follow(before, keys)? {
         talk.warning(&format!(

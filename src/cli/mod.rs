@@ -386,7 +386,7 @@ fn answer(cli: Cli, talk: Talk) -> Result<ExitCode> {
     if !command.only_looks() {
         // What cannot be, nobody is asked about.
         config.holds_no_others()?;
-        consent::require(&consent, &talk)?;
+        consent::require(&config, &consent, &talk)?;
     }
     if by == By::Search && command.makes_project() {
         talk.say(format!("In the project {}:", config.project.display()));

@@ -124,7 +124,7 @@ fn a_setting_is_read_set_and_removed() {
     base.write("deaddrop.toml", "# Mine.\nmax_tokens = \nfirst_contents = true\n");
     for arguments in [&["config", "set", "policy", "standard"][..], &["status", ID]] {
         let told = base.fails(arguments, "invalid-setting").with_code(2).message();
-        let named = "deaddrop.toml:2: max_tokens has no value; write one behind the =";
+        let named = "deaddrop.toml:2: max_tokens has no value; write one after the =";
         assert!(told.contains(named), "{told}");
     }
     base.write("deaddrop.toml", "max_tokens = 1\n");

@@ -20,7 +20,7 @@ fn is_not_found(run: Run) {
     let run = run.with_code(2);
     assert_eq!(run.error()["code"], "invalid-setting", "{run:?}");
     let told = run.message();
-    assert!(told.contains("where replies and commands write: name one with -C"), "{told}");
+    assert!(told.contains("where replies and commands write; name a project with -C"), "{told}");
 }
 
 #[test]
@@ -232,7 +232,7 @@ fn a_link_that_leads_nowhere_is_not_replaced() {
     symlink("nowhere/d.toml", base.at("deaddrop.toml")).unwrap();
     let set = ["config", "set", "max_tokens", "9000"];
     let told = base.fails(&set, "invalid-setting").with_code(2).message();
-    assert!(told.contains("it is a link that cannot be followed"), "{told}");
+    assert!(told.contains("it is a link to a file that does not exist"), "{told}");
     assert!(base.at("deaddrop.toml").is_symlink());
 }
 

@@ -167,7 +167,7 @@ fn the_replies_of_one_that_is_gone_write_nowhere() {
     new(&base, "p").ok();
     base.write("p/lib/deaddrop.toml", "max_tokens = 5000\n");
     let told = run_in(&base, "p/lib", &["status", ID, "--json"]).with_code(2).message();
-    assert!(told.contains("where replies and commands write: name one with -C"), "{told}");
+    assert!(told.contains("where replies and commands write; name a project with -C"), "{told}");
     base.sh("rm -r p/.deaddrop p/deaddrop.toml");
     run_in(&base, "p/lib", &["status", ID]).with_code(5);
     // What somebody left there opens nothing unasked.
