@@ -73,46 +73,40 @@ pub(crate) fn matches(pattern: &str, path: &str) -> bool {
 
 /// Whether a pattern of several components matches a path; `**` is any number of them.
 fn is_path(pattern: &[&str], parts: &[&str]) -> bool {
-    // Only the last `**` is tried again, as for `*` in a name, so this stays quadratic.
-    let (mut p, mut n, mut back) = (0, 0, None);
-    while n < parts.len() {
-        if pattern.get(p) == Some(&"**") {
-            back = Some((p, n));
-            p += 1;
-        } else if pattern.get(p).is_some_and(|pattern| is_name(pattern, parts[n])) {
-            (p, n) = (p + 1, n + 1);
-        } else if let Some((star, at)) = back {
-            (p, n) = (star + 1, at + 1);
-            back = Some((star, at + 1));
-        } else {
-            return false;
-        }
-    }
-    pattern[p.min(pattern.len())..].iter().all(|part| *part == "**")
+    wildcard(pattern, parts, |part| *part == "**", |pattern, part| is_name(pattern, part))
 }
 
 /// Whether a pattern with `*` and `?` matches a name.
 fn is_name(pattern: &str, name: &str) -> bool {
     let (pattern, name): (Vec<char>, Vec<char>) =
         (pattern.chars().collect(), name.chars().collect());
+    wildcard(&pattern, &name, |c| *c == '*', |pattern, c| *pattern == '?' || pattern == c)
+}
+
+/// Whether a pattern matches items one by one; a star stands for any number of them.
+fn wildcard<P, T>(
+    pattern: &[P],
+    items: &[T],
+    is_star: impl Fn(&P) -> bool,
+    fits: impl Fn(&P, &T) -> bool,
+) -> bool {
+    // Only the last star is tried again, so this stays quadratic.
     let (mut p, mut n, mut back) = (0, 0, None);
-    while n < name.len() {
-        match pattern.get(p) {
-            Some('*') => {
+    while n < items.len() {
+        match (pattern.get(p), back) {
+            (Some(star), _) if is_star(star) => {
                 back = Some((p, n));
                 p += 1;
             }
-            Some(c) if *c == '?' || *c == name[n] => (p, n) = (p + 1, n + 1),
-            _ => match back {
-                Some((star, at)) => {
-                    (p, n) = (star + 1, at + 1);
-                    back = Some((star, at + 1));
-                }
-                None => return false,
-            },
+            (Some(one), _) if fits(one, &items[n]) => (p, n) = (p + 1, n + 1),
+            (_, Some((star, at))) => {
+                (p, n) = (star + 1, at + 1);
+                back = Some((star, at + 1));
+            }
+            (_, None) => return false,
         }
     }
-    pattern[p..].iter().all(|c| *c == '*')
+    pattern[p..].iter().all(is_star)
 }
 
 #[cfg(test)]
