@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::json;
 
-use super::{Context, show, talk};
+use super::{Context, output, show};
 use crate::atomic;
 use crate::clipboard::{self, Environment, Way};
 use crate::daemon::Clip;
@@ -49,7 +49,7 @@ impl Clips {
     /// The same where another process serves it.
     pub(super) fn copy_elsewhere(self, context: &Context, session: &Session) -> Result<()> {
         if self.clipboard {
-            context.talk.warning(
+            context.ui.warning(
                 "the running deaddrop takes replies from the clipboard only if it was started with --clipboard; `deaddrop next` works without",
             );
         }
@@ -89,7 +89,7 @@ pub(super) fn put(context: &Context, session: &Session, sequence: u32, how: &Put
         let number = if older { format!(" {sequence}") } else { String::new() };
         let id = if named || older { format!(" --session {}", session.id) } else { String::new() };
         let of = asked.of.map(|of| format!("/{of}")).unwrap_or_default();
-        format!("{} show{number}{id} --copy --part {}{of}", context.talk.program(), part + 1)
+        format!("{} show{number}{id} --copy --part {}{of}", context.ui.program(), part + 1)
     });
     if context.json {
         Context::print_json(&json!({
@@ -111,10 +111,10 @@ pub(super) fn put(context: &Context, session: &Session, sequence: u32, how: &Put
     };
     let what = format!("{what} ({})", tokens::told(tokens));
     match &done {
-        Ok(way) => context.talk.say(on_clipboard(&what, *way)),
+        Ok(way) => context.ui.say(on_clipboard(&what, *way)),
         Err(why) => {
-            context.talk.warning(&not_copied(why));
-            context.talk.hint(&match (how, of) {
+            context.ui.warning(&not_copied(why));
+            context.ui.hint(&match (how, of) {
                 (Put::Again, _) => format!("{what} is the file named above."),
                 (_, 1) => format!("{what} is this file:"),
                 _ => format!(
@@ -123,11 +123,11 @@ pub(super) fn put(context: &Context, session: &Session, sequence: u32, how: &Put
                 ),
             });
             if !context.json && !matches!(how, Put::Again) {
-                talk::result(context.display(&path));
+                output::result(context.display(&path));
             }
         }
     }
-    context.talk.say(&match next {
+    context.ui.say(&match next {
         Some(next) => format!("Send it, then part {} of {of}: {next}", part + 1),
         None => {
             // A terminal gives nothing back: there the reply is pasted.
@@ -135,7 +135,7 @@ pub(super) fn put(context: &Context, session: &Session, sequence: u32, how: &Put
             let from = if reads { "" } else { " -" };
             format!(
                 "Paste it into the chat, copy the reply, then run: {} next{from}",
-                context.talk.program()
+                context.ui.program()
             )
         }
     });

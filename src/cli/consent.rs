@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::Context;
-use super::talk::{self, Talk};
+use super::output::{self, Terminal};
 use crate::error::{Error, Result};
 use crate::settings::{Config, Consent, Opening, Raw};
 use crate::terminal::Styled;
@@ -43,7 +43,7 @@ pub(super) struct Deny {}
 ///
 /// # Errors
 /// There is no consent, or it cannot be recorded.
-pub(super) fn require(config: &Config, consent: &Consent, talk: &Talk) -> Result<()> {
+pub(super) fn require(config: &Config, consent: &Consent, ui: &Terminal) -> Result<()> {
     consent.requires_names()?;
     if consent.lacks().is_empty() {
         return Ok(());
@@ -56,8 +56,8 @@ pub(super) fn require(config: &Config, consent: &Consent, talk: &Talk) -> Result
         ("needs your consent, because somebody else may have written it", "Do you agree?")
     };
     let question = Styled::from(format!("{} {what}:\n{lines}", consent.whose()));
-    let question = question + talk.bold(asks) + " [y/N] ";
-    match talk.agreement(question) {
+    let question = question + ui.bold(asks) + " [y/N] ";
+    match ui.agreement(question) {
         Some(true) => consent.allow(config)?,
         // They have just read what it is.
         Some(false) => {
@@ -69,25 +69,25 @@ pub(super) fn require(config: &Config, consent: &Consent, talk: &Talk) -> Result
         }
         None => return consent.require(),
     }
-    talk.hint("You will not be asked again; `deaddrop config deny` withdraws your consent.");
+    ui.hint("You will not be asked again; `deaddrop config deny` withdraws your consent.");
     Ok(())
 }
 
 /// `config allow`: shows what needs consent, and records it.
-pub(super) fn allow(project: &std::path::Path, talk: &Talk, json: bool) -> Result<ExitCode> {
+pub(super) fn allow(project: &std::path::Path, ui: &Terminal, json: bool) -> Result<ExitCode> {
     let (config, consent) = Config::load(project, Raw::default())?;
     for opening in consent.openings().iter().chain(consent.found()) {
         if json {
             Context::print_json(&to_json(opening));
         } else {
-            talk::prose(opening.line());
+            output::prose(opening.line());
         }
     }
     if consent.openings().is_empty() && consent.found().is_none() {
-        talk.say("Nothing here needs your consent.");
+        ui.say("Nothing here needs your consent.");
     } else {
         consent.allow(&config)?;
-        talk.hint(&format!(
+        ui.hint(&format!(
             "Your consent is recorded for {}; `deaddrop config deny` withdraws it.",
             consent.whose()
         ));
@@ -96,9 +96,9 @@ pub(super) fn allow(project: &std::path::Path, talk: &Talk, json: bool) -> Resul
 }
 
 /// `config deny`: withdraws the consent.
-pub(super) fn deny(project: &std::path::Path, talk: &Talk) -> Result<ExitCode> {
+pub(super) fn deny(project: &std::path::Path, ui: &Terminal) -> Result<ExitCode> {
     let (config, _) = Config::load(project, Raw::default())?;
-    talk.say(if config.forget()? {
+    ui.say(if config.forget()? {
         "Your consent is withdrawn; a running deaddrop continues as it began."
     } else {
         "There was no consent to withdraw here."
@@ -115,9 +115,9 @@ fn to_json(opening: &Opening) -> serde_json::Value {
 ///
 /// # Errors
 /// It cannot be recorded.
-pub(super) fn follow(before: &Consent, now: &Consent, keys: &[&str], talk: &Talk) -> Result<()> {
+pub(super) fn follow(before: &Consent, now: &Consent, keys: &[&str], ui: &Terminal) -> Result<()> {
     if !now.follow(before, keys)? {
-        talk.warning(&format!(
+        ui.warning(&format!(
             "{} needs your consent before it takes effect: `deaddrop config allow` shows what, and records it",
             now.whose()
         ));

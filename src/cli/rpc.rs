@@ -101,12 +101,12 @@ pub(super) fn rpc(context: &Context, arguments: Rpc, has_policy_flag: bool) -> R
     if root.is_workspace
         && let Err(e) = config.claim_dirs([&config.sessions, &config.inbox])
     {
-        context.talk.warning(&format!("{e}. The next start asks whose the folders here are"));
+        context.ui.warning(&format!("{e}. The next start asks whose the folders here are"));
     }
     let _lock = root.is_workspace.then(|| Lock::take(config)).transpose()?;
     let borrowed: Result<Vec<_>> = projects.around.iter().map(Lock::borrow).collect();
     let _borrowed = borrowed?;
-    projects.told.iter().for_each(|told| context.talk.warning(told));
+    projects.told.iter().for_each(|told| context.ui.warning(told));
     sandbox::close_to_commands();
     root.make()?;
     let hidden = root.hidden(config, projects.state)?;
@@ -136,7 +136,7 @@ pub(super) fn rpc(context: &Context, arguments: Rpc, has_policy_flag: bool) -> R
         stop: stop.clone(),
     })?;
     if !is_stdio {
-        context.talk.say(&told);
+        context.ui.say(&told);
     }
     let ended = listening.serve(served, &stop);
     drop(scratch_dir);

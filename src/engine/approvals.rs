@@ -169,7 +169,7 @@ impl Engine {
                     continue;
                 }
                 Taken::Rejected(why) => Err(why),
-                Taken::Reply(claimed) => match meant(claimed.letter.text(), &self.store.pending()?)
+                Taken::Reply(claimed) => match meant(claimed.reply.text(), &self.store.pending()?)
                     .and_then(|found| {
                         self.check_workspace(&found.0).map(|()| found).map_err(|e| e.to_string())
                     }) {

@@ -163,7 +163,7 @@ impl Config {
     ///
     /// # Errors
     /// It cannot be registered; the next start would not know it.
-    pub fn note(&self) -> Result<()> {
+    pub(super) fn register(&self) -> Result<()> {
         let mine = entry(self);
         let known = self.known.entry.as_ref();
         if known.is_some_and(|known| known.covers(&mine)) {
@@ -197,11 +197,11 @@ impl Config {
     /// # Errors
     /// They cannot be registered, or a folder cannot be made.
     pub fn claim_dirs<'a>(&self, folders: impl IntoIterator<Item = &'a PathBuf>) -> Result<()> {
-        self.note()?;
+        self.register()?;
         for folder in folders {
             fs::create_dir_all(folder).map_err(|e| Error::io("make the folder", folder, e))?;
         }
-        self.note()
+        self.register()
     }
 
     /// Forgets the person's consent, and which folders of this project are deaddrop's own. Returns whether there

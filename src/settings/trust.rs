@@ -152,7 +152,7 @@ impl Consent {
             return Err(Error::config(self.whose(), problem));
         }
         if self.found.is_some() {
-            config.note()?;
+            config.register()?;
         }
         self.allow_settings()
     }

@@ -360,10 +360,12 @@ fn a_folder_that_is_not_there_is_told_and_one_that_cannot_be_is_refused() {
     base.write("deaddrop.toml", "");
     base.write("file", "");
     base.sh("ln -s nowhere link; mkdir there");
-    for wrong in ["file", "file/x", "link"] {
+    for (wrong, why) in
+        [("file", "is not a folder"), ("file/x", "is not a folder"), ("link", "leads nowhere")]
+    {
         let set = ["config", "set", "workspace_dir", wrong];
         let said = base.fails(&set, "invalid-setting").with_code(2).message();
-        tells(&said, &[" is not a folder"]);
+        tells(&said, &[why]);
         assert_eq!(base.read("deaddrop.toml"), "");
     }
     let run = base.run(&["config", "set", "workspace_dir", "there"]).ok();
@@ -393,6 +395,6 @@ fn a_folder_that_is_not_there_is_told_and_one_that_cannot_be_is_refused() {
     let set = ["config", "set", "workspace_dir", "/nonexist/x"];
     let Some(mut set) = not_as_root(&base, &set) else { return };
     let run = Run::of(&mut set, "").with_code(2);
-    tells(&run.stderr, &["cannot be created: you cannot write to /,"]);
+    tells(&run.stderr, &["/ is a folder that you cannot write to"]);
     assert_eq!(base.read("deaddrop.toml"), settings);
 }
