@@ -292,7 +292,7 @@ pub(super) fn log(context: &Context, arguments: &Log) -> Result<ExitCode> {
         if context.ui.verbose {
             match files(sequence) {
                 Ok(files) => {
-                    files.iter().for_each(|file| output::result(format!("        {file}")))
+                    files.iter().for_each(|file| output::result(format!("        {file}")));
                 }
                 Err(why) => output::prose(format!("        {why}")),
             }
