@@ -4,8 +4,8 @@ use super::*;
 use crate::clock::Timestamp;
 
 fn carries_key(session: &Session, text: &str) -> bool {
-    let letter = ParsedReply::new(text.to_owned());
-    letter.answers().is_some_and(|answers| is_authentic(session, answers))
+    let reply = ParsedReply::new(text.to_owned());
+    reply.answers().is_some_and(|answers| is_authentic(session, answers))
 }
 
 #[test]

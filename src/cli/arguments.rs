@@ -1,14 +1,14 @@
-//! What every command takes: where the project is, how results are told, and the settings as
-//! flags.
+//! The command line: what every command takes, and which settings each takes as flags.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, Parser, ValueEnum};
+use clap::{Arg, ArgMatches, Args, Command, CommandFactory, FromArgMatches, Parser, ValueEnum};
 
 use super::Asked;
 use crate::clock::Timestamp;
 use crate::error::Error;
-use crate::settings::{Raw, SETTINGS, Setting};
+use crate::settings::{Raw, SETTINGS, Setting, find_setting};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -75,56 +75,112 @@ pub(super) struct Global {
         help = "Use colours: auto, always or never"
     )]
     pub(super) color: Color,
-    #[command(flatten)]
+    #[arg(skip)]
     pub(super) settings: Settings,
     /// The time to write into sessions instead of the clock's
     #[arg(long, value_name = "TIME", hide = true, global = true)]
     pub(super) now: Option<Timestamp>,
 }
 
-/// Settings as flags, each by its name; they go over DEADDROP_* variables and deaddrop.toml.
-#[derive(Debug, Default)]
+/// Settings that were given as flags, each by its name.
+#[derive(Debug, Clone, Default)]
 pub(super) struct Settings(Vec<(&'static str, String)>);
 
-/// The settings that are flags.
-fn flags() -> impl Iterator<Item = (&'static Setting, String)> {
-    SETTINGS.iter().filter_map(|setting| Some((setting, setting.flag_name()?)))
+/// A project's folders.
+const FOLDERS: &[&str] = &["workspace_dir", "inbox_dir", "outbox_dir", "sessions_dir"];
+/// What decides how commands run, and what the outbox after them says.
+const TURN: &[&str] = &["command_timeout_seconds", "max_output_length", "max_tokens", "sandbox"];
+/// What decides how commands of a run, which has no outbox, run.
+const RUN: &[&str] = &["command_timeout_seconds", "max_output_length", "sandbox"];
+/// What decides what the first outbox shows, and which form of the others is shown or copied.
+const FIRST: &[&str] = &["context_tokens"];
+const BRIEF: &[&str] = &["brief"];
+const PARTS: &[&str] = &["part_characters"];
+const POLICY: &[&str] = &["policy"];
+const REVIEW: &[&str] = &["review"];
+const SANDBOX: &[&str] = &["sandbox"];
+
+/// The settings that each command reads, and so takes as flags. Other commands take none.
+const FLAGS: [(&[&str], &[&[&str]]); 25] = [
+    (&["new"], &[FOLDERS, FIRST, TURN, BRIEF, POLICY, REVIEW]),
+    (&["resume"], &[FOLDERS, TURN, BRIEF, REVIEW]),
+    (&["watch"], &[FOLDERS, TURN, BRIEF, REVIEW]),
+    (&["apply"], &[FOLDERS, TURN, BRIEF, REVIEW]),
+    (&["next"], &[FOLDERS, TURN, BRIEF, REVIEW]),
+    (&["check"], &[FOLDERS, POLICY, SANDBOX]),
+    (&["approve"], &[FOLDERS, TURN]),
+    (&["deny"], &[FOLDERS, TURN]),
+    (&["say"], &[FOLDERS, TURN, BRIEF]),
+    (&["undo"], &[FOLDERS, TURN]),
+    (&["redo"], &[FOLDERS, TURN]),
+    (&["status"], &[FOLDERS, SANDBOX]),
+    (&["log"], &[FOLDERS]),
+    (&["diff"], &[FOLDERS]),
+    (&["show"], &[FOLDERS, BRIEF, PARTS]),
+    (&["close"], &[FOLDERS]),
+    (&["doctor"], &[FOLDERS, SANDBOX]),
+    (&["init"], &[FOLDERS, FIRST, TURN, BRIEF, PARTS, POLICY, REVIEW]),
+    (&["policy", "check"], &[FOLDERS, POLICY, SANDBOX]),
+    (&["policy", "show"], &[FOLDERS, POLICY]),
+    (&["policy", "list"], &[FOLDERS, POLICY]),
+    (&["policy", "approved"], &[FOLDERS]),
+    (&["policy", "forget"], &[FOLDERS]),
+    (&["ops", "run"], &[FOLDERS, RUN, POLICY]),
+    (&["rpc"], &[FOLDERS, POLICY, SANDBOX]),
+];
+
+/// What `init` says of the folders, which it puts elsewhere by default.
+const OF_INIT: [(&str, &str); 4] = [
+    ("workspace_dir", "The folder that replies may read and change [this folder]"),
+    ("inbox_dir", "The folder in which you save replies [.deaddrop/inbox]"),
+    ("outbox_dir", "The folder for outboxes [.deaddrop/outbox]"),
+    ("sessions_dir", "The folder for sessions and the journal [.deaddrop/sessions]"),
+];
+
+impl Cli {
+    /// The whole command line, with the settings that each command takes as flags.
+    pub(super) fn all() -> Command {
+        FLAGS.iter().fold(Self::command(), |all, (words, groups)| {
+            let is_init = *words == ["init"];
+            let names = groups.iter().copied().flatten();
+            with_flags(all, words, names.map(|name| flag(name, is_init)).collect())
+        })
+    }
+
+    /// What these arguments ask for.
+    pub(super) fn read<T: Into<OsString> + Clone>(
+        mut all: Command,
+        arguments: impl IntoIterator<Item = T>,
+    ) -> Result<Self, clap::Error> {
+        let matches = all.try_get_matches_from_mut(arguments)?;
+        let mut cli = Self::from_arg_matches(&matches).map_err(|e| e.format(&mut all))?;
+        cli.global.settings = Settings::given_in(&matches);
+        Ok(cli)
+    }
 }
 
-impl FromArgMatches for Settings {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let given = flags().filter_map(|(setting, _)| {
-            Some((&*setting.name, matches.get_one::<String>(&setting.name)?.clone()))
-        });
-        Ok(Self(given.collect()))
-    }
-
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        self.0.extend(Self::from_arg_matches(matches)?.0);
-        Ok(())
+/// The command line with these flags for the command of these words.
+fn with_flags(command: Command, words: &[&'static str], flags: Vec<Arg>) -> Command {
+    match words {
+        [] => command.args(flags),
+        [first, rest @ ..] => command.mut_subcommand(first, |inner| with_flags(inner, rest, flags)),
     }
 }
 
-impl Args for Settings {
-    fn augment_args(command: Command) -> Command {
-        command.args(flags().map(|(setting, flag)| {
-            // A switch that is given without a value is on.
-            let values = if setting.is_switch() { 0..=1 } else { 1..=1 };
-            Arg::new(&*setting.name)
-                .num_args(values)
-                .require_equals(setting.is_switch())
-                .default_missing_value("true")
-                .long(flag)
-                .value_name(setting.placeholder())
-                .help(setting.help())
-                .help_heading("Settings (as in deaddrop.toml and DEADDROP_*)")
-                .global(true)
-        }))
-    }
-
-    fn augment_args_for_update(command: Command) -> Command {
-        Self::augment_args(command)
-    }
+/// The flag of a setting.
+fn flag(name: &'static str, is_init: bool) -> Arg {
+    let setting = find_setting(name).expect("a name in the table");
+    let of_init = OF_INIT.iter().find(|(known, _)| is_init && *known == name);
+    // A switch that is given without a value is on.
+    let values = if setting.is_switch() { 0..=1 } else { 1..=1 };
+    Arg::new(name)
+        .num_args(values)
+        .require_equals(setting.is_switch())
+        .default_missing_value("true")
+        .long(setting.flag_name())
+        .value_name(setting.placeholder())
+        .help(of_init.map_or_else(|| setting.help(), |(_, help)| (*help).to_owned()))
+        .help_heading("Settings (as in deaddrop.toml and DEADDROP_*)")
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -135,20 +191,31 @@ pub(super) enum Color {
 }
 
 impl Settings {
+    fn given_in(matches: &ArgMatches) -> Self {
+        let mut matches = matches;
+        while let Some((_, inner)) = matches.subcommand() {
+            matches = inner;
+        }
+        let value = |name| matches.try_get_one::<String>(name).ok().flatten().cloned();
+        let flags = SETTINGS.iter().filter(|setting| setting.flag);
+        let given = flags.filter_map(|Setting { name, .. }| Some((name.as_str(), value(name)?)));
+        Self(given.collect())
+    }
+
     /// Whether the one of that name was given.
     pub(super) fn sets(&self, name: &str) -> bool {
         self.0.iter().any(|(given, _)| *given == name)
     }
 
     /// Those that were given, by their names.
-    pub(super) fn given(&self) -> impl Iterator<Item = (&'static str, String)> {
-        self.0.iter().cloned()
+    pub(super) fn given(&self) -> &[(&'static str, String)] {
+        &self.0
     }
 
     /// As settings, each with the flag it came from.
     pub(super) fn raw(&self) -> Result<Raw, Error> {
         let mut raw = Raw::default();
-        for (name, value) in self.given() {
+        for (name, value) in &self.0 {
             raw.set(name, value, format!("--{}", name.replace('_', "-")))?;
         }
         Ok(raw)

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use similar::TextDiff;
 
+use super::output::Terminal;
 use super::rows::{BAR, pieces};
-use super::talk::Talk;
 use crate::executor::{Rewritten, Standing};
 use crate::protocol::Digest;
 use crate::terminal::Styled;
@@ -110,33 +110,33 @@ fn shown(text: &str) -> String {
 }
 
 /// A diff in rows of this width that begin with the bar, and what goes on with a line with `…`.
-pub(super) fn rows(talk: &Talk, diff: &str, width: usize) -> Vec<Styled> {
+pub(super) fn rows(ui: &Terminal, diff: &str, width: usize) -> Vec<Styled> {
     let room = width - BAR.len() - 2;
     let mut rows = Vec::new();
     for line in shown(diff).trim_end_matches('\n').split('\n') {
         for (n, piece) in pieces(line, room).into_iter().enumerate() {
             let piece = if n == 0 { piece } else { format!("…{piece}") };
-            rows.push(Styled::from(BAR) + painted(talk, line, &piece));
+            rows.push(Styled::from(BAR) + painted(ui, line, &piece));
         }
     }
     rows
 }
 
-/// A diff in the colours of `talk`, with everything in it visible.
-pub(super) fn coloured(talk: &Talk, diff: &str) -> Styled {
+/// A diff in the colours of `ui`, with everything in it visible.
+pub(super) fn coloured(ui: &Terminal, diff: &str) -> Styled {
     let (shown, mut text) = (shown(diff), Styled::default());
     for (n, line) in shown.trim_end().split('\n').enumerate() {
         text.push(if n == 0 { "" } else { "\n" });
-        text.push(painted(talk, line, line));
+        text.push(painted(ui, line, line));
     }
     text
 }
 
 /// A part of a line of a diff in the colour of the line.
-fn painted(talk: &Talk, line: &str, part: &str) -> Styled {
+fn painted(ui: &Terminal, line: &str, part: &str) -> Styled {
     match line.as_bytes().first() {
-        Some(b'+') => talk.green(part),
-        Some(b'-') => talk.red(part),
+        Some(b'+') => ui.green(part),
+        Some(b'-') => ui.red(part),
         _ => part.into(),
     }
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::changes::{self, coloured, diff};
-use super::{Context, SessionFlag, replies, talk};
+use super::{Context, SessionFlag, output, replies};
 use crate::admission::{self, Admission, Given, Refusal};
 use crate::engine;
 use crate::error::{Error, Result};
@@ -62,8 +62,8 @@ pub(super) fn check(context: &Context, arguments: &Check) -> Result<ExitCode> {
             None => "-".to_owned(),
         };
         if files.len() > 1 && !context.json {
-            let heading = context.talk.for_results().bold(&format!("{named}:"));
-            talk::result(Styled::from(if n == 0 { "" } else { "\n" }) + heading);
+            let heading = context.ui.for_results().bold(&format!("{named}:"));
+            output::result(Styled::from(if n == 0 { "" } else { "\n" }) + heading);
         }
         let is_right = match replies::read(context, *file) {
             Ok((text, _)) => surroundings.look_at(&text)?.tell(context, &named),
@@ -71,7 +71,7 @@ pub(super) fn check(context: &Context, arguments: &Check) -> Result<ExitCode> {
                 if context.json {
                     Context::print_json(&json!({ "file": named, "unreadable": e.to_string() }));
                 }
-                context.talk.error(&e.to_string());
+                context.ui.error(&e.to_string());
                 false
             }
         };
@@ -79,7 +79,7 @@ pub(super) fn check(context: &Context, arguments: &Check) -> Result<ExitCode> {
     }
     if files.len() > 1 {
         let told = format!("\n{}, {failed} with errors.", count(files.len(), "file"));
-        context.talk.say(&told);
+        context.ui.say(&told);
     }
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -151,16 +151,16 @@ impl<'a> Surroundings<'a> {
 
     fn look_at(&self, text: &str) -> Result<Looked> {
         let config = &self.context.config;
-        let mut letter = ParsedReply::new(text.to_owned());
-        let (mut session, held) = self.chosen(&letter)?;
+        let mut parsed = ParsedReply::new(text.to_owned());
+        let (mut session, held) = self.chosen(&parsed)?;
         if let Some(session) = &mut session {
-            session.keep_unread_words(letter.answers());
+            session.keep_unread_words(parsed.answers());
         }
         let policy = config.policy.as_deref().unwrap_or(SESSION_POLICY).to_owned();
         let judged = session.clone().unwrap_or(Session { policy, ..Session::default() });
         let dialect = judged.dialect;
         let is_in_guest = config.guest.is_some();
-        let reply = letter.read_in(dialect, (!is_in_guest).then(|| self.workspace.path()));
+        let reply = parsed.read_in(dialect, (!is_in_guest).then(|| self.workspace.path()));
         let mut preview = PreviewExecutor::new(&self.workspace);
         let mut unseen = OpaquePreview::new(&config.protected_names);
         let executor: &mut dyn Executor = if is_in_guest { &mut unseen } else { &mut preview };
@@ -208,22 +208,22 @@ impl Looked {
 
     fn tell_person(&self, context: &Context, errors: usize) {
         if let Some(why) = &self.held {
-            talk::prose(format!("Would be held: {why}"));
+            output::prose(format!("Would be held: {why}"));
         }
-        self.outcomes.iter().for_each(|outcome| talk::prose(located(context, outcome)));
+        self.outcomes.iter().for_each(|outcome| output::prose(located(context, outcome)));
         for file in &self.rewritten {
-            let talk = context.talk.for_results();
-            talk::result(Styled::from("\n") + coloured(&talk, &diff(file)));
+            let ui = context.ui.for_results();
+            output::result(Styled::from("\n") + coloured(&ui, &diff(file)));
         }
         for told in &self.withheld {
-            talk::prose(format!("Would be {told}"));
+            output::prose(format!("Would be {told}"));
         }
         let changed = if self.is_in_guest {
             String::new()
         } else {
             format!(", {} would change", count(self.rewritten.len(), "file"))
         };
-        context.talk.say(format!(
+        context.ui.say(format!(
             "\n{}, {}, {}{changed}. Nothing was done.",
             count(self.outcomes.len(), "command"),
             count(errors, "error"),
@@ -235,7 +235,7 @@ impl Looked {
         let in_operations = self.reply.dialect == Some(Dialect::Operations);
         let steps = self.reply.steps.iter();
         let blocks = steps.map(Step::kind).filter(|kind| *kind != Kind::Reply);
-        let commands = self.outcomes.iter().map(talk::preview_json);
+        let commands = self.outcomes.iter().map(output::preview_json);
         let failed = self.outcomes.iter().filter(|outcome| outcome.failed());
         let files = self.rewritten.iter().map(changes::to_json);
         json!({
@@ -244,7 +244,7 @@ impl Looked {
             "held": self.held.as_ref().map(Error::to_string),
             "heldCode": self.held.as_ref().map(Error::code),
             "dialect": self.reply.dialect,
-            "blocks": tally(blocks.map(|kind| talk::name(kind, in_operations).to_owned())),
+            "blocks": tally(blocks.map(|kind| output::name(kind, in_operations).to_owned())),
             "errors": errors,
             "errorsByKind": tally(failed.filter_map(Outcome::code)),
             "warnings": self.warnings().count(),
@@ -287,5 +287,5 @@ fn tally(words: impl Iterator<Item = String>) -> BTreeMap<String, usize> {
 
 fn located(context: &Context, outcome: &Outcome) -> Styled {
     let line = Styled::from(format!("{:>5}  ", outcome.line));
-    line + context.talk.for_results().preview(outcome)
+    line + context.ui.for_results().preview(outcome)
 }

@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::json;
 
-use super::{Context, show, talk};
+use super::{Context, output, show};
 use crate::clipboard::{self, Environment, Way};
 use crate::daemon::Clip;
 use crate::engine::pasted_outbox;
@@ -49,7 +49,7 @@ impl Clips {
     /// The same where another process serves it.
     pub(super) fn copy_elsewhere(self, context: &Context, session: &Session) -> Result<()> {
         if self.clipboard {
-            context.talk.warning(
+            context.ui.warning(
                 "the running deaddrop takes replies from the clipboard only if it was started with --clipboard; `deaddrop next` works without",
             );
         }
@@ -94,7 +94,7 @@ pub(super) fn put(context: &Context, session: &Session, sequence: u32, how: &Put
         let number = if older { format!(" {sequence}") } else { String::new() };
         let id = if named || older { format!(" --session {}", session.id) } else { String::new() };
         let of = asked.of.map(|of| format!("/{of}")).unwrap_or_default();
-        format!("{} show{number}{id} --copy{brief} --part {}{of}", context.talk.program(), part + 1)
+        format!("{} show{number}{id} --copy{brief} --part {}{of}", context.ui.program(), part + 1)
     });
     if context.json {
         Context::print_json(&json!({
@@ -120,16 +120,16 @@ pub(super) fn put(context: &Context, session: &Session, sequence: u32, how: &Put
         ),
     };
     match &done {
-        Ok(way) => context.talk.say(on_clipboard(&what, *way)),
+        Ok(way) => context.ui.say(on_clipboard(&what, *way)),
         Err(why) => {
-            context.talk.warning(&not_copied(why));
+            context.ui.warning(&not_copied(why));
             let again = matches!(how, Put::Again);
             let file = if again { "the file named above." } else { "this file:" };
             let flags = match of {
                 1 => brief.to_owned(),
                 _ => format!("{brief} --part {part}/{of}"),
             };
-            context.talk.hint(&if flags.is_empty() {
+            context.ui.hint(&if flags.is_empty() {
                 format!("{what} is {file}")
             } else {
                 format!(
@@ -138,14 +138,14 @@ pub(super) fn put(context: &Context, session: &Session, sequence: u32, how: &Put
                 )
             });
             if !context.json && !again {
-                talk::result(context.display(&path));
+                output::result(context.display(&path));
             }
         }
     }
     if is_served {
         return Ok(());
     }
-    context.talk.say(&match next {
+    context.ui.say(&match next {
         Some(next) => format!("Send it, then part {} of {of}: {next}", part + 1),
         None => {
             // A terminal gives nothing back: there the reply is pasted.
@@ -153,7 +153,7 @@ pub(super) fn put(context: &Context, session: &Session, sequence: u32, how: &Put
             let from = if reads { "" } else { " -" };
             format!(
                 "Paste it into the chat, copy the reply, then run: {} next{from}",
-                context.talk.program()
+                context.ui.program()
             )
         }
     });

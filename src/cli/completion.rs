@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::builder::Str;
-use clap::{Arg, Command, CommandFactory, ValueHint};
+use clap::{Arg, Command, ValueHint};
 use clap_complete::Shell;
 use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 use clap_complete::env::{CompleteEnv, Shells};
@@ -60,7 +60,7 @@ pub(super) fn script(shell: Shell) -> Vec<u8> {
 
 /// The command line, with what may stand in the place of each argument.
 fn completed() -> Command {
-    with_values(Cli::command())
+    with_values(Cli::all())
 }
 
 fn with_values(command: Command) -> Command {
@@ -76,8 +76,8 @@ fn with_values(command: Command) -> Command {
             among(arg, settings::names().chain(whole).collect())
         }
         id => {
-            let setting = settings::find_setting(id).filter(|setting| setting.flag);
-            match setting.map(Setting::choices).filter(|choices| !choices.is_empty()) {
+            let setting = settings::find_setting(id).map(Setting::choices);
+            match setting.filter(|choices| !choices.is_empty()) {
                 Some(choices) => among(arg, choices),
                 None if arg.get_action().takes_values() => {
                     let hint = hint(&arg);

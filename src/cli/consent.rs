@@ -1,5 +1,4 @@
-//! Asks the person whether the settings of a project may open what they open, and what they agreed
-//! to: `config allow` and `config deny`.
+//! Consent to the settings of a project: the question, `config allow` and `config deny`.
 
 use std::process::ExitCode;
 
@@ -7,7 +6,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::Context;
-use super::talk::{self, Talk};
+use super::output::{self, Terminal};
 use crate::error::{Error, Result};
 use crate::settings::{Config, Consent, Opening, Raw};
 use crate::terminal::Styled;
@@ -40,11 +39,11 @@ Examples:
   deaddrop -C ~/drop config deny")]
 pub(super) struct Deny {}
 
-/// Lets settings pass that open nothing, or what the person has agreed to; at a terminal they are asked.
+/// Asks at a terminal whether the person consents, and refuses settings without consent.
 ///
 /// # Errors
-/// They have not agreed, or it cannot be noted that they do.
-pub(super) fn require(consent: &Consent, talk: &Talk) -> Result<()> {
+/// There is no consent, or it cannot be recorded.
+pub(super) fn require(config: &Config, consent: &Consent, ui: &Terminal) -> Result<()> {
     consent.requires_names()?;
     if consent.lacks().is_empty() {
         return Ok(());
@@ -57,9 +56,9 @@ pub(super) fn require(consent: &Consent, talk: &Talk) -> Result<()> {
         ("needs your consent, because somebody else may have written it", "Do you agree?")
     };
     let question = Styled::from(format!("{} {what}:\n{lines}", consent.whose()));
-    let question = question + talk.bold(asks) + " [y/N] ";
-    match talk.agreement(question) {
-        Some(true) => consent.allow()?,
+    let question = question + ui.bold(asks) + " [y/N] ";
+    match ui.agreement(question) {
+        Some(true) => consent.allow(config)?,
         // They have just read what it is.
         Some(false) => {
             return Err(Error::usage(format!(
@@ -70,25 +69,25 @@ pub(super) fn require(consent: &Consent, talk: &Talk) -> Result<()> {
         }
         None => return consent.require(),
     }
-    talk.hint("You will not be asked again; `deaddrop config deny` withdraws your consent.");
+    ui.hint("You will not be asked again; `deaddrop config deny` withdraws your consent.");
     Ok(())
 }
 
-/// `config allow`: shows what the settings open, and notes that the person agrees.
-pub(super) fn allow(project: &std::path::Path, talk: &Talk, json: bool) -> Result<ExitCode> {
-    let (_, consent) = Config::load(project, Raw::default())?;
+/// `config allow`: shows what needs consent, and records it.
+pub(super) fn allow(project: &std::path::Path, ui: &Terminal, json: bool) -> Result<ExitCode> {
+    let (config, consent) = Config::load(project, Raw::default())?;
     for opening in consent.openings().iter().chain(consent.found()) {
         if json {
             Context::print_json(&to_json(opening));
         } else {
-            talk::prose(opening.line());
+            output::prose(opening.line());
         }
     }
     if consent.openings().is_empty() && consent.found().is_none() {
-        talk.say("Nothing here needs your consent.");
+        ui.say("Nothing here needs your consent.");
     } else {
-        consent.allow()?;
-        talk.hint(&format!(
+        consent.allow(&config)?;
+        ui.hint(&format!(
             "Your consent is recorded for {}; `deaddrop config deny` withdraws it.",
             consent.whose()
         ));
@@ -96,11 +95,10 @@ pub(super) fn allow(project: &std::path::Path, talk: &Talk, json: bool) -> Resul
     Ok(ExitCode::SUCCESS)
 }
 
-/// `config deny`: forgets that the person agreed.
-pub(super) fn deny(project: &std::path::Path, talk: &Talk) -> Result<ExitCode> {
-    let (config, consent) = Config::load(project, Raw::default())?;
-    let (settings, folders) = (consent.forget()?, config.release_dirs()?);
-    talk.say(if settings || folders {
+/// `config deny`: withdraws the consent.
+pub(super) fn deny(project: &std::path::Path, ui: &Terminal) -> Result<ExitCode> {
+    let (config, _) = Config::load(project, Raw::default())?;
+    ui.say(if config.forget()? {
         "Your consent is withdrawn; a running deaddrop continues as it began."
     } else {
         "There was no consent to withdraw here."
@@ -113,14 +111,13 @@ fn to_json(opening: &Opening) -> serde_json::Value {
     json!({ "name": name, "value": value, "origin": origin, "does": does })
 }
 
-/// Has what the person has just set by `keys` count as agreed to, and says so where it does not, since
-/// there was something else in the file.
+/// Counts what the person has just set (`keys`) as consent. Warns if something else in the file needs consent.
 ///
 /// # Errors
-/// It cannot be noted.
-pub(super) fn follow(before: &Consent, now: &Consent, keys: &[&str], talk: &Talk) -> Result<()> {
+/// It cannot be recorded.
+pub(super) fn follow(before: &Consent, now: &Consent, keys: &[&str], ui: &Terminal) -> Result<()> {
     if !now.follow(before, keys)? {
-        talk.warning(&format!(
+        ui.warning(&format!(
             "{} needs your consent before it takes effect: `deaddrop config allow` shows what, and records it",
             now.whose()
         ));

@@ -140,7 +140,7 @@ fn one(
     let approved = decision.as_ref().is_some_and(|decision| decision.approved);
     let verb = if approved { "Approved" } else { "Denied" };
     let turn = context.decide(session, decision, stop)?;
-    let talk = &context.talk;
+    let ui = &context.ui;
     if turn.session.run.is_some() {
         let stem = turn.session.stem();
         if context.json {
@@ -149,12 +149,12 @@ fn one(
                 "session": stem, "operation": operation, "approved": approved, "recorded": true,
             }));
         }
-        talk.hint(&format!("{verb}, and recorded; `deaddrop ops run --resume {stem}` continues."));
+        ui.hint(&format!("{verb}, and recorded; `deaddrop ops run --resume {stem}` continues."));
         return Ok(ExitCode::SUCCESS);
     }
     if let Some(question) = session.question() {
         let id = visible_line(&question.id);
-        talk.say(format!("{verb} {id} of session {}.", session.id));
+        ui.say(format!("{verb} {id} of session {}.", session.id));
     }
     context.conclude(turn, asks_on, stop)
 }

@@ -14,7 +14,7 @@ mod scenes;
 use clap::Args;
 use serde_json::json;
 
-use super::talk::{self, Talk};
+use super::output::{self, Terminal};
 use super::{Context, rows};
 use crate::error::{Error, Result};
 use crate::lock::Lock;
@@ -52,7 +52,7 @@ const BEFORE: usize = 2;
 /// The scene after which the person takes back what it did, and thinks better of that.
 const TAKEN_BACK: usize = 1;
 
-pub(super) fn demo(arguments: &Demo, talk: &Talk, json: bool) -> Result<ExitCode> {
+pub(super) fn demo(arguments: &Demo, ui: &Terminal, json: bool) -> Result<ExitCode> {
     let stop = Stop::on_signals()?;
     let mut folder = tempfile::Builder::new()
         .prefix("deaddrop-demo-")
@@ -61,14 +61,14 @@ pub(super) fn demo(arguments: &Demo, talk: &Talk, json: bool) -> Result<ExitCode
     folder.disable_cleanup(arguments.keep);
     let path = folder.path().canonicalize();
     let path = path.map_err(|e| Error::io("open the folder", folder.path(), e))?;
-    let stage = Stage { path: &path, talk, json, stop };
+    let stage = Stage { path: &path, ui, json, stop };
     stage.play()?;
     drop(folder);
     if arguments.keep {
         if json {
             Context::print_json(&json!({ "kept": path.display().to_string() }));
         } else {
-            talk::result(format!("\nAll of it lies in {}", path.display()));
+            output::result(format!("\nAll of it lies in {}", path.display()));
         }
     } else {
         stage.tell("\nNothing of it is left. In a project of yours: `deaddrop init`, then `deaddrop new \"what is to be done\"`.");
@@ -79,7 +79,7 @@ pub(super) fn demo(arguments: &Demo, talk: &Talk, json: bool) -> Result<ExitCode
 /// Where the session is played, and how it is told.
 struct Stage<'a> {
     path: &'a Path,
-    talk: &'a Talk,
+    ui: &'a Terminal,
     json: bool,
     stop: Stop,
 }
@@ -141,7 +141,7 @@ impl Stage<'_> {
                     "reply": reply,
                     "sequence": next.sequence,
                     "isComplete": next.is_complete,
-                    "results": next.last_results.iter().map(talk::outcome_json).collect::<Vec<_>>(),
+                    "results": next.last_results.iter().map(output::outcome_json).collect::<Vec<_>>(),
                 }));
             }
             let name = next.outbox_name();
@@ -179,14 +179,14 @@ impl Stage<'_> {
         if number > 1 {
             self.pause()?;
         }
-        let title = self.talk.for_results().bold(&format!("{number}. {title}"));
+        let title = self.ui.for_results().bold(&format!("{number}. {title}"));
         self.tell(Styled::from("\n") + title + format!("\n{why}\n\n$ {how}"));
         Ok(())
     }
 
     /// Gives a person who watches the time to look.
     fn pause(&self) -> Result<()> {
-        if self.json || self.talk.quiet || !Stream::Out.is_terminal() {
+        if self.json || self.ui.quiet || !Stream::Out.is_terminal() {
             return Ok(());
         }
         let begun = Instant::now();
@@ -200,14 +200,14 @@ impl Stage<'_> {
     }
 
     fn tell(&self, text: impl Into<Styled>) {
-        if !self.json && !self.talk.quiet {
-            talk::prose(text);
+        if !self.json && !self.ui.quiet {
+            output::prose(text);
         }
     }
 
     /// Shows a text that is not this command's own.
     fn show(&self, text: &str) {
-        for row in talk::rows_of(text.trim_end(), BAR).as_str().lines() {
+        for row in output::rows_of(text.trim_end(), BAR).as_str().lines() {
             self.tell(format!("{BAR}{row}"));
         }
     }

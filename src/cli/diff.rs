@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::changes::{self, coloured, unified};
 use super::patch::{self, Kind, Side, patch};
-use super::{Context, SessionFlag, sessions, stat, talk};
+use super::{Context, SessionFlag, output, sessions, stat};
 use crate::engine::{TurnDiffs, Which};
 use crate::error::Result;
 use crate::workspace::checkpoint::{Change, What};
@@ -67,8 +67,8 @@ pub(super) fn diff(context: &Context, arguments: &Diff) -> Result<ExitCode> {
     let turns = TurnDiffs::read(&context.config, &session)?;
     let shown = turns.shown(which.unwrap_or(Which::Last))?;
     let (told, ignored) = (shown.told(), shown.ignored());
-    let talk = context.talk.for_results();
-    let is_piped = context.talk.results_are_piped();
+    let ui = context.ui.for_results();
+    let is_piped = context.ui.results_are_piped();
     for change in &shown.changes {
         if !context.json && arguments.stat {
             continue;
@@ -76,7 +76,7 @@ pub(super) fn diff(context: &Context, arguments: &Diff) -> Result<ExitCode> {
         if let (Some(why), false) = (unkept(change), context.json) {
             let path = change.shown();
             // A patch has no word for it.
-            talk::result(&if is_piped {
+            output::result(&if is_piped {
                 format!("{}# {path}: {why}", beside(change))
             } else {
                 format!("--- a/{path}\n+++ b/{path}\n({why})")
@@ -90,7 +90,7 @@ pub(super) fn diff(context: &Context, arguments: &Diff) -> Result<ExitCode> {
                 (side(change.before.as_ref(), before), side(change.after.as_ref(), after));
             let name = unescaped(&change.path);
             let patch = patch(name.as_encoded_bytes(), before.as_ref(), after.as_ref());
-            talk::data(&[beside(change).as_bytes(), &patch].concat());
+            output::data(&[beside(change).as_bytes(), &patch].concat());
             continue;
         }
         let binary = [before.as_ref(), after.as_ref()].into_iter().flatten().any(is_binary);
@@ -119,7 +119,7 @@ pub(super) fn diff(context: &Context, arguments: &Diff) -> Result<ExitCode> {
             }));
         } else {
             let text = format!("{}{text}", beside(change));
-            talk::result(coloured(&talk, &text));
+            output::result(coloured(&ui, &text));
         }
     }
     if context.json {
@@ -127,7 +127,7 @@ pub(super) fn diff(context: &Context, arguments: &Diff) -> Result<ExitCode> {
     }
     if shown.changes.is_empty() {
         let is_one = shown.first == shown.last;
-        context.talk.say(&match &ignored {
+        context.ui.say(&match &ignored {
             Some(ignored) if is_one => format!(
                 "Turn {} changed only ignored files, which are not kept: {}",
                 shown.last,
@@ -141,11 +141,11 @@ pub(super) fn diff(context: &Context, arguments: &Diff) -> Result<ExitCode> {
         (&ignored, !shown.changes.is_empty() || shown.first != shown.last)
     {
         context
-            .talk
+            .ui
             .say(format!("Ignored files changed too, and are not kept: {}", ignored.describe()));
     }
     if arguments.stat {
-        stat::lines(&told).iter().for_each(talk::result);
+        stat::lines(&told).iter().for_each(output::result);
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::progress::NO_ANSWER;
 use super::prompt::{Prompt, Said};
-use super::teller::NO_ANSWER;
-use super::{Context, Opened, Teller, WAITS, live, question, talk};
+use super::{Context, Opened, ProgressReporter, WAITS, live, output, question};
 use crate::clock::Timestamp;
 use crate::engine::{self, Turn};
 use crate::error::{Error, Result};
@@ -71,15 +71,15 @@ impl Context {
     /// Has a request handled: here, or by the process that serves the folder. So many outcomes of the turn are `known`
     /// to the person.
     pub(super) fn request(&self, request: Request, stop: &Stop, known: usize) -> Result<Turn> {
-        let (mut teller, asked) = (Teller::new(self), Timestamp::now());
+        let (mut reporter, asked) = (ProgressReporter::new(self), Timestamp::now());
         let undoes = matches!(request, Request::Undo { .. });
         let (turn, elsewhere) = match self.open_or_hand_over(&request, stop)? {
             Opened::Here(mut engine) => {
                 let says = matches!(request, Request::Say { .. });
-                let turn = ipc::handle(&mut engine, request, &mut teller)?;
+                let turn = ipc::handle(&mut engine, request, &mut reporter)?;
                 match engine.shut_down() {
                     // Who is told that it failed would say it again.
-                    Err(e) if says => self.talk.say(format!(
+                    Err(e) if says => self.ui.say(format!(
                         "{e}. Your words are kept; the next start continues from the journal."
                     )),
                     result => result?,
@@ -87,7 +87,7 @@ impl Context {
                 (turn, false)
             }
             Opened::Elsewhere(done) => {
-                report(&request, &done, known, &mut teller);
+                report(&request, &done, known, &mut reporter);
                 (done.turn, true)
             }
         };
@@ -109,7 +109,7 @@ impl Context {
             let late = entry.at > asked;
             if elsewhere || late {
                 let late = if late { ", which was being carried out when you asked" } else { "" };
-                self.talk.say(format!(
+                self.ui.say(format!(
                     "Turn {} was the reply {} ({}){late}",
                     entry.sequence,
                     visible_line(&entry.reply),
@@ -122,16 +122,16 @@ impl Context {
     /// Tells what a turn came to. Where it waits, shows what it asks, and goes on with what the
     /// person answers at the terminal, if they are to be asked there.
     pub(super) fn conclude(&self, mut turn: Turn, asks: bool, stop: &Stop) -> Result<ExitCode> {
-        let mut teller = Teller::new(self);
+        let mut reporter = ProgressReporter::new(self);
         loop {
-            teller.event(Event::TurnEnded(&turn));
+            reporter.event(Event::TurnEnded(&turn));
             if stop.is_asked() {
                 return Err(Error::interrupted());
             }
             if turn.session.question().is_none() {
                 return Ok(ExitCode::SUCCESS);
             }
-            teller.show(&turn.session, &self.preview_question(&turn.session));
+            reporter.show(&turn.session, &self.preview_question(&turn.session));
             let next = if asks { self.ask(&turn.session, stop)? } else { None };
             match next {
                 Some(next) => turn = next,
@@ -154,14 +154,14 @@ impl Context {
         if self.json {
             return Ok(None);
         }
-        let Some(prompt) = Prompt::put(&self.talk, question::line(session, false)) else {
+        let Some(prompt) = Prompt::put(&self.ui, question::line(session, false)) else {
             return Ok(None);
         };
         let store = Store::new(&self.config.sessions);
         loop {
             match prompt.wait(Duration::from_millis(100)) {
                 Some(Said::Nothing) => {
-                    self.talk.say(NO_ANSWER);
+                    self.ui.say(NO_ANSWER);
                     return Ok(None);
                 }
                 Some(said) => {
@@ -175,7 +175,7 @@ impl Context {
             }
             let now = store.load_stem(&session.stem())?;
             if now.question() != session.question() {
-                self.talk.say("\nIt was decided elsewhere.");
+                self.ui.say("\nIt was decided elsewhere.");
                 let outbox = now.awaits_reply().then(|| self.config.outbox.join(now.outbox_name()));
                 return Ok(Some(Turn { session: now, outbox }));
             }
@@ -192,7 +192,7 @@ impl Context {
         let stem = session.stem();
         let decision = decision.ok_or_else(|| Error::nothing_pending(&stem))?;
         let request = Request::Decide { stem, decision: Box::new(decision) };
-        self.request(request, stop, talk::outcomes(session).len())
+        self.request(request, stop, output::outcomes(session).len())
     }
 
     /// What would come of what a session asks about.
@@ -209,22 +209,22 @@ impl Context {
 }
 
 /// Reports what another process has done as if it had been done here.
-fn report(request: &Request, done: &Done, known: usize, teller: &mut Teller<'_>) {
+fn report(request: &Request, done: &Done, known: usize, reporter: &mut ProgressReporter<'_>) {
     let Done { turn: Turn { session, .. }, warnings } = done;
     if let Request::Apply { name, .. } = request {
         let mut answered = session.clone();
         answered.sequence -= u32::from(session.awaits_reply());
-        teller.event(Event::ReplyTaken { name: name.as_ref(), session: &answered });
+        reporter.event(Event::ReplyTaken { name: name.as_ref(), session: &answered });
     }
-    let outcomes = talk::outcomes(session);
+    let outcomes = output::outcomes(session);
     if matches!(request, Request::Apply { .. } | Request::Decide { .. }) {
-        outcomes.iter().skip(known).for_each(|outcome| teller.event(Event::StepDone(outcome)));
+        outcomes.iter().skip(known).for_each(|outcome| reporter.event(Event::StepDone(outcome)));
     }
     // Those of outcomes are reported with them.
     let is_reported = |warning: &String| {
         outcomes.iter().flat_map(|outcome| &outcome.warnings).any(|w| w.text == *warning)
     };
     for warning in warnings.iter().filter(|warning| !is_reported(warning)) {
-        teller.event(Event::Warning(warning));
+        reporter.event(Event::Warning(warning));
     }
 }

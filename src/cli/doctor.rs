@@ -15,7 +15,7 @@ use serde_json::json;
 
 use super::Context;
 use super::locate::By;
-use super::talk;
+use super::output;
 use crate::atomic;
 use crate::error::advice;
 use crate::executor::Guest;
@@ -117,7 +117,7 @@ pub(super) fn doctor(context: &Context, consent: &Consent, amiss: &Amiss) -> Exi
     findings.push(finding("disk", disk(config)));
     findings.push(Finding { spare: true, ..finding("memory", memory()) });
     for Finding { well, spare, what, told } in &findings {
-        let told = context.talk.in_base(told);
+        let told = context.ui.in_base(told);
         if context.json {
             let fault = !well && !spare;
             let row = json!({ "what": what, "well": well, "fault": fault, "told": told });
@@ -128,7 +128,7 @@ pub(super) fn doctor(context: &Context, consent: &Consent, amiss: &Amiss) -> Exi
                 (false, true) => "--",
                 (false, false) => "NO",
             };
-            talk::prose(format!("{mark}  {what:<15}  {}", visible_line(&told)));
+            output::prose(format!("{mark}  {what:<15}  {}", visible_line(&told)));
         }
     }
     let well = findings.iter().all(|finding| finding.well || finding.spare);

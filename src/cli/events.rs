@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use super::output::{outcome_json, turn_json};
 use super::summary::Mark;
-use super::talk::{outcome_json, turn_json};
 use super::{Context, question};
 use crate::clipboard::Way;
 use crate::engine::Turn;

@@ -1,8 +1,8 @@
 //! The examples of every `--help`: that there are some, and that each is a command line that is
 //! understood.
 
+use clap::Command;
 use clap::error::ErrorKind;
-use clap::{Command, CommandFactory, Parser};
 
 use super::arguments::Cli;
 
@@ -15,7 +15,7 @@ fn commands() -> Vec<(String, Command)> {
         }
     }
     let mut found = Vec::new();
-    walk("deaddrop", &Cli::command(), &mut found);
+    walk("deaddrop", &Cli::all(), &mut found);
     found
 }
 
@@ -88,7 +88,7 @@ fn every_example_is_understood() {
         for line in examples(&command) {
             for words in split(&line).iter().filter(|words| words[0] == "deaddrop") {
                 tried += 1;
-                if let Err(e) = Cli::try_parse_from(words) {
+                if let Err(e) = Cli::read(Cli::all(), words) {
                     panic!("`{name} --help` says `{line}`, and that is not understood: {e}");
                 }
             }
@@ -111,7 +111,7 @@ fn what_the_newcomers_page_types_is_understood() {
         .collect();
     assert!(calls.len() > 15, "{calls:?}");
     for words in calls {
-        if let Err(e) = Cli::try_parse_from(&words) {
+        if let Err(e) = Cli::read(Cli::all(), &words) {
             panic!("docs/start.md has {words:?}, and that is not understood: {e}");
         }
     }
@@ -151,7 +151,7 @@ fn every_command_that_is_named_is_understood() {
             // What is put in later is a flag or a value.
             let span = span.replace("{of}", "").replace("{flag}", "--force").replace("\\\"", "\"");
             let call = split(&format!("deaddrop {span}")).swap_remove(0);
-            let error = Cli::try_parse_from(call).err().map(|e| e.kind());
+            let error = Cli::read(Cli::all(), call).err().map(|e| e.kind());
             if matches!(error, Some(ErrorKind::InvalidSubcommand | ErrorKind::UnknownArgument)) {
                 wrong.push(format!("{file}: `deaddrop {span}`: {error:?}"));
             }
@@ -168,10 +168,10 @@ fn lines_are_split_as_a_shell_does() {
         words("a 'b c' \"d\" > e | f && g ''"),
         [vec!["a", "b c", "d"], vec!["f"], vec!["g", ""]]
     );
-    assert!(Cli::try_parse_from(["deaddrop", "config", "sett"]).is_err());
+    assert!(Cli::read(Cli::all(), ["deaddrop", "config", "sett"]).is_err());
 }
 
 #[test]
 fn the_command_line_is_sound() {
-    Cli::command().debug_assert();
+    Cli::all().debug_assert();
 }

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::clipping::Clips;
 use super::systemd::Unit;
-use super::{Context, completion, help, talk};
+use super::{Context, completion, help, output};
 use crate::error::{Error, Result};
 use crate::program::Programs;
 use crate::text::{nearest, visible_line};
@@ -128,7 +128,7 @@ fn print(text: &[u8], as_json: Option<(&str, String, &str)>) {
         let text = String::from_utf8_lossy(text);
         return Context::print_json(&json!({ what: name, itself: text }));
     }
-    talk::data(text);
+    output::data(text);
 }
 
 /// The whole command line, with what every command takes in each.
@@ -212,7 +212,7 @@ fn write_all(folder: &Path, json: bool) -> Result<()> {
         if json {
             Context::print_json(&json!({ "page": name, "path": path }));
         } else {
-            talk::result(path);
+            output::result(path);
         }
     }
     Ok(())

@@ -24,7 +24,7 @@ pub(super) fn line(context: &Context) -> Option<String> {
         "Held:     {replies} in {}/: {}; a note beside each says why, and {} --force {}` carries it out all the same",
         context.display(&folder),
         shown.join(", "),
-        context.talk.in_base("`deaddrop apply"),
+        context.ui.in_base("`deaddrop apply"),
         visible_line(&file)
     ))
 }

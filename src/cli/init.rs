@@ -15,7 +15,7 @@ use serde_json::json;
 use super::arguments::Global;
 use super::consent;
 use super::locate::By;
-use super::talk::{self, Talk};
+use super::output::{self, Terminal};
 use super::{Clock, Context, broad_dir};
 use crate::atomic;
 use crate::error::{Error, Result};
@@ -53,7 +53,7 @@ const OWN: [(&str, &str); 4] = [
     ("approvals_dir", ".deaddrop/approvals"),
 ];
 
-pub(super) fn init(arguments: &Init, global: &Global, talk: Talk) -> Result<ExitCode> {
+pub(super) fn init(arguments: &Init, global: &Global, ui: Terminal) -> Result<ExitCode> {
     let folder = match (&arguments.folder, &global.project) {
         (Some(_), Some(_)) => {
             return Err(Error::usage("-C and DIR both name the folder; give only one"));
@@ -64,14 +64,13 @@ pub(super) fn init(arguments: &Init, global: &Global, talk: Talk) -> Result<Exit
     let here = std::env::current_dir();
     let here = here.map_err(|e| Error::io("tell where you are, in", ".".as_ref(), e))?;
     let folder = settings::real(&here.join(folder));
-    let given: Vec<(&str, String)> = global.settings.given().collect();
-    let made = make(&folder, arguments.force, &given, &talk)?;
+    let made = make(&folder, arguments.force, global.settings.given(), &ui)?;
     let config = made.config.clone();
     let (here, clock) = (Some(here), Clock(global.now));
     let context = Context {
         config,
         clock,
-        talk,
+        ui,
         json: global.json,
         here,
         by: By::Name,
@@ -82,14 +81,11 @@ pub(super) fn init(arguments: &Init, global: &Global, talk: Talk) -> Result<Exit
 }
 
 /// Sets up the folder in which somebody began to work.
-pub(super) fn set_up(folder: &Path, talk: &Talk) -> Result<()> {
-    let Made { config, in_git, .. } = make(&settings::real(folder), false, &[], talk)?;
-    talk.say(format!(
-        "{} is set up: {FOLDER}/ contains deaddrop's files.",
-        config.project.display()
-    ));
+pub(super) fn set_up(folder: &Path, ui: &Terminal) -> Result<()> {
+    let Made { config, in_git, .. } = make(&settings::real(folder), false, &[], ui)?;
+    ui.say(format!("{} is set up: {FOLDER}/ contains deaddrop's files.", config.project.display()));
     if let InGit::Seen(why) = in_git {
-        talk.say(format!("Git sees {FILE} ({why})."));
+        ui.say(format!("Git sees {FILE} ({why})."));
     }
     Ok(())
 }
@@ -105,7 +101,7 @@ struct Made {
 }
 
 /// Makes a project of a folder, with these settings.
-fn make(folder: &Path, force: bool, given: &[(&str, String)], talk: &Talk) -> Result<Made> {
+fn make(folder: &Path, force: bool, given: &[(&str, String)], ui: &Terminal) -> Result<Made> {
     // All that may refuse comes before anything is written.
     refuse(folder, force)?;
     let had_lost = settings::has_lost_settings(folder);
@@ -117,7 +113,7 @@ fn make(folder: &Path, force: bool, given: &[(&str, String)], talk: &Talk) -> Re
     // Where the settings lead can only be told of a folder that is there.
     let new = atomic::make_folders(folder)?;
     let typed: Vec<&str> = given.iter().map(|(name, _)| *name).collect();
-    let agreed = agreed(folder, draft.as_ref(), &typed, talk);
+    let agreed = agreed(folder, draft.as_ref(), &typed, ui);
     let config = agreed.inspect_err(|_| new.iter().for_each(|new| drop(fs::remove_dir(new))))?;
 
     make_own(folder)?;
@@ -131,13 +127,13 @@ fn make(folder: &Path, force: bool, given: &[(&str, String)], talk: &Talk) -> Re
 
 /// The settings as they are to be, where nothing stands in their way and the person has agreed to them:
 /// to what they have just `typed`, and to what there was before.
-fn agreed(folder: &Path, draft: Option<&Draft>, typed: &[&str], talk: &Talk) -> Result<Config> {
+fn agreed(folder: &Path, draft: Option<&Draft>, typed: &[&str], ui: &Terminal) -> Result<Config> {
     let now = Config::load(folder, Raw::default());
     let before = now.as_ref().ok().map(|(_, consent)| consent.clone());
     let (config, consent) = draft.map_or(now, Draft::load)?;
     config.holds_no_others()?;
     can_hold_own(folder, &[&config.inbox, &config.outbox, &config.sessions, &config.approvals])?;
-    consent::follow(before.as_ref().unwrap_or(&consent), &consent, typed, talk)?;
+    consent::follow(before.as_ref().unwrap_or(&consent), &consent, typed, ui)?;
     Ok(config)
 }
 
@@ -259,7 +255,7 @@ fn can_hold_own(folder: &Path, own: &[&PathBuf]) -> Result<()> {
 }
 
 /// Whether a folder is there, or can be made, so that something can be written in it.
-fn can_be_used(folder: &Path) -> Result<()> {
+pub(super) fn can_be_used(folder: &Path) -> Result<()> {
     for place in folder.ancestors() {
         let no = |why: &str| {
             Err(Error::usage(format!(
@@ -299,7 +295,7 @@ fn make_own(folder: &Path) -> Result<()> {
 /// Says what was made, what holds, and what to do next.
 fn tell(context: &Context, made: &Made) {
     let Made { is_new, had_lost, ref in_git, .. } = *made;
-    let Context { config, talk, .. } = context;
+    let Context { config, ui, .. } = context;
     let file = config.project.join(FILE);
     let is_within = config.works_in(&config.project);
     let confinement = context.confinement();
@@ -322,67 +318,67 @@ fn tell(context: &Context, made: &Made) {
             "next": next,
         }));
     } else {
-        talk::result(context.display(&file));
+        output::result(context.display(&file));
     }
     let verb = match (is_new, had_lost) {
         (true, true) => "is set up again",
         (true, false) => "is set up",
         (false, _) => "was already set up",
     };
-    talk.say(talk.bold(&format!("{} {verb}.", config.project.display())));
+    ui.say(ui.bold(&format!("{} {verb}.", config.project.display())));
     if had_lost {
         let kept = Store::new(&config.sessions).ids().unwrap_or_default().len();
-        talk.say(format!(
+        ui.say(format!(
             "{FILE} was gone and has been written again; {} in {FOLDER}/ {} as before. Repeat your other settings.",
             count(kept, "session"),
             if kept == 1 { "stands" } else { "stand" }
         ));
     }
-    talk.say(format!(
+    ui.say(format!(
         "Replies can read and change files in {}.",
         config.workspace.canonicalize().unwrap_or_else(|_| config.workspace.clone()).display()
     ));
-    talk.say(format!(
+    ui.say(format!(
         "{FOLDER}/ contains inbox, outbox, sessions and approvals. Git ignores it; replies and commands cannot access it, and cannot change {FILE}."
     ));
     if let [other, more @ ..] = config.others() {
         let other = other.display();
-        talk.say(&match more.len() {
+        ui.say(&match more.len() {
             0 => format!("The project {other} is in it: replies here cannot access its deaddrop files."),
             n => format!("The project {other} and {n} more are in it: replies here cannot access their deaddrop files."),
         });
     }
     match in_git {
         InGit::No => {}
-        InGit::Unseen(exclude) => talk.say(format!(
+        InGit::Unseen(exclude) => ui.say(format!(
             "Git ignores {FILE}{}. `git clean -x` removes it, and `git clean -dx` also removes {FOLDER}/ and your sessions.",
             match exclude {
                 Some(file) => format!(" (a line in {})", context.display(file)),
                 None => String::new(),
             }
         )),
-        InGit::Seen(why) => talk
+        InGit::Seen(why) => ui
             .say(format!("Git sees {FILE} ({why}). Commands can read it, but not change it.")),
     }
     match confinement {
-        Err(e) => talk.warning(&format!("the sandbox could not be checked: {e}")),
+        Err(e) => ui.warning(&format!("the sandbox could not be checked: {e}")),
         Ok(found) if found.tier == Tier::None => {
-            talk.warning("there is no sandbox here, so commands in replies are refused; replies can still change files");
-            found.why().iter().for_each(|reason| talk.say(format!("  {reason}")));
-            talk.hint("`deaddrop doctor` suggests fixes.");
+            ui.warning("there is no sandbox here, so commands in replies are refused; replies can still change files");
+            found.why().iter().for_each(|reason| ui.say(format!("  {reason}")));
+            ui.hint("`deaddrop doctor` suggests fixes.");
             if is_within {
-                talk.say(format!(
+                ui.say(format!(
                     "If Landlock is all that this machine has, keep deaddrop's files outside the workspace: remove {FILE} and {FOLDER}/, then run `deaddrop init DIR --workspace-dir {}`.",
                     shell_word(&config.workspace.canonicalize().unwrap_or_default().display().to_string())
                 ));
             }
         }
-        Ok(found) => talk.say(format!("Commands: {}.", found.line())),
+        Ok(found) => ui.say(format!("Commands: {}.", found.line())),
     }
     if !is_here {
-        talk.warning("commands need -C here to name the project");
+        ui.warning("commands need -C here to name the project");
     }
-    talk.say(format!(
+    ui.say(format!(
         "Next: {next}\nThen paste the file that it names into a chat, and save the reply as a .txt file in {}/.",
         context.display(&config.inbox)
     ));

@@ -59,7 +59,7 @@ pub(super) enum Key {
 }
 
 /// What came of a while of reading.
-pub(super) enum Heard {
+pub(super) enum KeyboardEvent {
     Keys(Vec<Key>),
     /// Nothing.
     Quiet,
@@ -92,7 +92,7 @@ impl Keyboard {
     }
 
     /// Reads what comes within this time.
-    pub(super) fn read(&mut self, wait: Duration) -> io::Result<Heard> {
+    pub(super) fn read(&mut self, wait: Duration) -> io::Result<KeyboardEvent> {
         let (stdin, patience) = (io::stdin(), Timespec::try_from(wait).ok());
         loop {
             if !is_in_front() {
@@ -111,10 +111,10 @@ impl Keyboard {
             let mut bytes = [0; 4096];
             // Not through std's buffer, which might keep what follows.
             match rustix::io::read(&stdin, &mut bytes) {
-                Ok(0) => return Ok(Heard::Gone),
+                Ok(0) => return Ok(KeyboardEvent::Gone),
                 Ok(n) => {
                     self.last = Instant::now();
-                    return Ok(Heard::Keys(self.marks.keys(&bytes[..n])));
+                    return Ok(KeyboardEvent::Keys(self.marks.keys(&bytes[..n])));
                 }
                 Err(Errno::INTR | Errno::AGAIN) => {}
                 Err(e) => return Err(e.into()),
@@ -124,24 +124,24 @@ impl Keyboard {
 
     /// Reads on until nothing comes any more, and forgets it.
     pub(super) fn drain(&mut self) -> io::Result<()> {
-        while let Heard::Keys(_) = self.read(QUIET)? {}
+        while let KeyboardEvent::Keys(_) = self.read(QUIET)? {}
         Ok(())
     }
 
-    fn quiet(&mut self) -> Heard {
+    fn quiet(&mut self) -> KeyboardEvent {
         // No mark pauses behind its first character: that is a key.
         if !self.marks.within && self.marks.held.len() == 1 {
             self.marks.held.clear();
         }
         match SIGNAL.load(Ordering::SeqCst) {
-            0 => Heard::Quiet,
+            0 => KeyboardEvent::Quiet,
             // The rest of a paste would come to the shell.
-            _ if self.marks.within && self.last.elapsed() < LATE => Heard::Quiet,
+            _ if self.marks.within && self.last.elapsed() < LATE => KeyboardEvent::Quiet,
             libc::SIGTSTP => {
                 self.raw = None;
-                Heard::Quiet
+                KeyboardEvent::Quiet
             }
-            _ => Heard::Signal,
+            _ => KeyboardEvent::Signal,
         }
     }
 }

@@ -1,28 +1,28 @@
-//! Which project a command is about: the one that is named, else the nearest one upwards, else
-//! the folder where the person is.
+//! The project of a command: the one that `-C` names, otherwise the nearest one upwards, otherwise the
+//! current folder.
 
 use std::path::PathBuf;
 
 use crate::error::{Error, Result};
 use crate::settings;
 
-/// How a project was come by.
+/// How the project was chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum By {
     /// The person named it, with `-C`.
     Name,
-    /// It is the folder where the person is.
+    /// It is the current folder.
     Standing,
-    /// It lies further up.
+    /// It is further up.
     Search,
-    /// There is none; the folder where the person is would be one.
+    /// There is none; the current folder would become one.
     Nothing,
 }
 
-/// Where the person is, and which project they mean.
+/// The current folder and the project.
 pub(super) struct Location {
     pub(super) project: PathBuf,
-    /// Where the person is, if that can be told.
+    /// The current folder, if it is known.
     pub(super) here: Option<PathBuf>,
     pub(super) by: By,
 }
@@ -31,7 +31,7 @@ impl Location {
     /// `named` is what `-C` says.
     ///
     /// # Errors
-    /// What was found may be somebody else's: see [`settings::find`].
+    /// The project may be somebody else's: see [`settings::find`].
     pub(super) fn find(named: Option<PathBuf>) -> Result<Self> {
         let here = std::env::current_dir();
         if let Some(project) = named {

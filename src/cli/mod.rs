@@ -30,9 +30,11 @@ mod notice;
 mod offer_init;
 mod opening;
 mod ops;
+mod output;
 mod pasting;
 mod patch;
 mod policy;
+mod progress;
 mod prompt;
 mod question;
 mod replies;
@@ -48,8 +50,6 @@ mod stat;
 mod status_line;
 mod summary;
 mod systemd;
-mod talk;
-mod teller;
 mod undo;
 
 use std::ffi::OsString;
@@ -58,7 +58,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Args, FromArgMatches, Subcommand};
+use clap::{Args, Subcommand};
 
 use crate::engine::{Clock, Engine};
 use crate::error::{Error, Result};
@@ -75,8 +75,8 @@ use crate::watch::Stop;
 use arguments::{Cli, Global};
 pub use completion::answer_shell;
 use locate::{By, Location};
-use talk::Talk;
-use teller::Teller;
+use output::Terminal;
+use progress::ProgressReporter;
 
 /// The exit code of what waits for the person's decision.
 const WAITS: u8 = 3;
@@ -180,7 +180,7 @@ impl SessionOperand {
 struct Context {
     config: Config,
     clock: Clock,
-    talk: Talk,
+    ui: Terminal,
     json: bool,
     /// Shows what a command writes while it runs.
     glimpse: Arc<Glimpse>,
@@ -201,9 +201,9 @@ enum Opened<T> {
 impl Context {
     /// Opens the project to serve it, and tells what was found amiss.
     fn open(&self, stop: Stop) -> Result<Engine> {
-        let mut teller = Teller::new(self);
+        let mut reporter = ProgressReporter::new(self);
         let glimpse = live::is_on().then(|| Arc::clone(&self.glimpse));
-        Engine::open(self.config.clone(), self.clock, stop, glimpse, &mut teller)
+        Engine::open(self.config.clone(), self.clock, stop, glimpse, &mut reporter)
     }
 
     /// The whole id that is meant, if any is named.
@@ -250,11 +250,11 @@ impl Context {
     /// ` (≈ 5,300 tokens)`, for a line that tells of a session's newest outbox. One that is more than it
     /// may be is warned of, and so is what it does not show since it is secret.
     fn weighed(&self, session: &Session) -> String {
-        session.withheld.iter().for_each(|told| self.talk.warning(told));
+        session.withheld.iter().for_each(|told| self.ui.warning(told));
         let Some(tokens) = session.tokens else { return String::new() };
         let most = self.config.max_tokens;
         if tokens > most {
-            self.talk.warning(&format!(
+            self.ui.warning(&format!(
                 "the next outbox is {}, more than max_tokens = {most}: the task and what you say are never left out; make them shorter, or set max_tokens to what your chat takes",
                 tokens::told(tokens)
             ));
@@ -264,7 +264,7 @@ impl Context {
 
     /// Prints a result as one line of JSON.
     fn print_json(value: &serde_json::Value) {
-        talk::json(&value.to_string());
+        output::json(&value.to_string());
     }
 }
 
@@ -277,30 +277,25 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         arguments.remove(1);
         arguments.push("--help".into());
     }
-    let is_brief = arguments.len() < 2 || arguments.iter().any(|argument| argument == "-h");
-    let mut command = help::at_terminal(is_brief);
-    let parsed = command
-        .try_get_matches_from_mut(arguments)
-        .and_then(|matches| Cli::from_arg_matches(&matches).map_err(|e| e.format(&mut command)));
-    let cli = match parsed {
+    let cli = match Cli::read(help::at_terminal(), arguments) {
         Ok(cli) => cli,
         Err(e) => {
             let e = renamed(e);
-            talk::usage(&e);
+            output::usage(&e);
             return ExitCode::from(u8::from(e.use_stderr()) * 2);
         }
     };
-    let (talk, json) = (Talk::new(&cli.global), cli.global.json);
-    let answered = answer(cli, talk.clone());
+    let (ui, json) = (Terminal::new(&cli.global), cli.global.json);
+    let answered = answer(cli, ui.clone());
     live::nothing();
     match answered {
         Ok(code) => code,
         Err(error) => {
             if !error.is_interrupted() {
                 if json {
-                    talk::json_error(&error);
+                    output::json_error(&error);
                 } else {
-                    talk.error(&error.to_string());
+                    ui.error(&error.to_string());
                 }
             }
             error.exit_code()
@@ -335,14 +330,14 @@ fn renamed(error: clap::Error) -> clap::Error {
     clap::Error::raw(ErrorKind::InvalidSubcommand, format!("{message}\n"))
 }
 
-fn answer(cli: Cli, talk: Talk) -> Result<ExitCode> {
+fn answer(cli: Cli, ui: Terminal) -> Result<ExitCode> {
     let json = cli.global.json;
     let command = match cli.command {
         Asked::InBase(command) => command,
         // Before the settings are read: they and the project may be missing or wrong.
         Asked::Beforehand(Beforehand::Ops(arguments)) => match arguments.what {
             ops::What::Run(arguments) => Command::Run(arguments),
-            ops::What::Validate(arguments) => return ops::validate(&arguments, &talk, json),
+            ops::What::Validate(arguments) => return ops::validate(&arguments, &ui, json),
             ops::What::Schema(arguments) => return Ok(ops::schema(&arguments, json)),
         },
         Asked::Beforehand(Beforehand::Generate(arguments)) => match arguments.what {
@@ -353,31 +348,18 @@ fn answer(cli: Cli, talk: Talk) -> Result<ExitCode> {
             generate::What::SystemdUnit(arguments) => Command::SystemdUnit(arguments),
         },
         Asked::Beforehand(Beforehand::Init(arguments)) => {
-            return init::init(&arguments, &cli.global, talk);
+            return init::init(&arguments, &cli.global, ui);
         }
         Asked::Beforehand(Beforehand::Config(arguments)) => {
-            return settings::settings(arguments, cli.global, &talk);
+            return settings::settings(arguments, cli.global.project, &ui, json);
         }
         Asked::Beforehand(Beforehand::Demo(arguments)) => {
-            return demo::demo(&arguments, &talk, json);
+            return demo::demo(&arguments, &ui, json);
         }
     };
     let Global { project, settings, now, .. } = cli.global;
-    if settings.sets("policy") && command.keeps_policy() {
-        return Err(Error::usage(
-            "--policy has no effect here: a session or a run keeps the policy it began with",
-        ));
-    }
-    if matches!(command, Command::SystemdUnit(_)) && settings.given().next().is_some() {
-        return Err(Error::usage(
-            "a unit contains no settings; the service reads those that `deaddrop config set` writes",
-        ));
-    }
     // Not what a file or a variable says.
-    let flags = rpc::Flags {
-        policy: settings.sets("policy"),
-        timeout: settings.sets("command_timeout_seconds"),
-    };
+    let has_policy_flag = settings.sets("policy");
     let (mut amiss, is_doctor) = (doctor::Amiss::default(), matches!(command, Command::Doctor(_)));
     let Location { project, here, by } = match Location::find(project) {
         Err(e) if is_doctor => amiss.project(e)?,
@@ -397,20 +379,20 @@ fn answer(cli: Cli, talk: Talk) -> Result<ExitCode> {
     if !is_doctor {
         config.knows_others()?;
     }
-    if command.begins() && offer_init::is_to_be_set_up(&config, &talk)? {
-        init::set_up(&project, &talk)?;
+    if command.begins() && offer_init::is_to_be_set_up(&config, &ui)? {
+        init::set_up(&project, &ui)?;
         (config, consent) = Config::load(&project, settings.raw()?)?;
     }
     if !command.only_looks() {
         // What cannot be, nobody is asked about.
         config.holds_no_others()?;
-        consent::require(&consent, &talk)?;
+        consent::require(&config, &consent, &ui)?;
     }
     if by == By::Search && command.makes_project() {
-        talk.say(format!("In the project {}:", config.project.display()));
+        ui.say(format!("In the project {}:", config.project.display()));
     }
     let glimpse = Arc::default();
-    let context = Context { config, clock: Clock(now), talk, json, glimpse, here, by };
+    let context = Context { config, clock: Clock(now), ui, json, glimpse, here, by };
     if command.goes_on() && !context.has_begun() {
         return Err(Error::no_open_session(&context.config.sessions, None));
     }
@@ -434,7 +416,7 @@ fn answer(cli: Cli, talk: Talk) -> Result<ExitCode> {
         Command::Doctor(_) => Ok(doctor::doctor(&context, &consent, &amiss)),
         Command::Policy(arguments) => policy::policy(&context, &arguments),
         Command::Show(arguments) => show::show(&context, &arguments),
-        Command::Rpc(arguments) => rpc::rpc(&context, arguments, flags),
+        Command::Rpc(arguments) => rpc::rpc(&context, arguments, has_policy_flag),
         Command::SystemdUnit(arguments) => generate::systemd_unit(&context, &arguments),
     }
 }

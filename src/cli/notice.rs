@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use wait_timeout::ChildExt;
 
-use super::talk::Talk;
+use super::output::Terminal;
 use super::{Context, live};
 use crate::engine::Turn;
 use crate::program::Programs;
@@ -58,7 +58,7 @@ fn tell(context: &Context, text: &str) {
 
 /// Has the message shown, and waits for nothing.
 fn show(context: &Context, text: &str) {
-    let talk = &context.talk;
+    let ui = &context.ui;
     let child = Programs::of(&context.config).command(PROGRAM).and_then(|mut command| {
         command.args(["--app-name=deaddrop", "--", "deaddrop", &plain(text)]);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()
@@ -66,14 +66,14 @@ fn show(context: &Context, text: &str) {
     let mut child = match child {
         Ok(child) => child,
         Err(e) if e.kind() == io::ErrorKind::NotFound => {
-            return warn(talk, "it is not installed (on Debian: libnotify-bin)");
+            return warn(ui, "it is not installed (on Debian: libnotify-bin)");
         }
-        Err(e) => return warn(talk, &e.to_string()),
+        Err(e) => return warn(ui, &e.to_string()),
     };
-    let talk = talk.clone();
+    let ui = ui.clone();
     let wait = move || match child.wait_timeout(PATIENCE) {
         Ok(Some(status)) if status.success() => {}
-        Ok(Some(status)) => warn(&talk, &format!("it ended with {status}; is there a desktop?")),
+        Ok(Some(status)) => warn(&ui, &format!("it ended with {status}; is there a desktop?")),
         _ => {
             let _ = child.kill();
             let _ = child.wait();
@@ -84,9 +84,9 @@ fn show(context: &Context, text: &str) {
 }
 
 /// Said once: it would be the same every turn.
-fn warn(talk: &Talk, why: &str) {
+fn warn(ui: &Terminal, why: &str) {
     if !WARNED.swap(true, Ordering::Relaxed) {
-        talk.warning(&format!(
+        ui.warning(&format!(
             "`notify = \"desktop\"` does not work, because {PROGRAM} failed: {why}"
         ));
     }

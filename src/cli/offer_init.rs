@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::talk::Talk;
+use super::output::Terminal;
 use crate::error::{Error, Result};
 use crate::settings::{Config, FILE};
 
@@ -15,9 +15,9 @@ const SEVERAL: usize = 2;
 ///
 /// # Errors
 /// They do not, or nobody can be asked.
-pub(super) fn is_to_be_set_up(config: &Config, talk: &Talk) -> Result<bool> {
+pub(super) fn is_to_be_set_up(config: &Config, ui: &Terminal) -> Result<bool> {
     let Some((what, kind)) = contents(config) else { return Ok(false) };
-    match talk.agreement_by_default(&format!("Work on this {kind}? [Y/n] ")) {
+    match ui.agreement_by_default(&format!("Work on this {kind}? [Y/n] ")) {
         Some(true) => Ok(true),
         Some(false) => Err(Error::usage(
             "nothing was created; run this in an empty folder, or name a project with -C",

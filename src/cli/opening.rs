@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::json;
 use wait_timeout::ChildExt;
 
-use super::{Context, talk};
+use super::{Context, output};
 use crate::error::{Error, Result};
 use crate::program::Programs;
 use crate::terminal::Stream;
@@ -30,12 +30,12 @@ enum Opener {
 pub(super) fn open(context: &Context, path: &Path) -> Result<ExitCode> {
     let opener = Opener::choose();
     let shown = context.display(path);
-    context.talk.say(format!("Opening {shown} with {}", opener.name()));
+    context.ui.say(format!("Opening {shown} with {}", opener.name()));
     opener.open(path, &Programs::of(&context.config))?;
     if context.json {
         Context::print_json(&json!({ "opened": shown, "with": opener.name() }));
     } else {
-        talk::result(&shown);
+        output::result(&shown);
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -11,8 +11,8 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::input::Input;
+use super::output::{self, Terminal};
 use super::run::RunOnce;
-use super::talk::{self, Talk};
 use crate::error::Result;
 use crate::inbox;
 use crate::protocol::operations::{
@@ -108,21 +108,21 @@ struct Verdict {
     more: usize,
 }
 
-pub(super) fn validate(arguments: &Validate, talk: &Talk, json: bool) -> Result<ExitCode> {
+pub(super) fn validate(arguments: &Validate, ui: &Terminal, json: bool) -> Result<ExitCode> {
     let input = Input::read(arguments.file.as_deref(), "read the message from")?;
     let verdict = match &input.text {
         Ok(text) => Verdict::on(text),
         Err(why) => Verdict::unreadable(why),
     };
     if json {
-        talk::json(&verdict.json().to_string());
+        output::json(&verdict.json().to_string());
     } else {
-        verdict.faults.iter().for_each(|fault| talk::prose(fault.to_string()));
+        verdict.faults.iter().for_each(|fault| output::prose(fault.to_string()));
     }
-    talk.say(verdict.summary());
+    ui.say(verdict.summary());
     if verdict.more > 0 {
         let more = count(verdict.more, "more fault");
-        talk.warning(&format!("{more} not told; put these right first, then validate it again"));
+        ui.warning(&format!("{more} not told; put these right first, then validate it again"));
     }
     Ok(if verdict.is_valid() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -209,8 +209,8 @@ pub(super) fn schema(arguments: &Print, json: bool) -> ExitCode {
     };
     // It is JSON either way; on one line where results are to be an object a line.
     match serde_json::from_str::<Value>(text) {
-        Ok(schema) if json => talk::json(&schema.to_string()),
-        _ => talk::result(text.trim_end()),
+        Ok(schema) if json => output::json(&schema.to_string()),
+        _ => output::result(text.trim_end()),
     }
     ExitCode::SUCCESS
 }

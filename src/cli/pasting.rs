@@ -4,8 +4,8 @@
 use std::io::{self, IsTerminal};
 use std::time::Duration;
 
-use super::keyboard::{CTRL_C, CTRL_D, Heard, Key, Keyboard, TypedBefore};
-use super::talk::Talk;
+use super::keyboard::{CTRL_C, CTRL_D, Key, Keyboard, KeyboardEvent, TypedBefore};
+use super::output::Terminal;
 use crate::error::{Error, Result};
 use crate::inbox;
 use crate::terminal::Stream;
@@ -22,10 +22,10 @@ pub(super) fn is_possible() -> bool {
 ///
 /// # Errors
 /// The terminal fails, the person pressed Ctrl-C, or it is longer than a reply may be.
-pub(super) fn read(talk: &Talk) -> Result<Result<String, String>> {
+pub(super) fn read(ui: &Terminal) -> Result<Result<String, String>> {
     let fail = |e: io::Error| Error::io("read the reply from", "the terminal".as_ref(), e);
     let mut keyboard = Keyboard::open(TypedBefore::Kept).map_err(fail)?;
-    talk.say("Paste the reply here (then press Ctrl-D, if nothing happens):");
+    ui.say("Paste the reply here (then press Ctrl-D, if nothing happens):");
     let bytes = until_its_end(&mut keyboard);
     drop(keyboard);
     match bytes.map_err(fail)? {
@@ -50,8 +50,8 @@ fn until_its_end(keyboard: &mut Keyboard) -> io::Result<Option<Vec<u8>>> {
     };
     loop {
         match keyboard.read(PAUSE)? {
-            Heard::Signal | Heard::Gone => return Ok(None),
-            Heard::Quiet => match typed.last() {
+            KeyboardEvent::Signal | KeyboardEvent::Gone => return Ok(None),
+            KeyboardEvent::Quiet => match typed.last() {
                 Some(&CTRL_C) => return Ok(None),
                 Some(&CTRL_D) => {
                     if typed.len() as u64 <= inbox::SIZE_LIMIT {
@@ -61,7 +61,7 @@ fn until_its_end(keyboard: &mut Keyboard) -> io::Result<Option<Vec<u8>>> {
                 }
                 _ => {}
             },
-            Heard::Keys(keys) => {
+            KeyboardEvent::Keys(keys) => {
                 for key in keys {
                     match key {
                         Key::Typed(byte) => add(&mut typed, byte),

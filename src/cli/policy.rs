@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::Context;
-use super::talk;
+use super::output;
 use crate::engine::{ApprovedCommand, ApprovedCommands};
 use crate::error::{Error, Result};
 use crate::policy::{self, Decision};
@@ -73,7 +73,7 @@ pub(super) fn policy(context: &Context, arguments: &Policies) -> Result<ExitCode
             if context.json {
                 Context::print_json(&json!(policy));
             } else {
-                talk::data((policy.to_toml().trim_end().to_owned() + "\n").as_bytes());
+                output::data((policy.to_toml().trim_end().to_owned() + "\n").as_bytes());
             }
         }
         What::List => {
@@ -82,7 +82,7 @@ pub(super) fn policy(context: &Context, arguments: &Policies) -> Result<ExitCode
                     Context::print_json(&json!({ "name": name, "inForce": name == in_force }));
                 } else {
                     let mark = if name == in_force { '*' } else { ' ' };
-                    talk::result(format!("{mark} {name}"));
+                    output::result(format!("{mark} {name}"));
                 }
             }
         }
@@ -99,12 +99,12 @@ fn approved(context: &Context) {
             continue;
         }
         let ApprovedCommand { command, cwd, env, place, guarded } = approved;
-        talk::result(format!("{}  {}", n + 1, visible_line(command)));
+        output::result(format!("{}  {}", n + 1, visible_line(command)));
         let env = env.iter().map(|(name, value)| format!("with {name}={value}"));
         let cwd = cwd.iter().map(|cwd| format!("in the folder {cwd}"));
         let unconfined = (!guarded).then(|| "with your rights".to_owned());
         let place = [format!("in {place}")].into_iter().chain(cwd).chain(env).chain(unconfined);
-        place.for_each(|told| talk::result(format!("   {}", visible_line(&told))));
+        place.for_each(|told| output::result(format!("   {}", visible_line(&told))));
     }
 }
 
@@ -123,7 +123,7 @@ fn forget(context: &Context, number: Option<usize>) -> Result<()> {
         };
     for command in chosen {
         commands.forget(command)?;
-        context.talk.say(format!("You will be asked about {} again.", named(&command.command)));
+        context.ui.say(format!("You will be asked about {} again.", named(&command.command)));
     }
     Ok(())
 }
@@ -146,12 +146,12 @@ fn check(context: &Context, in_force: &str, command: &str) -> Result<ExitCode> {
         whole["unreadable"] = json!(explained.unreadable);
         Context::print_json(&whole);
     } else {
-        let told = context.talk.bold(verb(decision));
-        talk::result(told + format!(" under '{}'{}", policy.name, why(decision)));
+        let told = context.ui.bold(verb(decision));
+        output::result(told + format!(" under '{}'{}", policy.name, why(decision)));
         if let Decision::Deny(denial) = decision
             && let Some(suggestion) = &denial.suggestion
         {
-            talk::result(format!("  {}", visible_line(suggestion)));
+            output::result(format!("  {}", visible_line(suggestion)));
         }
         for (simple, decision) in &explained.commands {
             let text = simple.text();
@@ -160,7 +160,7 @@ fn check(context: &Context, in_force: &str, command: &str) -> Result<ExitCode> {
             } else {
                 ""
             };
-            talk::result(format!(
+            output::result(format!(
                 "  {:<5}  {}{note}{}",
                 verb(decision),
                 visible_line(&text),
@@ -168,7 +168,7 @@ fn check(context: &Context, in_force: &str, command: &str) -> Result<ExitCode> {
             ));
         }
         for why in &explained.unreadable {
-            talk::result(format!("  unknown: {}", visible_line(why)));
+            output::result(format!("  unknown: {}", visible_line(why)));
         }
     }
     Ok(match decision {

@@ -10,8 +10,10 @@ use std::time::Duration;
 
 use rustix::process::{Signal, kill_current_process_group};
 
-use super::keyboard::{CTRL_C, CTRL_D, Heard, Key, Keyboard, QUIET, TypedBefore, is_in_front};
-use super::talk::Talk;
+use super::keyboard::{
+    CTRL_C, CTRL_D, Key, Keyboard, KeyboardEvent, QUIET, TypedBefore, is_in_front,
+};
+use super::output::Terminal;
 use super::{columns, live};
 use crate::session::{ApprovalDecision, Question};
 use crate::terminal::{Stream, Styled};
@@ -48,18 +50,18 @@ pub(super) struct Prompt {
 
 impl Prompt {
     /// Puts a question; None where there is nobody at a terminal.
-    pub(super) fn put(talk: &Talk, question: impl Into<Styled>) -> Option<Self> {
+    pub(super) fn put(ui: &Terminal, question: impl Into<Styled>) -> Option<Self> {
         let is_terminal = io::stdin().is_terminal() && Stream::Err.is_terminal();
-        if talk.quiet || !is_terminal || !is_in_front() {
+        if ui.quiet || !is_terminal || !is_in_front() {
             return None;
         }
         // What was typed before it was meant for something else, and so is the rest of a paste.
         let mut keyboard = Keyboard::open(TypedBefore::Forgotten).ok()?;
         let is_quiet = (0..MOST_BEFORE).find_map(|_| match keyboard.read(QUIET / 2) {
-            Ok(Heard::Keys(_)) => None,
-            heard => Some(matches!(heard, Ok(Heard::Quiet))),
+            Ok(KeyboardEvent::Keys(_)) => None,
+            event => Some(matches!(event, Ok(KeyboardEvent::Quiet))),
         });
-        if is_quiet != Some(true) || !talk.prompt(question) {
+        if is_quiet != Some(true) || !ui.prompt(question) {
             return None;
         }
         let (sender, answers) = mpsc::channel();
@@ -135,8 +137,8 @@ fn listen(keyboard: &mut Keyboard, over: &AtomicBool) -> Option<Said> {
     let (mut line, mut keys) = (String::new(), Vec::new());
     while !over.load(Ordering::Relaxed) {
         match keyboard.read(QUIET) {
-            Ok(Heard::Keys(heard)) => {
-                for key in heard {
+            Ok(KeyboardEvent::Keys(event)) => {
+                for key in event {
                     match key {
                         Key::Typed(byte) => keys.push(byte),
                         Key::Pasted(_) => {}
@@ -145,13 +147,13 @@ fn listen(keyboard: &mut Keyboard, over: &AtomicBool) -> Option<Said> {
                     }
                 }
             }
-            Ok(Heard::Quiet) => {
+            Ok(KeyboardEvent::Quiet) => {
                 if let Some(said) = typed(&std::mem::take(&mut keys), &mut line) {
                     return Some(said);
                 }
             }
-            Ok(Heard::Signal) => return None,
-            Ok(Heard::Gone) | Err(_) => return Some(Said::Nothing),
+            Ok(KeyboardEvent::Signal) => return None,
+            Ok(KeyboardEvent::Gone) | Err(_) => return Some(Said::Nothing),
         }
     }
     None
@@ -237,8 +239,8 @@ mod tests {
             (&["x", "\u{4}"], None),
         ] {
             let mut line = String::new();
-            let heard = bursts.iter().find_map(|burst| typed(burst.as_bytes(), &mut line));
-            assert_eq!(heard, said, "{bursts:?}");
+            let event = bursts.iter().find_map(|burst| typed(burst.as_bytes(), &mut line));
+            assert_eq!(event, said, "{bursts:?}");
         }
     }
 }

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::Context;
 use super::changes::{self, diff, rows as diff_rows};
+use super::output::{Terminal, name, preview_json};
 use super::rows::{barred, cut, field, squeezed, width};
-use super::talk::{Talk, name, preview_json};
 use crate::event::QuestionPreview;
 use crate::policy::Opens;
 use crate::protocol::{Asks, Change, Dialect, Kind, Operation, RelPath, Replacement, ShellCommand};
@@ -16,12 +16,16 @@ use crate::text::{count, named, shell_word, visible, visible_line};
 
 /// All that the person should know before they decide: what would be done, why it is asked, and how
 /// to decide.
-pub(super) fn told(talk: &Talk, session: &Session, preview: &QuestionPreview, how: &str) -> Styled {
+pub(super) fn told(
+    ui: &Terminal,
+    session: &Session,
+    preview: &QuestionPreview,
+    how: &str,
+) -> Styled {
     let Some(question) = session.question() else { return Styled::default() };
     let id = visible_line(&question.id);
     let what = kind(session, question.kind);
-    let mut text =
-        talk.bold(&format!("{} waits for your decision about {id}: {what}", who(session)));
+    let mut text = ui.bold(&format!("{} waits for your decision about {id}: {what}", who(session)));
     text.push("\n");
     let width = width();
     match session.asked_operation() {
@@ -34,10 +38,10 @@ pub(super) fn told(talk: &Talk, session: &Session, preview: &QuestionPreview, ho
                 push(&mut text, written(operation, width));
             }
         }
-        None => text.push(whole(talk, session, preview, width)),
+        None => text.push(whole(ui, session, preview, width)),
     }
     for file in &preview.rewritten {
-        push(&mut text, diff_rows(talk, &diff(file), width));
+        push(&mut text, diff_rows(ui, &diff(file), width));
     }
     let ask = &question.ask;
     let why = format!("{} ({})", visible_line(&ask.reason), ask.policy);
@@ -58,11 +62,11 @@ fn push<T: Into<Styled>>(text: &mut Styled, rows: Vec<T>) {
 }
 
 /// What each step of a reply would do, with its commands in full.
-fn whole(talk: &Talk, session: &Session, preview: &QuestionPreview, width: usize) -> Styled {
+fn whole(ui: &Terminal, session: &Session, preview: &QuestionPreview, width: usize) -> Styled {
     let mut text = Styled::default();
     let steps = session.pending.iter().flat_map(|pending| &pending.steps);
     for (step, outcome) in steps.zip(&preview.outcomes) {
-        push(&mut text, barred(talk.preview(outcome).as_str(), width));
+        push(&mut text, barred(ui.preview(outcome).as_str(), width));
         if let Asks::Operation(Operation::Run(run)) = &step.asks {
             text.push(command(run, width));
         }
@@ -171,13 +175,13 @@ pub(super) fn how(context: &Context, session: &Session) -> String {
     others.retain(|other| other.question().is_some() && other.stem() != stem);
     if others.is_empty() {
         let how = "`deaddrop approve`, or `deaddrop deny --reason TEXT`";
-        return context.talk.in_base(how).into_owned();
+        return context.ui.in_base(how).into_owned();
     }
     let same = |other: &Session| other.question().is_some_and(|asked| asked.id == question.id);
     let of = if others.iter().any(same) { format!(" --session {stem}") } else { String::new() };
     let id = operand(&question.id);
     let [yes, no] =
-        ["`deaddrop approve", "`deaddrop deny"].map(|begins| context.talk.in_base(begins));
+        ["`deaddrop approve", "`deaddrop deny"].map(|begins| context.ui.in_base(begins));
     format!("{yes}{of} {id}`, or {no}{of} --reason TEXT {id}`")
 }
 

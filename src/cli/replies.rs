@@ -137,7 +137,7 @@ pub(super) fn apply(context: &Context, arguments: &Apply) -> Result<ExitCode> {
 pub(super) fn read(context: &Context, file: Option<&Path>) -> Result<(String, String)> {
     if file.is_none_or(|file| file == Path::new("-")) && pasting::is_possible() {
         let name = "the terminal";
-        let text = pasting::read(&context.talk)?;
+        let text = pasting::read(&context.ui)?;
         return Ok((text.map_err(|why| Error::no_reply(Path::new(name), why))?, name.to_owned()));
     }
     let Input { path, name, text } = Input::read(file, "read the reply from")?;
@@ -165,7 +165,7 @@ fn from_clipboard(context: &Context) -> Result<(String, String)> {
     let fail = |name: &str, why: String| Err(Error::no_reply(Path::new(name), why));
     let waits = |way: Way| {
         if Stream::Err.is_terminal() {
-            context.talk.say(format!("Waiting for the clipboard ({}) …", way.name()));
+            context.ui.say(format!("Waiting for the clipboard ({}) …", way.name()));
         }
     };
     match clipboard::read(&Environment::here(Programs::of(&context.config)), &waits) {

@@ -1,24 +1,9 @@
-//! What kind of thing a command does: what has to be there before it, and what it may make.
+//! What a command requires, and what it may create.
 
 use super::Command;
 
 impl Command {
-    /// Whether it only goes on with what has its policy. To take a stricter one without a word, and
-    /// not keep it, would be worse than to refuse it.
-    pub(super) fn keeps_policy(&self) -> bool {
-        match self {
-            Self::Resume(_)
-            | Self::Watch(_)
-            | Self::Apply(_)
-            | Self::Next(_)
-            | Self::Approve(_)
-            | Self::Deny(_) => true,
-            Self::Run(run) => run.resumes(),
-            _ => false,
-        }
-    }
-
-    /// Whether it is about sessions that are there already.
+    /// Whether it is about existing sessions.
     pub(super) fn needs_sessions(&self) -> bool {
         match self {
             Self::Resume(_)
@@ -39,7 +24,7 @@ impl Command {
         }
     }
 
-    /// Whether it goes on with what has begun, and writes: where nothing has, it is to make nothing.
+    /// Whether it continues something and writes: in a folder without sessions it must not create anything.
     pub(super) fn goes_on(&self) -> bool {
         matches!(
             self,
@@ -53,17 +38,17 @@ impl Command {
         )
     }
 
-    /// Whether it tells of settings, and acts on none that open something.
+    /// Whether it only reports on settings, and needs no consent.
     pub(super) fn only_looks(&self) -> bool {
         matches!(self, Self::Doctor(_) | Self::Policy(_))
     }
 
-    /// Whether it makes a project where there is none, so that the person should know which.
+    /// Whether it can make a project, so that the person should know which.
     pub(super) fn makes_project(&self) -> bool {
         matches!(self, Self::New(_) | Self::Resume(_) | Self::Watch(_) | Self::Run(_))
     }
 
-    /// Whether it begins something in a project that may not be set up yet.
+    /// Whether it can start in a project that is not set up yet.
     pub(super) fn begins(&self) -> bool {
         match self {
             Self::New(_) | Self::Watch(_) => true,

@@ -19,9 +19,6 @@ use crate::settings::{Config, Mode, known_within, no_place_in_git, state_home};
 use crate::watch::Stop;
 use crate::workspace::Workspace;
 
-/// Time limit of a command, in seconds: a client that waits half a minute hears of it.
-const TIMEOUT: u64 = 25;
-
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Speaks newline-delimited JSON-RPC 2.0 (bouvet-jsonrpc: ping, exec, exec_code, read_file, write_file,
@@ -46,14 +43,14 @@ pub(super) struct Rpc {
     /// Serve this folder instead of the workspace
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
-    /// Time limit of a command [25]
+    /// Time limit of a command
     #[arg(
         long,
         value_name = "SECONDS",
-        value_parser = clap::value_parser!(u64).range(1..=3600),
-        conflicts_with = "command_timeout_seconds"
+        default_value_t = 25,
+        value_parser = clap::value_parser!(u64).range(1..=3600)
     )]
-    command_timeout: Option<u64>,
+    command_timeout: u64,
 }
 
 /// Where clients come from.
@@ -82,24 +79,15 @@ impl Place {
     }
 }
 
-/// Which settings were made as flags.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Flags {
-    /// `--policy`.
-    pub(super) policy: bool,
-    /// `--command-timeout-seconds`.
-    pub(super) timeout: bool,
-}
-
-pub(super) fn rpc(context: &Context, arguments: Rpc, flags: Flags) -> Result<ExitCode> {
+/// `has_policy_flag`: whether the policy was named here; one that the settings name does not apply.
+pub(super) fn rpc(context: &Context, arguments: Rpc, has_policy_flag: bool) -> Result<ExitCode> {
     let config = &context.config;
     let root = Root::of(config, arguments.root.as_deref())?;
     let policy = match &config.policy {
-        Some(name) if flags.policy => Some(config.policy(name)?),
+        Some(name) if has_policy_flag => Some(config.policy(name)?),
         _ => None,
     };
-    let seconds = Duration::from_secs(arguments.command_timeout.unwrap_or(TIMEOUT));
-    let timeout = if flags.timeout { config.command_timeout } else { seconds };
+    let timeout = Duration::from_secs(arguments.command_timeout);
     let at = arguments.place.at();
     let is_stdio = at == At::Stdio;
     let helper =
@@ -113,12 +101,12 @@ pub(super) fn rpc(context: &Context, arguments: Rpc, flags: Flags) -> Result<Exi
     if root.is_workspace
         && let Err(e) = config.claim_dirs([&config.sessions, &config.inbox])
     {
-        context.talk.warning(&format!("{e}. The next start asks whose the folders here are"));
+        context.ui.warning(&format!("{e}. The next start asks whose the folders here are"));
     }
     let _lock = root.is_workspace.then(|| Lock::take(config)).transpose()?;
     let borrowed: Result<Vec<_>> = projects.around.iter().map(Lock::borrow).collect();
     let _borrowed = borrowed?;
-    projects.told.iter().for_each(|told| context.talk.warning(told));
+    projects.told.iter().for_each(|told| context.ui.warning(told));
     sandbox::close_to_commands();
     root.make()?;
     let hidden = root.hidden(config, projects.state)?;
@@ -148,7 +136,7 @@ pub(super) fn rpc(context: &Context, arguments: Rpc, flags: Flags) -> Result<Exi
         stop: stop.clone(),
     })?;
     if !is_stdio {
-        context.talk.say(&told);
+        context.ui.say(&told);
     }
     let ended = listening.serve(served, &stop);
     drop(scratch_dir);

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::input::Input;
-use super::{Context, Opened, Teller, WAITS, talk};
+use super::{Context, Opened, ProgressReporter, WAITS, output};
 use crate::engine::Turn;
 use crate::error::{Error, Result};
 use crate::event::{Event, Observer};
@@ -35,7 +35,7 @@ pub(super) struct RunOnce {
     /// The message; `-` or nothing reads it from standard input
     file: Option<PathBuf>,
     /// Continue a run that waited for a decision
-    #[arg(long, value_name = "RUN_ID", conflicts_with = "file")]
+    #[arg(long, value_name = "RUN_ID", conflicts_with_all = ["file", "policy"])]
     resume: Option<String>,
 }
 
@@ -82,13 +82,11 @@ pub(super) fn run(context: &Context, arguments: &RunOnce) -> Result<ExitCode> {
         if run.question().is_none() {
             return Ok(code);
         }
-        Teller::new(context).show(&run, &context.preview_question(&run));
+        ProgressReporter::new(context).show(&run, &context.preview_question(&run));
         // What is decided at the terminal need not be resumed by hand.
         if context.ask(&run, &stop)?.is_none() {
             let stem = run.stem();
-            context
-                .talk
-                .hint(&format!("Afterwards, `deaddrop ops run --resume {stem}` continues."));
+            context.ui.hint(&format!("Afterwards, `deaddrop ops run --resume {stem}` continues."));
             return Ok(code);
         }
         request = Request::ResumeRun { stem: run.stem() };
@@ -98,16 +96,16 @@ pub(super) fn run(context: &Context, arguments: &RunOnce) -> Result<ExitCode> {
 /// Has it done, here or by the process that serves the folder. What happens is told in the events,
 /// and beside them only where more is wanted.
 fn carried_out(context: &Context, request: Request, stop: &Stop) -> Result<Turn> {
-    let mut teller = Teller::new(context);
+    let mut reporter = ProgressReporter::new(context);
     let warn = |event: Event<'_>| {
         if let Event::Warning(warning) = event {
-            context.talk.warning(warning);
+            context.ui.warning(warning);
         }
     };
     match context.open_or_hand_over(&request, stop)? {
         Opened::Here(mut engine) => {
             let observer: &mut dyn Observer =
-                if context.talk.verbose { &mut teller } else { &mut &warn };
+                if context.ui.verbose { &mut reporter } else { &mut &warn };
             let turn = ipc::handle(&mut engine, request, observer)?;
             engine.shut_down()?;
             Ok(turn)
@@ -127,7 +125,7 @@ fn tell(context: &Context, run: &Session) -> ExitCode {
     } else {
         serde_json::to_string_pretty(&events)
     };
-    talk::json(&text.expect("texts and numbers become JSON"));
+    output::json(&text.expect("texts and numbers become JSON"));
     match events.status {
         Status::Completed => ExitCode::SUCCESS,
         Status::AwaitingApproval => ExitCode::from(WAITS),

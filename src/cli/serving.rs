@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use super::clipping::Clips;
 use super::events::Events;
 use super::input::Input;
-use super::{Context, Opened, SessionOperand, Teller, live, opening, talk};
+use super::{Context, Opened, ProgressReporter, SessionOperand, live, opening, output};
 use crate::context::check_pattern;
 use crate::daemon::{self, Serve};
 use crate::engine::{Engine, NewSession, Turn};
@@ -133,7 +133,7 @@ pub(super) fn new(context: &Context, arguments: &New) -> Result<ExitCode> {
         Opened::Elsewhere(done) => {
             let turn = done.turn;
             announce(context, &turn, "begins")?;
-            context.talk.say("The running deaddrop will execute the replies.");
+            context.ui.say("The running deaddrop will execute the replies.");
             arguments.clips.copy_elsewhere(context, &turn.session)?;
             return Ok(ExitCode::SUCCESS);
         }
@@ -163,8 +163,8 @@ pub(super) fn resume(context: &Context, arguments: &Resume) -> Result<ExitCode> 
         None => match newest_open(context, &engine) {
             // What was left to do is done, and it was the last there was.
             Err(e) if e.is_without_session() && !engine.recovered.is_empty() => {
-                Teller::that_serves_once(context).tell_again(&engine);
-                context.talk.say("Nothing more is open.");
+                ProgressReporter::that_serves_once(context).repeat(&engine);
+                context.ui.say("Nothing more is open.");
                 return Ok(ExitCode::SUCCESS);
             }
             newest => newest?,
@@ -194,7 +194,7 @@ pub(super) fn resume(context: &Context, arguments: &Resume) -> Result<ExitCode> 
         None if session.pending.is_some() => {}
         None => {
             if engine.restore_outbox(&session)? {
-                context.talk.say("Its outbox was missing, and has been written again.");
+                context.ui.say("Its outbox was missing, and has been written again.");
             }
         }
     }
@@ -203,10 +203,10 @@ pub(super) fn resume(context: &Context, arguments: &Resume) -> Result<ExitCode> 
     let id = session.id.clone();
     announce(context, &Turn { session, outbox }, "goes on")?;
     if arguments.no_watch {
-        let mut teller = Teller::that_serves_once(context);
-        teller.tell_again(&engine);
-        daemon::serve_once(&mut engine, &Serve::One(id.clone()), &stop, &mut teller)?;
-        drop(teller);
+        let mut reporter = ProgressReporter::that_serves_once(context);
+        reporter.repeat(&engine);
+        daemon::serve_once(&mut engine, &Serve::One(id.clone()), &stop, &mut reporter)?;
+        drop(reporter);
         let session = engine.store.load(&id)?;
         // Others may decide while the person here thinks about it.
         drop(engine);
@@ -224,18 +224,18 @@ pub(super) fn watch(context: &Context, arguments: &WatchAll) -> Result<ExitCode>
     let mut engine = context.open(stop.clone())?;
     for session in engine.store.open_sessions()? {
         if let Err(e) = engine.check_workspace(&session) {
-            context.talk.warning(&e.to_string());
+            context.ui.warning(&e.to_string());
             continue;
         }
         let waits = session.pending.is_some();
         if !waits {
             engine.restore_outbox(&session)?;
         }
-        context.talk.say(format!("Session {}: {}", session.id, first_line(&session.task)));
+        context.ui.say(format!("Session {}: {}", session.id, first_line(&session.task)));
         let outbox = (!waits).then(|| engine.outbox_path(&session));
         match &outbox {
             _ if context.json => Events::session(context, &Turn { session, outbox }),
-            Some(path) => talk::result(context.display(path)),
+            Some(path) => output::result(context.display(path)),
             None => {}
         }
     }
@@ -250,23 +250,23 @@ fn serve(
     stop: &Stop,
 ) -> Result<ExitCode> {
     if let Some(guest) = engine.guest_label() {
-        context.talk.say(format!("Everything is executed in the guest '{guest}'."));
+        context.ui.say(format!("Everything is executed in the guest '{guest}'."));
     }
-    let mut teller = Teller::that_serves(context);
+    let mut reporter = ProgressReporter::that_serves(context);
     live::heed(stop);
     if !live::is_on() {
         let inbox = context.display(engine.inbox.folder());
-        context.talk.hint(&format!(
+        context.ui.hint(&format!(
             "Waiting for replies in {inbox}/ (Ctrl-C stops, `deaddrop resume` continues)"
         ));
     }
-    teller.tell_again(engine);
-    if daemon::serve(engine, whom, clips.into(), stop, &mut teller)? {
+    reporter.repeat(engine);
+    if daemon::serve(engine, whom, clips.into(), stop, &mut reporter)? {
         Ok(ExitCode::SUCCESS)
     } else {
         // The line that is drawn in place has taken the `^C` with it.
         let line = if live::is_on() { "" } else { "\n" };
-        context.talk.hint(&format!("{line}Stopped. {}", left(context)));
+        context.ui.hint(&format!("{line}Stopped. {}", left(context)));
         Err(Error::interrupted())
     }
 }
@@ -306,14 +306,14 @@ fn say_context(context: &Context, outbox: &Path) {
         let names = files[..files.len() - more].join(", ");
         if more > 0 { format!("{names} and {more} more") } else { names }
     };
-    context.talk.say(format!("It shows {}: {}", count(shown.len(), "file"), names(&shown)));
+    context.ui.say(format!("It shows {}: {}", count(shown.len(), "file"), names(&shown)));
     if !outlined.is_empty() {
-        context.talk.say(format!(
+        context.ui.say(format!(
             "It outlines {}: {}",
             count(outlined.len(), "file"),
             names(&outlined)
         ));
-        context.talk.say("Missing something? `deaddrop new --include PATTERN` shows more files, and context_tokens sets the room.");
+        context.ui.say("Missing something? `deaddrop new --include PATTERN` shows more files, and context_tokens sets the room.");
     }
 }
 
@@ -321,9 +321,9 @@ fn say_context(context: &Context, outbox: &Path) {
 fn announce(context: &Context, turn: &Turn, verb: &str) -> Result<()> {
     let id = &turn.session.id;
     let task = first_line(&turn.session.task);
-    let begins = context.talk.bold(&format!("Session {id} {verb}: {task}"));
+    let begins = context.ui.bold(&format!("Session {id} {verb}: {task}"));
     let Some(path) = &turn.outbox else {
-        context.talk.say(begins);
+        context.ui.say(begins);
         if context.json {
             Events::session(context, turn);
         }
@@ -335,11 +335,11 @@ fn announce(context: &Context, turn: &Turn, verb: &str) -> Result<()> {
         0 | 1 => "a .txt file".to_owned(),
         _ => format!("{id}_reply.txt (other sessions are open, so its name says which)"),
     };
-    context.talk.say(begins);
+    context.ui.say(begins);
     if turn.session.sequence == 1 {
         say_context(context, path);
     }
-    context.talk.say(format!(
+    context.ui.say(format!(
         "Paste this file into a chat window{}, and save the reply as {name} in {}/:",
         context.weighed(&turn.session),
         context.display(&context.config.inbox)
@@ -347,7 +347,7 @@ fn announce(context: &Context, turn: &Turn, verb: &str) -> Result<()> {
     if context.json {
         Events::session(context, turn);
     } else {
-        talk::result(context.display(path));
+        output::result(context.display(path));
     }
     Ok(())
 }
@@ -363,15 +363,15 @@ fn may_run_unconfined(context: &Context, engine: &Engine) -> bool {
     if confinement.tier != Tier::None {
         return false;
     }
-    let talk = &context.talk;
-    talk.warning("this machine has no sandbox, so commands in replies are refused");
+    let ui = &context.ui;
+    ui.warning("this machine has no sandbox, so commands in replies are refused");
     for reason in confinement.why() {
-        talk.say(format!("  {}", visible_line(&reason)));
+        ui.say(format!("  {}", visible_line(&reason)));
     }
-    let yes = talk.agrees(
+    let yes = ui.agrees(
         "Run the commands of this session with your rights? They could read and change your files and use the network [y/N] ",
     );
-    talk.hint(if yes {
+    ui.hint(if yes {
         "Commands of this session run with your rights. Check each reply with `deaddrop check` before you save it."
     } else {
         "Commands stay refused; replies can still change files. `deaddrop doctor` suggests fixes; --sandbox off allows commands."

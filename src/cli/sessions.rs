@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::locate::By;
 use super::serving::first_line;
-use super::{Context, SessionFlag, SessionOperand, held, question, stat, talk};
+use super::{Context, SessionFlag, SessionOperand, held, output, question, stat};
 
 use crate::atomic;
 use crate::engine::{Turn, TurnDiffs, Which};
@@ -98,7 +98,7 @@ fn list(context: &Context) -> Result<ExitCode> {
         }
         let Session { id, sequence, updated_at, task, .. } = session;
         let state = state(session);
-        talk::prose(if session.run.is_some() {
+        output::prose(if session.run.is_some() {
             format!("{}  {state}  {updated_at}", session.stem())
         } else {
             format!("{id}  {state:<8}  outbox {sequence:<3}  {updated_at}  {}", first_line(task))
@@ -106,7 +106,7 @@ fn list(context: &Context) -> Result<ExitCode> {
     }
     if runs.is_empty() && sessions.is_empty() && damaged.is_empty() {
         let next = "`deaddrop new \"your task\"` starts one";
-        context.talk.hint(&match context.by {
+        context.ui.hint(&match context.by {
             By::Nothing => {
                 format!("There is no project here or above, so there are no sessions; {next} here.")
             }
@@ -114,10 +114,10 @@ fn list(context: &Context) -> Result<ExitCode> {
         });
     }
     if !context.json {
-        held::line(context).into_iter().for_each(talk::prose);
+        held::line(context).into_iter().for_each(output::prose);
     }
     for error in &damaged {
-        context.talk.error(&error.to_string());
+        context.ui.error(&error.to_string());
     }
     Ok(if damaged.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -130,7 +130,7 @@ pub(super) fn status(context: &Context, arguments: &Status) -> Result<ExitCode> 
     let session = named_or_newest(context, &flag)?;
     if context.json {
         let mut value = to_json(context, &session);
-        let results = talk::outcomes(&session).iter().map(talk::outcome_json);
+        let results = output::outcomes(&session).iter().map(output::outcome_json);
         value["results"] = results.collect::<Vec<_>>().into();
         value["sandbox"] = sandbox(context, &session).into();
         value["withinTurn"] = is_cut_off(context, &session).into();
@@ -147,7 +147,7 @@ pub(super) fn status(context: &Context, arguments: &Status) -> Result<ExitCode> 
         state => state,
     };
     let mut lines = vec![
-        format!("{}: {}", question::who(&session), context.talk.in_base(state)),
+        format!("{}: {}", question::who(&session), context.ui.in_base(state)),
         format!("Begun:    {}", session.created_at),
         format!("Changed:  {}", session.updated_at),
     ];
@@ -161,7 +161,7 @@ pub(super) fn status(context: &Context, arguments: &Status) -> Result<ExitCode> 
         " (missing; `deaddrop resume` writes it)"
     };
     if session.run.is_none() {
-        let missing = context.talk.in_base(missing);
+        let missing = context.ui.in_base(missing);
         lines.push(format!("Outbox:   {}{missing}", context.display(&outbox)));
     }
     lines.push(format!("Policy:   {}", session.policy));
@@ -169,12 +169,12 @@ pub(super) fn status(context: &Context, arguments: &Status) -> Result<ExitCode> 
     if let Some(summary) = &session.summary {
         lines.push(format!("Summary:  {}", first_line(summary)));
     }
-    let talk = context.talk.for_results();
-    let outcomes = talk::outcomes(&session);
+    let ui = context.ui.for_results();
+    let outcomes = output::outcomes(&session);
     if !outcomes.is_empty() {
         lines.push("Last reply:".to_owned());
-        lines.drain(..).for_each(talk::prose);
-        outcomes.iter().for_each(|outcome| talk::prose(talk.outcome(outcome)));
+        lines.drain(..).for_each(output::prose);
+        outcomes.iter().for_each(|outcome| output::prose(ui.outcome(outcome)));
     }
     // What was added may have come after the outbox was pasted.
     for words in session.words_added() {
@@ -184,10 +184,10 @@ pub(super) fn status(context: &Context, arguments: &Status) -> Result<ExitCode> 
         lines.push(format!("To say:   {}", first_line(words)));
     }
     lines.extend(held::line(context));
-    lines.drain(..).for_each(talk::prose);
+    lines.drain(..).for_each(output::prose);
     if session.question().is_some() {
         let how = question::how(context, &session);
-        talk::prose(question::told(&talk, &session, &context.preview_question(&session), &how));
+        output::prose(question::told(&ui, &session, &context.preview_question(&session), &how));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -221,7 +221,7 @@ fn state(session: &Session) -> &'static str {
 /// What confines the commands of a session, in one line.
 fn sandbox(context: &Context, session: &Session) -> String {
     if let Some(guest) = &context.config.guest {
-        let asks = context.talk.in_base("`deaddrop doctor` asks it");
+        let asks = context.ui.in_base("`deaddrop doctor` asks it");
         return format!("the sandbox of the guest '{}'; {asks}", guest.label());
     }
     match context.confinement() {
@@ -248,7 +248,7 @@ pub(super) fn log(context: &Context, arguments: &Log) -> Result<ExitCode> {
         entries.into_iter().map(|entry| (entry, false)).collect();
     turns.extend(begun(&session).map(|entry| (entry, true)));
     if turns.is_empty() {
-        context.talk.say(format!("No reply to session {} has been executed yet.", session.stem()));
+        context.ui.say(format!("No reply to session {} has been executed yet.", session.stem()));
     }
     for (entry, waits) in turns {
         let is_undone = undone.contains(&entry.sequence);
@@ -258,7 +258,7 @@ pub(super) fn log(context: &Context, arguments: &Log) -> Result<ExitCode> {
             if let Some(left) = left.get(&entry.sequence) {
                 value["leftIgnored"] = json!(left);
             }
-            if context.talk.verbose {
+            if context.ui.verbose {
                 value["files"] = json!(files(entry.sequence).ok());
             }
             if waits {
@@ -288,13 +288,15 @@ pub(super) fn log(context: &Context, arguments: &Log) -> Result<ExitCode> {
         if waits {
             line.push_str(&format!(" so far, {}", how()));
         }
-        talk::prose(format!("{line}  ({})", visible_line(&reply)));
-        if context.talk.verbose {
+        output::prose(format!("{line}  ({})", visible_line(&reply)));
+        if context.ui.verbose {
             match files(sequence) {
-                Ok(files) => files.iter().for_each(|file| talk::result(format!("        {file}"))),
-                Err(why) => talk::prose(format!("        {why}")),
+                Ok(files) => {
+                    files.iter().for_each(|file| output::result(format!("        {file}")));
+                }
+                Err(why) => output::prose(format!("        {why}")),
             }
-            beside.iter().for_each(|line| talk::result(format!("        {line}")));
+            beside.iter().for_each(|line| output::result(format!("        {line}")));
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -328,9 +330,9 @@ pub(super) fn say(context: &Context, arguments: &Say) -> Result<ExitCode> {
         value["saysIt"] = turn.outbox.is_some().into();
         Context::print_json(&value);
     }
-    context.talk.say(said(context, &turn));
+    context.ui.say(said(context, &turn));
     if let (Some(path), false) = (&turn.outbox, context.json) {
-        talk::result(context.display(path));
+        output::result(context.display(path));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -350,7 +352,7 @@ pub(super) fn close(context: &Context, arguments: &Close) -> Result<ExitCode> {
         Context::print_json(&to_json(context, &turn.session));
     }
     let done = if arguments.delete { "is removed" } else { "is closed" };
-    context.talk.say(format!("Session {id} {done}."));
+    context.ui.say(format!("Session {id} {done}."));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -383,7 +385,7 @@ pub(super) fn named_or_newest(context: &Context, flag: &SessionFlag) -> Result<S
     let open = || sessions.iter().filter(|session| !session.is_complete);
     let newest = open().next().or(sessions.first());
     if let (Some(newest), 2..) = (newest, open().count()) {
-        context.talk.say(format!(
+        context.ui.say(format!(
             "{} sessions are open; this is about the newest, {} (`deaddrop status` lists them)",
             open().count(),
             newest.id

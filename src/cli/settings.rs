@@ -9,10 +9,9 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-use super::arguments::Global;
 use super::consent;
 use super::locate::{By, Location};
-use super::talk::{self, Talk};
+use super::output::{self, Terminal};
 use crate::error::{Error, Result};
 use crate::lock::Lock;
 use crate::settings::{self, Config, Consent, InForce, Source, in_force};
@@ -110,39 +109,43 @@ struct Whose {
     own: bool,
 }
 
-pub(super) fn settings(arguments: Settings, global: Global, talk: &Talk) -> Result<ExitCode> {
-    let raw = global.settings.raw()?;
-    let json = global.json;
+/// `named` is what `-C` says.
+pub(super) fn settings(
+    arguments: Settings,
+    named: Option<PathBuf>,
+    ui: &Terminal,
+    json: bool,
+) -> Result<ExitCode> {
     match arguments.asked {
         Asked::Show { changed } => {
-            let place = found(global.project)?;
+            let place = found(named)?;
             if place.by == By::Nothing {
-                talk.say("There is no project here or above; in a new one here it would be:");
+                ui.say("There is no project here or above; in a new one here it would be:");
             }
-            let mut settings = in_force(&place.project, raw)?;
+            let mut settings = in_force(&place.project)?;
             settings.retain(|setting| !changed || setting.source != Source::Default);
-            show(&settings, talk, json);
+            show(&settings, ui, json);
             if settings.iter().any(|setting| !setting.allowed) {
-                talk.warning("settings marked `needs consent` are not in force; `deaddrop config allow` records your consent");
+                ui.warning("settings marked `needs consent` are not in force; `deaddrop config allow` records your consent");
             }
         }
         Asked::Get { key } => {
             settings::check_name(&key, &format!("config get {key}"))?;
-            let place = found(global.project)?;
+            let place = found(named)?;
             let name = settings::canonical(&key);
-            let settings = in_force(&place.project, raw)?;
+            let settings = in_force(&place.project)?;
             let Some(found) = settings.iter().find(|setting| setting.name == name) else {
-                talk.say(format!("{key} is not set"));
+                ui.say(format!("{key} is not set"));
                 return Ok(ExitCode::FAILURE);
             };
             if json {
-                talk::json(&to_json(found).to_string());
+                output::json(&to_json(found).to_string());
             } else {
-                bare(&found.value).iter().for_each(talk::result);
+                bare(&found.value).iter().for_each(output::result);
             }
         }
         Asked::Path { whose } => {
-            let file = match project(&whose, global.project)? {
+            let file = match project(&whose, named)? {
                 Some(project) => Some(project.join(settings::FILE)),
                 None => settings::own_file(),
             };
@@ -151,42 +154,39 @@ pub(super) fn settings(arguments: Settings, global: Global, talk: &Talk) -> Resu
             })?;
             if json {
                 let told = json!({ "path": file.display().to_string(), "exists": file.exists() });
-                talk::json(&told.to_string());
+                output::json(&told.to_string());
             } else {
-                talk::result(file.display().to_string());
+                output::result(file.display().to_string());
             }
             if !file.exists() {
-                talk.hint("It does not exist yet; `deaddrop config set` creates it.");
+                ui.hint("It does not exist yet; `deaddrop config set` creates it.");
             }
         }
         Asked::Allow(_) | Asked::Deny(_) => {
-            refuse_flags(&global)?;
-            let project = project(&Whose { own: false }, global.project)?.unwrap_or_default();
+            let project = project(&Whose { own: false }, named)?.unwrap_or_default();
             return match arguments.asked {
-                Asked::Allow(_) => consent::allow(&project, talk, json),
-                _ => consent::deny(&project, talk),
+                Asked::Allow(_) => consent::allow(&project, ui, json),
+                _ => consent::deny(&project, ui),
             };
         }
         Asked::Set { key, value, force, whose } => {
-            refuse_flags(&global)?;
-            let project = project(&whose, global.project)?;
+            let project = project(&whose, named)?;
             let missing = folder::check(project.as_deref(), &key, &value, force)?;
             let before = agreed(project.as_deref());
             let file = settings::set(project.as_deref(), &key, &value)?;
-            changed(project.as_deref(), &key, &file, talk, json);
-            missing.iter().for_each(|told| talk.warning(told));
-            follow(project.as_deref(), before.as_ref(), &key, talk)?;
+            changed(project.as_deref(), &key, &file, ui, json);
+            missing.iter().for_each(|told| ui.warning(told));
+            follow(project.as_deref(), before.as_ref(), &key, ui)?;
         }
         Asked::Unset { key, whose } => {
-            refuse_flags(&global)?;
-            let project = project(&whose, global.project)?;
+            let project = project(&whose, named)?;
             let before = agreed(project.as_deref());
             match settings::unset(project.as_deref(), &key)? {
                 Some(file) => {
-                    changed(project.as_deref(), &key, &file, talk, json);
-                    follow(project.as_deref(), before.as_ref(), &key, talk)?;
+                    changed(project.as_deref(), &key, &file, ui, json);
+                    follow(project.as_deref(), before.as_ref(), &key, ui)?;
                 }
-                None => talk.say(format!("{key} is not set there; nothing changed.")),
+                None => ui.say(format!("{key} is not set there; nothing changed.")),
             }
         }
     }
@@ -221,28 +221,22 @@ fn agreed(project: Option<&Path>) -> Option<Consent> {
 }
 
 /// Has a change by the person count as agreed to.
-fn follow(project: Option<&Path>, before: Option<&Consent>, key: &str, talk: &Talk) -> Result<()> {
+fn follow(
+    project: Option<&Path>,
+    before: Option<&Consent>,
+    key: &str,
+    ui: &Terminal,
+) -> Result<()> {
     let Some(now) = agreed(project) else { return Ok(()) };
     // Of settings that could not be read nobody knows what was agreed to.
-    consent::follow(before.unwrap_or(&now), &now, &[key], talk)
+    consent::follow(before.unwrap_or(&now), &now, &[key], ui)
 }
 
-/// A flag is for one command, and would be lost without a word.
-fn refuse_flags(global: &Global) -> Result<()> {
-    match global.settings.given().next() {
-        None => Ok(()),
-        Some((name, _)) => Err(Error::usage(format!(
-            "--{} has no effect here; `deaddrop config set {name} VALUE` keeps it",
-            name.replace('_', "-")
-        ))),
-    }
-}
-
-fn show(settings: &[InForce], talk: &Talk, json: bool) {
+fn show(settings: &[InForce], ui: &Terminal, json: bool) {
     let width = settings.iter().map(|setting| setting.name.len()).max().unwrap_or_default();
     for setting in settings {
         if json {
-            talk::json(&to_json(setting).to_string());
+            output::json(&to_json(setting).to_string());
             continue;
         }
         let InForce { name, origin, about, source, allowed, .. } = setting;
@@ -250,9 +244,9 @@ fn show(settings: &[InForce], talk: &Talk, json: bool) {
         let waits = if *allowed { "" } else { ", needs consent" };
         let line = format!("{name:<width$} = {}  ({origin}{waits})", setting.toml());
         // Somebody else may have written it.
-        talk::prose(&*visible_line(&line));
-        if talk.verbose && !about.is_empty() {
-            talk::prose(format!("{:width$}   {about}", ""));
+        output::prose(&*visible_line(&line));
+        if ui.verbose && !about.is_empty() {
+            output::prose(format!("{:width$}   {about}", ""));
         }
     }
 }
@@ -278,21 +272,20 @@ fn bare(value: &Value) -> Vec<String> {
 }
 
 /// Says what was changed, and who does not know of it yet.
-fn changed(project: Option<&Path>, key: &str, file: &Path, talk: &Talk, json: bool) {
+fn changed(project: Option<&Path>, key: &str, file: &Path, ui: &Terminal, json: bool) {
     if json {
-        talk::json(&json!({ "name": key, "path": file.display().to_string() }).to_string());
+        output::json(&json!({ "name": key, "path": file.display().to_string() }).to_string());
     }
-    talk.say(format!("{} is changed.", file.display()));
+    ui.say(format!("{} is changed.", file.display()));
     let Some(project) = project else { return };
-    let raw = settings::Raw::default();
-    if let Ok(settings) = in_force(project, raw)
+    if let Ok(settings) = in_force(project)
         && let Some(setting) = settings.iter().find(|setting| setting.name == key)
         && matches!(setting.source, Source::Environment)
     {
-        talk.warning(&format!("{} overrides it", setting.origin));
+        ui.warning(&format!("{} overrides it", setting.origin));
     }
     let held = Config::load_untrusted(project);
     if held.is_ok_and(|config| Lock::is_held(&config)) {
-        talk.warning("a running deaddrop uses this after its next start");
+        ui.warning("a running deaddrop uses this after its next start");
     }
 }

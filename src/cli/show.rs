@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::clipping::{Put, put};
 use super::sessions::named_or_newest;
-use super::{Context, SessionFlag, opening, question, talk};
+use super::{Context, SessionFlag, opening, output, question};
 use crate::atomic;
 use crate::engine::pasted_outbox;
 use crate::error::{Error, Result};
@@ -77,7 +77,7 @@ pub(super) fn show(context: &Context, arguments: &Show) -> Result<ExitCode> {
                 &json!({ "session": session.id, "sequence": sequence, "path": path }),
             );
         } else {
-            talk::result(path);
+            output::result(path);
         }
         return Ok(ExitCode::SUCCESS);
     }
@@ -88,7 +88,7 @@ pub(super) fn show(context: &Context, arguments: &Show) -> Result<ExitCode> {
         put(context, &session, sequence, &how)?;
         if is_answered {
             let why = if session.is_complete { "is complete" } else { "waits for your decision" };
-            context.talk.warning(&format!(
+            context.ui.warning(&format!(
                 "session {} {why}: its newest outbox has been answered",
                 session.id
             ));
@@ -107,9 +107,7 @@ pub(super) fn show(context: &Context, arguments: &Show) -> Result<ExitCode> {
             }
             None => "the next one follows when its turn is done".to_owned(),
         };
-        context
-            .talk
-            .say(format!("Outbox {sequence} has been answered, and its turn waits; {how}."));
+        context.ui.say(format!("Outbox {sequence} has been answered, and its turn waits; {how}."));
     }
     let text = match arguments.part {
         None => text,
@@ -126,7 +124,7 @@ pub(super) fn show(context: &Context, arguments: &Show) -> Result<ExitCode> {
         }));
         return Ok(ExitCode::SUCCESS);
     }
-    talk::data(&text);
+    output::data(&text);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -142,7 +140,7 @@ fn part(context: &Context, path: &Path, outbox: Vec<u8>, asked: PartNumber) -> R
     let outbox = as_text(path, outbox)?;
     let OutboxPart { text, part, of } = cut(context, &outbox, asked)?;
     let characters = count(parts::length(&text), "character");
-    context.talk.say(&match of {
+    context.ui.say(&match of {
         1 => format!("The whole outbox, {characters}: it needs no parts."),
         _ => format!("Part {part} of {of}, {characters}."),
     });

@@ -16,7 +16,7 @@ pub(super) fn lines(context: &Context, waiting: &Waiting) -> Vec<String> {
     let outbox =
         |session: &Session| context.display(&context.config.outbox.join(session.outbox_name()));
     let lines = told(waiting, &inbox, &outbox);
-    lines.iter().map(|line| context.talk.in_base(line).into_owned()).collect()
+    lines.iter().map(|line| context.ui.in_base(line).into_owned()).collect()
 }
 
 fn told(waiting: &Waiting, inbox: &str, outbox: &dyn Fn(&Session) -> String) -> Vec<String> {

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::columns;
-use super::talk::Talk;
+use super::output::Terminal;
 use crate::protocol::{Detail, Execution, FailureKind, Outcome, tags};
 use crate::runner::last_line;
 use crate::secrets::Redactor;
@@ -56,21 +56,26 @@ impl Mark {
 }
 
 /// What the outcomes of a reply came to, in rows of at most `width` columns, but for the first, which
-/// [`Talk::say`] breaks where there is room to read it; nothing where there is
+/// [`Terminal::say`] breaks where there is room to read it; nothing where there is
 /// nothing to tell that is not seen at once. `recorded`: which files changed is told by somebody who
 /// knows it of commands too, which outcomes do not tell.
-pub(super) fn rows(talk: &Talk, outcomes: &[Outcome], recorded: bool, width: usize) -> Vec<Styled> {
+pub(super) fn rows(
+    ui: &Terminal,
+    outcomes: &[Outcome],
+    recorded: bool,
+    width: usize,
+) -> Vec<Styled> {
     let work: Vec<&Outcome> = outcomes.iter().filter(|outcome| outcome.is_work()).collect();
     if work.is_empty() {
         return Vec::new();
     }
     let room = width.saturating_sub(LABEL).max(8);
-    let mut rows = vec![row(talk.bold("Ran"), &ran(&work, room), room)];
+    let mut rows = vec![row(ui.bold("Ran"), &ran(&work, room), room)];
     for (mark, label) in [(Mark::Failed, "Failed"), (Mark::Refused, "Refused")] {
         let of_mark: Vec<_> = work.iter().filter(|outcome| Mark::of(outcome) == mark).collect();
         for outcome in of_mark.iter().take(MOST_ROWS) {
             let told = with_end(&tags::summary(outcome), outcome, room);
-            rows.push(row(talk.red(label), &told, room));
+            rows.push(row(ui.red(label), &told, room));
             if let Some(last) = last_of(outcome) {
                 rows.push(row("".into(), &last, room));
             }
@@ -81,7 +86,7 @@ pub(super) fn rows(talk: &Talk, outcomes: &[Outcome], recorded: bool, width: usi
     }
     let warnings: Vec<_> = work.iter().flat_map(|outcome| &outcome.warnings).collect();
     if let Some(first) = warnings.first() {
-        rows.push(row(talk.yellow("Warned"), &first.text, room));
+        rows.push(row(ui.yellow("Warned"), &first.text, room));
         if warnings.len() > 1 {
             let more = format!("and {} more, see above", warnings.len() - 1);
             rows.push(row("".into(), &more, room));
@@ -91,7 +96,7 @@ pub(super) fn rows(talk: &Talk, outcomes: &[Outcome], recorded: bool, width: usi
     if !changed.is_empty() {
         for (n, line) in listed(&changed, room).iter().enumerate() {
             let label = if n == 0 { "Changed" } else { "" };
-            rows.push(row(talk.bold(label), line, room));
+            rows.push(row(ui.bold(label), line, room));
         }
     }
     rows
@@ -246,7 +251,7 @@ mod tests {
     }
 
     fn told(outcomes: &[Outcome], width: usize) -> String {
-        let rows = rows(&Talk::plain(), outcomes, false, width);
+        let rows = rows(&Terminal::plain(), outcomes, false, width);
         rows.iter().map(Styled::as_str).collect::<Vec<_>>().join("\n")
     }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use sd_notify::NotifyState;
 
-use super::talk::Talk;
+use super::output::Terminal;
 use crate::text::visible_line;
 
 /// Starts a service when the person logs in, at the desktop or elsewhere.
@@ -14,9 +14,9 @@ const LOGIN: &str = "default.target";
 const DESKTOP: &str = "graphical-session.target";
 
 /// Tells systemd, if it started this process, that it is ready or about to stop.
-pub(super) fn notify(talk: &Talk, state: &NotifyState<'_>) {
+pub(super) fn notify(ui: &Terminal, state: &NotifyState<'_>) {
     if let Err(e) = sd_notify::notify(std::slice::from_ref(state)) {
-        talk.warning(&format!("systemd's socket (NOTIFY_SOCKET) takes no message: {e}"));
+        ui.warning(&format!("systemd's socket (NOTIFY_SOCKET) takes no message: {e}"));
     }
 }
 

@@ -26,7 +26,7 @@ use std::fmt;
 pub use copier::{Copied, Copier};
 pub use environment::Environment;
 pub use helper::dispatch;
-pub use watcher::{Heard, Watcher};
+pub use watcher::{ClipboardEvent, Watcher};
 
 use report::Failure;
 

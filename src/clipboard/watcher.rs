@@ -15,14 +15,14 @@ const LONGEST: Duration = Duration::from_mins(1);
 /// How often the thread checks whether it is to end.
 const TICK: Duration = Duration::from_millis(500);
 
-/// What is heard of the clipboard.
+/// What is event of the clipboard.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Heard {
+pub enum ClipboardEvent {
     /// From now on the clipboard is watched this way, and this reply was there already.
     Begun(Way, Option<String>),
     /// This text came, and names the outbox that it answers.
     Text(String),
-    /// The clipboard cannot be read, for this reason. Heard once; it is tried again unless there is no way.
+    /// The clipboard cannot be read, for this reason. Sent once; it is tried again unless there is no way.
     Trouble(String),
     /// It can be read again.
     Well,
@@ -30,15 +30,15 @@ pub enum Heard {
 
 /// Watches the clipboard until it is dropped.
 pub struct Watcher {
-    heard: Receiver<Heard>,
+    event: Receiver<ClipboardEvent>,
     /// The thread ends when this is dropped.
     _running: Sender<()>,
 }
 
 impl Watcher {
-    /// Starts the thread, which calls `wake` whenever something was heard. None if there can be no thread.
+    /// Starts the thread, which calls `wake` whenever something was event. None if there can be no thread.
     pub fn start(environment: Environment, wake: impl Fn() + Send + 'static) -> Option<Self> {
-        let (sender, heard) = mpsc::channel();
+        let (sender, event) = mpsc::channel();
         let (running, stopped) = mpsc::channel();
         let wake = Box::new(wake);
         // The system ends a helper with the thread that started it.
@@ -48,18 +48,18 @@ impl Watcher {
             state.run(&environment);
         };
         thread::Builder::new().name("clipboard".into()).spawn(run).ok()?;
-        Some(Self { heard, _running: running })
+        Some(Self { event, _running: running })
     }
 
-    /// What was heard since.
-    pub fn heard(&self) -> Option<Heard> {
-        self.heard.try_recv().ok()
+    /// What was event since.
+    pub fn event(&self) -> Option<ClipboardEvent> {
+        self.event.try_recv().ok()
     }
 }
 
 /// The thread of a watcher.
 struct Listener {
-    sender: Sender<Heard>,
+    sender: Sender<ClipboardEvent>,
     stopped: Receiver<()>,
     wake: Box<dyn Fn() + Send>,
     /// The way that was told last.
@@ -73,7 +73,7 @@ impl Listener {
         let ways = environment.ways();
         while let Err(why) = super::first(&ways, |way| self.listen(way, environment)) {
             if !std::mem::replace(&mut self.in_trouble, true) {
-                self.tell(Heard::Trouble(why));
+                self.tell(ClipboardEvent::Trouble(why));
             }
             if ways.is_empty() || self.is_over(self.wait) {
                 return;
@@ -103,18 +103,18 @@ impl Listener {
         self.wait = RETRY;
         let was_in_trouble = std::mem::take(&mut self.in_trouble);
         if self.way.replace(way) != Some(way) {
-            return self.tell(Heard::Begun(way, text));
+            return self.tell(ClipboardEvent::Begun(way, text));
         }
         if was_in_trouble {
-            self.tell(Heard::Well);
+            self.tell(ClipboardEvent::Well);
         }
         if let Some(text) = text {
-            self.tell(Heard::Text(text));
+            self.tell(ClipboardEvent::Text(text));
         }
     }
 
-    fn tell(&self, heard: Heard) {
-        let _ = self.sender.send(heard);
+    fn tell(&self, event: ClipboardEvent) {
+        let _ = self.sender.send(event);
         (self.wake)();
     }
 

@@ -9,7 +9,7 @@ use super::Serve;
 use super::sessions::Sessions;
 use crate::admission::{self, Admission, Given};
 use crate::atomic;
-use crate::clipboard::{Copied, Copier, Environment, Heard, Watcher};
+use crate::clipboard::{ClipboardEvent, Copied, Copier, Environment, Watcher};
 use crate::engine::{Engine, pasted_outbox};
 use crate::error::Result;
 use crate::event::{ClipboardNews, Event, Observer};
@@ -97,9 +97,9 @@ impl ClipboardSync {
         while let Some(copied) = self.copier.as_ref().and_then(Copier::copied) {
             tell(&copied, observer);
         }
-        while let Some(heard) = self.watcher.as_ref().and_then(Watcher::heard) {
-            match heard {
-                Heard::Begun(way, text) => {
+        while let Some(event) = self.watcher.as_ref().and_then(Watcher::event) {
+            match event {
+                ClipboardEvent::Begun(way, text) => {
                     observer.event(Event::Clipboard(&ClipboardNews::Watched(way)));
                     let taken = text.map(|text| self.take(engine, sessions, text, observer));
                     if taken.transpose()? == Some(true) {
@@ -107,12 +107,12 @@ impl ClipboardSync {
                     }
                     self.copy_first(engine, sessions);
                 }
-                Heard::Text(text) => drop(self.take(engine, sessions, text, observer)?),
-                Heard::Trouble(why) => {
+                ClipboardEvent::Text(text) => drop(self.take(engine, sessions, text, observer)?),
+                ClipboardEvent::Trouble(why) => {
                     observer.event(Event::Clipboard(&ClipboardNews::Unreadable(&why)));
                     self.copy_first(engine, sessions);
                 }
-                Heard::Well => observer.event(Event::Clipboard(&ClipboardNews::Readable)),
+                ClipboardEvent::Well => observer.event(Event::Clipboard(&ClipboardNews::Readable)),
             }
         }
         Ok(())
@@ -152,9 +152,9 @@ impl ClipboardSync {
         text: String,
         observer: &mut dyn Observer,
     ) -> Result<bool> {
-        let mut letter = ParsedReply::new(text);
-        let Some(answers) = letter.answers().cloned() else { return Ok(false) };
-        let text = letter.text();
+        let mut reply = ParsedReply::new(text);
+        let Some(answers) = reply.answers().cloned() else { return Ok(false) };
+        let text = reply.text();
         if !self.seen.insert(blake3::hash(text.as_bytes())) || holds_outbox(text) {
             return Ok(false);
         }
@@ -162,13 +162,13 @@ impl ClipboardSync {
         let session = sessions.known.get(&answers.session).filter(|session| !session.is_complete);
         // What names no open session may be anything.
         let Some(session) = session else { return Ok(false) };
-        if let Err(why) = check(session, &answers, &mut letter) {
+        if let Err(why) = check(session, &answers, &mut reply) {
             observer.event(Event::Clipboard(&ClipboardNews::NotTaken(&why)));
             return Ok(false);
         }
         let name = format!("clipboard_{}_seq{:04}.txt", session.id, session.sequence);
         let written = engine.inbox.make().and_then(|()| {
-            atomic::write_into(engine.inbox.folder(), OsStr::new(&name), letter.text().as_bytes())
+            atomic::write_into(engine.inbox.folder(), OsStr::new(&name), reply.text().as_bytes())
         });
         match written {
             Ok(_) => Ok(true),
@@ -183,11 +183,11 @@ impl ClipboardSync {
 
 /// Whether a text may be carried out as a reply to this session though nobody said so: only whoever
 /// has seen the outbox that it answers can have written it.
-fn check(session: &Session, answers: &Address, letter: &mut ParsedReply) -> Result<(), String> {
+fn check(session: &Session, answers: &Address, reply: &mut ParsedReply) -> Result<(), String> {
     if session.pending.is_some() {
         return Err(format!("session {} waits for your decision", session.id));
     }
-    match admission::admit(letter, session, Given::default()) {
+    match admission::admit(reply, session, Given::default()) {
         Admission::Accepted => {}
         Admission::Held(refusal) | Admission::Rejected(refusal) => return Err(refusal.why),
     }
@@ -197,7 +197,7 @@ fn check(session: &Session, answers: &Address, letter: &mut ParsedReply) -> Resu
             answers.sequence, session.id
         ));
     }
-    match letter.read(session.dialect).dialect {
+    match reply.read(session.dialect).dialect {
         Some(_) => Ok(()),
         None => Err("it holds no command".to_owned()),
     }

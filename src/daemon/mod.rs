@@ -325,7 +325,7 @@ fn one(
     };
     let given = Given { written: claimed.written(), ..Given::default() };
     let admitted =
-        session.map(|session| (admission::admit(&claimed.letter, &session, given), session));
+        session.map(|session| (admission::admit(&claimed.reply, &session, given), session));
     let (folder, refusal) = match admitted {
         Ok((Admission::Accepted, session)) => {
             person.event(Event::ReplyTaken { name: &name, session: &session });

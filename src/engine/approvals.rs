@@ -17,7 +17,7 @@ use crate::protocol::operations::{Decision as Said, parse_approval};
 use crate::protocol::{Asks, Dialect, Digest, Kind, Operation, Outcome, Step};
 use crate::session::record::{Begin, Origin};
 use crate::session::{ApprovalDecision, Question, Run, Session};
-use crate::settings::{Config, Mode, Policy};
+use crate::settings::{Config, Mode, Policy, Review};
 use crate::text::visible_line;
 use crate::turn::{self, TurnInput, TurnResult};
 use crate::workspace::Workspace;
@@ -70,7 +70,7 @@ impl Engine {
     ) -> Option<TurnResult> {
         let does = |step: &Step| matches!(step.asks, Asks::Operation(_));
         let is_new = begin.decision.is_none() && known.is_empty() && begin.session.run.is_none();
-        if !self.config.review || !is_new || !begin.steps().iter().any(does) {
+        if self.config.review == Review::Off || !is_new || !begin.steps().iter().any(does) {
             return None;
         }
         let reason = "You want to see what a reply would do before anything of it is done";
@@ -169,7 +169,7 @@ impl Engine {
                     continue;
                 }
                 Taken::Rejected(why) => Err(why),
-                Taken::Reply(claimed) => match meant(claimed.letter.text(), &self.store.pending()?)
+                Taken::Reply(claimed) => match meant(claimed.reply.text(), &self.store.pending()?)
                     .and_then(|found| {
                         self.check_workspace(&found.0).map(|()| found).map_err(|e| e.to_string())
                     }) {

@@ -64,7 +64,7 @@ impl Begin {
                 begin.name = claimed.name.to_string_lossy().into_owned();
                 begin.claim = claimed.claim().to_string_lossy().into_owned();
                 begin.file = claimed.file;
-                begin.text = claimed.letter.into_text();
+                begin.text = claimed.reply.into_text();
             }
             None => begin.folder = Origin::Nowhere,
         }
@@ -80,9 +80,9 @@ impl Engine {
         mut claimed: Claimed,
         observer: &mut dyn Observer,
     ) -> Result<Turn> {
-        session.keep_unread_words(claimed.letter.answers());
+        session.keep_unread_words(claimed.reply.answers());
         let workspace = self.guest.is_none().then(|| self.workspace.path());
-        let steps = claimed.letter.read_in(session.dialect, workspace).steps;
+        let steps = claimed.reply.read_in(session.dialect, workspace).steps;
         self.carry_out_steps(
             Begin::of(session, steps, None, Some((Origin::Inbox, claimed))),
             observer,

@@ -66,7 +66,7 @@ pub struct Claimed {
     /// Which file it is.
     pub file: FileId,
     /// What stands in it.
-    pub letter: ParsedReply,
+    pub reply: ParsedReply,
 }
 
 /// What came of an attempt to take a file.
@@ -202,23 +202,23 @@ impl Inbox {
         if FileId::of(&taken) != Some(as_read) {
             found = Read::of(read(&mut taken, &claimed)?);
         }
-        let letter = match found.letter() {
-            Ok(letter) => letter,
+        let reply = match found.reply() {
+            Ok(reply) => reply,
             Err(why) => {
                 self.put_into(REJECTED, &claimed, &name, Some(&why))?;
                 return Ok(Taken::Rejected(why));
             }
         };
         let file = FileId::of(&taken).unwrap_or_default();
-        Ok(Taken::Reply(Claimed { name, path: claimed, file, letter }))
+        Ok(Taken::Reply(Claimed { name, path: claimed, file, reply }))
     }
 
     /// Takes a reply that came another way, as if it had been dropped here under `name`.
-    pub fn admit(&self, name: &str, letter: ParsedReply) -> Result<Claimed> {
-        let text = letter.text().as_bytes();
+    pub fn admit(&self, name: &str, reply: ParsedReply) -> Result<Claimed> {
+        let text = reply.text().as_bytes();
         let path = atomic::write_into(&self.claims(), OsStr::new(name), text)?;
         let file = open(&path).ok().and_then(|file| FileId::of(&file)).unwrap_or_default();
-        Ok(Claimed { name: name.into(), path, file, letter })
+        Ok(Claimed { name: name.into(), path, file, reply })
     }
 
     /// Puts a reply away that was carried out, wherever it is now; nothing is done where that was

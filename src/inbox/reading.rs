@@ -11,7 +11,7 @@ const NUL: &str = "it is not text: it holds NUL bytes; save the reply as UTF-8";
 /// # Errors
 /// Why it is no text, for the person.
 pub fn decode(bytes: Vec<u8>) -> Result<String, String> {
-    Read::of(bytes).letter().map(ParsedReply::into_text)
+    Read::of(bytes).reply().map(ParsedReply::into_text)
 }
 
 fn unicode(bytes: Vec<u8>) -> Result<String, String> {
@@ -39,7 +39,7 @@ pub fn too_large(size: u64) -> String {
 pub(super) struct Read {
     /// Whether they end within a character.
     is_cut: bool,
-    letter: Result<ParsedReply, String>,
+    reply: Result<ParsedReply, String>,
 }
 
 impl Read {
@@ -48,18 +48,18 @@ impl Read {
             [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => !bytes.len().is_multiple_of(2),
             bytes => std::str::from_utf8(bytes).is_err_and(|e| e.error_len().is_none()),
         };
-        Self { is_cut, letter: unicode(bytes).map(ParsedReply::new) }
+        Self { is_cut, reply: unicode(bytes).map(ParsedReply::new) }
     }
 
     /// Whether a reply ends within a block, a message or a character.
     pub(super) fn ends_early(&self) -> bool {
-        self.is_cut || self.letter.as_ref().is_ok_and(ParsedReply::ends_early)
+        self.is_cut || self.reply.as_ref().is_ok_and(ParsedReply::ends_early)
     }
 
     /// The reply, or why it is no text, for the person.
-    pub(super) fn letter(self) -> Result<ParsedReply, String> {
-        let letter = self.letter?;
-        if letter.text().contains('\0') { Err(NUL.to_owned()) } else { Ok(letter) }
+    pub(super) fn reply(self) -> Result<ParsedReply, String> {
+        let reply = self.reply?;
+        if reply.text().contains('\0') { Err(NUL.to_owned()) } else { Ok(reply) }
     }
 }
 

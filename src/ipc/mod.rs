@@ -177,7 +177,7 @@ fn apply_file(
     };
     engine.inbox.forget_note(path);
     let given = Given { written: claimed.written(), ..given };
-    let (folder, refusal) = match admission::admit(&claimed.letter, &session, given) {
+    let (folder, refusal) = match admission::admit(&claimed.reply, &session, given) {
         Admission::Accepted => {
             observer.event(Event::ReplyTaken { name: name.as_ref(), session: &session });
             return engine.carry_out(session, claimed, observer);

@@ -1,5 +1,5 @@
-//! Which project is meant where none is named: the nearest one upwards, as git looks for a
-//! repository. Its settings can name programs, so it must be the person's own.
+//! The search for a project: without `-C`, the nearest one upwards is used, as git looks for a repository.
+//! Its settings can name programs, so it must be the person's own.
 
 use std::fs;
 use std::io;
@@ -10,19 +10,18 @@ use super::{Config, FILE, FOLDER, real};
 use crate::error::{Error, Result};
 use crate::text::shell_word;
 
-/// The folders of a project without settings, as they are called then.
+/// The default folders, by which a project without a settings file is recognised.
 const FOLDERS: [&str; 3] = ["inbox", "outbox", "sessions"];
-/// What stands in the folder of sessions once somebody has been at work there.
+/// Files in the folder of sessions of a project that has been used.
 pub(super) const MARKS: [&str; 2] = ["journal", ".lock"];
 
-/// The nearest project from `here` upwards; None where there is none. A folder is one if it
-/// holds `deaddrop.toml`, or `inbox`, `outbox` and `sessions` with a journal or a lock in the last.
-/// The search ends where another file system begins, as git's does.
+/// The nearest project from `here` upwards, if there is one. A folder is a project if it contains
+/// `deaddrop.toml`, or `inbox`, `outbox` and `sessions` with a journal or a lock in it. The search does
+/// not enter another file system, as git's does not.
 ///
 /// # Errors
-/// `here` cannot be looked at; or what was found belongs to somebody else, keeps its sessions elsewhere
-/// behind a link, or lies where replies of another project may write: then nobody knows who made
-/// it, and it has to be named.
+/// `here` cannot be read; or the project belongs to somebody else, its sessions are a link to elsewhere, or
+/// it is where replies of another project can write. Then the person has to name it.
 pub fn find(here: &Path) -> Result<Option<PathBuf>> {
     let here = here.canonicalize().map_err(|e| Error::io("open the folder", here, e))?;
     let Some(project) = nearest(&here) else { return Ok(None) };
@@ -37,10 +36,9 @@ pub fn marked(here: &Path) -> Option<PathBuf> {
     nearest(&here.canonicalize().ok()?).map(Path::to_owned)
 }
 
-/// The nearest folder from `here` upwards, a canonical path, that looks like a project, whoever it
-/// belongs to.
-pub(super) fn nearest(here: &Path) -> Option<&Path> {
-    within_one_file_system(here).find(|folder| is_base(folder))
+/// The same for a canonical path.
+fn nearest(here: &Path) -> Option<&Path> {
+    within_one_file_system(here).find(|folder| is_project(folder))
 }
 
 /// Whether a folder looks like a project.
@@ -52,25 +50,28 @@ fn is_marked(folder: &Path) -> bool {
         || has_lost_settings(folder)
 }
 
-/// The same, but for deaddrop's own folder in a project, which looks like one.
-fn is_base(folder: &Path) -> bool {
+/// The same, except for deaddrop's own folder in a project, which looks like one.
+fn is_project(folder: &Path) -> bool {
     let holds = |above: &Path| above.join(FILE).is_file() || has_lost_settings(above);
     let is_own = folder.file_name() == Some(FOLDER.as_ref()) && folder.parent().is_some_and(holds);
     !is_own && is_marked(folder)
 }
 
-/// Whether a folder holds what `init` makes but for the settings, as `git clean -x` leaves it: they alone
-/// say that it is a project, and where its sessions are.
+/// Whether a folder contains what `init` makes without the settings file, as `git clean -x` leaves it. Only
+/// that file says where its sessions are.
 pub fn has_lost_settings(folder: &Path) -> bool {
     let own = folder.join(FOLDER);
     let is_there = |path: PathBuf| fs::symlink_metadata(path).is_ok();
     let is_folder = |path: &Path| fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
-    // A project of that name has these in itself.
-    let is_base = [FILE, "workspace"].iter().any(|name| is_there(own.join(name)));
-    !is_there(folder.join(FILE)) && is_folder(&own) && is_folder(&own.join("sessions")) && !is_base
+    // A project that is called `.deaddrop` contains these.
+    let is_project = [FILE, "workspace"].iter().any(|name| is_there(own.join(name)));
+    !is_there(folder.join(FILE))
+        && is_folder(&own)
+        && is_folder(&own.join("sessions"))
+        && !is_project
 }
 
-/// Whether somebody has been at work with this folder of sessions.
+/// Whether this folder of sessions has been used.
 pub fn has_marks(sessions: &Path) -> bool {
     MARKS.iter().any(|mark| fs::symlink_metadata(sessions.join(mark)).is_ok())
 }
@@ -81,34 +82,35 @@ impl Config {
         has_marks(&self.sessions)
     }
 
-    /// Lets those pass that have not lost the settings which say where their sessions are: another project would begin beside these.
+    /// Refuses a project that has lost the settings file which says where its sessions are: a second one
+    /// would begin beside them.
     ///
     /// # Errors
-    /// They have.
+    /// It has lost that file.
     pub fn has_its_settings(&self) -> Result<()> {
         let project = &self.project;
         if !has_lost_settings(project) || self.sessions == project.join(FOLDER).join("sessions") {
             return Ok(());
         }
         let problem = format!(
-            "its {FILE} is gone (`git clean -x` removes it), but its sessions are in {FOLDER}/: `deaddrop init {}` writes {FILE} again and keeps them; repeat your other settings",
+            "its {FILE} is gone (`git clean -x` removes it), but its sessions are still in {FOLDER}/: `deaddrop init {}` writes {FILE} again and keeps them; repeat your other settings",
             shell_word(&project.display().to_string())
         );
         Err(Error::config(project.display().to_string(), problem))
     }
 }
 
-/// The projects further up than `folder`, the nearest first, whoever they belong to: replies to
-/// anybody's sessions write. Here the end of a file system is none: a workspace can be another.
+/// The projects above `folder`, the nearest first, whoever they belong to, also in other file systems: their
+/// replies can write here.
 ///
 /// # Errors
-/// One of them has settings that cannot be read, so nobody knows what its workspace is.
+/// One of them has settings that cannot be read, so its workspace is not known.
 pub fn above(folder: &Path) -> Result<Vec<Config>> {
-    let marked = folder.ancestors().skip(1).filter(|above| is_base(above));
+    let marked = folder.ancestors().skip(1).filter(|above| is_project(above));
     marked.map(Config::load_untrusted).collect()
 }
 
-/// A folder and those above it that lie in the same file system.
+/// A folder and those above it in the same file system.
 #[cfg(unix)]
 fn within_one_file_system(here: &Path) -> impl Iterator<Item = &Path> {
     use std::os::unix::fs::MetadataExt;
@@ -124,7 +126,7 @@ fn within_one_file_system(here: &Path) -> impl Iterator<Item = &Path> {
 
 /// Refuses a project that a reply may have made.
 fn unwritten(project: &Path) -> Result<()> {
-    // What this shell sets need not be what the one further up is served with.
+    // The variables of this shell need not be those of the other project.
     let by_file =
         |above: &Config| Config::of_file(&above.project).is_ok_and(|own| own.works_in(project));
     let works_here = |above: &Config| above.works_in(project) || by_file(above);
@@ -136,20 +138,17 @@ fn unwritten(project: &Path) -> Result<()> {
     let why = match found {
         Ok(None) => return Ok(()),
         Ok(Some(other)) => {
-            format!(
-                "lies in the workspace of {}, where replies and commands write",
-                other.display()
-            )
+            format!("is in the workspace of {}, where replies and commands write", other.display())
         }
-        Err(e) => format!("lies below another, whose settings cannot be read ({e})"),
+        Err(e) => format!("is below another one, whose settings cannot be read ({e})"),
     };
     Err(Error::config(
         project.display().to_string(),
-        format!("it looks like a project, but {why}: name one with -C"),
+        format!("it looks like a project, but {why}; name a project with -C"),
     ))
 }
 
-/// Refuses one whose sessions are others' behind a link.
+/// Refuses a project whose sessions are a link that leads out of it.
 fn unlinked(project: &Path) -> Result<()> {
     let sessions = project.join("sessions");
     let leads =
@@ -158,13 +157,13 @@ fn unlinked(project: &Path) -> Result<()> {
     Err(Error::config(
         sessions.display().to_string(),
         format!(
-            "it is a link that leads out of the folder, to {}, so it is unclear whose sessions are meant: name the project with -C",
+            "it is a link that leads out of the project, to {}, so it is not clear whose sessions these are; name the project with -C",
             to.display()
         ),
     ))
 }
 
-/// Refuses a project that others than the person and root have a hand in.
+/// Refuses a project with files of other users than the person and root.
 #[cfg(unix)]
 fn own(project: &Path) -> Result<()> {
     use std::os::unix::fs::MetadataExt;
@@ -172,12 +171,12 @@ fn own(project: &Path) -> Result<()> {
     let settings = project.join(FILE);
     let mut places = vec![project.to_owned(), settings];
     places.extend(FOLDERS.iter().chain(&["approvals"]).map(|name| project.join(name)));
-    // Wrong settings are told by whoever reads them.
+    // Wrong settings are reported later.
     if let Ok(Config { inbox, outbox, sessions, approvals, .. }) = Config::of_file(project) {
         let set = [inbox, outbox, sessions, approvals];
         places.extend(set.into_iter().filter(|place| place.parent() != Some(project)));
     }
-    // A link belongs to whoever made it, and what it leads to to somebody else.
+    // A link and its target can belong to different users.
     let looked_at = places
         .iter()
         .flat_map(|path| [(path, fs::symlink_metadata(path)), (path, fs::metadata(path))]);
@@ -185,7 +184,7 @@ fn own(project: &Path) -> Result<()> {
         let owner = match found {
             Ok(found) => found.uid(),
             Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
-            // What cannot be looked at cannot be used, and is told then.
+            // What cannot be read is reported when it is used.
             Err(_) if path.file_name() != Some(FILE.as_ref()) => continue,
             Err(e) => return Err(Error::io("look at", path, e)),
         };
@@ -203,12 +202,11 @@ fn own(project: &Path) -> Result<()> {
 }
 
 #[cfg(not(unix))]
-fn own(_base: &Path) -> Result<()> {
+fn own(_project: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Whose files count as the person's: theirs, root's, and, as root through `sudo`, those of whoever
-/// called it.
+/// The users whose files count as the person's: they, root, and for root through `sudo` who called it.
 #[cfg(unix)]
 fn trusted() -> Vec<u32> {
     let me = rustix::process::geteuid();
@@ -232,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_base_directory_is_found_by_its_settings_or_its_sessions() {
+    fn the_nearest_project_is_found_by_its_settings_or_its_sessions() {
         let (_folder, path) = scene();
         let (project, deep) = (path.join("p"), path.join("p/a/b"));
         assert_eq!(find(&deep).unwrap(), None);
@@ -249,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn within_its_own_folder_the_base_directory_around_it_is_meant() {
+    fn in_its_own_folder_the_project_around_it_is_found() {
         let (_folder, path) = scene();
         let own = path.join("p").join(FOLDER);
         for name in FOLDERS {

@@ -1,125 +1,96 @@
-//! One setting of a settings file changed in its place: comments, order and layout of all else stay.
-//! What would not be taken at the next start is not written.
+//! Changes of one setting in a settings file: comments, order and layout of the rest stay. A change that
+//! would not be accepted at the next start is not written.
 
-mod lines;
 #[cfg(test)]
 mod tests;
 
 use std::fs;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use toml_edit::{Array, Document, DocumentMut, InlineTable, Item, Table, TableLike, Value};
+use toml_edit::{Array, DocumentMut, Item, Table, TableLike, Value};
 
-use super::table::{self, Kind, WORD};
-use super::{Config, Consent, FILE, Layers, Raw, file, own_file, real};
+use super::layers::{self, Source};
+use super::table::{self, WORD};
+use super::{Config, Consent, FILE, Layers, Raw, own_file, real};
 use crate::atomic;
 use crate::error::{Error, Result};
 
-/// Sets `name` to what these words say, in the file of the project, or, where there is none,
-/// in the person's own. A list is given as its items, or as one word in brackets.
+/// Sets `name` to what these words say, in the file of the project, or without one in the person's own. A
+/// list is given as its items, or as one word in brackets.
 ///
 /// # Errors
-/// There is no such setting, or the settings would not be in order with it.
+/// There is no such setting, or the settings would be wrong with it.
 pub fn set(project: Option<&Path>, name: &str, words: &[String]) -> Result<PathBuf> {
     let doing = format!("config set {name}");
     let place = place(name, &doing)?;
     let value = value(name, words, &doing)?;
     let file = file(project)?;
-    let text = read(&file)?;
-    let mut document = parse(&text, &file)?;
-    let text = match find(&document, &place) {
-        Some(old) if has_comments(old) => {
-            let problem =
-                format!("its list in {} has comments in it; change it there", file.display());
+    let text = layers::read(&file)?.unwrap_or_default();
+    let document = layers::parse(&text, &file)?;
+    let text = match at(document.as_table(), &place).map(Item::span) {
+        Some(Some(span)) if text[span.clone()].contains('#') => {
+            let problem = format!("{} has comments in the value; change it there", file.display());
             return Err(Error::config(doing, problem));
         }
-        // In its place, so that nothing else changes.
-        Some(_) => match span(&text, &place) {
-            Some(span) => format!("{}{value}{}", &text[..span.start], &text[span.end..]),
-            None => return Err(unclear(&doing, &file)),
-        },
+        Some(Some(span)) => format!("{}{value}{}", &text[..span.start], &text[span.end..]),
+        Some(None) => return Err(unclear(&doing, &file)),
         None => {
-            insert(&mut document, &place, value).ok_or_else(|| unclear(&doing, &file))?;
-            lines::ended_as(&text, &document.to_string())
+            with(&text, document.into_mut(), &place, value).ok_or_else(|| unclear(&doing, &file))?
         }
     };
     write(project, &file, &text, &doing)?;
     Ok(file)
 }
 
-/// Removes `name` from the file of the project, or from the person's own. Returns the file if
-/// it stood there.
+/// Removes `name` from the file of the project, or from the person's own. Returns the file if it was set
+/// there.
 ///
 /// # Errors
-/// There is no such setting, or the settings would not be in order without it.
+/// There is no such setting, or the settings would be wrong without it.
 pub fn unset(project: Option<&Path>, name: &str) -> Result<Option<PathBuf>> {
     let doing = format!("config unset {name}");
     let place = if is_table(name) { parts(name) } else { place(name, &doing)? };
     let file = file(project)?;
-    let text = read(&file)?;
-    let mut document = parse(&text, &file)?;
-    if find(&document, &place).is_none() {
-        return Ok(None);
-    }
-    let text = match line(&text, &place) {
-        Some(line) => format!("{}{}", &text[..line.start], &text[line.end..]),
-        None => {
-            remove(&mut document, &place).ok_or_else(|| unclear(&doing, &file))?;
-            lines::ended_as(&text, &document.to_string())
-        }
+    let text = layers::read(&file)?.unwrap_or_default();
+    let document = layers::parse(&text, &file)?;
+    let text = match at(document.as_table(), &place) {
+        None => return Ok(None),
+        Some(item) if item.is_value() => without_line_of(&text, item),
+        Some(_) => without_table(document.into_mut(), &place),
     };
-    let text = without_empty(text, &place);
+    let text = text.ok_or_else(|| unclear(&doing, &file))?;
     write(project, &file, &text, &doing)?;
     Ok(Some(file))
 }
 
-/// Whether there can be a setting of this name.
+/// Checks that there can be a setting of this name.
 ///
 /// # Errors
-/// There cannot; it says which one was meant.
+/// There cannot; the error names the one that was probably meant.
 pub fn check_name(name: &str, doing: &str) -> Result<()> {
     place(name, doing).map(drop)
 }
 
-/// The settings file of a project, or the person's own.
+/// The settings file of a project, or the person's own. A link to it stays a link.
 fn file(project: Option<&Path>) -> Result<PathBuf> {
-    let file = match project {
-        Some(project) => project.join(FILE),
-        None => own_file().ok_or_else(|| {
-            Error::usage(
-                "without HOME there is no file of your own settings; set HOME or XDG_CONFIG_HOME",
-            )
-        })?,
+    let Some(project) = project else {
+        let own = own_file().ok_or_else(|| {
+            Error::usage("there is no file for your own settings; set HOME or XDG_CONFIG_HOME")
+        })?;
+        return Ok(own.canonicalize().unwrap_or(own));
     };
-    // What is written takes the place of the file, not of a link to it.
+    let file = project.join(FILE);
     match file.canonicalize() {
-        Ok(to) if project.is_some_and(|project| !to.starts_with(real(project))) => {
+        Ok(to) if !to.starts_with(real(project)) => {
             let problem = format!(
-                "it is a link that leads out of the project, to {}; change that file itself, or put a file in the place of the link",
+                "it is a link that leads out of the project, to {}; change that file itself, or replace the link by a file",
                 to.display()
             );
             Err(Error::config(file.display().to_string(), problem))
         }
-        Ok(file) => Ok(file),
-        Err(e) if fs::symlink_metadata(&file).is_ok() => {
-            let problem = format!(
-                "it is a link that cannot be followed ({e}); put right what it leads to, or remove it"
-            );
-            Err(Error::config(file.display().to_string(), problem))
-        }
+        Ok(to) => Ok(to),
         Err(_) => Ok(file),
     }
-}
-
-fn read(file: &Path) -> Result<String> {
-    file::read(file).map(Option::unwrap_or_default)
-}
-
-fn parse(text: &str, file: &Path) -> Result<DocumentMut> {
-    text.parse().map_err(|e: toml_edit::TomlError| {
-        file::unreadable(file, text, e.span().map_or(0, |span| span.start), e.message())
-    })
 }
 
 /// Checks the settings as they would be, and writes the file.
@@ -128,24 +99,22 @@ fn write(project: Option<&Path>, file: &Path, text: &str, doing: &str) -> Result
     put(file, text)
 }
 
-/// Whether settings would be in order.
+/// Checks settings that are not written yet.
 fn check(project: Option<&Path>, file: &Path, text: &str, doing: &str) -> Result<()> {
-    let checked = || {
-        file::fits(file, text.len())?;
-        let raw = Raw::from_text(text, file)?;
-        match project {
-            Some(project) => {
-                let layers = Layers { file: raw, ..Layers::around_the_file(Raw::default())? };
-                Config::of_layers(project.to_owned(), &layers)
-            }
-            // For any project: what others set over it is not known.
-            None => Config::of_layers("/".into(), &Layers { own: raw, ..Layers::default() }),
+    let checked = || match project {
+        Some(project) => {
+            let file = Raw::from_text(text, file, Source::File)?;
+            let layers = Layers { file, ..Layers::around_the_file(Raw::default())? };
+            Config::of_layers(project.to_owned(), &layers)
+        }
+        // It holds for any project, so what overrides it there is not known.
+        None => {
+            let own = Raw::from_text(text, file, Source::OwnFile)?;
+            Config::of_layers("/".into(), &Layers { own, ..Layers::default() })
         }
     };
-    match checked() {
-        Ok(_) => Ok(()),
-        Err(e) => Err(Error::config(doing, format!("{e}; nothing was written"))),
-    }
+    let wrong = |e| Error::config(doing, format!("{e}; nothing was written"));
+    checked().map(drop).map_err(wrong)
 }
 
 fn put(file: &Path, text: &str) -> Result<()> {
@@ -172,8 +141,7 @@ fn is_private(_file: &Path) -> bool {
 }
 
 fn unclear(doing: &str, file: &Path) -> Error {
-    let problem =
-        format!("{} is written in a way that this cannot change; edit it", file.display());
+    let problem = format!("cannot change {} as it is written; edit that file", file.display());
     Error::config(doing, problem)
 }
 
@@ -187,156 +155,103 @@ fn is_table(name: &str) -> bool {
     name == "guest" || (parts.len() == 2 && parts[0] == "policies")
 }
 
-/// Where a setting stands in a file: the names of its tables and its own.
+/// Where a setting is in a file: the names of its tables and its own.
 fn place(name: &str, doing: &str) -> Result<Vec<String>> {
-    let known = table::find(name).map(|_| parts(name));
-    known.ok_or_else(|| table::unknown(doing, name))
+    table::find(name).map(|_| parts(name)).ok_or_else(|| table::unknown(doing, name))
 }
 
-/// What the words say, as the setting's kind has it.
+/// The value that the words mean for a setting.
 fn value(name: &str, words: &[String], doing: &str) -> Result<Value> {
     let setting = table::find(name).ok_or_else(|| table::unknown(doing, name))?;
-    let (kind, is_list) = (&setting.kind, setting.kind.is_list());
     let list = || Value::Array(words.iter().map(String::as_str).collect::<Array>());
-    let word = match words {
-        [word] => word,
-        _ if is_list && !words.is_empty() => return Ok(list()),
-        _ => return Err(Error::config(doing, "takes one value; put quotes around it")),
-    };
-    let is_bracketed = word.trim_start().starts_with('[');
-    match (kind, word.trim().parse::<Value>()) {
-        (_, Ok(value @ Value::Array(_))) if is_list => Ok(value),
-        (_, Err(e)) if is_list && is_bracketed => Err(Error::config(doing, e.message())),
-        _ if is_list => Ok(list()),
-        (Kind::Number { .. }, Ok(value @ Value::Integer(_)))
-        | (Kind::Switch, Ok(value @ Value::Boolean(_))) => Ok(value),
-        // Of the wrong type, if it is; that is told with what it must be.
-        _ => Ok(word.as_str().into()),
+    match words {
+        [word] if setting.kind.is_list() && word.trim_start().starts_with('[') => {
+            word.trim().parse().map_err(|e: toml_edit::TomlError| Error::config(doing, e.message()))
+        }
+        [_, ..] if setting.kind.is_list() => Ok(list()),
+        [word] => Ok(match setting.kind.value_of(word) {
+            serde_json::Value::Bool(on) => on.into(),
+            // A wrong one is reported with the form that it must have.
+            serde_json::Value::Number(number) => match number.as_i64() {
+                Some(number) => number.into(),
+                None => word.as_str().into(),
+            },
+            _ => word.as_str().into(),
+        }),
+        _ => Err(Error::config(doing, "takes one value; put quotes around it")),
     }
 }
 
-/// The place as this file has it: a word's own place where its table is written, and the other way.
-fn resolved<'a>(top: &dyn TableLike, place: &'a [String]) -> Vec<&'a str> {
+/// The place in this file of a setting that can be in two: `sandbox` and `sandbox.mode`.
+fn resolved<'a>(top: &Table, place: &'a [String]) -> Vec<&'a str> {
     let mut names: Vec<&str> = place.iter().map(String::as_str).collect();
-    let is_word = top.get(WORD[0]).is_some_and(Item::is_str);
-    if names == WORD && (is_word || top.get(WORD[0]).is_none()) {
+    let has_table = top.get(WORD[0]).is_some_and(Item::is_table_like);
+    if names == WORD && !has_table {
         names.pop();
-    } else if names == WORD[..1] && !is_word && top.get(WORD[0]).is_some() {
+    } else if names == WORD[..1] && has_table {
         names.push(WORD[1]);
     }
     names
 }
 
-/// What stands at a place.
-fn at<'a>(top: &'a Item, place: &[String]) -> Option<&'a Item> {
-    let names = resolved(top.as_table_like()?, place);
-    names.into_iter().try_fold(top, |item, name| item.as_table_like()?.get(name))
+fn at<'a>(top: &'a Table, place: &[String]) -> Option<&'a Item> {
+    let names = resolved(top, place);
+    let (first, rest) = names.split_first()?;
+    rest.iter().try_fold(top.get(first)?, |item, name| item.as_table_like()?.get(name))
 }
 
-fn find<'a>(document: &'a DocumentMut, place: &[String]) -> Option<&'a Item> {
-    at(document.as_item(), place)
-}
-
-/// Which bytes of the text the value at a place is.
-fn span(text: &str, place: &[String]) -> Option<Range<usize>> {
-    at(Document::parse(text).ok()?.as_item(), place)?.span()
-}
-
-/// The lines that a setting takes alone, if it does. Comments above it are not its own.
-fn line(text: &str, place: &[String]) -> Option<Range<usize>> {
-    let document = Document::parse(text).ok()?;
-    line_of(text, at(document.as_item(), place)?)
-}
-
-/// The same of a value in that text.
-fn line_of(text: &str, item: &Item) -> Option<Range<usize>> {
-    if !item.is_value() {
-        return None;
-    }
-    let value = item.span()?;
-    let start = text[..value.start].rfind('\n').map_or(0, |at| at + 1);
-    let end = text[value.end..].find('\n').map_or(text.len(), |at| value.end + at + 1);
-    // Within an inline table there is more in the line.
-    let before = text[start..value.start].trim_end().strip_suffix('=')?;
-    let after = text[value.end..end].trim_start();
-    let is_alone = !before.contains(['{', ',']) && (after.is_empty() || after.starts_with('#'));
-    is_alone.then_some(start..end)
-}
-
-/// The text without the tables around a place that are empty now and hold no comment. A guest without
-/// a word is told instead: whoever takes one away has to know.
-fn without_empty(mut text: String, place: &[String]) -> String {
-    for end in (1..place.len()).rev().filter(|_| place[0] != "guest") {
-        let tables = &place[..end];
-        let Ok(document) = Document::parse(text.as_str()) else { break };
-        let top = document.as_item();
-        let item = tables.iter().try_fold(top, |item, name| item.as_table_like()?.get(name));
-        let empty = item.filter(|item| item.as_table_like().is_some_and(TableLike::is_empty));
-        let Some(empty) = empty else { break };
-        let gone = if empty.is_value() {
-            line_of(&text, empty).filter(|line| !text[line.clone()].contains('#'))
-        } else {
-            lines::of_empty_table(&text, tables)
-        };
-        let Some(gone) = gone else { break };
-        text = format!("{}{}", &text[..gone.start], &text[gone.end..]);
-    }
-    text
-}
-
-/// Puts a value where it belongs.
-fn insert(document: &mut DocumentMut, place: &[String], value: Value) -> Option<()> {
+/// The text with a setting that was not there. Line ends become `\n`.
+fn with(text: &str, mut document: DocumentMut, place: &[String], value: Value) -> Option<String> {
     let names = resolved(document.as_table(), place);
     let (last, tables) = names.split_last()?;
-    if document.is_empty() && tables.is_empty() {
-        // What stands in a file without settings is a note at its head.
-        let note = document.trailing().as_str().unwrap_or_default().to_owned();
-        document.set_trailing("");
-        document.insert(last, Item::Value(value));
-        document.key_mut(last)?.leaf_decor_mut().set_prefix(note);
-        return Some(());
+    if document.is_empty() {
+        // What a file without settings contains is a note at its head.
+        let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+        let header =
+            if tables.is_empty() { String::new() } else { format!("[{}]\n", tables.join(".")) };
+        return Some(format!("{text}{end}{header}{last} = {value}\n"));
     }
+    // The word of the sandbox moves into its table, with the comment after it.
+    let has_word = document.get(WORD[0]).is_some_and(Item::is_str);
+    let moves = has_word && tables == &WORD[..1];
+    let word = if moves { document.remove(WORD[0]) } else { None };
     let mut table: &mut dyn TableLike = document.as_table_mut();
     for (n, name) in tables.iter().enumerate() {
         let item = table.entry(name).or_insert_with(|| {
-            let mut made = Table::new();
-            // Above the one that holds the setting nothing needs a header.
-            made.set_implicit(n + 1 < tables.len());
-            Item::Table(made)
+            let mut new = Table::new();
+            // Tables that only contain this one need no header.
+            new.set_implicit(n + 1 < tables.len());
+            Item::Table(new)
         });
-        if *name == WORD[0]
-            && let Some(word) = item.as_value().filter(|word| word.is_str())
-        {
-            let mut made = InlineTable::new();
-            made.insert(WORD[1], word.as_str().unwrap_or_default().into());
-            *made.decor_mut() = word.decor().clone();
-            *item = Item::Value(Value::InlineTable(made));
-        }
         table = item.as_table_like_mut()?;
     }
+    if let Some(word) = word {
+        table.insert(WORD[1], word);
+    }
     table.insert(last, Item::Value(value));
-    Some(())
+    Some(document.to_string())
 }
 
-fn remove(document: &mut DocumentMut, place: &[String]) -> Option<()> {
-    let names = resolved(document.as_table(), place);
-    let (last, tables) = names.split_last()?;
+/// The text without the lines of a value; None if there is something else in them. Comments above it stay.
+fn without_line_of(text: &str, item: &Item) -> Option<String> {
+    let value = item.span()?;
+    let start = text[..value.start].rfind('\n').map_or(0, |at| at + 1);
+    let end = text[value.end..].find('\n').map_or(text.len(), |at| value.end + at + 1);
+    let before = text[start..value.start].trim_end().strip_suffix('=')?;
+    let after = text[value.end..end].trim_start();
+    let is_alone = !before.contains(['{', ',']) && (after.is_empty() || after.starts_with('#'));
+    is_alone.then(|| format!("{}{}", &text[..start], &text[end..]))
+}
+
+/// The text without a table. Line ends become `\n`.
+fn without_table(mut document: DocumentMut, place: &[String]) -> Option<String> {
+    let (last, tables) = place.split_last()?;
     let mut table: &mut dyn TableLike = document.as_table_mut();
     for name in tables {
         table = table.get_mut(name)?.as_table_like_mut()?;
     }
-    table.remove(last).map(drop)
-}
-
-/// Whether a list has comments between its items.
-fn has_comments(item: &Item) -> bool {
-    let Some(list) = item.as_array() else { return false };
-    let holds = |text: Option<&str>| text.is_some_and(|text| text.contains('#'));
-    let commented = |value: &Value| {
-        let decor = value.decor();
-        [decor.prefix(), decor.suffix()].into_iter().flatten().any(|raw| holds(raw.as_str()))
-    };
-    list.iter().any(commented) || holds(list.trailing().as_str())
+    table.remove(last)?;
+    Some(document.to_string())
 }
 
 /// The settings file of a project as it is to be.
@@ -347,45 +262,44 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// Of the project with this path, links followed, which need not be there: these lines of
+    /// A new file for the project with this path, links followed, which may not exist yet: these lines of
     /// comment, and these settings in their order.
     ///
     /// # Errors
-    /// The settings would not be in order.
+    /// The settings would be wrong.
     pub fn new(project: &Path, note: &str, settings: &[(&str, &str)]) -> Result<Self> {
-        Self::of(project, note, "", settings)
+        Self::of(project, note.to_owned(), settings)
     }
 
-    /// Of one that has a settings file: with those of these settings that it does not say.
+    /// The file of a project with those of these settings that it does not set.
     ///
     /// # Errors
-    /// The settings would not be in order, or the file is written in a way that this cannot change.
+    /// The settings would be wrong, or the file is written in a way that this cannot change.
     pub fn completed(project: &Path, settings: &[(&str, &str)]) -> Result<Self> {
-        Self::of(project, "", &read(&project.join(FILE))?, settings)
+        Self::of(project, layers::read(&project.join(FILE))?.unwrap_or_default(), settings)
     }
 
-    fn of(project: &Path, note: &str, before: &str, settings: &[(&str, &str)]) -> Result<Self> {
+    fn of(project: &Path, mut text: String, settings: &[(&str, &str)]) -> Result<Self> {
         let (file, doing) = (project.join(FILE), format!("{FILE} for {}", project.display()));
-        let mut document = parse(before, &file)?;
         for (name, word) in settings {
             let place = place(name, &doing)?;
-            if find(&document, &place).is_some() {
-                continue;
+            let document = layers::parse(&text, &file)?;
+            if at(document.as_table(), &place).is_none() {
+                let value = value(name, &[(*word).to_owned()], &doing)?;
+                text = with(&text, document.into_mut(), &place, value)
+                    .ok_or_else(|| unclear(&doing, &file))?;
             }
-            let value = value(name, &[(*word).to_owned()], &doing)?;
-            insert(&mut document, &place, value).ok_or_else(|| unclear(&doing, &file))?;
         }
-        let text = format!("{note}{}", lines::ended_as(before, &document.to_string()));
         check(Some(project), &file, &text, &doing)?;
         Ok(Self { project: project.to_owned(), text })
     }
 
-    /// What would be in force with it, as [`Config::load`] tells it.
+    /// What would be in force with it, as for [`Config::load`].
     ///
     /// # Errors
     /// The settings are wrong.
     pub fn load(&self) -> Result<(Config, Consent)> {
-        let file = Raw::from_text(&self.text, &self.project.join(FILE))?;
+        let file = Raw::from_text(&self.text, &self.project.join(FILE), Source::File)?;
         let layers = Layers { file, ..Layers::around_the_file(Raw::default())? };
         Config::with_consent(self.project.clone(), &layers)
     }

@@ -1,4 +1,5 @@
-//! git, asked about a folder that may be anybody's: nothing that settings name is started for it, and a repository without a folder of work, as can stand among the files of another, is none.
+//! Questions to git about a folder that may be anybody's: git starts nothing that its settings name, and a
+//! bare repository, which can be among the files of another one, does not count.
 
 use std::ffi::OsStr;
 use std::io;
@@ -8,7 +9,7 @@ use std::time::Duration;
 use super::git_settings::named_by_git;
 use crate::program::{self, Programs};
 
-/// What a repository's settings could have git start, and where git asks nobody; each goes over theirs.
+/// Settings that override those of the repository, so that git starts no program and asks nobody.
 const SETTINGS: [&str; 12] = [
     "core.fsmonitor=false",
     "core.hooksPath=/dev/null",
@@ -23,19 +24,19 @@ const SETTINGS: [&str; 12] = [
     "safe.bareRepository=explicit",
     "safe.directory=*",
 ];
-/// How long it may take: a repository can lead it to read what never ends.
+/// A repository can make git read without end.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What git prints, asked in a folder; None where there is none.
+/// What git prints in a folder; None if git is not installed.
 ///
 /// # Errors
-/// It fails, or takes too long; the first line of what it says.
+/// It fails, or takes too long; the first line of its message.
 pub fn ask_git<T: AsRef<OsStr>>(
     programs: &Programs,
     folder: &Path,
     arguments: impl IntoIterator<Item = T>,
 ) -> Result<Option<Vec<u8>>, String> {
-    // Git would wait for a FIFO in the place of a file of its own.
+    // git would wait for a FIFO in place of one of its files.
     let tree = folder.ancestors().find(|above| above.join(".git").exists());
     let trees: Vec<PathBuf> = tree.into_iter().map(Path::to_owned).collect();
     if let Some(odd) = named_by_git(&trees).odd {
@@ -44,7 +45,7 @@ pub fn ask_git<T: AsRef<OsStr>>(
     let output = programs.command("git").and_then(|mut git| {
         git.args(SETTINGS.into_iter().flat_map(|setting| ["-c", setting]));
         git.args(["--no-optional-locks", "--no-pager", "-C"]).arg(folder).args(arguments);
-        // What it lacks it does not get from elsewhere, which can be by a program.
+        // It does not fetch missing objects, which can start a program.
         git.envs([
             ("GIT_NO_LAZY_FETCH", "1"),
             ("GIT_ALLOW_PROTOCOL", ""),
@@ -63,8 +64,7 @@ pub fn ask_git<T: AsRef<OsStr>>(
     }
 }
 
-/// Why a folder can be no place for replies to work in: it is a git directory, or lies in one. None where it is
-/// none.
+/// Why replies cannot work in a folder, if it is a git directory or in one.
 pub fn no_place_in_git(folder: &Path) -> Option<String> {
     let git = git_directory(folder)?;
     let project = match git.parent() {
@@ -72,12 +72,11 @@ pub fn no_place_in_git(folder: &Path) -> Option<String> {
         _ => "a clone of it".to_owned(),
     };
     Some(format!(
-        "this is a git directory, or lies in one, and git runs what replies would write there, its hooks; choose the folder with the project's files: {project}"
+        "this is a git directory, or in one, and git would run hooks that replies write there; choose the folder with the project's files: {project}"
     ))
 }
 
-/// What git keeps in a git directory, where that is not told by its name. Who has another folder there
-/// reaches nothing of git's.
+/// The folders of git in a git directory that is not called `.git`.
 const PARTS: [&str; 12] = [
     "branches",
     "hooks",
@@ -93,18 +92,18 @@ const PARTS: [&str; 12] = [
     "worktrees",
 ];
 
-/// Whether git could take a folder for a repository, by what it `has`: a `HEAD`, and `objects` and `refs` or, as
-/// in a worktree's, `commondir`, which says where those are. What these hold is not asked: it can change.
+/// Whether git could use a folder as a repository, by the names that it `has`: `HEAD` with `objects` and `refs`,
+/// or with `commondir`, which says where those are. Their contents can change.
 pub(crate) fn is_repository(has: impl Fn(&str) -> bool) -> bool {
     has("HEAD") && (has("objects") && has("refs") || has("commondir"))
 }
 
-/// The git directory that a folder is or is a part of, by its canonical path: a `.git`, or a bare
-/// repository. What stands there git runs and obeys. None within a folder of work, wherever that lies.
+/// The git directory that a folder is or is in: a `.git`, or a bare repository. Git runs and obeys what it
+/// contains. None in a worktree. The path is canonical.
 pub fn git_directory(folder: &Path) -> Option<PathBuf> {
     let mut part: Option<&OsStr> = None;
     for place in folder.ancestors() {
-        // A folder of work of its own, also one that somebody put into a bare repository.
+        // A worktree, which can also be in a bare repository.
         if place.join(".git").symlink_metadata().is_ok() {
             return None;
         }
@@ -149,7 +148,6 @@ mod tests {
         ] {
             assert_eq!(git_directory(&top.join(path)), Some(top.join(git)), "{path}");
         }
-        // Where one works in it.
         fs::write(made("bare/main").join(".git"), "gitdir: x").unwrap();
         made("bare/main/src");
         for path in

@@ -1,5 +1,6 @@
-//! What git's settings name that git runs or obeys: hooks, further settings, attributes, programs. Read
-//! without git, whatever conditions an include has. Only regular files are opened, of at most a megabyte.
+//! The files that git's settings name and git runs or obeys: hooks, further settings, attributes, programs.
+//! They are read without git, whatever the conditions of an include. Only regular files of at most a megabyte
+//! are opened.
 //!
 //! Command lines are not understood: a file counts if one contains its name (see [`Texts`]).
 
@@ -13,14 +14,14 @@ use serde::{Deserialize, Serialize};
 use super::folded;
 use crate::atomic::read_regular;
 
-/// Longer settings are not read.
+/// Longer files are not read.
 const LONGEST: u64 = 1 << 20;
-/// So many files of settings are read, and so many git folders of submodules are looked for.
+/// No more files of settings are read, and no more folders of submodules are searched.
 const FILES: usize = 1_000;
 /// A key that ends in one of these has a path as its value.
 const PATHS: [&str; 3] = ["path", "file", "dir"];
-/// Sections, and keys in whichever section, whose values name no file that git runs or obeys. They count
-/// all the same where they name a program for a transport (`ext::`).
+/// Sections, and keys in any section, whose values name no file that git runs or obeys, unless they name a
+/// program for a transport (`ext::`).
 const HARMLESS: ([&str; 9], [&str; 11]) = (
     ["advice", "author", "branch", "color", "committer", "format", "pretty", "safe", "user"],
     [
@@ -37,7 +38,7 @@ const HARMLESS: ([&str; 9], [&str; 11]) = (
         "worktree",
     ],
 );
-/// What git reads directly in these parts of a git folder is checked for what it would wait for.
+/// In these parts of a git folder, files are checked that git reads directly and could wait for.
 const PARTS: [&str; 8] =
     ["", "info", "hooks", "objects/info", "objects/pack", "refs", "refs/heads", "logs"];
 
@@ -48,7 +49,7 @@ pub struct Named {
     pub places: BTreeSet<PathBuf>,
     /// Command lines.
     pub texts: Texts,
-    /// The first file that git would read though it is not regular, so that git could wait for it for ever.
+    /// The first file that is not regular, so that git could wait for it forever.
     pub odd: Option<PathBuf>,
 }
 
@@ -74,7 +75,7 @@ impl Texts {
         self.0.iter().any(|text| has_word(text, &name) && could_be_it(text))
     }
 
-    /// Tells fast of most names of files that no text contains them.
+    /// A fast test that rules out most names of files.
     pub fn may_name(&self) -> impl Fn(&str) -> bool + use<> {
         let words = self.0.iter().flat_map(|text| text.split(|c| !is_of_name(c)));
         let words: HashSet<u64> = words.map(hash_of_word).collect();
@@ -102,12 +103,12 @@ impl Texts {
     }
 }
 
-/// A text without quotes, and with something else for backslashes: they escape, or separate folders.
+/// A text without quotes, and with something else `instead` of backslashes: they escape, or separate folders.
 fn plain_text(text: &str, instead: &str) -> String {
     text.replace(['\'', '"'], "").replace('\\', instead)
 }
 
-/// The same in upper and lower case (FNV).
+/// A hash (FNV) that ignores case.
 fn hash_of_word(word: &str) -> u64 {
     word.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte.to_ascii_lowercase())).wrapping_mul(0x0100_0000_01b3)
@@ -118,7 +119,7 @@ fn is_of_name(c: char) -> bool {
     c.is_alphanumeric() || "_-.+%@".contains(c) || !c.is_ascii()
 }
 
-/// Whether a text contains a name between what does not belong to names.
+/// Whether a text contains a name as a word.
 fn has_word(text: &str, name: &str) -> bool {
     !name.is_empty()
         && text.match_indices(name).any(|(at, _)| {
@@ -181,7 +182,7 @@ impl Reading {
         let git = top.join(".git");
         let git = match self.text(&git) {
             Some(text) => top.join(text.strip_prefix("gitdir:").unwrap_or_default().trim()),
-            // A repository without a folder of work.
+            // A bare repository.
             None if !git.exists() => top.to_owned(),
             None => git,
         };
@@ -226,7 +227,7 @@ impl Reading {
         if self.read.len() >= FILES || !self.read.insert(file.to_owned()) {
             return;
         }
-        // Also one that is not there yet.
+        // Also one that does not exist yet.
         self.named.places.insert(file.to_owned());
         let Some(text) = self.text(file) else { return };
         for (section, key, value) in settings(&text) {
@@ -247,7 +248,7 @@ impl Reading {
                     self.named.places.insert(path);
                 }
             } else {
-                // What rules leave out of the walk is found by its path alone.
+                // Ignored files are found only by their paths.
                 let words =
                     value.split(|c: char| c.is_whitespace() || "'\"!;|&()<>`=:".contains(c));
                 for word in words.filter(|word| word.contains('/')) {
@@ -271,7 +272,7 @@ impl Reading {
         Some(String::from_utf8_lossy(&read_regular(file, LONGEST).ok()?).into_owned())
     }
 
-    /// Notes a file that git could wait for: no folder, and not `/dev/null`, which stands for no settings.
+    /// Notes a file that git could wait for, except `/dev/null`, which means no settings.
     fn check(&mut self, file: &Path) {
         let is_odd = |found: fs::Metadata| !found.is_file() && !found.is_dir();
         if file.metadata().is_ok_and(is_odd)

@@ -1,28 +1,28 @@
-//! Settings: raw ones as the person wrote them, each with its origin, and the resolved [`Config`].
-//! Flags go over `DEADDROP_*` variables over `deaddrop.toml` in the project over the
-//! person's own file over the defaults.
+//! Settings: the raw ones with their origins, and the resolved [`Config`]. Flags override `DEADDROP_*`
+//! variables, these override `deaddrop.toml` in the project, and that overrides the person's own file.
 
 mod discovery;
 mod edit;
-mod file;
 mod git;
 mod git_settings;
 mod in_force;
+mod layers;
 mod names;
 mod own;
 mod policy;
-mod raw;
 mod registry;
-mod sections;
 mod table;
 #[cfg(test)]
 mod tests;
 mod trust;
+mod values;
 
 use std::collections::BTreeMap;
 use std::env;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
+
+use serde::{Deserialize, Deserializer};
 
 use crate::error::{Error, Result};
 use crate::text::nearest;
@@ -31,41 +31,47 @@ pub use edit::{Draft, check_name, set, unset};
 pub(crate) use git::is_repository;
 pub use git::{ask_git, git_directory, no_place_in_git};
 pub use git_settings::{Texts, named_by_git};
-pub use in_force::{InForce, Source, in_force};
+pub use in_force::{InForce, in_force};
+use layers::Layers;
+pub use layers::{Raw, Source};
 pub(crate) use names::{Name, folded, matches};
 pub use own::{make_folders, own_file, state_home};
 pub use policy::{Files, Policy, RUN_POLICY, SESSION_POLICY, Shell};
-use raw::Layers;
-pub use raw::Raw;
 pub use registry::{known_within, whose_replies_write, written_by_replies};
-use sections::Review;
-pub use sections::{Guest, Mode, Notify, Sandbox, Secrets, SecretsMode, Way};
 #[cfg(test)]
 pub(crate) use table::protected_by_default;
 pub use table::{SETTINGS, Setting, canonical, find as find_setting, names};
 pub use trust::{Consent, Opening};
+pub use values::{Guest, Mode, Notify, Review, Sandbox, Secrets, SecretsMode, Way};
 
 /// The settings file of a project.
 pub const FILE: &str = "deaddrop.toml";
-/// The folder of deaddrop's own in a project that is its own project.
+/// deaddrop's own folder in a project.
 pub const FOLDER: &str = ".deaddrop";
 
 /// Settings as they are in force; all folders absolute.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Config {
     /// The folder that the others are relative to.
+    #[serde(skip)]
     pub project: PathBuf,
     /// What replies may touch.
+    #[serde(rename = "workspace_dir")]
     pub workspace: PathBuf,
     /// Where replies are dropped.
+    #[serde(rename = "inbox_dir")]
     pub inbox: PathBuf,
     /// Where outboxes are written.
+    #[serde(rename = "outbox_dir")]
     pub outbox: PathBuf,
     /// Where sessions are kept.
+    #[serde(rename = "sessions_dir")]
     pub sessions: PathBuf,
     /// Where approvals are dropped.
+    #[serde(rename = "approvals_dir")]
     pub approvals: PathBuf,
     /// How long a command may take.
+    #[serde(rename = "command_timeout_seconds", deserialize_with = "seconds")]
     pub command_timeout: Duration,
     /// How many characters of a command's output are kept.
     pub max_output_length: usize,
@@ -73,7 +79,7 @@ pub struct Config {
     pub max_tokens: usize,
     /// The longest first outbox, in tokens, but for what the person asks for.
     pub context_tokens: usize,
-    /// Whether the first outbox shows contents of the workspace unasked, if nobody says otherwise.
+    /// Whether the first outbox shows contents of the workspace by default.
     pub first_contents: bool,
     /// Whether outboxes are copied and shown in their brief form.
     pub brief: bool,
@@ -83,38 +89,51 @@ pub struct Config {
     pub sandbox: Sandbox,
     /// Names of files and folders that neither replies nor commands may write.
     pub protected_names: Vec<String>,
-    /// Whether what turns change is kept, so that it can be taken back.
+    /// Whether the changes of turns are kept, so that they can be undone.
     pub checkpoints: bool,
-    /// The largest file that is kept for that, in bytes.
+    /// The largest file that is kept for undo, in bytes.
     pub checkpoint_file_bytes: u64,
     /// The largest ignored file that is kept, in bytes.
     pub checkpoint_ignored_file_bytes: u64,
-    /// How many bytes are kept of ignored files in all.
+    /// How many bytes of ignored files are kept.
     pub checkpoint_ignored_bytes: u64,
-    /// How many bytes are kept for it in all.
+    /// How many bytes are kept for undo.
     pub checkpoint_max_bytes: u64,
-    /// How what an outbox shows is screened.
+    /// How outboxes are screened for secrets.
+    #[serde(flatten)]
     pub secrets: Secrets,
     /// How the end of a turn is announced.
     pub notify: Notify,
-    /// Whether the person sees what each reply would do, and is asked, before anything of it is done.
-    pub review: bool,
-    /// The other machine that operations are carried out on, if not on this one.
+    /// Whether the person sees what a reply would do, and is asked, before it is executed.
+    pub review: Review,
+    /// The other machine on which operations are executed, if any.
+    #[serde(skip)]
     pub guest: Option<Guest>,
-    /// Which policy is in force, if that is set; else `new` and `run` have defaults of their own.
+    /// Which policy is in force, if that is set; otherwise `new` and `ops run` have defaults of their own.
+    #[serde(deserialize_with = "unless_empty")]
     pub policy: Option<String>,
-    /// All policies that there are, by their names.
+    /// All policies, by their names.
+    #[serde(skip)]
     policies: BTreeMap<String, Policy>,
     /// What is known of other projects; nothing after a [`load_untrusted`](Self::load_untrusted).
+    #[serde(skip)]
     known: registry::Known,
 }
 
+fn seconds<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+    u64::deserialize(from).map(Duration::from_secs)
+}
+
+fn unless_empty<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    String::deserialize(from).map(|text| Some(text).filter(|text| !text.is_empty()))
+}
+
 impl Config {
-    /// Reads all settings that are in force in the project `base`, to act on them.
+    /// The settings in force in a project, to act on them.
     ///
     /// # Errors
-    /// They are wrong; or its file opens something, and the person has not allowed that; or the workspace
-    /// is what another project keeps its own files in.
+    /// They are wrong; or they lack the person's consent; or another project keeps its own files in the
+    /// workspace.
     pub fn load_trusted(project: &Path, flags: Raw) -> Result<Self> {
         let (config, consent) = Self::load(project, flags)?;
         config.holds_no_others()?;
@@ -122,7 +141,7 @@ impl Config {
         Ok(config)
     }
 
-    /// The same, whatever the person has allowed: to tell of them, or to ask.
+    /// The same with the consent that they have or lack, to show them or to ask.
     ///
     /// # Errors
     /// They are wrong.
@@ -134,12 +153,11 @@ impl Config {
     fn with_consent(project: PathBuf, layers: &Layers) -> Result<(Self, Consent)> {
         let mut config = Self::of_layers(project, layers)?;
         config.known = registry::Known::of(&config);
-        let consent = Consent::of_found(&config, layers);
+        let consent = Consent::of(&config, layers);
         Ok((config, consent))
     }
 
-    /// The settings in force in the project `base`, to know where it works and what it keeps: no
-    /// more than that, for nobody was asked.
+    /// The settings in force in a project, to know only where its folders are: they may lack consent.
     ///
     /// # Errors
     /// They are wrong.
@@ -149,7 +167,7 @@ impl Config {
         Self::of_layers(project, &layers)
     }
 
-    /// The settings that would be in force in the project `base` without its file.
+    /// The settings that would be in force in a project without its file.
     ///
     /// # Errors
     /// They are wrong, or there is no such folder.
@@ -158,10 +176,13 @@ impl Config {
         Self::with_consent(project, &Layers::around_the_file(flags)?)
     }
 
-    /// The settings of the project `base` as its own file says, and nothing else.
+    /// The settings of a project by its own file alone.
+    ///
+    /// # Errors
+    /// They are wrong.
     pub fn of_file(project: &Path) -> Result<Self> {
         let project = open(project)?;
-        let file = Raw::from_file(&project.join(FILE))?;
+        let file = Raw::from_file(&project.join(FILE), Source::File)?;
         Self::of_layers(project, &Layers { file, ..Layers::default() })
     }
 
@@ -170,38 +191,22 @@ impl Config {
         Self::resolve(project, &layers.merged(), home.as_deref())
     }
 
-    /// What the settings mean for somebody whose home folder is `home`.
+    /// What the settings mean for a person with this home folder.
     fn resolve(project: PathBuf, raw: &Raw, home: Option<&Path>) -> Result<Self> {
-        let folder = |name: &str| raw.setting(name).folder(&project);
-        let config = Self {
-            workspace: folder("workspace_dir")?,
-            inbox: folder("inbox_dir")?,
-            outbox: folder("outbox_dir")?,
-            sessions: folder("sessions_dir")?,
-            approvals: folder("approvals_dir")?,
-            command_timeout: Duration::from_secs(raw.setting("command_timeout_seconds").number()?),
-            max_output_length: raw.setting("max_output_length").size()?,
-            max_tokens: raw.setting("max_tokens").size()?,
-            context_tokens: raw.setting("context_tokens").size()?,
-            first_contents: raw.setting("first_contents").switch()?,
-            brief: raw.setting("brief").switch()?,
-            part_characters: raw.setting("part_characters").size()?,
-            sandbox: Sandbox::resolve(raw, &project, home)?,
-            protected_names: raw.setting("protected_names").list()?,
-            checkpoints: raw.setting("checkpoints").switch()?,
-            checkpoint_file_bytes: raw.setting("checkpoint_file_bytes").number()?,
-            checkpoint_ignored_file_bytes: raw.setting("checkpoint_ignored_file_bytes").number()?,
-            checkpoint_ignored_bytes: raw.setting("checkpoint_ignored_bytes").number()?,
-            checkpoint_max_bytes: raw.setting("checkpoint_max_bytes").number()?,
-            secrets: Secrets::resolve(raw)?,
-            notify: raw.setting("notify").choice()?,
-            review: raw.setting("review").choice::<Review>()? == Review::Reply,
-            guest: Guest::resolve(raw, &project)?,
-            policy: raw.setting("policy").policy(),
-            policies: policy::resolve(raw)?,
-            known: registry::Known::default(),
-            project,
-        };
+        let mut config: Self = serde_json::from_value(raw.to_json()).expect("checked values");
+        let Self { workspace, inbox, outbox, sessions, approvals, sandbox, .. } = &mut config;
+        for folder in [workspace, inbox, outbox, sessions, approvals] {
+            *folder = project.join(&folder);
+        }
+        for (name, paths) in [
+            ("sandbox.writable", &mut sandbox.writable),
+            ("sandbox.readable", &mut sandbox.readable),
+        ] {
+            *paths = raw.setting(name).paths(&project, home)?;
+        }
+        config.guest = Guest::resolve(raw, &project)?;
+        config.policies = policy::resolve(raw)?;
+        config.project = project;
         if let Some(name) = &config.policy {
             config.policy_set_at(name, &raw.setting("policy").origin)?;
         }
@@ -212,7 +217,7 @@ impl Config {
     /// The policy of that name, a preset or one of the person's own.
     ///
     /// # Errors
-    /// There is none of that name.
+    /// There is no such policy.
     pub fn policy(&self, name: &str) -> Result<Policy> {
         self.policy_set_at(name, "policy").cloned()
     }
@@ -225,13 +230,8 @@ impl Config {
                 Some(meant) => format!("did you mean '{meant}'? There are"),
                 None => "there are".to_owned(),
             };
-            let add = if Policy::can_be_called(name) {
-                format!("add [policies.{name}] to {FILE} or ")
-            } else {
-                String::new()
-            };
             let problem = format!(
-                "there is no policy '{name}'; {there_are} {known}; {add}choose one of these"
+                "there is no policy '{name}'; {there_are} {known}; [policies.NAME] in {FILE} adds one"
             );
             Error::config(origin, problem)
         })
@@ -243,7 +243,7 @@ impl Config {
         Policy::PRESETS.into_iter().chain(own.filter(|name| !Policy::PRESETS.contains(name)))
     }
 
-    /// An outbox in the inbox would be carried out as a reply.
+    /// Refuses folders in each other: an outbox in the inbox would be executed as a reply.
     fn keep_apart(&self, raw: &Raw) -> Result<()> {
         let own = [
             ("inbox_dir", &self.inbox),
@@ -270,8 +270,8 @@ impl Config {
         Ok(())
     }
 
-    /// What the workspace is known by, links resolved: its place in the project where it lies in
-    /// that, so that both can be moved together; else its whole path.
+    /// The name that sessions record of the workspace, with links resolved: its path in the project, so that
+    /// both can be moved together, or its whole path if it is elsewhere.
     pub fn workspace_name(&self) -> String {
         let workspace = real(&self.workspace);
         let name = match workspace.strip_prefix(real(&self.project)) {
@@ -282,19 +282,19 @@ impl Config {
         name.to_string_lossy().into_owned()
     }
 
-    /// Whether a folder, by its canonical path, is the workspace or lies in it.
+    /// Whether a folder, by its canonical path, is the workspace or in it.
     pub fn works_in(&self, folder: &Path) -> bool {
         self.workspace.canonicalize().is_ok_and(|workspace| folder.starts_with(workspace))
     }
 
-    /// deaddrop's own files and folders, and those of other projects in the workspace that the
-    /// person has used: out of reach of replies.
+    /// deaddrop's own files and folders, and those of registered projects in the workspace: replies cannot
+    /// access them.
     pub fn state(&self) -> Vec<PathBuf> {
-        let others = self.known.own.iter().cloned();
+        let others = self.known.hidden.iter().cloned();
         self.own_state().into_iter().chain(own::folders()).chain(others).collect()
     }
 
-    /// What of that is this project's alone.
+    /// Those of this project.
     fn own_state(&self) -> Vec<PathBuf> {
         let own = [&self.inbox, &self.outbox, &self.sessions, &self.approvals];
         let folder = self.project.join(FOLDER);
@@ -308,7 +308,7 @@ impl Config {
             if !is_whole || !own.starts_with(&folder) {
                 state.push(own.clone());
             } else if !real(own).starts_with(real(&folder)) {
-                // What is hidden with its folder needs no name of its own, but a link leads out of it.
+                // It is hidden with its folder, but a link leads out of that.
                 state.push(real(own));
             }
         }
@@ -322,13 +322,13 @@ fn open(project: &Path) -> Result<PathBuf> {
     project.canonicalize().map_err(|e| Error::io("open the project", project, e))
 }
 
-/// Where the first of two settings was made that is not a default.
+/// Where the first of two settings that is not a default was made.
 fn origin_of_either(raw: &Raw, one: &str, other: &str) -> String {
     let one = raw.setting(one);
-    if one.is_default { raw.setting(other).origin } else { one.origin }
+    if one.is_default() { raw.setting(other).origin } else { one.origin }
 }
 
-/// Where a folder lies, or will: links on the way are followed as far as there is something.
+/// The real path of a folder that may not exist: links on the way are followed as far as something exists.
 pub(crate) fn real(path: &Path) -> PathBuf {
     match (path.canonicalize(), path.parent(), path.file_name()) {
         (Ok(real), _, _) => real,
@@ -337,7 +337,7 @@ pub(crate) fn real(path: &Path) -> PathBuf {
     }
 }
 
-/// A path without `.` and `..`, as far as that can be told without looking.
+/// A path without `.` and `..`, without looking at the disk.
 fn normal(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     for part in path.components() {

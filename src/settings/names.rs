@@ -1,29 +1,28 @@
-//! Names and patterns of files, as settings have them. Pure.
+//! Names and patterns of files. Pure.
 //!
-//! Names are compared in any spelling that a file system could take for them: upper or lower case, the
-//! short names of Windows (`GIT~1`), dots and spaces at the end, streams (`.git::$INDEX_ALLOCATION`), and
-//! characters that HFS+ does not see. In patterns `*` and `?` stand for characters of a name, and `**` for
-//! any number of folders.
+//! Names match in any spelling that a file system could accept: upper or lower case, the short names of
+//! Windows (`GIT~1`), dots and spaces at the end, streams (`.git::$INDEX_ALLOCATION`), and characters that
+//! HFS+ ignores. In patterns `*` and `?` stand for characters of a name, and `**` for any number of folders.
 
-/// A name that is looked for.
+/// A name to compare others with.
 #[derive(Debug, Clone)]
 pub(crate) struct Name {
     /// As the person wrote it.
     pub(crate) given: String,
     folded: String,
-    /// The short name that Windows makes of it, but for the number: before it and after it.
+    /// The short name that Windows makes of it: what is before and after the number.
     short: (String, String),
 }
 
 impl Name {
-    /// None where a file system would see no name in it.
+    /// None if no file system would accept it.
     pub(crate) fn new(given: &str) -> Option<Self> {
         let folded = folded(given);
         let short = short(&folded);
         (!folded.is_empty()).then(|| Self { given: given.to_owned(), folded, short })
     }
 
-    /// Whether a file system could take a name for this one; it is given as [`folded`] has it.
+    /// Whether a file system could mean this name by another one, which is given as [`folded`] returns it.
     pub(crate) fn is(&self, folded: &str) -> bool {
         self.folded == folded || is_short(folded, &self.short)
     }
@@ -37,12 +36,12 @@ pub(crate) fn folded(name: &str) -> String {
     name.trim_end_matches(['.', ' ']).to_uppercase().to_lowercase()
 }
 
-/// Whether HFS+ does not see the character in a name.
+/// Whether HFS+ ignores the character in a name.
 fn is_unseen(c: char) -> bool {
     matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}')
 }
 
-/// What a short name of Windows begins and ends with: `gitmod` and nothing, `mcp` and `.jso`.
+/// How a short name of Windows begins and ends: `gitmod` and nothing, `mcp` and `.jso`.
 fn short(folded: &str) -> (String, String) {
     let name = folded.trim_start_matches('.');
     let (stem, extension) = name.rsplit_once('.').unwrap_or((name, ""));
@@ -60,7 +59,7 @@ fn is_short(folded: &str, (begin, end): &(String, String)) -> bool {
     number.is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
 }
 
-/// Whether a pattern means a path, a folder that it lies in, or a component of it.
+/// Whether a pattern matches a path, a folder that contains it, or a component of it.
 pub(crate) fn matches(pattern: &str, path: &str) -> bool {
     let pattern: Vec<&str> =
         pattern.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
@@ -72,48 +71,42 @@ pub(crate) fn matches(pattern: &str, path: &str) -> bool {
     }
 }
 
-/// Whether a pattern of several components means a path; `**` is any number of them.
+/// Whether a pattern of several components matches a path; `**` is any number of them.
 fn is_path(pattern: &[&str], parts: &[&str]) -> bool {
-    // As for `*` in a name: only the last `**` is ever gone back to, so this stays quadratic.
-    let (mut p, mut n, mut back) = (0, 0, None);
-    while n < parts.len() {
-        if pattern.get(p) == Some(&"**") {
-            back = Some((p, n));
-            p += 1;
-        } else if pattern.get(p).is_some_and(|pattern| is_name(pattern, parts[n])) {
-            (p, n) = (p + 1, n + 1);
-        } else if let Some((star, at)) = back {
-            (p, n) = (star + 1, at + 1);
-            back = Some((star, at + 1));
-        } else {
-            return false;
-        }
-    }
-    pattern[p.min(pattern.len())..].iter().all(|part| *part == "**")
+    wildcard(pattern, parts, |part| *part == "**", |pattern, part| is_name(pattern, part))
 }
 
-/// Whether a pattern with `*` and `?` means a name.
+/// Whether a pattern with `*` and `?` matches a name.
 fn is_name(pattern: &str, name: &str) -> bool {
     let (pattern, name): (Vec<char>, Vec<char>) =
         (pattern.chars().collect(), name.chars().collect());
+    wildcard(&pattern, &name, |c| *c == '*', |pattern, c| *pattern == '?' || pattern == c)
+}
+
+/// Whether a pattern matches items one by one; a star stands for any number of them.
+fn wildcard<P, T>(
+    pattern: &[P],
+    items: &[T],
+    is_star: impl Fn(&P) -> bool,
+    fits: impl Fn(&P, &T) -> bool,
+) -> bool {
+    // Only the last star is tried again, so this stays quadratic.
     let (mut p, mut n, mut back) = (0, 0, None);
-    while n < name.len() {
-        match pattern.get(p) {
-            Some('*') => {
+    while n < items.len() {
+        match (pattern.get(p), back) {
+            (Some(star), _) if is_star(star) => {
                 back = Some((p, n));
                 p += 1;
             }
-            Some(c) if *c == '?' || *c == name[n] => (p, n) = (p + 1, n + 1),
-            _ => match back {
-                Some((star, at)) => {
-                    (p, n) = (star + 1, at + 1);
-                    back = Some((star, at + 1));
-                }
-                None => return false,
-            },
+            (Some(one), _) if fits(one, &items[n]) => (p, n) = (p + 1, n + 1),
+            (_, Some((star, at))) => {
+                (p, n) = (star + 1, at + 1);
+                back = Some((star, at + 1));
+            }
+            (_, None) => return false,
         }
     }
-    pattern[p..].iter().all(|c| *c == '*')
+    pattern[p..].iter().all(is_star)
 }
 
 #[cfg(test)]

@@ -11,20 +11,20 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Raw;
-use super::raw::Given;
+use super::layers::Given;
 use super::table::SETTINGS;
 use crate::error::{Error, Result};
 use crate::text::nearest;
 
-/// The policy of sessions where nobody says otherwise.
+/// The default policy of sessions.
 pub const SESSION_POLICY: &str = "workspace";
-/// The policy of runs where nobody says otherwise: nobody looks at what they do before it is done.
+/// The default policy of runs, which nobody reviews first.
 pub const RUN_POLICY: &str = "standard";
 
-/// The longest that a command may take where a policy sets no limit of its own, in seconds.
+/// The longest time limit of a command, in seconds, if the policy sets none.
 const LONGEST_SECONDS: u64 = 3_600;
 
-/// What operations may do without asking, with asking, and not at all.
+/// What operations may do without a question, after one, and never.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Policy {
@@ -34,23 +34,15 @@ pub struct Policy {
     pub files: Files,
     /// For commands.
     pub shell: Shell,
-    /// Whether commands have the network; where nothing is said, as the sandbox's settings say.
+    /// Whether commands have the network; None leaves it to the sandbox's settings.
     pub network: Option<bool>,
-}
-
-impl Policy {
-    /// Whether the person can give a policy this name.
-    pub(super) fn can_be_called(name: &str) -> bool {
-        let may_hold = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-        !name.is_empty() && name.chars().all(may_hold)
-    }
 }
 
 /// What operations on files may do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Files {
-    /// Whether there are any.
+    /// Whether there are such operations.
     pub enabled: bool,
     /// Whether they may only read.
     pub read_only: bool,
@@ -66,7 +58,7 @@ pub struct Files {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Shell {
-    /// Whether there are any.
+    /// Whether there are such operations.
     pub enabled: bool,
     /// The beginnings of the only commands that run; empty: all.
     pub allowed: Vec<String>,
@@ -74,14 +66,14 @@ pub struct Shell {
     pub blocked: Vec<String>,
     /// Beginnings of commands that the person is asked about.
     pub approval: Vec<String>,
-    /// How long a command may take by itself and at most, in seconds, if the policy says.
+    /// The default and highest time limit of a command, in seconds.
     pub timeout_seconds: Option<u64>,
-    /// How long a command may ask for where `timeout_seconds` says nothing.
+    /// The highest time limit that a command may ask for without `timeout_seconds`.
     pub max_timeout_seconds: Option<u64>,
 }
 
 impl Shell {
-    /// How long a command may take that asks for `asked`, where the settings say `default`.
+    /// The time limit of a command that asks for `asked`; `default` is that of the settings.
     ///
     /// # Examples
     /// ```
@@ -132,10 +124,9 @@ impl Policy {
 }
 
 impl Policy {
-    /// Whether something may be done by this policy that is denied or asked about by `other`. Where that
-    /// cannot be told, it may. How long a command may take is no matter.
+    /// Whether this policy may allow something that `other` denies or asks about. Time limits do not count.
     pub(super) fn allows_more(&self, other: &Self) -> bool {
-        // Of presets it is known, also where their lists differ. `ask` has more files and fewer commands than others.
+        // The order of presets is known. `ask` allows more files and fewer commands than others.
         let rank = |policy: &Self| {
             let ranked = PRESETS.iter().filter(|preset| preset.name != "ask");
             ranked.clone().position(|preset| preset == policy)
@@ -149,7 +140,7 @@ impl Policy {
     }
 }
 
-/// What is left to the sandbox's settings may be open there.
+/// A network that is left to the sandbox's settings may be open.
 fn network(network: Option<bool>) -> u8 {
     match network {
         Some(false) => 0,
@@ -181,35 +172,34 @@ impl Shell {
     }
 }
 
-/// Whether a list does not hold all of another.
+/// Whether a list lacks an item of another.
 fn lacks(list: &[String], other: &[String]) -> bool {
     other.iter().any(|item| !list.contains(item))
 }
 
-/// Whether a list of what alone is allowed lets in what another does not; an empty one lets in all.
+/// Whether an allow list allows something that another does not; an empty one allows everything.
 fn opens(list: &[String], other: &[String]) -> bool {
     !other.is_empty() && (list.is_empty() || lacks(other, list))
 }
 
-/// All policies: the presets as they were changed, and the person's own.
+/// All policies: the presets with their changes, and the person's own.
 pub(super) fn resolve(raw: &Raw) -> Result<BTreeMap<String, Policy>> {
     let presets = Policy::PRESETS.iter().filter_map(|name| Policy::preset(name));
     let mut policies: BTreeMap<String, Policy> =
         presets.map(|policy| (policy.name.clone(), policy)).collect();
-    let tables = raw.tables.iter().filter_map(|(table, origin)| {
-        let name = table.strip_prefix("policies.").filter(|name| !name.contains('.'))?;
-        Some((table, name, origin))
-    });
-    for (table, name, origin) in tables {
+    for (table, (_, origin)) in &raw.tables {
+        let name = table.strip_prefix("policies.").filter(|name| !name.contains('.'));
+        let Some(name) = name else { continue };
         let preset = raw.setting(&format!("{table}.preset"));
-        if !preset.is_default && preset.text() != name && Policy::PRESETS.contains(&name) {
+        let is_preset = Policy::PRESETS.contains(&name);
+        if !preset.is_default() && preset.text() != name && is_preset {
             let problem = format!(
-                "{table}.preset is '{}', but '{name}' is a preset itself; leave the line out, or give the policy a name of its own",
+                "{table}.preset is '{}', but '{name}' is itself a preset; remove the line, or choose another name for the policy",
                 preset.text()
             );
             return Err(Error::config(preset.origin, problem));
         }
-        let based_on = if preset.is_default { name } else { preset.text() };
+        let based_on = if preset.is_default() { name } else { preset.text() };
         let Some(mut policy) = Policy::preset(based_on) else {
             let presets = Policy::PRESETS.join(", ");
             let meant = nearest(name, Policy::PRESETS)
@@ -221,13 +211,13 @@ pub(super) fn resolve(raw: &Raw) -> Result<BTreeMap<String, Policy>> {
             return Err(Error::config(origin.as_str(), problem));
         };
         name.clone_into(&mut policy.name);
-        let set = raw.within(table).filter(|setting| setting.name() != preset.name());
+        let set = raw.within(table).filter(|setting| setting.name != preset.name);
         policies.insert(name.to_owned(), policy.with(set)?);
     }
     Ok(policies)
 }
 
-/// Where the value of a setting of policies stands in a [`Policy`] as JSON.
+/// The JSON pointer of a policy's setting in a [`Policy`].
 fn pointer(key: &str) -> String {
     let mut pointer = String::from("/");
     for c in key.chars() {
@@ -243,7 +233,7 @@ fn pointer(key: &str) -> String {
     pointer
 }
 
-/// The names of the settings of a policy but for its preset, in the order of their table.
+/// The names of a policy's settings except its preset, in the order of the table.
 fn keys() -> impl Iterator<Item = &'static str> {
     let names = SETTINGS.iter().filter_map(|setting| setting.name.strip_prefix("policies.*."));
     names.filter(|name| *name != "preset")
@@ -251,12 +241,12 @@ fn keys() -> impl Iterator<Item = &'static str> {
 
 impl Policy {
     /// The policy with these settings.
-    fn with(self, settings: impl Iterator<Item = Given>) -> Result<Self> {
+    fn with<'a>(self, settings: impl Iterator<Item = &'a Given>) -> Result<Self> {
         let mut json = serde_json::to_value(self).unwrap_or_default();
         for setting in settings {
-            let key = setting.name().splitn(3, '.').nth(2).unwrap_or_default();
+            let key = setting.name.splitn(3, '.').nth(2).unwrap_or_default();
             if let Some(value) = json.pointer_mut(&pointer(key)) {
-                *value = setting.to_json();
+                *value = setting.value.clone();
             }
         }
         serde_json::from_value(json).map_err(|e| Error::config("policies", e.to_string()))
@@ -272,10 +262,10 @@ impl Policy {
     /// ```
     pub fn to_toml(&self) -> String {
         let json = serde_json::to_value(self).unwrap_or_default();
-        // Of all presets `workspace` sets least, so that what is not said here is not said there.
+        // `workspace` sets the least of all presets, so it adds nothing to what is written here.
         let is_own = !Self::PRESETS.contains(&self.name.as_str());
         let preset = if is_own { "preset = \"workspace\"\n" } else { "" };
-        // Always quoted in one way: what the person agreed to is known by a digest of this text.
+        // Always quoted in one way: consent is bound to a digest of this text.
         let written = |value: &Value| match value {
             Value::Array(items) => {
                 let items: Vec<String> = items.iter().map(Value::to_string).collect();

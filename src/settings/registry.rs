@@ -1,11 +1,11 @@
-//! The projects that the person has used: where each keeps its own files, and where its replies
-//! write. They are noted in the person's own folder, so that another project, in whose workspace
-//! one of them lies, keeps its replies away from what is not its own; no folder is searched for them. And
-//! which folders deaddrop has kept its own files in: what lies in any other came with it.
+//! The registry: the projects that the person has used, where each keeps its own files, where its replies
+//! write, and which folders deaddrop has kept its files in. A project that contains another one hides the
+//! other's files from its replies, without a search. Data in a folder that is not registered came with it.
 //!
-//! They are in one file of fields, each a letter, a path in bytes and a NUL: `b` begins a project,
-//! `i` is which folder it was, `w` a place where its replies write, `o` one of its own, `f` what one was
-//! for (a letter), which folder that was, and its place.
+//! It is one file in the person's own folder. Each field is a letter, a path in bytes and a NUL: `b` begins a
+//! project, `i` is its identity, `w` a place where its replies write, `o` one of its own files or folders,
+//! `f` a folder with its role (a letter), its identity and its place, and `c` a digest of the settings that
+//! the person has consented to.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Display;
@@ -21,123 +21,165 @@ use crate::atomic;
 use crate::error::{Error, Result};
 use crate::program::Programs;
 
-/// What is known of others, for one project.
+/// The registry's file, in the person's own folder.
+const NAME: &str = "bases";
+/// Whoever writes it locks this file.
+const LOCK: &str = "bases.lock";
+/// Of more projects, the oldest are forgotten.
+const MOST: usize = 1_000;
+/// Of more places where replies of a project write or wrote, or of its folders, the oldest are forgotten.
+const PLACES: usize = 32;
+/// A larger file is not read.
+const LIMIT: u64 = 16 << 20;
+
+/// What one project has to know of the registry.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Known {
-    /// The projects that lie in its workspace, or keep something there.
-    pub(super) projects: Vec<PathBuf>,
-    /// What of theirs lies there.
-    pub(super) own: Vec<PathBuf>,
-    /// One whose own the whole workspace is, or what it lies in, and the name of that there.
+    /// The other projects in its workspace, or with files there.
+    projects: Vec<PathBuf>,
+    /// What must be hidden from its replies in the workspace: files of others, and former folders of its own.
+    pub(super) hidden: Vec<PathBuf>,
+    /// Another project, and the folder of it that contains the whole workspace.
     holder: Option<(PathBuf, PathBuf)>,
-    /// What is noted of itself.
-    noted: Option<Used>,
-    /// Which folders deaddrop has kept its own files in, of whatever project.
+    /// Its own entry.
+    entry: Option<Entry>,
+    /// The folders in which deaddrop has kept its files, of all projects.
     folders: HashSet<Folder>,
-    /// Why nothing is known, where what is noted cannot be read.
+    /// Why the registry cannot be read.
     problem: Option<String>,
 }
 
+/// A project that was used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Entry {
+    project: PathBuf,
+    /// Another folder may be at its path later.
+    identity: String,
+    /// Where its replies write: the workspace and `sandbox.writable`.
+    written: Vec<PathBuf>,
+    /// Its own files and folders.
+    own: Vec<PathBuf>,
+    /// Its inbox, outbox, sessions and approvals, now and before, the newest first.
+    folders: Vec<Folder>,
+    /// A digest of the settings that the person has consented to.
+    consent: Option<String>,
+}
+
+/// A folder in which deaddrop has kept its files.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Folder {
+    /// What it was used for: replies in a former folder of approvals are no approvals.
+    role: u8,
+    identity: String,
+    place: PathBuf,
+}
+
 impl Known {
-    /// Looks at what is noted, for a project with these settings.
+    /// Reads the registry for a project with these settings.
     pub(super) fn of(config: &Config) -> Self {
-        let all = match look() {
+        let all = match load() {
             Ok(all) => all,
             Err(problem) => return Self { problem: Some(problem), ..Self::default() },
         };
         let (written, mut known) = (written(config), Self::default());
-        let (workspace, mut led) = (&written[0], Led::default());
-        let inside = |place: &Path| written.iter().any(|in_it| place.starts_with(in_it));
-        let around = |place: &Path| workspace.starts_with(place);
-        for used in all {
-            let now = led.of(&used.project);
+        let is_inside = |place: &Path| written.iter().any(|folder| place.starts_with(folder));
+        let is_around = |place: &Path| written[0].starts_with(place);
+        let mut links = Links::default();
+        for entry in all {
+            let project = links.resolve(&entry.project);
             let mut lies = |place: &Path, there: &dyn Fn(&Path) -> bool| {
                 there(place)
-                    || match (place.strip_prefix(&used.project), &now) {
+                    || match (place.strip_prefix(&entry.project), &project) {
                         (Ok(_), None) => false,
-                        (Ok(rest), Some(now)) => there(&now.join(rest)),
-                        (Err(_), _) => led.of(place).is_some_and(|place| there(&place)),
+                        (Ok(rest), Some(project)) => there(&project.join(rest)),
+                        (Err(_), _) => links.resolve(place).is_some_and(|place| there(&place)),
                     }
             };
-            // Also its own that it has not now: what was trusted once is trusted when settings name it again.
-            let within = used.folders.iter().filter(|it| lies(&it.place, &inside));
-            let within = within.filter(|it| !around(&it.place) && it.stands());
-            known.own.extend(within.map(|it| it.place.clone()));
-            known.folders.extend(used.folders.iter().cloned());
-            if used.project == config.project {
-                known.noted = Some(used);
+            // Also its former folders: if settings name them again, they are trusted.
+            let former = entry.folders.iter().filter(|it| lies(&it.place, &is_inside));
+            let former = former.filter(|it| !is_around(&it.place) && it.stands());
+            known.hidden.extend(former.map(|it| it.place.clone()));
+            known.folders.extend(entry.folders.iter().cloned());
+            if entry.project == config.project {
+                known.entry = Some(entry);
                 continue;
             }
-            let whole = used.own.iter().find(|place| lies(place, &around)).cloned();
-            let within = used.own.iter().filter(|place| lies(place, &inside));
+            let whole = entry.own.iter().find(|place| lies(place, &is_around)).cloned();
+            let own = entry.own.iter().filter(|place| lies(place, &is_inside));
             let own: Vec<PathBuf> =
-                within.filter(|place| Some(*place) != whole.as_ref()).cloned().collect();
-            // What is nowhere near needs no look.
-            if (whole.is_none() && own.is_empty()) || !used.lives() {
+                own.filter(|place| Some(*place) != whole.as_ref()).cloned().collect();
+            if (whole.is_none() && own.is_empty()) || !entry.lives() {
                 continue;
             }
             if let Some(place) = whole {
-                known.holder.get_or_insert((used.project.clone(), place));
+                known.holder.get_or_insert((entry.project.clone(), place));
             }
-            if own.iter().any(|place| is_there(place)) {
-                known.projects.push(used.project);
-                known.own.extend(own);
+            if own.iter().any(|place| exists(place)) {
+                known.projects.push(entry.project);
+                known.hidden.extend(own);
             }
         }
-        known.own = outermost(known.own, &config.own_state());
+        known.hidden = outermost(known.hidden, &config.own_state());
         known
     }
 }
 
-/// Where noted places lie now, each looked at once: they were noted as they really were, and somebody may
-/// have put a link in the way since.
+/// Where registered places lead now: somebody may have put a link on the way since. Each is looked at once.
 #[derive(Default)]
-struct Led(HashMap<PathBuf, Option<PathBuf>>);
+struct Links(HashMap<PathBuf, Option<PathBuf>>);
 
-impl Led {
-    /// Where a place really lies, if that is elsewhere.
-    fn of(&mut self, place: &Path) -> Option<PathBuf> {
+impl Links {
+    /// The real path of a place, if that is another one.
+    fn resolve(&mut self, place: &Path) -> Option<PathBuf> {
         if let Some(known) = self.0.get(place) {
             return known.clone();
         }
         let (above, name) = (place.parent()?, place.file_name()?);
-        let beside = self.of(above).map(|above| above.join(name));
-        let here = beside.as_deref().unwrap_or(place);
-        let now = if fs::read_link(here).is_ok() { Some(real(here)) } else { beside };
+        let moved = self.resolve(above).map(|above| above.join(name));
+        let here = moved.as_deref().unwrap_or(place);
+        let now = if fs::read_link(here).is_ok() { Some(real(here)) } else { moved };
         self.0.insert(place.to_owned(), now.clone());
         now
     }
 }
 
-/// Those places that lie in no other of them, nor in one of `held`: what is in what is hidden is hidden.
-fn outermost(mut places: Vec<PathBuf>, held: &[PathBuf]) -> Vec<PathBuf> {
-    let mut own: Vec<PathBuf> = Vec::new();
+/// The places that are neither in another of them nor in one of `covered`.
+fn outermost(mut places: Vec<PathBuf>, covered: &[PathBuf]) -> Vec<PathBuf> {
+    let mut outermost: Vec<PathBuf> = Vec::new();
     places.sort();
-    let held: Vec<PathBuf> = held.iter().map(|place| real(place)).collect();
+    let covered: Vec<PathBuf> = covered.iter().map(|place| real(place)).collect();
     for place in places {
-        // A folder comes before what lies in it.
-        if !held.iter().chain(&own).any(|above| place.starts_with(above)) {
-            own.push(place);
+        // A folder sorts before what it contains.
+        if !covered.iter().chain(&outermost).any(|above| place.starts_with(above)) {
+            outermost.push(place);
         }
     }
-    own
+    outermost
 }
 
 impl Config {
-    /// Notes this project among those that the person has used, and the folders of it that are there
-    /// as deaddrop's own. So what lies in them has to be the person's (see [`Consent`](super::Consent)).
+    /// Registers this project and the folders of it that exist as deaddrop's own (see
+    /// [`Consent`](super::Consent)).
     ///
     /// # Errors
-    /// It cannot be noted; the next start would not know it then.
-    pub fn note(&self) -> Result<()> {
-        let mine = used(self);
-        if self.known.noted.as_ref().is_some_and(|noted| noted.covers(&mine)) {
+    /// It cannot be registered; the next start would not know it.
+    pub(super) fn register(&self) -> Result<()> {
+        let mine = entry(self);
+        let known = self.known.entry.as_ref();
+        if known.is_some_and(|known| known.covers(&mine)) {
             return Ok(());
         }
-        match self.put_down(&mine) {
-            // That they are the person's is noted already; of the rest `doctor` tells.
+        let registered = change(|all| {
+            let mut mine = mine.clone();
+            all.iter().filter(|it| it.project == self.project).for_each(|it| mine.remember(it));
+            all.retain(|it| it.project != mine.project && (it.lives() || it.stands()));
+            all.push(mine);
+            all.drain(..all.len().saturating_sub(MOST));
+        });
+        match registered {
+            // Its folders are registered already; `doctor` reports the rest.
             Err(_)
-                if self.known.noted.is_some()
+                if known.is_some_and(|known| !known.own.is_empty())
                     && mine.folders.iter().all(|it| self.known.folders.contains(it)) =>
             {
                 Ok(())
@@ -145,312 +187,280 @@ impl Config {
             Err(e) => Err(Error::usage(format!(
                 "deaddrop cannot record that this project is yours ({e}): make room there, or set XDG_STATE_HOME to a folder of yours"
             ))),
-            Ok(()) => Ok(()),
+            Ok(_) => Ok(()),
         }
     }
 
-    /// Makes these of its folders and notes them as deaddrop's own, before anything lies in them: whoever is
-    /// stopped in between finds them empty, and nobody's. Where nothing can be noted, none is made.
+    /// Makes these folders and registers them before anything is in them: after a stop in between they are
+    /// empty. If nothing can be registered, none is made.
     ///
     /// # Errors
-    /// It cannot be noted, or a folder cannot be made.
+    /// They cannot be registered, or a folder cannot be made.
     pub fn claim_dirs<'a>(&self, folders: impl IntoIterator<Item = &'a PathBuf>) -> Result<()> {
-        self.note()?;
+        self.register()?;
         for folder in folders {
             fs::create_dir_all(folder).map_err(|e| Error::io("make the folder", folder, e))?;
         }
-        self.note()
+        self.register()
     }
 
-    fn put_down(&self, mine: &Used) -> Result<()> {
-        let mut mine = mine.clone();
-        change(|all| {
-            let before = all.iter().filter(|used| used.project == self.project);
-            before.for_each(|before| mine.remember(before));
-            all.retain(|other| other.project != mine.project && (other.lives() || other.stands()));
-            all.push(mine);
-            all.drain(..all.len().saturating_sub(MOST));
-        })
-        .map(drop)
-    }
-
-    /// Forgets which folders of this project are deaddrop's own. Returns whether something was noted.
+    /// Forgets the person's consent, and which folders of this project are deaddrop's own. Returns whether there
+    /// was something to forget.
     ///
     /// # Errors
-    /// It cannot be forgotten.
-    pub fn release_dirs(&self) -> Result<bool> {
-        let mine = used(self);
+    /// The registry cannot be changed.
+    pub fn forget(&self) -> Result<bool> {
+        let mine = entry(self);
         change(|all| {
-            for used in all.iter_mut() {
-                used.folders.retain(|folder| {
-                    used.project != mine.project && !mine.folders.contains(folder)
-                });
+            for entry in all {
+                let is_other = entry.project != mine.project;
+                entry.consent = entry.consent.take().filter(|_| is_other);
+                entry.folders.retain(|folder| is_other && !mine.folders.contains(folder));
             }
         })
     }
 
-    /// Whether deaddrop has used a folder for this, which is still the one that it was.
+    pub(super) fn recorded_consent(&self) -> Option<String> {
+        self.known.entry.as_ref().and_then(|entry| entry.consent.clone())
+    }
+
+    /// Whether deaddrop has used this very folder in this role.
     pub(super) fn is_own(&self, role: u8, folder: &Path) -> bool {
         Folder::at(role, folder).is_some_and(|folder| self.known.folders.contains(&folder))
     }
 
-    /// deaddrop's own folders of the project, each with the letter of what it is for.
+    /// deaddrop's own folders of the project, each with its role.
     pub(super) fn roles(&self) -> [(u8, &PathBuf); 4] {
         let Self { sessions, inbox, approvals, outbox, .. } = self;
         [(b's', sessions), (b'i', inbox), (b'a', approvals), (b'o', outbox)]
     }
 
-    /// Lets those pass for whom what is noted of projects can be read.
+    /// Refuses to go on if the registry cannot be read: nobody knows then which folders are the person's, and
+    /// what must be hidden from replies.
     ///
     /// # Errors
-    /// It cannot: nobody knows which folders are the person's, and what is to be kept from replies.
+    /// It cannot be read.
     pub fn knows_others(&self) -> Result<()> {
         self.known.problem.as_ref().map_or(Ok(()), |why| Err(unreadable(why)))
     }
 
-    /// Lets those pass whose workspace is not what another project keeps its own files in, and not
-    /// git's.
+    /// Refuses a workspace that another project keeps its files in, or that is git's: replies could answer and
+    /// approve there, or make hooks that git runs.
     ///
     /// # Errors
-    /// It is, or that is not known: replies could answer and approve there, or make hooks that git runs.
+    /// It is such a workspace, or that is not known.
     pub fn holds_no_others(&self) -> Result<()> {
         self.knows_others()?;
-        // A file in the folder of settings is out of reach with it, wherever the folder is.
-        let is_link = |own: &PathBuf| own.is_symlink();
-        if let Some(own) = own_file().filter(is_link)
+        // The folder of a regular file is out of reach.
+        if let Some(own) = own_file().filter(|own| own.is_symlink())
             && Programs::of(self).are_written_at(&own)
         {
-            let problem = "it is a link, and leads to where replies and commands can write: they could change your own settings. Put the file itself in its place";
+            let problem = "it is a link to where replies and commands can write: they could change your own settings. Replace the link by the file";
             return Err(Error::config(own.display().to_string(), problem));
         }
-        if let Some(git) = git_directory(&real(&self.workspace)) {
-            let problem = format!(
-                "it cannot be the workspace: it is a git directory, or lies in one ({}), and git runs what replies would write there, its hooks. Choose another workspace_dir: the folder that holds the project's files",
+        let workspace = real(&self.workspace);
+        let problem = if let Some(git) = git_directory(&workspace) {
+            format!(
+                "it cannot be the workspace: it is a git directory, or in one ({}), and git would run hooks that replies write there. Choose another workspace_dir: the folder with the project's files",
                 git.display()
-            );
-            return Err(Error::config(real(&self.workspace).display().to_string(), problem));
-        }
-        let Some((project, place)) = &self.known.holder else { return Ok(()) };
-        let noted = file()?;
-        let problem = format!(
-            "it cannot be the workspace: the project {} keeps files of its own there ({}), according to {}. Choose another workspace_dir; if that project has moved its files, begin or resume a session there first",
-            project.display(),
-            place.display(),
-            noted.display()
-        );
-        Err(Error::config(real(&self.workspace).display().to_string(), problem))
+            )
+        } else if let Some((project, place)) = &self.known.holder {
+            format!(
+                "it cannot be the workspace: the project {} keeps files of its own there ({}), according to {}. Choose another workspace_dir; if that project has moved its files, begin or resume a session there first",
+                project.display(),
+                place.display(),
+                path()?.display()
+            )
+        } else {
+            return Ok(());
+        };
+        Err(Error::config(workspace.display().to_string(), problem))
     }
 
-    /// The projects, used before, that lie in the workspace of this one or keep something there.
+    /// The registered projects that are in the workspace of this one or keep files there.
     pub fn others(&self) -> &[PathBuf] {
         &self.known.projects
     }
 
-    /// Makes a settings file where one of those has none: a command could write one for it to obey. What
-    /// this process cannot write no command can either.
+    /// Writes a settings file for each of those that has none: a command could write one. Where this process
+    /// cannot write, commands cannot, either.
     pub fn keep_settings_of_others(&self, note: &str) {
-        let missing = |path: &&PathBuf| {
-            path.ends_with(FILE)
-                && self.known.projects.iter().any(|project| path.parent() == Some(project))
-                && fs::symlink_metadata(path).is_err()
-        };
-        for path in self.known.own.iter().filter(missing) {
-            let _ = atomic::write(path, note.as_bytes());
+        let is_of_others =
+            |path: &Path| self.known.projects.iter().any(|project| path.parent() == Some(project));
+        for path in &self.known.hidden {
+            if path.ends_with(FILE) && is_of_others(path) && !exists(path) {
+                let _ = atomic::write(path, note.as_bytes());
+            }
         }
     }
 }
 
-/// The project, used before, whose replies write where this folder lies; none if that has itself
-/// been used, for then it was kept from them. Both by canonical paths.
-///
-/// One that is gone takes no more replies, and is forgotten with the next that is noted. No reply makes
-/// one gone, since its own files are out of reach; and what it may have left here opens nothing unasked.
+/// Records that the person has consented to the settings of a project with this digest, or to none.
 ///
 /// # Errors
-/// What is noted cannot be read.
+/// The registry cannot be changed.
+pub(super) fn record_consent(project: &Path, consent: Option<String>) -> Result<()> {
+    change(|all| match all.iter_mut().find(|entry| entry.project == project) {
+        Some(entry) => entry.consent = consent,
+        None if consent.is_some() => all.push(Entry { consent, ..Entry::of(project.to_owned()) }),
+        None => {}
+    })
+    .map(drop)
+}
+
+/// The registered project whose replies write where this folder is; none if the folder was itself used,
+/// since it was hidden from them then. The path is canonical.
+///
+/// A project that is gone takes no more replies. No reply can make it disappear, since its files are out of
+/// reach.
+///
+/// # Errors
+/// The registry cannot be read.
 pub fn whose_replies_write(folder: &Path) -> Result<Option<PathBuf>> {
     let all = read()?;
-    if all.iter().any(|used| used.project == folder) {
+    if all.iter().any(|entry| entry.project == folder && !entry.own.is_empty()) {
         return Ok(None);
     }
-    let writes =
-        |used: &&Used| used.written.iter().any(|place| folder.starts_with(place)) && used.lives();
-    Ok(all.iter().find(writes).map(|used| used.project.clone()))
+    let writes = |entry: &Entry| entry.written.iter().any(|place| folder.starts_with(place));
+    Ok(all.into_iter().find(|entry| writes(entry) && entry.lives()).map(|entry| entry.project))
 }
 
-/// Where replies of projects write that the person has used.
+/// Where replies of registered projects write.
 ///
 /// # Errors
-/// What is noted cannot be read.
+/// The registry cannot be read.
 pub fn written_by_replies() -> Result<BTreeSet<PathBuf>> {
-    Ok(read()?.into_iter().flat_map(|used| used.written).collect())
+    Ok(read()?.into_iter().flat_map(|entry| entry.written).collect())
 }
 
-/// What lies in a folder, by its canonical path, of projects that the person has used.
+/// The files and folders of registered projects in a folder, by its canonical path.
 ///
 /// # Errors
-/// What is noted cannot be read.
+/// The registry cannot be read.
 pub fn known_within(folder: &Path) -> Result<Vec<PathBuf>> {
-    let all = read()?.into_iter();
     let is_within = |place: &PathBuf| place.starts_with(folder) && place != folder;
-    let all = all.filter(Used::lives);
-    let own = all.map(|used| used.own.into_iter().filter(is_within).collect::<Vec<_>>());
-    Ok(own.filter(|own| own.iter().any(|place| is_there(place))).flatten().collect())
+    let all = read()?.into_iter().filter(Entry::lives);
+    let own = all.map(|entry| entry.own.into_iter().filter(is_within).collect::<Vec<_>>());
+    Ok(own.filter(|own| own.iter().any(|place| exists(place))).flatten().collect())
 }
 
-/// Where its replies write: the workspace, and what its commands may change beside it.
+/// Where replies write: the workspace first, and what commands may change besides it.
 fn written(config: &Config) -> Vec<PathBuf> {
     let Config { workspace, sandbox, .. } = config;
     [workspace].into_iter().chain(&sandbox.writable).map(|place| real(place)).collect()
 }
 
-/// Its own files and folders, also where links of its own lead.
-fn own(config: &Config) -> Vec<PathBuf> {
-    let named = config.own_state();
-    let led = named.iter().map(|place| real(place)).filter(|place| !named.contains(place));
-    let mut led: Vec<PathBuf> = led.collect();
-    led.dedup();
-    [named, led].concat()
-}
-
-fn used(config: &Config) -> Used {
-    let project = &config.project;
-    let folders = config.roles().map(|(role, folder)| Folder::at(role, folder));
-    Used {
-        project: project.clone(),
-        folder: folder_of(project),
-        written: written(config),
-        own: own(config),
-        folders: folders.into_iter().flatten().collect(),
+/// The entry of a project as it is now.
+fn entry(config: &Config) -> Entry {
+    let mut own = config.own_state();
+    // Also where links among them lead.
+    for place in own.clone().iter().map(|place| real(place)) {
+        if !own.contains(&place) {
+            own.push(place);
+        }
     }
-}
-
-/// The file of them, in the person's own folder.
-const NOTED: &str = "bases";
-/// Whoever writes it holds this one.
-const LOCK: &str = "bases.lock";
-/// So many are remembered; the one that was noted first is forgotten first.
-const MOST: usize = 1_000;
-/// So many places are remembered of each where its replies write, or wrote, and so many folders that are
-/// or were its own; the newest first.
-const PLACES: usize = 32;
-/// The file is smaller, or is not read.
-const LIMIT: u64 = 16 << 20;
-
-/// One that was used.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Used {
-    project: PathBuf,
-    /// Which folder that was: another one may stand there later.
-    folder: String,
-    /// Where its replies write: the workspace, and what its commands may change beside it.
-    written: Vec<PathBuf>,
-    /// Its own files and folders.
-    own: Vec<PathBuf>,
-    /// Which folders its inbox, outbox, sessions and approvals are, and were before, the newest first.
-    folders: Vec<Folder>,
-}
-
-/// A folder of deaddrop's own: a place, what it was for, and which folder stood there.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Folder {
-    role: u8,
-    which: String,
-    place: PathBuf,
+    let folders = config.roles().map(|(role, folder)| Folder::at(role, folder));
+    Entry {
+        identity: identity_of(&config.project),
+        written: written(config),
+        own,
+        folders: folders.into_iter().flatten().collect(),
+        ..Entry::of(config.project.clone())
+    }
 }
 
 impl Folder {
-    /// What the folder would be noted as that stands at a place; None where none is there. What it is for
-    /// is told by a letter: replies in what were approvals are no approvals.
+    /// The folder at a place; None if there is none.
     fn at(role: u8, place: &Path) -> Option<Self> {
-        let which = folder_of(place);
-        (!which.is_empty()).then(|| Self { role, which, place: real(place) })
+        let identity = identity_of(place);
+        (!identity.is_empty()).then(|| Self { role, identity, place: real(place) })
     }
 
-    /// Whether that folder is there still.
+    /// Whether it is still at its place.
     fn stands(&self) -> bool {
-        folder_of(&self.place) == self.which
+        identity_of(&self.place) == self.identity
     }
 }
 
-impl Used {
-    /// Whether all that the other says of the same project is noted with this.
+impl Entry {
+    /// Of a project of which nothing else is known.
+    fn of(project: PathBuf) -> Self {
+        let (identity, consent) = (String::new(), None);
+        let (written, own, folders) = (Vec::new(), Vec::new(), Vec::new());
+        Self { project, identity, written, own, folders, consent }
+    }
+
+    /// Whether this one contains all that another one of the same project says.
     fn covers(&self, other: &Self) -> bool {
         self.project == other.project
-            && self.folder == other.folder
+            && self.identity == other.identity
             && self.own == other.own
             && other.written.iter().all(|place| self.written.contains(place))
             && other.folders.iter().all(|folder| self.folders.contains(folder))
     }
 
-    /// Takes over what was noted before and may still be true of something that is there.
+    /// Adds what an older entry says of places that may still exist.
     fn remember(&mut self, before: &Self) {
-        // A flag may have said before that they write elsewhere, and what they made is there still.
-        let places = before.written.iter().filter(|place| !self.written.contains(place));
-        let places: Vec<PathBuf> = places.cloned().collect();
-        self.written.extend(places);
-        self.written.truncate(PLACES);
-        let folders = before.folders.iter().filter(|folder| !self.folders.contains(folder));
-        let folders: Vec<Folder> = folders.cloned().collect();
-        self.folders.extend(folders);
-        self.folders.truncate(PLACES);
+        fn add<T: Clone + PartialEq>(all: &mut Vec<T>, before: &[T]) {
+            let new: Vec<T> = before.iter().filter(|it| !all.contains(it)).cloned().collect();
+            all.extend(new);
+            all.truncate(PLACES);
+        }
+        add(&mut self.written, &before.written);
+        add(&mut self.folders, &before.folders);
+        self.consent.clone_from(&before.consent);
     }
 
-    /// Whether it is a project still: what is gone keeps nothing anywhere, and a folder that it
-    /// had can be anybody's by now.
+    /// Whether it is still a project: one that is gone has no files, and others may be at their places.
     fn lives(&self) -> bool {
         let has_begun = || {
-            let marks = self.own.iter().flat_map(|place| MARKS.map(|mark| place.join(mark)));
-            marks.into_iter().any(|mark| mark.is_file())
+            let mut marks = self.own.iter().flat_map(|place| MARKS.map(|mark| place.join(mark)));
+            marks.any(|mark| mark.is_file())
         };
-        // A reply that could write in a folder that was its own would answer there.
-        let stands = || self.folders.iter().any(Folder::stands);
-        [FILE, FOLDER].iter().any(|name| is_there(&self.project.join(name)))
-            || (self.project.is_dir() && (has_begun() || stands()))
+        [FILE, FOLDER].iter().any(|name| exists(&self.project.join(name)))
+            || (self.project.is_dir() && (has_begun() || self.folders.iter().any(Folder::stands)))
     }
 
-    /// Whether the folder that was used is still there, if with nothing in it.
+    /// Whether the folder that was used is still there, even if empty.
     fn stands(&self) -> bool {
-        !self.folder.is_empty() && folder_of(&self.project) == self.folder
+        !self.identity.is_empty() && identity_of(&self.project) == self.identity
     }
 }
 
-/// Changes what is noted, alone, and writes it where it is another then. Returns whether it is.
-fn change(change: impl FnOnce(&mut Vec<Used>)) -> Result<bool> {
+/// Changes the registry under its lock. Returns whether that changed anything.
+fn change(change: impl FnOnce(&mut Vec<Entry>)) -> Result<bool> {
     let home = home()?;
     make_folder(&home).map_err(|e| Error::io("make the folder", &home, e))?;
     let lock = home.join(LOCK);
     let held = atomic::open_own(File::options().create(true).append(true), &lock);
     let held = held.and_then(|file| file.lock().map(|()| file));
     let _held = held.map_err(|e| Error::io("lock", &lock, e))?;
-    let mut all = read()?;
-    let before = all.clone();
+    let before = read()?;
+    let mut all = before.clone();
     change(&mut all);
     let is_changed = all != before;
     if is_changed {
-        atomic::write_private(&home.join(NOTED), &bytes_of(&all))?;
+        atomic::write_private(&home.join(NAME), &bytes_of(&all))?;
     }
     Ok(is_changed)
 }
 
-/// Of one that is gone nothing is kept from anybody.
-fn is_there(place: &Path) -> bool {
+fn exists(place: &Path) -> bool {
     fs::symlink_metadata(place).is_ok()
 }
 
-/// Which folder stands at a place: what no other has that is made there later, where the file system tells
-/// when that was. Empty where none is there.
-pub(super) fn folder_of(place: &Path) -> String {
+/// The inode and birth time of the folder at a place, which no folder that is made there later has. Empty if
+/// there is none.
+pub(super) fn identity_of(place: &Path) -> String {
     let found = fs::metadata(place).ok().filter(fs::Metadata::is_dir);
     let Some(found) = found else { return String::new() };
-    let made =
-        found.created().ok().and_then(|made| made.duration_since(SystemTime::UNIX_EPOCH).ok());
-    let made = made.unwrap_or_default().as_nanos();
+    let born = found.created().ok();
+    let born = born.and_then(|born| born.duration_since(SystemTime::UNIX_EPOCH).ok());
     #[cfg(unix)]
     let number = std::os::unix::fs::MetadataExt::ino(&found);
     #[cfg(not(unix))]
     let number = 0;
-    format!("{number}.{made}")
+    format!("{number}.{}", born.unwrap_or_default().as_nanos())
 }
 
 fn home() -> Result<PathBuf> {
@@ -459,96 +469,80 @@ fn home() -> Result<PathBuf> {
     })
 }
 
-/// Where it is.
-///
-/// # Errors
-/// Nobody knows where.
-fn file() -> Result<PathBuf> {
-    Ok(home()?.join(NOTED))
+fn path() -> Result<PathBuf> {
+    Ok(home()?.join(NAME))
 }
 
-/// All that are noted, the oldest first; none before the first is, or where nobody knows where that would be.
+/// All entries, the oldest first.
 ///
 /// # Errors
 /// The file cannot be read, or is not as deaddrop writes it. Nothing is known then, so nothing is safe.
-fn read() -> Result<Vec<Used>> {
-    look().map_err(unreadable)
+fn read() -> Result<Vec<Entry>> {
+    load().map_err(unreadable)
 }
 
-/// The same; or why it cannot be read, for [`unreadable`].
-fn look() -> Result<Vec<Used>, String> {
-    let Ok(path) = file() else { return Ok(Vec::new()) };
-    let why = match atomic::read_own_within(&path, LIMIT) {
+/// The same, or why it cannot be read.
+fn load() -> Result<Vec<Entry>, String> {
+    let Ok(path) = path() else { return Ok(Vec::new()) };
+    match atomic::read_own_within(&path, LIMIT) {
         Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-            return Ok(Vec::new());
+            Ok(Vec::new())
         }
-        Err(e) => e.to_string(),
-        Ok(bytes) => match parsed(&bytes) {
-            Some(all) => return Ok(all),
-            None => "it is damaged".to_owned(),
-        },
-    };
-    Err(why)
+        Err(e) => Err(e.to_string()),
+        Ok(bytes) => parsed(&bytes).ok_or_else(|| "it is damaged".to_owned()),
+    }
 }
 
-/// The list cannot be read.
 fn unreadable(why: impl Display) -> Error {
     let problem = format!(
-        "deaddrop cannot read its list of your projects there: {why}. Restore it, or move it away: deaddrop then starts a new one and asks about each project once more"
+        "deaddrop cannot read its list of your projects: {why}. Restore it, or move it away: deaddrop then starts a new one and asks about each project again"
     );
-    let path = file().unwrap_or_default();
-    Error::config(path.display().to_string(), problem)
+    Error::config(path().unwrap_or_default().display().to_string(), problem)
 }
 
-/// What a file of notes says; None where that is not what deaddrop writes.
-fn parsed(bytes: &[u8]) -> Option<Vec<Used>> {
-    let mut all: Vec<Used> = Vec::new();
-    let fields = bytes.strip_suffix(b"\0")?;
-    for field in fields.split(|byte| *byte == 0) {
-        let (letter, path) = field.split_first()?;
-        let path = of_bytes(path);
+/// The entries of a registry; None if deaddrop did not write it.
+fn parsed(bytes: &[u8]) -> Option<Vec<Entry>> {
+    let mut all: Vec<Entry> = Vec::new();
+    for field in bytes.strip_suffix(b"\0")?.split(|byte| *byte == 0) {
+        let (letter, rest) = field.split_first()?;
+        let path = of_bytes(rest);
         match (letter, all.last_mut()) {
-            (b'b', _) if path.is_absolute() => all.push(Used {
-                project: path,
-                folder: String::new(),
-                written: Vec::new(),
-                own: Vec::new(),
-                folders: Vec::new(),
-            }),
-            (b'i', Some(last)) => last.folder = path.to_string_lossy().into_owned(),
+            (b'b', _) if path.is_absolute() => all.push(Entry::of(path)),
+            (b'i', Some(last)) => last.identity = String::from_utf8_lossy(rest).into_owned(),
+            (b'c', Some(last)) => {
+                last.consent = Some(String::from_utf8_lossy(rest).into_owned());
+            }
             (b'w', Some(last)) => last.written.push(path),
             (b'o', Some(last)) => last.own.push(path),
-            (b'f', Some(last)) => last.folders.push(folder(&field[1..])?),
+            (b'f', Some(last)) => {
+                let (role, rest) = rest.split_first()?;
+                let (identity, place) = rest.split_at(memchr::memchr(b' ', rest)?);
+                let identity = String::from_utf8_lossy(identity).into_owned();
+                last.folders.push(Folder { role: *role, identity, place: of_bytes(&place[1..]) });
+            }
             _ => return None,
         }
     }
     Some(all)
 }
 
-/// Its role, which one it is, a blank, and its place.
-fn folder(field: &[u8]) -> Option<Folder> {
-    let (role, rest) = field.split_first()?;
-    let blank = memchr::memchr(b' ', rest)?;
-    let which = String::from_utf8_lossy(&rest[..blank]).into_owned();
-    Some(Folder { role: *role, which, place: of_bytes(&rest[blank + 1..]) })
-}
-
-fn bytes_of(all: &[Used]) -> Vec<u8> {
+fn bytes_of(all: &[Entry]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut field = |begin: &[u8], path: &Path| {
         bytes.extend_from_slice(begin);
         bytes.extend_from_slice(path.as_os_str().as_encoded_bytes());
         bytes.push(0);
     };
-    for used in all {
-        field(b"b", &used.project);
-        if !used.folder.is_empty() {
-            field(b"i", used.folder.as_ref());
+    for entry in all {
+        field(b"b", &entry.project);
+        if !entry.identity.is_empty() {
+            field(b"i", entry.identity.as_ref());
         }
-        used.written.iter().for_each(|place| field(b"w", place));
-        used.own.iter().for_each(|place| field(b"o", place));
-        for Folder { role, which, place } in &used.folders {
-            field(&[b"f", &[*role][..], which.as_bytes(), b" "].concat(), place);
+        entry.consent.iter().for_each(|consent| field(b"c", consent.as_ref()));
+        entry.written.iter().for_each(|place| field(b"w", place));
+        entry.own.iter().for_each(|place| field(b"o", place));
+        for Folder { role, identity, place } in &entry.folders {
+            field(&[b"f", &[*role][..], identity.as_bytes(), b" "].concat(), place);
         }
     }
     bytes
@@ -572,24 +566,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn notes_are_read_as_they_are_written() {
+    fn entries_are_read_as_they_are_written() {
         let odd = of_bytes(b"/a b/\xff\n%41");
-        let used = |project: &Path| Used {
+        let entry = |project: &Path| Entry {
             project: project.to_owned(),
-            folder: "7.8".to_owned(),
+            identity: "7.8".to_owned(),
             written: vec!["/w".into(), odd.clone()],
             own: vec![project.join("inbox"), project.join(FILE)],
             folders: vec![
-                Folder { role: b'i', which: "1.2".to_owned(), place: odd.clone() },
-                Folder { role: b's', which: "3.0".to_owned(), place: "/a".into() },
+                Folder { role: b'i', identity: "1.2".to_owned(), place: odd.clone() },
+                Folder { role: b's', identity: "3.0".to_owned(), place: "/a".into() },
             ],
+            consent: Some("abc".to_owned()),
         };
-        let all = [used(&odd), used("/home/me".as_ref())];
+        let all = [entry(&odd), entry("/home/me".as_ref())];
         assert_eq!(parsed(&bytes_of(&all)).unwrap(), all);
     }
 
     #[test]
-    fn what_is_damaged_says_nothing() {
+    fn a_damaged_file_is_refused() {
         let good = b"b/a\0w/a/w\0";
         assert_eq!(parsed(good).unwrap().len(), 1);
         assert!(

@@ -1,9 +1,10 @@
-//! The table of all settings. Everything else is derived from it: flags, variables, the reading of settings
-//! files, errors, `config show`, consent, and docs/settings.md.
+//! The table of all settings. Flags, variables, the reader of settings files, errors, `config`, consent and
+//! docs/settings.md derive from it.
 
 use std::sync::LazyLock;
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::policy::Policy;
 use crate::error::{Error, Result};
@@ -26,7 +27,7 @@ pub struct Setting {
     pub default: String,
     /// What it is for.
     pub about: String,
-    /// Whether it is a flag of the command line.
+    /// Whether commands that read it take it as a flag.
     #[serde(default)]
     pub flag: bool,
     /// When a project's file needs consent to set it.
@@ -77,25 +78,20 @@ pub(super) enum Kind {
 }
 
 /// When a setting in a project's file weakens what holds without that file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Weakens {
-    /// The folder is outside the project or under a protected name, also through a link.
+    /// A folder is outside the project or under a protected name, a list names paths that the person has not
+    /// set, or a link in the project leads out of it.
     Outside,
-    /// It contains what the person has not set, or a link of the project leads out of it.
-    Beside,
     /// It confines commands less.
     Weaker,
-    /// It is on.
-    On,
-    /// It is off.
-    Off,
+    /// It has this value.
+    To(Value),
     /// It contains what the person has not set.
     Items,
     /// It lacks a name.
     Lacking,
-    /// Secrets are shown.
-    Shown,
     /// The policy of that name allows more.
     Policy,
     /// The table as a whole differs from the person's own.
@@ -123,15 +119,8 @@ pub(crate) fn protected_by_default() -> impl Iterator<Item = &'static str> {
 
 impl Kind {
     pub(super) fn is_list(&self) -> bool {
-        matches!(
-            self,
-            Self::Paths
-                | Self::Variables
-                | Self::Names
-                | Self::Patterns
-                | Self::Rules
-                | Self::Command
-        )
+        use Kind::{Command, Names, Paths, Patterns, Rules, Variables};
+        matches!(self, Paths | Variables | Names | Patterns | Rules | Command)
     }
 
     /// What the setting must be, for whoever set it to something else.
@@ -156,32 +145,104 @@ impl Kind {
         form.to_owned()
     }
 
-    /// What each item of a list must be, if one is not that.
-    pub(super) fn wrong_item(&self, item: &str) -> Option<&'static str> {
-        let is_text = !item.trim().is_empty() && !item.contains('\0');
+    /// The value that a variable, a flag or the table of settings means. Lists of paths are separated as
+    /// `PATH` is, others by commas.
+    pub(super) fn value_of(&self, text: &str) -> Value {
+        let separator = if matches!(self, Self::Paths) { ':' } else { ',' };
+        let number = || text.trim().parse::<i64>().ok().map(Value::from);
+        let switch = || text.trim().parse::<bool>().ok().map(Value::from);
+        let value = match self {
+            Self::Number { .. } => number(),
+            Self::Switch => switch(),
+            kind if kind.is_list() => {
+                let items = text.split(separator).map(str::trim).filter(|item| !item.is_empty());
+                Some(items.collect())
+            }
+            _ => None,
+        };
+        value.unwrap_or_else(|| text.into())
+    }
+
+    /// A value without blanks around words.
+    pub(super) fn trimmed(&self, value: Value) -> Value {
+        match (self, value) {
+            (Self::Choice(_) | Self::Policy, Value::String(text)) => text.trim().into(),
+            (Self::Rules, Value::Array(items)) => {
+                let trimmed = |item: Value| item.as_str().map(|text| text.trim().into());
+                items.into_iter().map(|item| trimmed(item.clone()).unwrap_or(item)).collect()
+            }
+            (_, value) => value,
+        }
+    }
+
+    /// What is wrong with a value, if anything is. Where paths lead is not checked.
+    pub(super) fn fault(&self, value: &Value) -> Option<String> {
+        let fits = match (self, value) {
+            (Self::Switch, Value::Bool(_)) | (Self::Policy, Value::String(_)) => true,
+            (Self::Number { least, most, or_none }, Value::Number(number)) => number
+                .as_u64()
+                .is_some_and(|n| (*least..=*most).contains(&n) || (*or_none && n == 0)),
+            (Self::Choice(words), Value::String(text)) => words.contains(text),
+            (Self::Folder | Self::Socket, Value::String(text)) => is_text(text),
+            (Self::Command, Value::Array(items)) => {
+                items.iter().all(Value::is_string)
+                    && items.first().is_some_and(|program| program.as_str().is_some_and(is_text))
+            }
+            (kind, Value::Array(items)) if kind.is_list() => {
+                return items.iter().find_map(|item| {
+                    let form = match item.as_str() {
+                        Some(text) => self.wrong_item(text)?,
+                        None => "a string",
+                    };
+                    Some(format!("holds {} but each item must be {form}", shown(item)))
+                });
+            }
+            _ => false,
+        };
+        (!fits).then(|| format!("is {} but must be {}", shown(value), self.form()))
+    }
+
+    /// What each item of a list must be, if this one is not.
+    fn wrong_item(&self, item: &str) -> Option<&'static str> {
         let (is_right, form) = match self {
-            Self::Paths => (is_text, "the path of a file or folder"),
+            Self::Paths => (is_text(item), "the path of a file or folder"),
             Self::Variables => {
                 let name = item.split('=').next().unwrap_or_default();
                 let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
                     && name.starts_with(|c: char| !c.is_ascii_digit());
                 (
-                    is_text && is_name,
+                    is_text(item) && is_name,
                     "NAME or NAME=VALUE, and NAME made of letters, digits and _, without a digit first",
                 )
             }
             Self::Names => (
-                is_text && ![".", ".."].contains(&item) && !item.contains('/'),
+                is_text(item) && ![".", ".."].contains(&item) && !item.contains('/'),
                 "the name of a file or folder, without '/'",
             ),
             Self::Patterns => (
-                is_text && !item.starts_with('/') && item.split('/').all(|part| part != ".."),
+                is_text(item) && !item.starts_with('/') && item.split('/').all(|part| part != ".."),
                 "a path in the workspace without '..', in which * and ? stand for other characters and ** for folders",
             ),
-            Self::Rules => (is_text && !item.contains(char::is_control), "a pattern in one line"),
+            Self::Rules => {
+                (is_text(item) && !item.contains(char::is_control), "a pattern in one line")
+            }
             _ => (!item.contains('\0'), "a text without NUL"),
         };
         (!is_right).then_some(form)
+    }
+}
+
+fn is_text(text: &str) -> bool {
+    !text.trim().is_empty() && !text.contains('\0')
+}
+
+/// A value for an error.
+pub(super) fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => format!("{text:?}"),
+        Value::Array(_) => "a list".to_owned(),
+        Value::Object(_) => "a table".to_owned(),
+        other => other.to_string(),
     }
 }
 
@@ -197,9 +258,9 @@ impl Setting {
         (!self.is_of_file()).then(|| format!("{PREFIX}{name}"))
     }
 
-    /// Its flag, if it has one.
-    pub fn flag_name(&self) -> Option<String> {
-        self.flag.then(|| self.name.replace('_', "-"))
+    /// The name of its flag, without `--`.
+    pub fn flag_name(&self) -> String {
+        self.name.replace('_', "-")
     }
 
     /// What its flag calls a value.
@@ -249,12 +310,12 @@ impl Setting {
     }
 }
 
-/// The names of all settings, but for those of the tables `[guest]` and `[policies]`.
+/// The names of all settings, except those of the tables `[guest]` and `[policies]`.
 pub fn names() -> impl Iterator<Item = &'static str> {
     SETTINGS.iter().filter(|setting| !setting.is_of_file()).map(|setting| setting.name.as_str())
 }
 
-/// A setting's own name, where it has two.
+/// The name of a setting that has two.
 pub fn canonical(name: &str) -> &str {
     if name.split('.').eq(WORD) { WORD[0] } else { name }
 }
@@ -267,7 +328,7 @@ pub fn find(name: &str) -> Option<&'static Setting> {
     })
 }
 
-/// How the table of that name is written, if there can be one.
+/// How the header of the table of that name is written, if there can be such a table.
 pub(super) fn header(name: &str) -> Option<String> {
     let deeper = |setting: &&Setting| {
         name.split('.').count() < setting.name.split('.').count() && begins(setting, name)
@@ -282,93 +343,47 @@ fn begins(setting: &Setting, name: &str) -> bool {
     name.split('.').all(|part| parts.next().is_some_and(|known| known == "*" || known == part))
 }
 
-/// The setting that an environment variable sets; None for variables that are not deaddrop's.
+/// The setting that an environment variable sets; None for variables of other programs.
 pub(super) fn of_variable(variable: &str, origin: &str) -> Result<Option<&'static Setting>> {
     let Some(bare) = variable.strip_prefix(PREFIX) else { return Ok(None) };
-    let known = SETTINGS.iter().find(|setting| setting.variable().as_deref() == Some(variable));
-    if known.is_some() {
-        return Ok(known);
-    }
-    let name = bare.to_lowercase();
-    let name = match name.strip_prefix("sandbox_") {
-        Some(rest) => format!("{}.{rest}", WORD[0]),
-        None => name,
-    };
-    let meant = meant(&name).and_then(|name| find(&name)?.variable());
-    let variables = SETTINGS.iter().filter_map(Setting::variable);
-    Err(no_such(origin, variable, meant.map(|meant| format!("'{meant}'")), variables))
+    let is_meant = |setting: &&Setting| setting.variable().as_deref() == Some(variable);
+    let known = SETTINGS.iter().find(is_meant);
+    known.map(Some).ok_or_else(|| {
+        let names: Vec<String> = names().map(|name| name.replace('.', "_")).collect();
+        let meant = nearest(&bare.to_lowercase(), names.iter().map(String::as_str));
+        no_such(origin, variable, meant.map(|meant| PREFIX.to_owned() + &meant.to_uppercase()))
+    })
 }
 
 /// The error that there is no setting of this name.
 pub(super) fn unknown(origin: &str, name: &str) -> Error {
-    if let Some(header) = header(name) {
-        let inside = beside(&format!("{name}.")).join(", ");
-        let problem = format!("'{name}' is a table ({header}); name a setting in it: {inside}");
-        return Error::config(origin, problem);
+    fn parts(name: &str) -> (&str, &str) {
+        name.rsplit_once('.').unwrap_or(("", name))
     }
-    let (table, _) = name.rsplit_once('.').unwrap_or_default();
-    let above = |meant: &str| !table.is_empty() && !meant.contains('.') && header(table).is_some();
-    let meant = meant(&name.replace('"', "")).map(|meant| {
-        if above(&meant) { format!("'{meant}', above [{table}]") } else { format!("'{meant}'") }
+    if let Some(header) = header(name) {
+        return Error::config(origin, format!("{name} must be a table, as {header}"));
+    }
+    let plain = name.replace('"', "");
+    let policy = plain.strip_prefix("policies.").and_then(|rest| rest.split('.').next());
+    let known = SETTINGS.iter().map(|setting| setting.name.replace('*', policy.unwrap_or("NAME")));
+    let known: Vec<String> = known.chain([WORD.join(".")]).collect();
+    let (table, last) = parts(&plain);
+    // What all names of a table begin with would make any two of them alike.
+    let mut beside = known.iter().filter(|name| parts(name).0 == table).map(|name| parts(name).1);
+    let meant = known.iter().find(|name| parts(name).1 == last).cloned().or_else(|| {
+        if beside.clone().next().is_none() {
+            return nearest(&plain, known.iter().map(String::as_str)).map(str::to_owned);
+        }
+        let meant = nearest(last, beside.by_ref())?;
+        Some(if table.is_empty() { meant.to_owned() } else { format!("{table}.{meant}") })
     });
-    no_such(origin, name, meant, beside(name).into_iter())
+    no_such(origin, name, meant)
 }
 
-fn no_such(
-    origin: &str,
-    name: &str,
-    meant: Option<String>,
-    known: impl Iterator<Item = String>,
-) -> Error {
+fn no_such(origin: &str, name: &str, meant: Option<String>) -> Error {
     let rest = match meant {
-        Some(meant) => format!("did you mean {meant}?"),
-        None => format!("there are {}", known.collect::<Vec<_>>().join(", ")),
+        Some(meant) => format!("did you mean '{meant}'?"),
+        None => "`deaddrop config show` lists all settings".to_owned(),
     };
     Error::config(origin, format!("unknown setting '{name}'; {rest}"))
-}
-
-/// The full names of all settings; those of a policy as of the one that `name` is about.
-fn spellings(name: &str) -> Vec<String> {
-    let policy = name.strip_prefix("policies.").and_then(|rest| rest.split('.').next());
-    let all = SETTINGS.iter().flat_map(|setting| {
-        let word = (setting.name == WORD[0]).then(|| WORD.join("."));
-        [setting.name.replace('*', policy.unwrap_or("NAME"))].into_iter().chain(word)
-    });
-    all.collect()
-}
-
-/// The names of settings and tables in the same table, or in the next one above that there can be.
-fn beside(name: &str) -> Vec<String> {
-    let table = name.rsplit_once('.').map_or(String::new(), |(table, _)| format!("{table}."));
-    let mut names: Vec<String> = Vec::new();
-    for other in spellings(name) {
-        let Some(rest) = other.strip_prefix(&table) else { continue };
-        let beside = format!("{table}{}", rest.split('.').next().unwrap_or_default());
-        if !names.contains(&beside) {
-            names.push(beside);
-        }
-    }
-    match name.rsplit_once('.') {
-        Some((above, _)) if names.is_empty() => beside(above),
-        _ => names,
-    }
-}
-
-/// The name that was most likely meant: the same one in another table, or one like it in this.
-fn meant(name: &str) -> Option<String> {
-    let same = spellings(name).into_iter().find(|other| last(other) == last(name));
-    same.or_else(|| {
-        let (table, _) = name.rsplit_once('.').unwrap_or_default();
-        if !table.is_empty() && header(table).is_none() {
-            return meant(table);
-        }
-        let beside = beside(name);
-        // What all names of a table begin with would make any two of them alike.
-        let meant = nearest(last(name), beside.iter().map(|other| last(other)))?;
-        beside.iter().find(|other| last(other) == meant).cloned()
-    })
-}
-
-fn last(name: &str) -> &str {
-    name.rsplit('.').next().unwrap_or_default()
 }

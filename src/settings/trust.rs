@@ -1,10 +1,9 @@
 //! Which settings of a project need the person's consent, and whether they have it.
 //!
-//! `deaddrop.toml` may have come with a repository, or a reply may have left it where somebody starts
-//! deaddrop later. What it weakens counts only once the person has agreed: a note in their own folder, one
-//! for each project, says to exactly what. Flags, variables and the person's own file need none.
-//! The same holds for what stands in deaddrop's folders there without deaddrop having made it, and for what
-//! git tracks in them: a pull puts it there, and whoever can push has written it.
+//! `deaddrop.toml` may have come with a repository. What it weakens counts only once the person has agreed: the
+//! registry contains a digest of exactly that for each project. Flags, variables and the person's own file
+//! need no consent. The same holds for data in deaddrop's folders there that deaddrop
+//! has not made, and for files in them that git tracks: whoever can push can write them.
 
 #[cfg(test)]
 mod tests;
@@ -16,64 +15,46 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
-
 use super::git::ask_git;
 use super::in_force::toml_of;
-use super::own::{make_folder, name_of, state_home};
+use super::layers::Given;
 use super::policy::{self, Policy};
-use super::raw::{Given, Value};
-use super::registry::folder_of;
+use super::registry::{identity_of, record_consent};
 use super::table::{SETTINGS, Weakens, canonical, find};
 use super::{
-    Config, FILE, FOLDER, Guest, Layers, Mode, Name, RUN_POLICY, Raw, SESSION_POLICY, SecretsMode,
-    folded, real,
+    Config, FILE, FOLDER, Guest, Layers, Mode, Name, RUN_POLICY, Raw, SESSION_POLICY, folded, real,
 };
-use crate::atomic;
 use crate::error::{Error, Result};
 use crate::program::Programs;
-use crate::text::{count, shell_word, visible_line};
+use crate::text::{shell_word, visible_line};
 
-/// The folder of notes.
-const NOTES: &str = "allowed";
-/// A note is smaller.
-const LIMIT: u64 = 64 << 10;
-/// So many characters of a value are shown; longer ones nobody looks at.
+/// No more characters of a value are shown, and nobody can consent to more.
 const SHOWN: usize = 4_000;
 
-/// What is noted of a project.
-#[derive(Debug, Serialize, Deserialize)]
-struct Note {
-    /// For whoever looks at it; its file's name is what counts.
-    project: String,
-    /// A digest of what its settings opened.
-    settings: String,
-}
-
-/// What the settings of a project open, and whether the person has agreed to that.
+/// What the settings of a project weaken, and whether the person has consented to that.
 #[derive(Debug, Clone)]
 #[must_use]
 pub struct Consent {
     project: PathBuf,
-    /// All that its file opens, and what others than the person may write of its own by a pull.
+    /// All that its file weakens, and what git tracks in deaddrop's folders.
     openings: Vec<Opening>,
-    /// What of it is in force, and not agreed to.
+    /// What is in force without consent.
     lacks: Vec<Opening>,
-    /// Why that could not be found out, if so.
-    unknown: Option<String>,
-    /// Where a flag or a variable leads away by a link that is not the person's word.
+    /// The digest of what the person has consented to.
+    recorded: Option<String>,
+    /// The error if a link leads a flag or a variable out of the project.
     led_away: Option<String>,
-    /// What deaddrop finds of its own that it has not made for this person, and whose it becomes.
-    found: Option<(Opening, Box<Config>)>,
+    /// Data in deaddrop's folders that deaddrop has not made for this person.
+    found: Option<Opening>,
 }
 
 impl Consent {
-    /// Of a project with these settings.
+    /// That of a project with these settings.
     pub(super) fn of(config: &Config, layers: &Layers) -> Self {
         let project = &config.project;
         let mut openings = openings(project, layers);
         openings.extend(tracked(config));
-        // What a flag or a variable says is what counts, and said by the person.
+        // Flags and variables are the person's own word.
         let is_over = |name: &str| layers.environment.sets(name) || layers.flags.sets(name);
         let in_force = openings.iter().filter(|opening| !is_over(&opening.name));
         let mut consent = Self {
@@ -81,62 +62,48 @@ impl Consent {
             lacks: in_force.cloned().collect(),
             openings,
             led_away: led_away(project, layers),
-            unknown: None,
-            found: None,
+            recorded: config.recorded_consent(),
+            found: found(config),
         };
-        if !consent.lacks.is_empty() {
-            match consent.noted() {
-                Ok(noted) if noted.as_ref() == Some(&consent.digest()) => consent.lacks.clear(),
-                Ok(_) => {}
-                Err(why) => consent.unknown = Some(why),
-            }
+        if consent.is_whole() {
+            consent.lacks.clear();
         }
+        consent.lacks.extend(consent.found.clone());
         consent
     }
 
-    /// The same of one with these settings, with what is found there of deaddrop's own.
-    pub(super) fn of_found(config: &Config, layers: &Layers) -> Self {
-        let mut consent = Self::of(config, layers);
-        if let Some(opening) = found(config) {
-            consent.lacks.push(opening.clone());
-            consent.found = Some((opening, Box::new(config.clone())));
-        }
-        consent
-    }
-
-    /// What is found of deaddrop's own that it has not made for this person: sessions, replies,
-    /// approvals. It came with the folder.
+    /// Sessions, replies and approvals in deaddrop's folders that came with the project.
     pub fn found(&self) -> Option<&Opening> {
-        self.found.as_ref().map(|(opening, _)| opening)
+        self.found.as_ref()
     }
 
-    /// All that the settings of the project open, whether that is in force or not.
+    /// All that the settings of the project weaken, also what is not in force.
     pub fn openings(&self) -> &[Opening] {
         &self.openings
     }
 
-    /// What of it is in force, and not agreed to.
+    /// What is in force without consent.
     pub fn lacks(&self) -> &[Opening] {
         &self.lacks
     }
 
-    /// Whether all that the settings open is agreed to, also what a flag or a variable goes over now.
+    /// Whether the person has consented to all that the settings weaken, also to what is not in force.
     pub fn is_whole(&self) -> bool {
-        self.openings.is_empty() || self.noted().is_ok_and(|noted| noted == Some(self.digest()))
+        self.openings.is_empty() || self.recorded == Some(self.digest())
     }
 
-    /// Lets flags and variables pass that lead nowhere else than they say.
+    /// Refuses flags and variables that a link in the project leads out of it.
     ///
     /// # Errors
-    /// A link in the project leads one out of there: to agree to that is to name the place.
+    /// There is one. The person can name the place itself.
     pub fn requires_names(&self) -> Result<()> {
         self.led_away.as_ref().map_or(Ok(()), |told| Err(Error::usage(told.clone())))
     }
 
-    /// Lets those pass that open nothing, or what was agreed to.
+    /// Refuses settings that are in force without consent.
     ///
     /// # Errors
-    /// Something is not agreed to; it is told, line by line, with what to do.
+    /// There are such settings; the error lists them, and says what to do.
     pub fn require(&self) -> Result<()> {
         self.requires_names()?;
         if self.lacks.is_empty() {
@@ -144,12 +111,6 @@ impl Consent {
         }
         let lines: String = self.lines().iter().map(|line| format!("\n  {line}")).collect();
         let project = shell_word(&self.project.display().to_string());
-        let rest = match &self.unknown {
-            None => format!("If you trust it, run `deaddrop -C {project} config allow` once."),
-            Some(why) => format!(
-                "Your consents cannot be read: {why}. Flags, variables (DEADDROP_…) and your own settings file need none."
-            ),
-        };
         let what = match &self.found {
             Some(_) if self.lacks.len() == 1 => {
                 "this folder contains deaddrop data that you have not trusted yet (was it moved or copied?)"
@@ -159,82 +120,61 @@ impl Consent {
             }
             None => "these settings weaken the defaults and need your consent",
         };
-        let problem = format!("{what}:{lines}\n{rest}");
+        let problem = format!(
+            "{what}:{lines}\nIf you trust it, run `deaddrop -C {project} config allow` once."
+        );
         Err(Error::config(self.whose(), problem).with_code("consent-needed"))
     }
 
-    /// What is in force and not agreed to, a line each.
+    /// What is in force without consent, a line each.
     pub fn lines(&self) -> Vec<String> {
         self.lacks.iter().map(Opening::line).collect()
     }
 
-    /// The settings file, or the project where only its folders lead away.
+    /// The settings file, or the project if only its folders need consent.
     pub fn whose(&self) -> String {
         let has_file = self.openings.iter().any(|opening| opening.origin.is_some());
         let whose = if has_file { self.project.join(FILE) } else { self.project.clone() };
         visible_line(&whose.display().to_string()).into_owned()
     }
 
-    /// Notes that the person agrees to all that the settings open, and to what is found.
+    /// Records that the person consents to everything.
     ///
     /// # Errors
-    /// It cannot be noted, or is too long to be looked at.
-    pub fn allow(&self) -> Result<()> {
+    /// It cannot be recorded, or is too long to be looked at.
+    pub fn allow(&self, config: &Config) -> Result<()> {
         let long = self.openings.iter().chain(self.found()).find(|opening| opening.is_too_long());
-        if let Some(Opening { name, origin, .. }) = long {
-            let what_to_do = match origin {
-                Some(_) => "shorten it, or move it to your own settings file",
-                None if name == TRACKED => "have git track less of it (`git rm -r --cached`)",
-                None => "check it, and move away what is not yours",
-            };
+        if let Some(Opening { name, .. }) = long {
             let problem = format!(
-                "{} is longer than the {SHOWN} characters that can be shown for consent; {what_to_do}",
+                "{} is longer than the {SHOWN} characters that can be shown for consent; shorten it, or move it away",
                 visible_line(name)
             );
             return Err(Error::config(self.whose(), problem));
         }
-        if let Some((_, config)) = &self.found {
-            config.note()?;
+        if self.found.is_some() {
+            config.register()?;
         }
         self.allow_settings()
     }
 
-    /// The same for the settings alone.
     fn allow_settings(&self) -> Result<()> {
-        if self.openings.is_empty() {
-            // What was agreed to is gone, and nobody meant it for what comes later.
-            return self.forget().map(drop);
+        // An earlier consent was not meant for later settings.
+        let digest = (!self.openings.is_empty()).then(|| self.digest());
+        if digest == self.recorded {
+            return Ok(());
         }
-        let other = "flags, variables (DEADDROP_…) and your own settings file need no consent";
-        let path = self.path().map_err(|why| Error::usage(format!("{why}; {other}")))?;
-        let note = Note { project: self.project.display().to_string(), settings: self.digest() };
-        let text = serde_json::to_string(&note).unwrap_or_default() + "\n";
-        let folder = path.parent().unwrap_or(&path);
-        let made = make_folder(folder).map_err(|e| Error::io("make the folder", folder, e));
-        made.and_then(|()| atomic::write_private(&path, text.as_bytes())).map_err(|e| {
+        record_consent(&self.project, digest).map_err(|e| {
             Error::usage(format!(
-                "your consent cannot be recorded ({e}): make room there, or set XDG_STATE_HOME to a folder of yours; {other}"
+                "your consent cannot be recorded ({e}): make room there, or set XDG_STATE_HOME to a folder of yours; flags, variables (DEADDROP_…) and your own settings file need no consent"
             ))
         })
     }
 
-    /// Takes back what was agreed to. Returns whether there was something.
+    /// Counts what the person has just set (`keys`) as consent, if they had consented to everything `before`.
+    /// Returns whether they have consented to everything now.
     ///
     /// # Errors
-    /// It cannot be taken back.
-    pub fn forget(&self) -> Result<bool> {
-        let Ok(path) = self.path() else { return Ok(false) };
-        match fs::remove_file(&path) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
-            done => done.map(|()| true).map_err(|e| Error::io("remove", &path, e)),
-        }
-    }
-
-    /// Notes that the person agrees to what they have just set: the settings `keys`, or as they were
-    /// before (`before`), if they had agreed to that. Returns whether all is agreed to now.
-    ///
-    /// # Errors
-    /// It cannot be noted.
+    /// It cannot be recorded.
     pub fn follow(&self, before: &Self, keys: &[&str]) -> Result<bool> {
         let is_known = |opening: &Opening| {
             before.openings.iter().any(|known| known.exact() == opening.exact())
@@ -246,189 +186,170 @@ impl Consent {
         self.allow_settings().map(|()| true)
     }
 
-    /// A digest of all that the settings open.
+    /// A digest of all that the settings weaken.
     fn digest(&self) -> String {
         let mut exact: Vec<_> = self.openings.iter().map(Opening::exact).collect();
         exact.sort_unstable();
-        // What is agreed to by its name (a program in it) is another where the folder is.
-        let text = serde_json::to_string(&(exact, folder_of(&self.project))).unwrap_or_default();
+        // In another folder the same name can mean another program.
+        let text = serde_json::to_string(&(exact, identity_of(&self.project))).unwrap_or_default();
         blake3::hash(text.as_bytes()).to_hex().to_string()
-    }
-
-    /// Where the note is, or would be; or why there can be none.
-    fn path(&self) -> Result<PathBuf, String> {
-        let home = state_home().ok_or(
-            "without HOME there is no place for them; set HOME or XDG_STATE_HOME to a folder of yours",
-        )?;
-        Ok(home.join(NOTES).join(name_of(&self.project)))
-    }
-
-    /// The digest that is noted, if one is; or why that cannot be told.
-    fn noted(&self) -> Result<Option<String>, String> {
-        let path = self.path()?;
-        let wrong = |why: String| format!("{}: {why}", path.display());
-        let text = match atomic::read_own_within(&path, LIMIT) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
-            text => text.map_err(|e| wrong(e.to_string()))?,
-        };
-        // One that was cut off says nothing.
-        Ok(serde_json::from_slice::<Note>(&text).ok().map(|note| note.settings))
     }
 }
 
 impl Opening {
-    /// Whether more than what is shown of its value has to be looked at.
+    /// Whether its value is longer than what is shown of it.
     fn is_too_long(&self) -> bool {
         visible_line(&self.value).char_indices().nth(SHOWN).is_some()
     }
 
-    /// It in a line for a terminal, with what it does.
+    /// One line for a terminal.
     pub fn line(&self) -> String {
         let Self { name, value, origin, does, .. } = self;
-        let value = visible_line(value);
-        let value = match value.char_indices().nth(SHOWN) {
-            Some((cut, _)) => {
-                format!(
-                    "{}… ({})",
-                    &value[..cut],
-                    count(value[cut..].chars().count(), "more character")
-                )
-            }
-            None => value.into_owned(),
-        };
+        let mut value = visible_line(value).into_owned();
+        if let Some((cut, _)) = value.char_indices().nth(SHOWN) {
+            value.truncate(cut);
+            value.push('…');
+        }
         let line = origin.as_ref().and_then(|origin| origin.rsplit_once(':'));
         let line = line.map(|(_, line)| format!(" (line {line})")).unwrap_or_default();
         format!("{} = {value}{line}: {does}", visible_line(name))
     }
 }
 
-/// The policies that sessions and runs have where none is set.
+/// The default policies of sessions and runs.
 const UNSET: [&str; 2] = [SESSION_POLICY, RUN_POLICY];
 
-/// What opens something: a setting of a project, or what stands or is tracked in its own folders.
+/// Something that needs consent: a setting of a project, or data or tracked files in deaddrop's folders there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Opening {
-    /// The setting's name, as in `sandbox.network`; or what it is.
+    /// The setting's name, as in `sandbox.network`, or what it is.
     pub name: String,
     /// Its value as a settings file has it; of files and folders also where they lead.
     pub value: String,
-    /// Where it was made: a file with its line. Of what no file sets there is none: where a link leads out
-    /// what the person set themselves, what is found, what git tracks.
+    /// The file with the line. None for data and tracked files, and if a link leads elsewhere what the person
+    /// set themselves.
     pub origin: Option<String>,
     /// What it does, in a few words.
     pub does: &'static str,
-    /// All that was agreed to with it, whatever is shown.
+    /// All that consent is bound to.
     pub(super) exact: String,
 }
 
 impl Opening {
-    /// A text that differs wherever the person would have to be asked anew.
+    /// What consent is bound to.
     fn exact(&self) -> (&str, &str) {
         (&self.name, &self.exact)
     }
 
-    /// Whether a change of the setting `key` is one of this.
+    /// Whether a change of the setting `key` can have caused it.
     fn is_of(&self, key: &str) -> bool {
         let key = canonical(key);
-        // What one line of a policy says may weigh otherwise for the sake of another.
-        let policy = |name: &str| {
-            let mut parts = name.split('.');
-            (parts.next() == Some("policies")).then(|| parts.next().map(str::to_owned)).flatten()
-        };
+        let table = |name: &str| name.split('.').take(2).map(str::to_owned).collect::<Vec<_>>();
+        // One line of a policy can change what another one allows.
+        let is_of_policy = key.starts_with("policies.")
+            && (self.name == "policy" || table(key) == table(&self.name));
         let is_within = key != "sandbox" && self.name.starts_with(&format!("{key}."));
-        self.name == key
-            || is_within
-            || (policy(key).is_some() && policy(key) == policy(&self.name))
-            || (self.name == "policy" && policy(key).is_some())
+        self.name == key || is_within || is_of_policy
     }
 }
 
-/// What the settings file of the project opens, by its canonical path; `layers` are in order.
+/// What the settings file of the project weakens; `project` is canonical.
 fn openings(project: &Path, layers: &Layers) -> Vec<Opening> {
     let table = SETTINGS.iter().filter_map(|setting| {
         let (name, consent) = (&setting.name, setting.consent.as_ref()?);
-        let (value, exact) = opening(name, consent.when, project, layers)?;
+        let (value, exact) = opening(name, &consent.when, project, layers)?;
         let origin = layers.file.sets(name).then(|| layers.file.setting(name).origin);
         Some(Opening { name: name.clone(), value, origin, does: &consent.does, exact })
     });
     table.chain(of_guest(project, layers)).chain(of_policies(layers)).collect()
 }
 
-/// The value of a setting that opens something, and all that it comes to.
+/// The value of a setting that weakens something, and all that consent is bound to.
 fn opening(
     name: &str,
-    weakens: Weakens,
+    weakens: &Weakens,
     project: &Path,
     layers: &Layers,
 ) -> Option<(String, String)> {
-    let Layers { own, file, .. } = layers;
-    match weakens {
+    let (set, own) = (layers.file.setting(name), layers.own.setting(name));
+    let more = |list: &Given, other: &Given| {
+        list.items().any(|item| other.items().all(|other| other != item))
+    };
+    let is_set = layers.file.sets(name);
+    let is_weaker = match weakens {
         Weakens::Outside => return outside(name, project, layers),
-        Weakens::Beside => return beside(name, project, layers),
+        // Their tables are judged as a whole.
         Weakens::Guest | Weakens::Policies => return None,
-        _ if !file.sets(name) => return None,
-        _ => {}
-    }
-    let set = file.setting(name);
-    // What is wrong in the person's own file holds nothing, and the default counts.
-    let written = own.setting(name);
-    let default = Raw::default().setting(name);
-    let beneath = if written.check().is_ok() { &written } else { &default };
-    let more = |list: &Value, other: &Value| match (list, other) {
-        (Value::List(list), Value::List(other)) => list.iter().any(|item| !other.contains(item)),
-        _ => false,
+        Weakens::Policy => return if is_set { weaker_policy(&set, &own, layers) } else { None },
+        Weakens::Weaker => can_be_weaker(set.to(), own.to()),
+        Weakens::To(value) => set.value == *value && own.value != *value,
+        Weakens::Items => more(&set, &own),
+        Weakens::Lacking => more(&own, &set),
     };
-    let opened = match weakens {
-        Weakens::Outside | Weakens::Beside | Weakens::Guest | Weakens::Policies => false,
-        Weakens::Weaker => can_be_weaker(set.choice().ok()?, beneath.choice().ok()?),
-        Weakens::On => set.switch().ok()? && !beneath.switch().ok()?,
-        Weakens::Off => set.to_json() == "off" && beneath.to_json() != "off",
-        Weakens::Items => more(&set.value, &beneath.value),
-        // One wrong item in the person's list takes nothing from the others.
-        Weakens::Lacking => more(&beneath.value, &set.value) || more(&written.value, &set.value),
-        Weakens::Shown => {
-            let shown = |setting: &Given| {
-                setting.choice::<SecretsMode>().is_ok_and(|mode| mode == SecretsMode::Warn)
-            };
-            shown(&set) && !shown(beneath)
-        }
-        Weakens::Policy => {
-            let all = policies(&Raw::merged([own, file]));
-            let (name, beneath) = (set.policy(), beneath.policy());
-            if name.is_none() && beneath.is_none() {
-                return None;
-            }
-            // An empty name takes the person's own away, and leaves what is chosen without any.
-            let chosen = name.as_deref().map_or(UNSET.to_vec(), |name| vec![name]);
-            let chosen: Vec<&Policy> =
-                chosen.into_iter().filter_map(|name| all.get(name)).collect();
-            let without = policies(own);
-            let beneath = without.get(beneath.as_deref().unwrap_or(RUN_POLICY));
-            let allows_more =
-                |chosen: &&Policy| beneath.is_none_or(|beneath| chosen.allows_more(beneath));
-            let written = toml_of(&name.as_deref().unwrap_or_default().into());
-            // The same name can come to mean another.
-            let exact = || chosen.iter().map(|policy| policy.to_toml()).collect();
-            return chosen.iter().any(allows_more).then(|| (written, exact()));
-        }
-    };
-    let value = toml_of(&set.to_json());
-    opened.then(|| (value.clone(), value))
+    let value = toml_of(&set.value);
+    (is_set && is_weaker).then(|| (value.clone(), value))
 }
 
-/// Whether there are machines on which one confines commands less than the other. Each but `auto` is one
-/// way alone, and confines nothing where that is not to be had: under `bwrap` where the program is missing.
+/// The policy that the file chooses, if it allows more than the one without the file.
+fn weaker_policy(set: &Given, own: &Given, layers: &Layers) -> Option<(String, String)> {
+    let (all, without) = (policies(&[&layers.own, &layers.file]), policies(&[&layers.own]));
+    if set.text().is_empty() && own.text().is_empty() {
+        return None;
+    }
+    // An empty name leaves the defaults of sessions and runs in force.
+    let names = if set.text().is_empty() { UNSET.to_vec() } else { vec![set.text()] };
+    let chosen: Vec<&Policy> = names.into_iter().filter_map(|name| all.get(name)).collect();
+    let own = if own.text().is_empty() { RUN_POLICY } else { own.text() };
+    let beneath = without.get(own);
+    let allows_more = |chosen: &&Policy| beneath.is_none_or(|beneath| chosen.allows_more(beneath));
+    // The same name can come to mean another policy.
+    let exact = || chosen.iter().map(|policy| policy.to_toml()).collect();
+    chosen.iter().any(allows_more).then(|| (toml_of(&set.value), exact()))
+}
+
+/// Whether there are machines on which one confines commands less than the other. Each except `auto` is one
+/// mechanism, and confines nothing where that is missing.
 fn can_be_weaker(mode: Mode, than: Mode) -> bool {
     mode != than && mode != Mode::Auto && than != Mode::Off
 }
 
-/// Whether a folder lies under a protected name: one of the usual ones, or of the person's own. deaddrop's
-/// own folder is right for what is its own.
+/// A path that a setting names.
+struct Located<'a> {
+    item: &'a str,
+    path: PathBuf,
+    /// Where it leads.
+    place: PathBuf,
+    /// Whether that is in the project, and not under a protected name there.
+    is_inside: bool,
+    /// Whether a link in the project leads it out. It may have come with the project.
+    is_led_out: bool,
+}
+
+/// The paths of a setting; None if one of them is wrong.
+fn located<'a>(set: &'a Given, project: &Path, layers: &Layers) -> Option<Vec<Located<'a>>> {
+    let home = env::var_os("HOME").map(PathBuf::from);
+    let paths = if set.setting.is_folder() {
+        vec![(set.text(), set.folder(project))]
+    } else {
+        set.items().zip(set.paths(project, home.as_deref()).ok()?).collect()
+    };
+    let located = paths.into_iter().map(|(item, path)| {
+        let place = real(&path);
+        let within = place.strip_prefix(project);
+        let is_inside = within.is_ok_and(|within| !is_protected(&set.name, within, layers));
+        let is_led_out = !is_inside && path != place && goes_through(project, &path);
+        Located { item, path, place, is_inside, is_led_out }
+    });
+    Some(located.collect())
+}
+
+/// Whether a folder is under a protected name: a default one, or one of the person's own. Below deaddrop's
+/// own folder its state is where it belongs.
 fn is_protected(name: &str, within: &Path, layers: &Layers) -> bool {
-    let usual = Raw::default();
-    let said = [&usual, &layers.own, &layers.environment, &layers.flags];
-    let names = said.into_iter().filter_map(|raw| raw.setting("protected_names").list().ok());
-    let names: Vec<Name> = names.flatten().filter_map(|name| Name::new(&name)).collect();
+    let default = Raw::default();
+    let layers = [&default, &layers.own, &layers.environment, &layers.flags];
+    let lists = layers.map(|raw| raw.setting("protected_names"));
+    let names: Vec<Name> = lists.iter().flat_map(Given::items).filter_map(Name::new).collect();
     let within = match within.strip_prefix(FOLDER) {
         Ok(rest) if name != "workspace_dir" => rest,
         _ => within,
@@ -440,102 +361,63 @@ fn is_protected(name: &str, within: &Path, layers: &Layers) -> bool {
     within.iter().any(is_protected)
 }
 
-/// Whether a place is in the project, and under no protected name there.
-fn is_within(name: &str, project: &Path, place: &Path, layers: &Layers) -> bool {
-    place.strip_prefix(project).is_ok_and(|within| !is_protected(name, within, layers))
+/// Whether something in the project, such as a link, decides where a path leads.
+fn goes_through(project: &Path, path: &Path) -> bool {
+    let is_in = |part: &Path| part.parent().is_some_and(|above| real(above).starts_with(project));
+    path.ancestors().any(|part| part.file_name().is_some() && is_in(part))
 }
 
-/// What is set of one by a file, be it the project's or the person's own, or else the default.
-fn set_of(name: &str, Layers { own, file, .. }: &Layers) -> Given {
-    if file.sets(name) { file.setting(name) } else { own.setting(name) }
-}
-
-/// A folder that lies outside.
+/// The paths of a setting in a file, if one of them needs consent: a folder outside the project, or any
+/// path of a list, unless the person's own file names it and no link in the project leads it elsewhere.
 fn outside(name: &str, project: &Path, layers: &Layers) -> Option<(String, String)> {
-    let (set, own) = (set_of(name, layers), &layers.own);
-    let folder = set.folder(project).ok()?;
-    let is_own = own.sets(name) && set.value == own.setting(name).value;
-    let place = real(&folder);
-    let is_within = is_within(name, project, &place, layers);
-    // Where no link leads it elsewhere, their own word is followed to the letter.
-    if is_within || (is_own && (folder == place || !goes_through(project, &folder))) {
+    let own = layers.own.setting(name);
+    let set = if layers.file.sets(name) { layers.file.setting(name) } else { own.clone() };
+    let is_folder = set.setting.is_folder();
+    let is_own = |item: &str| {
+        own.items().any(|own| own == item) || (!own.is_default() && own.text() == item)
+    };
+    let needs_consent =
+        |it: &Located| !(is_folder && it.is_inside) && (!is_own(it.item) || it.is_led_out);
+    let all = located(&set, project, layers)?;
+    if !all.iter().any(needs_consent) {
         return None;
     }
-    let written = toml_of(&set.to_json());
-    Some((written + &leads(&folder, &place), exactly(&[place])))
+    let shown: Vec<String> = all
+        .iter()
+        .map(|Located { item, path, place, .. }| {
+            let item = toml_of(&(*item).into());
+            if path == place { item } else { format!("{item} -> {}", place.display()) }
+        })
+        .collect();
+    let shown = shown.join(", ");
+    let exact = all.iter().map(|it| it.place.as_os_str().as_encoded_bytes().escape_ascii());
+    let exact: Vec<String> = exact.map(|place| place.to_string()).collect();
+    Some((if is_folder { shown } else { format!("[{shown}]") }, exact.join("\n")))
 }
 
-/// What a flag or a variable names, where a link in the project leads it out of there: said of the
-/// first. The name is the person's word; where it leads is that of whoever made the link.
+/// The error for the first path of a flag or a variable that a link in the project leads out of it. The path
+/// is the person's word; where it leads is that of whoever made the link.
 fn led_away(project: &Path, layers: &Layers) -> Option<String> {
-    let home = env::var_os("HOME").map(PathBuf::from);
     SETTINGS.iter().find_map(|setting| {
-        let (name, weakens) = (&setting.name, setting.consent.as_ref()?.when);
-        let raw = [&layers.flags, &layers.environment].into_iter().find(|raw| raw.sets(name))?;
-        let set = raw.setting(name);
-        let paths = match weakens {
-            Weakens::Outside => vec![set.folder(project).ok()?],
-            Weakens::Beside => set.paths(project, home.as_deref()).ok()?,
-            _ => return None,
-        };
-        let (path, place) = paths.into_iter().find_map(|path| {
-            let place = real(&path);
-            let is_within = is_within(name, project, &place, layers);
-            (!is_within && path != place && goes_through(project, &path)).then_some((path, place))
-        })?;
+        let raw = [&layers.flags, &layers.environment].into_iter().find(|raw| raw.sets(&setting.name))?;
+        if !matches!(setting.consent.as_ref()?.when, Weakens::Outside) {
+            return None;
+        }
+        let set = raw.setting(&setting.name);
+        let led_out = located(&set, project, layers)?.into_iter().find(|it| it.is_led_out)?;
         Some(format!(
             "{}: {} leads through a link in the project to {}; the link may have come with the folder. If you mean that place, name it directly",
             set.origin,
-            path.display(),
-            place.display()
+            led_out.path.display(),
+            led_out.place.display()
         ))
     })
 }
 
-/// Files and folders beside the workspace.
-fn beside(name: &str, project: &Path, layers: &Layers) -> Option<(String, String)> {
-    let (set, own) = (set_of(name, layers), layers.own.setting(name));
-    let home = env::var_os("HOME").map(PathBuf::from);
-    let paths = set.paths(project, home.as_deref()).ok()?;
-    let places: Vec<PathBuf> = paths.iter().map(|path| real(path)).collect();
-    let (Value::List(items), Value::List(own)) = (&set.value, &own.value) else { return None };
-    let opens = |((item, path), place): ((_, &PathBuf), &PathBuf)| {
-        !own.contains(item) || (goes_through(project, path) && !place.starts_with(project))
-    };
-    if !items.iter().zip(&paths).zip(&places).any(opens) {
-        return None;
-    }
-    let written = items.iter().map(|item| toml_of(&item.to_string_lossy().into()));
-    let shown: Vec<String> = written
-        .zip(&paths)
-        .zip(&places)
-        .map(|((written, path), place)| written + &leads(path, place))
-        .collect();
-    Some((format!("[{}]", shown.join(", ")), exactly(&places)))
-}
-
-/// Whether something in the project decides where a path leads: what comes with it, a link too, is
-/// nobody's word yet.
-fn goes_through(project: &Path, path: &Path) -> bool {
-    let is_in_base =
-        |part: &Path| part.parent().is_some_and(|above| real(above).starts_with(project));
-    path.ancestors().any(|part| part.file_name().is_some() && is_in_base(part))
-}
-
-/// Where a path leads, if that is elsewhere.
-fn leads(path: &Path, place: &Path) -> String {
-    if path == place { String::new() } else { format!(" -> {}", place.display()) }
-}
-
-/// A text for these places, and for no others.
-fn exactly(places: &[PathBuf]) -> String {
-    let places = places.iter().map(|place| place.as_os_str().as_encoded_bytes().escape_ascii());
-    places.map(|place| place.to_string()).collect::<Vec<_>>().join("\n")
-}
-
 fn of_guest(project: &Path, layers: &Layers) -> Vec<Opening> {
     let of = |raw: &Raw| Guest::resolve(raw, project).ok().flatten();
-    let (Some(guest), Some(origin)) = (of(&layers.file), layers.file.tables.get("guest")) else {
+    let (Some(guest), Some((_, origin))) = (of(&layers.file), layers.file.tables.get("guest"))
+    else {
         return Vec::new();
     };
     if of(&layers.own).as_ref() == Some(&guest) {
@@ -551,68 +433,64 @@ fn of_guest(project: &Path, layers: &Layers) -> Vec<Opening> {
         .collect()
 }
 
-/// What a setting does where it weakens something.
+/// What a setting does if it weakens the defaults.
 fn does(name: &str) -> &'static str {
     find(name).and_then(|setting| setting.consent.as_ref()).map_or("", |consent| &consent.does)
 }
 
-/// What is changed of policies, where it allows more than without. One of a new name is nobody's
-/// before it is chosen: it is measured by the one that leaves all to the sandbox.
+/// The changes of policies that allow more. One of a new name is compared with the policy that leaves all to
+/// the sandbox.
 fn of_policies(layers: &Layers) -> Vec<Opening> {
     let Layers { own, file, .. } = layers;
-    let (all, without) = (policies(&Raw::merged([own, file])), policies(own));
-    let opens = |name: &str| {
+    let (all, without) = (policies(&[own, file]), policies(&[own]));
+    let allows_more = |given: &&Given| {
+        let name = given.name.split('.').nth(1).unwrap_or_default();
         let beneath = without.get(name).or_else(|| without.get("workspace"));
-        let changed = all.get(name);
-        changed.zip(beneath).is_none_or(|(changed, beneath)| changed.allows_more(beneath))
+        let changed = all.get(name).zip(beneath);
+        changed.is_none_or(|(changed, beneath)| changed.allows_more(beneath))
     };
-    let policy = |given: &Given| given.name().split('.').nth(1).is_some_and(opens);
-    let settings = file.within("policies").filter(policy);
-    settings
-        .map(|given| {
-            let (name, value) = (given.name().to_owned(), toml_of(&given.to_json()));
-            let does = does(&name);
-            Opening { name, exact: value.clone(), value, origin: Some(given.origin), does }
-        })
-        .collect()
+    let of = |given: &Given| {
+        let (name, value) = (given.name.clone(), toml_of(&given.value));
+        let (does, origin) = (does(&name), Some(given.origin.clone()));
+        Opening { name, exact: value.clone(), value, origin, does }
+    };
+    file.within("policies").filter(allows_more).map(of).collect()
 }
 
-/// The policies that there are by some settings; of those that are not in order by themselves, the
-/// presets.
-fn policies(raw: &Raw) -> BTreeMap<String, Policy> {
-    policy::resolve(raw).or_else(|_| policy::resolve(&Raw::default())).unwrap_or_default()
+/// The policies of these layers; none if they are wrong by themselves, and then everything needs consent.
+fn policies(layers: &[&Raw]) -> BTreeMap<String, Policy> {
+    policy::resolve(&Raw::merged(layers.iter().copied())).unwrap_or_default()
 }
 
-/// So many names of what a folder holds are shown.
+/// No more names of files are shown.
 const NAMES: usize = 20;
 /// Files that only keep a folder in a repository.
 const KEEPERS: [&str; 4] = [".gitkeep", ".keep", ".gitignore", "README.md"];
 
-/// What stands in folders of a project that are to be deaddrop's own and were not before: whoever
-/// put it there can have written it, also where a flag says the name. Those elsewhere are openings
-/// themselves.
+/// Data in deaddrop's folders of the project that deaddrop has not used before, also if a flag names them:
+/// somebody else can have written it. Folders outside the project are openings themselves.
 fn found(config: &Config) -> Option<Opening> {
     let project = &config.project;
     let foreign = config.roles().into_iter().filter(|(role, folder)| {
         real(folder).starts_with(project) && !config.is_own(*role, folder)
     });
-    let told = foreign.filter_map(|(_, folder)| {
-        let held = held(folder)?;
-        Some(format!("{} ({held})", folder.strip_prefix(project).unwrap_or(folder).display()))
+    let found = foreign.filter_map(|(_, folder)| {
+        let contents = contents(folder)?;
+        let folder = folder.strip_prefix(project).unwrap_or(folder);
+        Some(format!("{} ({contents})", folder.display()))
     });
-    let names: Vec<String> = told.collect();
-    (!names.is_empty()).then(|| Opening {
+    let found: Vec<String> = found.collect();
+    (!found.is_empty()).then(|| Opening {
         name: "found here".to_owned(),
-        value: names.join(", "),
+        value: found.join(", "),
         origin: None,
         does: "this data is used as your sessions, replies and approvals",
         exact: String::new(),
     })
 }
 
-/// What stands in a folder beside what keeps it in a repository, the first of it by name; None where there
-/// is nothing else.
-fn held(folder: &Path) -> Option<String> {
+/// The first names in a folder, without those that only keep it in a repository; None if there are none.
+fn contents(folder: &Path) -> Option<String> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(e) if e.kind() == io::ErrorKind::NotFound => return None,
@@ -635,18 +513,15 @@ fn held(folder: &Path) -> Option<String> {
     (!names.is_empty()).then(|| names.join(", ") + &more)
 }
 
-/// Whether that is the name of a file that only keeps a folder in a repository.
 fn is_keeper(name: &OsStr) -> bool {
     KEEPERS.iter().any(|keeper| name == *keeper)
 }
 
-/// What that is called among what opens something.
-const TRACKED: &str = "tracked by git";
-/// What a regular file is to git, whatever its rights.
+/// How git's modes of regular files begin.
 const REGULAR: &str = "100";
 
-/// What repositories track in deaddrop's own folders, with what each file is in them, so that another one
-/// has to be agreed to anew. Where there is no git, nobody pulls.
+/// What repositories track in deaddrop's own folders, with mode and content of each file, so that a changed
+/// one needs new consent. Without git nobody pulls.
 fn tracked(config: &Config) -> Option<Opening> {
     let folders = config.roles().map(|(_, folder)| real(folder));
     let folders: Vec<&Path> = folders
@@ -654,7 +529,7 @@ fn tracked(config: &Config) -> Option<Opening> {
         .map(PathBuf::as_path)
         .filter(|folder| folder.starts_with(&config.project))
         .collect();
-    // One may lie in another, which tracks what it does not.
+    // A repository can be in another one, which tracks other files.
     let around: BTreeSet<&Path> = folders.iter().flat_map(|folder| folder.ancestors()).collect();
     let repositories = around.into_iter().filter(|folder| folder.join(".git").exists());
     let programs = Programs::of(config);
@@ -663,7 +538,7 @@ fn tracked(config: &Config) -> Option<Opening> {
         .collect();
     let names: Vec<&str> = all.iter().map(|(_, name)| name.as_str()).collect();
     (!names.is_empty()).then(|| Opening {
-        name: TRACKED.to_owned(),
+        name: "tracked by git".to_owned(),
         value: names.join(", "),
         origin: None,
         does: "whoever can push there can write your sessions, replies and approvals",
@@ -671,9 +546,8 @@ fn tracked(config: &Config) -> Option<Opening> {
     })
 }
 
-/// What a repository tracks of these folders: what each file is, and its path in the project; or why
-/// that is not known.
-/// It is asked at its root: further down, what lies there could pass for another.
+/// What a repository tracks of these folders: mode and content of each file and its path in the project, or
+/// why that is not known. git is asked at the root: further down another repository could be planted.
 fn tracked_in(
     programs: &Programs,
     repository: &Path,
@@ -697,7 +571,7 @@ fn tracked_in(
     let listed = String::from_utf8_lossy(&listed);
     let files = listed.split('\0').filter_map(|line| line.split_once('\t'));
     let is_keeper = |what: &str, path: &str| {
-        // Links to elsewhere keep no folder in a repository.
+        // A link keeps no folder in a repository.
         what.starts_with(REGULAR) && Path::new(path).file_name().is_some_and(is_keeper)
     };
     let files = files.filter(|(what, path)| !is_keeper(what, path));

@@ -1,21 +1,20 @@
-//! A folder that `config set` is about to name: whether it is there, or can be made.
+//! Checks of a folder before `config set` names it.
 
 use std::path::{Path, PathBuf};
 
-use crate::atomic;
 use crate::cli::broad_dir;
+use crate::cli::init::can_be_used;
 use crate::error::{Error, Result};
 use crate::settings::{Setting, find_setting, git_directory};
 use crate::text::visible_line;
 
-/// The one that usually is there before.
+/// The folder that usually exists before.
 const WORKSPACE: &str = "workspace_dir";
 
-/// What the person should know of a workspace that is not there, once `key` is `words`.
+/// A warning if the workspace does not exist with `key` set to `words`.
 ///
 /// # Errors
-/// It names a folder that is none, or that cannot be made; or, without `force`, a workspace that is far
-/// more than a project.
+/// The folder is not one, or cannot be made; or, without `force`, the workspace is far more than a project.
 pub(super) fn check(
     project: Option<&Path>,
     key: &str,
@@ -26,7 +25,7 @@ pub(super) fn check(
     let (true, [word]) = (is_folder, words) else { return Ok(None) };
     let folder = match project {
         Some(project) => project.join(word),
-        // In the person's own file it is another one for each project.
+        // In the person's own file it differs between projects.
         None if Path::new(word).is_absolute() => PathBuf::from(word),
         None => return Ok(None),
     };
@@ -51,29 +50,9 @@ pub(super) fn check(
     if word.trim().is_empty() || folder.is_dir() {
         return Ok(None);
     }
+    can_be_used(&folder)
+        .map_err(|e| Error::config(format!("config set {key}"), format!("{e}; nothing changed")))?;
     let shown = visible_line(&folder.display().to_string()).into_owned();
-    let refused = |why: String| {
-        Err(Error::config(
-            format!("config set {key}"),
-            format!("{why}, and nothing changed: name a folder, or one that can be created"),
-        ))
-    };
-    // A link that leads nowhere stands there, too, and no folder can be made in its place.
-    let stands = |path: &&Path| path.symlink_metadata().is_ok();
-    match folder.ancestors().find(stands) {
-        Some(there) if !there.is_dir() => {
-            let there = visible_line(&there.display().to_string()).into_owned();
-            refused(format!("{shown} cannot be used, because {there} is not a folder"))
-        }
-        Some(there) if !atomic::may_write_in(there) => {
-            let there = visible_line(&there.display().to_string()).into_owned();
-            refused(format!(
-                "{shown} does not exist and cannot be created: you cannot write to {there}"
-            ))
-        }
-        _ if key == WORKSPACE => {
-            Ok(Some(format!("{shown} does not exist; it is created, empty, at the next start")))
-        }
-        _ => Ok(None),
-    }
+    let told = format!("{shown} does not exist; it is created, empty, at the next start");
+    Ok(Some(told).filter(|_| key == WORKSPACE))
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::*;
-use crate::settings::{Config, FILE};
+use crate::settings::{Config, FILE, Source};
 
 /// What these settings open over the person's own, by name.
 fn opened_over(own: &str, text: &str) -> Vec<String> {
@@ -13,8 +13,8 @@ fn opened_over(own: &str, text: &str) -> Vec<String> {
 }
 
 fn opened_in(project: &Path, own: &str, text: &str) -> Vec<String> {
-    let own = Raw::from_text(own, Path::new("own.toml")).unwrap();
-    let file = Raw::from_text(text, &project.join(FILE)).unwrap();
+    let own = Raw::from_text(own, Path::new("own.toml"), Source::OwnFile).unwrap();
+    let file = Raw::from_text(text, &project.join(FILE), Source::File).unwrap();
     let layers = Layers { own, file, ..Layers::default() };
     Config::of_layers(project.to_owned(), &layers).expect("settings in order");
     openings(project, &layers).into_iter().map(|opening| opening.name).collect()
@@ -49,14 +49,6 @@ fn what_is_set_by_itself_and_what_is_stricter_opens_nothing() {
         names.collect::<Vec<_>>()
     });
     assert_eq!(opened(&more), [""; 0]);
-}
-
-#[test]
-fn one_wrong_item_of_the_persons_protects_the_others_no_less() {
-    let names: Vec<&str> = crate::settings::protected_by_default().collect();
-    let file = format!("protected_names = {names:?}");
-    let own = "protected_names = ['.env', 'a/b']";
-    assert_eq!(opened_over(own, &file), ["protected_names"]);
 }
 
 #[test]
@@ -178,7 +170,7 @@ fn a_protected_name_below_the_base_directory_opens_something() {
 #[test]
 fn a_policy_is_what_it_comes_to() {
     let exact = |text: &str| {
-        let file = Raw::from_text(text, Path::new("/b/deaddrop.toml")).unwrap();
+        let file = Raw::from_text(text, Path::new("/b/deaddrop.toml"), Source::File).unwrap();
         let layers = Layers { file, ..Layers::default() };
         let opening = openings(Path::new("/b"), &layers).swap_remove(0);
         assert_eq!((&*opening.name, &*opening.value), ("policy", "\"mine\""));

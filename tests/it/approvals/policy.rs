@@ -14,7 +14,7 @@ fn a_decision_is_explained() {
     assert_eq!(first, format!("ask under 'standard': {asks}"), "{said}");
     assert!(format!("\n{rest}").contains("\n  allow  cd a\n"), "{said}");
     assert!(format!("\n{rest}").contains("\n  ask    rm -rf temp/*: "), "{said}");
-    let denied = base.run(&["--policy=standard", "policy", "check", "echo a | sudo tee b"]);
+    let denied = base.run(&["policy", "check", "--policy=standard", "echo a | sudo tee b"]);
     let said = denied.with_code(1).stdout;
     assert!(said.contains("Command 'sudo' is blocked [shell.blockedCommands]"), "{said}");
     assert!(said.contains("  Remove sudo from command\n"), "{said}");

@@ -23,7 +23,7 @@ fn errors_have_codes() {
         (&["approve"], "nothing-pending", 5),
         (&["resume", "00000000"], "no-session", 5),
         (&["check", "-", "-"], "usage", 2),
-        (&["status", "--max-tokens", "x"], "invalid-setting", 2),
+        (&["say", "--max-tokens", "x", "y"], "invalid-setting", 2),
         (&["apply", "latin.txt"], "unreadable-reply", 1),
         (&["apply", "absent.txt"], "io", 1),
         (&["undo"], "nothing-to-undo", 1),

@@ -57,13 +57,13 @@ fn bash_completes_commands_flags_values_and_files() {
     completes(&tmux, "deaddrop -C onl", "deaddrop -C only/");
     completes(&tmux, "deaddrop apply reply-o", "deaddrop apply reply-of-mine.txt");
     completes(&tmux, "deaddrop apply --for", "deaddrop apply --force");
-    completes(&tmux, "deaddrop --policy perm", "deaddrop --policy permissive");
+    completes(&tmux, "deaddrop check --policy perm", "deaddrop check --policy permissive");
     completes(&tmux, "deaddrop new --policy perm", "deaddrop new --policy permissive");
     completes(&tmux, "deaddrop policy show perm", "deaddrop policy show permissive");
     completes(&tmux, "deaddrop policy show min", "deaddrop policy show mine");
     completes(&tmux, "deaddrop diff --session a1b", &format!("deaddrop diff --session {ID}"));
     completes(&tmux, "deaddrop status a1", &format!("deaddrop status {ID}"));
-    completes(&tmux, "deaddrop --sandbox bw", "deaddrop --sandbox bwrap");
+    completes(&tmux, "deaddrop doctor --sandbox bw", "deaddrop doctor --sandbox bwrap");
     completes(&tmux, "deaddrop config get max_t", "deaddrop config get max_tokens");
     completes(&tmux, "deaddrop config set sandbox.netw", "deaddrop config set sandbox.network");
     completes(&tmux, "deaddrop config unset gue", "deaddrop config unset guest");
@@ -112,7 +112,7 @@ fn zsh_completes_commands_flags_and_files() {
         "deaddrop generate completions po",
         "deaddrop generate completions powershell",
     );
-    completes(&tmux, "deaddrop --policy perm", "deaddrop --policy permissive");
+    completes(&tmux, "deaddrop check --policy perm", "deaddrop check --policy permissive");
     completes(&tmux, "deaddrop config get max_t", "deaddrop config get max_tokens");
     completes(&tmux, "deaddrop config set sandbox.netw", "deaddrop config set sandbox.network");
     completes(&tmux, "deaddrop log --session a1b", &format!("deaddrop log --session {ID}"));

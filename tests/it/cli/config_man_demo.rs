@@ -26,7 +26,7 @@ fn every_setting_is_shown_with_where_it_was_made() {
         "deaddrop.toml",
         "max_tokens = 7000\n\n[guest]\nsocket = \"vm.sock\"\n[policies.mine]\npreset = \"standard\"\n",
     );
-    let mut command = base.command(&["config", "show", "--json", "--part-characters", "9000"]);
+    let mut command = base.command(&["config", "show", "--json"]);
     command.env("DEADDROP_SANDBOX_ENV", "A,B=1").env("DEADDROP_SANDBOX", "off");
     let told = lines(&Run::of(&mut command, "").ok());
     let one = |name: &str| told.iter().find(|line| line["name"] == name).expect(name);
@@ -36,7 +36,6 @@ fn every_setting_is_shown_with_where_it_was_made() {
     for (name, value, source, origin) in [
         ("max_tokens", Value::from(7000), "file", format!("{file}:1")),
         ("max_output_length", 5000.into(), "own file", format!("{}:2", own.display())),
-        ("part_characters", 9000.into(), "flag", "--part-characters".to_owned()),
         (
             "sandbox",
             "off".into(),
@@ -110,8 +109,7 @@ fn a_setting_is_read_set_and_removed() {
     let run = base.run(&["config", "unset", "policy"]).ok();
     assert!(run.stderr.contains("is not set there"), "{run:?}");
     let both = ["config", "set", "max_tokens", "9000", "--sandbox", "off"];
-    let run = base.fails(&both, "usage").with_code(2);
-    assert!(run.message().contains("--sandbox has no effect here"), "{run:?}");
+    base.run(&both).with_code(2);
 
     // The person's own file, and what goes over another.
     base.run(&["config", "set", "--own", "policy", "standard"]).ok();
@@ -126,7 +124,7 @@ fn a_setting_is_read_set_and_removed() {
     base.write("deaddrop.toml", "# Mine.\nmax_tokens = \nfirst_contents = true\n");
     for arguments in [&["config", "set", "policy", "standard"][..], &["status", ID]] {
         let told = base.fails(arguments, "invalid-setting").with_code(2).message();
-        let named = "deaddrop.toml:2: max_tokens has no value; write one behind the =";
+        let named = "deaddrop.toml:2: max_tokens has no value; write one after the =";
         assert!(told.contains(named), "{told}");
     }
     base.write("deaddrop.toml", "max_tokens = 1\n");

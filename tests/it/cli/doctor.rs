@@ -49,8 +49,11 @@ fn settings_that_cannot_be_had_are_a_row() {
     for (spoil, why) in [
         ("echo nonsense > deaddrop.toml", "deaddrop.toml:1: "),
         ("printf 'x = 1\\n\\377\\n' > deaddrop.toml", "deaddrop.toml:2: it is not UTF-8"),
-        ("rm deaddrop.toml; mkdir deaddrop.toml", "it is no regular file"),
-        ("rmdir deaddrop.toml; ln -s gone deaddrop.toml", "it is a link to gone, where nothing is"),
+        ("rm deaddrop.toml; mkdir deaddrop.toml", "it is not a regular file"),
+        (
+            "rmdir deaddrop.toml; ln -s gone deaddrop.toml",
+            "it is a link to a file that does not exist",
+        ),
     ] {
         base.sh(spoil);
         let told = base.fails(&["status"], "invalid-setting").with_code(2).message();
@@ -68,7 +71,7 @@ fn settings_that_cannot_be_had_are_a_row() {
         assert!(settings["well"] == false, "{settings:#?}");
     }
     // What the file did not do is told as everywhere.
-    let wrong = base.run(&["doctor", "--command-timeout-seconds", "x"]).with_code(2);
+    let wrong = base.run(&["doctor", "--sandbox", "x"]).with_code(2);
     assert!(wrong.stdout.is_empty(), "{wrong:?}");
 }
 
@@ -96,7 +99,7 @@ fn a_folder_of_another_user_is_a_row() {
 #[test]
 fn a_workspace_that_is_the_whole_machine_is_told_with_what_helps() {
     let base = project();
-    let run = base.run(&["--workspace-dir", "/", "--sandbox", "auto", "doctor"]);
+    let run = base.run(&["doctor", "--workspace-dir", "/", "--sandbox", "auto"]);
     assert!(run.stdout.contains("deaddrop config set workspace_dir FOLDER"), "{run:?}");
     for vain in ["sysctl", "lsm=", "apparmor"] {
         assert!(!run.stdout.contains(vain), "{vain}: {run:?}");
@@ -125,7 +128,7 @@ fn what_lies_in_a_workspace_and_looks_as_if_its_settings_were_gone_is_told_once(
     base.sh("mkdir -p workspace/sub/.deaddrop/sessions");
     let told = base.command(&["doctor"]).current_dir(base.at("workspace/sub")).output().unwrap();
     let told = String::from_utf8(told.stdout).unwrap();
-    assert!(told.contains("lies in the workspace of"), "{told}");
+    assert!(told.contains("is in the workspace of"), "{told}");
     assert!(!told.contains("deaddrop init"), "{told}");
 }
 

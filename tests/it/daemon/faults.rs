@@ -138,7 +138,7 @@ fn a_read_that_fails_is_a_failure_everywhere() {
 fn another_sessions_folder_does_not_let_a_second_writer_in() {
     let base = Project::with_session();
     let daemon = base.serve(&["watch"]);
-    base.run(&["--sessions-dir", "other", "watch"]).with_code(4);
+    base.run(&["watch", "--sessions-dir", "other"]).with_code(4);
     daemon.stop();
 }
 

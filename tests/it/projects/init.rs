@@ -155,7 +155,7 @@ fn init_is_refused_within_another_base_directory() {
     let run = run_in(&base, "src", &["status", ID, "--json"]).with_code(2);
     assert_eq!(run.error()["code"], "invalid-setting");
     let told = run.message();
-    assert!(told.contains("where replies and commands write: name one with -C"), "{told}");
+    assert!(told.contains("where replies and commands write; name a project with -C"), "{told}");
     run_in(&base, "src", &["-C", ".", "status"]).ok();
 }
 

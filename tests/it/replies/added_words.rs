@@ -184,7 +184,7 @@ fn an_outbox_that_is_full_or_not_as_it_was_written_stays_and_the_next_one_says_i
         let path = format!("outbox/{ID}_seq0001.txt");
         base.write(&path, format!("{}{change}", base.outbox(1)));
         let before = base.outbox(1);
-        let run = base.run(&["--max-tokens", "6000", "say", "Use tabs"]).ok();
+        let run = base.run(&["say", "Use tabs", "--max-tokens", "6000"]).ok();
         assert!(
             run.stderr.contains("Outbox 2 of session a1b2c3d4 will contain your words"),
             "{run:?}"

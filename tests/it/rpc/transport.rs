@@ -319,7 +319,6 @@ fn wrong_usage_is_told() {
     for (arguments, told) in [
         (&["--stdio", "--unix", "a"][..], "cannot be used with"),
         (&["--command-timeout", "0"], "0 is not in 1..=3600"),
-        (&["--command-timeout", "9", "--command-timeout-seconds", "9"], "cannot be used with"),
         (&["--root", "file"], "is not a folder"),
         (&["--root", "/", "--sandbox", "auto"], "use --sandbox off"),
         (&["--policy", "unknown"], "there is no policy 'unknown'"),

@@ -21,7 +21,7 @@ fn a_git_directory_is_no_project_and_no_workspace() {
             assert!(!base.exists(&format!("{folder}/.deaddrop")), "{folder}");
         }
         let run = base.fails(&["rpc", "--root", folder], "usage").with_code(2);
-        assert!(run.message().contains("this is a git directory, or lies in one"), "{run:?}");
+        assert!(run.message().contains("this is a git directory, or in one"), "{run:?}");
         base.sh("rm -rf settings; mkdir settings");
         base.write("settings/deaddrop.toml", "");
         let place = format!("../{folder}");

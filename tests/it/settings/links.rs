@@ -30,7 +30,8 @@ fn what_a_link_leads_out_of_the_folder_is_to_be_named_itself() {
         assert!(run.stderr.contains(&told), "{run:?}");
     }
     // What is told and asked needs no word of it.
-    base.run(&["config", "show", "--inbox-dir", "led"]).ok();
+    let mut command = base.command(&["config", "show"]);
+    Run::of(command.env("DEADDROP_INBOX_DIR", "led"), "").ok();
     // The place itself is, and what stays in the folder, be it by a link or by no link at all.
     for inbox in [outside.to_str().unwrap(), "fine", "real", "../elsewhere"] {
         base.run(&["status", ID, "--inbox-dir", inbox]).ok();

@@ -64,10 +64,10 @@ fn the_deadline_is_no_setting_of_the_base_directory() {
     let mut talk = Talk::in_base(base, &[]);
     assert_eq!(talk.exec("sleep 1.5; echo done"), answered(0, "done\n", ""));
     drop(talk);
-    let mut talk = Talk::new(&["--command-timeout-seconds", "1"]);
+    let mut talk = Talk::new(&["--command-timeout", "1"]);
     assert_eq!(talk.exec("sleep 60").0, 124);
     let help = Project::new().run(&["rpc", "--help"]).ok().stdout;
-    assert!(help.contains("Time limit of a command [25]"), "{help}");
+    assert!(help.contains("Time limit of a command [default: 25]"), "{help}");
 }
 
 #[test]

@@ -65,7 +65,7 @@ fn one_that_keeps_its_files_in_the_workspace_is_named_before_anything_begins() {
     names_both(&new(&base, "b").with_code(2).stderr);
     assert!(!base.exists("b/.deaddrop/sessions/journal"));
     // Another workspace will do, and so will another folder for outboxes, once that is noted.
-    base.run(&["-C", "b", "--workspace-dir", "../c", "new", "--no-watch", "A task"]).ok();
+    base.run(&["-C", "b", "new", "--workspace-dir", "../c", "--no-watch", "A task"]).ok();
     base.run(&["-C", "a", "config", "unset", "outbox_dir"]).ok();
     names_both(&new(&base, "b").with_code(2).stderr);
     base.run(&["-C", "a", "new", "--no-watch", "A task"]).ok();
@@ -79,9 +79,8 @@ fn no_workspace_lies_in_what_another_keeps_for_itself() {
     new(&base, "a").ok();
     base.sh("mkdir -p a/.deaddrop/inbox/deep b; ln -s a/.deaddrop/approvals led");
     for workspace in ["a/.deaddrop", "a/.deaddrop/inbox", "a/.deaddrop/inbox/deep", "led"] {
-        let flag = ["-C", "b", "--workspace-dir", &format!("../{workspace}")].map(str::to_owned);
-        let flag = flag.each_ref().map(String::as_str);
-        let new = [&flag[..], &["new", "--no-watch", "x"]].concat();
+        let workspace_dir = format!("../{workspace}");
+        let new = ["-C", "b", "new", "--workspace-dir", &workspace_dir, "--no-watch", "x"];
         let told = base.fails(&new, "invalid-setting").with_code(2).message();
         assert!(told.contains("it cannot be the workspace"), "{workspace}: {told}");
     }
@@ -96,12 +95,12 @@ fn one_that_was_moved_behind_a_link_is_kept_from_replies_where_it_is_now() {
         base.run(&["init", "old/p"]).ok();
         new(&base, "old/p").ok();
         base.sh(&format!("mv {moved} w/it; ln -s \"$PWD/w/it\" {link}"));
-        base.run(&["-C", ".", "--workspace-dir", "w", "new", "--no-watch", "--id", ID, "x"]).ok();
+        base.run(&["-C", ".", "new", "--workspace-dir", "w", "--no-watch", "--id", ID, "x"]).ok();
         let within = if moved == "old" { "it/p" } else { "it" };
         let path = format!("{within}/.deaddrop/inbox/r.txt");
         let reply = format!("[CREATE_FILE path=\"{path}\"]\nx\n[/CREATE_FILE]\n");
         let file = base.write("reply.txt", reply);
-        let apply = ["-C", ".", "--workspace-dir", "w", "apply", file.to_str().unwrap()];
+        let apply = ["-C", ".", "apply", "--workspace-dir", "w", file.to_str().unwrap()];
         assert_eq!(codes(&base.json(&apply)["results"]), ["own-state"], "{moved}");
         assert!(!base.exists(&format!("w/{path}")));
     }
@@ -168,7 +167,7 @@ fn the_replies_of_one_that_is_gone_write_nowhere() {
     new(&base, "p").ok();
     base.write("p/lib/deaddrop.toml", "max_tokens = 5000\n");
     let told = run_in(&base, "p/lib", &["status", ID, "--json"]).with_code(2).message();
-    assert!(told.contains("where replies and commands write: name one with -C"), "{told}");
+    assert!(told.contains("where replies and commands write; name a project with -C"), "{told}");
     base.sh("rm -r p/.deaddrop p/deaddrop.toml");
     run_in(&base, "p/lib", &["status", ID]).with_code(5);
     // What somebody left there opens nothing unasked.

@@ -1,4 +1,4 @@
-//! Tells of turns as they happen, and asks what they ask.
+//! Reports turns as they happen, and asks their questions.
 
 use std::collections::VecDeque;
 use std::ffi::OsStr;
@@ -8,8 +8,8 @@ use sd_notify::NotifyState;
 
 use super::clipping::Put;
 use super::events::Events;
+use super::output::{Terminal, below, name, outcomes, result, turn_json};
 use super::prompt::{Prompt, Said};
-use super::talk::{Talk, below, name, outcomes, result, turn_json};
 use super::{
     Context, clipping, keyboard, live, notice, question, rows, stat, status_line, summary, systemd,
 };
@@ -28,16 +28,15 @@ pub(super) const NO_ANSWER: &str = "\nNo answer; it still waits for your decisio
 /// Typed with Enter while sessions are served, it copies the newest outbox in its brief form.
 pub(super) const BRIEF_KEY: &str = "b";
 
-/// Tells of turns as they happen.
-pub(super) struct Teller<'a> {
+/// Reports turns as they happen.
+pub(super) struct ProgressReporter<'a> {
     context: &'a Context,
-    /// Whether questions are put at the terminal while other things go on.
+    /// Whether questions are asked at the terminal while turns continue.
     puts: bool,
-    /// Whether it serves: then events are told one by one, and the ends of turns are announced.
+    /// Whether it serves: then each event is printed, and the ends of turns are announced.
     serves: bool,
     events: Events,
-    /// What was asked here and is not decided, by the name of the session's files: the first of them
-    /// is put.
+    /// The open questions; the first one is shown.
     open: VecDeque<Open>,
     prompt: Option<Prompt>,
 }
@@ -50,35 +49,35 @@ struct Open {
     line: String,
 }
 
-impl<'a> Teller<'a> {
-    /// Tells, and lets others put questions.
+impl<'a> ProgressReporter<'a> {
+    /// Only reports.
     pub(super) fn new(context: &'a Context) -> Self {
         let (events, open) = (Events::default(), VecDeque::new());
         Self { context, puts: false, serves: false, events, open, prompt: None }
     }
 
-    /// Puts questions, too, where there is a terminal, and tells events where `--json` wants them.
+    /// Also asks questions if there is a terminal, and prints events with `--json`.
     pub(super) fn that_serves(context: &'a Context) -> Self {
-        let mut teller = Self::that_serves_once(context);
-        teller.puts = !context.json;
-        teller
+        let mut reporter = Self::that_serves_once(context);
+        reporter.puts = !context.json;
+        reporter
     }
 
     /// The same without the questions.
     pub(super) fn that_serves_once(context: &'a Context) -> Self {
-        let mut teller = Self::new(context);
-        (teller.serves, teller.events) = (true, Events::told(context.json));
-        teller
+        let mut reporter = Self::new(context);
+        (reporter.serves, reporter.events) = (true, Events::told(context.json));
+        reporter
     }
 
-    /// Says what the person should look at.
+    /// Prints a warning.
     pub(super) fn warn(&self, told: &str) {
-        self.context.talk.warning(told);
+        self.context.ui.warning(told);
         self.events.warning(told);
     }
 
-    /// Tells as events what was said and done when the project was opened.
-    pub(super) fn tell_again(&self, engine: &Engine) {
+    /// Prints as events what happened when the project was opened.
+    pub(super) fn repeat(&self, engine: &Engine) {
         engine.recovered.iter().for_each(|told| self.events.warning(told));
         if let Some(turn) = &engine.taken_up {
             self.events.taken_up(self.context, turn);
@@ -87,25 +86,25 @@ impl<'a> Teller<'a> {
 
     /// Shows what a session asks.
     pub(super) fn show(&self, session: &Session, preview: &QuestionPreview) {
-        let talk = &self.context.talk;
-        if talk.quiet {
-            talk.warning(&format!("your decision is needed: {}", question::summary(session)));
+        let ui = &self.context.ui;
+        if ui.quiet {
+            ui.warning(&format!("your decision is needed: {}", question::summary(session)));
         } else {
             let how = question::how(self.context, session);
-            talk.say(Styled::from("\n") + question::told(talk, session, preview, &how));
+            ui.say(Styled::from("\n") + question::told(ui, session, preview, &how));
         }
     }
 
-    /// Puts the first open question, unless that is done or nobody can answer.
+    /// Asks the first open question, unless that is done or nobody can answer.
     fn put(&mut self) {
         let (None, Some(open)) = (&self.prompt, self.open.front()) else { return };
-        self.prompt = Prompt::put(&self.context.talk, &open.line);
+        self.prompt = Prompt::put(&self.context.ui, &open.line);
         if self.prompt.is_none() {
             self.open.clear();
         }
     }
 
-    /// What was decided elsewhere is not to be answered here.
+    /// Drops questions that were decided elsewhere.
     fn forget(&mut self, session: &Session) {
         let stem = session.stem();
         let stands = |open: &Open| open.stem != stem || session.question() == Some(&open.question);
@@ -113,21 +112,21 @@ impl<'a> Teller<'a> {
         self.open.retain(stands);
         if was_put {
             self.prompt = None;
-            self.context.talk.say("\nIt was decided elsewhere.");
+            self.context.ui.say("\nIt was decided elsewhere.");
         }
     }
 }
 
-impl Drop for Teller<'_> {
-    /// Who tells nothing more leaves nothing on the terminal that is drawn anew.
+impl Drop for ProgressReporter<'_> {
+    /// Clears what is drawn in place.
     fn drop(&mut self) {
         live::nothing();
     }
 }
 
-impl Observer for Teller<'_> {
+impl Observer for ProgressReporter<'_> {
     fn event(&mut self, event: Event<'_>) {
-        let (context, talk) = (self.context, &self.context.talk);
+        let (context, ui) = (self.context, &self.context.ui);
         match event {
             Event::TurnBegun { session, reply } => {
                 self.events.begin(session, reply);
@@ -137,11 +136,11 @@ impl Observer for Teller<'_> {
             Event::StepDone(outcome) => self.step_done(outcome),
             Event::TurnEnded(turn) => self.turn_ended(turn),
             Event::Warning(warning) => self.warn(warning),
-            Event::Serving => systemd::notify(talk, &NotifyState::Ready),
-            Event::Stopping => systemd::notify(talk, &NotifyState::Stopping),
+            Event::Serving => systemd::notify(ui, &NotifyState::Ready),
+            Event::Stopping => systemd::notify(ui, &NotifyState::Stopping),
             Event::Idle(waiting) => live::still(status_line::lines(context, waiting)),
             Event::ReplyTaken { name, session } => self.reply_taken(name, session),
-            Event::ReplyWaits { name, session } => talk.say(format!(
+            Event::ReplyWaits { name, session } => ui.say(format!(
                 "{} waits until you have decided; then session {} continues with it.",
                 visible_line(&name.to_string_lossy()),
                 session.id
@@ -158,22 +157,22 @@ impl Observer for Teller<'_> {
             Event::Question { session, preview } => self.question(session, preview),
             Event::WordsAdded(turn) => self.words_added(turn),
             Event::SessionAdded(session) => {
-                talk.say(format!("Session {} was added.", session.id));
+                ui.say(format!("Session {} was added.", session.id));
             }
             Event::SessionClosed { session, removed } => {
                 let done = if removed { "removed" } else { "closed" };
-                talk.say(format!("Session {} was {done}.", session.id));
+                ui.say(format!("Session {} was {done}.", session.id));
             }
             Event::RunEnded(run) if run.pending.is_some() => {
-                talk.say(format!("Run {} waits for a decision.", run.stem()));
+                ui.say(format!("Run {} waits for a decision.", run.stem()));
             }
-            Event::RunEnded(run) => talk.say(format!("Run {} was carried out.", run.stem())),
+            Event::RunEnded(run) => ui.say(format!("Run {} was executed.", run.stem())),
             Event::Clipboard(news) => self.clipboard(news),
         }
     }
 }
 
-impl Person for Teller<'_> {
+impl Person for ProgressReporter<'_> {
     fn answer(&mut self) -> Answer {
         self.put();
         self.copy_on_key();
@@ -182,7 +181,7 @@ impl Person for Teller<'_> {
         self.prompt = None;
         match (said, self.open.pop_front()) {
             (Said::Nothing, _) | (_, None) => {
-                self.context.talk.say(NO_ANSWER);
+                self.context.ui.say(NO_ANSWER);
                 Answer::None
             }
             (said, Some(Open { stem, question, .. })) => {
@@ -192,7 +191,7 @@ impl Person for Teller<'_> {
     }
 }
 
-impl Teller<'_> {
+impl ProgressReporter<'_> {
     /// Copies the newest outbox in its brief form if the person typed the key for that.
     fn copy_on_key(&self) {
         let is_free = self.puts && self.prompt.is_none();
@@ -224,25 +223,25 @@ impl Teller<'_> {
             live::running(name, &what, &self.context.glimpse);
         } else if let Operation::Run(run) = operation {
             // Only a command can take a while.
-            self.context.talk.say(format!("   ..   {name:<11}  {}", named(&run.command)));
+            self.context.ui.say(format!("   ..   {name:<11}  {}", named(&run.command)));
         }
     }
 
     fn step_done(&self, outcome: &Outcome) {
-        let talk = &self.context.talk;
+        let ui = &self.context.ui;
         self.events.operation(outcome);
         // What a command did where it may not is no matter of success.
         let minds = outcome.kind == Kind::Run && !outcome.warnings.is_empty();
         if outcome.success() && !minds {
-            talk.say(talk.outcome(outcome));
+            ui.say(ui.outcome(outcome));
         } else {
-            Talk::put(talk.outcome(outcome));
+            Terminal::put(ui.outcome(outcome));
         }
         match &outcome.detail {
-            Detail::Ran(execution) if talk.verbose => {
+            Detail::Ran(execution) if ui.verbose => {
                 let output = tags::output(&execution.output);
                 if !output.is_empty() {
-                    talk.say(below(&output).trim_start_matches('\n'));
+                    ui.say(below(&output).trim_start_matches('\n'));
                 }
             }
             _ => {}
@@ -251,11 +250,11 @@ impl Teller<'_> {
     }
 
     fn reply_taken(&self, name: &OsStr, session: &Session) {
-        let talk = &self.context.talk;
+        let ui = &self.context.ui;
         let name = name.to_string_lossy();
         // Beside others it stands apart from them.
         let gap = if self.serves { "\n" } else { "" };
-        talk.say(talk.bold(&format!(
+        ui.say(ui.bold(&format!(
             "{gap}{}, the reply to outbox {} of session {}:",
             visible_line(&name),
             session.sequence,
@@ -275,11 +274,11 @@ impl Teller<'_> {
         }
         self.sum_up(turn);
         if let Some(line) = turn.session.changed.as_deref().and_then(stat::line) {
-            context.talk.hint(&if live::is_on() { format!("  {line}") } else { line });
+            context.ui.hint(&if live::is_on() { format!("  {line}") } else { line });
         }
         match &turn.outbox {
             None if turn.session.is_complete => {
-                context.talk.completed(&turn.session, &context.config.secrets);
+                context.ui.completed(&turn.session, &context.config.secrets);
             }
             // What it asks is shown by itself.
             None => {}
@@ -288,9 +287,9 @@ impl Teller<'_> {
                 let begins = format!("Next outbox, to paste into the chat{weighed}");
                 if live::is_on() {
                     let inbox = context.display(&context.config.inbox);
-                    context.talk.say(format!("{begins}; the reply goes to {inbox}/:"));
+                    context.ui.say(format!("{begins}; the reply goes to {inbox}/:"));
                 } else {
-                    context.talk.say(format!("{begins}:"));
+                    context.ui.say(format!("{begins}:"));
                 }
                 if !context.json {
                     result(context.display(path));
@@ -299,7 +298,7 @@ impl Teller<'_> {
         }
         if let (Some(_), Some(open)) = (&self.prompt, self.open.front()) {
             // It is far up by now.
-            context.talk.prompt(&open.line);
+            context.ui.prompt(&open.line);
         }
     }
 
@@ -328,14 +327,14 @@ impl Teller<'_> {
             _ => {}
         }
         match clipping::told(self.context, news) {
-            Ok(told) => self.context.talk.say(&told),
+            Ok(told) => self.context.ui.say(&told),
             Err(told) => self.warn(&told),
         }
     }
 
     fn words_added(&self, turn: &Turn) {
         self.events.outbox(self.context, turn);
-        self.context.talk.say(match &turn.outbox {
+        self.context.ui.say(match &turn.outbox {
             Some(path) => format!(
                 "Words that you added elsewhere are now at the end of {}: if you have already pasted it, copy it again.",
                 self.context.display(path)
@@ -350,14 +349,14 @@ impl Teller<'_> {
     /// What a turn came to in a few rows, on a terminal.
     fn sum_up(&self, turn: &Turn) {
         if live::is_on() && turn.session.pending.is_none() {
-            let talk = &self.context.talk;
+            let ui = &self.context.ui;
             let rows = summary::rows(
-                talk,
+                ui,
                 outcomes(&turn.session),
                 turn.session.changed.as_deref().and_then(stat::line).is_some(),
                 rows::own_width(),
             );
-            rows.into_iter().for_each(|row| talk.say(row));
+            rows.into_iter().for_each(|row| ui.say(row));
         }
     }
 }

@@ -1,5 +1,5 @@
-//! How deaddrop talks: results on standard output, everything else on standard error, in colour
-//! where that is wanted. Nothing is drawn in place but on a terminal that can, by [`live`].
+//! What deaddrop prints: results on standard output, everything else on standard error, with colours if
+//! they are wanted. Lines that are drawn in place are in [`live`].
 
 use std::borrow::Cow;
 
@@ -21,9 +21,9 @@ use crate::text::{byte_count, count, indented, visible_line};
 /// So many characters of the last line of an output are shown.
 const LAST_LINE: usize = 160;
 
-/// Talks to the person.
+/// Where messages for the person go, and in which form.
 #[derive(Debug, Clone)]
-pub(super) struct Talk {
+pub(super) struct Terminal {
     pub(super) quiet: bool,
     pub(super) verbose: bool,
     color: bool,
@@ -90,7 +90,7 @@ pub(super) fn usage(error: &clap::Error) {
     });
 }
 
-impl Talk {
+impl Terminal {
     /// Without colours.
     #[cfg(test)]
     pub(super) fn plain() -> Self {
@@ -122,7 +122,7 @@ impl Talk {
         !self.result_color && !Stream::Out.is_terminal()
     }
 
-    /// Talks in the colours of standard output.
+    /// The same with the colours of standard output.
     pub(super) fn for_results(&self) -> Self {
         Self { color: self.result_color, ..self.clone() }
     }

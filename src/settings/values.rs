@@ -2,33 +2,52 @@
 
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
-use super::{Raw, names};
+use super::{Config, Raw, names};
 use crate::error::{Error, Result};
 use crate::text::visible_line;
 
-/// How commands are to be confined, as the person set it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// How commands are confined.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Sandbox {
     /// By which means.
     pub mode: Mode,
     /// Whether commands have the network.
     pub network: bool,
-    /// What commands may change beside the workspace: absolute, without `.` and `..`.
+    /// What commands may change besides the workspace: absolute, without `.` and `..`.
     pub writable: Vec<PathBuf>,
-    /// What commands may read beside the system's own and toolchains: absolute, without `.` and `..`.
+    /// What commands may read besides the system's own and toolchains: absolute, without `.` and `..`.
     pub readable: Vec<PathBuf>,
-    /// What is added to the environment of commands: with deaddrop's own value of it, or with this.
+    /// What is added to the environment of commands: deaddrop's own value of it, or this one.
+    #[serde(deserialize_with = "variables")]
     pub env: Vec<(String, Option<String>)>,
     /// How many processes and threads a command may have at once.
     pub max_processes: u64,
     /// How large a file a command may write.
     pub max_file_bytes: u64,
     /// How much address space a process may take, if that is limited.
+    #[serde(deserialize_with = "limit")]
     pub max_memory_bytes: Option<u64>,
-    /// A command ends when less than this is free on the disk; 0 is no watch.
+    /// A command ends when less than this is free on the disk; 0 is no limit.
     pub min_free_bytes: u64,
+}
+
+/// The last of several values of a variable counts.
+fn variables<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<Vec<(String, Option<String>)>, D::Error> {
+    let items = Vec::<String>::deserialize(from)?.into_iter();
+    Ok(items
+        .map(|item| match item.split_once('=') {
+            Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
+            None => (item, None),
+        })
+        .collect())
+}
+
+fn limit<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    u64::deserialize(from).map(|limit| (limit > 0).then_some(limit))
 }
 
 /// The means by which commands are confined.
@@ -46,8 +65,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// What counts of what a policy says about the network: whoever takes the walls away wants none,
-    /// and then a policy is advice alone.
+    /// What a policy's word on the network counts for: nothing without a sandbox.
     pub fn network(self, policy: Option<bool>) -> Option<bool> {
         policy.filter(|_| self != Self::Off)
     }
@@ -55,34 +73,18 @@ impl Mode {
 
 impl Default for Sandbox {
     fn default() -> Self {
-        Self::resolve(&Raw::default(), Path::new("/"), None).expect("defaults in order")
+        Config::resolve("/".into(), &Raw::default(), None).expect("valid defaults").sandbox
     }
 }
 
-impl Sandbox {
-    pub(super) fn resolve(raw: &Raw, project: &Path, home: Option<&Path>) -> Result<Self> {
-        let setting = |name: &str| raw.setting(&format!("sandbox.{name}"));
-        let memory = setting("max_memory_bytes").number()?;
-        Ok(Self {
-            mode: raw.setting("sandbox").choice()?,
-            network: setting("network").switch()?,
-            writable: setting("writable").paths(project, home)?,
-            readable: setting("readable").paths(project, home)?,
-            env: setting("env").variables()?,
-            max_processes: setting("max_processes").number()?,
-            max_file_bytes: setting("max_file_bytes").number()?,
-            max_memory_bytes: (memory > 0).then_some(memory),
-            min_free_bytes: setting("min_free_bytes").number()?,
-        })
-    }
-}
-
-/// How what an outbox shows is screened for secrets.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+/// How outboxes are screened for secrets.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 pub struct Secrets {
     /// What is done with those that are found.
+    #[serde(rename = "secrets")]
     pub mode: SecretsMode,
-    /// Patterns of files whose contents are shown as they are, beneath the workspace.
+    /// Patterns of files whose contents are shown as they are, in the workspace.
+    #[serde(rename = "secrets_allow")]
     pub allow: Vec<String>,
 }
 
@@ -98,11 +100,6 @@ pub enum SecretsMode {
 }
 
 impl Secrets {
-    pub(super) fn resolve(raw: &Raw) -> Result<Self> {
-        let (mode, allow) = (raw.setting("secrets"), raw.setting("secrets_allow"));
-        Ok(Self { mode: mode.choice()?, allow: allow.list()? })
-    }
-
     /// Whether the file at `path` (relative to the workspace, with `/`) is released. Patterns are
     /// as those of policies: one without `/` means a name at any depth, `**` any number of folders.
     ///
@@ -135,14 +132,14 @@ pub enum Notify {
 /// What the person sees before it is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Review {
+pub enum Review {
     /// Only what the policy asks about.
     Off,
     /// All that a reply would do.
     Reply,
 }
 
-/// Another machine, or a container, that sessions are carried out in.
+/// Another machine, or a container, in which sessions are executed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Guest {
     /// How it is reached.
@@ -164,26 +161,23 @@ pub enum Way {
 }
 
 impl Guest {
-    /// What the table `[guest]` says, if there is one; sockets are relative to `base`.
+    /// What the table `[guest]` says, if there is one; sockets are relative to the project.
     pub(super) fn resolve(raw: &Raw, project: &Path) -> Result<Option<Self>> {
-        let Some(origin) = raw.tables.get("guest") else { return Ok(None) };
-        let set = |name: &str| Some(raw.setting(name)).filter(|setting| !setting.is_default);
-        let port = raw.setting("guest.port");
-        let problem = match (set("guest.command"), set("guest.socket")) {
-            (Some(_), Some(_)) => "[guest] has a command and a socket; keep one of them",
-            (None, None) => {
-                "[guest] says nowhere how it is reached; give it a command, such as [\"ssh\", \"build-box\", \"deaddrop\", \"rpc\"], or a socket"
+        let Some((_, origin)) = raw.tables.get("guest") else { return Ok(None) };
+        let [command, socket, port] =
+            ["command", "socket", "port"].map(|name| raw.setting(&format!("guest.{name}")));
+        let problem = match (command.is_default(), socket.is_default()) {
+            (false, false) => "[guest] has a command and a socket; keep one of them",
+            (true, true) => {
+                "[guest] needs a command, such as [\"ssh\", \"build-box\", \"deaddrop\", \"rpc\"], or a socket"
             }
-            (Some(_), None) if !port.is_default => {
-                "[guest] has a port, and only a socket can be asked for one"
+            (false, true) if !port.is_default() => {
+                "[guest] has a port, but only a socket takes a port"
             }
-            (Some(command), None) => {
-                return Ok(Some(Self { way: Way::Command(command.list()?) }));
-            }
-            (None, Some(socket)) => {
-                let (path, port) = (project.join(socket.text()), port.number()?);
-                let port = u32::try_from(port).unwrap_or_default();
-                return Ok(Some(Self { way: Way::Socket { path, port } }));
+            (false, true) => return Ok(Some(Self { way: Way::Command(command.to()) })),
+            (true, false) => {
+                let path = socket.folder(project);
+                return Ok(Some(Self { way: Way::Socket { path, port: port.to() } }));
             }
         };
         Err(Error::config(origin.as_str(), problem))

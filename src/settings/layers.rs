@@ -1,0 +1,385 @@
+//! The settings of each layer: the person's own file, the project's, variables and flags, each value with
+//! its origin.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Component, Path, PathBuf};
+
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+use toml_edit::{Document, Item, TableLike};
+
+use super::table::{self, Setting, WORD, shown};
+use super::{FILE, normal, own_file};
+use crate::atomic::read_regular;
+use crate::error::{Error, Result};
+use crate::text::{size, visible_line};
+
+/// Larger settings files are not read.
+const LIMIT: u64 = 1 << 20;
+
+/// Where a setting in force was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// Nowhere: it is the default.
+    Default,
+    /// In the person's own file.
+    OwnFile,
+    /// In the settings file of the project.
+    File,
+    /// In an environment variable.
+    Environment,
+    /// In a flag of the command line.
+    Flag,
+    /// It is no setting, but data or files tracked by git in deaddrop's own folders.
+    Folder,
+}
+
+/// The settings of one layer, or of several merged.
+#[derive(Debug, Default, Clone)]
+pub struct Raw {
+    /// By their full names.
+    settings: BTreeMap<String, Given>,
+    /// Where each table begins.
+    pub(super) tables: BTreeMap<String, (Source, String)>,
+}
+
+/// A setting in one or more layers, or its default.
+#[derive(Debug, Clone)]
+pub(super) struct Given {
+    pub(super) setting: &'static Setting,
+    pub(super) name: String,
+    pub(super) value: Value,
+    pub(super) source: Source,
+    /// The file with the line, the variable or the flag.
+    pub(super) origin: String,
+}
+
+/// The settings of each layer.
+#[derive(Default)]
+pub(super) struct Layers {
+    pub(super) own: Raw,
+    pub(super) file: Raw,
+    pub(super) environment: Raw,
+    pub(super) flags: Raw,
+}
+
+impl Layers {
+    pub(super) fn read(project: &Path, flags: Raw) -> Result<Self> {
+        let file = Raw::from_file(&project.join(FILE), Source::File)?;
+        Ok(Self { file, ..Self::around_the_file(flags)? })
+    }
+
+    /// All layers except the project's file.
+    pub(super) fn around_the_file(flags: Raw) -> Result<Self> {
+        let own = own_file().map(|file| Raw::from_file(&file, Source::OwnFile)).transpose()?;
+        let environment = Raw::from_environment(env::vars_os())?;
+        Ok(Self { own: own.unwrap_or_default(), file: Raw::default(), environment, flags })
+    }
+
+    pub(super) fn merged(&self) -> Raw {
+        Raw::merged([&self.own, &self.file, &self.environment, &self.flags])
+    }
+}
+
+impl Raw {
+    /// Sets the setting `name` from a flag of the command line.
+    ///
+    /// # Errors
+    /// There is no such setting, or the value is wrong.
+    pub fn set(&mut self, name: &str, value: &str, origin: String) -> Result<()> {
+        let setting = table::find(name).ok_or_else(|| table::unknown(&origin, name))?;
+        self.put(setting, name, setting.kind.value_of(value), Source::Flag, origin)
+    }
+
+    fn put(
+        &mut self,
+        setting: &'static Setting,
+        name: &str,
+        value: Value,
+        source: Source,
+        origin: String,
+    ) -> Result<()> {
+        let name = table::canonical(name).to_owned();
+        let value = setting.kind.trimmed(value);
+        let given = Given { setting, name, value, source, origin };
+        match setting.kind.fault(&given.value) {
+            Some(fault) => Err(given.error(&fault)),
+            None => {
+                self.settings.insert(given.name.clone(), given);
+                Ok(())
+            }
+        }
+    }
+
+    /// Merges layers, the lowest first.
+    pub(super) fn merged<'a>(layers: impl IntoIterator<Item = &'a Self>) -> Self {
+        let mut all = Self::default();
+        for layer in layers {
+            // A layer sets the guest as a whole.
+            if layer.tables.contains_key("guest") {
+                all.settings.retain(|name, _| !name.starts_with("guest."));
+            }
+            all.settings.extend(layer.settings.clone());
+            all.tables.extend(layer.tables.clone());
+        }
+        all
+    }
+
+    /// The settings of a file; none if there is no file.
+    pub(super) fn from_file(path: &Path, source: Source) -> Result<Self> {
+        read(path)?.map_or(Ok(Self::default()), |text| Self::from_text(&text, path, source))
+    }
+
+    pub(super) fn from_text(text: &str, path: &Path, source: Source) -> Result<Self> {
+        let document = parse(text, path)?;
+        let mut raw = Self::default();
+        raw.take(document.as_table(), "", source, &|offset| {
+            format!("{}:{}", path.display(), line_of(text, offset))
+        })?;
+        Ok(raw)
+    }
+
+    /// Takes the settings of a file, or of the table `within` it.
+    fn take(
+        &mut self,
+        table: &dyn TableLike,
+        within: &str,
+        source: Source,
+        at: &dyn Fn(usize) -> String,
+    ) -> Result<()> {
+        for (key, item) in table.iter() {
+            let span = table.key(key).and_then(toml_edit::Key::span);
+            let origin = at(span.unwrap_or_default().start);
+            let key = if is_name(key) { key.to_owned() } else { format!("\"{key}\"") };
+            let name = if within.is_empty() { key } else { format!("{within}.{key}") };
+            match (item.as_table_like(), table::header(&name), table::find(&name)) {
+                (Some(_), Some(_), _) if name.ends_with('"') => {
+                    let problem =
+                        format!("{name}: a policy's name is made of letters, digits, - and _");
+                    return Err(Error::config(origin, problem));
+                }
+                (Some(inner), Some(_), _) => {
+                    self.tables.insert(name.clone(), (source, origin));
+                    self.take(inner, &name, source, at)?;
+                }
+                (_, _, Some(setting)) => self.put(setting, &name, json_of(item), source, origin)?,
+                (None, Some(header), None) => {
+                    let value = shown(&json_of(item));
+                    let problem = format!("{name} is {value} but must be a table, as {header}");
+                    return Err(Error::config(origin, problem));
+                }
+                _ => return Err(table::unknown(&origin, &name)),
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn from_environment(
+        variables: impl Iterator<Item = (OsString, OsString)>,
+    ) -> Result<Self> {
+        let mut raw = Self::default();
+        for (name, value) in variables {
+            let Ok(name) = name.into_string() else { continue };
+            let origin = format!("environment variable {name}");
+            let Some(setting) = table::of_variable(&name, &origin)? else { continue };
+            let Ok(value) = value.into_string() else {
+                return Err(Error::config(origin, "its value is not valid UTF-8"));
+            };
+            let value = setting.kind.value_of(&value);
+            raw.put(setting, &setting.name, value, Source::Environment, origin)?;
+        }
+        Ok(raw)
+    }
+
+    /// Whether it sets a setting.
+    pub(super) fn sets(&self, name: &str) -> bool {
+        self.settings.contains_key(name)
+    }
+
+    /// The settings that it sets in the table `name`.
+    pub(super) fn within(&self, table: &str) -> impl Iterator<Item = &Given> {
+        let table = format!("{table}.");
+        self.settings.values().filter(move |given| given.name.starts_with(&table))
+    }
+
+    /// A setting, or its default.
+    pub(super) fn setting(&self, name: &str) -> Given {
+        self.settings.get(name).cloned().unwrap_or_else(|| {
+            let setting = table::find(name).expect("a name in the table");
+            let value = setting.kind.value_of(&setting.default);
+            let origin = "default settings".to_owned();
+            Given { setting, name: name.to_owned(), value, source: Source::Default, origin }
+        })
+    }
+
+    /// All settings except those of `[guest]` and `[policies]`, with an object for each table.
+    pub(super) fn to_json(&self) -> Value {
+        let mut all = Map::new();
+        for name in table::names() {
+            let (table, last) = match name.split_once('.') {
+                Some(parts) => parts,
+                None if name == WORD[0] => (WORD[0], WORD[1]),
+                None => ("", name),
+            };
+            let value = self.setting(name).value;
+            if table.is_empty() {
+                all.insert(last.to_owned(), value);
+            } else {
+                all.entry(table).or_insert_with(|| json!({}))[last] = value;
+            }
+        }
+        Value::Object(all)
+    }
+}
+
+impl Given {
+    pub(super) fn is_default(&self) -> bool {
+        self.source == Source::Default
+    }
+
+    pub(super) fn text(&self) -> &str {
+        self.value.as_str().unwrap_or_default()
+    }
+
+    /// The items of a list.
+    pub(super) fn items(&self) -> impl Iterator<Item = &str> {
+        self.value.as_array().into_iter().flatten().filter_map(Value::as_str)
+    }
+
+    /// The value as a type of its own. Call it only for a type that has all values of the kind.
+    pub(super) fn to<T: DeserializeOwned>(&self) -> T {
+        serde_json::from_value(self.value.clone()).expect("a value that was checked")
+    }
+
+    pub(super) fn folder(&self, project: &Path) -> PathBuf {
+        project.join(self.text())
+    }
+
+    /// Absolute paths; `~` stands for `home`, and others are relative to the project.
+    pub(super) fn paths(&self, project: &Path, home: Option<&Path>) -> Result<Vec<PathBuf>> {
+        self.items().map(|item| self.path(item, project, home)).collect()
+    }
+
+    fn path(&self, item: &str, project: &Path, home: Option<&Path>) -> Result<PathBuf> {
+        let wrong = |why: &str| Err(self.error(&format!("holds {item:?}, {why}")));
+        let path = match (Path::new(item).strip_prefix("~"), home.filter(|home| home.is_absolute()))
+        {
+            (Ok(rest), Some(home)) => home.join(rest),
+            (Ok(_), None) => {
+                return wrong("but HOME does not name your home folder; write the whole path");
+            }
+            (Err(_), _) if item.starts_with('~') => {
+                return wrong(
+                    "but only '~/' stands for a folder, your home; write the whole path, or './~' for such a name in the project",
+                );
+            }
+            (Err(_), _) => project.join(item),
+        };
+        let path = normal(&path);
+        if !path.components().any(|part| matches!(part, Component::Normal(_))) {
+            return wrong(
+                "which is the whole machine; name the files and folders that commands need",
+            );
+        }
+        Ok(path)
+    }
+
+    fn error(&self, problem: &str) -> Error {
+        Error::config(self.origin.as_str(), format!("{} {problem}", self.name))
+    }
+}
+
+/// Whether a table or a setting can have this name.
+fn is_name(key: &str) -> bool {
+    let may_hold = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    !key.is_empty() && key.chars().all(may_hold)
+}
+
+fn json_of(item: &Item) -> Value {
+    fn of(value: &toml_edit::Value) -> Value {
+        match value {
+            toml_edit::Value::String(text) => text.value().as_str().into(),
+            toml_edit::Value::Integer(number) => (*number.value()).into(),
+            toml_edit::Value::Float(number) => (*number.value()).into(),
+            toml_edit::Value::Boolean(on) => (*on.value()).into(),
+            toml_edit::Value::Datetime(time) => time.value().to_string().into(),
+            toml_edit::Value::Array(items) => items.iter().map(of).collect(),
+            toml_edit::Value::InlineTable(_) => json!({}),
+        }
+    }
+    match item {
+        Item::Value(value) => of(value),
+        Item::ArrayOfTables(_) => json!([]),
+        Item::Table(_) | Item::None => json!({}),
+    }
+}
+
+/// The text of a settings file; None if there is none. A device or a FIFO, which somebody may have put
+/// there, is not opened.
+///
+/// # Errors
+/// It is no regular file or a large one, a link that leads nowhere, is not UTF-8, or cannot be read.
+pub(super) fn read(path: &Path) -> Result<Option<String>> {
+    let wrong = |problem: &str| Err(Error::config(path.display().to_string(), problem));
+    match fs::metadata(path) {
+        Err(e) if e.kind() == ErrorKind::NotFound && fs::symlink_metadata(path).is_err() => {
+            return Ok(None);
+        }
+        Err(e) if e.kind() == ErrorKind::NotFound => {
+            return wrong(
+                "it is a link to a file that does not exist; create that file, or remove the link",
+            );
+        }
+        Ok(found) if !found.is_file() => {
+            return wrong(
+                "it is not a regular file, so no settings are read from it; move it away",
+            );
+        }
+        _ => {}
+    }
+    let bytes = match read_regular(path, LIMIT) {
+        Err(e) if e.kind() == ErrorKind::FileTooLarge => return Err(too_large(path)),
+        bytes => bytes.map_err(|e| Error::io("read", path, e))?,
+    };
+    String::from_utf8(bytes).map(Some).map_err(|e| {
+        let before = String::from_utf8_lossy(&e.as_bytes()[..e.utf8_error().valid_up_to()]);
+        let origin = format!("{}:{}", path.display(), line_of(&before, before.len()));
+        Error::config(origin, "it is not UTF-8; save it as UTF-8")
+    })
+}
+
+fn too_large(path: &Path) -> Error {
+    let problem = format!("it is larger than {}; shorten it, or move it away", size(LIMIT));
+    Error::config(path.display().to_string(), problem)
+}
+
+/// A settings file with the places of its parts.
+///
+/// # Errors
+/// It is too large, or not TOML.
+pub(super) fn parse<'a>(text: &'a str, path: &Path) -> Result<Document<&'a str>> {
+    if text.len() as u64 > LIMIT {
+        return Err(too_large(path));
+    }
+    Document::parse(text).map_err(|e| {
+        let n = line_of(text, e.span().map_or(0, |span| span.start));
+        let line = text.lines().nth(n - 1).unwrap_or_default().trim();
+        let problem = match line.strip_suffix('=') {
+            Some(name) => format!(
+                "{} has no value; write one after the =, or remove the line",
+                visible_line(name.trim())
+            ),
+            None => format!("{}; correct that line, or remove it", e.message()),
+        };
+        Error::config(format!("{}:{n}", path.display()), problem)
+    })
+}
+
+/// The number of the line at an offset.
+fn line_of(text: &str, offset: usize) -> usize {
+    memchr::memchr_iter(b'\n', &text.as_bytes()[..offset.min(text.len())]).count() + 1
+}
