@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use super::query::Query;
 use super::ranking::Scan;
 use super::symbols::{Definition, Text};
 use crate::tokens;
@@ -13,6 +14,9 @@ use crate::tokens;
 const FILE: usize = 60;
 const BODY: usize = 50;
 const AROUND: usize = 4;
+/// So many first lines are shown of a file that the task names, and so much of what that says counts for its others.
+const HEAD: usize = 8;
+const ANY: f32 = 0.1;
 /// So many lines of comments and attributes belong to a definition.
 const ABOVE: usize = 3;
 
@@ -75,6 +79,10 @@ pub(super) fn choose(
         all.extend(chunks);
     }
     all.sort_by(|a, b| b.value.total_cmp(&a.value));
+    if all.first().is_some_and(|chunk| chunk.value > 0.0) {
+        // Files without a word of the task are outlined.
+        all.retain(|chunk| chunk.value > 0.0);
+    }
     let (mut room, mut chosen) = (room, BTreeMap::<usize, Vec<(usize, usize)>>::new());
     for Chunk { file, first, last, cost, .. } in all {
         let markers = if chosen.contains_key(&file) { 0 } else { MARKERS };
@@ -107,17 +115,23 @@ fn merged(ranges: &[(usize, usize)]) -> Vec<(usize, usize)> {
 /// What may be shown of a file.
 fn chunks(n: usize, file: &Scan, text: &Text<'_>, rarity: &[f32]) -> Vec<Chunk> {
     let all = text.count();
+    // All of a file that the task names may matter.
+    let named = if file.is_named { rarity[Query::PATH] * ANY } else { 0.0 };
     let chunk = |first, last, is_whole: bool| {
         let lines = text.range(first, last);
         let numbers = if is_whole { 0 } else { NUMBER * (last + 1 - first) + LINES_LEFT_OUT };
         let cost = tokens::estimate(&String::from_utf8_lossy(lines)).likely + numbers;
-        Chunk { file: n, first, last, value: value(&file.hits, first, last, rarity), cost }
+        Chunk { file: n, first, last, value: named + value(&file.hits, first, last, rarity), cost }
     };
     if all <= FILE {
         return if all == 0 { Vec::new() } else { vec![chunk(1, all, true)] };
     }
     let mut taken = vec![false; all + 2];
     let mut chunks = Vec::new();
+    if file.is_named {
+        // The beginning tells the columns or keys of data, and the marker how many lines there are.
+        chunks.push(Chunk { value: rarity[Query::PATH], ..chunk(1, all.min(HEAD), false) });
+    }
     let mut end = 0;
     for definition in &file.definitions {
         let (first, last) = lines_of(definition);
@@ -147,7 +161,6 @@ fn chunks(n: usize, file: &Scan, text: &Text<'_>, rarity: &[f32]) -> Vec<Chunk> 
         while hits.next_if(|hit| *hit <= anchor + on).is_some() {}
     }
     if chunks.is_empty() {
-        // It is here for what it is called, or for what refers to it.
         chunks.push(chunk(1, all.min(3 * AROUND), false));
     }
     chunks
@@ -169,7 +182,6 @@ pub(super) fn value(hits: &[(usize, usize)], first: usize, last: usize, rarity: 
 
 #[cfg(test)]
 mod tests {
-    use super::super::query::Query;
     use super::super::ranking::rank;
     use super::*;
 

@@ -158,11 +158,6 @@ impl Offered {
         offered
     }
 
-    /// Whether there are files that an outbox may show.
-    pub fn is_empty(&self) -> bool {
-        self.included.is_empty() && self.ranked.is_empty()
-    }
-
     /// All files, if they have about `room` tokens at most.
     pub fn all(&self, room: usize) -> Option<Vec<Choice>> {
         let fit = self.is_all && self.tokens <= room;

@@ -1,6 +1,6 @@
 //! What a task says about files: words, neighbouring words, paths, and lines of files. Pure.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -13,9 +13,11 @@ const EMPTY_WORDS: &str = include_str!("data/empty_words.txt");
 /// The weights of words: of those that say what is to be done, of those that look like code, of others beside it.
 const ACTION: f32 = 0.25;
 const CODE: f32 = 1.5;
+/// What a whole identifier weighs, beside its words.
+const IDENTIFIER: f32 = 2.0;
 /// What two neighbouring words weigh, as part of the lighter one.
 const PAIR: f32 = 0.7;
-/// What weighs that the task names the path of a file, or one of its lines.
+/// What weighs that the task names the path of a file, one of its lines, or a definition in it.
 const NAMED: f32 = 4.0;
 
 /// The most terms of a task.
@@ -32,8 +34,10 @@ pub(super) struct Query {
     weights: Vec<f32>,
     words: HashMap<Vec<u8>, usize>,
     pairs: HashMap<(usize, usize), usize>,
-    /// How words begin. Others need not be looked up.
-    beginnings: HashSet<[u8; 2]>,
+    /// Identifiers that the task names whole, in lower case.
+    identifiers: HashMap<Vec<u8>, usize>,
+    /// Whether a word begins with these two letters. Others need not be looked up.
+    beginnings: Vec<bool>,
     /// Paths or names of files, in lower case.
     paths: Vec<String>,
     /// Lines of files: `src/a.rs:12`, or as a stack trace of Python names them.
@@ -51,29 +55,53 @@ impl Query {
             .filter_map(|found| Some((clean_path(&found[1]), found[2].parse().ok()?)));
         let paths = words(task).filter(|word| word.len() > 2 && word.contains(['.', '/']));
         let mut query = Self {
-            weights: vec![NAMED, NAMED],
+            weights: vec![NAMED; 3],
             words: HashMap::new(),
             pairs: HashMap::new(),
-            beginnings: HashSet::new(),
+            identifiers: HashMap::new(),
+            beginnings: vec![false; 1 << 16],
             paths: paths.map(clean_path).take(TERMS).collect(),
             places: places.take(TERMS).collect(),
         };
         query.add_words(task);
+        query.add_identifiers(task);
         query
     }
 
-    /// The terms for a path and a line that are named.
+    /// Adds the words that can only be identifiers: `max_depth`, `maxDepth`, and what stands in backticks or before a
+    /// parenthesis.
+    fn add_identifiers(&mut self, task: &str) {
+        static CALL: LazyLock<Regex> =
+            LazyLock::new(|| Regex::new(r"`([\w.:]+)`|(\w+)\(").expect("it is a constant"));
+        let called =
+            CALL.captures_iter(task).filter_map(|found| found.iter().skip(1).flatten().next());
+        let called = called.flat_map(|word| identifiers(word.as_str().as_bytes()));
+        let compound = identifiers(task.as_bytes()).filter(|word| parts(word).nth(1).is_some());
+        for word in called.chain(compound).filter(|word| word.len() > 2) {
+            if self.weights.len() < TERMS && !self.identifiers.contains_key(word) {
+                self.beginnings[beginning(word)] = true;
+                self.identifiers.insert(word.to_vec(), self.weights.len());
+                self.weights.push(IDENTIFIER);
+            }
+        }
+    }
+
+    /// Whether the task names the definition with this name.
+    pub(super) fn names_definition(&self, name: &str) -> bool {
+        let name = name.rsplit(['.', ':']).next().unwrap_or(name);
+        self.identifiers.contains_key(name.as_bytes())
+    }
+
+    /// The terms for a path, a line and a definition that are named.
     pub(super) const PATH: usize = 0;
     pub(super) const LINE: usize = 1;
+    pub(super) const DEFINITION: usize = 2;
 
     fn add_words(&mut self, task: &str) {
         let mut empty = HashMap::new();
         let mut weight = 0.0;
-        for word in EMPTY_WORDS
-            .lines()
-            .filter(|line| !line.starts_with('#'))
-            .flat_map(str::split_whitespace)
-        {
+        let lines = EMPTY_WORDS.lines().filter(|line| !line.starts_with('#'));
+        for word in lines.flat_map(str::split_whitespace) {
             if word == "=" {
                 weight = ACTION;
             }
@@ -100,7 +128,7 @@ impl Query {
     }
 
     fn add(&mut self, stem: Vec<u8>, weight: f32) -> usize {
-        self.beginnings.extend(beginning(&stem));
+        self.beginnings[beginning(&stem)] = true;
         let term = *self.words.entry(stem).or_insert(self.weights.len());
         match self.weights.get_mut(term) {
             Some(known) => *known = known.max(weight),
@@ -137,21 +165,26 @@ impl Query {
     pub(super) fn find(&self, text: &[u8], mut found: impl FnMut(usize, usize)) {
         let start = text.as_ptr().addr();
         let (mut before, mut buffer) = (None, Vec::new());
-        for part in identifiers(text).flat_map(parts) {
-            if !beginning(part).is_some_and(|letters| self.beginnings.contains(&letters)) {
-                continue;
-            }
-            stem_into(part, &mut buffer);
-            let Some(&term) = self.words.get(&buffer) else { continue };
-            let at = part.as_ptr().addr() - start;
-            found(term, at);
-            if let Some((last, end)) = before
-                && at - end <= GAP
-                && let Some(&pair) = self.pairs.get(&(last, term))
+        let may_begin = |word: &[u8]| self.beginnings[beginning(word)];
+        for word in identifiers(text) {
+            if may_begin(word)
+                && let Some(&term) = self.identifiers.get(word)
             {
-                found(pair, at);
+                found(term, word.as_ptr().addr() - start);
             }
-            before = Some((term, at + part.len()));
+            for part in parts(word).filter(|part| may_begin(part)) {
+                stem_into(part, &mut buffer);
+                let Some(&term) = self.words.get(&buffer) else { continue };
+                let at = part.as_ptr().addr() - start;
+                found(term, at);
+                if let Some((last, end)) = before
+                    && at - end <= GAP
+                    && let Some(&pair) = self.pairs.get(&(last, term))
+                {
+                    found(pair, at);
+                }
+                before = Some((term, at + part.len()));
+            }
         }
     }
 }
@@ -166,10 +199,10 @@ fn is_end(a: &str, b: &str) -> bool {
     long.strip_suffix(short).is_some_and(|folders| folders.is_empty() || folders.ends_with('/'))
 }
 
-/// The first two letters of a word.
-fn beginning(word: &[u8]) -> Option<[u8; 2]> {
-    let letters: &[u8; 2] = word.first_chunk()?;
-    Some(letters.map(|letter| letter.to_ascii_lowercase()))
+/// The first two letters of a word, as a number.
+fn beginning(word: &[u8]) -> usize {
+    let letter = |n: usize| word.get(n).map_or(0, u8::to_ascii_lowercase);
+    u16::from_be_bytes([letter(0), letter(1)]).into()
 }
 
 /// The identifiers and words of a text.
@@ -241,6 +274,9 @@ mod tests {
         let mut found = Vec::new();
         query.find(text.as_bytes(), |term, at| {
             let rest = text[at..].split(|c: char| !c.is_alphanumeric()).next().unwrap();
+            if query.identifiers.values().any(|known| *known == term) {
+                return;
+            }
             found.push(format!(
                 "{rest}{}",
                 if query.pairs.values().any(|pair| *pair == term) { "+" } else { "" }

@@ -33,6 +33,8 @@ pub(super) struct Scan {
     pub(super) path: String,
     pub(super) kind: Kind,
     pub(super) definitions: Vec<Definition>,
+    /// Whether the task names it.
+    pub(super) is_named: bool,
     /// The lines with terms, in order.
     pub(super) hits: Vec<(usize, usize)>,
     /// How often each term occurs in its path, in names of definitions, and in the text.
@@ -93,17 +95,21 @@ impl Scan {
         let definitions = definitions(path, &text);
         let mut counts = vec![[0.0; 3]; query.weights().len()];
         query.find(path.as_bytes(), |term, _| counts[term][0] += 1.0);
-        counts[Query::PATH][0] += f32::from(u8::from(query.names(path)));
+        let is_named = query.names(path);
+        counts[Query::PATH][0] += f32::from(u8::from(is_named));
         for definition in &definitions {
             query.find(definition.name.as_bytes(), |term, _| counts[term][1] += 1.0);
         }
         let lines = query.lines(path).filter(|line| *line <= text.count());
-        let mut hits: Vec<(usize, usize)> = lines.map(|line| (line, Query::LINE)).collect();
+        let lines = lines.map(|line| (line, Query::LINE));
+        let named = definitions.iter().filter(|found| query.names_definition(&found.name));
+        let named = named.map(|found| (found.line, Query::DEFINITION));
+        let mut hits: Vec<(usize, usize)> = lines.chain(named).collect();
         query.find(bytes, |term, at| hits.push((text.at(at), term)));
         hits.sort_unstable();
         hits.iter().for_each(|(_, term)| counts[*term][2] += 1.0);
         let (kind, length) = (Kind::of(path), bytes.len() as f32);
-        Self { path: path.to_owned(), kind, definitions, hits, counts, length }
+        Self { path: path.to_owned(), kind, definitions, is_named, hits, counts, length }
     }
 }
 

@@ -136,11 +136,8 @@ pub fn definitions(path: &str, text: &Text<'_>) -> Vec<Definition> {
 
 /// Whether a word begins a statement that looks like a definition: `if (x) {`.
 fn is_keyword(name: &str) -> bool {
-    const KEYWORDS: [&str; 16] = [
-        "if", "for", "while", "switch", "catch", "return", "else", "do", "with", "function",
-        "match", "sizeof", "defined", "await", "typeof", "elif",
-    ];
-    KEYWORDS.contains(&name)
+    const KEYWORDS: &str = "if for while switch catch return else do with function match sizeof defined await typeof elif";
+    KEYWORDS.split(' ').any(|keyword| keyword == name)
 }
 
 /// How far a line is indented, in columns.

@@ -15,6 +15,8 @@ use crate::workspace::walk::{EntryKind, Walk};
 /// The most files that are read, and the most in a guest, where each is a round trip.
 const FILES: usize = 20_000;
 const IN_GUEST: usize = 300;
+/// The longest file that is shown, in bytes.
+const MOST_BYTES: u64 = 8 << 20;
 
 impl Engine {
     /// What the newest outbox of a session may show unasked: only the first shows anything.
@@ -42,7 +44,7 @@ impl Engine {
                 continue;
             }
             // What is gone, or may not be read, is not offered.
-            let Ok(contents) = self.read(&path, READ_LIMIT)? else { continue };
+            let Ok(contents) = self.read(&path, MOST_BYTES)? else { continue };
             let is_whole = contents.size == contents.bytes.len() as u64;
             if !is_whole || !may_read(&contents.path, contents.size) {
                 continue;

@@ -278,3 +278,14 @@ fn the_room_of_the_first_outbox_is_a_setting() {
     let (small, large) = (count("4000"), count("16000"));
     assert!(small <= 4_000 && (8_000..=16_000).contains(&large), "{small} {large}");
 }
+
+#[test]
+fn of_data_that_the_task_names_the_beginning_and_the_number_of_lines_are_shown() {
+    let base = large();
+    let rows: String = (0..20_000).map(|n| format!("{n},item {n},{}\n", n * 3)).collect();
+    base.write("workspace/data/prices.csv", format!("id,name,price\n{rows}"));
+    begin(&base, &[], "Sum the prices in data/prices.csv by name").ok();
+    let outbox = base.outbox(1);
+    let begin = "\n--- data/prices.csv (lines 1-8 of 20001) ---\n1| id,name,price\n2| 0,item 0,0\n";
+    assert!(outbox.contains(begin), "{outbox}");
+}
