@@ -23,8 +23,7 @@ fn is_shown(host: &Project, files: &Project) {
     }
     // As it is after all of the reply.
     let edit = "[EDIT_FILE path=\"src/store.py\" start_line=\"7\" end_line=\"7\"]\n        x = 1\n        return x\n[/EDIT_FILE]\n";
-    let turn =
-        host.turn(&(read("load\" numbered=\"false").replace("\"load", "\"Store.load") + edit));
+    let turn = host.turn(&(read("Store.load\" numbered=\"false") + edit));
     assert_eq!(turn.codes(), ["ok", "ok"]);
     assert!(turn.outbox.contains("(lines 5-8 of 15) ---\n5|     # Reads it.\n"), "{turn:?}");
     // Rendered again, it is the same.
