@@ -61,6 +61,9 @@ fn attributes(operation: &Operation) -> String {
             ("end_line", line(*end)),
             ("numbered", numbered.then(|| "true".to_owned())),
         ],
+        Operation::Read { path, reading: Reading::Definition(name) } => {
+            vec![("path", Some(place(path))), ("symbol", Some(name.clone()))]
+        }
         Operation::List { path } => vec![("path", path.as_ref().map(place))],
         Operation::Search { pattern, path } => {
             vec![("pattern", Some(pattern.clone())), ("path", path.as_ref().map(place))]

@@ -7,6 +7,7 @@
 
 #![expect(clippy::cast_precision_loss, reason = "scores are rough")]
 
+mod definition;
 mod excerpts;
 mod near;
 mod outline;
@@ -22,6 +23,7 @@ use crate::secrets::is_secret_file;
 use crate::session::Offer;
 use crate::tokens;
 use crate::workspace::Contents;
+pub use definition::find_definition;
 pub use near::{
     Way, excerpt_path, files_with_lines, named_by_person, newest, shows_contents, ways,
 };

@@ -8,6 +8,7 @@ mod environment;
 mod execute;
 mod initial_context;
 mod outbox_writer;
+mod project;
 mod recovery;
 mod remote;
 mod scratch;

@@ -66,6 +66,7 @@ impl Engine {
         session.workspace = self.workspace_name();
         let walk = self.walk()?;
         self.check_patterns(&session, &walk)?;
+        session.project = Some(self.project(&session.tools, &walk)?);
         let outbox = self.save_and_write(&mut session, Some(walk))?;
         Ok(Turn { session, outbox: Some(outbox) })
     }

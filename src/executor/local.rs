@@ -277,7 +277,7 @@ impl Executor for LocalExecutor<'_> {
             | Operation::Delete { .. }
             | Operation::Message { .. }
             | Operation::Done { .. }
-            | Operation::Read { reading: Reading::Later(_), .. } => Ok(told(operation)),
+            | Operation::Read { .. } => Ok(told(operation)),
         }
     }
 

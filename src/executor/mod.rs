@@ -10,6 +10,7 @@ mod tests;
 
 use std::time::Duration;
 
+use crate::context;
 use crate::error::Result;
 use crate::policy::Opens;
 use crate::protocol::{
@@ -91,6 +92,11 @@ pub trait Executor {
     fn walk(&self) -> Result<Walk>;
     /// Reads a text for the model, its beginning, or some of its lines.
     fn read(&self, path: &RelPath, part: Part) -> Result<Result<Contents, Failure>>;
+    /// Finds the lines of a definition in a file, within the beginning of it that a read gives.
+    fn find_definition(&self, path: &RelPath, name: &str) -> Result<Result<Part, Failure>> {
+        let file = self.read(path, Part::default())?;
+        Ok(file.and_then(|file| context::find_definition(&file, name)))
+    }
     /// What can be told of the path of a file operation, before anything is done there; None for
     /// other operations.
     fn look(&self, operation: &Operation) -> Result<Option<Look>>;
@@ -122,7 +128,7 @@ fn told(operation: &Operation) -> Detail {
         Operation::Read { path, reading } => {
             let part = match reading {
                 Reading::Later(part) => *part,
-                Reading::Now(_) => Part::default(),
+                Reading::Now(_) | Reading::Definition(_) => Part::default(),
             };
             Detail::ReadLater { path: path.clone(), part }
         }

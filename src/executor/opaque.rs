@@ -68,6 +68,10 @@ impl Executor for OpaquePreview {
         Ok(Ok(Contents { path: path.clone(), bytes: Vec::new(), size: 0, lines: None }))
     }
 
+    fn find_definition(&self, _: &RelPath, _: &str) -> Result<Result<Part, Failure>> {
+        Ok(Ok(Part::default()))
+    }
+
     fn look(&self, operation: &Operation) -> Result<Option<Look>> {
         Ok(operation.path().map(|path| {
             let to = match operation {

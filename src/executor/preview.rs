@@ -76,7 +76,9 @@ impl<'a> PreviewExecutor<'a> {
             }
             Operation::Message { .. }
             | Operation::Done { .. }
-            | Operation::Read { reading: Reading::Later(_), .. } => Ok(told(operation)),
+            | Operation::Read { reading: Reading::Later(_) | Reading::Definition(_), .. } => {
+                Ok(told(operation))
+            }
             Operation::Read { path, reading: Reading::Now(encoding) } => {
                 let contents = self.overlay.read(path, self.read_limit.saturating_add(1))?;
                 contents.whole(*encoding, self.read_limit, &mut self.read_room)

@@ -4,8 +4,10 @@
 //! is shown, with a command that shows more of it: requesting it again would not help.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
+use std::cmp::Reverse;
 
-use memchr::memmem;
+use memchr::{memchr_iter, memmem};
 
 use super::boundaries::boundary;
 use super::budget::{BEGINNING, NEXT_LINES, contents_within};
@@ -13,7 +15,7 @@ use super::redaction::Redaction;
 use super::results::Limits;
 use super::{Files, Shown};
 use crate::context::Outlined;
-use crate::context::symbols::Definition;
+use crate::context::symbols::{Definition, Text, definitions};
 use crate::protocol::{Dialect, FileVersion, Lines, RelPath};
 use crate::secrets::Redactor;
 use crate::session::Session;
@@ -139,6 +141,8 @@ pub(super) struct Block<'a> {
     text: String,
     /// The ranges of lines of an excerpt.
     ranges: Option<Vec<(usize, usize)>>,
+    /// The depths of definitions, and where in the text they begin and end; found when the text has to be cut.
+    definitions: OnceCell<Vec<(usize, usize)>>,
 }
 
 impl<'a> Block<'a> {
@@ -161,7 +165,8 @@ impl<'a> Block<'a> {
         let text = redaction.text(contents);
         let text = numbered(visible(&text), &read).into_owned();
         let path = redaction.name(contents.path.as_str());
-        Self { session, contents, path, read, notes, text, ranges: None }
+        let (ranges, definitions) = (None, OnceCell::new());
+        Self { session, contents, path, read, notes, text, ranges, definitions }
     }
 
     /// Only these ranges of the lines of a whole file, with their numbers.
@@ -183,9 +188,34 @@ impl<'a> Block<'a> {
 
     /// What is shown within `limit` characters, and its lines; None if that is nothing.
     fn shown_within(&self, limit: usize) -> Option<(&str, Lines)> {
-        let shown = contents_within(&self.text, limit);
+        let shown = self.to_definition(contents_within(&self.text, limit));
         let lines = lines_within(self.read, &self.text, shown.len(), &self.contents.bytes);
         (!shown.is_empty() || self.text.is_empty()).then_some((shown, lines))
+    }
+
+    /// What is left of the beginning of the text if it is cut between definitions: between the outermost ones that it
+    /// can be cut at without losing more than half of it.
+    fn to_definition<'t>(&'t self, shown: &'t str) -> &'t str {
+        if shown.len() == self.text.len() || !shown.ends_with('\n') {
+            return shown;
+        }
+        let second_half = shown.len().div_ceil(2)..=shown.len();
+        let ends = self.definitions.get_or_init(|| self.definition_ends()).iter();
+        let ends = ends.filter(|(_, end)| second_half.contains(end));
+        let end = ends.min_by_key(|(depth, end)| (*depth, Reverse(*end)));
+        end.map_or(shown, |(_, end)| &shown[..*end])
+    }
+
+    fn definition_ends(&self) -> Vec<(usize, usize)> {
+        let line_ends: Vec<usize> =
+            memchr_iter(b'\n', self.text.as_bytes()).map(|at| at + 1).collect();
+        let end_of = |line: usize| line_ends.get(line.checked_sub(1)?).copied();
+        let found = definitions(self.contents.path.as_str(), &Text::new(&self.contents.bytes));
+        let ends = found.iter().flat_map(|definition| {
+            let lines = [definition.start - 1, definition.end];
+            lines.map(|line| (definition.depth, end_of(line)))
+        });
+        ends.filter_map(|(depth, end)| Some((depth, end?))).collect()
     }
 
     /// The block, and the line that says what is left out; empty if nothing is shown.

@@ -37,7 +37,7 @@ pub(super) fn header(session: &Session, limit: usize) -> String {
 
 /// All between HEADER and the listing.
 pub(super) fn before_listing(session: &Session, environment: &Environment) -> String {
-    let Environment { timeout, longest, output_limit, .. } = environment;
+    let Environment { timeout, longest, output_limit, max_tokens, .. } = environment;
     let kept = count(*output_limit, "character");
     let (protocol, limits) = match session.dialect {
         Dialect::Tags => (tags::PROMPT, format!("{timeout} s a command, {kept} of its output")),
@@ -48,6 +48,7 @@ pub(super) fn before_listing(session: &Session, environment: &Environment) -> St
             (operations::PROMPT, format!("{timeout} s a command{longer}, {kept}"))
         }
     };
+    let limits = format!("{limits}, {max_tokens} tokens a message");
     let tools = session.tools.join(", ");
     let none = "none of the usual ones were found".to_owned();
     let tools = if tools.is_empty() { none } else { tools };
@@ -60,9 +61,10 @@ pub(super) fn before_listing(session: &Session, environment: &Environment) -> St
         ("Protected", &environment.protected),
         ("Limits", &limits),
     ];
+    let project = session.project.iter().map(|project| ("Project", project));
     let policy = environment.policy.iter().map(|policy| ("Policy", policy));
     let line = |(name, value): (&str, &String)| format!("  {name}: {}\n", visible_line(value));
-    let facts: String = facts.into_iter().chain(policy).map(line).collect();
+    let facts: String = facts.into_iter().chain(project).chain(policy).map(line).collect();
     format!(
         "\n=== PROTOCOL ===\n{protocol}\n=== CONTEXT ===\n## Environment\n{facts}\n## Workspace Files\n"
     )

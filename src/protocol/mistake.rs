@@ -33,7 +33,7 @@ codes! {
         PathCitation PathBackslashes EmptyPattern PatternUnclear CommandUnclear EmptyCommand
         FenceUnclear NumberedLines Diff ConflictMarkers SearchPairs PairsAndRange PairsAsContent
         MessageRefused OperationMalformed TooMany FileNotFound FileExists FolderNotFile NoSuchLines
-        TextNotFound LinesLeftOut StaleLines TextNotOnce
+        NoSuchSymbol SymbolNotOnce TextNotFound LinesLeftOut StaleLines TextNotOnce
     }
 }
 

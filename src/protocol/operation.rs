@@ -54,11 +54,13 @@ pub enum Operation {
 }
 
 /// When a file is read that [`Operation::Read`] asks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Reading {
     /// After all operations of the reply. The next outbox shows that part as it is then.
     Later(Part),
+    /// The same for the lines of the definition with this name, such as `Store.load`.
+    Definition(String),
     /// At its place among the operations. The outcome has the file in this encoding.
     Now(Encoding),
 }

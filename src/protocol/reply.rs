@@ -181,9 +181,8 @@ fn keep(step: &mut Step, dialect: Dialect) {
     match (dialect, &mut step.asks) {
         (Dialect::Operations, Asks::Operation(operation)) => {
             match operation {
-                Operation::Read { reading, .. } if matches!(reading, Reading::Later(_)) => {
-                    *reading = Reading::Now(Encoding::Utf8);
-                }
+                Operation::Read { reading: Reading::Now(_), .. } => {}
+                Operation::Read { reading, .. } => *reading = Reading::Now(Encoding::Utf8),
                 Operation::Run(run) => run.streams = Streams::Apart,
                 _ => {}
             }

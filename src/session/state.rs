@@ -58,6 +58,8 @@ pub struct Session {
     pub last_reply: Option<Digest>,
     /// The tools of this machine, such as `python3 3.11.7`.
     pub tools: Vec<String>,
+    /// What the project is and lacks when the session begins, for the outboxes.
+    pub project: Option<String>,
     /// Whether the person allowed commands to run unconfined where there is no sandbox.
     pub unconfined: bool,
     /// Which file contents the first outbox shows unasked; None for none.

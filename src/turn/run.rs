@@ -2,7 +2,7 @@
 //! `[DONE]` and the person do.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashSet};
 
 use super::permission::{self, Permission};
 use super::{Ledger, TurnInput, TurnResult};
@@ -13,7 +13,7 @@ use crate::policy::Opens;
 use crate::protocol::operations::UtcTime;
 use crate::protocol::{
     Asked, Asks, Change, Detail, Ending, Execution, Failure, FailureKind, Kind, Mistake, Operation,
-    Outcome, Reading, RelPath, Step, Warning, WarningKind, elision, tags,
+    Outcome, Part, Reading, RelPath, Step, Warning, WarningKind, elision, tags,
 };
 use crate::session::record::Unfinished;
 use crate::session::{FileVersions, Question};
@@ -117,7 +117,8 @@ impl RunningTurn<'_, '_> {
             (Asks::Invalid(invalid), None) => return Ok(Some(Outcome::invalid(step, invalid))),
             (Asks::Operation(operation), None) => operation,
         };
-        if let Operation::Read { path, reading: Reading::Later(_) } = operation
+        if let Operation::Read { path, reading: Reading::Later(_) | Reading::Definition(_) } =
+            operation
             && self.done_at > Some(n)
         {
             let failure = format!("'{path}' is not shown: [DONE] ended the session");
@@ -298,7 +299,9 @@ impl RunningTurn<'_, '_> {
         let mut failed = Vec::new();
         for (n, outcome) in self.outcomes.iter().enumerate() {
             let has_failed = match &outcome.detail {
-                Detail::ReadLater { path, part } => self.executor.read(path, *part)?.is_err(),
+                Detail::ReadLater { path, part } => {
+                    requested(&*self.executor, &self.input.steps[n], path, *part)?.is_err()
+                }
                 _ => outcome.failed(),
             };
             failed.extend(has_failed.then_some(n));
@@ -326,27 +329,27 @@ impl RunningTurn<'_, '_> {
     fn resolve_reads(&mut self) -> Result<()> {
         let completes = |outcome: &Outcome| matches!(outcome.detail, Detail::Completed { .. });
         let is_complete = self.outcomes.iter().any(completes);
-        let (mut room, mut checked) = (SHOWN_LIMIT, HashMap::new());
+        let (mut room, mut shown) = (SHOWN_LIMIT, HashSet::new());
         let known = self.input.known;
         let outcomes = self.outcomes.iter_mut().enumerate();
         for (n, outcome) in outcomes.filter(|(n, _)| !known.contains_key(n)) {
             let Detail::ReadLater { path, part } = outcome.detail.clone() else { continue };
+            let step = &self.input.steps[n];
             if is_complete {
                 // [DONE if="ok"] has found that it can be read.
                 let reason = format!("'{path}' is not shown: [DONE] ended the session");
                 outcome.detail = Detail::Unknown { reason };
             } else {
-                let key = (path, part);
-                if !checked.contains_key(&key) {
-                    let contents = self.executor.read(&key.0, part)?;
-                    let fits =
-                        contents.and_then(|contents| take_room(&mut room, &contents, &key.0));
-                    checked.insert(key.clone(), fits.err());
-                }
-                if let Some(failure) = &checked[&key] {
-                    outcome.detail = self.executor.unreadable(failure.clone());
-                    locate(&self.input.steps[n], outcome);
-                }
+                let read = requested(self.executor, step, &path, part)?;
+                let shown = read.and_then(|(part, contents)| {
+                    if !shown.contains(&(path.clone(), part)) {
+                        take_room(&mut room, &contents, &path)?;
+                        shown.insert((path.clone(), part));
+                    }
+                    Ok(Detail::ReadLater { path, part })
+                });
+                outcome.detail = shown.unwrap_or_else(|failure| self.executor.unreadable(failure));
+                locate(step, outcome);
             }
             self.ledger.result(n, outcome)?;
             self.observer.event(Event::StepDone(outcome));
@@ -381,6 +384,23 @@ pub fn known_outcomes(
         known.insert(*n, outcome);
     }
     Ok(known)
+}
+
+/// Reads what a step asks for: `part` of a file, or a definition in it, with its lines.
+fn requested(
+    executor: &dyn Executor,
+    step: &Step,
+    path: &RelPath,
+    mut part: Part,
+) -> Result<Result<(Part, Contents), Failure>> {
+    if let Asks::Operation(Operation::Read { reading: Reading::Definition(name), .. }) = &step.asks
+    {
+        match executor.find_definition(path, name)? {
+            Ok(lines) => part = lines,
+            Err(failure) => return Ok(Err(failure)),
+        }
+    }
+    Ok(executor.read(path, part)?.map(|contents| (part, contents)))
 }
 
 /// Takes the room for a file that is shown.

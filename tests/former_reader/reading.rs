@@ -94,6 +94,7 @@ fn described(operation: &Operation) -> String {
                 Reading::Later(part) => {
                     format!("{:?} {:?} {}", part.start, part.end, part.numbered)
                 }
+                Reading::Definition(name) => format!("definition {name:?}"),
                 Reading::Now(encoding) => format!("now {encoding:?}"),
             };
             ("read", Some(at(Some(path.as_str()))), rest)

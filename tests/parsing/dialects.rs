@@ -54,7 +54,7 @@ proptest! {
             prop_assert!(step.asked.is_none());
             match &step.asks {
                 Asks::Operation(Operation::Read { reading, .. }) => {
-                    prop_assert_eq!(*reading, Reading::default());
+                    prop_assert_eq!(reading, &Reading::default());
                 }
                 Asks::Operation(Operation::Run(run)) => {
                     prop_assert_eq!(run.streams, Streams::Together);

@@ -11,6 +11,7 @@ const OPERATIONS: &str = include_str!("../../protocol-prompt/operations.md");
 pub(crate) fn outbox(outbox: &str) -> Result<String, String> {
     let outbox =
         &*Regex::new(r#" key="[0-9a-f]{8}"\]\n$"#).unwrap().replace(outbox, " key=\"{{KEY}}\"]\n");
+    let outbox = &*Regex::new("; [a-z0-9]+: not installed").unwrap().replace_all(outbox, "");
     let taught = [("{{PROTOCOL}}", TAGS), ("{{OPERATIONS}}", OPERATIONS)];
     let parted = taught.into_iter().find_map(|(placeholder, text)| {
         let section = format!("\n\n=== PROTOCOL ===\n{text}\n=== CONTEXT ===\n## Environment\n");

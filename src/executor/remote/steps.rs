@@ -153,7 +153,9 @@ impl Executor for RemoteExecutor<'_> {
         match operation {
             Operation::Message { .. }
             | Operation::Done { .. }
-            | Operation::Read { reading: Reading::Later(_), .. } => return Ok(told(operation)),
+            | Operation::Read { reading: Reading::Later(_) | Reading::Definition(_), .. } => {
+                return Ok(told(operation));
+            }
             Operation::Read { path, reading: Reading::Now(encoding) } => {
                 let limit = self.terms.read_limit.min(READ_LIMIT);
                 let read = self.guest.read(path, limit.saturating_add(1))?;

@@ -102,7 +102,19 @@ impl Block<'_> {
             }
             Kind::Delete => Operation::Delete { path: required(path)? },
             Kind::Read => {
-                let reading = Reading::Later(self.part()?);
+                let part = self.part()?;
+                let reading = match self.value("symbol").map(str::trim) {
+                    None => Reading::Later(part),
+                    Some("") => {
+                        let phrase = "symbol=\"\" names no definition";
+                        return Err(Problem::new(Mistake::AttributeValue, phrase).into());
+                    }
+                    Some(_) if part.start.or(part.end).is_some() => {
+                        let phrase = "symbol stands alone, without start_line and end_line";
+                        return Err(Problem::new(Mistake::PartRange, phrase).into());
+                    }
+                    Some(symbol) => Reading::Definition(symbol.to_owned()),
+                };
                 Operation::Read { path: required(path)?, reading }
             }
             Kind::List => Operation::List { path },

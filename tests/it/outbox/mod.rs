@@ -13,8 +13,12 @@ mod hostile_values;
 mod listing;
 #[cfg(unix)]
 mod parts;
+#[cfg(unix)]
+mod project;
 #[cfg(target_os = "linux")]
 mod searches;
 #[cfg(unix)]
 mod secrets;
 mod shared_room;
+#[cfg(unix)]
+mod symbols;

@@ -1,0 +1,83 @@
+//! What a project is and lacks, as far as that is evident: a line of the Environment section.
+
+use std::collections::BTreeSet;
+
+use regex::Regex;
+use serde::Deserialize;
+
+use super::Engine;
+use crate::error::Result;
+use crate::machine;
+use crate::protocol::RelPath;
+use crate::workspace::READ_LIMIT;
+use crate::workspace::walk::{EntryKind, Walk};
+
+#[derive(Deserialize)]
+struct Signs {
+    sign: Vec<Sign>,
+}
+
+/// A sign of how the tests of a project are run.
+#[derive(Deserialize)]
+struct Sign {
+    /// A pattern of paths. One such file is enough.
+    files: String,
+    /// A pattern of what that file contains; any text if it is empty.
+    #[serde(default)]
+    contains: String,
+    /// The command that runs the tests.
+    tests: String,
+    /// The tools that this takes.
+    tools: Vec<String>,
+}
+
+impl Engine {
+    /// Whether the project is a git repository, how its tests are run, and which tools for that are not `installed` where
+    /// commands run. Tools that no machine is asked for are not judged.
+    pub(super) fn project(&self, installed: &[String], walk: &Walk) -> Result<String> {
+        let signs = toml::from_str(include_str!("data/projects.toml"));
+        let Signs { sign: signs } = signs.expect("a constant table");
+        let (mut told, mut tools) = (vec!["not a git repository".to_owned()], BTreeSet::new());
+        if self.text(".git/HEAD")?.or(self.text(".git")?).is_some() {
+            told = vec!["a git repository".to_owned()];
+            tools.insert("git");
+        }
+        let mut tests: Vec<&str> = Vec::new();
+        for sign in &signs {
+            if self.is_found(sign, walk)? {
+                tests.push(&sign.tests);
+                tools.extend(sign.tools.iter().map(String::as_str));
+            }
+        }
+        tests.dedup();
+        if !tests.is_empty() {
+            told.push(format!("tests: {}", tests.join(", ")));
+        }
+        let is_missing = |tool: &&str| {
+            let is_known = machine::TOOLS.iter().any(|(known, _)| known == tool);
+            is_known && !installed.iter().any(|found| found.split(' ').next() == Some(*tool))
+        };
+        let missing = tools.into_iter().filter(is_missing);
+        told.extend(missing.map(|tool| format!("{tool}: not installed")));
+        Ok(told.join("; "))
+    }
+
+    fn is_found(&self, sign: &Sign, walk: &Walk) -> Result<bool> {
+        let [files, contains] = [&sign.files, &sign.contains]
+            .map(|pattern| Regex::new(pattern).expect("a constant pattern"));
+        let listed = walk.files().filter(|file| file.kind == EntryKind::File);
+        for file in listed.filter(|file| files.is_match(file.path)) {
+            if self.text(file.path)?.is_some_and(|text| contains.is_match(&text)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The beginning of a file; None if it cannot be read.
+    fn text(&self, path: &str) -> Result<Option<String>> {
+        let Ok(path) = RelPath::parse(path) else { return Ok(None) };
+        let file = self.read(&path, READ_LIMIT)?.ok();
+        Ok(file.map(|file| String::from_utf8_lossy(&file.bytes).into_owned()))
+    }
+}
