@@ -119,8 +119,8 @@ pub struct Offered {
     rarity: Vec<f32>,
     /// About how many tokens they are.
     tokens: usize,
-    /// Whether they are all that there are.
-    is_all: bool,
+    /// How many more there are.
+    left_out: usize,
     /// How many files of the workspace are not empty, and not known to be something else than text.
     pub listed: usize,
 }
@@ -147,14 +147,14 @@ impl Offered {
         let texts: Vec<&[u8]> = others.iter().map(|file| file.bytes.as_slice()).collect();
         let (scores, rarity) = ranking::rank(&scans, &texts, &query);
         let order = ranking::order(&scores);
-        let is_all = order.len() <= excerpts::FILES;
+        let left_out = order.len().saturating_sub(excerpts::FILES);
         let mut files: Vec<Option<(Contents, Scan)>> =
             others.into_iter().zip(scans).map(Some).collect();
         let order = &order[..order.len().min(excerpts::FILES)];
         let (ranked, scans) = order.iter().filter_map(|n| files[*n].take()).unzip();
         let scores = order.iter().map(|n| scores[*n]).collect();
         let mut offered =
-            Self { included, ranked, scans, scores, rarity, is_all, listed, tokens: 0 };
+            Self { included, ranked, scans, scores, rarity, left_out, listed, tokens: 0 };
         let count = |file: &Contents| tokens::estimate(&String::from_utf8_lossy(&file.bytes)).most;
         offered.tokens = offered.ranked.iter().map(count).sum();
         offered
@@ -162,7 +162,7 @@ impl Offered {
 
     /// All files, if they have about `room` tokens at most.
     pub fn all(&self, room: usize) -> Option<Vec<Choice>> {
-        let fit = self.is_all && self.tokens <= room;
+        let fit = self.left_out == 0 && self.tokens <= room;
         fit.then(|| (0..self.ranked.len()).map(|file| (file, None)).collect())
     }
 

@@ -16,7 +16,7 @@ use super::results::Limits;
 use super::{Files, Shown};
 use crate::context::Outlined;
 use crate::context::symbols::{Definition, Text, definitions};
-use crate::protocol::{Dialect, FileVersion, Lines, RelPath};
+use crate::protocol::{Dialect, FileVersion, Lines};
 use crate::secrets::Redactor;
 use crate::session::Session;
 use crate::text::{byte_count, count, is_hazard, shell_word, visible, visible_line};
@@ -362,15 +362,15 @@ pub(super) fn render_offered(shown: &[&Block<'_>], listed: usize) -> String {
     format!("{CONTENTS}{what}\n{blocks}")
 }
 
-/// `## Workspace Outline` of these files, as far as it has about `room` tokens, and which of them it names.
+/// `## Workspace Outline` of these files, as far as it has about `room` tokens; empty if it names none.
 pub(super) fn render_outline<'a>(
     outlined: impl Iterator<Item = Outlined<'a>>,
     room: usize,
     redactor: &mut Redactor,
-) -> (String, Vec<RelPath>) {
+) -> String {
     let mut text =
         format!("{OUTLINE}Other files that may matter, and some of their definitions by line:\n");
-    let (mut tokens, mut files) = (tokens::estimate(&text).likely, Vec::new());
+    let (mut tokens, mut is_empty) = (tokens::estimate(&text).likely, true);
     for Outlined { path, definitions } in outlined {
         let mut entry = format!("  {}:\n", visible_line(&redactor.name(path)));
         for Definition { name, line, .. } in definitions {
@@ -381,9 +381,9 @@ pub(super) fn render_outline<'a>(
             break;
         }
         text += &entry;
-        files.extend(RelPath::parse(path));
+        is_empty = false;
     }
-    if files.is_empty() { (String::new(), files) } else { (text, files) }
+    if is_empty { String::new() } else { text }
 }
 
 /// The files that a first outbox shows, and those that it outlines, by their paths without secrets.

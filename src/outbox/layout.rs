@@ -36,8 +36,6 @@ pub struct RenderedOutbox {
     pub tokens: usize,
     /// The files that the model sees.
     pub shown: Vec<Shown>,
-    /// The files of which it names definitions only.
-    pub outlined: Vec<RelPath>,
     /// Whether it shows all results with their excerpts of files.
     pub excerpts: bool,
     /// If so, the unchanged lines of files in results.
@@ -70,12 +68,13 @@ struct Fitted<'a> {
     included: Vec<usize>,
     offered: Vec<Block<'a>>,
     outline: String,
-    outlined: Vec<RelPath>,
     listing: String,
 }
 
-/// Renders a listing in some room, in which these paths are near to the work.
-type List<'l> = dyn FnMut(&[&str], usize, &mut Redactor) -> String + 'l;
+/// A listing in some room, without secrets.
+fn list(listing: &Listing<'_>, room: usize, redactor: &mut Redactor) -> String {
+    redactor.listing(&listing.render(room, |text| tokens::estimate(text).likely)).into_owned()
+}
 
 /// Renders a session's newest outbox.
 pub fn render(
@@ -104,10 +103,7 @@ pub fn render(
     let mut near = newest(session);
     let picture = Picture::of(walk, &near);
     near.extend(named_by_person(session, &picture));
-    let mut list = |near: &[&str], room: usize, redactor: &mut Redactor| {
-        let listing = Listing::new(&picture, session.dialect, near);
-        redactor.listing(&listing.render(room, |text| tokens::estimate(text).likely)).into_owned()
-    };
+    let listing = Listing::new(&picture, session.dialect, &near);
     let limit = environment.max_tokens;
     let unasked = if session.sequence == 1 { environment.context_tokens.min(limit) } else { limit };
     // Of most outboxes an estimate shows that they are far below the limit, without the vocabulary.
@@ -116,14 +112,16 @@ pub fn render(
         included: (0..material.included.len()).collect(),
         offered: material.blocks(&choices, &mut redaction),
         outline: String::new(),
-        outlined: Vec::new(),
-        listing: list(&near, usize::MAX, &mut redaction.redactor),
+        listing: list(&listing, usize::MAX, &mut redaction.redactor),
     });
     let is_short = |whole: &Fitted<'_>| tokens::estimate(&material.compose(whole)).most <= unasked;
     let whole = whole.filter(is_short);
     let is_short = whole.is_some();
-    let fitted =
-        whole.unwrap_or_else(|| material.fit([limit, unasked], &near, &mut redaction, &mut list));
+    let fitted = whole.unwrap_or_else(|| {
+        let with =
+            |shown: &[&str]| Listing::new(&picture, session.dialect, &[&near, shown].concat());
+        material.fit([limit, unasked], &mut redaction, &listing, &with)
+    });
     let text = material.compose(&fitted);
     let counted = if is_short { 0 } else { tokens::count(&text) };
     // The same number as that of `tokens::about`, unless that is known to be too low.
@@ -134,18 +132,7 @@ pub fn render(
     let in_results = (excerpts && is_tags).then(|| redaction.shown_of_results());
     let (search_lines, withheld_from) = in_results.unwrap_or_default();
     let (shown, withheld) = (material.shown(&fitted), redaction.redactor.told());
-    let outlined = fitted.outlined;
-    RenderedOutbox {
-        text,
-        tokens,
-        shown,
-        outlined,
-        excerpts,
-        search_lines,
-        withheld_from,
-        withheld,
-        events,
-    }
+    RenderedOutbox { text, tokens, shown, excerpts, search_lines, withheld_from, withheld, events }
 }
 
 impl<'a> Material<'a> {
@@ -162,12 +149,13 @@ impl<'a> Material<'a> {
     }
 
     /// Shortens the sections so that all have at most `limit` tokens, and `unasked` with what nobody asked for.
-    fn fit(
+    /// `with` makes the listing in which the shown files are near to the work, too.
+    fn fit<'w>(
         &self,
         [limit, unasked]: [usize; 2],
-        near: &[&str],
         redaction: &mut Redaction<'a>,
-        list: &mut List<'_>,
+        listing: &Listing<'w>,
+        with: &dyn Fn(&[&str]) -> Listing<'w>,
     ) -> Fitted<'a> {
         let fixed: usize = self.fixed.iter().map(|text| tokens::count(text)).sum();
         // The whole may have a few more tokens than its sections together.
@@ -177,7 +165,7 @@ impl<'a> Material<'a> {
         let fit = |limits: Limits, reserved| {
             fits(&self.within(&limits).concat(), room.saturating_sub(reserved))
         };
-        let whole = list(near, usize::MAX, &mut redaction.redactor);
+        let whole = list(listing, usize::MAX, &mut redaction.redactor);
         let for_listing = tokens::estimate(&whole).most.min(LISTING).min(limit / 20);
         let requested = tokens::estimate(&self.requested.render(&Limits::NONE)).likely;
         let reserved = for_listing + requested.min(limit / 5);
@@ -220,21 +208,13 @@ impl<'a> Material<'a> {
                 break (choices, offered);
             }
         };
-        let mut near = near.to_vec();
-        near.extend(offered.iter().map(|block| block.contents.path.as_str()));
-        let (outline, named) = render_outline(
-            self.files.offered.outline(&choices),
-            room * OUTLINE / 100,
-            &mut redaction.redactor,
-        );
-        let mut fitted = Fitted {
-            limits,
-            included,
-            offered,
-            outline,
-            outlined: named,
-            listing: NOT_LISTED.to_owned(),
-        };
+        let shown: Vec<&str> = offered.iter().map(|block| block.contents.path.as_str()).collect();
+        let with_shown = (!shown.is_empty()).then(|| with(&shown));
+        let listing = with_shown.as_ref().unwrap_or(listing);
+        let outlined = self.files.offered.outline(&choices);
+        let outline = render_outline(outlined, room * OUTLINE / 100, &mut redaction.redactor);
+        let not_listed = NOT_LISTED.to_owned();
+        let mut fitted = Fitted { limits, included, offered, outline, listing: not_listed };
         let used = tokens::count(&self.compose(&fitted));
         let most = limit - left + room;
         // A listing is made by an estimate, and may be longer without secrets.
@@ -242,7 +222,7 @@ impl<'a> Material<'a> {
             Some(room - room.div_ceil(8))
         });
         for room in rooms {
-            fitted.listing = list(&near, room, &mut redaction.redactor);
+            fitted.listing = list(listing, room, &mut redaction.redactor);
             if fitted.listing == NOT_LISTED || fits(&self.compose(&fitted), most) {
                 break;
             }

@@ -95,6 +95,12 @@ fn a_small_outbox_is_not_counted_and_a_large_one_is() {
     let exactly = tokens::count(&small.text);
     assert!(small.tokens.abs_diff(exactly) * 100 < exactly * 15, "{} for {exactly}", small.tokens);
 
+    // A later one has nothing to offer.
+    let (before, mut later) = (tokens::counted(), session.clone());
+    later.sequence = 2;
+    render(&later, &environment(24_000), &walk, &Files::default());
+    assert_eq!(tokens::counted(), before);
+
     let before = tokens::counted();
     let large = rendered(&session, &Files::default(), 4_000);
     assert!(tokens::counted() > before);
