@@ -101,7 +101,7 @@ pub fn tools_in(said: &str) -> Vec<String> {
         let is_apart = lines().any(|(is, module)| is == "apart" && module == name);
         Some(match version {
             Some(version) if is_apart => {
-                format!("{name} {version} (as {name}; python3 -m {name} does not work)")
+                format!("{name} {version} (of another Python, with other packages than python3)")
             }
             Some(version) => format!("{name} {version}"),
             None => name.to_owned(),
@@ -185,7 +185,7 @@ mod tests {
         let mut shell = Command::new("/bin/sh");
         let said = shell.args(["-c", &script()]).env("PATH", path).output().unwrap();
         let tools = tools_in(&String::from_utf8_lossy(&said.stdout));
-        let alone = "pytest 8.2 (as pytest; python3 -m pytest does not work)";
+        let alone = "pytest 8.2 (of another Python, with other packages than python3)";
         for told in ["python3 3.9.1", "pip 24.1", alone, "node", "npm", "bun 1.2.3", "go", "dotnet"]
         {
             assert!(tools.iter().any(|tool| tool == told), "{told}: {tools:?}");

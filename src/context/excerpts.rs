@@ -17,6 +17,8 @@ const AROUND: usize = 4;
 /// So many first lines are shown of a file that the task names, and so much of what that says counts for its others.
 const HEAD: usize = 8;
 const ANY: f32 = 0.1;
+/// So many first lines are shown of the changelog: many tasks end with a line there.
+const CHANGELOG: usize = 12;
 /// So many lines of comments and attributes belong to a definition.
 const ABOVE: usize = 3;
 
@@ -83,8 +85,13 @@ pub(super) fn choose(
         // Files without a word of the task are outlined.
         all.retain(|chunk| chunk.value > 0.0);
     }
+    let changelog = files.iter().position(Scan::is_changelog).map(|file| {
+        let text = Text::new(texts[file]);
+        let last = text.count().min(CHANGELOG);
+        Chunk { file, first: 1, last, value: 0.0, cost: cost(&text, 1, last, false) }
+    });
     let (mut room, mut chosen) = (room, BTreeMap::<usize, Vec<(usize, usize)>>::new());
-    for Chunk { file, first, last, cost, .. } in all {
+    for Chunk { file, first, last, cost, .. } in changelog.into_iter().chain(all) {
         let markers = if chosen.contains_key(&file) { 0 } else { MARKERS };
         if let Some(rest) = room.checked_sub(cost + markers) {
             room = rest;
@@ -118,9 +125,7 @@ fn chunks(n: usize, file: &Scan, text: &Text<'_>, rarity: &[f32]) -> Vec<Chunk> 
     // All of a file that the task names may matter.
     let named = if file.is_named { rarity[Query::PATH] * ANY } else { 0.0 };
     let chunk = |first, last, is_whole: bool| {
-        let lines = text.range(first, last);
-        let numbers = if is_whole { 0 } else { NUMBER * (last + 1 - first) + LINES_LEFT_OUT };
-        let cost = tokens::estimate(&String::from_utf8_lossy(lines)).likely + numbers;
+        let cost = cost(text, first, last, is_whole);
         Chunk { file: n, first, last, value: named + value(&file.hits, first, last, rarity), cost }
     };
     if all <= FILE {
@@ -164,6 +169,12 @@ fn chunks(n: usize, file: &Scan, text: &Text<'_>, rarity: &[f32]) -> Vec<Chunk> 
         chunks.push(chunk(1, all.min(3 * AROUND), false));
     }
     chunks
+}
+
+/// About how many tokens these lines are, with numbers if the file is not shown whole.
+fn cost(text: &Text<'_>, first: usize, last: usize, is_whole: bool) -> usize {
+    let numbers = if is_whole { 0 } else { NUMBER * (last + 1 - first) + LINES_LEFT_OUT };
+    tokens::estimate(&String::from_utf8_lossy(text.range(first, last))).likely + numbers
 }
 
 /// The lines of a definition that belong together.

@@ -146,7 +146,12 @@ impl Offered {
         });
         let texts: Vec<&[u8]> = others.iter().map(|file| file.bytes.as_slice()).collect();
         let (scores, rarity) = ranking::rank(&scans, &texts, &query);
-        let order = ranking::order(&scores);
+        let mut order = ranking::order(&scores);
+        if let Some(changelog) = order.iter().position(|n| scans[*n].is_changelog()) {
+            // It is shown, however little the task says of it.
+            let last = changelog.min(excerpts::FILES - 1);
+            order[last..=changelog].rotate_right(1);
+        }
         let left_out = order.len().saturating_sub(excerpts::FILES);
         let mut files: Vec<Option<(Contents, Scan)>> =
             others.into_iter().zip(scans).map(Some).collect();
@@ -175,12 +180,16 @@ impl Offered {
         })
     }
 
-    /// An outline of the files that are not shown, the best first.
+    /// An outline of what is not shown: further definitions of excerpted files, then other files, the best first.
     pub fn outline(&self, shown: &[Choice]) -> impl Iterator<Item = Outlined<'_>> {
+        let excerpted = shown.iter().filter_map(|(file, ranges)| Some((*file, ranges.as_deref()?)));
+        let excerpted = excerpted.take(outline::EXCERPTED);
+        let further = excerpted
+            .map(|(file, ranges)| Outlined::new(&self.scans[file], ranges, &self.rarity))
+            .filter(|outlined| !outlined.definitions.is_empty());
         let is_shown = |file: usize| shown.iter().any(|(shown, _)| *shown == file);
         let others = (0..self.scans.len()).filter(move |file| !is_shown(*file));
-        others
-            .filter(|file| self.scores[*file] > 0.0)
-            .map(|file| Outlined::new(&self.scans[file], &self.rarity))
+        let others = others.filter(|file| self.scores[*file] > 0.0);
+        further.chain(others.map(|file| Outlined::new(&self.scans[file], &[], &self.rarity)))
     }
 }

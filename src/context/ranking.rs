@@ -53,6 +53,9 @@ pub(super) enum Kind {
     Record,
 }
 
+/// Words of the names of files in which changes are noted.
+const CHANGELOG: &str = "changelog changes history news";
+
 /// Words of the names and folders of tests and the like.
 const TESTS: &str =
     "test tests spec specs testing fixtures example examples bench benches benchmarks";
@@ -67,7 +70,8 @@ impl Kind {
                 .any(|word| kinds.split(' ').any(|kind| kind.as_bytes().eq_ignore_ascii_case(word)))
         };
         if is(ending, "lock min map svg snap po pot log csv tsv")
-            || is(stem, "lock changelog changelogs changes history news")
+            || is(stem, "lock changelogs")
+            || is(stem, CHANGELOG)
         {
             Self::Record
         } else if is(folders, TESTS) || is(stem, TESTS) {
@@ -114,6 +118,12 @@ impl Scan {
 }
 
 impl Scan {
+    /// Whether all changes of the project are noted in this file.
+    pub(super) fn is_changelog(&self) -> bool {
+        let stem = self.path.split('.').next().unwrap_or_default();
+        CHANGELOG.split(' ').any(|name| name.eq_ignore_ascii_case(stem))
+    }
+
     /// The score of a file of which the task says nothing.
     fn prior(&self) -> f32 {
         self.kind.factor() / (1.0 + self.path.matches('/').count() as f32)

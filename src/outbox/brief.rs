@@ -4,6 +4,7 @@
 //! It is derived from the texts of two outboxes. Of the sections before the results, nothing that data contains is
 //! flush left, so the first heading of each name is deaddrop's own.
 
+use std::cmp::Reverse;
 use std::collections::HashSet;
 
 use super::budget::clipped;
@@ -70,31 +71,61 @@ fn sections(outbox: &str) -> Option<[&str; 5]> {
 }
 
 /// The lines of a section that are new, and those that are gone; all lines if that is shorter, nothing if none changed.
-/// `name` finds what a line is about.
+/// `name` finds what a line is about. Where one line stood for the files of a folder, only their number is compared.
 fn changes(
     heading: &str,
     before: &str,
     now: &str,
     name: fn(&str) -> Option<(&str, &str)>,
 ) -> String {
-    let known: HashSet<&str> = before.lines().collect();
-    let names: Vec<&str> = now.lines().filter_map(|line| Some(name(line)?.0)).collect();
+    let [known, current] = [before, now].map(|text| text.lines().collect::<HashSet<&str>>());
+    let names = |text| -> Vec<&str> { str::lines(text).filter_map(name).map(|it| it.0).collect() };
+    let (names_before, names) = (names(before), names(now));
     // A line that stands for a folder replaces those below it, and the other way round.
     let covers = |folder: &str, path: &str| {
         folder == path || folder == "  ./" || folder.ends_with('/') && path.starts_with(folder)
     };
+    let folders = before.lines().filter(|line| !current.contains(line)).filter_map(name);
+    let folders = folders.filter(|(path, _)| path.ends_with('/'));
+    let mut folders: Vec<(&str, u64, u64)> =
+        folders.filter_map(|(path, what)| Some((path, file_count(what)?, 0))).collect();
+    // A file belongs to the narrowest one.
+    folders.sort_by_key(|(folder, ..)| (*folder == "  ./", Reverse(folder.len())));
+    let mut new = Vec::new();
+    for line in now.lines().filter(|line| !known.contains(line)) {
+        let (path, what) = name(line).unwrap_or((line, ""));
+        let folder = folders.iter_mut().find(|(folder, ..)| covers(folder, path));
+        let folder = folder.filter(|it| it.0 == path || !names_before.contains(&path));
+        match (folder, file_count(what)) {
+            (Some((.., files)), Some(count)) => *files += count,
+            _ => new.push(line.to_owned()),
+        }
+    }
+    folders.retain(|(_, before, files)| *files > 0 && files != before);
+    new.extend(folders.iter().map(|(folder, _, files)| format!("{folder} ({files} more files)")));
     let is_gone = |line: &&str| {
         let is_known = |gone| names.iter().any(|it| covers(it, gone) || covers(gone, it));
         name(line).is_some_and(|(gone, _)| !is_known(gone))
     };
-    let new = now.lines().filter(|line| !known.contains(line));
     let mut gone = before.lines().filter(is_gone).peekable();
     let more = gone.peek().map(|_| "No longer listed:");
+    let new = new.iter().map(String::as_str);
     let changes: String = new.chain(more).chain(gone).map(|line| format!("{line}\n")).collect();
     match changes.as_str() {
         "" => changes,
         _ if changes.len() < now.len() => format!("{heading}\n{changes}"),
         _ => format!("{heading}\n{}\n", now.trim_end()),
+    }
+}
+
+/// How many files a line of the listing stands for; None if it does not say exactly, or they are build products.
+fn file_count(what: &str) -> Option<u64> {
+    match what.split_once(' ') {
+        Some(("build" | "more", _)) => None,
+        Some((count, unit)) if unit.trim_start_matches("more ").starts_with("file") => {
+            count.replace(',', "").parse().ok()
+        }
+        _ => Some(1),
     }
 }
 

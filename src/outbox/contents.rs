@@ -368,8 +368,9 @@ pub(super) fn render_outline<'a>(
     room: usize,
     redactor: &mut Redactor,
 ) -> String {
-    let mut text =
-        format!("{OUTLINE}Other files that may matter, and some of their definitions by line:\n");
+    let mut text = format!(
+        "{OUTLINE}Further definitions, by line, of the files above and of others that may matter:\n"
+    );
     let (mut tokens, mut is_empty) = (tokens::estimate(&text).likely, true);
     for Outlined { path, definitions } in outlined {
         let mut entry = format!("  {}:\n", visible_line(&redactor.name(path)));
@@ -401,9 +402,11 @@ pub fn files_of_first(outbox: &str) -> [Vec<&str>; 2] {
     let path = |mark: &'_ str| {
         mark.rfind(" (lines ").or_else(|| mark.rfind(" (boundary ")).unwrap_or(mark.len())
     };
+    let shown: Vec<&str> = marks.map(|mark| &mark[..path(mark)]).collect();
     let outlined =
         section(OUTLINE).lines().filter_map(|line| line.strip_prefix("  ")?.strip_suffix(':'));
-    [marks.map(|mark| &mark[..path(mark)]).collect(), outlined.collect()]
+    let outlined = outlined.filter(|path| !shown.contains(path)).collect();
+    [shown, outlined]
 }
 
 /// Names ranges of lines: `lines 3-9, 12`.

@@ -24,7 +24,7 @@ const LISTING: usize = 500;
 
 /// How much of the room of the first outbox contents and the outline have at most, in hundredths.
 const CONTENTS: usize = 70;
-const OUTLINE: usize = 18;
+const OUTLINE: usize = 20;
 
 /// An outbox, and what is known about it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -44,7 +44,24 @@ fn what_changed_in_a_listing_is_shown() {
         (
             "  src/ (2 files, 2 bytes)\n  lib/ (1 file, 1 byte)\n",
             "  src/a (1 byte)\n  src/b/c (1 byte)\n",
-            ", except for these lines:\n## Workspace Files\n  src/a (1 byte)\n  src/b/c (1 byte)\nNo longer listed:\n  lib/ (1 file, 1 byte)\n",
+            ", except for these lines:\n## Workspace Files\nNo longer listed:\n  lib/ (1 file, 1 byte)\n",
+        ),
+        // Of what one line stood for, the number is compared; the widest folder has the rest.
+        (
+            "  src/a (1 byte)\n  src/ (2 more files, 9 bytes)\n  ./ (1,002 more files, 9 kB)\n",
+            "  src/a (2 bytes)\n  src/b (9 bytes)\n  src/c/ (2 files, 3 bytes)\n  lib/ (1,000 files, 9 kB)\n  x (link)\n  y (link)\n",
+            ", except for these lines:\n## Workspace Files\n  src/a (2 bytes)\n  src/ (3 more files)\n",
+        ),
+        (
+            "  src/ (2 files, 2 bytes)\n",
+            "  src/a (1 byte)\n  src/ (1 more file, 1 byte)\n  src/obj/ (build products: 3 files, 3 bytes)\n",
+            ", except for these lines:\n## Workspace Files\n  src/obj/ (build products: 3 files, 3 bytes)\n",
+        ),
+        // A folder with the same line has the same files as before.
+        (
+            "  src/ (2 files, 2 bytes)\n",
+            "  src/ (2 files, 2 bytes)\n  src/new (1 byte)\n",
+            ", except for these lines:\n## Workspace Files\n  src/new (1 byte)\n",
         ),
         (
             "  a (1 byte)\n",
