@@ -86,23 +86,29 @@ fn changes(
         folder == path || folder == "  ./" || folder.ends_with('/') && path.starts_with(folder)
     };
     let folders = before.lines().filter(|line| !current.contains(line)).filter_map(name);
-    let folders = folders.filter(|(path, _)| path.ends_with('/'));
-    let mut folders: Vec<(&str, u64, u64)> =
-        folders.filter_map(|(path, what)| Some((path, file_count(what)?, 0))).collect();
+    let folders = folders.filter(|(path, what)| path.ends_with('/') && file_count(what).is_some());
+    let mut folders: Vec<(&str, [u64; 2])> = folders.map(|(path, _)| (path, [0; 2])).collect();
     // A file belongs to the narrowest one.
-    folders.sort_by_key(|(folder, ..)| (*folder == "  ./", Reverse(folder.len())));
+    folders.sort_by_key(|(folder, _)| (*folder == "  ./", Reverse(folder.len())));
     let mut new = Vec::new();
-    for line in now.lines().filter(|line| !known.contains(line)) {
-        let (path, what) = name(line).unwrap_or((line, ""));
-        let folder = folders.iter_mut().find(|(folder, ..)| covers(folder, path));
-        let folder = folder.filter(|it| it.0 == path || !names_before.contains(&path));
-        match (folder, file_count(what)) {
-            (Some((.., files)), Some(count)) => *files += count,
-            _ => new.push(line.to_owned()),
+    let sides = [(before, &current, &names), (now, &known, &names_before)];
+    for (side, (text, other, names_of_other)) in sides.into_iter().enumerate() {
+        for line in text.lines().filter(|line| !other.contains(line)) {
+            let (path, what) = name(line).unwrap_or((line, ""));
+            let is_in_both = !path.ends_with('/') && names_of_other.contains(&path);
+            let folder = folders.iter_mut().find(|(it, _)| !is_in_both && covers(it, path));
+            match (folder, file_count(what)) {
+                (Some((_, counts)), Some(count)) => counts[side] += count,
+                _ if side == 1 => new.push(line.to_owned()),
+                _ => {}
+            }
         }
     }
-    folders.retain(|(_, before, files)| *files > 0 && files != before);
-    new.extend(folders.iter().map(|(folder, _, files)| format!("{folder} ({files} more files)")));
+    folders.retain(|(_, [before, now])| *now > 0 && now != before);
+    let counts = |(folder, [before, now]): &(&str, [u64; 2])| {
+        format!("{folder} ({before} files before, {now} now)")
+    };
+    new.extend(folders.iter().map(counts));
     let is_gone = |line: &&str| {
         let is_known = |gone| names.iter().any(|it| covers(it, gone) || covers(gone, it));
         name(line).is_some_and(|(gone, _)| !is_known(gone))

@@ -50,7 +50,12 @@ fn what_changed_in_a_listing_is_shown() {
         (
             "  src/a (1 byte)\n  src/ (2 more files, 9 bytes)\n  ./ (1,002 more files, 9 kB)\n",
             "  src/a (2 bytes)\n  src/b (9 bytes)\n  src/c/ (2 files, 3 bytes)\n  lib/ (1,000 files, 9 kB)\n  x (link)\n  y (link)\n",
-            ", except for these lines:\n## Workspace Files\n  src/a (2 bytes)\n  src/ (3 more files)\n",
+            ", except for these lines:\n## Workspace Files\n  src/a (2 bytes)\n  src/ (2 files before, 3 now)\n",
+        ),
+        (
+            "  src/a (1 byte)\n  src/ (2 more files, 9 bytes)\n",
+            "  src/ (3 files, 10 bytes)\n",
+            ".\n",
         ),
         (
             "  src/ (2 files, 2 bytes)\n",
