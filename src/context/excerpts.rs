@@ -198,7 +198,7 @@ mod tests {
 
     fn chosen(task: &str, text: &str, room: usize) -> Excerpts {
         let query = Query::new(task);
-        let scans = [Scan::new("a.py", text.as_bytes(), &query)];
+        let scans = [Scan::new("a.py", text.as_bytes(), "", &query)];
         let texts = [text.as_bytes()];
         let (scores, rarity) = rank(&scans, &texts, &query);
         choose(&scans, &texts, &scores, &rarity, room)

@@ -129,13 +129,24 @@ pub struct Offered {
 pub type Choice = (usize, Option<Vec<(usize, usize)>>);
 
 impl Offered {
-    /// Ranks the files that nobody named, of which `listed` are in the workspace.
+    /// Ranks the files that nobody named, of which `listed` are in the workspace. `commits` are the newest ones as
+    /// [`Runner::commits`](crate::runner::Runner::commits) tells them.
     ///
     /// # Panics
     /// Never: what its threads do is pure.
-    pub fn new(task: &str, included: Vec<Contents>, others: Vec<Contents>, listed: usize) -> Self {
-        let query = Query::new(task);
-        let scan = |file: &Contents| Scan::new(file.path.as_str(), &file.bytes, &query);
+    pub fn new(
+        task: &str,
+        included: Vec<Contents>,
+        others: Vec<Contents>,
+        commits: &str,
+        listed: usize,
+    ) -> Self {
+        let (query, subjects) = (Query::new(task), ranking::subjects(commits));
+        let scan = |file: &Contents| {
+            let path = file.path.as_str();
+            let subjects = subjects.get(path).map_or("", String::as_str);
+            Scan::new(path, &file.bytes, subjects, &query)
+        };
         let threads = thread::available_parallelism().map_or(1, usize::from);
         let share = others.len().div_ceil(threads).max(1);
         let scans: Vec<Scan> = thread::scope(|scope| {

@@ -35,12 +35,34 @@ impl<'a> Outlined<'a> {
             .map(|found| (found, value(found)))
             .collect();
         definitions.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.depth.cmp(&b.0.depth)));
-        if definitions.first().is_some_and(|(_, value)| *value > 0.0) {
+        if !shown.is_empty() || definitions.first().is_some_and(|(_, value)| *value > 0.0) {
             definitions.retain(|(_, value)| *value > 0.0);
         }
         definitions.truncate(NAMED);
         definitions.sort_unstable_by_key(|(found, _)| found.line);
         let definitions = definitions.into_iter().map(|(found, _)| found).collect();
         Self { path: &scan.path, definitions }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::query::Query;
+    use super::*;
+
+    #[test]
+    fn definitions_that_are_not_shown_are_named() {
+        let query = Query::new("Let the parser stop");
+        let text =
+            "def parse():\n    stop()\n\ndef other():\n    x()\n\ndef parse_all():\n    parse()\n";
+        let scan = Scan::new("a.py", text.as_bytes(), "", &query);
+        let rarity = vec![1.0; query.weights().len()];
+        let named = |shown: &[(usize, usize)]| {
+            let outlined = Outlined::new(&scan, shown, &rarity);
+            outlined.definitions.iter().map(|found| found.line).collect::<Vec<_>>()
+        };
+        assert_eq!(named(&[]), [1, 7]);
+        assert_eq!(named(&[(1, 2)]), [7]);
+        assert_eq!(named(&[(1, 2), (7, 8)]), [0; 0]);
     }
 }

@@ -6,9 +6,13 @@ use std::collections::HashMap;
 use super::query::{Query, identifiers, parts};
 use super::symbols::{Definition, Text, definitions};
 
-/// How much a word counts in a path and in the name of a definition; in the text it counts once.
+/// How much a word counts in a path, in the name of a definition, and in the subject of a commit that changed the
+/// file; in the text it counts once.
 const IN_PATH: f32 = 6.0;
 const IN_NAME: f32 = 2.0;
+const IN_SUBJECT: f32 = 0.5;
+/// A commit that changed more files says little about each.
+const CHANGED: usize = 20;
 /// The constants of BM25.
 const K1: f32 = 1.2;
 const B: f32 = 0.5;
@@ -37,8 +41,8 @@ pub(super) struct Scan {
     pub(super) is_named: bool,
     /// The lines with terms, in order.
     pub(super) hits: Vec<(usize, usize)>,
-    /// How often each term occurs in its path, in names of definitions, and in the text.
-    counts: Vec<[f32; 3]>,
+    /// How often each term occurs in its path, in names of definitions, in the text, and in subjects of commits.
+    counts: Vec<[f32; 4]>,
     /// Its size in bytes.
     length: f32,
 }
@@ -94,11 +98,13 @@ impl Kind {
 }
 
 impl Scan {
-    pub(super) fn new(path: &str, bytes: &[u8], query: &Query) -> Self {
+    /// A file, and the subjects of the commits that changed it.
+    pub(super) fn new(path: &str, bytes: &[u8], subjects: &str, query: &Query) -> Self {
         let text = Text::new(bytes);
         let definitions = definitions(path, &text);
-        let mut counts = vec![[0.0; 3]; query.weights().len()];
+        let mut counts = vec![[0.0; 4]; query.weights().len()];
         query.find(path.as_bytes(), |term, _| counts[term][0] += 1.0);
+        query.find(subjects.as_bytes(), |term, _| counts[term][3] += 1.0);
         let is_named = query.names(path);
         counts[Query::PATH][0] += f32::from(u8::from(is_named));
         for definition in &definitions {
@@ -130,6 +136,20 @@ impl Scan {
     }
 }
 
+/// For each file, the subjects of the commits that changed it.
+pub(super) fn subjects(commits: &str) -> HashMap<&str, String> {
+    let mut subjects: HashMap<&str, String> = HashMap::new();
+    for commit in commits.trim_start_matches('>').split("\n>") {
+        let (subject, paths) = commit.split_once("\n\n").unwrap_or_default();
+        for path in paths.lines().filter(|_| paths.lines().count() <= CHANGED) {
+            let of_file = subjects.entry(path).or_default();
+            *of_file += subject;
+            of_file.push('\n');
+        }
+    }
+    subjects
+}
+
 /// Returns the score of each file, and how much each term says.
 pub(super) fn rank(files: &[Scan], texts: &[&[u8]], query: &Query) -> (Vec<f32>, Vec<f32>) {
     let all = files.len() as f32;
@@ -143,8 +163,9 @@ pub(super) fn rank(files: &[Scan], texts: &[&[u8]], query: &Query) -> (Vec<f32>,
     let average = files.iter().map(|file| file.length).sum::<f32>() / all.max(1.0);
     let score = |file: &Scan| {
         let length = 1.0 - B + B * file.length / average.max(1.0);
-        let terms = file.counts.iter().zip(&rarity).map(|([path, name, text], rarity)| {
-            let frequency = IN_PATH * path + (IN_NAME * name + text) / length;
+        let terms = file.counts.iter().zip(&rarity).map(|([path, name, text, subject], rarity)| {
+            let text = (IN_NAME * name + text) / length;
+            let frequency = IN_PATH * path + text + IN_SUBJECT * subject;
             rarity * frequency / (K1 + frequency)
         });
         file.kind.factor() * terms.sum::<f32>()
@@ -252,7 +273,7 @@ mod tests {
     fn ranked(task: &str, files: &[(&str, &str)]) -> Vec<String> {
         let query = Query::new(task);
         let scans: Vec<Scan> =
-            files.iter().map(|(path, text)| Scan::new(path, text.as_bytes(), &query)).collect();
+            files.iter().map(|(path, text)| Scan::new(path, text.as_bytes(), "", &query)).collect();
         let texts: Vec<&[u8]> = files.iter().map(|(_, text)| text.as_bytes()).collect();
         let (scores, _) = rank(&scans, &texts, &query);
         order(&scores)
@@ -295,6 +316,21 @@ mod tests {
         let mut rest = found[1..].to_vec();
         rest.sort();
         assert_eq!(rest, ["app/tables.py", "tests/test_encoder.py"]);
+    }
+
+    #[test]
+    fn subjects_of_commits_count_for_the_files_that_they_changed() {
+        let commits = ">Fix the parser\n\na.py\nb c.py\n>Release\n\na.py\n>Empty\n>Cut\n\na.p";
+        let found = subjects(commits);
+        assert_eq!(found["a.py"], "Fix the parser\nRelease\n");
+        assert_eq!(found["b c.py"], "Fix the parser\n");
+        let many = (0..=CHANGED).map(|n| format!("{n}.py\n")).collect::<String>();
+        assert!(subjects(&format!(">Reformat\n\n{many}")).is_empty());
+        let query = Query::new("Let the parser stop");
+        let scans = [("x.py", ""), ("y.py", found["b c.py"].as_str())];
+        let scans = scans.map(|(path, subjects)| Scan::new(path, b"x = 1\n", subjects, &query));
+        let (scores, _) = rank(&scans, &[&b"x = 1\n"[..]; 2], &query);
+        assert_eq!(order(&scores), [1, 0]);
     }
 
     #[test]

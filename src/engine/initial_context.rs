@@ -1,6 +1,7 @@
 //! What a first outbox may show of the workspace: read here, ranked by [`crate::context`].
 
 use super::Engine;
+use super::environment::PROBE;
 use crate::context;
 use crate::context::Offered;
 use crate::error::{Error, Result};
@@ -57,7 +58,14 @@ impl Engine {
                 others.push(contents);
             }
         }
-        Ok(Offered::new(&session.task, included, others, listed_files))
+        let commits = if self.guest.is_none() && self.is_repository()? {
+            self.confinement();
+            self.runner.commits(&self.config.sessions.join(PROBE))
+        } else {
+            None
+        };
+        let commits = commits.unwrap_or_default();
+        Ok(Offered::new(&session.task, included, others, &commits, listed_files))
     }
 
     /// The files that the person named by their whole paths and that are not listed, such as ignored

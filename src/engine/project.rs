@@ -38,7 +38,7 @@ impl Engine {
         let signs = toml::from_str(include_str!("data/projects.toml"));
         let Signs { sign: signs } = signs.expect("a constant table");
         let (mut told, mut tools) = (vec!["not a git repository".to_owned()], BTreeSet::new());
-        if self.text(".git/HEAD")?.or(self.text(".git")?).is_some() {
+        if self.is_repository()? {
             told = vec!["a git repository".to_owned()];
             tools.insert("git");
         }
@@ -60,6 +60,11 @@ impl Engine {
         let missing = tools.into_iter().filter(is_missing);
         told.extend(missing.map(|tool| format!("{tool}: not installed")));
         Ok(told.join("; "))
+    }
+
+    /// Whether the workspace is that of a git repository.
+    pub(super) fn is_repository(&self) -> Result<bool> {
+        Ok(self.text(".git/HEAD")?.or(self.text(".git")?).is_some())
     }
 
     fn is_found(&self, sign: &Sign, walk: &Walk) -> Result<bool> {

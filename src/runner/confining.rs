@@ -21,9 +21,13 @@ const NO_SANDBOX: &str = "there is no sandbox on this machine, and the user has 
 /// Why a command is refused that is to be kept off the network where nothing confines it.
 const NO_WALL: &str = "it is to run without the network, and nothing here can keep it off: commands run with the user's own rights";
 
-/// How long all tools together may take to say their versions, and how much they may say, in characters.
+/// How long all tools together may take to say their versions.
 const TOOLS_PATIENCE: Duration = Duration::from_secs(15);
-const TOOLS_LIMIT: usize = 100_000;
+/// What tells the newest commits, and how long that may take. Commits that are not on this machine are not fetched.
+const COMMITS: &str = "GIT_NO_LAZY_FETCH=1 git --no-pager -c core.quotePath=false log -n 500 --no-merges --no-renames --relative --name-only --format='>%s' 2>/dev/null";
+const COMMITS_PATIENCE: Duration = Duration::from_secs(2);
+/// How many characters of what such scripts write are read.
+const LOOK_LIMIT: usize = 400_000;
 
 /// How many characters of what a probe writes are told.
 const SAID: usize = 300;
@@ -66,25 +70,38 @@ impl Runner {
         machine::find(name, &path.value, &|path| self.shows(path))
     }
 
-    /// The tools that commands find here, with their versions, as a command learns them that can write nothing.
-    /// Where no command can be confined, none is started, and they are named only.
+    /// The tools that commands find here, with their versions. Where no command can be confined, none is started, and
+    /// they are named only.
     pub fn tools(&self, own: &Path) -> Vec<String> {
-        if self.confinement(own).tier.confines() {
-            let script = machine::script();
-            let spec = CommandSpec {
-                looks_only: true,
-                timeout: Some(TOOLS_PATIENCE),
-                output_limit: Some(TOOLS_LIMIT),
-                // Nobody waits for it after a crash.
-                lock: Some(Path::new("")),
-                ..CommandSpec::new(&script, &self.workspace, own)
-            };
-            let Execution { ending, output, .. } = self.run(&spec, &|| false);
-            if let (Ending::Exited(0), Output::Together(said)) = (ending, output) {
-                return machine::tools_in(&said.head);
-            }
+        let said = self.look(&machine::script(), TOOLS_PATIENCE, own);
+        let named = || machine::tools(&|path| self.shows(path));
+        said.map_or_else(named, |said| machine::tools_in(&said))
+    }
+
+    /// The subjects of the newest commits, each after a `>`, and the files of the workspace that each changed; None
+    /// if git does not tell, or no command can be confined.
+    pub fn commits(&self, own: &Path) -> Option<String> {
+        self.look(COMMITS, COMMITS_PATIENCE, own)
+    }
+
+    /// The beginning of what a script writes that is confined and can write nothing; None if it does not succeed.
+    fn look(&self, script: &str, timeout: Duration, own: &Path) -> Option<String> {
+        if !self.confinement(own).tier.confines() {
+            return None;
         }
-        machine::tools(&|path| self.shows(path))
+        let spec = CommandSpec {
+            looks_only: true,
+            timeout: Some(timeout),
+            output_limit: Some(LOOK_LIMIT),
+            // Nobody waits for it after a crash.
+            lock: Some(Path::new("")),
+            ..CommandSpec::new(script, &self.workspace, own)
+        };
+        let Execution { ending, output, .. } = self.run(&spec, &|| false);
+        match (ending, output) {
+            (Ending::Exited(0), Output::Together(said)) => Some(said.head),
+            _ => None,
+        }
     }
 
     /// The walls that a command gets.

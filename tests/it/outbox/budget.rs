@@ -86,7 +86,7 @@ fn a_small_outbox_is_not_counted_and_a_large_one_is() {
     let before = tokens::counted();
     let session = session("A task", Dialect::Tags);
     let walk = Walk::of([("a.py", 7)]);
-    let offered = Offered::new("A task", vec![], vec![contents("a.py", "a = 1\n\n")], 1);
+    let offered = Offered::new("A task", vec![], vec![contents("a.py", "a = 1\n\n")], "", 1);
     let files = Files { offered, ..Files::default() };
     let small = render(&session, &environment(24_000), &walk, &files);
     assert_eq!(tokens::counted(), before);
@@ -301,7 +301,7 @@ fn secrets_in_the_names_of_files_are_withheld_wherever_they_are_shown() {
         assert!(rendered.withheld.len() >= 2, "{:?}", rendered.withheld);
     };
     let files = named.iter().map(|path| contents(path, "text\n"));
-    let offered = Offered::new("A task", vec![], files.collect(), 2);
+    let offered = Offered::new("A task", vec![], files.collect(), "", 2);
     let first = Files { offered, secrets: secrets.clone(), ..Files::default() };
     is_clean(&rendered(&session("A task", Dialect::Tags), &first, 24_000));
 
@@ -351,7 +351,7 @@ fn what_the_person_named_is_shown_whole_and_others_within_the_room_of_the_first_
     let shown = |is_included: bool| {
         let files = (0..20).map(|n| contents(&format!("f{n:02}.py"), &text)).collect();
         let (included, others) = if is_included { (files, vec![]) } else { (vec![], files) };
-        let offered = Offered::new("A task: compute", included, others, 20);
+        let offered = Offered::new("A task: compute", included, others, "", 20);
         let files = Files { offered, ..Files::default() };
         let environment = Environment { context_tokens: 8_000, ..environment(24_000) };
         render(&session("A task", Dialect::Tags), &environment, &Walk::of([]), &files)
@@ -440,7 +440,7 @@ proptest! {
         let mut given = Files::default();
         if sequence == 1 {
             let listed = all.len();
-            given.offered = Offered::new(&task, vec![], all, listed);
+            given.offered = Offered::new(&task, vec![], all, "", listed);
         } else {
             session.said.clone_from(&said);
             let mut results: Vec<Outcome> =

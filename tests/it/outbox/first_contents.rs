@@ -6,7 +6,7 @@ use std::fs;
 use serde_json::Value;
 
 use crate::guests::sessions::Pair;
-use crate::support::{ID, Project, Run};
+use crate::support::{ID, Project, Run, has_full_sandbox, has_git};
 
 fn begin(base: &Project, more: &[&str], task: &str) -> Run {
     let mut arguments = vec!["new", "--no-watch", "--id", ID];
@@ -288,4 +288,31 @@ fn of_data_that_the_task_names_the_beginning_and_the_number_of_lines_are_shown()
     let outbox = base.outbox(1);
     let begin = "\n--- data/prices.csv (lines 1-8 of 20001) ---\n1| id,name,price\n2| 0,item 0,0\n";
     assert!(outbox.contains(begin), "{outbox}");
+}
+
+#[test]
+fn files_of_commits_that_the_task_resembles_come_first() {
+    if !(has_full_sandbox() && has_git()) {
+        return;
+    }
+    let base = large();
+    base.write("workspace/pkg/part7/module_77.py", "def step(x):\n    return x\n".repeat(200));
+    let commit = "git -c user.name=x -c user.email=x commit -qam";
+    base.sh(&format!("cd workspace && git init -q && git add . && {commit} x && echo >> pkg/part7/module_77.py && {commit} 'Round the discounts of wholesalers'"));
+    begin(&base, &[], "Wholesalers get a discount of 5 %").ok();
+    let section = base.outbox(1);
+    let (_, first) = shown(&section).unwrap().split_once("\n--- ").unwrap();
+    assert!(first.starts_with("pkg/part7/module_77.py (lines "), "{first}");
+}
+
+#[test]
+fn the_changelog_and_what_stands_in_the_root_are_named() {
+    let base = large();
+    base.write("workspace/CHANGES.md", format!("# Changes\n\n## Next\n{}", "- x\n".repeat(200)));
+    base.write("workspace/Makefile", "all:\n");
+    begin(&base, &[], "JsonEncoder does not escape a string with U+2028").ok();
+    let outbox = base.outbox(1);
+    let changes = "\n--- CHANGES.md (lines 1-12 of 203) ---\n1| # Changes\n";
+    assert!(outbox.contains(changes), "{outbox}");
+    assert!(outbox.contains("\n  Makefile ("), "{outbox}");
 }
