@@ -24,7 +24,7 @@ const NO_WALL: &str = "it is to run without the network, and nothing here can ke
 /// How long all tools together may take to say their versions.
 const TOOLS_PATIENCE: Duration = Duration::from_secs(15);
 /// What tells the newest commits, and how long that may take. Commits that are not on this machine are not fetched.
-const COMMITS: &str = "GIT_NO_LAZY_FETCH=1 git --no-pager -c core.quotePath=false log -n 500 --no-merges --no-renames --relative --name-only --format='>%s' 2>/dev/null";
+const COMMITS: &str = "GIT_NO_LAZY_FETCH=1 git --no-pager -c core.quotePath=false log -n 500 --no-show-signature --no-merges --no-renames --relative --name-only --format='>%s' 2>/dev/null";
 const COMMITS_PATIENCE: Duration = Duration::from_secs(2);
 /// How many characters of what such scripts write are read.
 const LOOK_LIMIT: usize = 400_000;
@@ -84,13 +84,15 @@ impl Runner {
         self.look(COMMITS, COMMITS_PATIENCE, own)
     }
 
-    /// The beginning of what a script writes that is confined and can write nothing; None if it does not succeed.
+    /// The beginning of what a script writes that can neither change anything nor reach the network; None if it does
+    /// not succeed.
     fn look(&self, script: &str, timeout: Duration, own: &Path) -> Option<String> {
         if !self.confinement(own).tier.confines() {
             return None;
         }
         let spec = CommandSpec {
             looks_only: true,
+            network: Some(false),
             timeout: Some(timeout),
             output_limit: Some(LOOK_LIMIT),
             // Nobody waits for it after a crash.
