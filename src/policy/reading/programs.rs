@@ -124,75 +124,92 @@ pub(super) fn add(mut words: Vec<Word>, into: &mut Reading, depth: u8) -> Result
         if !is_certain(first) {
             return Err(which().into());
         }
-        // Where it is in the list, and whether it only starts another is told below.
-        let place = into.commands.len();
         into.commands.push(Simple { words: words.clone(), wrapper: false });
         let Some(text) = first.literal() else {
             into.cannot(which());
             return Ok(());
         };
-        let (named, arguments) = (name(text), &words[1..]);
         let is_meant = |it: &&Program| {
-            it.names.iter().any(|name| name == named) && !(it.builtin && text.contains('/'))
+            it.names.iter().any(|it| it == name(text)) && !(it.builtin && text.contains('/'))
         };
         let Some(program) = TABLE.program.iter().find(is_meant) else { return Ok(()) };
-        if let Some(unreadable) = &program.unreadable {
-            let why = format!("{text} {unreadable}");
-            into.commands[place].wrapper = true;
-            return if program.stops { Err(why.into()) } else { Ok(into.cannot(why)) };
-        }
-        match program.kind {
-            Kind::Sets => return Ok(set(program, text, arguments, into)),
-            Kind::Find => return find(arguments, into, depth),
-            Kind::Starts | Kind::Shell | Kind::Xargs => {}
-        }
-        let Some((given, at)) = options(arguments, program) else {
-            into.commands[place].wrapper = program.kind == Kind::Shell;
-            into.cannot(format!("what {named} starts"));
-            return Ok(());
-        };
-        let mut rest = arguments.get(at + program.own..).unwrap_or_default();
-        let has = |names: &[String]| given.iter().any(|(name, _)| names.contains(name));
-        let transparent = program.transparent && standard(text).is_some();
-        if program.kind == Kind::Shell {
-            let runs_text = given.iter().any(|(name, _)| name == "c");
-            return match rest.first().map(Word::literal) {
-                Some(Some(option)) if option.starts_with('+') => {
-                    Err(format!("what {text} makes of its options").into())
-                }
-                Some(Some(inner)) if runs_text && !has(&program.code) => {
-                    into.commands[place].wrapper = transparent;
-                    read_into(inner, into, depth)
-                }
-                // A file, as long as it is not what the shell is fed with.
-                Some(file) if !runs_text && !has(&program.code) && !file.is_some_and(is_input) => {
-                    Ok(())
-                }
-                _ => {
-                    into.commands[place].wrapper = true;
-                    into.cannot(format!("{text} runs a text that is not on the line"));
-                    Ok(())
-                }
-            };
-        }
-        if has(&program.code) {
-            return Err(format!("what {named} makes of its text").into());
-        }
-        // `env -` is `env -i`.
-        if program.assigns && rest.first().is_some_and(|word| word.text == "-") {
-            rest = &rest[1..];
-        }
-        let tells = has(&program.tells);
-        let started = match program.kind {
-            Kind::Xargs => fed(&given, rest),
-            _ if tells => Vec::new(),
-            _ => rest.to_vec(),
-        };
-        into.commands[place].wrapper = tells || (transparent && !started.is_empty());
         by_program = program.assigns;
-        words = started;
+        words = started(program, text, &words[1..], into, depth)?;
     }
-    if words.is_empty() { Ok(()) } else { Err(TOO_DEEP.into()) }
+    Err(TOO_DEEP.into())
+}
+
+/// The words of the command that the program `text`, the last in the list, starts; none where it starts nothing, or
+/// all that it starts is in the list.
+fn started(
+    program: &Program,
+    text: &str,
+    arguments: &[Word],
+    into: &mut Reading,
+    depth: u8,
+) -> Result<Vec<Word>, Fault> {
+    let place = into.commands.len() - 1;
+    let nothing = Vec::new();
+    if let Some(unreadable) = &program.unreadable {
+        let why = format!("{text} {unreadable}");
+        if program.stops {
+            return Err(why.into());
+        }
+        into.cannot(why);
+        into.commands[place].wrapper = true;
+        return Ok(nothing);
+    }
+    match program.kind {
+        Kind::Sets => {
+            set(program, text, arguments, into);
+            return Ok(nothing);
+        }
+        Kind::Find => return find(arguments, into, depth).map(|()| nothing),
+        Kind::Starts | Kind::Shell | Kind::Xargs => {}
+    }
+    let is_shell = program.kind == Kind::Shell;
+    let Some((given, at)) = options(arguments, program) else {
+        into.commands[place].wrapper = is_shell;
+        into.cannot(format!("what {text} starts"));
+        return Ok(nothing);
+    };
+    let mut rest = arguments.get(at + program.own..).unwrap_or_default();
+    let has = |names: &[String]| given.iter().any(|(name, _)| names.contains(name));
+    let (is_code, tells) = (has(&program.code), has(&program.tells));
+    let is_transparent = program.transparent && standard(text).is_some();
+    if is_shell {
+        let runs_text = given.iter().any(|(name, _)| name == "c");
+        match rest.first().map(Word::literal) {
+            Some(Some(option)) if option.starts_with('+') => {
+                return Err(format!("what {text} makes of its options").into());
+            }
+            Some(Some(inner)) if runs_text && !is_code => {
+                into.commands[place].wrapper = is_transparent;
+                read_into(inner, into, depth)?;
+            }
+            // A file, as long as it is not what the shell is fed with.
+            Some(file) if !runs_text && !is_code && !file.is_some_and(is_input) => {}
+            _ => {
+                into.commands[place].wrapper = true;
+                into.cannot(format!("{text} runs a text that is not on the line"));
+            }
+        }
+        return Ok(nothing);
+    }
+    if is_code {
+        return Err(format!("what {text} makes of its text").into());
+    }
+    // `env -` is `env -i`.
+    if program.assigns && rest.first().is_some_and(|word| word.text == "-") {
+        rest = &rest[1..];
+    }
+    let words = match program.kind {
+        Kind::Xargs => fed(&given, rest),
+        _ if tells => nothing,
+        _ => rest.to_vec(),
+    };
+    into.commands[place].wrapper = tells || (is_transparent && !words.is_empty());
+    Ok(words)
 }
 
 /// Whether a file is what a program is fed with.
@@ -315,9 +332,9 @@ fn find(arguments: &[Word], into: &mut Reading, depth: u8) -> Result<(), Fault> 
         let is_all = places.clone().all(|word| !word.text.starts_with(['-', '(', '!']));
         let mut words = vec![Word::known("rm"), Word::known(if is_all { "-rf" } else { "-r" })];
         if is_all {
-            words.extend(places.cloned())
+            words.extend(places.cloned());
         } else {
-            words.push(anything())
+            words.push(anything());
         }
         into.commands.push(Simple { words, wrapper: true });
     }
