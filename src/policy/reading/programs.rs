@@ -152,11 +152,11 @@ fn started(
     let nothing = Vec::new();
     if let Some(unreadable) = &program.unreadable {
         let why = format!("{text} {unreadable}");
+        into.commands[place].wrapper = true;
         if program.stops {
             return Err(why.into());
         }
         into.cannot(why);
-        into.commands[place].wrapper = true;
         return Ok(nothing);
     }
     match program.kind {
