@@ -37,14 +37,13 @@ pub enum Access {
 /// assert!(matches!(policy::path(&standard, Access::Read, &path("a/.env"), None), Decision::Deny(_)));
 /// ```
 pub fn path(policy: &Policy, access: Access, path: &RelPath, size: Option<u64>) -> Decision {
-    of_file(&policy.files, &blocked(&policy.files), access, path, size)
+    of_file(&policy.files, access, path, size)
 }
 
 /// Whether a search may look into a file of that path and size: where the person would be asked, too,
-/// it may not. What it is asked with for each file is made ready once.
+/// it may not.
 pub fn may_search(files: &Files) -> impl Fn(&RelPath, u64) -> bool {
-    let blocked = blocked(files);
-    move |path, size| of_file(files, &blocked, Access::Read, path, Some(size)) == Decision::Allow
+    move |path, size| of_file(files, Access::Read, path, Some(size)) == Decision::Allow
 }
 
 /// What the policy says of looking into a folder, or into the workspace itself. What lies in it is
@@ -58,22 +57,10 @@ pub fn folder(policy: &Policy, folder: Option<&RelPath>) -> Decision {
         };
     };
     let files = Files { allowed: Vec::new(), ..policy.files.clone() };
-    of_file(&files, &blocked(&files), Access::Read, folder, None)
+    of_file(&files, Access::Read, folder, None)
 }
 
-/// The patterns of what is blocked, each with how it is compared: some file systems do not tell `.ENV`
-/// from `.env`.
-fn blocked(files: &Files) -> Vec<(&str, String)> {
-    files.blocked.iter().map(|pattern| (pattern.as_str(), pattern.to_lowercase())).collect()
-}
-
-fn of_file(
-    files: &Files,
-    blocked: &[(&str, String)],
-    access: Access,
-    path: &RelPath,
-    size: Option<u64>,
-) -> Decision {
+fn of_file(files: &Files, access: Access, path: &RelPath, size: Option<u64>) -> Decision {
     if !files.enabled {
         return Decision::deny(ENABLED, "File operations are disabled", None);
     }
@@ -84,8 +71,10 @@ fn of_file(
             Some("Only read files, and tell the user what to change".to_owned()),
         );
     }
+    // Some file systems do not tell `.ENV` from `.env`.
     let lower = path.as_str().to_lowercase();
-    if let Some((pattern, _)) = blocked.iter().find(|(_, pattern)| matches(pattern, &lower)) {
+    let is_blocked = |pattern: &&String| matches(&pattern.to_lowercase(), &lower);
+    if let Some(pattern) = files.blocked.iter().find(is_blocked) {
         return Decision::deny(
             BLOCKED,
             format!("Path '{path}' is blocked"),

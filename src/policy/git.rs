@@ -2,21 +2,59 @@
 //!
 //! A courtesy, not the wall: where a repository is kept from writes, this says so in words before
 //! git fails with "Read-only file system". It looks at the text alone, so an alias, a script or a
-//! variable passes by it. What it does not know to read only, it takes for writing.
+//! variable passes by it. What it does not know to read only (`data/git.toml`), it takes for writing.
 
-use super::readers::only_reads;
-use super::reading::{self, Simple, Word};
+use std::sync::LazyLock;
 
-/// Whether a line of which a part was not read may have git in it.
-pub(super) fn may_be_in(command: &str) -> bool {
-    command.replace("\\\n", "").replace(['\'', '"', '\\'], "").contains("git")
+use serde::Deserialize;
+
+use super::reading::{self, LONGEST, Simple, Word};
+
+/// What only reads.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    valued: Vec<String>,
+    shows: Vec<String>,
+    reads: Vec<String>,
+    form: Vec<Form>,
 }
 
+/// In which forms a command reads; the table says what the fields mean.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Form {
+    name: String,
+    never: Vec<String>,
+    words: Vec<String>,
+    key: bool,
+    asks: Vec<String>,
+    options: Vec<String>,
+    valued: Vec<String>,
+}
+
+static GIT: LazyLock<Table> =
+    LazyLock::new(|| toml::from_str(include_str!("data/git.toml")).expect("a table in order"));
+
 /// The subcommand of a command that is git and would write to a repository.
-pub(super) fn writes(simple: &Simple) -> Option<String> {
+pub(super) fn writes(simple: &Simple) -> Option<&str> {
     let (program, arguments) = simple.words.split_first()?;
-    let arguments: Vec<String> = arguments.iter().map(|word| word.text().to_owned()).collect();
-    if reading::name(program.text()) == "git" { of_git(&arguments) } else { None }
+    let arguments: Vec<&str> = arguments.iter().map(|word| &*word.text).collect();
+    if reading::name(&program.text) == "git" { written(&arguments) } else { None }
+}
+
+/// Whether git may write in a line of which a part is not read, as far as its bare words tell.
+pub(super) fn may_write(command: &str) -> bool {
+    let text = command.replace("\\\n", "").replace(['\'', '"', '\\'], "");
+    if text.len() > LONGEST {
+        return text.contains("git");
+    }
+    text.split(|c| ";&|()<>`\n".contains(c)).any(|command| {
+        let words = command.split(|c: char| c.is_whitespace() || "{}$=".contains(c));
+        let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+        let mut calls = words.split(|word| reading::name(word) == "git").skip(1);
+        calls.any(|arguments| arguments.is_empty() || written(arguments).is_some())
+    })
 }
 
 /// Whether this subcommand makes a repository.
@@ -34,16 +72,18 @@ pub(super) fn makes_repository(subcommand: &str) -> bool {
 /// assert_eq!(inits("cd /tmp && git init x"), None);
 /// ```
 pub fn inits(command: &str) -> Option<String> {
-    let reading::Reading { commands, unreadable, .. } = reading::read(command);
-    let moves = |simple: &Simple| {
-        let name = simple.words.first().map(|word| reading::name(word.text()));
-        matches!(name, Some("cd" | "pushd" | "popd" | "env" | "git-init"))
+    // What is behind a part that is not read is not among the commands, but what may move before counts.
+    let commands = reading::read(command).commands;
+    let is_known = |simple: &&Simple| {
+        let moves = ["cd", "pushd", "popd", "env", "git-init", "source", "."];
+        let program = &simple.words[0];
+        program.literal().is_some_and(|text| !moves.contains(&reading::name(text)))
     };
     // Variables of git's own say where, too.
-    if !unreadable.is_empty() || command.contains("GIT_") || commands.iter().any(moves) {
+    if command.contains("GIT_") {
         return None;
     }
-    commands.iter().find_map(|simple| {
+    commands.iter().take_while(is_known).find_map(|simple| {
         let words: Option<Vec<&str>> = simple.words.iter().map(Word::literal).collect();
         match words?.as_slice() {
             [program, "init", arguments @ ..] if reading::name(program) == "git" => {
@@ -71,42 +111,56 @@ fn place_of_init(arguments: &[&str]) -> Option<String> {
     Some(place.unwrap_or_else(|| ".".to_owned()))
 }
 
-/// The words behind the options in front.
-fn without_options<'a>(mut words: &'a [String], valued: &[&str]) -> &'a [String] {
-    while let Some((word, rest)) = words.split_first() {
-        if word == "--" {
-            return rest;
+/// The subcommand of git that writes to a repository with these arguments of git.
+fn written<'a>(arguments: &[&'a str]) -> Option<&'a str> {
+    let has = |list: &[String], word: &str| list.iter().any(|one| one == word);
+    let mut rest = arguments.iter();
+    let subcommand = loop {
+        match *rest.next()? {
+            option if has(&GIT.shows, option) => return None,
+            option if has(&GIT.valued, option) => drop(rest.next()),
+            "--" => break *rest.next()?,
+            option if option.len() > 1 && option.starts_with('-') => {}
+            subcommand => break subcommand,
         }
-        if word == "-" || !word.starts_with('-') {
-            break;
-        }
-        let with_value = valued.contains(&word.as_str());
-        words = if with_value { rest.get(1..).unwrap_or_default() } else { rest };
-    }
-    words
+    };
+    let arguments = rest.as_slice();
+    let reads = arguments.contains(&"--help")
+        || has(&GIT.reads, subcommand)
+        || GIT.form.iter().any(|form| form.name == subcommand && form.reads(arguments));
+    (!reads).then_some(subcommand)
 }
 
-fn of_git(arguments: &[String]) -> Option<String> {
-    const VALUED: [&str; 9] = [
-        "-C",
-        "-c",
-        "--git-dir",
-        "--work-tree",
-        "--namespace",
-        "--super-prefix",
-        "--config-env",
-        "--attr-source",
-        "--exec-path",
-    ];
-    // These only tell something.
-    let tells = ["--version", "-v", "--help", "-h", "--html-path", "--man-path", "--info-path"];
-    let options = arguments.len() - without_options(arguments, &VALUED).len();
-    if arguments[..options].iter().any(|word| tells.contains(&word.as_str())) {
-        return None;
+impl Form {
+    fn reads(&self, arguments: &[&str]) -> bool {
+        let has = |list: &[String], word: &str| list.iter().any(|one| one == word);
+        if !self.never.is_empty() {
+            return !arguments.iter().any(|argument| has(&self.never, argument));
+        }
+        let mut words: Vec<&str> = Vec::new();
+        let mut asks = false;
+        let mut rest = arguments.iter();
+        while let Some(argument) = rest.next() {
+            let option = argument.split('=').next().unwrap_or(argument);
+            let is_free =
+                || self.options.is_empty() && words.first().is_some_and(|it| has(&self.words, it));
+            // `-n5` is `-n 5`.
+            let numbered = option.trim_end_matches(|c: char| c.is_ascii_digit());
+            if !argument.starts_with('-') {
+                words.push(*argument);
+            } else if has(&self.asks, option) {
+                asks = true;
+            } else if has(&self.valued, option) {
+                if option == *argument {
+                    rest.next();
+                }
+            } else if !has(&self.options, option) && numbered != "-n" && !is_free() {
+                return false;
+            }
+        }
+        let is_key = self.key && words.len() == 1 && words[0].contains('.');
+        asks || is_key || has(&self.words, words.first().copied().unwrap_or_default())
     }
-    let (subcommand, arguments) = arguments[options..].split_first()?;
-    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    (!only_reads(subcommand, &arguments)).then(|| subcommand.clone())
 }
 
 #[cfg(test)]
@@ -282,6 +336,8 @@ mod tests {
             ("make; git init -b main && git add -A", "."),
             ("mkdir deep/er; git init --initial-branch=x deep/er", "deep/er"),
             ("sh -c 'git init'", "."),
+            ("git init && cd x", "."),
+            ("git init; case x in x) ls ;; esac", "."),
         ] {
             assert_eq!(inits(command).as_deref(), Some(place), "{command}");
         }
@@ -297,9 +353,27 @@ mod tests {
             "cd /tmp && git init",
             "GIT_DIR=x git init",
             "sh -c 'cd /tmp; git init'",
+            "$X; git init",
+            "case x in x) cd a ;; esac; git init",
             "git clone a b",
         ] {
             assert_eq!(inits(command), None, "{command}");
+        }
+    }
+
+    #[test]
+    fn in_a_line_that_is_not_read_bare_words_tell_whether_git_writes() {
+        for (command, asks) in [
+            ("f() { git status; }; git diff", false),
+            ("case $x in .git|.gitignore|github) ls ;; esac", false),
+            ("f() { git commit; }; f", true),
+            ("case x in x) 'g'it -C sub push ;; esac", true),
+            ("f() { $x; }; x=git; f commit", true),
+            ("f() { git \"$@\"; }; f commit", true),
+            ("f() { ls; }; git branch \"$x\"", true),
+            ("echo $(ls | `git diff`; git \\\n  commit)", true),
+        ] {
+            assert_eq!(asked(command).is_some(), asks, "{command}");
         }
     }
 

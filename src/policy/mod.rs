@@ -7,7 +7,6 @@ mod decision;
 mod files;
 pub mod git;
 mod patterns;
-mod readers;
 pub mod reading;
 mod shell;
 #[cfg(test)]

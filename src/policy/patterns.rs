@@ -16,25 +16,23 @@ pub(super) enum Match {
 const OF_FILES: [&str; 10] =
     ["rm", "rmdir", "mv", "cp", "ln", "chmod", "chown", "chgrp", "shred", "truncate"];
 
-/// The long names of flags, for programs that have both; the shortest beginning that is meant.
-const LONG: [(&str, char, &str, usize); 8] = [
-    ("rm", 'r', "--recursive", 3),
-    ("rm", 'f', "--force", 3),
-    ("cp", 'r', "--recursive", 5),
-    ("cp", 'f', "--force", 4),
-    ("mv", 'f', "--force", 3),
-    ("chmod", 'R', "--recursive", 5),
-    ("chown", 'R', "--recursive", 5),
-    ("chgrp", 'R', "--recursive", 5),
+/// The long names of flags of these programs; the shortest beginning that is meant.
+const LONG: [(&[&str], char, &str, usize); 5] = [
+    (&["rm"], 'r', "--recursive", 3),
+    (&["rm", "mv"], 'f', "--force", 3),
+    (&["cp"], 'r', "--recursive", 5),
+    (&["cp"], 'f', "--force", 4),
+    (&["chmod", "chown", "chgrp"], 'R', "--recursive", 5),
 ];
 
 /// A command's own name, and its words sorted.
 struct Sorted<'a> {
-    program: &'a str,
+    program: String,
     letters: Vec<char>,
     long: Vec<&'a str>,
-    /// Each with whether a flag stands before it, whose value it may be.
-    operands: Vec<(&'a Word, bool)>,
+    operands: Vec<&'a Word>,
+    /// Whether a flag is before each of the operands, whose value it may be.
+    behind_flag: Vec<bool>,
     /// Whether a word may be a flag that the line does not tell.
     open: bool,
 }
@@ -42,49 +40,39 @@ struct Sorted<'a> {
 impl<'a> Sorted<'a> {
     fn of(words: &'a [Word]) -> Option<Self> {
         let (program, rest) = words.split_first()?;
-        let program = name(program.text());
-        let mut sorted = Self {
-            program,
-            letters: Vec::new(),
-            long: Vec::new(),
-            operands: Vec::new(),
-            open: false,
-        };
-        let (mut flags, mut behind_flag) = (true, false);
+        let program = name(&program.text).to_ascii_lowercase();
+        let (mut letters, mut long) = (Vec::new(), Vec::new());
+        let (mut operands, mut behind_flag) = (Vec::new(), Vec::new());
+        let (mut open, mut has_flags, mut is_behind) = (false, true, false);
         for word in rest {
-            let text = word.text();
-            if flags && text == "--" && !word.is_open() {
-                flags = false;
-            } else if flags && text.starts_with("--") {
-                sorted.long.push(text.split('=').next().unwrap_or(text));
-                behind_flag = true;
-                sorted.open |= word.is_open();
-            } else if flags && text.starts_with('-') && (text.len() > 1 || word.is_open()) {
-                sorted.letters.extend(text.chars().skip(1));
-                behind_flag = true;
-                sorted.open |= word.is_open();
+            let text = &*word.text;
+            if has_flags && text == "--" && !word.open {
+                has_flags = false;
+                continue;
+            }
+            let is_flag = has_flags && text.starts_with('-') && (text.len() > 1 || word.open);
+            open |= has_flags && word.open && (is_flag || text.is_empty());
+            if !is_flag {
+                operands.push(word);
+                behind_flag.push(is_behind);
+            } else if text.starts_with("--") {
+                let flag = text.split('=').next().unwrap_or(text);
+                let is_meant = |(of, _, long, least): &&(&[&str], char, &str, usize)| {
+                    of.contains(&&*program) && flag.len() >= *least && long.starts_with(flag)
+                };
+                match LONG.iter().find(is_meant) {
+                    Some((_, letter, ..)) => letters.push(*letter),
+                    None => long.push(flag),
+                }
             } else {
-                sorted.open |= flags && word.is_open() && text.is_empty();
-                sorted.operands.push((word, behind_flag));
-                behind_flag = false;
+                letters.extend(text.chars().skip(1));
             }
+            is_behind = is_flag;
         }
-        if matches!(program, "rm" | "cp") {
-            for letter in &mut sorted.letters {
-                *letter = if *letter == 'R' { 'r' } else { *letter };
-            }
+        if matches!(&*program, "rm" | "cp") {
+            letters.iter_mut().filter(|letter| **letter == 'R').for_each(|letter| *letter = 'r');
         }
-        for (of, letter, long, least) in LONG {
-            let is_meant = |word: &&str| word.len() >= least && long.starts_with(*word);
-            if of.eq_ignore_ascii_case(program) && sorted.long.iter().any(is_meant) {
-                sorted.letters.push(letter);
-            }
-        }
-        Some(sorted)
-    }
-
-    fn is_of_files(&self) -> bool {
-        OF_FILES.iter().any(|name| name.eq_ignore_ascii_case(self.program))
+        Some(Self { program, letters, long, operands, behind_flag, open })
     }
 }
 
@@ -94,45 +82,33 @@ pub(super) fn means(pattern: &str, simple: &Simple) -> Match {
     let (Some(wanted), Some(given)) = (Sorted::of(&pattern), Sorted::of(&simple.words)) else {
         return Match::No;
     };
-    if simple.words[0].literal().is_none() {
+    if simple.words[0].literal().is_none() || wanted.program != given.program {
         return Match::No;
     }
-    if !wanted.program.eq_ignore_ascii_case(given.program) {
-        return Match::No;
-    }
-    let mut found = Match::Yes;
-    let letters = wanted.letters.iter().all(|letter| given.letters.contains(letter));
-    let long = wanted.long.iter().all(|name| {
-        given.long.contains(name)
-            || LONG.iter().any(|(of, letter, long, _)| {
-                of == &given.program && long == name && given.letters.contains(letter)
-            })
-    });
-    if !(letters && long) {
-        if !given.open {
-            return Match::No;
-        }
-        found = Match::Perhaps;
-    }
+    let has_flags = wanted.letters.iter().all(|letter| given.letters.contains(letter))
+        && wanted.long.iter().all(|name| given.long.contains(name));
+    let flags = match (has_flags, given.open) {
+        (true, _) => Match::Yes,
+        (false, true) => Match::Perhaps,
+        (false, false) => return Match::No,
+    };
     let operands = &wanted.operands;
-    let fits = if given.is_of_files() {
-        operands.iter().map(|(wanted, _)| in_any(wanted, &given)).min().unwrap_or(Match::Yes)
+    let fits = if OF_FILES.contains(&&*given.program) {
+        operands.iter().map(|wanted| in_any(wanted, &given)).min().unwrap_or(Match::Yes)
     } else {
-        let behind_flag: Vec<bool> = given.operands.iter().map(|(_, behind)| *behind).collect();
-        in_order(operands.len(), &behind_flag, |wanted, at| {
-            is_operand(operands[wanted].0, given.operands[at].0)
+        in_order(operands.len(), &given.behind_flag, |wanted, at| {
+            is_operand(operands[wanted], given.operands[at])
         })
     };
-    found.min(fits)
+    flags.min(fits)
 }
 
 /// Whether one of the operands is the file that is meant.
 fn in_any(wanted: &Word, given: &Sorted<'_>) -> Match {
-    let root = wanted.text() == "/" && given.long.contains(&"--no-preserve-root");
-    if root {
+    if wanted.text == "/" && given.long.contains(&"--no-preserve-root") {
         return Match::Yes;
     }
-    given.operands.iter().map(|(word, _)| is_file(wanted, word)).max().unwrap_or(Match::No)
+    given.operands.iter().map(|word| is_file(wanted, word)).max().unwrap_or(Match::No)
 }
 
 fn is_file(wanted: &Word, given: &Word) -> Match {
@@ -140,41 +116,35 @@ fn is_file(wanted: &Word, given: &Word) -> Match {
         return Match::Perhaps;
     };
     // All that is in a folder is the folder.
-    let all = |part: &&str| given.is_glob() && part.chars().all(|c| "*?.[]!^".contains(c));
+    let is_all = |part: &String| given.glob && part.chars().all(|c| "*?.[]!^".contains(c));
     let rest = given_at.strip_prefix(wanted_at.as_slice());
-    let is_same = rest.is_some_and(|rest| rest.iter().all(|part| all(&part.as_str())));
-    match (is_same, given.is_open()) {
-        (_, true) => Match::Perhaps,
-        (true, false) => Match::Yes,
-        (false, false) => Match::No,
-    }
+    if rest.is_some_and(|rest| rest.iter().all(is_all)) { Match::Yes } else { Match::No }
 }
 
 /// Where a path leads, without looking: its parts, the first of which says from where.
 fn place(word: &Word) -> Option<Vec<String>> {
-    if word.is_open() {
-        return None;
-    }
-    let text = word.text();
-    let mut parts: Vec<String> = Vec::new();
+    let text = &*word.text;
     let (from, rest) = match text.strip_prefix('/') {
+        _ if word.open => return None,
         Some(rest) => ("/", rest),
-        None if word.is_home() => ("~", text.strip_prefix('~').unwrap_or(text)),
+        None if word.home => ("~", text.strip_prefix('~').unwrap_or(text)),
         None => (".", text),
     };
-    if word.is_home() && !rest.is_empty() && !rest.starts_with('/') {
+    if word.home && !rest.is_empty() && !rest.starts_with('/') {
         return None;
     }
+    let mut parts: Vec<String> = vec![from.to_owned()];
     for part in rest.split('/') {
         match part {
             "" | "." => {}
-            ".." if parts.last().is_some_and(|last| last != "..") => drop(parts.pop()),
+            ".." if parts.len() > 1 && parts.last().is_some_and(|last| last != "..") => {
+                parts.pop();
+            }
             // What is above the root is the root.
             ".." if from == "/" => {}
             part => parts.push(part.to_owned()),
         }
     }
-    parts.insert(0, from.to_owned());
     Some(parts)
 }
 
@@ -208,17 +178,14 @@ fn in_order(
 
 /// Whether an operand is the one that is wanted.
 fn is_operand(wanted: &Word, given: &Word) -> Match {
-    if given.is_open() {
+    let is_path = || wanted.literal().is_some_and(|text| text.contains('/'));
+    if given.open {
         Match::Perhaps
-    } else if given.text() == wanted.text() || same_place(wanted, given) {
+    } else if given.text == wanted.text || (is_path() && place(wanted) == place(given)) {
         Match::Yes
     } else {
         Match::No
     }
-}
-
-fn same_place(one: &Word, other: &Word) -> bool {
-    one.literal().is_some_and(|text| text.contains('/')) && place(one) == place(other)
 }
 
 /// Whether a pattern of a list of allowed commands lets this one run: it begins as the pattern does,
@@ -227,11 +194,11 @@ pub(super) fn allows(pattern: &str, simple: &Simple) -> bool {
     let pattern = plain(pattern);
     let Some((program, rest)) = pattern.split_first() else { return false };
     let Some(given) = simple.words[0].literal() else { return false };
-    let same = given == program.text() || standard(given) == Some(program.text());
+    let is_same = given == program.text || standard(given) == Some(&program.text);
     let begins = simple.words.get(1..=rest.len()).is_some_and(|words| {
-        words.iter().zip(rest).all(|(word, wanted)| word.literal() == Some(wanted.text()))
+        words.iter().zip(rest).all(|(word, wanted)| word.literal() == Some(&wanted.text))
     });
-    same && begins
+    is_same && begins
 }
 
 #[cfg(test)]

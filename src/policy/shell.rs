@@ -111,35 +111,28 @@ fn explain_with<'a>(
 ) -> Explained {
     let shell = &policy.shell;
     let Reading { commands, unreadable, is_partial } = reading::read_with(command, variables);
-    let commands: Vec<(Simple, Decision)> = commands
-        .into_iter()
-        .map(|simple| {
-            let decision = of_simple(shell, &simple);
-            (simple, decision)
-        })
-        .collect();
-    let mut decision = Decision::Allow;
-    if shell.enabled {
-        let of_lists =
-            commands.iter().map(|(_, one)| one.clone()).fold(decision, Decision::stricter);
-        let unread = of_unread(shell, unreadable.first(), is_partial);
-        decision = match of_every(shell) {
-            Decision::Allow => of_lists.stricter(unread),
-            // Where there is no command, a redirection may still write a file.
-            every => unread.stricter(of_lists).stricter(every),
-        };
-        if let Decision::Ask(ask) = &mut decision {
-            let may_last =
-                |(_, one): &(Simple, Decision)| one.rule().is_none_or(|it| it == APPROVAL);
-            ask.always = unreadable.is_empty() && commands.iter().all(may_last);
-        }
-        let hidden = || (is_partial && git::may_be_in(command)).then(String::new);
-        let writes = || commands.iter().find_map(|(one, _)| git::writes(one)).or_else(hidden);
-        if guarded && let Some(subcommand) = writes() {
-            decision = opened(decision, &subcommand);
-        }
-    } else {
-        decision = Decision::deny(ENABLED, "Shell commands are disabled", None);
+    let judged = |simple: Simple| {
+        let decision = of_simple(shell, &simple);
+        (simple, decision)
+    };
+    let commands: Vec<(Simple, Decision)> = commands.into_iter().map(judged).collect();
+    let decisions = commands.iter().map(|(_, decision)| decision.clone());
+    let of_lists = decisions.fold(Decision::Allow, Decision::stricter);
+    let unread = of_unread(shell, unreadable.first(), is_partial);
+    let mut decision = match of_every(shell) {
+        Decision::Allow => of_lists.stricter(unread),
+        // Where there is no command, a redirection may still write a file.
+        Decision::Ask(every) => unread.stricter(of_lists).stricter(Decision::Ask(every)),
+        denied @ Decision::Deny(_) => denied,
+    };
+    if let Decision::Ask(ask) = &mut decision {
+        let may_last = |(_, one): &(Simple, Decision)| one.rule().is_none_or(|it| it == APPROVAL);
+        ask.always = unreadable.is_empty() && commands.iter().all(may_last);
+    }
+    let hidden = || (is_partial && git::may_write(command)).then_some("");
+    let writes = || commands.iter().find_map(|(one, _)| git::writes(one)).or_else(hidden);
+    if guarded && let Some(subcommand) = writes() {
+        decision = opened(decision, subcommand);
     }
     Explained { decision, commands, unreadable }
 }
@@ -182,10 +175,12 @@ fn of_unread(shell: &Shell, why: Option<&String>, is_partial: bool) -> Decision 
     }
 }
 
-/// What the lists say of every command, by their pattern `*`.
+/// What is said of every command, by the lists' pattern `*`.
 fn of_every(shell: &Shell) -> Decision {
     let holds = |list: &[String]| list.iter().any(|pattern| pattern == EVERY);
-    if holds(&shell.blocked) {
+    if !shell.enabled {
+        Decision::deny(ENABLED, "Shell commands are disabled", None)
+    } else if holds(&shell.blocked) {
         Decision::deny(BLOCKED, "Every command is blocked", None)
     } else if holds(&shell.approval) {
         Decision::ask(APPROVAL, "Every command requires approval")
@@ -196,9 +191,6 @@ fn of_every(shell: &Shell) -> Decision {
 
 /// What the lists say of one command.
 fn of_simple(shell: &Shell, simple: &Simple) -> Decision {
-    if !shell.enabled {
-        return Decision::deny(ENABLED, "Shell commands are disabled", None);
-    }
     let every = of_every(shell);
     if matches!(every, Decision::Deny(_)) {
         return every;
@@ -242,7 +234,7 @@ fn of_simple(shell: &Shell, simple: &Simple) -> Decision {
 }
 
 fn of_allowed(shell: &Shell, simple: &Simple) -> Decision {
-    let program = simple.words[0].text();
+    let program = &*simple.words[0].text;
     if shell.allowed.is_empty()
         || simple.wrapper
         || STEERING.contains(&program)

@@ -1,89 +1,59 @@
-//! From a line to the words of its commands, as `sh` and `bash` both take it apart: quotes, operators, redirections,
-//! here-documents that are data, groups, and `$(…)`. Whatever else there is makes the line unreadable.
+//! From a line to the words of its commands, as `sh` and `bash` both take it apart:
+//!
+//! ```text
+//! list     = command { ( ";" | "&" | "&&" | "||" | "|" | newline ) command }
+//! command  = { keyword } ( words and redirections | "(" list ")" )
+//! word     = plain characters, quotes, `$name`, `${name}`, `${name:-plain}`, `$((plain))`, `$(list)`
+//! document = "<<" mark, where the mark is quoted or its lines have no substitution
+//! ```
+//!
+//! Whatever else there is makes the line unreadable. Whether keywords and operators are in order is not checked: a
+//! shell that refuses a line runs nothing of it, and otherwise all its commands are found.
 
-use super::programs::{add, add_loop, is_assignment};
-use super::{Reading, Word, mentions, within};
+use super::programs::{add, add_loop};
+use super::{Fault, Reading, Word, is_of_name, mentions};
 
-/// How deep groups and substitutions may be nested.
-const LEVELS: usize = 100;
 const UNCLOSED: &str = "a quote or a bracket is not closed";
 const ODD: &str = "its words and quotes can be taken in more than one way";
-const SUBSTITUTION: &str = "it contains a substitution that cannot be followed";
+const SUBSTITUTION: &str = "it contains a substitution that is not read";
 const DOCUMENT: &str = "where its here-document ends is not certain";
 
-/// Words of the grammar that a command follows, and those that end one.
-const OPENERS: [&str; 9] = ["!", "{", "if", "then", "elif", "else", "while", "until", "do"];
-const LOOPS: [&str; 2] = ["for", "select"];
-const CLOSERS: [&str; 3] = ["}", "fi", "done"];
+/// The words of the grammar that a command may follow.
+const KEYWORDS: [&str; 12] =
+    ["!", "{", "}", "if", "then", "elif", "else", "fi", "while", "until", "do", "done"];
 
-fn opens(word: &Word) -> bool {
-    OPENERS.contains(&word.shown())
+fn is_keyword(word: &Word) -> bool {
+    KEYWORDS.contains(&&*word.shown)
 }
 
-fn closes(word: &Word) -> bool {
-    CLOSERS.contains(&word.shown())
+/// A here-document that begins at the end of the line.
+struct Document {
+    mark: String,
+    strips_tabs: bool,
+    /// Whether nothing in it means anything to the shell.
+    is_quoted: bool,
 }
-
-/// A command while it is read.
-#[derive(Default)]
-struct Command {
-    words: Vec<Word>,
-    /// Whether an operator joins it to the one before.
-    joined: bool,
-    /// Whether a word behind it would belong to it in one shell, and begin a command in another.
-    closed: bool,
-    /// Whether it is a list in brackets.
-    grouped: bool,
-}
-
-impl Command {
-    /// Whether it sets variables, and does nothing else.
-    fn only_sets(&self) -> bool {
-        !self.words.is_empty() && self.words.iter().all(is_assignment)
-    }
-
-    /// Whether the grammar wants a command behind its last word.
-    fn awaits_command(&self) -> bool {
-        !self.grouped && self.words.last().is_some_and(opens)
-    }
-
-    /// A redirection ends its words.
-    fn closes(&mut self) -> Result<(), Fault> {
-        self.closed = true;
-        if self.is_loop() { Err(ODD) } else { Ok(()) }
-    }
-
-    /// Whether it begins a loop over words.
-    fn is_loop(&self) -> bool {
-        let first = self.words.iter().find(|word| !opens(word) && !closes(word));
-        first.is_some_and(|word| LOOPS.contains(&word.shown()))
-    }
-}
-
-/// Why reading ends.
-type Fault = &'static str;
 
 pub(super) struct Lexer<'a> {
-    pub(super) text: &'a str,
-    pub(super) at: usize,
-    pub(super) into: &'a mut Reading,
-    /// How deep lines within lines may still be.
-    pub(super) depth: u8,
-    pub(super) level: usize,
-    /// The words of the grammar that the present list must still have, the next one last.
-    pub(super) awaited: Vec<&'static str>,
-    /// Whether a command must follow, since an operator joins one to what was before.
-    pub(super) joins: bool,
-    /// Whether a `do` must follow, since what was before begins a loop over words.
-    pub(super) is_head: bool,
-    /// A here-document that begins at the end of the line: its mark, whether tabs before that do not count, and
-    /// whether it is data whatever it contains.
-    pub(super) document: Option<(String, bool, bool)>,
+    text: &'a str,
+    at: usize,
+    into: &'a mut Reading,
+    /// How deep lists within lists may still be.
+    depth: u8,
+    document: Option<Document>,
 }
 
-impl Lexer<'_> {
+impl<'a> Lexer<'a> {
+    pub(super) fn new(text: &'a str, into: &'a mut Reading, depth: u8) -> Self {
+        Self { text, at: 0, into, depth, document: None }
+    }
+
+    fn rest(&self) -> &'a str {
+        &self.text[self.at..]
+    }
+
     fn peek(&self) -> Option<char> {
-        self.text[self.at..].chars().next()
+        self.rest().chars().next()
     }
 
     fn next(&mut self) -> Option<char> {
@@ -92,383 +62,181 @@ impl Lexer<'_> {
         Some(c)
     }
 
-    fn next_if(&mut self, wanted: char) -> bool {
-        let is_next = self.peek() == Some(wanted);
-        self.at += usize::from(is_next);
+    fn next_if(&mut self, wanted: &str) -> bool {
+        let is_next = self.rest().starts_with(wanted);
+        self.at += if is_next { wanted.len() } else { 0 };
         is_next
     }
 
-    /// Passes blanks, and the ends of lines that are continued.
+    /// Skips blanks, and the ends of lines that are continued.
     fn skip_blanks(&mut self) {
-        loop {
-            let rest = &self.text[self.at..];
-            let length = if rest.starts_with("\\\n") {
-                2
-            } else {
-                usize::from(rest.starts_with([' ', '\t']))
-            };
-            if length == 0 {
-                return;
-            }
-            self.at += length;
-        }
+        while self.next_if(" ") || self.next_if("\t") || self.next_if("\\\n") {}
     }
 
     /// Reads commands up to `end`, or to the end of the text.
     pub(super) fn list(&mut self, end: Option<char>) -> Result<(), Fault> {
-        self.level += 1;
-        if self.level > LEVELS {
-            return Err("its parts are nested too deep");
-        }
-        self.skip_blanks();
-        if self.peek() == end && end.is_some() {
-            return Err(ODD);
-        }
-        let around = std::mem::take(&mut self.awaited);
-        while !self.command(end)? {}
-        self.level -= 1;
-        let awaited = std::mem::replace(&mut self.awaited, around);
-        if awaited.is_empty() { Ok(()) } else { Err(UNCLOSED) }
-    }
-
-    /// Reads one command with what ends it. Returns whether the list ends there.
-    fn command(&mut self, end: Option<char>) -> Result<bool, Fault> {
-        let mut command = Command { joined: std::mem::take(&mut self.joins), ..Command::default() };
-        let is_over = loop {
-            self.skip_blanks();
-            let is_joined = self.text[..self.at].trim_end_matches([' ', '\t']).ends_with("\\\n");
-            let Some(c) = self.peek() else {
-                if is_joined {
-                    return Err(ODD);
-                }
-                if end.is_some() || self.document.is_some() {
-                    return Err(UNCLOSED);
-                }
-                break true;
-            };
-            match c {
-                _ if Some(c) == end => {
-                    self.at += 1;
-                    if self.document.is_some() || command.only_sets() {
-                        return Err(ODD);
-                    }
-                    break true;
-                }
-                '\n' => {
-                    self.at += 1;
-                    self.skip_document()?;
-                    break false;
-                }
-                // To `sh` it is `&`.
-                '&' if !command.closed && self.text[self.at..].starts_with("&>") => {
-                    self.at += 2;
-                    self.next_if('>');
-                    self.target()?;
-                    command.closes()?;
-                }
-                ';' | '|' | '&' => {
-                    self.at += 1;
-                    self.operator(c, &command)?;
-                    return self.end(command, false);
-                }
-                '(' if !command.closed && command.words.iter().all(opens) => {
-                    self.at += 1;
-                    // Arithmetic to `bash`, a subshell in a subshell to others.
-                    if self.peek() == Some('(') {
-                        return Err(ODD);
-                    }
-                    self.list(Some(')'))?;
-                    (command.closed, command.grouped) = (true, true);
-                }
-                ')' => return Err(ODD),
-                '#' if is_joined || command.closed => return Err(ODD),
-                '#' => self.comment()?,
-                '<' | '>' => {
-                    let last =
-                        command.words.last().filter(|last| last.shown() != "-" && !opens(last));
-                    let is_apart = self.text[..self.at].ends_with([' ', '\t']);
-                    if self.text[self.at..].starts_with("<<")
-                        && (last.is_none() || command.only_sets() || !is_apart)
-                    {
-                        return Err(ODD);
-                    }
-                    match self.redirection()? {
-                        Some(word) => command.words.push(word),
-                        None => command.closes()?,
-                    }
-                }
-                _ => self.add_word(&mut command)?,
+        self.depth = self.depth.checked_sub(1).ok_or(super::TOO_DEEP)?;
+        loop {
+            let mut words = self.command()?;
+            let next = self.next();
+            if next == Some('\n') {
+                self.skip_document()?;
+            } else if next == end && self.document.is_some() {
+                return Err(DOCUMENT.into());
+            } else if next != end && matches!(next, None | Some(')')) {
+                return Err(UNCLOSED.into());
             }
-        };
-        let is_empty = command.words.is_empty();
-        if (is_empty && command.closed && !command.grouped)
-            || (is_over && command.awaits_command())
-            || (is_over && command.joined && is_empty && !command.closed)
-        {
-            return Err(ODD);
-        }
-        self.joins = command.joined && is_empty && !command.closed;
-        self.end(command, is_over)
-    }
-
-    /// Passes the rest of an operator that begins with `c`.
-    fn operator(&mut self, c: char, command: &Command) -> Result<(), Fault> {
-        let is_empty = command.words.is_empty() && !command.closed;
-        self.joins = (c != ';' && self.next_if(c)) || c == '|';
-        if is_empty
-            || command.awaits_command()
-            || (c == '|' && (command.only_sets() || self.peek() == Some('&')))
-            || (c != ';' && command.is_loop())
-            || self.document.is_some()
-        {
-            return Err(ODD);
-        }
-        Ok(())
-    }
-
-    fn comment(&mut self) -> Result<(), Fault> {
-        let begins = self.at == 0 || self.text[..self.at].ends_with([' ', '\t', '\n']);
-        let line = self.text[self.at..].split('\n').next().unwrap_or_default();
-        self.at += line.len();
-        if begins && !line.ends_with('\\') { Ok(()) } else { Err(ODD) }
-    }
-
-    /// Adds a word to a command, unless it is the number before a redirection.
-    fn add_word(&mut self, command: &mut Command) -> Result<(), Fault> {
-        let word = self.word()?;
-        let shown = word.shown();
-        let words = &command.words;
-        if matches!(self.peek(), Some('<' | '>')) {
-            if shown.bytes().all(|b| b.is_ascii_digit()) {
+            let keywords = words.iter().take_while(|word| is_keyword(word)).count();
+            words.drain(..keywords);
+            if words.first().is_some_and(|word| word.shown == "for") {
+                add_loop(&words[1..], self.into)?;
+            } else {
+                add(words, self.into, self.depth)?;
+            }
+            if next == end {
+                self.depth += 1;
                 return Ok(());
             }
-            // `{name}>file` sets a variable, and `a2>file` is a word of some.
-            let ends_in_digit = shown.ends_with(|c: char| c.is_ascii_digit());
-            if is_assignment(&word) || ends_in_digit || shown.starts_with('{') {
-                return Err(ODD);
-            }
         }
-        let is_begin = words.len() < LEVELS && words.iter().all(opens);
-        let is_odd = match shown {
-            // Only these put something in for it.
-            "{}" => !words.iter().any(|word| matches!(word.text(), "find" | "xargs")),
-            "!" => words.last().is_some_and(|last| last.shown() == "!"),
-            "{" => !is_begin,
-            "}" | "fi" | "done" | "then" | "do" | "elif" | "else" => command.joined && is_begin,
-            _ => false,
-        };
-        let ended = words.last().is_some_and(closes);
-        if is_odd || command.closed || (ended && words.iter().all(|it| opens(it) || closes(it))) {
-            return Err(ODD);
-        }
-        command.words.push(word);
-        Ok(())
     }
 
-    /// Takes the grammar's words from a command, and notes it. Returns `is_over`.
-    fn end(&mut self, command: Command, is_over: bool) -> Result<bool, Fault> {
-        let is_loop = command.is_loop();
-        let mut words = command.words;
-        let head = words.first().map(Word::shown);
-        if self.is_head && head.is_some_and(|head| head != "do") {
-            return Err(ODD);
-        }
-        self.is_head = (self.is_head && head.is_none()) || is_loop;
-        let before = words.iter().take_while(|word| opens(word) || closes(word)).count();
-        for (n, word) in words.iter().take(before + 1).enumerate() {
-            let (ends, awaits) = match word.shown() {
-                "if" => (None, Some("then")),
-                "then" => (Some("then"), Some("fi")),
-                "elif" => (Some("fi"), Some("then")),
-                "else" => (Some("fi"), Some("fi")),
-                "fi" => (Some("fi"), None),
-                "while" | "until" | "for" | "select" => (None, Some("do")),
-                "do" => (Some("do"), Some("done")),
-                "done" => (Some("done"), None),
-                "{" => (None, Some("}")),
-                "}" => (Some("}"), None),
-                _ => continue,
-            };
-            let is_first = n == 0 || (ends.is_none() && words[n - 1].shown() != "!");
-            if !is_first || (ends.is_some() && self.awaited.pop() != ends) {
-                return Err("the shell's grammar does not fit it");
+    /// Reads the words of one command, up to what ends it.
+    fn command(&mut self) -> Result<Vec<Word>, Fault> {
+        let mut words = Vec::new();
+        let mut is_closed = false;
+        loop {
+            self.skip_blanks();
+            match self.peek() {
+                // To `sh`, `&>` ends a command and begins one.
+                Some('&') if self.next_if("&>") => {
+                    self.at -= 1;
+                    self.redirection()?;
+                    is_closed = true;
+                }
+                None | Some('\n' | ';' | '|' | '&' | ')') => return Ok(words),
+                Some('#') => self.at += self.rest().find('\n').unwrap_or(self.rest().len()),
+                // `((` is arithmetic to some shells.
+                Some('(') if words.iter().all(is_keyword) && !self.rest().starts_with("((") => {
+                    self.at += 1;
+                    self.list(Some(')'))?;
+                }
+                Some('(') => return Err(ODD.into()),
+                Some('<' | '>') => self.redirection()?,
+                Some(_) => {
+                    let word = self.word()?;
+                    let is_number = word.shown.bytes().all(|b| b.is_ascii_digit());
+                    if matches!(self.peek(), Some('<' | '>')) && word.shown.len() == 1 && is_number
+                    {
+                        continue;
+                    }
+                    // Some shells take more digits or `{name}` for the number of a file.
+                    let is_odd = matches!(self.peek(), Some('<' | '>'))
+                        && (is_number || word.shown.starts_with('{'));
+                    if is_odd || is_closed {
+                        return Err(ODD.into());
+                    }
+                    words.push(word);
+                }
             }
-            self.awaited.extend(awaits);
         }
-        let words = words.split_off(before);
-        if is_loop {
-            add_loop(&words, self.into);
-        } else {
-            add(words, self.into, self.depth);
-        }
-        Ok(is_over)
     }
 
-    /// Reads a redirection, or a substitution that begins like one and is a word.
-    fn redirection(&mut self) -> Result<Option<Word>, Fault> {
-        let begin = self.at;
-        let c = self.next();
-        if self.next_if('(') {
-            if !self.text[..begin].ends_with([' ', '\t']) {
-                return Err(ODD);
-            }
-            self.list(Some(')'))?;
-            return Ok(Some(Word::unknown(&self.text[begin..self.at])));
+    fn redirection(&mut self) -> Result<(), Fault> {
+        if self.next_if("<<") {
+            return self.begin_document();
         }
-        if self.next_if('&') {
+        if self.next_if(">&") || self.next_if("<&") {
             let word = self.word()?;
-            let is_file =
-                !word.shown().is_empty() && word.shown().bytes().all(|b| b.is_ascii_digit());
-            return if is_file || word.shown() == "-" { Ok(None) } else { Err(ODD) };
+            let is_file = word.shown.len() == 1
+                && word.shown.starts_with(|c: char| c.is_ascii_digit() || c == '-');
+            return if is_file { Ok(()) } else { Err(ODD.into()) };
         }
-        if c == Some('>') {
-            let _ = self.next_if('>') || self.next_if('|');
-        } else if self.next_if('<') {
-            return self.begin_document().map(|()| None);
-        }
-        self.target().map(|()| None)
-    }
-
-    /// Passes the word behind a redirection.
-    fn target(&mut self) -> Result<(), Fault> {
+        let _ = self.next_if(">>") || self.next_if(">|") || self.next_if(">") || self.next_if("<");
         self.skip_blanks();
-        let begins = |c: char| !(c.is_whitespace() || c.is_control() || ";&|()<>#{-".contains(c));
-        if !self.peek().is_some_and(begins) {
-            return Err(ODD);
-        }
-        self.word()?;
-        if matches!(self.peek(), Some('<' | '>')) { Err(ODD) } else { Ok(()) }
+        let is_word = !self.word()?.shown.is_empty();
+        if is_word && !matches!(self.peek(), Some('<' | '>')) { Ok(()) } else { Err(ODD.into()) }
     }
 
     fn begin_document(&mut self) -> Result<(), Fault> {
-        let strips = self.next_if('-');
+        let strips_tabs = self.next_if("-");
         self.skip_blanks();
-        let quote = self.peek().filter(|c| matches!(c, '\'' | '"'));
-        self.at += usize::from(quote.is_some());
-        let rest = &self.text[self.at..];
-        let length = rest.bytes().take_while(|b| b.is_ascii_alphanumeric() || *b == b'_').count();
-        let mark = rest[..length].to_owned();
-        self.at += length;
-        let ends = match quote {
-            Some(quote) => {
-                self.next_if(quote)
-                    && matches!(self.peek(), None | Some(' ' | '\t' | '\n' | ';' | '|' | '>'))
-            }
-            None => matches!(self.peek(), None | Some(' ' | '\t' | '\n' | ';' | '|' | '>')),
-        };
-        if mark.is_empty() || !ends || self.document.is_some() {
-            return Err(DOCUMENT);
+        let Word { text: mark, shown, .. } = self.word()?;
+        let is_quoted = [format!("'{mark}'"), format!("\"{mark}\"")].contains(&shown);
+        let is_plain = !mark.is_empty() && mark.chars().all(is_of_name);
+        if !is_plain || (!is_quoted && mark != shown) || self.document.is_some() {
+            return Err(DOCUMENT.into());
         }
-        self.document = Some((mark, strips, quote.is_some()));
+        self.document = Some(Document { mark, strips_tabs, is_quoted });
         Ok(())
     }
 
-    /// Passes the here-document that begins here, if one does.
+    /// Skips the here-document that begins here, if one does.
     fn skip_document(&mut self) -> Result<(), Fault> {
-        let Some((mark, strips, is_data)) = self.document.take() else { return Ok(()) };
-        if self.text[self.at..].trim_start_matches('\t').starts_with([' ', '\n']) {
-            return Err(DOCUMENT);
-        }
+        let Some(document) = self.document.take() else { return Ok(()) };
         loop {
-            let rest = &self.text[self.at..];
-            let Some(line) = rest.split_inclusive('\n').next() else { return Err(DOCUMENT) };
+            let line = self.rest().split_inclusive('\n').next().ok_or(DOCUMENT)?;
             self.at += line.len();
-            let bare = line.strip_suffix('\n').unwrap_or(line);
-            let bare = if strips { bare.trim_start_matches('\t') } else { bare };
-            if bare == mark {
-                // The list sees the end of the line that the mark is on.
+            let line = line.strip_suffix('\n').unwrap_or(line);
+            let line = if document.strips_tabs { line.trim_start_matches('\t') } else { line };
+            if line == document.mark {
                 return Ok(());
             }
-            if bare.starts_with(&mark) || bare.contains('\r') {
-                return Err(DOCUMENT);
+            if line.starts_with(&document.mark) {
+                return Err(DOCUMENT.into());
             }
-            let is_name =
-                |rest: &str| rest.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-            if !is_data && (bare.contains(['\\', '`']) || !bare.split('$').skip(1).all(is_name)) {
-                return Err("its here-document is more than data");
+            if !document.is_quoted && !is_data(line) {
+                return Err("its here-document is more than data".into());
             }
         }
     }
 
-    /// Reads one word; substitutions in it are read as lines of their own.
+    /// Reads one word. The commands of substitutions in it are noted.
     fn word(&mut self) -> Result<Word, Fault> {
         let begin = self.at;
+        let is_on_line = self.document.is_some();
         let mut word = Word::default();
-        let (mut brace, mut list) = (false, false);
-        while let Some(c) = self.peek() {
-            if matches!(c, ' ' | '\t' | '\n' | ';' | '&' | '|' | ')' | '<' | '>') {
-                break;
-            }
+        let mut has_brace = false;
+        while let Some(c) = self.peek().filter(|c| !" \t\n;&|()<>".contains(*c)) {
             let is_first = self.at == begin;
             self.at += c.len_utf8();
             match c {
                 '\\' => match self.next() {
-                    Some(c) if !is_first && !c.is_control() && !c.is_whitespace() => {
-                        word.text.push(c);
-                    }
-                    Some(c) if c.is_ascii_punctuation() => word.text.push(c),
-                    _ => return Err(ODD),
+                    Some(c) if !c.is_control() => word.text.push(c),
+                    _ => return Err(ODD.into()),
                 },
-                '}' if is_first
-                    && self.peek().is_some_and(|c| !c.is_whitespace() && !";&|)<>".contains(c)) =>
-                {
-                    return Err(ODD);
+                '\'' => {
+                    let text = self.rest().split('\'').next().unwrap_or_default();
+                    word.text.push_str(text);
+                    self.at += text.len();
+                    if !self.next_if("'") {
+                        return Err(UNCLOSED.into());
+                    }
                 }
-                '\'' => loop {
-                    match self.next().ok_or(UNCLOSED)? {
-                        '\'' => break,
-                        c => self.put(&mut word, c)?,
-                    }
-                },
                 '"' => self.quoted(&mut word)?,
                 '$' => self.dollar(&mut word, false)?,
-                '`' => self.backticks(&mut word, false)?,
-                '*' | '?' | '[' => {
-                    word.glob = true;
-                    word.text.push(c);
-                }
+                '`' => return Err(SUBSTITUTION.into()),
                 '~' if is_first => {
                     word.text.push(c);
-                    let ends = |c: char| c == '/' || c.is_whitespace() || ";&|)<>".contains(c);
-                    word.home = self.peek().is_none_or(ends);
+                    word.home = self.peek().is_none_or(|c| "/ \t\n;&|)<>".contains(c));
                     // Otherwise it is somebody's home folder.
                     word.open |= !word.home;
                 }
-                '(' => return Err(ODD),
-                '#' if !self.peek().is_some_and(|c| c.is_ascii_alphanumeric()) => return Err(ODD),
-                c if c.is_whitespace() || c.is_control() => return Err(ODD),
+                c if c.is_whitespace() || c.is_control() || (is_first && c == '#') => {
+                    return Err(ODD.into());
+                }
                 c => {
-                    brace |= c == '{';
-                    list |= brace && (c == ',' || (c == '.' && word.text.ends_with('.')));
+                    word.glob |= "*?[".contains(c);
+                    has_brace |= c == '{';
                     word.text.push(c);
                 }
             }
         }
         // `{a,b}` is two words.
-        word.open |= list;
-        let is_bracket = matches!(&*word.text, "]" | "]]");
-        if word.text.contains(']')
-            && !is_bracket
-            && !word.glob
-            && !self.text[begin..self.at].contains(['\'', '"', '\\'])
-        {
-            return Err(ODD);
-        }
-        if brace && word.text != "{" && !word.text.contains('}') {
-            return Err(ODD);
-        }
-        self.text[begin..self.at].clone_into(&mut word.shown);
+        word.open |= has_brace && (word.text.contains(',') || word.text.contains(".."));
         // The command of that name is no pattern.
         word.glob &= !matches!(&*word.text, "[" | "[[");
-        Ok(word)
-    }
-
-    fn put(&mut self, word: &mut Word, c: char) -> Result<(), Fault> {
-        if c == '\n' && self.document.is_some() {
-            return Err(DOCUMENT);
-        }
-        word.text.push(c);
-        Ok(())
+        self.text[begin..self.at].clone_into(&mut word.shown);
+        if is_on_line && word.shown.contains('\n') { Err(DOCUMENT.into()) } else { Ok(word) }
     }
 
     /// Reads up to the closing double quote.
@@ -477,130 +245,90 @@ impl Lexer<'_> {
             match self.next().ok_or(UNCLOSED)? {
                 '"' => return Ok(()),
                 '\\' => match self.next().ok_or(UNCLOSED)? {
-                    '\n' if self.document.is_none() => {}
+                    '\n' => {}
                     c @ ('$' | '`' | '"' | '\\') => word.text.push(c),
-                    c => {
-                        word.text.push('\\');
-                        self.put(word, c)?;
-                    }
+                    c => word.text.extend(['\\', c]),
                 },
                 '$' => self.dollar(word, true)?,
-                '`' => self.backticks(word, true)?,
-                c => self.put(word, c)?,
+                '`' => return Err(SUBSTITUTION.into()),
+                c => word.text.push(c),
             }
         }
     }
 
-    /// What is behind a `$`.
-    fn dollar(&mut self, word: &mut Word, quoted: bool) -> Result<(), Fault> {
-        let begins = word.text.is_empty() && !word.open;
-        let begin = self.at;
-        match self.peek() {
+    /// Reads what is behind a `$`.
+    fn dollar(&mut self, word: &mut Word, is_quoted: bool) -> Result<(), Fault> {
+        let is_at_start = word.text.is_empty() && !word.open;
+        let rest = self.rest();
+        let length = match self.peek() {
+            Some('(') if rest.starts_with("((") => {
+                let end = rest.find("))").ok_or(SUBSTITUTION)?;
+                let body = rest[2..end].trim_end();
+                // `x++` sets a variable.
+                let is_plain = body.chars().all(|c| is_of_name(c) || " +-*/%".contains(c));
+                if !is_plain || !body.ends_with(is_of_name) || mentions(body) {
+                    return Err(SUBSTITUTION.into());
+                }
+                end + 2
+            }
             Some('(') => {
                 self.at += 1;
                 word.open = true;
-                if self.next_if('(') { self.arithmetic() } else { self.substitution() }
+                return self.list(Some(')'));
             }
             Some('{') => {
-                self.at += 1;
-                let rest = &self.text[self.at..];
-                let body = &rest[..rest.find('}').ok_or(UNCLOSED)?];
-                self.at += body.len() + 1;
-                if begins && body == "HOME" {
-                    word.home = true;
-                    word.text.push('~');
-                    return Ok(());
+                let end = rest.find('}').ok_or(UNCLOSED)?;
+                let (name, default) = rest[1..end].split_once(":-").unwrap_or((&rest[1..end], ""));
+                let is_plain = default.chars().all(|c| is_of_name(c) || "./".contains(c));
+                if !is_plain || name.is_empty() || !name.chars().all(is_of_name) {
+                    return Err(SUBSTITUTION.into());
                 }
-                word.open = true;
-                let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-                let (name, default) = body.split_once(":-").unwrap_or((body, ""));
-                let is_plain = default.chars().all(|c| is_name(c) || "./".contains(c));
-                if is_plain && !name.is_empty() && name.chars().all(is_name) {
-                    return Ok(());
-                }
-                Err("it contains an expansion that cannot be followed")
+                end + 1
             }
-            Some('\'' | '"' | '[') if !quoted => Err(ODD),
-            Some('[') => Err(ODD),
-            Some(c) if c.is_ascii_alphabetic() || c == '_' => {
-                while self.peek().is_some_and(|c| c.is_ascii_alphanumeric() || c == '_') {
-                    self.at += 1;
-                }
-                if self.peek().is_some_and(|c| !c.is_ascii()) {
-                    return Err(ODD);
-                }
-                if begins && &self.text[begin..self.at] == "HOME" {
-                    word.home = true;
-                    word.text.push('~');
-                } else {
-                    word.open = true;
-                }
-                Ok(())
+            Some(c) if c.is_ascii_digit() || "@*#?-$!".contains(c) => 1,
+            Some(c) if is_of_name(c) => rest.find(|c| !is_of_name(c)).unwrap_or(rest.len()),
+            Some(c) if "\\['`".contains(c) || (c == '"' && !is_quoted) || !c.is_ascii() => {
+                return Err(ODD.into());
             }
-            Some(c) if c.is_ascii_digit() || "@*#?-$!".contains(c) => {
-                self.at += 1;
-                word.open = true;
-                let goes_on = self
-                    .peek()
-                    .is_some_and(|c| !c.is_ascii() || c.is_ascii_alphanumeric() || c == '_');
-                if goes_on { Err(ODD) } else { Ok(()) }
-            }
-            Some('"') if quoted => {
-                word.text.push('$');
-                Ok(())
-            }
-            _ => Err(ODD),
+            _ => 0,
+        };
+        self.at += length;
+        // Some shells take letters of other languages for a part of the name.
+        if self.peek().is_some_and(|c| !c.is_ascii()) {
+            return Err(ODD.into());
         }
-    }
-
-    fn substitution(&mut self) -> Result<(), Fault> {
-        if self.document.is_some() { Err(DOCUMENT) } else { self.list(Some(')')) }
-    }
-
-    /// `$((…))` with names, numbers and signs alone.
-    fn arithmetic(&mut self) -> Result<(), Fault> {
-        let rest = &self.text[self.at..];
-        let body = &rest[..rest.find("))").ok_or(SUBSTITUTION)?];
-        let plain = |c: char| c.is_ascii_alphanumeric() || "_ +-*/%".contains(c);
-        let ends_well = body.trim_end().ends_with(|c: char| c.is_ascii_alphanumeric());
-        if !ends_well || !body.chars().all(plain) || mentions(body) {
-            return Err(SUBSTITUTION);
+        word.home |= is_at_start && matches!(&rest[..length], "HOME" | "{HOME}");
+        match length {
+            0 => word.text.push('$'),
+            _ if word.home && is_at_start => word.text.push('~'),
+            _ => word.open = true,
         }
-        self.at += body.len() + 2;
         Ok(())
     }
+}
 
-    fn backticks(&mut self, word: &mut Word, quoted: bool) -> Result<(), Fault> {
-        word.open = true;
-        let rest = &self.text[self.at..];
-        let body = &rest[..rest.find('`').ok_or(UNCLOSED)?];
-        self.at += body.len() + 1;
-        if body.trim().is_empty()
-            || body.contains(['\\', '#'])
-            || (quoted && body.contains('"'))
-            || self.document.is_some()
-        {
-            return Err(SUBSTITUTION);
+/// Whether the shell takes a line of a here-document as it is, but for variables.
+fn is_data(line: &str) -> bool {
+    let mut chars = line.chars().peekable();
+    while let Some(c) = chars.next() {
+        let is_data = match c {
+            '`' => false,
+            // Otherwise the next line may be joined to it.
+            '\\' => chars.next().is_some(),
+            '$' => chars.peek().is_some_and(|c| is_of_name(*c) && !c.is_ascii_digit()),
+            _ => true,
+        };
+        if !is_data {
+            return false;
         }
-        within(body, self.into, self.depth - 1);
-        Ok(())
     }
+    true
 }
 
 /// A text that is one word.
 pub(super) fn only_word(text: &str) -> Option<Word> {
     let into = &mut Reading::default();
-    let mut lexer = Lexer {
-        text,
-        at: 0,
-        into,
-        depth: 1,
-        level: 0,
-        awaited: Vec::new(),
-        joins: false,
-        is_head: false,
-        document: None,
-    };
+    let mut lexer = Lexer::new(text, into, 1);
     let word = lexer.word().ok()?;
     (lexer.at == text.len()).then_some(word)
 }

@@ -4,9 +4,9 @@
 //! unreadable, and a policy decides about it as strictly as its lists allow.
 
 mod lexer;
-mod options;
 mod programs;
-mod shells;
+
+use std::borrow::Cow;
 
 pub(super) use programs::{name, standard};
 
@@ -14,43 +14,28 @@ use crate::text::{shell_word, visible_line};
 
 /// The longest line that is read, in bytes.
 pub const LONGEST: usize = 64 << 10;
-/// How deep a command line within a command line is looked into.
+/// How deep lists in groups, in substitutions and in the texts of shells are read.
 const DEPTH: u8 = 4;
-/// The most simple commands that are told apart.
+const TOO_DEEP: &str = "commands within commands go too deep";
+/// The most commands that are told apart.
 const MOST: usize = 2_000;
 
-/// Variables that decide which program a name stands for, or what programs run beside.
-const MISLEADING: [&str; 15] = [
-    "PATH",
-    "IFS",
-    "ENV",
-    "BASH_ENV",
-    "BASH_CMDS",
-    "BASH_ALIASES",
-    "SHELLOPTS",
-    "BASHOPTS",
-    "PS4",
-    "PROMPT_COMMAND",
-    "NODE_OPTIONS",
-    "BUN_OPTIONS",
-    "LD_",
-    "DYLD_",
-    "BASH_FUNC_",
-];
+/// Why a line is not read further.
+type Fault = Cow<'static, str>;
 
 /// A word of a command.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Word {
     /// Without its quotes. `~` and `$HOME` in front are `~`; what a substitution gives is left out.
-    text: String,
+    pub text: String,
     /// As it is on the line.
-    shown: String,
+    pub shown: String,
     /// Whether the shell puts in something that the line does not tell.
-    open: bool,
-    /// Whether it stands for the names of files.
-    glob: bool,
+    pub open: bool,
+    /// Whether it contains an unquoted `*`, `?` or `[`.
+    pub glob: bool,
     /// Whether `text` begins with the home folder.
-    home: bool,
+    pub home: bool,
 }
 
 impl Word {
@@ -62,50 +47,9 @@ impl Word {
         Self { text: text.to_owned(), shown, ..Self::default() }
     }
 
-    /// A word that nothing is known of, as `shown` to a person.
-    fn unknown(shown: &str) -> Self {
-        Self { shown: shown.to_owned(), open: true, ..Self::default() }
-    }
-
-    /// The same word where a part of it is put in by a program.
-    fn opened(&self) -> Self {
-        Self { open: true, ..self.clone() }
-    }
-
-    /// The same word without the first `n` bytes of its text.
-    fn behind(&self, n: usize) -> Self {
-        let text = self.text.get(n..).unwrap_or_default().to_owned();
-        Self { text, home: false, ..self.clone() }
-    }
-
-    /// Its text without quotes, as far as that is known.
-    pub fn text(&self) -> &str {
-        &self.text
-    }
-
-    /// As it is on the line.
-    pub fn shown(&self) -> &str {
-        &self.shown
-    }
-
     /// What it is, where the line alone tells.
     pub fn literal(&self) -> Option<&str> {
         (!self.open && !self.glob && !self.home).then_some(&self.text)
-    }
-
-    /// Whether the shell puts in something that the line does not tell.
-    pub fn is_open(&self) -> bool {
-        self.open
-    }
-
-    /// Whether it contains an unquoted `*`, `?` or `[`.
-    pub fn is_glob(&self) -> bool {
-        self.glob
-    }
-
-    /// Whether it begins with the home folder.
-    pub fn is_home(&self) -> bool {
-        self.home
     }
 }
 
@@ -121,7 +65,7 @@ pub struct Simple {
 impl Simple {
     /// The command in one line, for a person.
     pub fn text(&self) -> String {
-        let words: Vec<&str> = self.words.iter().map(Word::shown).collect();
+        let words: Vec<&str> = self.words.iter().map(|word| &*word.shown).collect();
         words.join(" ")
     }
 }
@@ -129,7 +73,7 @@ impl Simple {
 /// All that could be told of a command line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reading {
-    /// The simple commands; where a part is not read, perhaps not all.
+    /// The simple commands; where a part is not read, those before it.
     pub commands: Vec<Simple>,
     /// What cannot be told from the text, a phrase each.
     pub unreadable: Vec<String>,
@@ -146,30 +90,28 @@ impl Reading {
         }
     }
 
-    /// Notes why a part was not read.
-    fn stops(&mut self, why: impl Into<String>) {
-        self.is_partial = true;
-        self.cannot(why);
-    }
-
     /// Notes a variable after which the rest of the line may mean something else.
     fn sets(&mut self, text: &str) {
         if mentions(text) {
-            let name = text.split(['=', '[']).next().unwrap_or_default();
-            self.cannot(format!(
-                "{} is set, which changes what the line means",
-                visible_line(name)
-            ));
+            let name = visible_line(text.split(['=', '[']).next().unwrap_or_default());
+            self.cannot(format!("{name} is set, which changes what the line means"));
         }
     }
 }
 
-/// Whether a text contains the name of a misleading variable.
+fn is_of_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
+}
+
+/// Whether a text can be the name of a variable.
+fn is_name(text: &str) -> bool {
+    text.chars().all(is_of_name) && text.starts_with(|c: char| !c.is_ascii_digit())
+}
+
+/// Whether a text contains the name of a variable that decides which program a name stands for, or what programs run
+/// beside.
 fn mentions(text: &str) -> bool {
-    let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    text.split(|c| !is_of_name(c)).any(|name| {
-        MISLEADING.iter().any(|one| name == *one || (one.ends_with('_') && name.starts_with(one)))
-    })
+    text.split(|c| !is_of_name(c)).any(programs::misleads)
 }
 
 /// Reads a command line. Never fails.
@@ -193,38 +135,22 @@ pub(super) fn read_with<'a>(text: &str, variables: impl IntoIterator<Item = &'a 
     for variable in variables {
         reading.sets(variable.split('=').next().unwrap_or_default());
     }
-    within(text, &mut reading, DEPTH);
+    if let Err(why) = read_into(text, &mut reading, DEPTH) {
+        reading.is_partial = true;
+        reading.cannot(why);
+    }
     reading
 }
 
-/// Reads a command line that is in another.
-fn within(text: &str, into: &mut Reading, depth: u8) {
-    if depth == 0 {
-        into.stops("commands within commands go too deep");
-    } else if text.len() > LONGEST {
-        into.stops(format!("it is longer than {} KiB", LONGEST >> 10));
-    } else if text.contains('\0') {
-        into.stops("it contains a null character");
-    } else if text.starts_with("\\\n")
-        || text.match_indices("\\\n").any(|(at, _)| !text[..at].ends_with([' ', '\t']))
-    {
-        into.stops("lines are joined within a word");
-    } else {
-        let mut lexer = lexer::Lexer {
-            text,
-            at: 0,
-            into,
-            depth,
-            level: 0,
-            awaited: Vec::new(),
-            joins: false,
-            is_head: false,
-            document: None,
-        };
-        if let Err(why) = lexer.list(None) {
-            into.stops(why);
-        }
+/// Reads a command line that may be in another.
+fn read_into(text: &str, into: &mut Reading, depth: u8) -> Result<(), Fault> {
+    if text.len() > LONGEST {
+        return Err(format!("it is longer than {} KiB", LONGEST >> 10).into());
     }
+    if text.contains(|c: char| c.is_control() && !"\n\t".contains(c)) {
+        return Err("it contains a control character".into());
+    }
+    lexer::Lexer::new(text, into, depth).list(None)
 }
 
 /// The words of a pattern of a policy: between blanks, without quotes.

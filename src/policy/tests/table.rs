@@ -1,4 +1,4 @@
-//! The table of command lines, and what the presets say of them.
+//! The tables of command lines, and what the presets say of them.
 
 use crate::policy::{Decision, command};
 use crate::settings::Policy;
@@ -50,4 +50,31 @@ fn every_line_of_the_table_is_decided_as_it_says() {
     }
     assert!(wrong.is_empty(), "\n{wrong}");
     assert!(count >= 140, "{count}");
+}
+
+/// `everyday.txt` says what its columns mean.
+const EVERYDAY: &str = include_str!("everyday.txt");
+
+#[test]
+fn everyday_lines_are_decided_as_the_table_says() {
+    let mut wrong = String::new();
+    for row in EVERYDAY.lines().filter(|row| !row.starts_with("# ")) {
+        let (expected, line) = row.split_once(' ').unwrap();
+        let line = line.replace('⏎', "\n").replace('⇥', "\t");
+        let decide = |name: &str| match command(&Policy::preset(name).unwrap(), &line, true) {
+            Decision::Allow => 'a',
+            Decision::Ask(_) => '?',
+            Decision::Deny(_) => '-',
+        };
+        let found: String =
+            ["standard", "permissive", "ask", "workspace"].map(decide).iter().collect();
+        if found != expected {
+            wrong += &format!("{found} {line:?}, not {expected}\n");
+        }
+        assert!(matches!(
+            command(&Policy::preset("restrictive").unwrap(), &line, true),
+            Decision::Deny(_)
+        ));
+    }
+    assert!(wrong.is_empty(), "\n{wrong}");
 }
