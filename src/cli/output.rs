@@ -67,6 +67,11 @@ pub(super) fn json(text: &str) {
     live::above(|| drop(Stream::Out.json(text)));
 }
 
+/// Prints a result: as JSON where `is_json`, otherwise as prose.
+pub(super) fn told<T: Into<Styled>>(is_json: bool, value: serde_json::Value, text: impl FnOnce() -> T) {
+    if is_json { json(&value.to_string()) } else { prose(text()) }
+}
+
 /// Prints an error as JSON, with its stable code.
 pub(super) fn json_error(error: &Error) {
     let value =
