@@ -68,7 +68,11 @@ pub(super) fn json(text: &str) {
 }
 
 /// Prints a result: as JSON where `is_json`, otherwise as prose.
-pub(super) fn told<T: Into<Styled>>(is_json: bool, value: serde_json::Value, text: impl FnOnce() -> T) {
+pub(super) fn told<T: Into<Styled>>(
+    is_json: bool,
+    value: serde_json::Value,
+    text: impl FnOnce() -> T,
+) {
     if is_json { json(&value.to_string()) } else { prose(text()) }
 }
 
