@@ -94,7 +94,7 @@ pub(super) fn put(context: &Context, session: &Session, sequence: u32, how: &Put
         let number = if older { format!(" {sequence}") } else { String::new() };
         let id = if named || older { format!(" --session {}", session.id) } else { String::new() };
         let of = asked.of.map(|of| format!("/{of}")).unwrap_or_default();
-        format!("{} show{number}{id} --copy{brief} --part {}{of}", context.ui.program(), part + 1)
+        format!("deaddrop show{number}{id} --copy{brief} --part {}{of}", part + 1)
     });
     if context.json {
         Context::print_json(&json!({
@@ -129,7 +129,7 @@ pub(super) fn put(context: &Context, session: &Session, sequence: u32, how: &Put
                 1 => brief.to_owned(),
                 _ => format!("{brief} --part {part}/{of}"),
             };
-            context.ui.hint(&if flags.is_empty() {
+            context.ui.say(&if flags.is_empty() {
                 format!("{what} is {file}")
             } else {
                 format!(
@@ -151,10 +151,7 @@ pub(super) fn put(context: &Context, session: &Session, sequence: u32, how: &Put
             // A terminal gives nothing back: there the reply is pasted.
             let reads = done.is_ok_and(|way| !way.is_unanswered());
             let from = if reads { "" } else { " -" };
-            format!(
-                "Paste it into the chat, copy the reply, then run: {} next{from}",
-                context.ui.program()
-            )
+            format!("Paste it into the chat, copy the reply, then run: deaddrop next{from}")
         }
     });
     Ok(())

@@ -69,7 +69,7 @@ pub(super) fn require(config: &Config, consent: &Consent, ui: &Terminal) -> Resu
         }
         None => return consent.require(),
     }
-    ui.hint("You will not be asked again; `deaddrop config deny` withdraws your consent.");
+    ui.say("You will not be asked again; `deaddrop config deny` withdraws your consent.");
     Ok(())
 }
 
@@ -87,7 +87,7 @@ pub(super) fn allow(project: &std::path::Path, ui: &Terminal, json: bool) -> Res
         ui.say("Nothing here needs your consent.");
     } else {
         consent.allow(&config)?;
-        ui.hint(&format!(
+        ui.say(&format!(
             "Your consent is recorded for {}; `deaddrop config deny` withdraws it.",
             consent.whose()
         ));

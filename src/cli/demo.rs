@@ -135,11 +135,10 @@ impl Stage<'_> {
         let width = rows::own_width().saturating_sub(BAR.chars().count());
         command.env("COLUMNS", width.to_string()).args(words);
         command.current_dir(self.path.join("project")).stdin(Stdio::null());
-        command.stdout(writer.try_clone().map_err(fail)?);
         if self.json {
-            command.args(["--json", "--quiet"]);
+            command.args(["--json", "--quiet"]).stdout(writer);
         } else {
-            command.stderr(writer);
+            command.stdout(writer.try_clone().map_err(fail)?).stderr(writer);
         }
         let mut child = command.spawn().map_err(fail)?;
         // Its ends of the pipe are the child's alone then.

@@ -117,7 +117,6 @@ pub(super) fn doctor(context: &Context, consent: &Consent, amiss: &Amiss) -> Exi
     findings.push(finding("disk", disk(config)));
     findings.push(Finding { spare: true, ..finding("memory", memory()) });
     for Finding { well, spare, what, told } in &findings {
-        let told = context.ui.in_base(told);
         if context.json {
             let fault = !well && !spare;
             let row = json!({ "what": what, "well": well, "fault": fault, "told": told });
@@ -128,7 +127,7 @@ pub(super) fn doctor(context: &Context, consent: &Consent, amiss: &Amiss) -> Exi
                 (false, true) => "--",
                 (false, false) => "NO",
             };
-            output::prose(format!("{mark}  {what:<15}  {}", visible_line(&told)));
+            output::prose(format!("{mark}  {what:<15}  {}", visible_line(told)));
         }
     }
     let well = findings.iter().all(|finding| finding.well || finding.spare);

@@ -21,10 +21,9 @@ pub(super) fn line(context: &Context) -> Option<String> {
         n => format!("{n} replies"),
     };
     Some(format!(
-        "Held:     {replies} in {}/: {}; a note beside each says why, and {} --force {}` carries it out all the same",
+        "Held:     {replies} in {}/: {}; a note beside each says why, and `deaddrop apply --force {}` carries it out all the same",
         context.display(&folder),
         shown.join(", "),
-        context.ui.in_base("`deaddrop apply"),
         visible_line(&file)
     ))
 }

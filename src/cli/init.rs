@@ -365,7 +365,7 @@ fn tell(context: &Context, made: &Made) {
         Ok(found) if found.tier == Tier::None => {
             ui.warning("there is no sandbox here, so commands in replies are refused; replies can still change files");
             found.why().iter().for_each(|reason| ui.say(format!("  {reason}")));
-            ui.hint("`deaddrop doctor` suggests fixes.");
+            ui.say("`deaddrop doctor` suggests fixes.");
             if is_within {
                 ui.say(format!(
                     "If Landlock is all that this machine has, keep deaddrop's files outside the workspace: remove {FILE} and {FOLDER}/, then run `deaddrop init DIR --workspace-dir {}`.",

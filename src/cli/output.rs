@@ -1,15 +1,13 @@
 //! What deaddrop prints: results on standard output, everything else on standard error, with colours if
 //! they are wanted. Lines that are drawn in place are in [`live`].
 
-use std::borrow::Cow;
-
 use anstyle::{AnsiColor, Style};
 
 use super::arguments::{Color, Global};
 use super::prompt::{Prompt, Said};
 use super::rows::cut;
 use super::summary::{Mark, last_of, last_output};
-use super::{Context, flow, hints, live, question, rows};
+use super::{Context, flow, live, question, rows};
 use crate::engine::Turn;
 use crate::error::Error;
 use crate::protocol::{Detail, Kind, Outcome, Warning, tags};
@@ -29,8 +27,6 @@ pub(super) struct Terminal {
     color: bool,
     /// Whether results have colours: they may go elsewhere.
     result_color: bool,
-    /// What `-C` says, as it is typed.
-    project: Option<String>,
 }
 
 /// Prints a result. A reader that has gone away has seen enough.
@@ -100,12 +96,6 @@ pub(super) fn usage(error: &clap::Error) {
 }
 
 impl Terminal {
-    /// Without colours.
-    #[cfg(test)]
-    pub(super) fn plain() -> Self {
-        Self { quiet: false, verbose: false, color: false, result_color: false, project: None }
-    }
-
     pub(super) fn new(global: &Global) -> Self {
         let refused = || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let colored = |is_terminal: bool| match global.color {
@@ -122,7 +112,6 @@ impl Terminal {
             verbose: global.verbose,
             color,
             result_color: colored(Stream::Out.is_terminal()),
-            project: global.project.as_deref().map(hints::typed),
         }
     }
 
@@ -143,27 +132,9 @@ impl Terminal {
         }
     }
 
-    /// The same of words of deaddrop's own that name commands to be typed.
-    pub(super) fn hint(&self, text: &str) {
-        self.say(&*self.in_base(text));
-    }
-
-    /// A text with what `-C` says in each command that it names in backquotes.
-    pub(super) fn in_base<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        hints::in_base(text, self.project.as_deref())
-    }
-
-    /// `deaddrop` as it is to be typed before the name of a command.
-    pub(super) fn program(&self) -> String {
-        self.project
-            .as_ref()
-            .map_or_else(|| "deaddrop".into(), |project| format!("deaddrop -C {project}"))
-    }
-
     /// Says what went wrong.
     pub(super) fn error(&self, text: &str) {
-        let text = self.in_base(text);
-        Self::put(self.red("error:") + " " + &*text);
+        Self::put(self.red("error:") + " " + text);
     }
 
     /// Asks whether the person agrees; None where there is no terminal.
@@ -191,8 +162,7 @@ impl Terminal {
 
     /// Says what the person should look at.
     pub(super) fn warning(&self, text: &str) {
-        let text = self.in_base(text);
-        Self::put(self.yellow("warning:") + " " + &*text);
+        Self::put(self.yellow("warning:") + " " + text);
     }
 
     pub(super) fn put(text: impl Into<Styled>) {
@@ -251,8 +221,8 @@ impl Terminal {
         } else {
             mark + name + told
         };
-        // All of it is shown where the person asked for that, and on a terminal a summary has it.
-        let failed = !outcome.success() && !self.verbose && !live::is_on();
+        // All of it is shown where the person asked for that.
+        let failed = !outcome.success() && !self.verbose;
         if let Some(last) = failed.then(|| last_of(outcome)).flatten() {
             text.push(format!("\n          {}", cut(&visible_line(&last), LAST_LINE)));
         }

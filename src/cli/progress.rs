@@ -8,19 +8,17 @@ use sd_notify::NotifyState;
 
 use super::clipping::Put;
 use super::events::Events;
-use super::output::{Terminal, below, name, outcomes, result, turn_json};
+use super::output::{Terminal, below, name, result, turn_json};
 use super::prompt::{Prompt, Said};
-use super::{
-    Context, clipping, keyboard, live, notice, question, rows, stat, status_line, summary, systemd,
-};
+use super::{Context, clipping, keyboard, live, notice, question, stat, systemd};
 use crate::daemon::{Answer, Person};
 use crate::engine::{Engine, Turn};
-use crate::event::{ClipboardNews, Event, Observer, QuestionPreview};
+use crate::event::{ClipboardNews, Event, Observer, QuestionPreview, Waiting};
 use crate::protocol::{Asks, Detail, Kind, Operation, Outcome, Step, tags};
 use crate::session::store::Store;
 use crate::session::{Question, Session};
 use crate::terminal::Styled;
-use crate::text::{named, visible_line};
+use crate::text::{count, named, visible_line};
 
 /// Said where the terminal's input ended instead of an answer.
 pub(super) const NO_ANSWER: &str = "\nNo answer; it still waits for your decision.";
@@ -138,7 +136,7 @@ impl Observer for ProgressReporter<'_> {
             Event::Warning(warning) => self.warn(warning),
             Event::Serving => systemd::notify(ui, &NotifyState::Ready),
             Event::Stopping => systemd::notify(ui, &NotifyState::Stopping),
-            Event::Idle(waiting) => live::still(status_line::lines(context, waiting)),
+            Event::Idle(waiting) => live::still(waiting_for(context, waiting)),
             Event::ReplyTaken { name, session } => self.reply_taken(name, session),
             Event::ReplyWaits { name, session } => ui.say(format!(
                 "{} waits until you have decided; then session {} continues with it.",
@@ -272,9 +270,8 @@ impl ProgressReporter<'_> {
         } else if context.json {
             Context::print_json(&turn_json(context, turn));
         }
-        self.sum_up(turn);
         if let Some(line) = turn.session.changed.as_deref().and_then(stat::line) {
-            context.ui.hint(&if live::is_on() { format!("  {line}") } else { line });
+            context.ui.say(&if live::is_on() { format!("  {line}") } else { line });
         }
         match &turn.outbox {
             None if turn.session.is_complete => {
@@ -345,23 +342,34 @@ impl ProgressReporter<'_> {
             ),
         });
     }
-
-    /// What a turn came to in a few rows, on a terminal.
-    fn sum_up(&self, turn: &Turn) {
-        if live::is_on() && turn.session.pending.is_none() {
-            let ui = &self.context.ui;
-            let rows = summary::rows(
-                ui,
-                outcomes(&turn.session),
-                turn.session.changed.as_deref().and_then(stat::line).is_some(),
-                rows::own_width(),
-            );
-            rows.into_iter().for_each(|row| ui.say(row));
-        }
-    }
 }
 
 /// What comes between operations and after them takes a while in a large workspace, or in a guest.
 fn goes_on() {
     live::running("", "at work", &Arc::default());
+}
+
+/// What is waited for, in a line.
+fn waiting_for(context: &Context, Waiting { sessions, unfinished }: &Waiting) -> String {
+    let inbox = context.display(&context.config.inbox);
+    let asking = sessions.iter().filter(|session| session.question().is_some()).count();
+    let open = sessions.len() - asking;
+    let what = match (unfinished.as_slice(), open, asking) {
+        ([first, ..], _, _) => {
+            let name = first.to_string_lossy();
+            format!("{} is not finished yet: a program is still writing it", visible_line(&name))
+        }
+        ([], 0, 0) => {
+            format!("No session is open; waiting for `deaddrop new` or files in {inbox}/")
+        }
+        ([], 0, n) => format!("Waiting for {}: `deaddrop approve` or `deny`", count(n, "decision")),
+        ([], 1, 0) => format!("Waiting for a reply in {inbox}/"),
+        ([], open, 0) => format!("Waiting for replies in {inbox}/ · {}", count(open, "session")),
+        ([], open, asking) => format!(
+            "Waiting for replies in {inbox}/ · {} · {}",
+            count(open, "session"),
+            count(asking, "decision")
+        ),
+    };
+    format!("{what} · Ctrl-C stops")
 }

@@ -174,15 +174,12 @@ pub(super) fn how(context: &Context, session: &Session) -> String {
     let mut others = Store::new(&context.config.sessions).pending().unwrap_or_default();
     others.retain(|other| other.question().is_some() && other.stem() != stem);
     if others.is_empty() {
-        let how = "`deaddrop approve`, or `deaddrop deny --reason TEXT`";
-        return context.ui.in_base(how).into_owned();
+        return "`deaddrop approve`, or `deaddrop deny --reason TEXT`".to_owned();
     }
     let same = |other: &Session| other.question().is_some_and(|asked| asked.id == question.id);
     let of = if others.iter().any(same) { format!(" --session {stem}") } else { String::new() };
     let id = operand(&question.id);
-    let [yes, no] =
-        ["`deaddrop approve", "`deaddrop deny"].map(|begins| context.ui.in_base(begins));
-    format!("{yes}{of} {id}`, or {no}{of} --reason TEXT {id}`")
+    format!("`deaddrop approve{of} {id}`, or `deaddrop deny{of} --reason TEXT {id}`")
 }
 
 /// A question in a line, for a list.

@@ -256,7 +256,7 @@ fn serve(
     live::heed(stop);
     if !live::is_on() {
         let inbox = context.display(engine.inbox.folder());
-        context.ui.hint(&format!(
+        context.ui.say(&format!(
             "Waiting for replies in {inbox}/ (Ctrl-C stops, `deaddrop resume` continues)"
         ));
     }
@@ -266,7 +266,7 @@ fn serve(
     } else {
         // The line that is drawn in place has taken the `^C` with it.
         let line = if live::is_on() { "" } else { "\n" };
-        context.ui.hint(&format!("{line}Stopped. {}", left(context)));
+        context.ui.say(&format!("{line}Stopped. {}", left(context)));
         Err(Error::interrupted())
     }
 }
@@ -371,7 +371,7 @@ fn may_run_unconfined(context: &Context, engine: &Engine) -> bool {
     let yes = ui.agrees(
         "Run the commands of this session with your rights? They could read and change your files and use the network [y/N] ",
     );
-    ui.hint(if yes {
+    ui.say(if yes {
         "Commands of this session run with your rights. Check each reply with `deaddrop check` before you save it."
     } else {
         "Commands stay refused; replies can still change files. `deaddrop doctor` suggests fixes; --sandbox off allows commands."

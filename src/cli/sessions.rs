@@ -106,7 +106,7 @@ fn list(context: &Context) -> Result<ExitCode> {
     }
     if runs.is_empty() && sessions.is_empty() && damaged.is_empty() {
         let next = "`deaddrop new \"your task\"` starts one";
-        context.ui.hint(&match context.by {
+        context.ui.say(&match context.by {
             By::Nothing => {
                 format!("There is no project here or above, so there are no sessions; {next} here.")
             }
@@ -147,7 +147,7 @@ pub(super) fn status(context: &Context, arguments: &Status) -> Result<ExitCode> 
         state => state,
     };
     let mut lines = vec![
-        format!("{}: {}", question::who(&session), context.ui.in_base(state)),
+        format!("{}: {}", question::who(&session), state),
         format!("Begun:    {}", session.created_at),
         format!("Changed:  {}", session.updated_at),
     ];
@@ -161,7 +161,6 @@ pub(super) fn status(context: &Context, arguments: &Status) -> Result<ExitCode> 
         " (missing; `deaddrop resume` writes it)"
     };
     if session.run.is_none() {
-        let missing = context.ui.in_base(missing);
         lines.push(format!("Outbox:   {}{missing}", context.display(&outbox)));
     }
     lines.push(format!("Policy:   {}", session.policy));
@@ -221,8 +220,7 @@ fn state(session: &Session) -> &'static str {
 /// What confines the commands of a session, in one line.
 fn sandbox(context: &Context, session: &Session) -> String {
     if let Some(guest) = &context.config.guest {
-        let asks = context.ui.in_base("`deaddrop doctor` asks it");
-        return format!("the sandbox of the guest '{}'; {asks}", guest.label());
+        return format!("the sandbox of the guest '{}'; `deaddrop doctor` asks it", guest.label());
     }
     match context.confinement() {
         Ok(confinement) if confinement.tier == Tier::None && session.unconfined => {

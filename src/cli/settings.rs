@@ -159,7 +159,7 @@ pub(super) fn settings(
                 output::result(file.display().to_string());
             }
             if !file.exists() {
-                ui.hint("It does not exist yet; `deaddrop config set` creates it.");
+                ui.say("It does not exist yet; `deaddrop config set` creates it.");
             }
         }
         Asked::Allow(_) | Asked::Deny(_) => {
