@@ -41,7 +41,7 @@ impl Clips {
     /// Copies the outbox of a session that is not served any longer, if that is wished.
     pub(super) fn copy_once(self, context: &Context, session: &Session) -> Result<()> {
         if Clip::from(self).copies && session.awaits_reply() {
-            put(context, session, session.sequence, &Put::Again)?;
+            put(context, session, session.sequence, &Put::Whole)?;
         }
         Ok(())
     }
@@ -61,12 +61,10 @@ impl Clips {
 pub(super) enum Put {
     /// All of it.
     Whole,
-    /// All of it, once its path was printed.
-    Again,
     /// Its brief form, while sessions are served.
     Brief,
-    /// A part; `named`: whether the session was.
-    Part { asked: parts::PartNumber, named: bool },
+    /// A part.
+    Part(parts::PartNumber),
 }
 
 /// Puts an outbox of a session on the clipboard, or a part of it, and says what is next.
@@ -79,22 +77,20 @@ pub(super) fn put(context: &Context, session: &Session, sequence: u32, how: &Put
     let wants_brief = context.config.brief || is_served;
     let (whole, form) = pasted_outbox(&context.config, session, sequence, wants_brief)?;
     let asked = match how {
-        Put::Part { asked, named } => Some((*asked, *named)),
-        Put::Whole | Put::Again | Put::Brief => None,
+        Put::Part(asked) => Some(*asked),
+        Put::Whole | Put::Brief => None,
     };
     let parts::OutboxPart { text, part, of } = match asked {
         None => parts::OutboxPart { text: whole, part: 1, of: 1 },
-        Some((asked, _)) => show::cut(context, &whole, asked)?,
+        Some(asked) => show::cut(context, &whole, asked)?,
     };
     let done = clipboard::copy(&text, &Environment::here(Programs::of(&context.config)));
     let tokens = tokens::about(&text, context.config.max_tokens);
     let brief = if form.is_brief { " --brief" } else { "" };
-    let next = asked.filter(|_| part < of).map(|(asked, named)| {
-        let older = sequence != session.sequence;
-        let number = if older { format!(" {sequence}") } else { String::new() };
-        let id = if named || older { format!(" --session {}", session.id) } else { String::new() };
+    let next = asked.filter(|_| part < of).map(|asked| {
         let of = asked.of.map(|of| format!("/{of}")).unwrap_or_default();
-        format!("deaddrop show{number}{id} --copy{brief} --part {}{of}", part + 1)
+        let id = &session.id;
+        format!("deaddrop show {sequence} --session {id} --copy{brief} --part {}{of}", part + 1)
     });
     if context.json {
         Context::print_json(&json!({
@@ -123,21 +119,19 @@ pub(super) fn put(context: &Context, session: &Session, sequence: u32, how: &Put
         Ok(way) => context.ui.say(on_clipboard(&what, *way)),
         Err(why) => {
             context.ui.warning(&not_copied(why));
-            let again = matches!(how, Put::Again);
-            let file = if again { "the file named above." } else { "this file:" };
             let flags = match of {
                 1 => brief.to_owned(),
                 _ => format!("{brief} --part {part}/{of}"),
             };
             context.ui.say(&if flags.is_empty() {
-                format!("{what} is {file}")
+                format!("{what} is this file:")
             } else {
                 format!(
-                    "{what}: `deaddrop show {sequence} --session {}{flags}` prints it. The whole outbox is {file}",
+                    "{what}: `deaddrop show {sequence} --session {}{flags}` prints it. The whole outbox is this file:",
                     session.id
                 )
             });
-            if !context.json && !again {
+            if !context.json {
                 output::result(context.display(&path));
             }
         }

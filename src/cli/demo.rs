@@ -136,7 +136,7 @@ impl Stage<'_> {
         command.env("COLUMNS", width.to_string()).args(words);
         command.current_dir(self.path.join("project")).stdin(Stdio::null());
         if self.json {
-            command.args(["--json", "--quiet"]).stdout(writer);
+            command.arg("--json").stdout(writer).stderr(Stdio::null());
         } else {
             command.stdout(writer.try_clone().map_err(fail)?).stderr(writer);
         }

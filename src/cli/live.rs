@@ -179,7 +179,6 @@ fn tick() {
 }
 
 /// Draws anew when the terminal has another size, and when it is ours again after a Ctrl-Z.
-#[cfg(unix)]
 fn follow() {
     use signal_hook::consts::{SIGCONT, SIGWINCH};
 
@@ -196,9 +195,6 @@ fn follow() {
     };
     drop(thread::Builder::new().name("size".into()).spawn(heard));
 }
-
-#[cfg(not(unix))]
-fn follow() {}
 
 impl Screen {
     fn draw(&mut self) {
@@ -278,15 +274,9 @@ fn told(time: Duration) -> String {
 }
 
 /// Whether the terminal is ours: what is in the background does not draw over what others write.
-#[cfg(unix)]
 fn is_in_front() -> bool {
     let front = Stream::Err.with(|fd| rustix::termios::tcgetpgrp(fd));
     front.map_or(true, |group| group == rustix::process::getpgrp())
-}
-
-#[cfg(not(unix))]
-fn is_in_front() -> bool {
-    true
 }
 
 #[cfg(test)]

@@ -37,7 +37,6 @@ mod progress;
 mod prompt;
 mod question;
 mod replies;
-mod requirements;
 mod rows;
 mod rpc;
 mod run;
@@ -60,6 +59,7 @@ use clap::{Args, Subcommand};
 
 use crate::engine::{Clock, Engine};
 use crate::error::{Error, Result};
+use crate::ipc::Done;
 use crate::program;
 use crate::runner::sandbox::Confinement;
 use crate::runner::{Glimpse, Runner};
@@ -94,6 +94,8 @@ enum Beforehand {
     /// Set up a project: create deaddrop.toml and .deaddrop/
     #[command(display_order = 0)]
     Init(init::Init),
+    /// Check the project and this machine, and suggest fixes
+    Doctor(doctor::Doctor),
     /// Show and change settings
     Config(settings::Settings),
     /// Run, validate or describe JSON messages of operations
@@ -138,8 +140,6 @@ enum Command {
     Show(show::Show),
     /// End a session, or remove it
     Close(sessions::Close),
-    /// Check the project and this machine, and suggest fixes
-    Doctor(doctor::Doctor),
     /// Check commands against the policy, and show policies
     Policy(policy::Policies),
     /// Serve the workspace or another folder to programs over JSON-RPC
@@ -148,6 +148,30 @@ enum Command {
     Run(run::RunOnce),
     #[command(skip)]
     SystemdUnit(generate::SystemdUnit),
+}
+
+impl Command {
+    /// Whether it is about existing sessions: in a folder without any it must not create anything.
+    fn needs_sessions(&self) -> bool {
+        match self {
+            Self::New(_) | Self::Watch(_) | Self::Check(_) | Self::Policy(_) | Self::Rpc(_) => {
+                false
+            }
+            // They say themselves that nothing waits, or that there is no such run.
+            Self::Approve(_) | Self::Deny(_) | Self::Run(_) | Self::SystemdUnit(_) => false,
+            Self::Status(status) => status.is_of_one(),
+            _ => true,
+        }
+    }
+
+    /// Whether it can start in a project that is not set up yet, so that the person should know which it is.
+    fn begins(&self) -> bool {
+        match self {
+            Self::New(_) | Self::Watch(_) => true,
+            Self::Run(run) => !run.resumes(),
+            _ => false,
+        }
+    }
 }
 
 /// Which session a command is about.
@@ -189,11 +213,11 @@ struct Context {
 }
 
 /// How a project was got at.
-enum Opened<T> {
+enum Opened {
     /// It is this process's.
     Here(Box<Engine>),
     /// Another process serves it, and has done what was wished.
-    Elsewhere(Box<T>),
+    Elsewhere(Box<Done>),
 }
 
 impl Context {
@@ -348,6 +372,7 @@ fn answer(cli: Cli, ui: Terminal) -> Result<ExitCode> {
         Asked::Beforehand(Beforehand::Init(arguments)) => {
             return init::init(&arguments, &cli.global, ui);
         }
+        Asked::Beforehand(Beforehand::Doctor(_)) => return doctor::doctor(cli.global, ui),
         Asked::Beforehand(Beforehand::Config(arguments)) => {
             return settings::settings(arguments, cli.global.project, &ui, json);
         }
@@ -358,40 +383,30 @@ fn answer(cli: Cli, ui: Terminal) -> Result<ExitCode> {
     let Global { project, settings, now, .. } = cli.global;
     // Not what a file or a variable says.
     let has_policy_flag = settings.sets("policy");
-    let (mut amiss, is_doctor) = (doctor::Amiss::default(), matches!(command, Command::Doctor(_)));
-    let Location { project, here, by } = match Location::find(project) {
-        Err(e) if is_doctor => amiss.project(e)?,
-        found => found?,
-    };
-    let (mut config, mut consent) = match Config::load(&project, settings.raw()?) {
-        Err(e) if is_doctor => amiss.settings(e, &project, settings.raw()?)?,
-        looked => looked?,
-    };
-    match config.has_its_settings() {
-        Err(e) if is_doctor => amiss.lost(&e),
-        has => has?,
-    }
-    if by == By::Nothing && command.needs_sessions() && !config.sessions.exists() {
+    let Location { project, here, by } = Location::find(project)?;
+    let (mut config, mut consent) = Config::load(&project, settings.raw()?)?;
+    config.has_its_settings()?;
+    let needs_project = command.needs_sessions()
+        || matches!(command, Command::Approve(_) | Command::Deny(_) | Command::SystemdUnit(_));
+    if by == By::Nothing && needs_project && !config.sessions.exists() {
         return Err(Error::no_base(&config.project));
     }
-    if !is_doctor {
-        config.knows_others()?;
-    }
+    config.knows_others()?;
     if command.begins() && offer_init::is_to_be_set_up(&config, &ui)? {
         init::set_up(&project, &ui)?;
         (config, consent) = Config::load(&project, settings.raw()?)?;
     }
-    if !command.only_looks() {
+    if !matches!(command, Command::Policy(_)) {
         // What cannot be, nobody is asked about.
         config.holds_no_others()?;
         consent::require(&config, &consent, &ui)?;
     }
-    if by == By::Search && command.makes_project() {
+    if by == By::Search && command.begins() {
         ui.say(format!("In the project {}:", config.project.display()));
     }
     let glimpse = Arc::default();
     let context = Context { config, clock: Clock(now), ui, json, glimpse, here, by };
-    if command.goes_on() && !context.has_begun() {
+    if command.needs_sessions() && !context.has_begun() {
         return Err(Error::no_open_session(&context.config.sessions, None));
     }
     match command {
@@ -411,7 +426,6 @@ fn answer(cli: Cli, ui: Terminal) -> Result<ExitCode> {
         Command::Undo(arguments) => undo::undo(&context, &arguments),
         Command::Redo(arguments) => undo::redo(&context, &arguments),
         Command::Close(arguments) => sessions::close(&context, &arguments),
-        Command::Doctor(_) => Ok(doctor::doctor(&context, &consent, &amiss)),
         Command::Policy(arguments) => policy::policy(&context, &arguments),
         Command::Show(arguments) => show::show(&context, &arguments),
         Command::Rpc(arguments) => rpc::rpc(&context, arguments, has_policy_flag),

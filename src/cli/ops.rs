@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand, ValueEnum};
-use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -16,8 +15,7 @@ use super::run::RunOnce;
 use crate::error::Result;
 use crate::inbox;
 use crate::protocol::operations::{
-    EVENTS_SCHEMA, OPERATIONS_SCHEMA, SchemaFault, find, parse_events_message,
-    parse_operations_message,
+    EVENTS_SCHEMA, OPERATIONS_SCHEMA, SchemaFault, parse_events_message, parse_operations_message,
 };
 use crate::text::count;
 
@@ -139,8 +137,7 @@ impl Verdict {
             Err(found) => {
                 let told: Vec<SchemaFault> = found.iter().cloned().collect();
                 let more = found.count() - told.len();
-                let (faults, more) = wrapped(text).map_or((told, more), |fault| (vec![fault], 0));
-                Self { message, entries: 0, faults, more }
+                Self { message, entries: 0, faults: told, more }
             }
         }
     }
@@ -179,27 +176,6 @@ impl Verdict {
         }
         value
     }
-}
-
-/// The fault of a text that is not a message but holds one, as a reply does: what is wrong then is
-/// what stands around it, which the error of the JSON reader does not say.
-fn wrapped(text: &str) -> Option<SchemaFault> {
-    if serde_json::from_str::<IgnoredAny>(text).is_ok() {
-        return None;
-    }
-    let line = match find(text)? {
-        Ok(received) => received.line,
-        // Such a fault is one of all: there are several messages, or the one is no JSON.
-        Err(refused) if refused.faults.iter().any(|fault| fault.path == "$") => return None,
-        Err(refused) => refused.line,
-    };
-    Some(SchemaFault {
-        path: "$".to_owned(),
-        problem: format!(
-            "a message begins on line {line}, but there is other text around it, such as prose or a code fence"
-        ),
-        form: "the message alone, from its first `{` to its last `}`".to_owned(),
-    })
 }
 
 pub(super) fn schema(arguments: &Print, json: bool) -> ExitCode {

@@ -14,7 +14,7 @@ use crate::protocol::{Detail, Kind, Outcome, Warning, tags};
 use crate::session::Session;
 use crate::settings::Secrets;
 use crate::terminal::{Stream, Styled};
-use crate::text::{byte_count, count, indented, visible_line};
+use crate::text::{count, indented, visible_line};
 
 /// So many characters of the last line of an output are shown.
 const LAST_LINE: usize = 160;
@@ -277,19 +277,8 @@ fn preview(outcome: &Outcome) -> String {
         Detail::Created { path, replaced, .. } => {
             format!("{} '{path}'", if *replaced { "replace" } else { "create" })
         }
-        Detail::Edited { path, lines: (start, end), inserted, total, .. } => {
-            let lines =
-                if start == end { format!("line {start}") } else { format!("lines {start}-{end}") };
-            let change = match inserted {
-                0 => format!("remove {lines}"),
-                n => format!("replace {lines} by {}", count(*n, "line")),
-            };
-            format!("edit '{path}' ({change}; the file has {} then)", count(*total, "line"))
-        }
-        Detail::Replaced { path, edits, .. } => {
-            format!("edit '{path}' ({})", count(*edits, "replacement"))
-        }
-        Detail::Read { path, size, .. } => format!("read '{path}' ({})", byte_count(*size)),
+        Detail::Edited { path, .. } | Detail::Replaced { path, .. } => format!("edit '{path}'"),
+        Detail::Read { path, .. } => format!("read '{path}'"),
         Detail::Deleted { path } => format!("delete '{path}'"),
         Detail::Moved { path, to, .. } => format!("move '{path}' to '{to}'"),
         Detail::Listed { .. } => "list files".to_owned(),

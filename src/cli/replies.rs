@@ -84,7 +84,7 @@ pub(super) fn next(context: &Context, arguments: &Next) -> Result<ExitCode> {
     let session = Store::new(&context.config.sessions).load(&id)?;
     // What was said of it is all there is where it is complete or waits.
     if session.awaits_reply() {
-        put(context, &session, session.sequence, &Put::Again)?;
+        put(context, &session, session.sequence, &Put::Whole)?;
     }
     Ok(code)
 }

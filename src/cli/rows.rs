@@ -29,7 +29,6 @@ pub(super) fn said_width() -> Option<usize> {
 }
 
 /// How wide the terminal says that it is.
-#[cfg(unix)]
 pub(super) fn terminal() -> Option<usize> {
     use rustix::termios::tcgetwinsize;
 
@@ -40,11 +39,6 @@ pub(super) fn terminal() -> Option<usize> {
     ];
     let widths = sizes.into_iter().flatten().map(|size| usize::from(size.ws_col));
     widths.filter(|width| *width > 0).min()
-}
-
-#[cfg(not(unix))]
-pub(super) fn terminal() -> Option<usize> {
-    None
 }
 
 /// A line, already visible, with its tabs shown and its long runs of blanks counted.
@@ -118,26 +112,6 @@ fn first_of(line: &str, room: usize) -> usize {
     ends.next().map_or(line.len(), |(at, _)| at)
 }
 
-/// The same of a text that is read and not compared: a piece ends behind a word where it can.
-fn in_words(line: &str, room: usize) -> Vec<String> {
-    let (mut found, line) = (Vec::new(), squeezed(line));
-    let mut rest = &*line;
-    loop {
-        let first = &rest[..first_of(rest, room)];
-        if first.len() == rest.len() {
-            found.push(first.to_owned());
-            return found;
-        }
-        let at = if rest[first.len()..].starts_with(' ') {
-            first.len()
-        } else {
-            first.rfind(' ').filter(|at| *at >= first.len() / 2).unwrap_or(first.len())
-        };
-        found.push(rest[..at].trim_end().to_owned());
-        rest = rest[at..].strip_prefix(' ').unwrap_or(&rest[at..]);
-    }
-}
-
 /// A visible text in rows that begin with the bar.
 pub(super) fn barred(text: &str, width: usize) -> Vec<String> {
     let room = width - BAR.len();
@@ -149,20 +123,13 @@ pub(super) fn barred(text: &str, width: usize) -> Vec<String> {
 pub(super) fn field(label: &str, text: &str, width: usize) -> String {
     let label = format!("  {:<8}", format!("{label}:"));
     let gap = " ".repeat(label.len() - BAR.len());
-    let rows = in_words(text, width - label.len()).join(&format!("\n{BAR}{gap}"));
+    let rows = pieces(text, width - label.len()).join(&format!("\n{BAR}{gap}"));
     format!("{label}{rows}\n")
 }
 
 /// The begin of a line that fits into so many columns.
 pub(super) fn cut(line: &str, room: usize) -> String {
-    let all = pieces(line, room);
-    match all.as_slice() {
-        [one] => one.clone(),
-        _ => {
-            let first = pieces(line, room.saturating_sub(columns('…'))).swap_remove(0);
-            format!("{}…", first.trim_end())
-        }
-    }
+    super::columns::begin(&squeezed(line), room)
 }
 
 #[cfg(test)]

@@ -266,25 +266,8 @@ fn serve(
     } else {
         // The line that is drawn in place has taken the `^C` with it.
         let line = if live::is_on() { "" } else { "\n" };
-        context.ui.say(&format!("{line}Stopped. {}", left(context)));
+        context.ui.say(&format!("{line}Stopped. `deaddrop resume` continues."));
         Err(Error::interrupted())
-    }
-}
-
-/// What goes on where serving was left, or what to do where nothing does.
-fn left(context: &Context) -> String {
-    let known = Store::new(&context.config.sessions).list();
-    let (sessions, is_known) =
-        known.map_or_else(|_| (Vec::new(), false), |(all, damaged)| (all, damaged.is_empty()));
-    if !is_known || sessions.iter().any(|session| !session.is_complete) {
-        return "`deaddrop resume` continues.".to_owned();
-    }
-    match sessions.first() {
-        None => "`deaddrop new TASK` starts a session.".to_owned(),
-        Some(newest) => format!(
-            "Session {0} is complete: `deaddrop new TASK` starts another, `deaddrop resume {0} --reopen TEXT` continues this one.",
-            newest.id
-        ),
     }
 }
 

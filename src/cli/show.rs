@@ -83,8 +83,7 @@ pub(super) fn show(context: &Context, arguments: &Show) -> Result<ExitCode> {
     }
     let is_answered = sequence == session.sequence && !session.awaits_reply();
     if arguments.copy {
-        let named = arguments.session.id.is_some();
-        let how = arguments.part.map_or(Put::Whole, |asked| Put::Part { asked, named });
+        let how = arguments.part.map_or(Put::Whole, Put::Part);
         put(context, &session, sequence, &how)?;
         if is_answered {
             let why = if session.is_complete { "is complete" } else { "waits for your decision" };
