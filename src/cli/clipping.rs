@@ -1,7 +1,9 @@
 //! Outboxes on the clipboard, and what is told of the clipboard while sessions are served.
 
+use std::path::Path;
+
 use clap::Args;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Context, output, show};
 use crate::clipboard::{self, Environment, Way};
@@ -93,19 +95,19 @@ pub(super) fn put(context: &Context, session: &Session, sequence: u32, how: &Put
         format!("deaddrop show {sequence} --session {id} --copy{brief} --part {}{of}", part + 1)
     });
     if context.json {
-        Context::print_json(&json!({
-            "event": "copied",
-            "session": session.id,
-            "sequence": sequence,
-            "outbox": context.display(&path),
-            "brief": form.is_brief,
-            "way": done.as_ref().map_or("path", |way| way.name()),
-            "part": part,
-            "of": of,
-            "tokens": tokens,
-            "next": next,
-            "why": done.as_ref().err(),
-        }));
+        let copied = done.as_ref().map(|way| (&form, *way)).map_err(String::as_str);
+        let mut value = copied_json(context, &path, copied);
+        for (key, more) in [
+            ("event", json!("copied")),
+            ("brief", json!(form.is_brief)),
+            ("tokens", json!(tokens)),
+            ("part", json!(part)),
+            ("of", json!(of)),
+            ("next", json!(next)),
+        ] {
+            value[key] = more;
+        }
+        Context::print_json(&value);
     }
     let what = match of {
         1 => format!("Outbox {sequence} of session {}{}", session.id, weighed(&form)),
@@ -149,6 +151,25 @@ pub(super) fn put(context: &Context, session: &Session, sequence: u32, how: &Put
         }
     });
     Ok(())
+}
+
+/// That an outbox is on the clipboard, this way, or is not, for these reasons.
+pub(super) fn copied_json(
+    context: &Context,
+    path: &Path,
+    done: std::result::Result<(&OutboxForm, Way), &str>,
+) -> Value {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let named = stem.split_once("_seq");
+    json!({
+        "session": named.map(|(id, _)| id),
+        "sequence": named.and_then(|(_, sequence)| sequence.parse::<u32>().ok()),
+        "outbox": context.display(path),
+        "brief": done.ok().map(|(form, _)| form.is_brief),
+        "tokens": done.ok().map(|(form, _)| form.tokens),
+        "way": done.map_or("path", |(_, way)| way.name()),
+        "why": done.err(),
+    })
 }
 
 /// Which form it is of the two, and how many tokens each has.

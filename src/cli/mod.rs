@@ -13,7 +13,6 @@ mod demo;
 mod diff;
 mod dispatch;
 mod doctor;
-mod events;
 #[cfg(test)]
 mod examples;
 mod flow;

@@ -304,11 +304,12 @@ pub(super) fn outcomes(session: &Session) -> &[Outcome] {
     session.pending.as_ref().map_or(&session.last_results, |pending| &pending.outcomes)
 }
 
-/// A turn as `--json` gives it.
+/// A turn as `--json` gives it. docs/scripting.md names the fields; names stay what they are, and fields are only
+/// added.
 pub(super) fn turn_json(context: &Context, turn: &Turn) -> serde_json::Value {
     let session = &turn.session;
     serde_json::json!({
-        "session": session.id,
+        "session": session.stem(),
         "sequence": session.sequence,
         "outbox": turn.outbox.as_ref().map(|path| context.display(path)),
         "tokens": turn.outbox.as_ref().and(session.tokens),

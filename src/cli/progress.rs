@@ -5,11 +5,12 @@ use std::ffi::OsStr;
 use std::sync::Arc;
 
 use sd_notify::NotifyState;
+use serde_json::{Value, json};
 
 use super::clipping::Put;
-use super::events::Events;
-use super::output::{Terminal, below, name, result, turn_json};
+use super::output::{Terminal, below, name, outcome_json, result, turn_json};
 use super::prompt::{Prompt, Said};
+use super::summary::Mark;
 use super::{Context, clipping, keyboard, live, notice, question, stat, systemd};
 use crate::daemon::{Answer, Person};
 use crate::engine::{Engine, Turn};
@@ -33,7 +34,8 @@ pub(super) struct ProgressReporter<'a> {
     puts: bool,
     /// Whether it serves: then each event is printed, and the ends of turns are announced.
     serves: bool,
-    events: Events,
+    /// Of which turn events are: the name of its session's files, and which of its outboxes was answered.
+    turn: Option<(String, u32)>,
     /// The open questions; the first one is shown.
     open: VecDeque<Open>,
     prompt: Option<Prompt>,
@@ -50,8 +52,8 @@ struct Open {
 impl<'a> ProgressReporter<'a> {
     /// Only reports.
     pub(super) fn new(context: &'a Context) -> Self {
-        let (events, open) = (Events::default(), VecDeque::new());
-        Self { context, puts: false, serves: false, events, open, prompt: None }
+        let open = VecDeque::new();
+        Self { context, puts: false, serves: false, turn: None, open, prompt: None }
     }
 
     /// Also asks questions if there is a terminal, and prints events with `--json`.
@@ -64,21 +66,52 @@ impl<'a> ProgressReporter<'a> {
     /// The same without the questions.
     pub(super) fn that_serves_once(context: &'a Context) -> Self {
         let mut reporter = Self::new(context);
-        (reporter.serves, reporter.events) = (true, Events::told(context.json));
+        reporter.serves = true;
         reporter
     }
 
     /// Prints a warning.
     pub(super) fn warn(&self, told: &str) {
         self.context.ui.warning(told);
-        self.events.warning(told);
+        self.emit("warning", || json!({ "message": told }));
     }
 
     /// Prints as events what happened when the project was opened.
     pub(super) fn repeat(&self, engine: &Engine) {
-        engine.recovered.iter().for_each(|told| self.events.warning(told));
+        for told in &engine.recovered {
+            self.emit("warning", || json!({ "message": told }));
+        }
         if let Some(turn) = &engine.taken_up {
-            self.events.taken_up(self.context, turn);
+            self.emit_outbox(turn);
+            self.emit("end", || {
+                let mut value = turn_json(self.context, turn);
+                value["recovered"] = true.into();
+                value
+            });
+        }
+    }
+
+    /// Prints an event with `--json` while it serves: an object a line, as it happens. docs/scripting.md names all.
+    fn emit(&self, event: &str, value: impl FnOnce() -> Value) {
+        if self.serves && self.context.json {
+            let mut value = value();
+            if let (true, Some((session, sequence))) = (value["session"].is_null(), &self.turn) {
+                value["session"] = session.as_str().into();
+                value["sequence"] = (*sequence).into();
+            }
+            value["event"] = event.into();
+            Context::print_json(&value);
+        }
+    }
+
+    /// The newest outbox is written, or the person's words were added to it.
+    fn emit_outbox(&self, turn: &Turn) {
+        if turn.outbox.is_some() {
+            self.emit("outbox", || {
+                let value = turn_json(self.context, turn);
+                let keys = ["session", "sequence", "outbox", "tokens", "withheld"];
+                keys.iter().map(|key| ((*key).to_owned(), value[*key].clone())).collect()
+            });
         }
     }
 
@@ -127,7 +160,9 @@ impl Observer for ProgressReporter<'_> {
         let (context, ui) = (self.context, &self.context.ui);
         match event {
             Event::TurnBegun { session, reply } => {
-                self.events.begin(session, reply);
+                self.turn = Some((session.stem(), session.sequence));
+                let is_pending = session.pending.is_some();
+                self.emit("begin", || json!({ "reply": reply, "goesOn": is_pending }));
                 goes_on();
             }
             Event::StepBegun(step) => self.step_begun(step),
@@ -227,7 +262,11 @@ impl ProgressReporter<'_> {
 
     fn step_done(&self, outcome: &Outcome) {
         let ui = &self.context.ui;
-        self.events.operation(outcome);
+        self.emit("operation", || {
+            let mut value = outcome_json(outcome);
+            value["mark"] = Mark::of(outcome).word().into();
+            value
+        });
         // What a command did where it may not is no matter of success.
         let minds = outcome.kind == Kind::Run && !outcome.warnings.is_empty();
         if outcome.success() && !minds {
@@ -265,7 +304,9 @@ impl ProgressReporter<'_> {
         live::nothing();
         let context = self.context;
         if self.serves {
-            self.events.end(context, turn);
+            self.turn = None;
+            self.emit_outbox(turn);
+            self.emit("end", || turn_json(context, turn));
             notice::turned(context, turn);
         } else if context.json {
             Context::print_json(&turn_json(context, turn));
@@ -302,7 +343,10 @@ impl ProgressReporter<'_> {
     fn question(&mut self, session: &Session, preview: &QuestionPreview) {
         live::nothing();
         self.show(session, preview);
-        self.events.question(self.context, session);
+        self.emit("question", || {
+            let waiting = question::to_json(self.context, session);
+            json!({ "session": session.stem(), "sequence": session.sequence, "waiting": waiting })
+        });
         if self.serves {
             notice::asks(self.context, session);
         }
@@ -314,14 +358,13 @@ impl ProgressReporter<'_> {
     }
 
     fn clipboard(&self, news: &ClipboardNews<'_>) {
-        match news {
-            ClipboardNews::Copied(path, form, way) => {
-                self.events.copied(self.context, path, Ok((form, *way)));
-            }
-            ClipboardNews::NotCopied(path, why) => {
-                self.events.copied(self.context, path, Err(*why));
-            }
-            _ => {}
+        let copied = match news {
+            ClipboardNews::Copied(path, form, way) => Some((*path, Ok((*form, *way)))),
+            ClipboardNews::NotCopied(path, why) => Some((*path, Err(*why))),
+            _ => None,
+        };
+        if let Some((path, done)) = copied {
+            self.emit("copied", || clipping::copied_json(self.context, path, done));
         }
         match clipping::told(self.context, news) {
             Ok(told) => self.context.ui.say(&told),
@@ -330,7 +373,7 @@ impl ProgressReporter<'_> {
     }
 
     fn words_added(&self, turn: &Turn) {
-        self.events.outbox(self.context, turn);
+        self.emit_outbox(turn);
         self.context.ui.say(match &turn.outbox {
             Some(path) => format!(
                 "Words that you added elsewhere are now at the end of {}: if you have already pasted it, copy it again.",

@@ -7,7 +7,6 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 
 use super::clipping::Clips;
-use super::events::Events;
 use super::input::Input;
 use super::{Context, Opened, ProgressReporter, SessionOperand, live, opening, output};
 use crate::context::check_pattern;
@@ -234,7 +233,7 @@ pub(super) fn watch(context: &Context, arguments: &WatchAll) -> Result<ExitCode>
         context.ui.say(format!("Session {}: {}", session.id, first_line(&session.task)));
         let outbox = (!waits).then(|| engine.outbox_path(&session));
         match &outbox {
-            _ if context.json => Events::session(context, &Turn { session, outbox }),
+            _ if context.json => say_session(context, &Turn { session, outbox }),
             Some(path) => output::result(context.display(path)),
             None => {}
         }
@@ -300,6 +299,13 @@ fn say_context(context: &Context, outbox: &Path) {
     }
 }
 
+/// Prints as an event that a session is served from now on, as it is.
+fn say_session(context: &Context, turn: &Turn) {
+    let mut value = output::turn_json(context, turn);
+    value["event"] = "session".into();
+    Context::print_json(&value);
+}
+
 /// Says what to do with the outbox of a session.
 fn announce(context: &Context, turn: &Turn, verb: &str) -> Result<()> {
     let id = &turn.session.id;
@@ -308,7 +314,7 @@ fn announce(context: &Context, turn: &Turn, verb: &str) -> Result<()> {
     let Some(path) = &turn.outbox else {
         context.ui.say(begins);
         if context.json {
-            Events::session(context, turn);
+            say_session(context, turn);
         }
         return Ok(());
     };
@@ -328,7 +334,7 @@ fn announce(context: &Context, turn: &Turn, verb: &str) -> Result<()> {
         context.display(&context.config.inbox)
     ));
     if context.json {
-        Events::session(context, turn);
+        say_session(context, turn);
     } else {
         output::result(context.display(path));
     }
