@@ -39,7 +39,9 @@ Examples:
     bin_name = "deaddrop",
     version,
     propagate_version = true,
-    disable_help_subcommand = true
+    disable_help_subcommand = true,
+    // Wider rows are hard to read.
+    max_term_width = 100
 )]
 #[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
 pub(crate) struct Cli {

@@ -23,7 +23,7 @@ use scenes::{SCENES, Scene};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Uses prepared replies instead of a chat, and touches none of your settings and projects. Takes less
+Uses prepared replies instead of a chat, and touches none of your settings and projects. Takes less \
 than ten seconds; at a terminal it pauses before each step.
 
 Examples:

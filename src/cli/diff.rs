@@ -15,12 +15,12 @@ use crate::workspace::unescaped;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A turn has the number of the outbox that its reply answered; `deaddrop log` lists them. Changes by
-commands are included; changed ignored files are only named. A range shows the total of its turns,
+A turn has the number of the outbox that its reply answered; `deaddrop log` lists them. Changes by \
+commands are included; changed ignored files are only named. A range shows the total of its turns, \
 undos included.
 
-At a terminal, control characters are made visible. To a program or a file, the output is a patch as
-git writes it, byte for byte. Lines that begin with # say what a patch cannot; binary files are only
+At a terminal, control characters are made visible. To a program or a file, the output is a patch as \
+git writes it, byte for byte. Lines that begin with # say what a patch cannot; binary files are only \
 named.
 
 Examples:

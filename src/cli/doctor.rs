@@ -39,7 +39,7 @@ const FEW_WATCHES: u64 = 8_192;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Exit code 0: no faults; 1: a fault, and what to do about it. Also checks projects that other
+Exit code 0: no faults; 1: a fault, and what to do about it. Also checks projects that other \
 commands refuse, or whose settings cannot be read.
 
 Examples:
@@ -166,9 +166,12 @@ fn look(
     match &config.guest {
         // Nothing runs here then.
         Some(guest) if is_refused || !consent.lacks().is_empty() => {
-            let why =
-                if is_refused { "because of the faults above" } else { "it needs your consent" };
-            findings.push(spare("guest", Err(format!("{} was not asked: {why}", guest.label()))));
+            let why = if is_refused {
+                ", because of the faults above"
+            } else {
+                ": it needs your consent"
+            };
+            findings.push(spare("guest", Err(format!("{} was not asked{why}", guest.label()))));
         }
         Some(guest) => findings.extend(asked(guest, Programs::of(config))),
         None => findings.extend(walls::findings(context)),

@@ -9,9 +9,10 @@ use clap_complete::Shell;
 use clap_mangen::Man;
 use serde_json::json;
 
+use super::arguments::Cli;
 use super::clipping::Clips;
 use super::systemd::Unit;
-use super::{Context, completion, help, output};
+use super::{Context, completion, output};
 use crate::error::{Error, Result};
 use crate::program::Programs;
 use crate::text::visible_line;
@@ -66,9 +67,9 @@ pub(super) struct Manual {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The unit is for your own systemd (systemctl --user) and this project. Its first lines say where to save
-it and how to start it. It names this program, the project and your PATH as they are now; settings come
-from deaddrop.toml and your own file. With --copy or --clipboard the service starts with your desktop
+The unit is for your own systemd (systemctl --user) and this project. Its first lines say where to save \
+it and how to start it. It names this program, the project and your PATH as they are now; settings come \
+from deaddrop.toml and your own file. With --copy or --clipboard the service starts with your desktop \
 instead of at login.
 
 Examples:
@@ -86,7 +87,7 @@ pub(super) fn completions(Completions { shell }: &Completions, json: bool) -> Ex
 }
 
 pub(super) fn manual(Manual { command, dir }: &Manual, json: bool) -> Result<ExitCode> {
-    let mut all = help::in_paragraphs();
+    let mut all = Cli::all();
     if let Some(folder) = dir {
         fs::create_dir_all(folder)
             .and_then(|()| clap_mangen::generate_to(all, folder))

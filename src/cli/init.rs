@@ -27,7 +27,7 @@ use in_git::{InGit, unseen_by_git};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Afterwards, `deaddrop new TASK` works on this folder, from anywhere in it. Settings given as flags
+Afterwards, `deaddrop new TASK` works on this folder, from anywhere in it. Settings given as flags \
 are written to deaddrop.toml.
 
 Examples:

@@ -18,7 +18,6 @@ mod examples;
 mod flow;
 mod generate;
 mod held;
-mod help;
 mod init;
 mod input;
 mod keyboard;
@@ -152,15 +151,19 @@ enum Command {
 impl Command {
     /// Whether it is about existing sessions: in a folder without any it must not create anything.
     fn needs_sessions(&self) -> bool {
-        match self {
-            Self::New(_) | Self::Watch(_) | Self::Check(_) | Self::Policy(_) | Self::Rpc(_) => {
-                false
-            }
-            // They say themselves that nothing waits, or that there is no such run.
-            Self::Approve(_) | Self::Deny(_) | Self::Run(_) | Self::SystemdUnit(_) => false,
-            Self::Status(status) => status.is_of_one(),
-            _ => true,
-        }
+        matches!(
+            self,
+            Self::Resume(_)
+                | Self::Apply(_)
+                | Self::Next(_)
+                | Self::Say(_)
+                | Self::Log(_)
+                | Self::Diff(_)
+                | Self::Undo(_)
+                | Self::Redo(_)
+                | Self::Show(_)
+                | Self::Close(_)
+        )
     }
 
     /// Whether it can start in a project that is not set up yet, so that the person should know which it is.
@@ -298,7 +301,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         arguments.remove(1);
         arguments.push("--help".into());
     }
-    let cli = match Cli::read(help::at_terminal(), arguments) {
+    let cli = match Cli::read(Cli::all(), arguments) {
         Ok(cli) => cli,
         Err(e) => {
             let e = renamed(e);
@@ -385,8 +388,11 @@ fn answer(cli: Cli, ui: Terminal) -> Result<ExitCode> {
     let Location { project, here, by } = Location::find(project)?;
     let (mut config, mut consent) = Config::load(&project, settings.raw()?)?;
     config.has_its_settings()?;
-    let needs_project = command.needs_sessions()
-        || matches!(command, Command::Approve(_) | Command::Deny(_) | Command::SystemdUnit(_));
+    let needs_project = match &command {
+        Command::Approve(_) | Command::Deny(_) | Command::SystemdUnit(_) => true,
+        Command::Status(status) => status.is_of_one(),
+        command => command.needs_sessions(),
+    };
     if by == By::Nothing && needs_project && !config.sessions.exists() {
         return Err(Error::no_base(&config.project));
     }

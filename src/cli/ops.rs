@@ -42,10 +42,10 @@ pub(super) enum What {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-FILE contains only the message. A message with `events` and no `operations` is validated as an
+FILE contains only the message. A message with `events` and no `operations` is validated as an \
 events message.
 
-Exit code 0: valid; 1: not valid. Each fault is printed on a line: where, what is wrong, and the
+Exit code 0: valid; 1: not valid. Each fault is printed on a line: where, what is wrong, and the \
 correct form.
 
 Examples:

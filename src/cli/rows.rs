@@ -112,6 +112,26 @@ fn first_of(line: &str, room: usize) -> usize {
     ends.next().map_or(line.len(), |(at, _)| at)
 }
 
+/// The same of a text that is read and not compared: a piece ends behind a word where it can.
+fn in_words(line: &str, room: usize) -> Vec<String> {
+    let (mut found, line) = (Vec::new(), squeezed(line));
+    let mut rest = &*line;
+    loop {
+        let first = &rest[..first_of(rest, room)];
+        if first.len() == rest.len() {
+            found.push(first.to_owned());
+            return found;
+        }
+        let at = if rest[first.len()..].starts_with(' ') {
+            first.len()
+        } else {
+            first.rfind(' ').filter(|at| *at >= first.len() / 2).unwrap_or(first.len())
+        };
+        found.push(rest[..at].trim_end().to_owned());
+        rest = rest[at..].strip_prefix(' ').unwrap_or(&rest[at..]);
+    }
+}
+
 /// A visible text in rows that begin with the bar.
 pub(super) fn barred(text: &str, width: usize) -> Vec<String> {
     let room = width - BAR.len();
@@ -123,7 +143,7 @@ pub(super) fn barred(text: &str, width: usize) -> Vec<String> {
 pub(super) fn field(label: &str, text: &str, width: usize) -> String {
     let label = format!("  {:<8}", format!("{label}:"));
     let gap = " ".repeat(label.len() - BAR.len());
-    let rows = pieces(text, width - label.len()).join(&format!("\n{BAR}{gap}"));
+    let rows = in_words(text, width - label.len()).join(&format!("\n{BAR}{gap}"));
     format!("{label}{rows}\n")
 }
 

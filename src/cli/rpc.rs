@@ -21,11 +21,11 @@ use crate::workspace::Workspace;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Speaks newline-delimited JSON-RPC 2.0 (bouvet-jsonrpc: ping, exec, exec_code, read_file, write_file,
-list_dir) until standard input ends or a signal arrives. Standard output contains only answers.
+Speaks newline-delimited JSON-RPC 2.0 (bouvet-jsonrpc: ping, exec, exec_code, read_file, write_file, \
+list_dir) until standard input ends or a signal arrives. Standard output contains only answers. \
 docs/rpc.md is the reference.
 
-Creates the workspace if it is missing, and locks its project. With --root elsewhere, the project is
+Creates the workspace if it is missing, and locks its project. With --root elsewhere, the project is \
 not touched. A policy applies only if --policy NAME is given here.
 
 Examples:
@@ -35,7 +35,7 @@ Examples:
   deaddrop rpc --vsock 52 --root / --sandbox off
       inside a virtual machine
 
-Exit code 0: standard input has ended, or SIGTERM; 130: SIGINT; 1: it cannot listen; 2: wrong usage
+Exit code 0: standard input has ended, or SIGTERM; 130: SIGINT; 1: it cannot listen; 2: wrong usage \
 or settings; 4: another deaddrop serves the project.")]
 pub(super) struct Rpc {
     #[command(flatten)]

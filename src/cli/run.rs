@@ -20,11 +20,11 @@ use crate::watch::Stop;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Prints the events message as JSON. The message may be surrounded by prose or a code fence. The
+Prints the events message as JSON. The message may be surrounded by prose or a code fence. The \
 policy is `standard` unless --policy or deaddrop.toml names another.
 
-Exit code 0: completed; 1: the message was refused, or the system failed; 3: it waits for `deaddrop
-approve` or `deaddrop deny`, and `deaddrop ops run --resume RUN_ID` continues. At a terminal you are
+Exit code 0: completed; 1: the message was refused, or the system failed; 3: it waits for `deaddrop \
+approve` or `deaddrop deny`, and `deaddrop ops run --resume RUN_ID` continues. At a terminal you are \
 asked at once.
 
 Examples:

@@ -91,7 +91,7 @@ pub(super) struct Resume {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A reply belongs to the session that its [REPLY ...] line or its file name names, otherwise to the
+A reply belongs to the session that its [REPLY ...] line or its file name names, otherwise to the \
 only open session. At a terminal, `b` and Enter copies the newest outbox in its brief form.
 
 Examples:

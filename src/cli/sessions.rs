@@ -48,7 +48,7 @@ impl Status {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Replies to a closed session are not executed. `deaddrop resume ID --reopen TEXT` or an undo opens it
+Replies to a closed session are not executed. `deaddrop resume ID --reopen TEXT` or an undo opens it \
 again. Files in the workspace stay as they are, also with --delete.
 
 Examples:

@@ -34,7 +34,7 @@ pub(super) struct Settings {
 enum Asked {
     /// List all settings, their values and where they come from
     #[command(after_help = "\
--v adds what each setting is for. Data in deaddrop's folders that needs your consent comes last, as
+-v adds what each setting is for. Data in deaddrop's folders that needs your consent comes last, as \
 `found here` and `tracked by git`.
 
 Examples:

@@ -20,11 +20,11 @@ use crate::tokens;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Send parts in their order, one message each. Their first and last lines tell the model when to
+Send parts in their order, one message each. Their first and last lines tell the model when to \
 answer.
 
---copy uses the first that works, and says which: the desktop's clipboard (Wayland, X11), the
-terminal's clipboard (OSC 52, also over SSH); otherwise it prints the file's path. --open uses
+--copy uses the first that works, and says which: the desktop's clipboard (Wayland, X11), the \
+terminal's clipboard (OSC 52, also over SSH); otherwise it prints the file's path. --open uses \
 $VISUAL or $EDITOR at a terminal, otherwise xdg-open.
 
 Examples:

@@ -145,9 +145,8 @@ fn the_manual_and_completions_need_no_base_directory() {
         assert!(page.contains(part), "{part}: {page}");
     }
     let run = base.fails(&["generate", "man", "confg"], "usage").with_code(2);
-    assert!(run.message().contains("did you mean 'config'?"), "{run:?}");
-    let run = base.run(&["generate", "man", "--dir", "pages"]).ok();
-    assert_eq!(run.stdout.lines().count(), base.names("pages").len());
+    assert!(run.message().contains("there is no command 'confg'"), "{run:?}");
+    base.run(&["generate", "man", "--dir", "pages"]).ok();
     for name in ["deaddrop.1", "deaddrop-new.1", "deaddrop-config-set.1", "deaddrop-generate-man.1"]
     {
         assert!(base.exists(&format!("pages/{name}")), "{name}: {:?}", base.names("pages"));

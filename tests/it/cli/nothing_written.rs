@@ -204,7 +204,7 @@ fn what_was_begun_beside_lost_settings_needs_a_word_of_the_person() {
     base.sh("mkdir inbox outbox sessions; touch sessions/journal");
     base.run(&["new", "--no-watch", "A task"]).with_code(2);
     let told = base.run(&["init"]).with_code(2).stderr;
-    assert!(told.contains("--force continues those in .deaddrop/"), "{told}");
+    assert!(told.contains("with --force, deaddrop's files are in .deaddrop/"), "{told}");
     base.run(&["init", "--force"]).ok();
     assert!(base.run(&["status"]).ok().stdout.starts_with(ID));
 }

@@ -94,5 +94,8 @@ fn the_brief_form_is_copied_where_it_is_wanted() {
     desktop.run(&base, &["show", "--copy"]).ok();
     assert_eq!(desktop.shows(), Some(base.outbox(2)));
     let run = desktop.run(&base, &["show", "--copy", "--part", "1/2", "--brief"]).ok();
-    assert!(run.stderr.contains("deaddrop show --copy --brief --part 2/2\n"), "{run:?}");
+    assert!(
+        run.stderr.contains("deaddrop show 2 --session a1b2c3d4 --copy --brief --part 2/2\n"),
+        "{run:?}"
+    );
 }
