@@ -5,7 +5,6 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::json;
 
-use super::Context;
 use super::output::{self, Terminal};
 use crate::error::{Error, Result};
 use crate::settings::{Config, Consent, Opening, Raw};
@@ -77,11 +76,9 @@ pub(super) fn require(config: &Config, consent: &Consent, ui: &Terminal) -> Resu
 pub(super) fn allow(project: &std::path::Path, ui: &Terminal, json: bool) -> Result<ExitCode> {
     let (config, consent) = Config::load(project, Raw::default())?;
     for opening in consent.openings().iter().chain(consent.found()) {
-        if json {
-            Context::print_json(&to_json(opening));
-        } else {
-            output::prose(opening.line());
-        }
+        let Opening { name, value, origin, does, .. } = opening;
+        let value = json!({ "name": name, "value": value, "origin": origin, "does": does });
+        output::told(json, value, || opening.line());
     }
     if consent.openings().is_empty() && consent.found().is_none() {
         ui.say("Nothing here needs your consent.");
@@ -104,11 +101,6 @@ pub(super) fn deny(project: &std::path::Path, ui: &Terminal) -> Result<ExitCode>
         "There was no consent to withdraw here."
     });
     Ok(ExitCode::SUCCESS)
-}
-
-fn to_json(opening: &Opening) -> serde_json::Value {
-    let Opening { name, value, origin, does, .. } = opening;
-    json!({ "name": name, "value": value, "origin": origin, "does": does })
 }
 
 /// Counts what the person has just set (`keys`) as consent. Warns if something else in the file needs consent.

@@ -72,13 +72,8 @@ pub(super) fn show(context: &Context, arguments: &Show) -> Result<ExitCode> {
     }
     if arguments.path {
         let path = context.display(&path);
-        if context.json {
-            Context::print_json(
-                &json!({ "session": session.id, "sequence": sequence, "path": path }),
-            );
-        } else {
-            output::result(path);
-        }
+        let value = json!({ "session": session.id, "sequence": sequence, "path": path });
+        output::told(context.json, value, || &*path);
         return Ok(ExitCode::SUCCESS);
     }
     let is_answered = sequence == session.sequence && !session.awaits_reply();
