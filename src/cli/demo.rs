@@ -149,7 +149,11 @@ impl Stage<'_> {
             said.lines().for_each(output::json);
         }
         self.show(&said);
-        match child.wait().map_err(fail)?.code() {
+        let ended = child.wait().map_err(fail)?;
+        if self.stop.is_asked() {
+            return Err(Error::interrupted());
+        }
+        match ended.code() {
             Some(code) if code == 0 || code == i32::from(WAITS) => Ok(()),
             _ => Err(Error::failed(format!("`deaddrop {}` has failed: {said}", words.join(" ")))),
         }

@@ -96,86 +96,54 @@ impl Message {
     }
 }
 
-/// What validating a message came to.
-struct Verdict {
-    message: Message,
-    /// How many operations or events there are in a valid one.
-    entries: usize,
-    faults: Vec<SchemaFault>,
-    /// How many faults there are beside these.
-    more: usize,
-}
-
 pub(super) fn validate(arguments: &Validate, ui: &Terminal, json: bool) -> Result<ExitCode> {
     let input = Input::read(arguments.file.as_deref(), "read the message from")?;
-    let verdict = match &input.text {
-        Ok(text) => Verdict::on(text),
-        Err(why) => Verdict::unreadable(why),
-    };
-    if json {
-        output::json(&verdict.json().to_string());
-    } else {
-        verdict.faults.iter().for_each(|fault| output::prose(fault.to_string()));
-    }
-    ui.say(verdict.summary());
-    if verdict.more > 0 {
-        let more = count(verdict.more, "more fault");
-        ui.warning(&format!("{more} not told; put these right first, then validate it again"));
-    }
-    Ok(if verdict.is_valid() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-impl Verdict {
-    fn on(text: &str) -> Self {
-        let message = Message::meant_by(text);
-        let read = match message {
-            Message::Operations => parse_operations_message(text).map(|read| read.operations.len()),
-            Message::Events => parse_events_message(text).map(|read| read.events.len()),
-        };
-        match read {
-            Ok(entries) => Self { message, entries, faults: Vec::new(), more: 0 },
-            Err(found) => {
-                let told: Vec<SchemaFault> = found.iter().cloned().collect();
-                let more = found.count() - told.len();
-                Self { message, entries: 0, faults: told, more }
+    let message = input.text.as_ref().map_or(Message::Operations, |text| Message::meant_by(text));
+    let kind = message.name();
+    let (entries, faults, more) = match &input.text {
+        Err(why) => {
+            let form = format!("a message as UTF-8 text, of at most {} bytes", inbox::SIZE_LIMIT);
+            let fault = SchemaFault { path: "$".to_owned(), problem: why.to_owned(), form };
+            (0, vec![fault], 0)
+        }
+        Ok(text) => {
+            let read = match message {
+                Message::Operations => parse_operations_message(text).map(|it| it.operations.len()),
+                Message::Events => parse_events_message(text).map(|it| it.events.len()),
+            };
+            match read {
+                Ok(entries) => (entries, Vec::new(), 0),
+                Err(found) => {
+                    let told: Vec<SchemaFault> = found.iter().cloned().collect();
+                    let more = found.count() - told.len();
+                    (0, told, more)
+                }
             }
         }
-    }
-
-    /// On what cannot be read as text at all.
-    fn unreadable(why: &str) -> Self {
-        let form = format!("a message as UTF-8 text, of at most {} bytes", inbox::SIZE_LIMIT);
-        let fault = SchemaFault { path: "$".to_owned(), problem: why.to_owned(), form };
-        Self { message: Message::Operations, entries: 0, faults: vec![fault], more: 0 }
-    }
-
-    fn is_valid(&self) -> bool {
-        self.faults.is_empty()
-    }
-
-    fn summary(&self) -> String {
-        let kind = self.message.name();
-        if self.is_valid() {
-            let entries = count(self.entries, kind.trim_end_matches('s'));
-            format!("valid: an {kind} message with {entries}")
-        } else {
-            let faults = count(self.faults.len() + self.more, "fault");
-            format!("invalid: {faults} as an {kind} message")
-        }
-    }
-
-    fn json(&self) -> Value {
+    };
+    let is_valid = faults.is_empty();
+    if json {
         let fault = |fault: &SchemaFault| json!({ "path": fault.path, "problem": fault.problem, "form": fault.form });
-        let mut value = json!({
-            "valid": self.is_valid(),
-            "kind": self.message.name(),
-            "faults": self.faults.iter().map(fault).collect::<Vec<_>>(),
-        });
-        if self.more > 0 {
-            value["more"] = self.more.into();
+        let told: Vec<_> = faults.iter().map(fault).collect();
+        let mut value = json!({ "valid": is_valid, "kind": kind, "faults": told });
+        if more > 0 {
+            value["more"] = more.into();
         }
-        value
+        output::json(&value.to_string());
+    } else {
+        faults.iter().for_each(|fault| output::prose(fault.to_string()));
     }
+    ui.say(if is_valid {
+        let entries = count(entries, kind.trim_end_matches('s'));
+        format!("valid: an {kind} message with {entries}")
+    } else {
+        format!("invalid: {} as an {kind} message", count(faults.len() + more, "fault"))
+    });
+    if more > 0 {
+        let more = count(more, "more fault");
+        ui.warning(&format!("{more} not told; put these right first, then validate it again"));
+    }
+    Ok(if is_valid { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 pub(super) fn schema(arguments: &Print, json: bool) -> ExitCode {

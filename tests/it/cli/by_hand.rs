@@ -133,7 +133,6 @@ fn session(columns: usize) {
     holds(
         &flat(&told),
         &[
-            ": 2 done",
             "2 files changed: new out.txt (+1), new src/greet.sh (+1)",
             "Next outbox, to paste into the chat (≈ ",
         ],
