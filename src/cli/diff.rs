@@ -106,24 +106,20 @@ pub(super) fn diff(context: &Context, arguments: &Diff) -> Result<ExitCode> {
     if context.json {
         return Ok(ExitCode::SUCCESS);
     }
-    if shown.changes.is_empty() {
-        let is_one = shown.first == shown.last;
-        context.ui.say(&match &ignored {
-            Some(ignored) if is_one => format!(
-                "Turn {} changed only ignored files, which are not kept: {}",
-                shown.last,
-                ignored.describe()
-            ),
-            _ if is_one => format!("Turn {} changed no file.", shown.last),
-            _ => format!("Turns {} to {} changed nothing in total.", shown.first, shown.last),
-        });
-    }
-    if let (Some(ignored), true) =
-        (&ignored, !shown.changes.is_empty() || shown.first != shown.last)
-    {
-        context
+    let turns = match (shown.first, shown.last) {
+        (first, last) if first == last => format!("Turn {last}"),
+        (first, last) => format!("Turns {first} to {last}"),
+    };
+    let ignored = ignored.map(|ignored| ignored.describe());
+    match (ignored, shown.changes.is_empty()) {
+        (Some(ignored), true) => context
             .ui
-            .say(format!("Ignored files changed too, and are not kept: {}", ignored.describe()));
+            .say(format!("{turns} changed only ignored files, which are not kept: {ignored}")),
+        (Some(ignored), false) => {
+            context.ui.say(format!("Ignored files changed too, and are not kept: {ignored}"))
+        }
+        (None, true) => context.ui.say(format!("{turns} changed no file.")),
+        (None, false) => {}
     }
     if arguments.stat {
         stat::lines(&told).iter().for_each(output::result);

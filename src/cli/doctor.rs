@@ -290,12 +290,7 @@ fn watching(inbox: &Path) -> Result<String, String> {
         (Ok(()), Some(watches)) if watches < FEW_WATCHES => Err(format!(
             "a user can watch only {watches} folders; beyond that, {SLOW}; raise fs.inotify.max_user_watches"
         )),
-        (Ok(()), Some(watches)) => {
-            let instances = limit("max_user_instances");
-            let instances = instances.map(|n| format!(", {n} instances"));
-            let instances = instances.unwrap_or_default();
-            Ok(format!("folders can be watched (up to {watches} watches{instances})"))
-        }
+        (Ok(()), Some(watches)) => Ok(format!("folders can be watched (up to {watches} watches)")),
         (Ok(()), None) => Ok("folders can be watched".to_owned()),
     }
 }

@@ -17,7 +17,6 @@ mod doctor;
 mod examples;
 mod flow;
 mod generate;
-mod held;
 mod init;
 mod input;
 mod keyboard;

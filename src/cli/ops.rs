@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -65,41 +65,22 @@ Examples:
   deaddrop ops schema events")]
 pub(super) struct Print {
     /// Which schema
-    #[arg(value_enum, default_value = "operations")]
-    message: Message,
+    #[arg(value_name = "MESSAGE", default_value = "operations", value_parser = ["operations", "events"])]
+    message: String,
 }
 
-/// The two messages by the names that they have on the command line and in `--json`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Message {
-    /// Messages from the agent
-    Operations,
-    /// Messages to the agent
-    Events,
-}
-
-impl Message {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Operations => "operations",
-            Self::Events => "events",
-        }
-    }
-
-    /// What a text is meant as: of events only where that is plain, so that what is neither is told
-    /// how operations are sent.
-    fn meant_by(text: &str) -> Self {
-        // Reads no value, so that neither their depth nor their number matters.
-        let keys = serde_json::from_str::<BTreeMap<String, &RawValue>>(text).unwrap_or_default();
-        let is_of_events = keys.contains_key("events") && !keys.contains_key("operations");
-        if is_of_events { Self::Events } else { Self::Operations }
-    }
+/// What a text is meant as: events only where that is plain, so that what is neither is told how operations are
+/// sent.
+fn meant_by(text: &str) -> &'static str {
+    // Reads no value, so that neither their depth nor their number matters.
+    let keys = serde_json::from_str::<BTreeMap<String, &RawValue>>(text).unwrap_or_default();
+    let is_of_events = keys.contains_key("events") && !keys.contains_key("operations");
+    if is_of_events { "events" } else { "operations" }
 }
 
 pub(super) fn validate(arguments: &Validate, ui: &Terminal, json: bool) -> Result<ExitCode> {
     let input = Input::read(arguments.file.as_deref(), "read the message from")?;
-    let message = input.text.as_ref().map_or(Message::Operations, |text| Message::meant_by(text));
-    let kind = message.name();
+    let kind = input.text.as_ref().map_or("operations", |text| meant_by(text));
     let (entries, faults, more) = match &input.text {
         Err(why) => {
             let form = format!("a message as UTF-8 text, of at most {} bytes", inbox::SIZE_LIMIT);
@@ -107,9 +88,10 @@ pub(super) fn validate(arguments: &Validate, ui: &Terminal, json: bool) -> Resul
             (0, vec![fault], 0)
         }
         Ok(text) => {
-            let read = match message {
-                Message::Operations => parse_operations_message(text).map(|it| it.operations.len()),
-                Message::Events => parse_events_message(text).map(|it| it.events.len()),
+            let read = if kind == "events" {
+                parse_events_message(text).map(|read| read.events.len())
+            } else {
+                parse_operations_message(text).map(|read| read.operations.len())
             };
             match read {
                 Ok(entries) => (entries, Vec::new(), 0),
@@ -147,10 +129,8 @@ pub(super) fn validate(arguments: &Validate, ui: &Terminal, json: bool) -> Resul
 }
 
 pub(super) fn schema(arguments: &Print, json: bool) -> ExitCode {
-    let text = match arguments.message {
-        Message::Operations => OPERATIONS_SCHEMA,
-        Message::Events => EVENTS_SCHEMA,
-    };
+    let is_of_events = arguments.message == "events";
+    let text = if is_of_events { EVENTS_SCHEMA } else { OPERATIONS_SCHEMA };
     // It is JSON either way; on one line where results are to be an object a line.
     match serde_json::from_str::<Value>(text) {
         Ok(schema) if json => output::json(&schema.to_string()),

@@ -122,12 +122,18 @@ fn begin(session: &Session, width: usize) -> String {
 pub(super) fn asked(session: &Session, room: usize) -> String {
     let Some(question) = session.question() else { return String::new() };
     let kind = kind(session, question.kind);
-    let what = match about(session) {
-        Some(("path", path)) => format!("'{}'", visible_line(path)),
-        Some((_, command)) => named(command),
-        None => return kind.to_owned(),
-    };
-    format!("{kind} {}", cut(&what, room.saturating_sub(kind.len() + 1).max(16)))
+    match what(session) {
+        Some(what) => format!("{kind} {}", cut(&what, room.saturating_sub(kind.len() + 1).max(16))),
+        None => kind.to_owned(),
+    }
+}
+
+/// The command or the path, in quotes.
+fn what(session: &Session) -> Option<String> {
+    Some(match about(session)? {
+        ("path", path) => format!("'{}'", visible_line(path)),
+        (_, command) => named(command),
+    })
 }
 
 /// The line that a person answers, on one row.
@@ -186,11 +192,7 @@ pub(super) fn how(context: &Context, session: &Session) -> String {
 pub(super) fn summary(session: &Session) -> String {
     let Some(question) = session.question() else { return String::new() };
     let id = visible_line(&question.id);
-    let what = match about(session) {
-        Some(("path", path)) => format!(" '{}'", squeezed(&visible_line(path))),
-        Some((_, command)) => format!(" {}", squeezed(&named(command))),
-        None => String::new(),
-    };
+    let what = what(session).map(|what| format!(" {}", squeezed(&what))).unwrap_or_default();
     format!(
         "{id} of {}: {}{what}: {}",
         who(session).to_lowercase(),

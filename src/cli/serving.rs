@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use super::clipping::Clips;
 use super::input::Input;
@@ -40,8 +40,8 @@ pub(super) struct New {
     #[arg(long, value_name = "FILE", conflicts_with = "task")]
     task_file: Option<PathBuf>,
     /// How the model answers: in tags, or in JSON operations of Agent Spaces
-    #[arg(long, value_enum, value_name = "DIALECT", default_value = "tags")]
-    dialect: Taught,
+    #[arg(long, value_name = "DIALECT", default_value = "tags", value_parser = ["tags", "operations"])]
+    dialect: String,
     /// Show these files in the first outbox, before others (a pattern as in .gitignore, or the
     /// exact path of an ignored file; repeatable)
     #[arg(long, value_name = "GLOB", conflicts_with = "no_contents")]
@@ -57,13 +57,6 @@ pub(super) struct New {
     /// The session's id instead of a random one
     #[arg(long, value_name = "ID", hide = true)]
     id: Option<String>,
-}
-
-/// The dialects by the names that they have on the command line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Taught {
-    Tags,
-    Operations,
 }
 
 #[derive(Debug, Args)]
@@ -118,9 +111,9 @@ pub(super) fn new(context: &Context, arguments: &New) -> Result<ExitCode> {
     let new = NewSession {
         task,
         id: arguments.id.clone(),
-        dialect: match arguments.dialect {
-            Taught::Tags => Dialect::Tags,
-            Taught::Operations => Dialect::Operations,
+        dialect: match &*arguments.dialect {
+            "operations" => Dialect::Operations,
+            _ => Dialect::Tags,
         },
         offer,
         policy: context.config.policy.as_deref().unwrap_or(SESSION_POLICY).to_owned(),

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::locate::By;
 use super::serving::first_line;
-use super::{Context, SessionFlag, SessionOperand, held, output, question, stat};
+use super::{Context, SessionFlag, SessionOperand, output, question, stat};
 
 use crate::atomic;
 use crate::engine::{Turn, TurnDiffs, Which};
@@ -114,7 +114,7 @@ fn list(context: &Context) -> Result<ExitCode> {
         });
     }
     if !context.json {
-        held::line(context).into_iter().for_each(output::prose);
+        held(context).into_iter().for_each(output::prose);
     }
     for error in &damaged {
         context.ui.error(&error.to_string());
@@ -182,13 +182,26 @@ pub(super) fn status(context: &Context, arguments: &Status) -> Result<ExitCode> 
     for words in session.words_to_say() {
         lines.push(format!("To say:   {}", first_line(words)));
     }
-    lines.extend(held::line(context));
+    lines.extend(held(context));
     lines.drain(..).for_each(output::prose);
     if session.question().is_some() {
         let how = question::how(context, &session);
         output::prose(question::told(&ui, &session, &context.preview_question(&session), &how));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A line on the replies that are held, of whatever session; None where there are none.
+fn held(context: &Context) -> Option<String> {
+    let replies = match inbox::held(&context.config.inbox).len() {
+        0 => return None,
+        1 => "1 reply".to_owned(),
+        n => format!("{n} replies"),
+    };
+    let folder = context.display(&context.config.inbox.join(inbox::HELD));
+    Some(format!(
+        "Held:     {replies} in {folder}/; a note beside each says why, and `deaddrop apply --force FILE` executes it all the same"
+    ))
 }
 
 /// Whether a turn of the session was begun, and nobody is at work on it.

@@ -138,11 +138,10 @@ pub(super) fn git(config: &Config) -> Finding {
     let Some(top) = top else {
         return spare("git", Ok(format!("{version}; the workspace is not in a repository")));
     };
-    let kind = if top.join(".git").is_file() { "worktree or submodule" } else { "repository" };
     let place = if top == workspace {
-        format!("the workspace is a {kind}")
+        "the workspace is a repository".to_owned()
     } else {
-        format!("the workspace is in the {kind} {}", top.display())
+        format!("the workspace is in the repository {}", top.display())
     };
     match unignored(config, top) {
         None => finding("git", Ok(format!("{version}; {place}"))),
