@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use clap::{Arg, ArgMatches, Args, Command, CommandFactory, FromArgMatches, Parser, ValueEnum};
 
-use super::Asked;
 use crate::clock::Timestamp;
 use crate::error::Error;
 use crate::settings::{Raw, SETTINGS, Setting, find_setting};
@@ -48,7 +47,7 @@ pub(crate) struct Cli {
     #[command(flatten)]
     pub(super) global: Global,
     #[command(subcommand)]
-    pub(super) command: Asked,
+    pub(super) command: super::Command,
 }
 
 /// What every command takes, before or after its name.
