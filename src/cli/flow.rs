@@ -24,7 +24,7 @@ fn broken(line: &str, width: usize) -> String {
     }
     let hang = hang(line).min(width / 2);
     let (mut text, mut taken) = (String::new(), 0);
-    for (n, word) in words(line).into_iter().enumerate() {
+    for (n, word) in words(line, width - hang).into_iter().enumerate() {
         let room = wide(&word);
         // What ends a question, a blank, begins no row.
         if n > 0 && taken > hang && room > 0 && taken + 1 + room > width {
@@ -51,8 +51,8 @@ fn hang(line: &str) -> usize {
 }
 
 /// The words of a line, with as many empty ones between them as there are further blanks. What stands in backticks
-/// is one.
-fn words(line: &str) -> Vec<String> {
+/// is one, if it has room in a row.
+fn words(line: &str, room: usize) -> Vec<String> {
     let (mut words, mut quoted): (Vec<String>, _) = (Vec::new(), false);
     for word in line.split(' ') {
         match words.last_mut().filter(|_| quoted) {
@@ -61,7 +61,13 @@ fn words(line: &str) -> Vec<String> {
         }
         quoted ^= word.matches('`').count() % 2 == 1;
     }
-    words
+    let split = |word: String| {
+        if wide(&word) > room {
+            return word.split(' ').map(str::to_owned).collect();
+        }
+        vec![word]
+    };
+    words.into_iter().flat_map(split).collect()
 }
 
 #[cfg(test)]

@@ -72,7 +72,7 @@ pub(super) fn init(arguments: &Init, global: &Global, ui: Terminal) -> Result<Ex
         ui,
         json: global.json,
         here,
-        by: By::Name,
+        by: By::Here,
         glimpse: Arc::default(),
     };
     tell(&context, &made);

@@ -269,27 +269,20 @@ const MOVED: &str = "The session goes on in another folder than before: look at 
 /// So many names of files are said.
 const NAMES: usize = 6;
 
-/// Says which files the first outbox shows and outlines, and how to add more.
+/// Says which files the first outbox shows, and how to add more.
 fn say_context(context: &Context, outbox: &Path) {
     let text = fs::read_to_string(outbox).unwrap_or_default();
-    let [shown, outlined] = outbox::files_of_first(&text);
+    let [shown, _] = outbox::files_of_first(&text);
     if shown.is_empty() {
         return;
     }
-    let names = |files: &[&str]| {
-        let more = files.len().saturating_sub(NAMES);
-        let names = files[..files.len() - more].join(", ");
-        if more > 0 { format!("{names} and {more} more") } else { names }
-    };
-    context.ui.say(format!("It shows {}: {}", count(shown.len(), "file"), names(&shown)));
-    if !outlined.is_empty() {
-        context.ui.say(format!(
-            "It outlines {}: {}",
-            count(outlined.len(), "file"),
-            names(&outlined)
-        ));
-        context.ui.say("Missing something? `deaddrop new --include PATTERN` shows more files, and context_tokens sets the room.");
-    }
+    let more = shown.len().saturating_sub(NAMES);
+    let names = shown[..shown.len() - more].join(", ");
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    context.ui.say(format!(
+        "It shows {}: {names}{more} (`--include PATTERN` adds others)",
+        count(shown.len(), "file")
+    ));
 }
 
 /// Prints as an event that a session is served from now on, as it is.

@@ -122,19 +122,6 @@ fn long_and_odd_output_is_shown_on_one_row_of_any_width() {
 }
 
 #[test]
-fn in_twenty_columns_there_is_still_a_line() {
-    let base = Project::with_session();
-    let Some(tmux) = Tmux::start(&base, 20) else { return };
-    tmux.types("deaddrop watch");
-    tmux.shows("Waiting for a repl…");
-    base.write("inbox/1.txt", until_go("echo x"));
-    tmux.wait_for("a spinner", |screen| spinner(screen).is_some_and(|row| row.ends_with('…')));
-    base.write("workspace/go", "");
-    tmux.shows("002.txt\nWaiting for a repl…");
-    assert_eq!(spinner(&tmux.all()), None);
-}
-
-#[test]
 fn ctrl_c_while_the_spinner_turns_leaves_a_clean_terminal() {
     let base = Project::with_session();
     let Some(tmux) = Tmux::start(&base, 80) else { return };
