@@ -5,7 +5,7 @@ use std::path::Path;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::{Context, output, show};
+use super::{Context, show};
 use crate::clipboard::{self, Environment, Way};
 use crate::daemon::Clip;
 use crate::engine::pasted_outbox;
@@ -72,8 +72,8 @@ pub(super) enum Put {
 /// Puts an outbox of a session on the clipboard, or a part of it, and says what is next.
 ///
 /// It takes the first way there is: the desktop's clipboard (Wayland, X11), the terminal's clipboard (OSC 52, also
-/// over SSH). Where there is none, it prints the file's path.
-pub(super) fn put(context: &Context, session: &Session, sequence: u32, how: &Put) -> Result<()> {
+/// over SSH); returns whether there is one.
+pub(super) fn put(context: &Context, session: &Session, sequence: u32, how: &Put) -> Result<bool> {
     let path = context.config.outbox.join(outbox_name(&session.id, sequence));
     let is_served = matches!(how, Put::Brief);
     let wants_brief = context.config.brief || is_served;
@@ -121,36 +121,27 @@ pub(super) fn put(context: &Context, session: &Session, sequence: u32, how: &Put
         Ok(way) => context.ui.say(on_clipboard(&what, *way)),
         Err(why) => {
             context.ui.warning(&not_copied(why));
-            let flags = match of {
-                1 => brief.to_owned(),
-                _ => format!("{brief} --part {part}/{of}"),
-            };
-            context.ui.say(&if flags.is_empty() {
-                format!("{what} is this file:")
-            } else {
-                format!(
-                    "{what}: `deaddrop show {sequence} --session {}{flags}` prints it. The whole outbox is this file:",
-                    session.id
-                )
-            });
-            if !context.json {
-                output::result(context.display(&path));
-            }
+            let part = if of > 1 { format!(" --part {part}/{of}") } else { String::new() };
+            context.ui.say(format!(
+                "{what}: `deaddrop show {sequence} --session {}{brief}{part}` prints it; the whole outbox is {}",
+                session.id,
+                context.display(&path)
+            ));
         }
     }
     if is_served {
-        return Ok(());
+        return Ok(done.is_ok());
     }
     context.ui.say(&match next {
         Some(next) => format!("Send it, then part {} of {of}: {next}", part + 1),
         None => {
             // A terminal gives nothing back: there the reply is pasted.
-            let reads = done.is_ok_and(|way| !way.is_unanswered());
+            let reads = done.as_ref().is_ok_and(|way| !way.is_unanswered());
             let from = if reads { "" } else { " -" };
             format!("Paste it into the chat, copy the reply, then run: deaddrop next{from}")
         }
     });
-    Ok(())
+    Ok(done.is_ok())
 }
 
 /// That an outbox is on the clipboard, this way, or is not, for these reasons.

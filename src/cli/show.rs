@@ -79,7 +79,9 @@ pub(super) fn show(context: &Context, arguments: &Show) -> Result<ExitCode> {
     let is_answered = sequence == session.sequence && !session.awaits_reply();
     if arguments.copy {
         let how = arguments.part.map_or(Put::Whole, Put::Part);
-        put(context, &session, sequence, &how)?;
+        if !put(context, &session, sequence, &how)? && !context.json {
+            output::result(context.display(&path));
+        }
         if is_answered {
             let why = if session.is_complete { "is complete" } else { "waits for your decision" };
             context.ui.warning(&format!(
