@@ -84,7 +84,7 @@ pub(super) fn allow(project: &std::path::Path, ui: &Terminal, json: bool) -> Res
         ui.say("Nothing here needs your consent.");
     } else {
         consent.allow(&config)?;
-        ui.say(&format!(
+        ui.say(format!(
             "Your consent is recorded for {}; `deaddrop config deny` withdraws it.",
             consent.whose()
         ));

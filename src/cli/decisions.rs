@@ -149,7 +149,7 @@ fn one(
                 "session": stem, "operation": operation, "approved": approved, "recorded": true,
             }));
         }
-        ui.say(&format!("{verb}, and recorded; `deaddrop ops run --resume {stem}` continues."));
+        ui.say(format!("{verb}, and recorded; `deaddrop ops run --resume {stem}` continues."));
         return Ok(ExitCode::SUCCESS);
     }
     if let Some(question) = session.question() {

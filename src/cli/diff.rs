@@ -111,15 +111,18 @@ pub(super) fn diff(context: &Context, arguments: &Diff) -> Result<ExitCode> {
         (first, last) => format!("Turns {first} to {last}"),
     };
     let ignored = ignored.map(|ignored| ignored.describe());
-    match (ignored, shown.changes.is_empty()) {
-        (Some(ignored), true) => context
-            .ui
-            .say(format!("{turns} changed only ignored files, which are not kept: {ignored}")),
-        (Some(ignored), false) => {
-            context.ui.say(format!("Ignored files changed too, and are not kept: {ignored}"))
+    let said = match (ignored, shown.changes.is_empty()) {
+        (Some(ignored), true) => {
+            format!("{turns} changed only ignored files, which are not kept: {ignored}")
         }
-        (None, true) => context.ui.say(format!("{turns} changed no file.")),
-        (None, false) => {}
+        (Some(ignored), false) => {
+            format!("Ignored files changed too, and are not kept: {ignored}")
+        }
+        (None, true) => format!("{turns} changed no file."),
+        (None, false) => String::new(),
+    };
+    if !said.is_empty() {
+        context.ui.say(said);
     }
     if arguments.stat {
         stat::lines(&told).iter().for_each(output::result);

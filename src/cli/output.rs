@@ -64,12 +64,17 @@ pub(super) fn json(text: &str) {
 }
 
 /// Prints a result: as JSON where `is_json`, otherwise as prose.
+#[expect(clippy::needless_pass_by_value, reason = "the value is made for it")]
 pub(super) fn told<T: Into<Styled>>(
     is_json: bool,
     value: serde_json::Value,
     text: impl FnOnce() -> T,
 ) {
-    if is_json { json(&value.to_string()) } else { prose(text()) }
+    if is_json {
+        json(&value.to_string());
+    } else {
+        prose(text());
+    }
 }
 
 /// Prints an error as JSON, with its stable code.

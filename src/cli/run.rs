@@ -86,7 +86,7 @@ pub(super) fn run(context: &Context, arguments: &RunOnce) -> Result<ExitCode> {
         // What is decided at the terminal need not be resumed by hand.
         if context.ask(&run, &stop)?.is_none() {
             let stem = run.stem();
-            context.ui.say(&format!("Afterwards, `deaddrop ops run --resume {stem}` continues."));
+            context.ui.say(format!("Afterwards, `deaddrop ops run --resume {stem}` continues."));
             return Ok(code);
         }
         request = Request::ResumeRun { stem: run.stem() };

@@ -248,7 +248,7 @@ fn serve(
     live::heed(stop);
     if !live::is_on() {
         let inbox = context.display(engine.inbox.folder());
-        context.ui.say(&format!(
+        context.ui.say(format!(
             "Waiting for replies in {inbox}/ (Ctrl-C stops, `deaddrop resume` continues)"
         ));
     }
@@ -258,7 +258,7 @@ fn serve(
     } else {
         // The line that is drawn in place has taken the `^C` with it.
         let line = if live::is_on() { "" } else { "\n" };
-        context.ui.say(&format!("{line}Stopped. `deaddrop resume` continues."));
+        context.ui.say(format!("{line}Stopped. `deaddrop resume` continues."));
         Err(Error::interrupted())
     }
 }
