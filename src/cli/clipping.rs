@@ -47,16 +47,6 @@ impl Clips {
         }
         Ok(())
     }
-
-    /// The same where another process serves it.
-    pub(super) fn copy_elsewhere(self, context: &Context, session: &Session) -> Result<()> {
-        if self.clipboard {
-            context.ui.warning(
-                "the running deaddrop takes replies from the clipboard only if it was started with --clipboard; `deaddrop next` works without",
-            );
-        }
-        self.copy_once(context, session)
-    }
 }
 
 /// What of an outbox is put on the clipboard.

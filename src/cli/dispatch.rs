@@ -95,14 +95,6 @@ impl Context {
         }
     }
 
-    /// Goes on with what the person answers at the terminal to a question that was shown.
-    pub(super) fn answer(&self, session: &Session, stop: &Stop) -> Result<ExitCode> {
-        match self.ask(session, stop)? {
-            Some(turn) => self.conclude(turn, true, stop),
-            None => Ok(ExitCode::from(WAITS)),
-        }
-    }
-
     /// Asks at the terminal about what was shown, and gives what came of the answer, or of a
     /// decision elsewhere. None where there is no answer.
     pub(super) fn ask(&self, session: &Session, stop: &Stop) -> Result<Option<Turn>> {

@@ -22,7 +22,7 @@ fn broken(line: &str, width: usize) -> String {
     if wide(line) <= width {
         return line.to_owned();
     }
-    let hang = hang(line).min(width / 2);
+    let hang = hang(line, width);
     let (mut text, mut taken) = (String::new(), 0);
     for (n, word) in words(line, width - hang).into_iter().enumerate() {
         let room = wide(&word);
@@ -42,12 +42,16 @@ fn broken(line: &str, width: usize) -> String {
 }
 
 /// In which column a line goes on in its next row.
-fn hang(line: &str) -> usize {
+fn hang(line: &str, width: usize) -> usize {
     let leading = line.len() - line.trim_start_matches(' ').len();
     let mut labelled = line.char_indices().filter(|(at, c)| {
         *c != ' ' && *at > leading && *at <= LABELS && line[..*at].ends_with("  ")
     });
-    labelled.next_back().map_or(leading + 2, |(at, _)| wide(&line[..at]))
+    // A path that has no room there is worth more than the column.
+    let has_room =
+        |hang: &usize| *hang <= width / 2 && line.split(' ').all(|word| wide(word) <= width - hang);
+    let after_label = labelled.next_back().map(|(at, _)| wide(&line[..at]));
+    after_label.filter(has_room).unwrap_or(leading + 2).min(width / 2)
 }
 
 /// The words of a line, with as many empty ones between them as there are further blanks. What stands in backticks
@@ -93,6 +97,7 @@ mod tests {
             flowed("ok  commands    are isolated, all of them", 34),
             "ok  commands    are isolated, all\n                of them"
         );
+        assert_eq!(flowed("a = 1  (/a/path/of/this)", 20), "a = 1\n  (/a/path/of/this)");
         assert_eq!(flowed("  Decide: yes or no or else", 20), "  Decide: yes or no\n    or else");
     }
 

@@ -147,16 +147,6 @@ impl Terminal {
         Prompt::put(self, question).map(|prompt| prompt.answer() == Said::Yes)
     }
 
-    /// The same of a question whose answer is yes unless they say something else.
-    pub(super) fn agreement_by_default(&self, question: &str) -> Option<bool> {
-        Prompt::put(self, question).map(|prompt| matches!(prompt.answer(), Said::Yes | Said::Blank))
-    }
-
-    /// The same where nobody to ask means no.
-    pub(super) fn agrees(&self, question: &str) -> bool {
-        self.agreement(question) == Some(true)
-    }
-
     /// Writes a question, and leaves the cursor behind it: nothing is drawn in place until
     /// [`live::release`]. Returns whether that could be done.
     pub(super) fn prompt(&self, question: impl Into<Styled>) -> bool {

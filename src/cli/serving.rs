@@ -8,7 +8,7 @@ use clap::Args;
 
 use super::clipping::Clips;
 use super::input::Input;
-use super::{Context, Opened, ProgressReporter, SessionOperand, live, opening, output};
+use super::{Context, Opened, ProgressReporter, SessionOperand, WAITS, live, opening, output};
 use crate::context::check_pattern;
 use crate::daemon::{self, Serve};
 use crate::engine::{Engine, NewSession, Turn};
@@ -126,7 +126,7 @@ pub(super) fn new(context: &Context, arguments: &New) -> Result<ExitCode> {
             let turn = done.turn;
             announce(context, &turn, "begins")?;
             context.ui.say("The running deaddrop will execute the replies.");
-            arguments.clips.copy_elsewhere(context, &turn.session)?;
+            arguments.clips.copy_once(context, &turn.session)?;
             return Ok(ExitCode::SUCCESS);
         }
     };
@@ -205,7 +205,10 @@ pub(super) fn resume(context: &Context, arguments: &Resume) -> Result<ExitCode> 
         return match session.question() {
             _ if stop.is_asked() => Err(Error::interrupted()),
             None => arguments.clips.copy_once(context, &session).map(|()| ExitCode::SUCCESS),
-            Some(_) => context.answer(&session, &stop),
+            Some(_) => match context.ask(&session, &stop)? {
+                Some(turn) => context.conclude(turn, true, &stop),
+                None => Ok(ExitCode::from(WAITS)),
+            },
         };
     }
     serve(context, &mut engine, &Serve::One(id), arguments.clips, &stop)
@@ -343,9 +346,9 @@ fn may_run_unconfined(context: &Context, engine: &Engine) -> bool {
     for reason in confinement.why() {
         ui.say(format!("  {}", visible_line(&reason)));
     }
-    let yes = ui.agrees(
+    let yes = ui.agreement(
         "Run the commands of this session with your rights? They could read and change your files and use the network [y/N] ",
-    );
+    ) == Some(true);
     ui.say(if yes {
         "Commands of this session run with your rights. Check each reply with `deaddrop check` before you save it."
     } else {
