@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::clipping::Put;
 use super::output::{Terminal, below, name, outcome_json, result, turn_json};
 use super::prompt::{Prompt, Said};
+use super::sessions::said;
 use super::summary::Mark;
 use super::{Context, clipping, keyboard, live, notice, question, stat, systemd};
 use crate::daemon::{Answer, Person};
@@ -274,14 +275,11 @@ impl ProgressReporter<'_> {
         } else {
             Terminal::put(ui.outcome(outcome));
         }
-        match &outcome.detail {
-            Detail::Ran(execution) if ui.verbose => {
-                let output = tags::output(&execution.output);
-                if !output.is_empty() {
-                    ui.say(below(&output).trim_start_matches('\n'));
-                }
+        if let (Detail::Ran(execution), true) = (&outcome.detail, ui.verbose) {
+            let output = tags::output(&execution.output);
+            if !output.is_empty() {
+                ui.say(below(&output).trim_start_matches('\n'));
             }
-            _ => {}
         }
         goes_on();
     }
@@ -312,7 +310,7 @@ impl ProgressReporter<'_> {
             Context::print_json(&turn_json(context, turn));
         }
         if let Some(line) = turn.session.changed.as_deref().and_then(stat::line) {
-            context.ui.say(&if live::is_on() { format!("  {line}") } else { line });
+            context.ui.say(line);
         }
         match &turn.outbox {
             None if turn.session.is_complete => {
@@ -322,13 +320,7 @@ impl ProgressReporter<'_> {
             None => {}
             Some(path) => {
                 let weighed = context.weighed(&turn.session);
-                let begins = format!("Next outbox, to paste into the chat{weighed}");
-                if live::is_on() {
-                    let inbox = context.display(&context.config.inbox);
-                    context.ui.say(format!("{begins}; the reply goes to {inbox}/:"));
-                } else {
-                    context.ui.say(format!("{begins}:"));
-                }
+                context.ui.say(format!("Next outbox, to paste into the chat{weighed}:"));
                 if !context.json {
                     result(context.display(path));
                 }
@@ -374,16 +366,8 @@ impl ProgressReporter<'_> {
 
     fn words_added(&self, turn: &Turn) {
         self.emit_outbox(turn);
-        self.context.ui.say(match &turn.outbox {
-            Some(path) => format!(
-                "Words that you added elsewhere are now at the end of {}: if you have already pasted it, copy it again.",
-                self.context.display(path)
-            ),
-            None => format!(
-                "The next outbox of session {} will contain the words that you added elsewhere.",
-                turn.session.id
-            ),
-        });
+        let path = turn.outbox.as_ref().map(|path| format!(" {}", self.context.display(path)));
+        self.context.ui.say(said(self.context, turn) + &path.unwrap_or_default());
     }
 }
 

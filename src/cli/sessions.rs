@@ -105,13 +105,11 @@ fn list(context: &Context) -> Result<ExitCode> {
         });
     }
     if runs.is_empty() && sessions.is_empty() && damaged.is_empty() {
-        let next = "`deaddrop new \"your task\"` starts one";
-        context.ui.say(&match context.by {
-            By::Nothing => {
-                format!("There is no project here or above, so there are no sessions; {next} here.")
-            }
-            _ => format!("There are no sessions here yet; {next}."),
-        });
+        let where_to = match context.by {
+            By::Nothing => "There is no project here or above",
+            By::Here | By::Search => "There are no sessions here yet",
+        };
+        context.ui.say(format!("{where_to}; `deaddrop new \"your task\"` starts one."));
     }
     if !context.json {
         held(context).into_iter().for_each(output::prose);
