@@ -53,18 +53,14 @@ struct Screen {
 
 enum Line {
     Still(String),
-    Running(Running),
-}
-
-/// Something that takes a while.
-struct Running {
-    /// What it is called; may be nothing.
-    name: String,
-    /// What it is.
-    what: String,
-    since: Instant,
-    /// Shows what it writes.
-    seen: Arc<Glimpse>,
+    /// Something that takes a while: what it is called, which may be nothing, what it is, since when it
+    /// runs, and what shows what it writes.
+    Running {
+        name: String,
+        what: String,
+        since: Instant,
+        seen: Arc<Glimpse>,
+    },
 }
 
 /// Draws lines in place from now on.
@@ -129,12 +125,12 @@ pub(super) fn running(name: &str, what: &str, seen: &Arc<Glimpse>) {
         return;
     }
     screen.wipe();
-    screen.line = Some(Line::Running(Running {
+    screen.line = Some(Line::Running {
         name: name.to_owned(),
         what: what.to_owned(),
         since: Instant::now(),
         seen: Arc::clone(seen),
-    }));
+    });
     if !screen.ticks {
         // Without a thread it is seen a little less.
         screen.ticks = thread::Builder::new().name("spinner".into()).spawn(tick).is_ok();
@@ -165,7 +161,7 @@ fn lock() -> MutexGuard<'static, Screen> {
 fn tick() {
     let mut screen = lock();
     loop {
-        let waited = if matches!(screen.line, Some(Line::Running(_))) {
+        let waited = if matches!(screen.line, Some(Line::Running { .. })) {
             screen.draw();
             CHANGED.wait_timeout(screen, TICK).map(|(screen, _)| screen).ok()
         } else {
@@ -208,7 +204,7 @@ impl Screen {
         let text = match &self.line {
             None => return,
             Some(Line::Still(text)) => columns::begin(text, room),
-            Some(Line::Running(Running { name, what, since, seen })) => match since.elapsed() {
+            Some(Line::Running { name, what, since, seen }) => match since.elapsed() {
                 elapsed if elapsed < SHOWN_AFTER => return,
                 elapsed => spinning(name, what, elapsed, seen.last_line().as_ref(), room),
             },

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::ffi::OsStr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use sd_notify::NotifyState;
 use serde_json::{Value, json};
@@ -211,7 +212,7 @@ impl Person for ProgressReporter<'_> {
         self.put();
         self.copy_on_key();
         let Some(prompt) = &self.prompt else { return Answer::None };
-        let Some(said) = prompt.said() else { return Answer::Awaited };
+        let Some(said) = prompt.wait(Duration::ZERO) else { return Answer::Awaited };
         self.prompt = None;
         match (said, self.open.pop_front()) {
             (Said::Nothing, _) | (_, None) => {

@@ -140,8 +140,8 @@ pub(super) fn read(context: &Context, file: Option<&Path>) -> Result<(String, St
         let text = pasting::read(&context.ui)?;
         return Ok((text.map_err(|why| Error::no_reply(Path::new(name), why))?, name.to_owned()));
     }
-    let Input { path, name, text } = Input::read(file, "read the reply from")?;
-    let text = text.map_err(|why| Error::no_reply(&path, why))?;
+    let Input { name, text } = Input::read(file, "read the reply from")?;
+    let text = text.map_err(|why| Error::no_reply(Path::new(&name), why))?;
     Ok((text, name))
 }
 

@@ -372,8 +372,8 @@ fn task(context: &Context, arguments: &New) -> Result<String> {
             fs::read_to_string(path).map_err(|e| Error::io("read the task from", path, e))?
         }
         (None, [only]) if only == "-" => {
-            let Input { path, text, .. } = Input::read(None, "read the task from")?;
-            text.map_err(|why| Error::usage(format!("the task: {}: {why}", path.display())))?
+            let Input { name, text } = Input::read(None, "read the task from")?;
+            text.map_err(|why| Error::usage(format!("the task: {name}: {why}")))?
         }
         (None, []) => opening::written(context, "the task")?,
         (None, words) => words.join(" "),
