@@ -11,8 +11,7 @@ use serde_json::json;
 
 use super::arguments::Cli;
 use super::clipping::Clips;
-use super::systemd::Unit;
-use super::{Context, completion, output};
+use super::{Context, completion, output, systemd};
 use crate::error::{Error, Result};
 use crate::program::Programs;
 use crate::text::visible_line;
@@ -122,17 +121,11 @@ pub(super) fn systemd_unit(
     Programs::of(&context.config)
         .find(&program)
         .map_err(|e| Error::usage(format!("no unit is written for {}: {e}", program.display())))?;
-    let variable = |name: &str| std::env::var_os(name);
-    let (path, state) = (variable("PATH"), variable("XDG_STATE_HOME"));
-    let unit = Unit {
-        program: &program,
-        project: &context.config.project,
-        path: path.as_deref(),
-        state: state.as_deref(),
-        flags: &clips.flags(),
-    };
-    let text = unit.text().map_err(|why| Error::usage(format!("no unit can be written: {why}")))?;
-    let name = super::systemd::name(unit.project);
+    let variables = ["PATH", "XDG_STATE_HOME"].map(|name| (name, std::env::var_os(name)));
+    let project = &context.config.project;
+    let text = systemd::unit(&program, project, &variables, &clips.flags())
+        .map_err(|why| Error::usage(format!("no unit can be written: {why}")))?;
+    let name = systemd::name(project);
     print(text.as_bytes(), context.json.then_some(("unit", name, "text")));
     Ok(ExitCode::SUCCESS)
 }

@@ -261,12 +261,11 @@ pub(super) fn can_be_used(folder: &Path) -> Result<()> {
                 return no("is a folder that you cannot write to");
             }
             Ok(_) => break,
-            Err(e) if fs::symlink_metadata(place).is_ok() => {
-                return no(&format!("cannot be read, or leads nowhere ({e})"));
-            }
             // Further up it is told which.
-            Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {}
-            Err(e) => return no(&format!("cannot be read ({e})")),
+            Err(e)
+                if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
+                    && fs::symlink_metadata(place).is_err() => {}
+            Err(e) => return no(&format!("cannot be read, or leads nowhere ({e})")),
         }
     }
     Ok(())

@@ -148,7 +148,7 @@ fn session(columns: usize) {
     let told = person.sees(0);
     holds(
         &told,
-        &["\n  ok    CREATE_FILE  Created 'b.txt'\n", "\n  1 file changed: new b.txt (+1)\n"],
+        &["\n  ok    CREATE_FILE  Created 'b.txt'\n", "\n1 file changed: new b.txt (+1)\n"],
     );
     assert!(!told.contains("[CREATE_FILE path"), "{told}");
 
