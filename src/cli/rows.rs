@@ -184,6 +184,6 @@ mod tests {
         assert_eq!(rows[0], format!("  Why:    {}", "w".repeat(50)));
         assert_eq!(rows[1], format!("  |       {}", "w".repeat(50)));
         assert_eq!(cut("ls", 10), "ls");
-        assert_eq!(cut("ls -la /tmp", 10), "ls -la /…");
+        assert_eq!(cut("ls -la /tmp", 10), "ls -la /t…");
     }
 }
