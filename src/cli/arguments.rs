@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use clap::{Arg, ArgMatches, Args, Command, CommandFactory, FromArgMatches, Parser, ValueEnum};
 
-use super::Asked;
 use crate::clock::Timestamp;
 use crate::error::Error;
 use crate::settings::{Raw, SETTINGS, Setting, find_setting};
@@ -39,14 +38,16 @@ Examples:
     bin_name = "deaddrop",
     version,
     propagate_version = true,
-    disable_help_subcommand = true
+    disable_help_subcommand = true,
+    // Wider rows are hard to read.
+    max_term_width = 100
 )]
 #[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(super) global: Global,
     #[command(subcommand)]
-    pub(super) command: Asked,
+    pub(super) command: super::Command,
 }
 
 /// What every command takes, before or after its name.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::json;
 use tempfile::TempDir;
 
 use super::changes::{self, coloured, diff};
@@ -13,11 +13,9 @@ use super::{Context, SessionFlag, output, replies};
 use crate::admission::{self, Admission, Given, Refusal};
 use crate::engine;
 use crate::error::{Error, Result};
-use crate::executor::{Executor, OpaquePreview, PreviewExecutor, Rewritten};
+use crate::executor::{Executor, OpaquePreview, PreviewExecutor};
 use crate::outbox::{self, Files};
-use crate::protocol::{
-    Detail, Dialect, Kind, Outcome, ParsedReply, Part, Reply, Step, WarningKind, code,
-};
+use crate::protocol::{Detail, Dialect, Kind, Outcome, ParsedReply, Part, Step, WarningKind, code};
 use crate::session::Session;
 use crate::session::store::Store;
 use crate::settings::SESSION_POLICY;
@@ -27,8 +25,8 @@ use crate::workspace::Workspace;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Shows what `apply` would do, under the policy of the reply's session. A reply that `apply` would
-hold is marked; that is no error. Each of several replies is checked as if it were the only one.
+Shows what `apply` would do, under the policy of the reply's session. A reply that `apply` would \
+hold is marked; that is no error. Each of several replies is checked as if it were the only one. \
 Exit code 0: no errors; 1: a reply has errors, or cannot be read.
 
 docs/scripting.md lists the fields of --json.
@@ -66,7 +64,7 @@ pub(super) fn check(context: &Context, arguments: &Check) -> Result<ExitCode> {
             output::result(Styled::from(if n == 0 { "" } else { "\n" }) + heading);
         }
         let is_right = match replies::read(context, *file) {
-            Ok((text, _)) => surroundings.look_at(&text)?.tell(context, &named),
+            Ok((text, _)) => surroundings.look_at(&text, &named)?,
             Err(e) => {
                 if context.json {
                     Context::print_json(&json!({ "file": named, "unreadable": e.to_string() }));
@@ -93,21 +91,6 @@ struct Surroundings<'a> {
     workspace: Workspace,
     /// The folder of a workspace that does not exist yet.
     _missing: TempDir,
-}
-
-/// What looking at a reply came to.
-struct Looked {
-    /// For which session.
-    session: Option<String>,
-    /// Why it would not be carried out as it is.
-    held: Option<Error>,
-    reply: Reply,
-    outcomes: Vec<Outcome>,
-    /// The files that would change.
-    rewritten: Vec<Rewritten>,
-    is_in_guest: bool,
-    /// What of requested contents the next outbox would not show, or show though it is secret.
-    withheld: Vec<String>,
 }
 
 impl<'a> Surroundings<'a> {
@@ -149,7 +132,8 @@ impl<'a> Surroundings<'a> {
         }
     }
 
-    fn look_at(&self, text: &str) -> Result<Looked> {
+    /// Tells what a reply would do, and returns whether nothing is wrong with it.
+    fn look_at(&self, text: &str, file: &str) -> Result<bool> {
         let config = &self.context.config;
         let mut parsed = ParsedReply::new(text.to_owned());
         let (mut session, held) = self.chosen(&parsed)?;
@@ -167,10 +151,63 @@ impl<'a> Surroundings<'a> {
         let outcomes = engine::preview(config, &judged, &reply.steps, executor)?;
         let files = requested(&outcomes, executor)?;
         let withheld = outbox::withheld(&files, &config.secrets);
-        let session = session.map(|session| session.id);
-        let rewritten = preview.rewritten();
-        Ok(Looked { session, held, reply, outcomes, rewritten, is_in_guest, withheld })
+        // Of a guest nothing is known.
+        let rewritten = (!is_in_guest).then(|| preview.rewritten());
+        let errors = outcomes.iter().filter(|outcome| outcome.failed()).count();
+        let warnings: Vec<WarningKind> = outcomes.iter().flat_map(warnings).collect();
+        if self.context.json {
+            let in_operations = reply.dialect == Some(Dialect::Operations);
+            let blocks = reply.steps.iter().map(Step::kind).filter(|kind| *kind != Kind::Reply);
+            let files =
+                rewritten.map(|files| files.iter().map(changes::to_json).collect::<Vec<_>>());
+            Context::print_json(&json!({
+                "file": file,
+                "session": session.map(|session| session.id),
+                "held": held.as_ref().map(Error::to_string),
+                "heldCode": held.as_ref().map(Error::code),
+                "dialect": reply.dialect,
+                "blocks": tally(blocks.map(|kind| output::name(kind, in_operations).to_owned())),
+                "errors": errors,
+                "errorsByKind": tally(outcomes.iter().filter(|o| o.failed()).filter_map(Outcome::code)),
+                "warnings": warnings.len(),
+                "warningsByKind": tally(warnings.into_iter().map(code)),
+                "endsEarly": reply.unclosed,
+                "commands": outcomes.iter().map(output::preview_json).collect::<Vec<_>>(),
+                "withheld": withheld,
+                "files": files,
+            }));
+            return Ok(errors == 0);
+        }
+        let ui = &self.context.ui;
+        if let Some(why) = &held {
+            output::prose(format!("Would be held: {why}"));
+        }
+        for outcome in &outcomes {
+            let line = Styled::from(format!("{:>5}  ", outcome.line));
+            output::prose(line + ui.for_results().preview(outcome));
+        }
+        for file in rewritten.iter().flatten() {
+            output::result(Styled::from("\n") + coloured(&ui.for_results(), &diff(file)));
+        }
+        withheld.iter().for_each(|told| output::prose(format!("Would be {told}")));
+        let changed =
+            rewritten.map(|files| format!(", {} would change", count(files.len(), "file")));
+        ui.say(format!(
+            "\n{}, {}, {}{}. Nothing was done.",
+            count(outcomes.len(), "command"),
+            count(errors, "error"),
+            count(warnings.len(), "warning"),
+            changed.unwrap_or_default()
+        ));
+        Ok(errors == 0)
     }
+}
+
+/// The kinds of its warnings. A `[DONE]` without effect counts as one.
+fn warnings(outcome: &Outcome) -> impl Iterator<Item = WarningKind> {
+    let is_ineffective = matches!(outcome.detail, Detail::Ineffective { .. });
+    let kinds = outcome.warnings.iter().map(|warning| warning.kind);
+    kinds.chain(is_ineffective.then_some(WarningKind::Done))
 }
 
 /// Why `apply` would not carry out a reply to this session.
@@ -182,79 +219,6 @@ fn held(reply: &ParsedReply, session: &Session) -> Option<Error> {
             let flag = flag.map(|flag| format!("; `apply {flag}` executes it"));
             Some(Error::relayed(why + &flag.unwrap_or_default(), code, 1))
         }
-    }
-}
-
-impl Looked {
-    /// Tells what was found, and returns whether nothing is wrong.
-    fn tell(&self, context: &Context, file: &str) -> bool {
-        let errors = self.outcomes.iter().filter(|outcome| outcome.failed()).count();
-        if context.json {
-            Context::print_json(&self.json(file, errors));
-        } else {
-            self.tell_person(context, errors);
-        }
-        errors == 0
-    }
-
-    /// The kinds of all warnings. A `[DONE]` without effect counts as one.
-    fn warnings(&self) -> impl Iterator<Item = WarningKind> {
-        self.outcomes.iter().flat_map(|outcome| {
-            let is_ineffective = matches!(outcome.detail, Detail::Ineffective { .. });
-            let sorts = outcome.warnings.iter().map(|warning| warning.kind);
-            sorts.chain(is_ineffective.then_some(WarningKind::Done))
-        })
-    }
-
-    fn tell_person(&self, context: &Context, errors: usize) {
-        if let Some(why) = &self.held {
-            output::prose(format!("Would be held: {why}"));
-        }
-        self.outcomes.iter().for_each(|outcome| output::prose(located(context, outcome)));
-        for file in &self.rewritten {
-            let ui = context.ui.for_results();
-            output::result(Styled::from("\n") + coloured(&ui, &diff(file)));
-        }
-        for told in &self.withheld {
-            output::prose(format!("Would be {told}"));
-        }
-        let changed = if self.is_in_guest {
-            String::new()
-        } else {
-            format!(", {} would change", count(self.rewritten.len(), "file"))
-        };
-        context.ui.say(format!(
-            "\n{}, {}, {}{changed}. Nothing was done.",
-            count(self.outcomes.len(), "command"),
-            count(errors, "error"),
-            count(self.warnings().count(), "warning")
-        ));
-    }
-
-    fn json(&self, file: &str, errors: usize) -> Value {
-        let in_operations = self.reply.dialect == Some(Dialect::Operations);
-        let steps = self.reply.steps.iter();
-        let blocks = steps.map(Step::kind).filter(|kind| *kind != Kind::Reply);
-        let commands = self.outcomes.iter().map(output::preview_json);
-        let failed = self.outcomes.iter().filter(|outcome| outcome.failed());
-        let files = self.rewritten.iter().map(changes::to_json);
-        json!({
-            "file": file,
-            "session": self.session,
-            "held": self.held.as_ref().map(Error::to_string),
-            "heldCode": self.held.as_ref().map(Error::code),
-            "dialect": self.reply.dialect,
-            "blocks": tally(blocks.map(|kind| output::name(kind, in_operations).to_owned())),
-            "errors": errors,
-            "errorsByKind": tally(failed.filter_map(Outcome::code)),
-            "warnings": self.warnings().count(),
-            "warningsByKind": tally(self.warnings().map(code)),
-            "endsEarly": self.reply.unclosed,
-            "commands": commands.collect::<Vec<_>>(),
-            "withheld": self.withheld,
-            // Of a guest nothing is known.
-            "files": (!self.is_in_guest).then(|| files.collect::<Vec<_>>()),
-        })
     }
 }
 
@@ -283,9 +247,4 @@ fn tally(words: impl Iterator<Item = String>) -> BTreeMap<String, usize> {
         *all.entry(word).or_default() += 1;
         all
     })
-}
-
-fn located(context: &Context, outcome: &Outcome) -> Styled {
-    let line = Styled::from(format!("{:>5}  ", outcome.line));
-    line + context.ui.for_results().preview(outcome)
 }

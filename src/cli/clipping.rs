@@ -1,9 +1,11 @@
 //! Outboxes on the clipboard, and what is told of the clipboard while sessions are served.
 
-use clap::Args;
-use serde_json::json;
+use std::path::Path;
 
-use super::{Context, output, show};
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::{Context, show};
 use crate::clipboard::{self, Environment, Way};
 use crate::daemon::Clip;
 use crate::engine::pasted_outbox;
@@ -41,19 +43,9 @@ impl Clips {
     /// Copies the outbox of a session that is not served any longer, if that is wished.
     pub(super) fn copy_once(self, context: &Context, session: &Session) -> Result<()> {
         if Clip::from(self).copies && session.awaits_reply() {
-            put(context, session, session.sequence, &Put::Again)?;
+            put(context, session, session.sequence, &Put::Whole)?;
         }
         Ok(())
-    }
-
-    /// The same where another process serves it.
-    pub(super) fn copy_elsewhere(self, context: &Context, session: &Session) -> Result<()> {
-        if self.clipboard {
-            context.ui.warning(
-                "the running deaddrop takes replies from the clipboard only if it was started with --clipboard; `deaddrop next` works without",
-            );
-        }
-        self.copy_once(context, session)
     }
 }
 
@@ -61,55 +53,51 @@ impl Clips {
 pub(super) enum Put {
     /// All of it.
     Whole,
-    /// All of it, once its path was printed.
-    Again,
     /// Its brief form, while sessions are served.
     Brief,
-    /// A part; `named`: whether the session was.
-    Part { asked: parts::PartNumber, named: bool },
+    /// A part.
+    Part(parts::PartNumber),
 }
 
 /// Puts an outbox of a session on the clipboard, or a part of it, and says what is next.
 ///
 /// It takes the first way there is: the desktop's clipboard (Wayland, X11), the terminal's clipboard (OSC 52, also
-/// over SSH). Where there is none, it prints the file's path.
-pub(super) fn put(context: &Context, session: &Session, sequence: u32, how: &Put) -> Result<()> {
+/// over SSH); returns whether there is one.
+pub(super) fn put(context: &Context, session: &Session, sequence: u32, how: &Put) -> Result<bool> {
     let path = context.config.outbox.join(outbox_name(&session.id, sequence));
     let is_served = matches!(how, Put::Brief);
     let wants_brief = context.config.brief || is_served;
     let (whole, form) = pasted_outbox(&context.config, session, sequence, wants_brief)?;
     let asked = match how {
-        Put::Part { asked, named } => Some((*asked, *named)),
-        Put::Whole | Put::Again | Put::Brief => None,
+        Put::Part(asked) => Some(*asked),
+        Put::Whole | Put::Brief => None,
     };
     let parts::OutboxPart { text, part, of } = match asked {
         None => parts::OutboxPart { text: whole, part: 1, of: 1 },
-        Some((asked, _)) => show::cut(context, &whole, asked)?,
+        Some(asked) => show::cut(context, &whole, asked)?,
     };
     let done = clipboard::copy(&text, &Environment::here(Programs::of(&context.config)));
     let tokens = tokens::about(&text, context.config.max_tokens);
     let brief = if form.is_brief { " --brief" } else { "" };
-    let next = asked.filter(|_| part < of).map(|(asked, named)| {
-        let older = sequence != session.sequence;
-        let number = if older { format!(" {sequence}") } else { String::new() };
-        let id = if named || older { format!(" --session {}", session.id) } else { String::new() };
+    let next = asked.filter(|_| part < of).map(|asked| {
         let of = asked.of.map(|of| format!("/{of}")).unwrap_or_default();
-        format!("{} show{number}{id} --copy{brief} --part {}{of}", context.ui.program(), part + 1)
+        let id = &session.id;
+        format!("deaddrop show {sequence} --session {id} --copy{brief} --part {}{of}", part + 1)
     });
     if context.json {
-        Context::print_json(&json!({
-            "event": "copied",
-            "session": session.id,
-            "sequence": sequence,
-            "outbox": context.display(&path),
-            "brief": form.is_brief,
-            "way": done.as_ref().map_or("path", |way| way.name()),
-            "part": part,
-            "of": of,
-            "tokens": tokens,
-            "next": next,
-            "why": done.as_ref().err(),
-        }));
+        let copied = done.as_ref().map(|way| (&form, *way)).map_err(String::as_str);
+        let mut value = copied_json(context, &path, copied);
+        for (key, more) in [
+            ("event", json!("copied")),
+            ("brief", json!(form.is_brief)),
+            ("tokens", json!(tokens)),
+            ("part", json!(part)),
+            ("of", json!(of)),
+            ("next", json!(next)),
+        ] {
+            value[key] = more;
+        }
+        Context::print_json(&value);
     }
     let what = match of {
         1 => format!("Outbox {sequence} of session {}{}", session.id, weighed(&form)),
@@ -123,41 +111,46 @@ pub(super) fn put(context: &Context, session: &Session, sequence: u32, how: &Put
         Ok(way) => context.ui.say(on_clipboard(&what, *way)),
         Err(why) => {
             context.ui.warning(&not_copied(why));
-            let again = matches!(how, Put::Again);
-            let file = if again { "the file named above." } else { "this file:" };
-            let flags = match of {
-                1 => brief.to_owned(),
-                _ => format!("{brief} --part {part}/{of}"),
-            };
-            context.ui.hint(&if flags.is_empty() {
-                format!("{what} is {file}")
-            } else {
-                format!(
-                    "{what}: `deaddrop show {sequence} --session {}{flags}` prints it. The whole outbox is {file}",
-                    session.id
-                )
-            });
-            if !context.json && !again {
-                output::result(context.display(&path));
-            }
+            let part = if of > 1 { format!(" --part {part}/{of}") } else { String::new() };
+            context.ui.say(format!(
+                "{what}: `deaddrop show {sequence} --session {}{brief}{part}` prints it; the whole outbox is {}",
+                session.id,
+                context.display(&path)
+            ));
         }
     }
     if is_served {
-        return Ok(());
+        return Ok(done.is_ok());
     }
     context.ui.say(&match next {
         Some(next) => format!("Send it, then part {} of {of}: {next}", part + 1),
         None => {
             // A terminal gives nothing back: there the reply is pasted.
-            let reads = done.is_ok_and(|way| !way.is_unanswered());
+            let reads = done.as_ref().is_ok_and(|way| !way.is_unanswered());
             let from = if reads { "" } else { " -" };
-            format!(
-                "Paste it into the chat, copy the reply, then run: {} next{from}",
-                context.ui.program()
-            )
+            format!("Paste it into the chat, copy the reply, then run: deaddrop next{from}")
         }
     });
-    Ok(())
+    Ok(done.is_ok())
+}
+
+/// That an outbox is on the clipboard, this way, or is not, for these reasons.
+pub(super) fn copied_json(
+    context: &Context,
+    path: &Path,
+    done: std::result::Result<(&OutboxForm, Way), &str>,
+) -> Value {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let named = stem.split_once("_seq");
+    json!({
+        "session": named.map(|(id, _)| id),
+        "sequence": named.and_then(|(_, sequence)| sequence.parse::<u32>().ok()),
+        "outbox": context.display(path),
+        "brief": done.ok().map(|(form, _)| form.is_brief),
+        "tokens": done.ok().map(|(form, _)| form.tokens),
+        "way": done.map_or("path", |(_, way)| way.name()),
+        "why": done.err(),
+    })
 }
 
 /// Which form it is of the two, and how many tokens each has.

@@ -5,7 +5,6 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::json;
 
-use super::Context;
 use super::output::{self, Terminal};
 use crate::error::{Error, Result};
 use crate::settings::{Config, Consent, Opening, Raw};
@@ -13,14 +12,14 @@ use crate::terminal::Styled;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A deaddrop.toml that came with a repository can weaken the defaults: start programs, open the
-sandbox, use other folders. Such settings need your consent: at a terminal you are asked, elsewhere
+A deaddrop.toml that came with a repository can weaken the defaults: start programs, open the \
+sandbox, use other folders. Such settings need your consent: at a terminal you are asked, elsewhere \
 deaddrop refuses. Read the file first.
 
-So do replies, sessions and approvals that were in deaddrop's folders before it used them (`found
+So do replies, sessions and approvals that were in deaddrop's folders before it used them (`found \
 here`), also after you moved or copied the project, and those that git tracks (`tracked by git`).
 
-Prints everything that you consent to, one per line. Consent is kept in ~/.local/state/deaddrop
+Prints everything that you consent to, one per line. Consent is kept in ~/.local/state/deaddrop \
 ($XDG_STATE_HOME), for this folder only; changed values ask again.
 
 Examples:
@@ -31,7 +30,7 @@ pub(super) struct Allow {}
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Also forgets that deaddrop has used these folders: the next start asks about data in them. Nothing
+Also forgets that deaddrop has used these folders: the next start asks about data in them. Nothing \
 else changes, and a running deaddrop continues.
 
 Examples:
@@ -69,7 +68,7 @@ pub(super) fn require(config: &Config, consent: &Consent, ui: &Terminal) -> Resu
         }
         None => return consent.require(),
     }
-    ui.hint("You will not be asked again; `deaddrop config deny` withdraws your consent.");
+    ui.say("You will not be asked again; `deaddrop config deny` withdraws your consent.");
     Ok(())
 }
 
@@ -77,17 +76,15 @@ pub(super) fn require(config: &Config, consent: &Consent, ui: &Terminal) -> Resu
 pub(super) fn allow(project: &std::path::Path, ui: &Terminal, json: bool) -> Result<ExitCode> {
     let (config, consent) = Config::load(project, Raw::default())?;
     for opening in consent.openings().iter().chain(consent.found()) {
-        if json {
-            Context::print_json(&to_json(opening));
-        } else {
-            output::prose(opening.line());
-        }
+        let Opening { name, value, origin, does, .. } = opening;
+        let value = json!({ "name": name, "value": value, "origin": origin, "does": does });
+        output::told(json, value, || opening.line());
     }
     if consent.openings().is_empty() && consent.found().is_none() {
         ui.say("Nothing here needs your consent.");
     } else {
         consent.allow(&config)?;
-        ui.hint(&format!(
+        ui.say(format!(
             "Your consent is recorded for {}; `deaddrop config deny` withdraws it.",
             consent.whose()
         ));
@@ -104,11 +101,6 @@ pub(super) fn deny(project: &std::path::Path, ui: &Terminal) -> Result<ExitCode>
         "There was no consent to withdraw here."
     });
     Ok(ExitCode::SUCCESS)
-}
-
-fn to_json(opening: &Opening) -> serde_json::Value {
-    let Opening { name, value, origin, does, .. } = opening;
-    json!({ "name": name, "value": value, "origin": origin, "does": does })
 }
 
 /// Counts what the person has just set (`keys`) as consent. Warns if something else in the file needs consent.

@@ -14,8 +14,8 @@ use crate::watch::Stop;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Executes the operation and the rest of its reply, and prints what `apply` prints. Exit code 3: the
-rest needs a decision, too. For a run, the decision is only recorded; `deaddrop ops run --resume
+Executes the operation and the rest of its reply, and prints what `apply` prints. Exit code 3: the \
+rest needs a decision, too. For a run, the decision is only recorded; `deaddrop ops run --resume \
 RUN_ID` continues it.
 
 Examples:
@@ -149,7 +149,7 @@ fn one(
                 "session": stem, "operation": operation, "approved": approved, "recorded": true,
             }));
         }
-        ui.hint(&format!("{verb}, and recorded; `deaddrop ops run --resume {stem}` continues."));
+        ui.say(format!("{verb}, and recorded; `deaddrop ops run --resume {stem}` continues."));
         return Ok(ExitCode::SUCCESS);
     }
     if let Some(question) = session.question() {

@@ -1,28 +1,26 @@
 //! `diff`: what a turn changed, or several, or a whole session.
 
-use std::borrow::Cow;
 use std::process::ExitCode;
 
 use clap::Args;
 use serde_json::json;
 
-use super::changes::{self, coloured, unified};
-use super::patch::{self, Kind, Side, patch};
+use super::changes::{coloured, readable, sizes};
+use super::patch::{Side, patch};
 use super::{Context, SessionFlag, output, sessions, stat};
 use crate::engine::{TurnDiffs, Which};
 use crate::error::Result;
 use crate::workspace::checkpoint::{Change, What};
-use crate::workspace::overlay::Standing;
 use crate::workspace::unescaped;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A turn has the number of the outbox that its reply answered; `deaddrop log` lists them. Changes by
-commands are included; changed ignored files are only named. A range shows the total of its turns,
+A turn has the number of the outbox that its reply answered; `deaddrop log` lists them. Changes by \
+commands are included; changed ignored files are only named. A range shows the total of its turns, \
 undos included.
 
-At a terminal, control characters are made visible. To a program or a file, the output is a patch as
-git writes it, byte for byte. Lines that begin with # say what a patch cannot; binary files are only
+At a terminal, control characters are made visible. To a program or a file, the output is a patch as \
+git writes it, byte for byte. Lines that begin with # say what a patch cannot; binary files are only \
 named.
 
 Examples:
@@ -73,38 +71,19 @@ pub(super) fn diff(context: &Context, arguments: &Diff) -> Result<ExitCode> {
         if !context.json && arguments.stat {
             continue;
         }
-        if let (Some(why), false) = (unkept(change), context.json) {
-            let path = change.shown();
+        let (patch, sizes) = match unkept(change) {
             // A patch has no word for it.
-            output::result(&if is_piped {
-                format!("{}# {path}: {why}", beside(change))
-            } else {
-                format!("--- a/{path}\n+++ b/{path}\n({why})")
-            });
-            continue;
-        }
-        let (before, after) =
-            (shown.standing(change.before.as_ref())?, shown.standing(change.after.as_ref())?);
-        if is_piped && !context.json {
-            let (before, after) =
-                (side(change.before.as_ref(), before), side(change.after.as_ref(), after));
-            let name = unescaped(&change.path);
-            let patch = patch(name.as_encoded_bytes(), before.as_ref(), after.as_ref());
-            output::data(&[beside(change).as_bytes(), &patch].concat());
-            continue;
-        }
-        let binary = [before.as_ref(), after.as_ref()].into_iter().flatten().any(is_binary);
-        let text = if is_same_content(change) {
-            String::new()
-        } else if binary {
-            changes::binary(&change.shown(), before.as_ref(), after.as_ref())
-        } else {
-            let (old, new) = (before.as_ref().map(readable), after.as_ref().map(readable));
-            // What only looks the same is another all the same.
-            if old == new {
-                changes::binary(&change.shown(), before.as_ref(), after.as_ref())
-            } else {
-                unified(&change.shown(), old.as_deref(), new.as_deref())
+            Some(why) => (format!("# {}: {why}\n", change.shown()).into_bytes(), String::new()),
+            None => {
+                let side = |what: Option<&What>| -> Result<Option<Side>> {
+                    let executable =
+                        matches!(what, Some(What::File { mode, .. }) if mode & 0o100 != 0);
+                    Ok(shown.standing(what)?.and_then(|standing| Side::of(standing, executable)))
+                };
+                let (before, after) = (side(change.before.as_ref())?, side(change.after.as_ref())?);
+                let (before, after) = (before.as_ref(), after.as_ref());
+                let name = unescaped(&change.path);
+                (patch(name.as_encoded_bytes(), before, after), sizes(before, after))
             }
         };
         if context.json {
@@ -115,81 +94,40 @@ pub(super) fn diff(context: &Context, arguments: &Diff) -> Result<ExitCode> {
                 "byCommand": change.by_command,
                 "before": as_json(change.before.as_ref()),
                 "after": as_json(change.after.as_ref()),
-                "diff": (!arguments.stat).then_some(text),
+                "diff": (!arguments.stat).then(|| readable(&patch) + &sizes),
             }));
+        } else if is_piped {
+            output::data(&[beside(change).as_bytes(), &patch].concat());
         } else {
-            let text = format!("{}{text}", beside(change));
+            let text = beside(change) + &readable(&patch) + &sizes;
             output::result(coloured(&ui, &text));
         }
     }
     if context.json {
         return Ok(ExitCode::SUCCESS);
     }
-    if shown.changes.is_empty() {
-        let is_one = shown.first == shown.last;
-        context.ui.say(&match &ignored {
-            Some(ignored) if is_one => format!(
-                "Turn {} changed only ignored files, which are not kept: {}",
-                shown.last,
-                ignored.describe()
-            ),
-            _ if is_one => format!("Turn {} changed no file.", shown.last),
-            _ => format!("Turns {} to {} changed nothing in total.", shown.first, shown.last),
-        });
-    }
-    if let (Some(ignored), true) =
-        (&ignored, !shown.changes.is_empty() || shown.first != shown.last)
-    {
-        context
-            .ui
-            .say(format!("Ignored files changed too, and are not kept: {}", ignored.describe()));
+    let turns = match (shown.first, shown.last) {
+        (first, last) if first == last => format!("Turn {last}"),
+        (first, last) => format!("Turns {first} to {last}"),
+    };
+    let ignored = ignored.map(|ignored| ignored.describe());
+    let said = match (ignored, shown.changes.is_empty()) {
+        (Some(ignored), true) => {
+            format!("{turns} changed only ignored files, which are not kept: {ignored}")
+        }
+        (Some(ignored), false) => {
+            format!("Ignored files changed too, and are not kept: {ignored}")
+        }
+        (None, true) => format!("{turns} changed no file."),
+        (None, false) => String::new(),
+    };
+    if !said.is_empty() {
+        context.ui.say(said);
     }
     if arguments.stat {
         stat::lines(&told).iter().for_each(output::result);
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// Whether only permissions are others, or a folder.
-fn is_same_content(change: &Change) -> bool {
-    let folder =
-        |what: &Option<What>| what.as_ref().is_none_or(|w| matches!(w, What::Folder { .. }));
-    match (&change.before, &change.after) {
-        (Some(What::File { blob, .. }), Some(What::File { blob: same, .. })) => blob == same,
-        (before, after) => folder(before) && folder(after),
-    }
-}
-
-/// Whether something is no text, as git tells it.
-fn is_binary(standing: &Standing) -> bool {
-    matches!(standing, Standing::File(bytes) if patch::is_binary(bytes))
-}
-
-/// A text in another encoding as one in UTF-8, to look at: each byte that is none stands as `<E9>`.
-fn readable(standing: &Standing) -> Cow<'_, Standing> {
-    match standing {
-        Standing::File(bytes) if str::from_utf8(bytes).is_err() => {
-            let mut text = String::with_capacity(bytes.len());
-            for chunk in bytes.utf8_chunks() {
-                text.push_str(chunk.valid());
-                chunk.invalid().iter().for_each(|byte| text.push_str(&format!("<{byte:02X}>")));
-            }
-            Cow::Owned(Standing::File(text.into_bytes()))
-        }
-        other => Cow::Borrowed(other),
-    }
-}
-
-/// What git knows of what stands somewhere; None of folders, too.
-fn side(what: Option<&What>, standing: Option<Standing>) -> Option<Side> {
-    let (bytes, kind) = match (what?, standing?) {
-        (What::File { mode, .. }, Standing::File(bytes)) => {
-            (bytes, Kind::File { executable: mode & 0o100 != 0 })
-        }
-        (_, Standing::Link(target)) => (unescaped(&target).into_encoded_bytes(), Kind::Link),
-        _ => return None,
-    };
-    Some(Side { bytes, kind })
 }
 
 /// Why nothing can be shown of it, if that is so.

@@ -9,15 +9,13 @@ use std::time::{Duration, Instant};
 use super::progress::NO_ANSWER;
 use super::prompt::{Prompt, Said};
 use super::{Context, Opened, ProgressReporter, WAITS, live, output, question};
-use crate::clock::Timestamp;
 use crate::engine::{self, Turn};
 use crate::error::{Error, Result};
 use crate::event::{Event, Observer, QuestionPreview};
 use crate::ipc::{self, Done, Request};
 use crate::lock::Lock;
 use crate::session::store::Store;
-use crate::session::{ApprovalDecision, Session, log};
-use crate::text::visible_line;
+use crate::session::{ApprovalDecision, Session};
 use crate::watch::Stop;
 use crate::workspace::Workspace;
 
@@ -35,16 +33,7 @@ impl Context {
 
     /// Opens the project, or hands `request` to the process that serves it and gives what came of
     /// that.
-    pub(super) fn open_or_hand_over(&self, request: &Request, stop: &Stop) -> Result<Opened<Done>> {
-        self.open_or(stop, || ipc::hand_over(&self.config, request, stop))
-    }
-
-    /// The same; `hand_over` hands the request to that process.
-    pub(super) fn open_or<T>(
-        &self,
-        stop: &Stop,
-        hand_over: impl Fn() -> Result<Option<T>>,
-    ) -> Result<Opened<T>> {
+    pub(super) fn open_or_hand_over(&self, request: &Request, stop: &Stop) -> Result<Opened> {
         let begun = Instant::now();
         live::heed(stop);
         loop {
@@ -53,7 +42,7 @@ impl Context {
                 Err(e) if e.is_locked() && Lock::holder_serves(&self.config) => {
                     live::running("", "the running deaddrop does it", &Arc::default());
                     // Otherwise it ended and left the request alone.
-                    let done = hand_over();
+                    let done = ipc::hand_over(&self.config, request, stop);
                     live::nothing();
                     if let Some(done) = done? {
                         return Ok(Opened::Elsewhere(Box::new(done)));
@@ -71,50 +60,16 @@ impl Context {
     /// Has a request handled: here, or by the process that serves the folder. So many outcomes of the turn are `known`
     /// to the person.
     pub(super) fn request(&self, request: Request, stop: &Stop, known: usize) -> Result<Turn> {
-        let (mut reporter, asked) = (ProgressReporter::new(self), Timestamp::now());
-        let undoes = matches!(request, Request::Undo { .. });
-        let (turn, elsewhere) = match self.open_or_hand_over(&request, stop)? {
+        let mut reporter = ProgressReporter::new(self);
+        match self.open_or_hand_over(&request, stop)? {
             Opened::Here(mut engine) => {
-                let says = matches!(request, Request::Say { .. });
                 let turn = ipc::handle(&mut engine, request, &mut reporter)?;
-                match engine.shut_down() {
-                    // Who is told that it failed would say it again.
-                    Err(e) if says => self.ui.say(format!(
-                        "{e}. Your words are kept; the next start continues from the journal."
-                    )),
-                    result => result?,
-                }
-                (turn, false)
+                engine.shut_down()?;
+                Ok(turn)
             }
             Opened::Elsewhere(done) => {
                 report(&request, &done, known, &mut reporter);
-                (done.turn, true)
-            }
-        };
-        if undoes {
-            self.say_which(&turn, asked, elsewhere);
-        }
-        Ok(turn)
-    }
-
-    /// Says which replies the turns were that a turn took back, or had stand again, where whoever asked for
-    /// it may not know that: another process carried them out meanwhile.
-    fn say_which(&self, turn: &Turn, asked: Timestamp, elsewhere: bool) {
-        let Some(back) = turn.session.changed.as_deref().and_then(|c| c.back.as_deref()) else {
-            return;
-        };
-        // It is done: what the log cannot tell is only not said.
-        let entries = log::read(&self.config.sessions, &turn.session.id).unwrap_or_default();
-        for entry in entries.iter().filter(|entry| back.turns.contains(&entry.sequence)) {
-            let late = entry.at > asked;
-            if elsewhere || late {
-                let late = if late { ", which was being carried out when you asked" } else { "" };
-                self.ui.say(format!(
-                    "Turn {} was the reply {} ({}){late}",
-                    entry.sequence,
-                    visible_line(&entry.reply),
-                    entry.work()
-                ));
+                Ok(done.turn)
             }
         }
     }
@@ -137,14 +92,6 @@ impl Context {
                 Some(next) => turn = next,
                 None => return Ok(ExitCode::from(WAITS)),
             }
-        }
-    }
-
-    /// Goes on with what the person answers at the terminal to a question that was shown.
-    pub(super) fn answer(&self, session: &Session, stop: &Stop) -> Result<ExitCode> {
-        match self.ask(session, stop)? {
-            Some(turn) => self.conclude(turn, true, stop),
-            None => Ok(ExitCode::from(WAITS)),
         }
     }
 

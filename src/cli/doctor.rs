@@ -1,7 +1,6 @@
 //! `doctor`: what is well with a project and this machine, and what to do about the rest.
 //! Looks, and changes nothing.
 
-mod amiss;
 mod around;
 mod walls;
 
@@ -9,28 +8,29 @@ use std::fs;
 use std::io;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::Args;
 use serde_json::json;
 
 use super::Context;
-use super::locate::By;
-use super::output;
+use super::arguments::Global;
+use super::locate::{By, Location};
+use super::output::{self, Terminal};
 use crate::atomic;
+use crate::engine::Clock;
 use crate::error::advice;
 use crate::executor::Guest;
 use crate::lock::Lock;
 use crate::program::Programs;
 use crate::protocol::jsonrpc::About;
-#[cfg(unix)]
 use crate::runner::space::{self, more_files};
 use crate::session::Session;
 use crate::session::journal;
 use crate::session::record::History;
 use crate::session::store::Store;
-use crate::settings::{self, Config, Consent};
+use crate::settings::{self, Config, Consent, FILE, FOLDER};
 use crate::text::{count, visible_line};
-pub(super) use amiss::Amiss;
 
 /// Less room than this is worth a word, on a disk or in memory, in bytes.
 const LITTLE_ROOM: u64 = 256 << 20;
@@ -39,7 +39,7 @@ const FEW_WATCHES: u64 = 8_192;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Exit code 0: no faults; 1: a fault, and what to do about it. Also checks projects that other
+Exit code 0: no faults; 1: a fault, and what to do about it. Also checks projects that other \
 commands refuse, or whose settings cannot be read.
 
 Examples:
@@ -57,19 +57,79 @@ struct Finding {
 }
 
 fn finding(what: &'static str, told: Result<String, String>) -> Finding {
-    match told {
-        Ok(told) => Finding { well: true, spare: false, what, told },
-        Err(told) => Finding { well: false, spare: false, what, told },
-    }
+    let well = told.is_ok();
+    Finding { well, spare: false, what, told: told.unwrap_or_else(|told| told) }
 }
 
-pub(super) fn doctor(context: &Context, consent: &Consent, amiss: &Amiss) -> ExitCode {
-    let config = &context.config;
-    let mut findings: Vec<Finding> = amiss.findings().collect();
-    if context.by == By::Nothing {
-        let told = "none here or above; `deaddrop init` sets up this folder";
-        findings.push(Finding { spare: true, ..finding("project", Err(told.to_owned())) });
+/// One that is no fault, even where it is not well.
+fn spare(what: &'static str, told: Result<String, String>) -> Finding {
+    Finding { spare: true, ..finding(what, told) }
+}
+
+/// Looks at the project also where every other command refuses it: that is a row like any other then, and nothing is
+/// run that its settings name.
+pub(super) fn doctor(global: Global, ui: Terminal) -> crate::error::Result<ExitCode> {
+    let mut findings = Vec::new();
+    let location = match Location::find(global.project) {
+        Ok(location) => location,
+        Err(e) => {
+            let here = std::env::current_dir().ok();
+            let Some(project) = here.as_deref().and_then(settings::marked) else { return Err(e) };
+            findings.push(finding("project", Err(e.to_string())));
+            Location { project, here, by: By::Search }
+        }
+    };
+    let Location { project, here, by } = location;
+    let mut is_read = true;
+    let (config, consent) = match Config::load(&project, global.settings.raw()?) {
+        Ok(loaded) => loaded,
+        Err(e) => {
+            let Ok(without) = Config::load_without_file(&project, global.settings.raw()?) else {
+                return Err(e);
+            };
+            let told = format!(
+                "{e}; the rest of this report assumes defaults, and may be wrong about folders"
+            );
+            findings.push(finding(FILE, Err(told)));
+            is_read = false;
+            without
+        }
+    };
+    // Who made what looks so is not known in a project that is refused.
+    if let (true, Err(e)) = (findings.is_empty(), config.has_its_settings()) {
+        findings.push(finding("project", Err(e.to_string())));
     }
+    let is_refused = !findings.is_empty();
+    if by == By::Nothing {
+        let told = "none here or above; `deaddrop init` sets up this folder";
+        findings.push(spare("project", Err(told.to_owned())));
+    }
+    let (clock, glimpse, json) = (Clock(global.now), Arc::default(), global.json);
+    let context = Context { config, clock, ui, json, glimpse, here, by };
+    look(&context, &consent, is_refused, is_read, &mut findings);
+    for Finding { well, spare, what, told } in &findings {
+        let row = json!({ "what": what, "well": well, "fault": !well && !spare, "told": told });
+        output::told(json, row, || {
+            let mark = match (well, spare) {
+                (true, _) => "ok",
+                (false, true) => "--",
+                (false, false) => "NO",
+            };
+            format!("{mark}  {what:<15}  {}", visible_line(told))
+        });
+    }
+    let well = findings.iter().all(|finding| finding.well || finding.spare);
+    Ok(if well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn look(
+    context: &Context,
+    consent: &Consent,
+    is_refused: bool,
+    is_read: bool,
+    findings: &mut Vec<Finding>,
+) {
+    let config = &context.config;
     for (what, folder) in [
         ("project folder", &config.project),
         ("workspace", &config.workspace),
@@ -82,57 +142,46 @@ pub(super) fn doctor(context: &Context, consent: &Consent, amiss: &Amiss) -> Exi
             if what == "workspace" {
                 config.holds_no_others().map_err(|e| e.to_string())?;
             }
-            let owner = around::owner(folder, what != "workspace", amiss.is_any())?;
+            let owner = around::owner(folder, what != "workspace", is_refused)?;
             Ok(format!("{} {told}{owner}", context.display(folder)))
         });
         findings.push(finding(what, told));
     }
-    findings.extend(amiss::open_to_all(&config.project));
-    let settings = || finding("settings", around::settings(consent));
-    findings.push(amiss.of_settings().unwrap_or_else(settings));
-    findings.push(Finding { spare: true, ..finding("notes", around::notes(&rights)) });
+    // Who can write to the folder around deaddrop's own can put another sessions folder into it.
+    for what in [FILE, FOLDER] {
+        let told = around::open_to_all(&config.project.join(what));
+        findings.extend(told.map(|told| finding(what, Err(told))));
+    }
+    findings.push(if is_read {
+        finding("settings", around::settings(consent))
+    } else {
+        let told = "unknown, because deaddrop.toml cannot be read (see above)";
+        spare("settings", Err(told.to_owned()))
+    });
+    findings.push(spare("notes", around::notes()));
     findings.push(finding("session files", sessions(context)));
     findings.push(finding("journal", journal(&config.sessions.join("journal"))));
     findings.push(finding("lock", Ok(lock(context))));
     findings.push(decisions(context));
     match &config.guest {
         // Nothing runs here then.
-        Some(guest) if amiss.is_any() => {
-            let told = format!("{} was not asked, because of the faults above", guest.label());
-            findings.push(Finding { spare: true, ..finding("guest", Err(told)) });
+        Some(guest) if is_refused || !consent.lacks().is_empty() => {
+            let why = if is_refused {
+                ", because of the faults above"
+            } else {
+                ": it needs your consent"
+            };
+            findings.push(spare("guest", Err(format!("{} was not asked{why}", guest.label()))));
         }
-        Some(guest) if consent.lacks().is_empty() => {
-            findings.extend(asked(guest, Programs::of(&context.config)));
-        }
-        Some(guest) => {
-            let told = format!("{} was not asked: it needs your consent", guest.label());
-            findings.push(Finding { spare: true, ..finding("guest", Err(told)) });
-        }
+        Some(guest) => findings.extend(asked(guest, Programs::of(config))),
         None => findings.extend(walls::findings(context)),
     }
-    findings.extend(around::clipboard(&context.config));
+    findings.extend(around::clipboard(config));
     findings.push(around::git(config));
     findings.push(finding("watching", watching(&config.inbox)));
-    findings.push(Finding { spare: true, ..finding("checkpoints", around::checkpoints(config)) });
+    findings.push(spare("checkpoints", around::checkpoints(config)));
     findings.push(finding("disk", disk(config)));
-    findings.push(Finding { spare: true, ..finding("memory", memory()) });
-    for Finding { well, spare, what, told } in &findings {
-        let told = context.ui.in_base(told);
-        if context.json {
-            let fault = !well && !spare;
-            let row = json!({ "what": what, "well": well, "fault": fault, "told": told });
-            Context::print_json(&row);
-        } else {
-            let mark = match (well, spare) {
-                (true, _) => "ok",
-                (false, true) => "--",
-                (false, false) => "NO",
-            };
-            output::prose(format!("{mark}  {what:<15}  {}", visible_line(&told)));
-        }
-    }
-    let well = findings.iter().all(|finding| finding.well || finding.spare);
-    if well { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    findings.push(spare("memory", memory()));
 }
 
 /// What a guest tells of itself.
@@ -220,7 +269,7 @@ fn decisions(context: &Context) -> Finding {
         if asked.len() == 1 { "1 waits".to_owned() } else { format!("{} wait", asked.len()) },
         asked.join(", ")
     );
-    Finding { spare: true, ..finding("decisions", Err(told)) }
+    spare("decisions", Err(told))
 }
 
 /// Whether the system tells of changes, and how many folders it lets a user watch.
@@ -241,19 +290,13 @@ fn watching(inbox: &Path) -> Result<String, String> {
         (Ok(()), Some(watches)) if watches < FEW_WATCHES => Err(format!(
             "a user can watch only {watches} folders; beyond that, {SLOW}; raise fs.inotify.max_user_watches"
         )),
-        (Ok(()), Some(watches)) => {
-            let instances = limit("max_user_instances");
-            let instances = instances.map(|n| format!(", {n} instances"));
-            let instances = instances.unwrap_or_default();
-            Ok(format!("folders can be watched (up to {watches} watches{instances})"))
-        }
+        (Ok(()), Some(watches)) => Ok(format!("folders can be watched (up to {watches} watches)")),
         (Ok(()), None) => Ok("folders can be watched".to_owned()),
     }
 }
 
 /// How much can still be written where deaddrop and commands write. What a mount is for, and of which
 /// kind, makes no difference: the file system itself is asked.
-#[cfg(unix)]
 fn disk(config: &Config) -> Result<String, String> {
     let mut told = None;
     for folder in [&config.sessions, &config.outbox, &config.inbox, &config.workspace] {
@@ -276,26 +319,6 @@ fn disk(config: &Config) -> Result<String, String> {
         });
     }
     Ok(told.unwrap_or_else(|| "could not be asked".to_owned()))
-}
-
-#[cfg(not(unix))]
-fn disk(config: &Config) -> Result<String, String> {
-    let folder = &config.sessions;
-    let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-    let Ok(disks) = sysinfo::Disks::new_with_refreshed_list() else {
-        return Ok("could not be asked".to_owned());
-    };
-    let disk = disks
-        .iter()
-        .filter(|disk| folder.starts_with(disk.mount_point()))
-        .max_by_key(|disk| disk.mount_point().as_os_str().len());
-    match disk.map(sysinfo::Disk::available_space) {
-        None => Ok("could not be asked".to_owned()),
-        Some(room) if room < LITTLE_ROOM => {
-            Err(format!("the disk has only {} MiB free; make room", room >> 20))
-        }
-        Some(room) => Ok(format!("{} MiB are free", room >> 20)),
-    }
 }
 
 /// What is left for commands, whose memory nothing bounds unless it is set.

@@ -21,14 +21,13 @@ use crate::atomic;
 use crate::error::{Error, Result};
 use crate::program::Programs;
 use crate::runner::sandbox::{Confinement, Tier};
-use crate::session::store::Store;
 use crate::settings::{self, Config, Draft, FILE, FOLDER, Raw};
-use crate::text::{count, shell_word};
+use crate::text::shell_word;
 use in_git::{InGit, unseen_by_git};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Afterwards, `deaddrop new TASK` works on this folder, from anywhere in it. Settings given as flags
+Afterwards, `deaddrop new TASK` works on this folder, from anywhere in it. Settings given as flags \
 are written to deaddrop.toml.
 
 Examples:
@@ -73,7 +72,7 @@ pub(super) fn init(arguments: &Init, global: &Global, ui: Terminal) -> Result<Ex
         ui,
         json: global.json,
         here,
-        by: By::Name,
+        by: By::Here,
         glimpse: Arc::default(),
     };
     tell(&context, &made);
@@ -95,8 +94,6 @@ struct Made {
     config: Config,
     /// Whether the settings were written.
     is_new: bool,
-    /// Whether there were sessions without settings.
-    had_lost: bool,
     in_git: InGit,
 }
 
@@ -104,7 +101,6 @@ struct Made {
 fn make(folder: &Path, force: bool, given: &[(&str, String)], ui: &Terminal) -> Result<Made> {
     // All that may refuse comes before anything is written.
     refuse(folder, force)?;
-    let had_lost = settings::has_lost_settings(folder);
     let draft = match fs::symlink_metadata(folder.join(FILE)) {
         Ok(_) => completed(folder, given)?,
         Err(_) => Some(draft(folder, given)?),
@@ -122,7 +118,7 @@ fn make(folder: &Path, force: bool, given: &[(&str, String)], ui: &Terminal) -> 
     }
     draft.iter().try_for_each(Draft::write)?;
     let in_git = unseen_by_git(folder, &Programs::of(&config));
-    Ok(Made { config, is_new: draft.is_some(), had_lost, in_git })
+    Ok(Made { config, is_new: draft.is_some(), in_git })
 }
 
 /// The settings as they are to be, where nothing stands in their way and the person has agreed to them:
@@ -175,14 +171,9 @@ fn refuse(folder: &Path, force: bool) -> Result<()> {
     }
     let sessions = folder.join("sessions/journal");
     let without = sessions.exists() && fs::symlink_metadata(folder.join(FILE)).is_err() && !force;
-    if without && settings::has_lost_settings(folder) {
-        return no(format!(
-            "{FOLDER}/ contains sessions, but its {FILE} is gone, and `deaddrop new` has begun others in sessions/; --force continues those in {FOLDER}/ and leaves the others where they are (`deaddrop log --sessions-dir sessions` still lists them)"
-        ));
-    }
     if without {
         return no(format!(
-            "`deaddrop new` was run here without `init`, and its sessions, in sessions/, would no longer be found: go on with `deaddrop new`, which works on workspace/; or say --force, which makes the project itself the workspace, keeps deaddrop's own files in {FOLDER}/ from now on, and leaves all that is here where it is (`deaddrop log --sessions-dir sessions` still tells of the sessions)"
+            "`deaddrop new` was run here without `init`, and its sessions, in sessions/, would no longer be found; with --force, deaddrop's files are in {FOLDER}/ from now on, and `deaddrop log --sessions-dir sessions` still lists these"
         ));
     }
     Ok(())
@@ -270,12 +261,11 @@ pub(super) fn can_be_used(folder: &Path) -> Result<()> {
                 return no("is a folder that you cannot write to");
             }
             Ok(_) => break,
-            Err(e) if fs::symlink_metadata(place).is_ok() => {
-                return no(&format!("cannot be read, or leads nowhere ({e})"));
-            }
             // Further up it is told which.
-            Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {}
-            Err(e) => return no(&format!("cannot be read ({e})")),
+            Err(e)
+                if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
+                    && fs::symlink_metadata(place).is_err() => {}
+            Err(e) => return no(&format!("cannot be read, or leads nowhere ({e})")),
         }
     }
     Ok(())
@@ -294,18 +284,17 @@ fn make_own(folder: &Path) -> Result<()> {
 
 /// Says what was made, what holds, and what to do next.
 fn tell(context: &Context, made: &Made) {
-    let Made { is_new, had_lost, ref in_git, .. } = *made;
+    let Made { is_new, ref in_git, .. } = *made;
     let Context { config, ui, .. } = context;
     let file = config.project.join(FILE);
-    let is_within = config.works_in(&config.project);
     let confinement = context.confinement();
     let is_here = settings::find(&config.project).is_ok();
-    let named =
-        if is_here && context.here.as_ref().is_some_and(|here| here.starts_with(&config.project)) {
-            String::new()
-        } else {
-            format!("-C {} ", shell_word(&config.project.display().to_string()))
-        };
+    let is_around = context.here.as_ref().is_some_and(|here| here.starts_with(&config.project));
+    let named = if is_here && is_around {
+        String::new()
+    } else {
+        format!("-C {} ", shell_word(&config.project.display().to_string()))
+    };
     let next = format!("deaddrop {named}new \"what is to be done\"");
     if context.json {
         Context::print_json(&json!({
@@ -320,20 +309,8 @@ fn tell(context: &Context, made: &Made) {
     } else {
         output::result(context.display(&file));
     }
-    let verb = match (is_new, had_lost) {
-        (true, true) => "is set up again",
-        (true, false) => "is set up",
-        (false, _) => "was already set up",
-    };
+    let verb = if is_new { "is set up" } else { "was already set up" };
     ui.say(ui.bold(&format!("{} {verb}.", config.project.display())));
-    if had_lost {
-        let kept = Store::new(&config.sessions).ids().unwrap_or_default().len();
-        ui.say(format!(
-            "{FILE} was gone and has been written again; {} in {FOLDER}/ {} as before. Repeat your other settings.",
-            count(kept, "session"),
-            if kept == 1 { "stands" } else { "stand" }
-        ));
-    }
     ui.say(format!(
         "Replies can read and change files in {}.",
         config.workspace.canonicalize().unwrap_or_else(|_| config.workspace.clone()).display()
@@ -341,13 +318,6 @@ fn tell(context: &Context, made: &Made) {
     ui.say(format!(
         "{FOLDER}/ contains inbox, outbox, sessions and approvals. Git ignores it; replies and commands cannot access it, and cannot change {FILE}."
     ));
-    if let [other, more @ ..] = config.others() {
-        let other = other.display();
-        ui.say(&match more.len() {
-            0 => format!("The project {other} is in it: replies here cannot access its deaddrop files."),
-            n => format!("The project {other} and {n} more are in it: replies here cannot access their deaddrop files."),
-        });
-    }
     match in_git {
         InGit::No => {}
         InGit::Unseen(exclude) => ui.say(format!(
@@ -365,13 +335,7 @@ fn tell(context: &Context, made: &Made) {
         Ok(found) if found.tier == Tier::None => {
             ui.warning("there is no sandbox here, so commands in replies are refused; replies can still change files");
             found.why().iter().for_each(|reason| ui.say(format!("  {reason}")));
-            ui.hint("`deaddrop doctor` suggests fixes.");
-            if is_within {
-                ui.say(format!(
-                    "If Landlock is all that this machine has, keep deaddrop's files outside the workspace: remove {FILE} and {FOLDER}/, then run `deaddrop init DIR --workspace-dir {}`.",
-                    shell_word(&config.workspace.canonicalize().unwrap_or_default().display().to_string())
-                ));
-            }
+            ui.say("`deaddrop doctor` suggests fixes.");
         }
         Ok(found) => ui.say(format!("Commands: {}.", found.line())),
     }

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::pasting;
 use crate::error::{Error, Result};
@@ -15,8 +15,6 @@ const END: &str = "Ctrl-D on a line of its own ends it.";
 
 /// What was read.
 pub(super) struct Input {
-    /// Where from, for errors.
-    pub(super) path: PathBuf,
     /// What to call it.
     pub(super) name: String,
     /// Its text, or why it is none.
@@ -53,6 +51,6 @@ impl Input {
         } else {
             inbox::decode(bytes)
         };
-        Ok(Self { path: path.to_owned(), name, text })
+        Ok(Self { name, text })
     }
 }

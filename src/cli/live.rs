@@ -22,8 +22,6 @@ const TICK: Duration = Duration::from_millis(100);
 const SHOWN_AFTER: Duration = Duration::from_millis(100);
 /// From then on it has a spinner, the time and what was written last.
 const SPINS_AFTER: Duration = Duration::from_secs(1);
-/// Narrower, there is no room for the name of an operation.
-const NARROW: usize = 40;
 
 static SCREEN: Mutex<Screen> = Mutex::new(Screen {
     on: false,
@@ -54,20 +52,15 @@ struct Screen {
 }
 
 enum Line {
-    /// In several lengths, the longest first.
-    Still(Vec<String>),
-    Running(Running),
-}
-
-/// Something that takes a while.
-struct Running {
-    /// What it is called; may be nothing.
-    name: String,
-    /// What it is.
-    what: String,
-    since: Instant,
-    /// Shows what it writes.
-    seen: Arc<Glimpse>,
+    Still(String),
+    /// Something that takes a while: what it is called, which may be nothing, what it is, since when it
+    /// runs, and what shows what it writes.
+    Running {
+        name: String,
+        what: String,
+        since: Instant,
+        seen: Arc<Glimpse>,
+    },
 }
 
 /// Draws lines in place from now on.
@@ -110,13 +103,13 @@ pub(super) fn release() {
     lock().held = false;
 }
 
-/// Shows the first of these that there is room for, until something else is to be shown.
-pub(super) fn still(forms: Vec<String>) {
+/// Shows as much of this as there is room for, until something else is to be shown.
+pub(super) fn still(text: String) {
     let mut screen = lock();
     if !screen.on {
         return;
     }
-    screen.line = Some(Line::Still(forms));
+    screen.line = Some(Line::Still(text));
     // Before it is seen: whoever sees it may press Ctrl-Z, and nothing would draw it again.
     if !screen.follows {
         screen.follows = true;
@@ -132,12 +125,12 @@ pub(super) fn running(name: &str, what: &str, seen: &Arc<Glimpse>) {
         return;
     }
     screen.wipe();
-    screen.line = Some(Line::Running(Running {
+    screen.line = Some(Line::Running {
         name: name.to_owned(),
         what: what.to_owned(),
         since: Instant::now(),
         seen: Arc::clone(seen),
-    }));
+    });
     if !screen.ticks {
         // Without a thread it is seen a little less.
         screen.ticks = thread::Builder::new().name("spinner".into()).spawn(tick).is_ok();
@@ -168,7 +161,7 @@ fn lock() -> MutexGuard<'static, Screen> {
 fn tick() {
     let mut screen = lock();
     loop {
-        let waited = if matches!(screen.line, Some(Line::Running(_))) {
+        let waited = if matches!(screen.line, Some(Line::Running { .. })) {
             screen.draw();
             CHANGED.wait_timeout(screen, TICK).map(|(screen, _)| screen).ok()
         } else {
@@ -182,7 +175,6 @@ fn tick() {
 }
 
 /// Draws anew when the terminal has another size, and when it is ours again after a Ctrl-Z.
-#[cfg(unix)]
 fn follow() {
     use signal_hook::consts::{SIGCONT, SIGWINCH};
 
@@ -200,9 +192,6 @@ fn follow() {
     drop(thread::Builder::new().name("size".into()).spawn(heard));
 }
 
-#[cfg(not(unix))]
-fn follow() {}
-
 impl Screen {
     fn draw(&mut self) {
         let stopping = self.stop.as_ref().is_some_and(Stop::is_asked);
@@ -214,8 +203,8 @@ impl Screen {
         let room = width.saturating_sub(1);
         let text = match &self.line {
             None => return,
-            Some(Line::Still(forms)) => fitting(forms, room),
-            Some(Line::Running(Running { name, what, since, seen })) => match since.elapsed() {
+            Some(Line::Still(text)) => columns::begin(text, room),
+            Some(Line::Running { name, what, since, seen }) => match since.elapsed() {
                 elapsed if elapsed < SHOWN_AFTER => return,
                 elapsed => spinning(name, what, elapsed, seen.last_line().as_ref(), room),
             },
@@ -245,13 +234,6 @@ impl Screen {
     }
 }
 
-/// The first of these that there is room for; of the last as much as there is.
-fn fitting(forms: &[String], room: usize) -> String {
-    let fits = |text: &&String| columns::wide(&crate::text::visible_line(text)) <= room;
-    let fits = forms.iter().find(fits);
-    columns::begin(fits.or(forms.last()).map_or("", String::as_str), room)
-}
-
 /// What runs, in at most `room` columns.
 fn spinning(
     name: &str,
@@ -260,19 +242,12 @@ fn spinning(
     last: Option<&LastLine>,
     room: usize,
 ) -> String {
-    let is_narrow = room < NARROW;
-    let what = match name {
-        "" => what.to_owned(),
-        _ if is_narrow => what.to_owned(),
-        name => format!("{name:<11}  {what}"),
-    };
+    let what = if name.is_empty() { what.to_owned() } else { format!("{name:<11}  {what}") };
     if elapsed < SPINS_AFTER {
-        let mark = if is_narrow { ".. " } else { "   ..   " };
-        return columns::begin(&format!("{mark}{what}"), room);
+        return columns::begin(&format!("   ..   {what}"), room);
     }
     let sign = ['|', '/', '-', '\\'][(elapsed.as_millis() / TICK.as_millis() % 4) as usize];
-    let time = told(elapsed);
-    let lead = if is_narrow { format!("{sign} {time} ") } else { format!("  {sign} {time:>4} ") };
+    let lead = format!("  {sign} {:>4} ", told(elapsed));
     let left = room.saturating_sub(columns::wide(&lead));
     let Some(last) = last else { return columns::begin(&format!("{lead}{what}"), room) };
     const GAP: &str = " · ";
@@ -295,15 +270,9 @@ fn told(time: Duration) -> String {
 }
 
 /// Whether the terminal is ours: what is in the background does not draw over what others write.
-#[cfg(unix)]
 fn is_in_front() -> bool {
     let front = Stream::Err.with(|fd| rustix::termios::tcgetpgrp(fd));
     front.map_or(true, |group| group == rustix::process::getpgrp())
-}
-
-#[cfg(not(unix))]
-fn is_in_front() -> bool {
-    true
 }
 
 #[cfg(test)]
@@ -321,8 +290,6 @@ mod tests {
         assert_eq!(after(1.0, None, 79), "  -  1 s RUN_COMMAND  'make'");
         assert_eq!(after(12.1, Some("cc a.c"), 79), "  / 12 s RUN_COMMAND  'make' · cc a.c");
         assert_eq!(after(125.0, None, 79), "  - 2 min 05 s RUN_COMMAND  'make'");
-        assert_eq!(after(0.5, Some("x"), 19), ".. 'make'");
-        assert_eq!(after(2.0, Some("cc a.c"), 19), "| 2 s 'make' · cc…");
     }
 
     #[test]

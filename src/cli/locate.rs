@@ -9,10 +9,8 @@ use crate::settings;
 /// How the project was chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum By {
-    /// The person named it, with `-C`.
-    Name,
-    /// It is the current folder.
-    Standing,
+    /// The person named it, with `-C`, or it is the current folder.
+    Here,
     /// It is further up.
     Search,
     /// There is none; the current folder would become one.
@@ -35,12 +33,12 @@ impl Location {
     pub(super) fn find(named: Option<PathBuf>) -> Result<Self> {
         let here = std::env::current_dir();
         if let Some(project) = named {
-            return Ok(Self { project, here: here.ok(), by: By::Name });
+            return Ok(Self { project, here: here.ok(), by: By::Here });
         }
         let here = here.map_err(|e| Error::io("tell where you are, in", ".".as_ref(), e))?;
         let found = settings::find(&here)?;
         let by = match &found {
-            Some(project) if here.canonicalize().is_ok_and(|here| here == *project) => By::Standing,
+            Some(project) if here.canonicalize().is_ok_and(|here| here == *project) => By::Here,
             Some(_) => By::Search,
             None => By::Nothing,
         };

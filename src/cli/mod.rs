@@ -13,14 +13,10 @@ mod demo;
 mod diff;
 mod dispatch;
 mod doctor;
-mod events;
 #[cfg(test)]
 mod examples;
 mod flow;
 mod generate;
-mod held;
-mod help;
-mod hints;
 mod init;
 mod input;
 mod keyboard;
@@ -38,7 +34,6 @@ mod progress;
 mod prompt;
 mod question;
 mod replies;
-mod requirements;
 mod rows;
 mod rpc;
 mod run;
@@ -47,7 +42,6 @@ mod sessions;
 mod settings;
 mod show;
 mod stat;
-mod status_line;
 mod summary;
 mod systemd;
 mod undo;
@@ -62,6 +56,7 @@ use clap::{Args, Subcommand};
 
 use crate::engine::{Clock, Engine};
 use crate::error::{Error, Result};
+use crate::ipc::Done;
 use crate::program;
 use crate::runner::sandbox::Confinement;
 use crate::runner::{Glimpse, Runner};
@@ -81,33 +76,10 @@ use progress::ProgressReporter;
 /// The exit code of what waits for the person's decision.
 const WAITS: u8 = 3;
 
-/// What is asked for.
-#[derive(Debug, Subcommand)]
-enum Asked {
-    #[command(flatten)]
-    InBase(Command),
-    #[command(flatten)]
-    Beforehand(Beforehand),
-}
-
-/// What needs no project, or finds it by itself.
-#[derive(Debug, Subcommand)]
-enum Beforehand {
-    /// Set up a project: create deaddrop.toml and .deaddrop/
-    #[command(display_order = 0)]
-    Init(init::Init),
-    /// Show and change settings
-    Config(settings::Settings),
-    /// Run, validate or describe JSON messages of operations
-    Ops(ops::Ops),
-    /// Print shell completions, manual pages or a systemd unit
-    Generate(generate::Generate),
-    /// Play a whole session in a temporary folder, with explanations
-    Demo(demo::Demo),
-}
-
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Set up a project: create deaddrop.toml and .deaddrop/
+    Init(init::Init),
     /// Start a session: write the first outbox and wait for replies
     New(serving::New),
     /// Continue a session, and execute replies that have arrived
@@ -142,14 +114,33 @@ enum Command {
     Close(sessions::Close),
     /// Check the project and this machine, and suggest fixes
     Doctor(doctor::Doctor),
+    /// Show and change settings
+    Config(settings::Settings),
     /// Check commands against the policy, and show policies
     Policy(policy::Policies),
+    /// Run, validate or describe JSON messages of operations
+    Ops(ops::Ops),
     /// Serve the workspace or another folder to programs over JSON-RPC
     Rpc(rpc::Rpc),
-    #[command(skip)]
-    Run(run::RunOnce),
-    #[command(skip)]
-    SystemdUnit(generate::SystemdUnit),
+    /// Print shell completions, manual pages or a systemd unit
+    Generate(generate::Generate),
+    /// Play a whole session in a temporary folder, with explanations
+    Demo(demo::Demo),
+}
+
+/// What a command needs before it starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Need {
+    /// Settings. They need no consent, since nothing is done by them.
+    Settings,
+    /// Settings that the person has agreed to.
+    Consent,
+    /// The same, and a project. One that is not set up yet is offered to be.
+    Begin,
+    /// A project that is there.
+    Project,
+    /// A session or a run that is there: in a folder without any, nothing is to be made.
+    Session,
 }
 
 /// Which session a command is about.
@@ -191,11 +182,11 @@ struct Context {
 }
 
 /// How a project was got at.
-enum Opened<T> {
+enum Opened {
     /// It is this process's.
     Here(Box<Engine>),
     /// Another process serves it, and has done what was wished.
-    Elsewhere(Box<T>),
+    Elsewhere(Box<Done>),
 }
 
 impl Context {
@@ -277,7 +268,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         arguments.remove(1);
         arguments.push("--help".into());
     }
-    let cli = match Cli::read(help::at_terminal(), arguments) {
+    let cli = match Cli::read(Cli::all(), arguments) {
         Ok(cli) => cli,
         Err(e) => {
             let e = renamed(e);
@@ -331,92 +322,89 @@ fn renamed(error: clap::Error) -> clap::Error {
 }
 
 fn answer(cli: Cli, ui: Terminal) -> Result<ExitCode> {
-    let json = cli.global.json;
-    let command = match cli.command {
-        Asked::InBase(command) => command,
-        // Before the settings are read: they and the project may be missing or wrong.
-        Asked::Beforehand(Beforehand::Ops(arguments)) => match arguments.what {
-            ops::What::Run(arguments) => Command::Run(arguments),
-            ops::What::Validate(arguments) => return ops::validate(&arguments, &ui, json),
-            ops::What::Schema(arguments) => return Ok(ops::schema(&arguments, json)),
-        },
-        Asked::Beforehand(Beforehand::Generate(arguments)) => match arguments.what {
-            generate::What::Completions(arguments) => {
-                return Ok(generate::completions(&arguments, json));
+    let Cli { global, command } = cli;
+    let json = global.json;
+    match command {
+        Command::Init(arguments) => init::init(&arguments, &global, ui),
+        Command::New(arguments) => serving::new(&open(global, ui, Need::Begin)?, &arguments),
+        Command::Resume(arguments) => {
+            serving::resume(&open(global, ui, Need::Session)?, &arguments)
+        }
+        Command::Watch(arguments) => serving::watch(&open(global, ui, Need::Begin)?, &arguments),
+        Command::Apply(arguments) => replies::apply(&open(global, ui, Need::Session)?, &arguments),
+        Command::Next(arguments) => replies::next(&open(global, ui, Need::Session)?, &arguments),
+        Command::Check(arguments) => check::check(&open(global, ui, Need::Consent)?, &arguments),
+        Command::Approve(arguments) => {
+            decisions::approve(&open(global, ui, Need::Project)?, &arguments)
+        }
+        Command::Deny(arguments) => decisions::deny(&open(global, ui, Need::Project)?, &arguments),
+        Command::Say(arguments) => sessions::say(&open(global, ui, Need::Session)?, &arguments),
+        Command::Status(arguments) => {
+            let need = if arguments.is_of_one() { Need::Project } else { Need::Consent };
+            sessions::status(&open(global, ui, need)?, &arguments)
+        }
+        Command::Log(arguments) => sessions::log(&open(global, ui, Need::Session)?, &arguments),
+        Command::Diff(arguments) => diff::diff(&open(global, ui, Need::Session)?, &arguments),
+        Command::Undo(arguments) => undo::undo(&open(global, ui, Need::Session)?, &arguments),
+        Command::Redo(arguments) => undo::redo(&open(global, ui, Need::Session)?, &arguments),
+        Command::Show(arguments) => show::show(&open(global, ui, Need::Session)?, &arguments),
+        Command::Close(arguments) => sessions::close(&open(global, ui, Need::Session)?, &arguments),
+        Command::Doctor(_) => doctor::doctor(global, ui),
+        Command::Config(arguments) => settings::settings(arguments, global.project, &ui, json),
+        Command::Policy(arguments) => {
+            policy::policy(&open(global, ui, Need::Settings)?, &arguments)
+        }
+        Command::Ops(ops::Ops { what }) => match what {
+            ops::What::Run(arguments) => {
+                let need = if arguments.resumes() { Need::Consent } else { Need::Begin };
+                run::run(&open(global, ui, need)?, &arguments)
             }
-            generate::What::Man(arguments) => return generate::manual(&arguments, json),
-            generate::What::SystemdUnit(arguments) => Command::SystemdUnit(arguments),
+            ops::What::Validate(arguments) => ops::validate(&arguments, &ui, json),
+            ops::What::Schema(arguments) => Ok(ops::schema(&arguments, json)),
         },
-        Asked::Beforehand(Beforehand::Init(arguments)) => {
-            return init::init(&arguments, &cli.global, ui);
+        Command::Rpc(arguments) => {
+            // Not what a file or a variable says.
+            let has_policy_flag = global.settings.sets("policy");
+            rpc::rpc(&open(global, ui, Need::Consent)?, arguments, has_policy_flag)
         }
-        Asked::Beforehand(Beforehand::Config(arguments)) => {
-            return settings::settings(arguments, cli.global.project, &ui, json);
-        }
-        Asked::Beforehand(Beforehand::Demo(arguments)) => {
-            return demo::demo(&arguments, &ui, json);
-        }
-    };
-    let Global { project, settings, now, .. } = cli.global;
-    // Not what a file or a variable says.
-    let has_policy_flag = settings.sets("policy");
-    let (mut amiss, is_doctor) = (doctor::Amiss::default(), matches!(command, Command::Doctor(_)));
-    let Location { project, here, by } = match Location::find(project) {
-        Err(e) if is_doctor => amiss.project(e)?,
-        found => found?,
-    };
-    let (mut config, mut consent) = match Config::load(&project, settings.raw()?) {
-        Err(e) if is_doctor => amiss.settings(e, &project, settings.raw()?)?,
-        looked => looked?,
-    };
-    match config.has_its_settings() {
-        Err(e) if is_doctor => amiss.lost(&e),
-        has => has?,
+        Command::Generate(generate::Generate { what }) => match what {
+            generate::What::Completions(arguments) => Ok(generate::completions(&arguments, json)),
+            generate::What::Man(arguments) => generate::manual(&arguments, json),
+            generate::What::SystemdUnit(arguments) => {
+                generate::systemd_unit(&open(global, ui, Need::Project)?, &arguments)
+            }
+        },
+        Command::Demo(arguments) => demo::demo(&arguments, &ui, json),
     }
-    if by == By::Nothing && command.needs_sessions() && !config.sessions.exists() {
+}
+
+/// Finds the project and reads its settings, for a command with this need.
+fn open(global: Global, ui: Terminal, need: Need) -> Result<Context> {
+    let Global { project, settings, now, json, .. } = global;
+    let Location { project, here, by } = Location::find(project)?;
+    let (mut config, mut consent) = Config::load(&project, settings.raw()?)?;
+    config.has_its_settings()?;
+    let is_about_one = matches!(need, Need::Project | Need::Session);
+    if by == By::Nothing && is_about_one && !config.sessions.exists() {
         return Err(Error::no_base(&config.project));
     }
-    if !is_doctor {
-        config.knows_others()?;
-    }
-    if command.begins() && offer_init::is_to_be_set_up(&config, &ui)? {
+    config.knows_others()?;
+    if need == Need::Begin && offer_init::is_to_be_set_up(&config, &ui)? {
         init::set_up(&project, &ui)?;
         (config, consent) = Config::load(&project, settings.raw()?)?;
     }
-    if !command.only_looks() {
+    if need != Need::Settings {
         // What cannot be, nobody is asked about.
         config.holds_no_others()?;
         consent::require(&config, &consent, &ui)?;
     }
-    if by == By::Search && command.makes_project() {
+    if by == By::Search && need == Need::Begin {
         ui.say(format!("In the project {}:", config.project.display()));
     }
     let glimpse = Arc::default();
     let context = Context { config, clock: Clock(now), ui, json, glimpse, here, by };
-    if command.goes_on() && !context.has_begun() {
+    if need == Need::Session && !context.has_begun() {
         return Err(Error::no_open_session(&context.config.sessions, None));
     }
-    match command {
-        Command::New(arguments) => serving::new(&context, &arguments),
-        Command::Resume(arguments) => serving::resume(&context, &arguments),
-        Command::Watch(arguments) => serving::watch(&context, &arguments),
-        Command::Apply(arguments) => replies::apply(&context, &arguments),
-        Command::Next(arguments) => replies::next(&context, &arguments),
-        Command::Check(arguments) => check::check(&context, &arguments),
-        Command::Approve(arguments) => decisions::approve(&context, &arguments),
-        Command::Deny(arguments) => decisions::deny(&context, &arguments),
-        Command::Run(arguments) => run::run(&context, &arguments),
-        Command::Say(arguments) => sessions::say(&context, &arguments),
-        Command::Status(arguments) => sessions::status(&context, &arguments),
-        Command::Log(arguments) => sessions::log(&context, &arguments),
-        Command::Diff(arguments) => diff::diff(&context, &arguments),
-        Command::Undo(arguments) => undo::undo(&context, &arguments),
-        Command::Redo(arguments) => undo::redo(&context, &arguments),
-        Command::Close(arguments) => sessions::close(&context, &arguments),
-        Command::Doctor(_) => Ok(doctor::doctor(&context, &consent, &amiss)),
-        Command::Policy(arguments) => policy::policy(&context, &arguments),
-        Command::Show(arguments) => show::show(&context, &arguments),
-        Command::Rpc(arguments) => rpc::rpc(&context, arguments, has_policy_flag),
-        Command::SystemdUnit(arguments) => generate::systemd_unit(&context, &arguments),
-    }
+    Ok(context)
 }

@@ -3,6 +3,7 @@
 use std::fs;
 
 use super::output::Terminal;
+use super::prompt::{Prompt, Said};
 use crate::error::{Error, Result};
 use crate::settings::{Config, FILE};
 
@@ -17,9 +18,10 @@ const SEVERAL: usize = 2;
 /// They do not, or nobody can be asked.
 pub(super) fn is_to_be_set_up(config: &Config, ui: &Terminal) -> Result<bool> {
     let Some((what, kind)) = contents(config) else { return Ok(false) };
-    match ui.agreement_by_default(&format!("Work on this {kind}? [Y/n] ")) {
-        Some(true) => Ok(true),
-        Some(false) => Err(Error::usage(
+    let prompt = Prompt::put(ui, format!("Work on this {kind}? [Y/n] "));
+    match prompt.map(Prompt::answer) {
+        Some(Said::Yes | Said::Blank) => Ok(true),
+        Some(_) => Err(Error::usage(
             "nothing was created; run this in an empty folder, or name a project with -C",
         )),
         None => Err(Error::usage(format!(

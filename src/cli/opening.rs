@@ -1,10 +1,9 @@
 //! Opens a file in the person's editor.
 
-use std::ffi::OsString;
 use std::fs;
 use std::io::{self, IsTerminal};
 use std::path::Path;
-use std::process::{Command, ExitCode, ExitStatus, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use serde_json::json;
@@ -15,28 +14,19 @@ use crate::error::{Error, Result};
 use crate::program::Programs;
 use crate::terminal::Stream;
 
+/// The desktop's own program that opens a file.
+const DESKTOP: &str = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
 /// How long the desktop is waited for.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What opens a file.
-enum Opener {
-    /// A command line of the person's, as they set it.
-    Editor(OsString),
-    /// The desktop's own program for that.
-    Desktop,
-}
-
 /// Opens an outbox, and prints its path.
 pub(super) fn open(context: &Context, path: &Path) -> Result<ExitCode> {
-    let opener = Opener::choose();
+    let editor = editor();
+    let with = editor.as_deref().unwrap_or(DESKTOP);
     let shown = context.display(path);
-    context.ui.say(format!("Opening {shown} with {}", opener.name()));
-    opener.open(path, &Programs::of(&context.config))?;
-    if context.json {
-        Context::print_json(&json!({ "opened": shown, "with": opener.name() }));
-    } else {
-        output::result(&shown);
-    }
+    context.ui.say(format!("Opening {shown} with {with}"));
+    start(context, editor.as_deref(), path)?;
+    output::told(context.json, json!({ "opened": shown, "with": with }), || &*shown);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -48,83 +38,64 @@ const BELOW: &str = "----- Write above this line; everything from here on is ign
 /// # Errors
 /// There is no editor or no terminal, or the editor fails.
 pub(super) fn written(context: &Context, what: &str) -> Result<String> {
-    let opener = Opener::choose();
-    if matches!(opener, Opener::Desktop) {
+    let Some(editor) = editor() else {
         return Err(Error::usage(format!(
             "{what} is missing; give it in quotes or with --task-file FILE, or set EDITOR to write it in your editor"
         )));
-    }
+    };
     let file = tempfile::Builder::new().prefix("deaddrop-").suffix(".md").tempfile();
     let file = file.map_err(|e| Error::io("make a file in", &std::env::temp_dir(), e))?;
     let path = file.path();
     fs::write(path, format!("\n\n{BELOW}\n")).map_err(|e| Error::io("write", path, e))?;
-    opener.open(path, &Programs::of(&context.config))?;
+    start(context, Some(&editor), path)?;
     let text = fs::read_to_string(path).map_err(|e| Error::io("read", path, e))?;
     Ok(text.split(BELOW).next().unwrap_or_default().trim().to_owned())
 }
 
-impl Opener {
-    fn choose() -> Self {
-        let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-        // An editor in a terminal is of no use where there is none.
-        let is_terminal = io::stdin().is_terminal() && Stream::Out.is_terminal();
-        let editor = set("VISUAL").or_else(|| set("EDITOR")).filter(|_| is_terminal);
-        editor.map_or(Self::Desktop, Self::Editor)
-    }
+/// The command line of the person's editor, where it can be used.
+fn editor() -> Option<String> {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    // An editor in a terminal is of no use where there is none.
+    let is_terminal = io::stdin().is_terminal() && Stream::Out.is_terminal();
+    let editor = set("VISUAL").or_else(|| set("EDITOR")).filter(|_| is_terminal)?;
+    Some(editor.to_string_lossy().into_owned())
+}
 
-    fn name(&self) -> String {
-        match self {
-            Self::Editor(editor) => editor.to_string_lossy().into_owned(),
-            Self::Desktop => desktop().to_owned(),
-        }
-    }
-
-    /// The command line that opens something.
-    fn command(&self, programs: &Programs) -> io::Result<Command> {
-        let Self::Editor(line) = self else {
-            let mut command = programs.command(desktop())?;
+/// Opens a file, and waits until the editor has ended or the desktop has taken it.
+fn start(context: &Context, editor: Option<&str>, path: &Path) -> Result<()> {
+    let programs = Programs::of(&context.config);
+    let ended = match editor {
+        Some(line) => command(&programs, line)
+            .and_then(|mut command| command.arg(path).spawn()?.wait().map(Some)),
+        // Where it still runs then, nobody has to wait for it.
+        None => programs.command(DESKTOP).and_then(|mut command| {
             command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-            return Ok(command);
-        };
-        let (name, arguments) = line
-            .to_str()
-            .and_then(first_word)
-            .ok_or_else(|| io::Error::other("its first word does not name a program"))?;
-        // Its arguments are read by a shell, as git has it; which program it is, is not.
-        let mut command = Command::new("/bin/sh");
-        command.args(["-c", &format!("exec \"$0\" {arguments} \"$@\"")]).arg(programs.find(name)?);
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        command.env("PATH", programs.folders(&path));
-        Ok(command)
-    }
+            command.arg(path).spawn()?.wait_timeout(PATIENCE)
+        }),
+    };
+    let why = match ended {
+        Ok(Some(status)) if !status.success() => status.to_string(),
+        Ok(_) => return Ok(()),
+        Err(e) => e.to_string(),
+    };
+    let otherwise = if editor.is_some() {
+        "check $VISUAL and $EDITOR, or open it yourself"
+    } else {
+        "set EDITOR to open it in a terminal, or open it yourself (over SSH there is no desktop)"
+    };
+    let name = editor.unwrap_or(DESKTOP);
+    Err(Error::failed(format!("{name} could not open {}: {why}; {otherwise}", path.display())))
+}
 
-    /// Opens a file, and waits until the editor has ended or the desktop has taken it.
-    fn open(&self, path: &Path, programs: &Programs) -> Result<()> {
-        let failed = |why: String| {
-            let name = self.name();
-            let otherwise = match self {
-                Self::Editor(_) => "check $VISUAL and $EDITOR, or open it yourself",
-                Self::Desktop => {
-                    "set EDITOR to open it in a terminal, or open it yourself (over SSH there is no desktop)"
-                }
-            };
-            Error::failed(format!("{name} could not open {}: {why}; {otherwise}", path.display()))
-        };
-        match self.started(programs, path) {
-            Ok(Some(status)) if !status.success() => Err(failed(status.to_string())),
-            Ok(_) => Ok(()),
-            Err(e) => Err(failed(e.to_string())),
-        }
-    }
-
-    /// How the program ended; None where it still runs, and nobody has to wait for it.
-    fn started(&self, programs: &Programs, path: &Path) -> io::Result<Option<ExitStatus>> {
-        let mut child = self.command(programs)?.arg(path).spawn()?;
-        match self {
-            Self::Editor(_) => child.wait().map(Some),
-            Self::Desktop => child.wait_timeout(PATIENCE),
-        }
-    }
+/// An editor's command line. Its arguments are read by a shell, as git has it; which program it is, is not.
+fn command(programs: &Programs, line: &str) -> io::Result<Command> {
+    let (name, arguments) = first_word(line)
+        .ok_or_else(|| io::Error::other("its first word does not name a program"))?;
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", &format!("exec \"$0\" {arguments} \"$@\"")]).arg(programs.find(name)?);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    command.env("PATH", programs.folders(&path));
+    Ok(command)
 }
 
 /// The first word of a shell's line, and the rest; None where only a shell could tell it.
@@ -138,8 +109,4 @@ fn first_word(line: &str) -> Option<(&str, &str)> {
     let is_plain = |c: char| !"\"'\\$`=;&|<>(){}[]*?~#!".contains(c);
     let ends = rest.is_empty() || quote.is_none() || rest.starts_with(char::is_whitespace);
     (ends && word.chars().all(is_plain)).then_some((word, rest))
-}
-
-fn desktop() -> &'static str {
-    if cfg!(target_os = "macos") { "open" } else { "xdg-open" }
 }

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, Subcommand, ValueEnum};
-use serde::de::IgnoredAny;
+use clap::{Args, Subcommand};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -16,8 +15,7 @@ use super::run::RunOnce;
 use crate::error::Result;
 use crate::inbox;
 use crate::protocol::operations::{
-    EVENTS_SCHEMA, OPERATIONS_SCHEMA, SchemaFault, find, parse_events_message,
-    parse_operations_message,
+    EVENTS_SCHEMA, OPERATIONS_SCHEMA, SchemaFault, parse_events_message, parse_operations_message,
 };
 use crate::text::count;
 
@@ -44,10 +42,10 @@ pub(super) enum What {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-FILE contains only the message. A message with `events` and no `operations` is validated as an
+FILE contains only the message. A message with `events` and no `operations` is validated as an \
 events message.
 
-Exit code 0: valid; 1: not valid. Each fault is printed on a line: where, what is wrong, and the
+Exit code 0: valid; 1: not valid. Each fault is printed on a line: where, what is wrong, and the \
 correct form.
 
 Examples:
@@ -67,146 +65,72 @@ Examples:
   deaddrop ops schema events")]
 pub(super) struct Print {
     /// Which schema
-    #[arg(value_enum, default_value = "operations")]
-    message: Message,
+    #[arg(value_name = "MESSAGE", default_value = "operations", value_parser = ["operations", "events"])]
+    message: String,
 }
 
-/// The two messages by the names that they have on the command line and in `--json`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Message {
-    /// Messages from the agent
-    Operations,
-    /// Messages to the agent
-    Events,
-}
-
-impl Message {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Operations => "operations",
-            Self::Events => "events",
-        }
-    }
-
-    /// What a text is meant as: of events only where that is plain, so that what is neither is told
-    /// how operations are sent.
-    fn meant_by(text: &str) -> Self {
-        // Reads no value, so that neither their depth nor their number matters.
-        let keys = serde_json::from_str::<BTreeMap<String, &RawValue>>(text).unwrap_or_default();
-        let is_of_events = keys.contains_key("events") && !keys.contains_key("operations");
-        if is_of_events { Self::Events } else { Self::Operations }
-    }
-}
-
-/// What validating a message came to.
-struct Verdict {
-    message: Message,
-    /// How many operations or events there are in a valid one.
-    entries: usize,
-    faults: Vec<SchemaFault>,
-    /// How many faults there are beside these.
-    more: usize,
+/// What a text is meant as: events only where that is plain, so that what is neither is told how operations are
+/// sent.
+fn meant_by(text: &str) -> &'static str {
+    // Reads no value, so that neither their depth nor their number matters.
+    let keys = serde_json::from_str::<BTreeMap<String, &RawValue>>(text).unwrap_or_default();
+    let is_of_events = keys.contains_key("events") && !keys.contains_key("operations");
+    if is_of_events { "events" } else { "operations" }
 }
 
 pub(super) fn validate(arguments: &Validate, ui: &Terminal, json: bool) -> Result<ExitCode> {
     let input = Input::read(arguments.file.as_deref(), "read the message from")?;
-    let verdict = match &input.text {
-        Ok(text) => Verdict::on(text),
-        Err(why) => Verdict::unreadable(why),
-    };
-    if json {
-        output::json(&verdict.json().to_string());
-    } else {
-        verdict.faults.iter().for_each(|fault| output::prose(fault.to_string()));
-    }
-    ui.say(verdict.summary());
-    if verdict.more > 0 {
-        let more = count(verdict.more, "more fault");
-        ui.warning(&format!("{more} not told; put these right first, then validate it again"));
-    }
-    Ok(if verdict.is_valid() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-impl Verdict {
-    fn on(text: &str) -> Self {
-        let message = Message::meant_by(text);
-        let read = match message {
-            Message::Operations => parse_operations_message(text).map(|read| read.operations.len()),
-            Message::Events => parse_events_message(text).map(|read| read.events.len()),
-        };
-        match read {
-            Ok(entries) => Self { message, entries, faults: Vec::new(), more: 0 },
-            Err(found) => {
-                let told: Vec<SchemaFault> = found.iter().cloned().collect();
-                let more = found.count() - told.len();
-                let (faults, more) = wrapped(text).map_or((told, more), |fault| (vec![fault], 0));
-                Self { message, entries: 0, faults, more }
+    let kind = input.text.as_ref().map_or("operations", |text| meant_by(text));
+    let (entries, faults, more) = match &input.text {
+        Err(why) => {
+            let form = format!("a message as UTF-8 text, of at most {} bytes", inbox::SIZE_LIMIT);
+            let fault = SchemaFault { path: "$".to_owned(), problem: why.to_owned(), form };
+            (0, vec![fault], 0)
+        }
+        Ok(text) => {
+            let read = if kind == "events" {
+                parse_events_message(text).map(|read| read.events.len())
+            } else {
+                parse_operations_message(text).map(|read| read.operations.len())
+            };
+            match read {
+                Ok(entries) => (entries, Vec::new(), 0),
+                Err(found) => {
+                    let told: Vec<SchemaFault> = found.iter().cloned().collect();
+                    let more = found.count() - told.len();
+                    (0, told, more)
+                }
             }
         }
-    }
-
-    /// On what cannot be read as text at all.
-    fn unreadable(why: &str) -> Self {
-        let form = format!("a message as UTF-8 text, of at most {} bytes", inbox::SIZE_LIMIT);
-        let fault = SchemaFault { path: "$".to_owned(), problem: why.to_owned(), form };
-        Self { message: Message::Operations, entries: 0, faults: vec![fault], more: 0 }
-    }
-
-    fn is_valid(&self) -> bool {
-        self.faults.is_empty()
-    }
-
-    fn summary(&self) -> String {
-        let kind = self.message.name();
-        if self.is_valid() {
-            let entries = count(self.entries, kind.trim_end_matches('s'));
-            format!("valid: an {kind} message with {entries}")
-        } else {
-            let faults = count(self.faults.len() + self.more, "fault");
-            format!("invalid: {faults} as an {kind} message")
-        }
-    }
-
-    fn json(&self) -> Value {
-        let fault = |fault: &SchemaFault| json!({ "path": fault.path, "problem": fault.problem, "form": fault.form });
-        let mut value = json!({
-            "valid": self.is_valid(),
-            "kind": self.message.name(),
-            "faults": self.faults.iter().map(fault).collect::<Vec<_>>(),
-        });
-        if self.more > 0 {
-            value["more"] = self.more.into();
-        }
-        value
-    }
-}
-
-/// The fault of a text that is not a message but holds one, as a reply does: what is wrong then is
-/// what stands around it, which the error of the JSON reader does not say.
-fn wrapped(text: &str) -> Option<SchemaFault> {
-    if serde_json::from_str::<IgnoredAny>(text).is_ok() {
-        return None;
-    }
-    let line = match find(text)? {
-        Ok(received) => received.line,
-        // Such a fault is one of all: there are several messages, or the one is no JSON.
-        Err(refused) if refused.faults.iter().any(|fault| fault.path == "$") => return None,
-        Err(refused) => refused.line,
     };
-    Some(SchemaFault {
-        path: "$".to_owned(),
-        problem: format!(
-            "a message begins on line {line}, but there is other text around it, such as prose or a code fence"
-        ),
-        form: "the message alone, from its first `{` to its last `}`".to_owned(),
-    })
+    let is_valid = faults.is_empty();
+    if json {
+        let fault = |fault: &SchemaFault| json!({ "path": fault.path, "problem": fault.problem, "form": fault.form });
+        let told: Vec<_> = faults.iter().map(fault).collect();
+        let mut value = json!({ "valid": is_valid, "kind": kind, "faults": told });
+        if more > 0 {
+            value["more"] = more.into();
+        }
+        output::json(&value.to_string());
+    } else {
+        faults.iter().for_each(|fault| output::prose(fault.to_string()));
+    }
+    ui.say(if is_valid {
+        let entries = count(entries, kind.trim_end_matches('s'));
+        format!("valid: an {kind} message with {entries}")
+    } else {
+        format!("invalid: {} as an {kind} message", count(faults.len() + more, "fault"))
+    });
+    if more > 0 {
+        let more = count(more, "more fault");
+        ui.warning(&format!("{more} not told; put these right first, then validate it again"));
+    }
+    Ok(if is_valid { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 pub(super) fn schema(arguments: &Print, json: bool) -> ExitCode {
-    let text = match arguments.message {
-        Message::Operations => OPERATIONS_SCHEMA,
-        Message::Events => EVENTS_SCHEMA,
-    };
+    let is_of_events = arguments.message == "events";
+    let text = if is_of_events { EVENTS_SCHEMA } else { OPERATIONS_SCHEMA };
     // It is JSON either way; on one line where results are to be an object a line.
     match serde_json::from_str::<Value>(text) {
         Ok(schema) if json => output::json(&schema.to_string()),

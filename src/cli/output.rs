@@ -1,22 +1,20 @@
 //! What deaddrop prints: results on standard output, everything else on standard error, with colours if
 //! they are wanted. Lines that are drawn in place are in [`live`].
 
-use std::borrow::Cow;
-
 use anstyle::{AnsiColor, Style};
 
 use super::arguments::{Color, Global};
 use super::prompt::{Prompt, Said};
 use super::rows::cut;
 use super::summary::{Mark, last_of, last_output};
-use super::{Context, flow, hints, live, question, rows};
+use super::{Context, flow, live, question, rows};
 use crate::engine::Turn;
 use crate::error::Error;
 use crate::protocol::{Detail, Kind, Outcome, Warning, tags};
 use crate::session::Session;
 use crate::settings::Secrets;
 use crate::terminal::{Stream, Styled};
-use crate::text::{byte_count, count, indented, visible_line};
+use crate::text::{count, indented, visible_line};
 
 /// So many characters of the last line of an output are shown.
 const LAST_LINE: usize = 160;
@@ -29,8 +27,6 @@ pub(super) struct Terminal {
     color: bool,
     /// Whether results have colours: they may go elsewhere.
     result_color: bool,
-    /// What `-C` says, as it is typed.
-    project: Option<String>,
 }
 
 /// Prints a result. A reader that has gone away has seen enough.
@@ -67,6 +63,20 @@ pub(super) fn json(text: &str) {
     live::above(|| drop(Stream::Out.json(text)));
 }
 
+/// Prints a result: as JSON where `is_json`, otherwise as prose.
+#[expect(clippy::needless_pass_by_value, reason = "the value is made for it")]
+pub(super) fn told<T: Into<Styled>>(
+    is_json: bool,
+    value: serde_json::Value,
+    text: impl FnOnce() -> T,
+) {
+    if is_json {
+        json(&value.to_string());
+    } else {
+        prose(text());
+    }
+}
+
 /// Prints an error as JSON, with its stable code.
 pub(super) fn json_error(error: &Error) {
     let value =
@@ -91,12 +101,6 @@ pub(super) fn usage(error: &clap::Error) {
 }
 
 impl Terminal {
-    /// Without colours.
-    #[cfg(test)]
-    pub(super) fn plain() -> Self {
-        Self { quiet: false, verbose: false, color: false, result_color: false, project: None }
-    }
-
     pub(super) fn new(global: &Global) -> Self {
         let refused = || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let colored = |is_terminal: bool| match global.color {
@@ -113,7 +117,6 @@ impl Terminal {
             verbose: global.verbose,
             color,
             result_color: colored(Stream::Out.is_terminal()),
-            project: global.project.as_deref().map(hints::typed),
         }
     }
 
@@ -134,42 +137,14 @@ impl Terminal {
         }
     }
 
-    /// The same of words of deaddrop's own that name commands to be typed.
-    pub(super) fn hint(&self, text: &str) {
-        self.say(&*self.in_base(text));
-    }
-
-    /// A text with what `-C` says in each command that it names in backquotes.
-    pub(super) fn in_base<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        hints::in_base(text, self.project.as_deref())
-    }
-
-    /// `deaddrop` as it is to be typed before the name of a command.
-    pub(super) fn program(&self) -> String {
-        self.project
-            .as_ref()
-            .map_or_else(|| "deaddrop".into(), |project| format!("deaddrop -C {project}"))
-    }
-
     /// Says what went wrong.
     pub(super) fn error(&self, text: &str) {
-        let text = self.in_base(text);
-        Self::put(self.red("error:") + " " + &*text);
+        Self::put(self.red("error:") + " " + text);
     }
 
     /// Asks whether the person agrees; None where there is no terminal.
     pub(super) fn agreement(&self, question: impl Into<Styled>) -> Option<bool> {
         Prompt::put(self, question).map(|prompt| prompt.answer() == Said::Yes)
-    }
-
-    /// The same of a question whose answer is yes unless they say something else.
-    pub(super) fn agreement_by_default(&self, question: &str) -> Option<bool> {
-        Prompt::put(self, question).map(|prompt| matches!(prompt.answer(), Said::Yes | Said::Blank))
-    }
-
-    /// The same where nobody to ask means no.
-    pub(super) fn agrees(&self, question: &str) -> bool {
-        self.agreement(question) == Some(true)
     }
 
     /// Writes a question, and leaves the cursor behind it: nothing is drawn in place until
@@ -182,8 +157,7 @@ impl Terminal {
 
     /// Says what the person should look at.
     pub(super) fn warning(&self, text: &str) {
-        let text = self.in_base(text);
-        Self::put(self.yellow("warning:") + " " + &*text);
+        Self::put(self.yellow("warning:") + " " + text);
     }
 
     pub(super) fn put(text: impl Into<Styled>) {
@@ -242,8 +216,8 @@ impl Terminal {
         } else {
             mark + name + told
         };
-        // All of it is shown where the person asked for that, and on a terminal a summary has it.
-        let failed = !outcome.success() && !self.verbose && !live::is_on();
+        // All of it is shown where the person asked for that.
+        let failed = !outcome.success() && !self.verbose;
         if let Some(last) = failed.then(|| last_of(outcome)).flatten() {
             text.push(format!("\n          {}", cut(&visible_line(&last), LAST_LINE)));
         }
@@ -298,19 +272,8 @@ fn preview(outcome: &Outcome) -> String {
         Detail::Created { path, replaced, .. } => {
             format!("{} '{path}'", if *replaced { "replace" } else { "create" })
         }
-        Detail::Edited { path, lines: (start, end), inserted, total, .. } => {
-            let lines =
-                if start == end { format!("line {start}") } else { format!("lines {start}-{end}") };
-            let change = match inserted {
-                0 => format!("remove {lines}"),
-                n => format!("replace {lines} by {}", count(*n, "line")),
-            };
-            format!("edit '{path}' ({change}; the file has {} then)", count(*total, "line"))
-        }
-        Detail::Replaced { path, edits, .. } => {
-            format!("edit '{path}' ({})", count(*edits, "replacement"))
-        }
-        Detail::Read { path, size, .. } => format!("read '{path}' ({})", byte_count(*size)),
+        Detail::Edited { path, .. } | Detail::Replaced { path, .. } => format!("edit '{path}'"),
+        Detail::Read { path, .. } => format!("read '{path}'"),
         Detail::Deleted { path } => format!("delete '{path}'"),
         Detail::Moved { path, to, .. } => format!("move '{path}' to '{to}'"),
         Detail::Listed { .. } => "list files".to_owned(),
@@ -336,11 +299,12 @@ pub(super) fn outcomes(session: &Session) -> &[Outcome] {
     session.pending.as_ref().map_or(&session.last_results, |pending| &pending.outcomes)
 }
 
-/// A turn as `--json` gives it.
+/// A turn as `--json` gives it. docs/scripting.md names the fields; names stay what they are, and fields are only
+/// added.
 pub(super) fn turn_json(context: &Context, turn: &Turn) -> serde_json::Value {
     let session = &turn.session;
     serde_json::json!({
-        "session": session.id,
+        "session": session.stem(),
         "sequence": session.sequence,
         "outbox": turn.outbox.as_ref().map(|path| context.display(path)),
         "tokens": turn.outbox.as_ref().and(session.tokens),

@@ -1,6 +1,8 @@
 //! What became of something in the workspace as a patch, byte for byte: as git writes it, so that
 //! `git apply -R` and `patch -R -p1` take it. Pure.
 
+use crate::workspace::overlay::Standing;
+use crate::workspace::unescaped;
 use similar::{Algorithm, DiffOp, capture_diff_slices, group_diff_ops};
 
 /// So many lines stand around a change.
@@ -27,6 +29,19 @@ pub(super) struct Side {
 pub(super) enum Kind {
     File { executable: bool },
     Link,
+}
+
+impl Side {
+    /// What git knows of what stands somewhere; None of what is not kept.
+    pub(super) fn of(standing: Standing, executable: bool) -> Option<Self> {
+        match standing {
+            Standing::File(bytes) => Some(Self { bytes, kind: Kind::File { executable } }),
+            Standing::Link(target) => {
+                Some(Self { bytes: unescaped(&target).into_encoded_bytes(), kind: Kind::Link })
+            }
+            Standing::Large => None,
+        }
+    }
 }
 
 impl Kind {

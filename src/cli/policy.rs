@@ -78,12 +78,10 @@ pub(super) fn policy(context: &Context, arguments: &Policies) -> Result<ExitCode
         }
         What::List => {
             for name in context.config.policy_names() {
-                if context.json {
-                    Context::print_json(&json!({ "name": name, "inForce": name == in_force }));
-                } else {
-                    let mark = if name == in_force { '*' } else { ' ' };
-                    output::result(format!("{mark} {name}"));
-                }
+                let is_in_force = name == in_force;
+                output::told(context.json, json!({ "name": name, "inForce": is_in_force }), || {
+                    format!("{} {name}", if is_in_force { '*' } else { ' ' })
+                });
             }
         }
         What::Approved => approved(context),
@@ -94,17 +92,15 @@ pub(super) fn policy(context: &Context, arguments: &Policies) -> Result<ExitCode
 
 fn approved(context: &Context) {
     for (n, approved) in ApprovedCommands::of(&context.config).list().iter().enumerate() {
-        if context.json {
-            Context::print_json(&json!(approved));
-            continue;
-        }
         let ApprovedCommand { command, cwd, env, place, guarded } = approved;
-        output::result(format!("{}  {}", n + 1, visible_line(command)));
-        let env = env.iter().map(|(name, value)| format!("with {name}={value}"));
-        let cwd = cwd.iter().map(|cwd| format!("in the folder {cwd}"));
-        let unconfined = (!guarded).then(|| "with your rights".to_owned());
-        let place = [format!("in {place}")].into_iter().chain(cwd).chain(env).chain(unconfined);
-        place.for_each(|told| output::result(format!("   {}", visible_line(&told))));
+        output::told(context.json, json!(approved), || {
+            let env = env.iter().map(|(name, value)| format!("with {name}={value}"));
+            let cwd = cwd.iter().map(|cwd| format!("in the folder {cwd}"));
+            let unconfined = (!guarded).then(|| "with your rights".to_owned());
+            let place = [format!("in {place}")].into_iter().chain(cwd).chain(env).chain(unconfined);
+            let place: String = place.map(|told| format!("\n   {}", visible_line(&told))).collect();
+            format!("{}  {}{place}", n + 1, visible_line(command))
+        });
     }
 }
 

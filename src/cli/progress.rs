@@ -3,24 +3,25 @@
 use std::collections::VecDeque;
 use std::ffi::OsStr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use sd_notify::NotifyState;
+use serde_json::{Value, json};
 
 use super::clipping::Put;
-use super::events::Events;
-use super::output::{Terminal, below, name, outcomes, result, turn_json};
+use super::output::{Terminal, below, name, outcome_json, result, turn_json};
 use super::prompt::{Prompt, Said};
-use super::{
-    Context, clipping, keyboard, live, notice, question, rows, stat, status_line, summary, systemd,
-};
+use super::sessions::said;
+use super::summary::Mark;
+use super::{Context, clipping, keyboard, live, notice, question, stat, systemd};
 use crate::daemon::{Answer, Person};
 use crate::engine::{Engine, Turn};
-use crate::event::{ClipboardNews, Event, Observer, QuestionPreview};
+use crate::event::{ClipboardNews, Event, Observer, QuestionPreview, Waiting};
 use crate::protocol::{Asks, Detail, Kind, Operation, Outcome, Step, tags};
 use crate::session::store::Store;
 use crate::session::{Question, Session};
 use crate::terminal::Styled;
-use crate::text::{named, visible_line};
+use crate::text::{count, named, visible_line};
 
 /// Said where the terminal's input ended instead of an answer.
 pub(super) const NO_ANSWER: &str = "\nNo answer; it still waits for your decision.";
@@ -35,7 +36,8 @@ pub(super) struct ProgressReporter<'a> {
     puts: bool,
     /// Whether it serves: then each event is printed, and the ends of turns are announced.
     serves: bool,
-    events: Events,
+    /// Of which turn events are: the name of its session's files, and which of its outboxes was answered.
+    turn: Option<(String, u32)>,
     /// The open questions; the first one is shown.
     open: VecDeque<Open>,
     prompt: Option<Prompt>,
@@ -52,8 +54,8 @@ struct Open {
 impl<'a> ProgressReporter<'a> {
     /// Only reports.
     pub(super) fn new(context: &'a Context) -> Self {
-        let (events, open) = (Events::default(), VecDeque::new());
-        Self { context, puts: false, serves: false, events, open, prompt: None }
+        let open = VecDeque::new();
+        Self { context, puts: false, serves: false, turn: None, open, prompt: None }
     }
 
     /// Also asks questions if there is a terminal, and prints events with `--json`.
@@ -66,21 +68,52 @@ impl<'a> ProgressReporter<'a> {
     /// The same without the questions.
     pub(super) fn that_serves_once(context: &'a Context) -> Self {
         let mut reporter = Self::new(context);
-        (reporter.serves, reporter.events) = (true, Events::told(context.json));
+        reporter.serves = true;
         reporter
     }
 
     /// Prints a warning.
     pub(super) fn warn(&self, told: &str) {
         self.context.ui.warning(told);
-        self.events.warning(told);
+        self.emit("warning", || json!({ "message": told }));
     }
 
     /// Prints as events what happened when the project was opened.
     pub(super) fn repeat(&self, engine: &Engine) {
-        engine.recovered.iter().for_each(|told| self.events.warning(told));
+        for told in &engine.recovered {
+            self.emit("warning", || json!({ "message": told }));
+        }
         if let Some(turn) = &engine.taken_up {
-            self.events.taken_up(self.context, turn);
+            self.emit_outbox(turn);
+            self.emit("end", || {
+                let mut value = turn_json(self.context, turn);
+                value["recovered"] = true.into();
+                value
+            });
+        }
+    }
+
+    /// Prints an event with `--json` while it serves: an object a line, as it happens. docs/scripting.md names all.
+    fn emit(&self, event: &str, value: impl FnOnce() -> Value) {
+        if self.serves && self.context.json {
+            let mut value = value();
+            if let (true, Some((session, sequence))) = (value["session"].is_null(), &self.turn) {
+                value["session"] = session.as_str().into();
+                value["sequence"] = (*sequence).into();
+            }
+            value["event"] = event.into();
+            Context::print_json(&value);
+        }
+    }
+
+    /// The newest outbox is written, or the person's words were added to it.
+    fn emit_outbox(&self, turn: &Turn) {
+        if turn.outbox.is_some() {
+            self.emit("outbox", || {
+                let value = turn_json(self.context, turn);
+                let keys = ["session", "sequence", "outbox", "tokens", "withheld"];
+                keys.iter().map(|key| ((*key).to_owned(), value[*key].clone())).collect()
+            });
         }
     }
 
@@ -129,7 +162,9 @@ impl Observer for ProgressReporter<'_> {
         let (context, ui) = (self.context, &self.context.ui);
         match event {
             Event::TurnBegun { session, reply } => {
-                self.events.begin(session, reply);
+                self.turn = Some((session.stem(), session.sequence));
+                let is_pending = session.pending.is_some();
+                self.emit("begin", || json!({ "reply": reply, "goesOn": is_pending }));
                 goes_on();
             }
             Event::StepBegun(step) => self.step_begun(step),
@@ -138,7 +173,7 @@ impl Observer for ProgressReporter<'_> {
             Event::Warning(warning) => self.warn(warning),
             Event::Serving => systemd::notify(ui, &NotifyState::Ready),
             Event::Stopping => systemd::notify(ui, &NotifyState::Stopping),
-            Event::Idle(waiting) => live::still(status_line::lines(context, waiting)),
+            Event::Idle(waiting) => live::still(waiting_for(context, waiting)),
             Event::ReplyTaken { name, session } => self.reply_taken(name, session),
             Event::ReplyWaits { name, session } => ui.say(format!(
                 "{} waits until you have decided; then session {} continues with it.",
@@ -177,7 +212,7 @@ impl Person for ProgressReporter<'_> {
         self.put();
         self.copy_on_key();
         let Some(prompt) = &self.prompt else { return Answer::None };
-        let Some(said) = prompt.said() else { return Answer::Awaited };
+        let Some(said) = prompt.wait(Duration::ZERO) else { return Answer::Awaited };
         self.prompt = None;
         match (said, self.open.pop_front()) {
             (Said::Nothing, _) | (_, None) => {
@@ -229,7 +264,11 @@ impl ProgressReporter<'_> {
 
     fn step_done(&self, outcome: &Outcome) {
         let ui = &self.context.ui;
-        self.events.operation(outcome);
+        self.emit("operation", || {
+            let mut value = outcome_json(outcome);
+            value["mark"] = Mark::of(outcome).word().into();
+            value
+        });
         // What a command did where it may not is no matter of success.
         let minds = outcome.kind == Kind::Run && !outcome.warnings.is_empty();
         if outcome.success() && !minds {
@@ -237,14 +276,11 @@ impl ProgressReporter<'_> {
         } else {
             Terminal::put(ui.outcome(outcome));
         }
-        match &outcome.detail {
-            Detail::Ran(execution) if ui.verbose => {
-                let output = tags::output(&execution.output);
-                if !output.is_empty() {
-                    ui.say(below(&output).trim_start_matches('\n'));
-                }
+        if let (Detail::Ran(execution), true) = (&outcome.detail, ui.verbose) {
+            let output = tags::output(&execution.output);
+            if !output.is_empty() {
+                ui.say(below(&output).trim_start_matches('\n'));
             }
-            _ => {}
         }
         goes_on();
     }
@@ -267,14 +303,15 @@ impl ProgressReporter<'_> {
         live::nothing();
         let context = self.context;
         if self.serves {
-            self.events.end(context, turn);
+            self.turn = None;
+            self.emit_outbox(turn);
+            self.emit("end", || turn_json(context, turn));
             notice::turned(context, turn);
         } else if context.json {
             Context::print_json(&turn_json(context, turn));
         }
-        self.sum_up(turn);
         if let Some(line) = turn.session.changed.as_deref().and_then(stat::line) {
-            context.ui.hint(&if live::is_on() { format!("  {line}") } else { line });
+            context.ui.say(line);
         }
         match &turn.outbox {
             None if turn.session.is_complete => {
@@ -284,13 +321,7 @@ impl ProgressReporter<'_> {
             None => {}
             Some(path) => {
                 let weighed = context.weighed(&turn.session);
-                let begins = format!("Next outbox, to paste into the chat{weighed}");
-                if live::is_on() {
-                    let inbox = context.display(&context.config.inbox);
-                    context.ui.say(format!("{begins}; the reply goes to {inbox}/:"));
-                } else {
-                    context.ui.say(format!("{begins}:"));
-                }
+                context.ui.say(format!("Next outbox, to paste into the chat{weighed}:"));
                 if !context.json {
                     result(context.display(path));
                 }
@@ -305,7 +336,10 @@ impl ProgressReporter<'_> {
     fn question(&mut self, session: &Session, preview: &QuestionPreview) {
         live::nothing();
         self.show(session, preview);
-        self.events.question(self.context, session);
+        self.emit("question", || {
+            let waiting = question::to_json(self.context, session);
+            json!({ "session": session.stem(), "sequence": session.sequence, "waiting": waiting })
+        });
         if self.serves {
             notice::asks(self.context, session);
         }
@@ -317,14 +351,13 @@ impl ProgressReporter<'_> {
     }
 
     fn clipboard(&self, news: &ClipboardNews<'_>) {
-        match news {
-            ClipboardNews::Copied(path, form, way) => {
-                self.events.copied(self.context, path, Ok((form, *way)));
-            }
-            ClipboardNews::NotCopied(path, why) => {
-                self.events.copied(self.context, path, Err(*why));
-            }
-            _ => {}
+        let copied = match news {
+            ClipboardNews::Copied(path, form, way) => Some((*path, Ok((*form, *way)))),
+            ClipboardNews::NotCopied(path, why) => Some((*path, Err(*why))),
+            _ => None,
+        };
+        if let Some((path, done)) = copied {
+            self.emit("copied", || clipping::copied_json(self.context, path, done));
         }
         match clipping::told(self.context, news) {
             Ok(told) => self.context.ui.say(&told),
@@ -333,35 +366,38 @@ impl ProgressReporter<'_> {
     }
 
     fn words_added(&self, turn: &Turn) {
-        self.events.outbox(self.context, turn);
-        self.context.ui.say(match &turn.outbox {
-            Some(path) => format!(
-                "Words that you added elsewhere are now at the end of {}: if you have already pasted it, copy it again.",
-                self.context.display(path)
-            ),
-            None => format!(
-                "The next outbox of session {} will contain the words that you added elsewhere.",
-                turn.session.id
-            ),
-        });
-    }
-
-    /// What a turn came to in a few rows, on a terminal.
-    fn sum_up(&self, turn: &Turn) {
-        if live::is_on() && turn.session.pending.is_none() {
-            let ui = &self.context.ui;
-            let rows = summary::rows(
-                ui,
-                outcomes(&turn.session),
-                turn.session.changed.as_deref().and_then(stat::line).is_some(),
-                rows::own_width(),
-            );
-            rows.into_iter().for_each(|row| ui.say(row));
-        }
+        self.emit_outbox(turn);
+        let path = turn.outbox.as_ref().map(|path| format!(" {}", self.context.display(path)));
+        self.context.ui.say(said(self.context, turn) + &path.unwrap_or_default());
     }
 }
 
 /// What comes between operations and after them takes a while in a large workspace, or in a guest.
 fn goes_on() {
     live::running("", "at work", &Arc::default());
+}
+
+/// What is waited for, in a line.
+fn waiting_for(context: &Context, Waiting { sessions, unfinished }: &Waiting) -> String {
+    let inbox = context.display(&context.config.inbox);
+    let asking = sessions.iter().filter(|session| session.question().is_some()).count();
+    let open = sessions.len() - asking;
+    let what = match (unfinished.as_slice(), open, asking) {
+        ([first, ..], _, _) => {
+            let name = first.to_string_lossy();
+            format!("{} is not finished yet: a program is still writing it", visible_line(&name))
+        }
+        ([], 0, 0) => {
+            format!("No session is open; waiting for `deaddrop new` or files in {inbox}/")
+        }
+        ([], 0, n) => format!("Waiting for {}: `deaddrop approve` or `deny`", count(n, "decision")),
+        ([], 1, 0) => format!("Waiting for a reply in {inbox}/"),
+        ([], open, 0) => format!("Waiting for replies in {inbox}/ · {}", count(open, "session")),
+        ([], open, asking) => format!(
+            "Waiting for replies in {inbox}/ · {} · {}",
+            count(open, "session"),
+            count(asking, "decision")
+        ),
+    };
+    format!("{what} · Ctrl-C stops")
 }

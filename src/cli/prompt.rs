@@ -81,11 +81,6 @@ impl Prompt {
         Some(Self { answers, over, listener: Some(listener) })
     }
 
-    /// What was said so far, if anything.
-    pub(super) fn said(&self) -> Option<Said> {
-        self.answers.try_recv().ok()
-    }
-
     /// What is said within this time, if anything.
     pub(super) fn wait(&self, time: Duration) -> Option<Said> {
         self.answers.recv_timeout(time).ok()

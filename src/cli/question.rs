@@ -122,12 +122,18 @@ fn begin(session: &Session, width: usize) -> String {
 pub(super) fn asked(session: &Session, room: usize) -> String {
     let Some(question) = session.question() else { return String::new() };
     let kind = kind(session, question.kind);
-    let what = match about(session) {
-        Some(("path", path)) => format!("'{}'", visible_line(path)),
-        Some((_, command)) => named(command),
-        None => return kind.to_owned(),
-    };
-    format!("{kind} {}", cut(&what, room.saturating_sub(kind.len() + 1).max(16)))
+    match what(session) {
+        Some(what) => format!("{kind} {}", cut(&what, room.saturating_sub(kind.len() + 1).max(16))),
+        None => kind.to_owned(),
+    }
+}
+
+/// The command or the path, in quotes.
+fn what(session: &Session) -> Option<String> {
+    Some(match about(session)? {
+        ("path", path) => format!("'{}'", visible_line(path)),
+        (_, command) => named(command),
+    })
 }
 
 /// The line that a person answers, on one row.
@@ -174,26 +180,19 @@ pub(super) fn how(context: &Context, session: &Session) -> String {
     let mut others = Store::new(&context.config.sessions).pending().unwrap_or_default();
     others.retain(|other| other.question().is_some() && other.stem() != stem);
     if others.is_empty() {
-        let how = "`deaddrop approve`, or `deaddrop deny --reason TEXT`";
-        return context.ui.in_base(how).into_owned();
+        return "`deaddrop approve`, or `deaddrop deny --reason TEXT`".to_owned();
     }
     let same = |other: &Session| other.question().is_some_and(|asked| asked.id == question.id);
     let of = if others.iter().any(same) { format!(" --session {stem}") } else { String::new() };
     let id = operand(&question.id);
-    let [yes, no] =
-        ["`deaddrop approve", "`deaddrop deny"].map(|begins| context.ui.in_base(begins));
-    format!("{yes}{of} {id}`, or {no}{of} --reason TEXT {id}`")
+    format!("`deaddrop approve{of} {id}`, or `deaddrop deny{of} --reason TEXT {id}`")
 }
 
 /// A question in a line, for a list.
 pub(super) fn summary(session: &Session) -> String {
     let Some(question) = session.question() else { return String::new() };
     let id = visible_line(&question.id);
-    let what = match about(session) {
-        Some(("path", path)) => format!(" '{}'", squeezed(&visible_line(path))),
-        Some((_, command)) => format!(" {}", squeezed(&named(command))),
-        None => String::new(),
-    };
+    let what = what(session).map(|what| format!(" {}", squeezed(&what))).unwrap_or_default();
     format!(
         "{id} of {}: {}{what}: {}",
         who(session).to_lowercase(),

@@ -24,10 +24,10 @@ use crate::watch::Stop;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Prints the path of the next outbox. Exit code 0: the reply was executed, even if a command in it
+Prints the path of the next outbox. Exit code 0: the reply was executed, even if a command in it \
 failed; 3: it waits for your decision (`deaddrop approve --help`).
 
-With --clipboard, an outbox or a text without commands is refused: the reply was probably not
+With --clipboard, an outbox or a text without commands is refused: the reply was probably not \
 copied.
 
 Examples:
@@ -46,8 +46,8 @@ pub(super) struct Apply {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-One turn: copy the reply in the chat window, run this command, and paste into the chat. An outbox or
-a text without commands is refused. Exit code 3: the reply waits for your decision, and nothing was
+One turn: copy the reply in the chat window, run this command, and paste into the chat. An outbox or \
+a text without commands is refused. Exit code 3: the reply waits for your decision, and nothing was \
 copied; afterwards, `deaddrop show --copy` copies the next outbox.
 
 Examples:
@@ -84,7 +84,7 @@ pub(super) fn next(context: &Context, arguments: &Next) -> Result<ExitCode> {
     let session = Store::new(&context.config.sessions).load(&id)?;
     // What was said of it is all there is where it is complete or waits.
     if session.awaits_reply() {
-        put(context, &session, session.sequence, &Put::Again)?;
+        put(context, &session, session.sequence, &Put::Whole)?;
     }
     Ok(code)
 }
@@ -140,8 +140,8 @@ pub(super) fn read(context: &Context, file: Option<&Path>) -> Result<(String, St
         let text = pasting::read(&context.ui)?;
         return Ok((text.map_err(|why| Error::no_reply(Path::new(name), why))?, name.to_owned()));
     }
-    let Input { path, name, text } = Input::read(file, "read the reply from")?;
-    let text = text.map_err(|why| Error::no_reply(&path, why))?;
+    let Input { name, text } = Input::read(file, "read the reply from")?;
+    let text = text.map_err(|why| Error::no_reply(Path::new(&name), why))?;
     Ok((text, name))
 }
 

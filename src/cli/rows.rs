@@ -29,7 +29,6 @@ pub(super) fn said_width() -> Option<usize> {
 }
 
 /// How wide the terminal says that it is.
-#[cfg(unix)]
 pub(super) fn terminal() -> Option<usize> {
     use rustix::termios::tcgetwinsize;
 
@@ -40,11 +39,6 @@ pub(super) fn terminal() -> Option<usize> {
     ];
     let widths = sizes.into_iter().flatten().map(|size| usize::from(size.ws_col));
     widths.filter(|width| *width > 0).min()
-}
-
-#[cfg(not(unix))]
-pub(super) fn terminal() -> Option<usize> {
-    None
 }
 
 /// A line, already visible, with its tabs shown and its long runs of blanks counted.
@@ -155,14 +149,7 @@ pub(super) fn field(label: &str, text: &str, width: usize) -> String {
 
 /// The begin of a line that fits into so many columns.
 pub(super) fn cut(line: &str, room: usize) -> String {
-    let all = pieces(line, room);
-    match all.as_slice() {
-        [one] => one.clone(),
-        _ => {
-            let first = pieces(line, room.saturating_sub(columns('…'))).swap_remove(0);
-            format!("{}…", first.trim_end())
-        }
-    }
+    super::columns::begin(&squeezed(line), room)
 }
 
 #[cfg(test)]
@@ -197,6 +184,6 @@ mod tests {
         assert_eq!(rows[0], format!("  Why:    {}", "w".repeat(50)));
         assert_eq!(rows[1], format!("  |       {}", "w".repeat(50)));
         assert_eq!(cut("ls", 10), "ls");
-        assert_eq!(cut("ls -la /tmp", 10), "ls -la /…");
+        assert_eq!(cut("ls -la /tmp", 10), "ls -la /t…");
     }
 }

@@ -21,11 +21,11 @@ use crate::workspace::Workspace;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Speaks newline-delimited JSON-RPC 2.0 (bouvet-jsonrpc: ping, exec, exec_code, read_file, write_file,
-list_dir) until standard input ends or a signal arrives. Standard output contains only answers.
+Speaks newline-delimited JSON-RPC 2.0 (bouvet-jsonrpc: ping, exec, exec_code, read_file, write_file, \
+list_dir) until standard input ends or a signal arrives. Standard output contains only answers. \
 docs/rpc.md is the reference.
 
-Creates the workspace if it is missing, and locks its project. With --root elsewhere, the project is
+Creates the workspace if it is missing, and locks its project. With --root elsewhere, the project is \
 not touched. A policy applies only if --policy NAME is given here.
 
 Examples:
@@ -35,7 +35,7 @@ Examples:
   deaddrop rpc --vsock 52 --root / --sandbox off
       inside a virtual machine
 
-Exit code 0: standard input has ended, or SIGTERM; 130: SIGINT; 1: it cannot listen; 2: wrong usage
+Exit code 0: standard input has ended, or SIGTERM; 130: SIGINT; 1: it cannot listen; 2: wrong usage \
 or settings; 4: another deaddrop serves the project.")]
 pub(super) struct Rpc {
     #[command(flatten)]
@@ -179,7 +179,11 @@ impl Root {
         if config.workspace.canonicalize().is_ok_and(|workspace| workspace == path) {
             return Ok(workspace);
         }
-        let state = home_of_state()?.join("rpc").join(name_of(&path));
+        let home = state_home().ok_or_else(|| {
+            Error::usage("--root: without HOME deaddrop has no place for its own files; set HOME or XDG_STATE_HOME")
+        })?;
+        let name = blake3::hash(path.as_os_str().as_encoded_bytes()).to_hex()[..16].to_owned();
+        let state = home.join("rpc").join(name);
         Ok(Self { path, is_workspace: false, asked: Some(asked.to_owned()), state })
     }
 
@@ -207,16 +211,4 @@ impl Root {
         let own = config.state().into_iter().chain(known_within(&self.path)?);
         Ok(own.chain(others).collect())
     }
-}
-
-/// deaddrop's own folder for all roots that are no workspace of a project.
-fn home_of_state() -> Result<PathBuf> {
-    state_home().ok_or_else(|| {
-        Error::usage("--root: without HOME deaddrop has no place for its own files; set HOME or XDG_STATE_HOME")
-    })
-}
-
-/// The name of a root's folder in that.
-fn name_of(root: &Path) -> String {
-    blake3::hash(root.as_os_str().as_encoded_bytes()).to_hex()[..16].to_owned()
 }

@@ -20,11 +20,11 @@ use crate::watch::Stop;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Prints the events message as JSON. The message may be surrounded by prose or a code fence. The
+Prints the events message as JSON. The message may be surrounded by prose or a code fence. The \
 policy is `standard` unless --policy or deaddrop.toml names another.
 
-Exit code 0: completed; 1: the message was refused, or the system failed; 3: it waits for `deaddrop
-approve` or `deaddrop deny`, and `deaddrop ops run --resume RUN_ID` continues. At a terminal you are
+Exit code 0: completed; 1: the message was refused, or the system failed; 3: it waits for `deaddrop \
+approve` or `deaddrop deny`, and `deaddrop ops run --resume RUN_ID` continues. At a terminal you are \
 asked at once.
 
 Examples:
@@ -86,7 +86,7 @@ pub(super) fn run(context: &Context, arguments: &RunOnce) -> Result<ExitCode> {
         // What is decided at the terminal need not be resumed by hand.
         if context.ask(&run, &stop)?.is_none() {
             let stem = run.stem();
-            context.ui.hint(&format!("Afterwards, `deaddrop ops run --resume {stem}` continues."));
+            context.ui.say(format!("Afterwards, `deaddrop ops run --resume {stem}` continues."));
             return Ok(code);
         }
         request = Request::ResumeRun { stem: run.stem() };

@@ -4,12 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use super::clipping::Clips;
-use super::events::Events;
 use super::input::Input;
-use super::{Context, Opened, ProgressReporter, SessionOperand, live, opening, output};
+use super::{Context, Opened, ProgressReporter, SessionOperand, WAITS, live, opening, output};
 use crate::context::check_pattern;
 use crate::daemon::{self, Serve};
 use crate::engine::{Engine, NewSession, Turn};
@@ -41,8 +40,8 @@ pub(super) struct New {
     #[arg(long, value_name = "FILE", conflicts_with = "task")]
     task_file: Option<PathBuf>,
     /// How the model answers: in tags, or in JSON operations of Agent Spaces
-    #[arg(long, value_enum, value_name = "DIALECT", default_value = "tags")]
-    dialect: Taught,
+    #[arg(long, value_name = "DIALECT", default_value = "tags", value_parser = ["tags", "operations"])]
+    dialect: String,
     /// Show these files in the first outbox, before others (a pattern as in .gitignore, or the
     /// exact path of an ignored file; repeatable)
     #[arg(long, value_name = "GLOB", conflicts_with = "no_contents")]
@@ -58,13 +57,6 @@ pub(super) struct New {
     /// The session's id instead of a random one
     #[arg(long, value_name = "ID", hide = true)]
     id: Option<String>,
-}
-
-/// The dialects by the names that they have on the command line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Taught {
-    Tags,
-    Operations,
 }
 
 #[derive(Debug, Args)]
@@ -92,7 +84,7 @@ pub(super) struct Resume {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A reply belongs to the session that its [REPLY ...] line or its file name names, otherwise to the
+A reply belongs to the session that its [REPLY ...] line or its file name names, otherwise to the \
 only open session. At a terminal, `b` and Enter copies the newest outbox in its brief form.
 
 Examples:
@@ -119,9 +111,9 @@ pub(super) fn new(context: &Context, arguments: &New) -> Result<ExitCode> {
     let new = NewSession {
         task,
         id: arguments.id.clone(),
-        dialect: match arguments.dialect {
-            Taught::Tags => Dialect::Tags,
-            Taught::Operations => Dialect::Operations,
+        dialect: match &*arguments.dialect {
+            "operations" => Dialect::Operations,
+            _ => Dialect::Tags,
         },
         offer,
         policy: context.config.policy.as_deref().unwrap_or(SESSION_POLICY).to_owned(),
@@ -134,7 +126,7 @@ pub(super) fn new(context: &Context, arguments: &New) -> Result<ExitCode> {
             let turn = done.turn;
             announce(context, &turn, "begins")?;
             context.ui.say("The running deaddrop will execute the replies.");
-            arguments.clips.copy_elsewhere(context, &turn.session)?;
+            arguments.clips.copy_once(context, &turn.session)?;
             return Ok(ExitCode::SUCCESS);
         }
     };
@@ -213,7 +205,10 @@ pub(super) fn resume(context: &Context, arguments: &Resume) -> Result<ExitCode> 
         return match session.question() {
             _ if stop.is_asked() => Err(Error::interrupted()),
             None => arguments.clips.copy_once(context, &session).map(|()| ExitCode::SUCCESS),
-            Some(_) => context.answer(&session, &stop),
+            Some(_) => match context.ask(&session, &stop)? {
+                Some(turn) => context.conclude(turn, true, &stop),
+                None => Ok(ExitCode::from(WAITS)),
+            },
         };
     }
     serve(context, &mut engine, &Serve::One(id), arguments.clips, &stop)
@@ -234,7 +229,7 @@ pub(super) fn watch(context: &Context, arguments: &WatchAll) -> Result<ExitCode>
         context.ui.say(format!("Session {}: {}", session.id, first_line(&session.task)));
         let outbox = (!waits).then(|| engine.outbox_path(&session));
         match &outbox {
-            _ if context.json => Events::session(context, &Turn { session, outbox }),
+            _ if context.json => say_session(context, &Turn { session, outbox }),
             Some(path) => output::result(context.display(path)),
             None => {}
         }
@@ -256,7 +251,7 @@ fn serve(
     live::heed(stop);
     if !live::is_on() {
         let inbox = context.display(engine.inbox.folder());
-        context.ui.hint(&format!(
+        context.ui.say(format!(
             "Waiting for replies in {inbox}/ (Ctrl-C stops, `deaddrop resume` continues)"
         ));
     }
@@ -266,25 +261,8 @@ fn serve(
     } else {
         // The line that is drawn in place has taken the `^C` with it.
         let line = if live::is_on() { "" } else { "\n" };
-        context.ui.hint(&format!("{line}Stopped. {}", left(context)));
+        context.ui.say(format!("{line}Stopped. `deaddrop resume` continues."));
         Err(Error::interrupted())
-    }
-}
-
-/// What goes on where serving was left, or what to do where nothing does.
-fn left(context: &Context) -> String {
-    let known = Store::new(&context.config.sessions).list();
-    let (sessions, is_known) =
-        known.map_or_else(|_| (Vec::new(), false), |(all, damaged)| (all, damaged.is_empty()));
-    if !is_known || sessions.iter().any(|session| !session.is_complete) {
-        return "`deaddrop resume` continues.".to_owned();
-    }
-    match sessions.first() {
-        None => "`deaddrop new TASK` starts a session.".to_owned(),
-        Some(newest) => format!(
-            "Session {0} is complete: `deaddrop new TASK` starts another, `deaddrop resume {0} --reopen TEXT` continues this one.",
-            newest.id
-        ),
     }
 }
 
@@ -298,23 +276,24 @@ const NAMES: usize = 6;
 fn say_context(context: &Context, outbox: &Path) {
     let text = fs::read_to_string(outbox).unwrap_or_default();
     let [shown, outlined] = outbox::files_of_first(&text);
-    if shown.is_empty() {
-        return;
+    let named = [("shows", &shown), ("outlines", &outlined)];
+    for (verb, files) in named.into_iter().filter(|(_, files)| !files.is_empty()) {
+        let (first, more) = files.split_at(files.len().min(NAMES));
+        let more =
+            if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+        let count = count(files.len(), "file");
+        context.ui.say(format!("It {verb} {count}: {}{more}", first.join(", ")));
     }
-    let names = |files: &[&str]| {
-        let more = files.len().saturating_sub(NAMES);
-        let names = files[..files.len() - more].join(", ");
-        if more > 0 { format!("{names} and {more} more") } else { names }
-    };
-    context.ui.say(format!("It shows {}: {}", count(shown.len(), "file"), names(&shown)));
     if !outlined.is_empty() {
-        context.ui.say(format!(
-            "It outlines {}: {}",
-            count(outlined.len(), "file"),
-            names(&outlined)
-        ));
         context.ui.say("Missing something? `deaddrop new --include PATTERN` shows more files, and context_tokens sets the room.");
     }
+}
+
+/// Prints as an event that a session is served from now on, as it is.
+fn say_session(context: &Context, turn: &Turn) {
+    let mut value = output::turn_json(context, turn);
+    value["event"] = "session".into();
+    Context::print_json(&value);
 }
 
 /// Says what to do with the outbox of a session.
@@ -325,7 +304,7 @@ fn announce(context: &Context, turn: &Turn, verb: &str) -> Result<()> {
     let Some(path) = &turn.outbox else {
         context.ui.say(begins);
         if context.json {
-            Events::session(context, turn);
+            say_session(context, turn);
         }
         return Ok(());
     };
@@ -345,7 +324,7 @@ fn announce(context: &Context, turn: &Turn, verb: &str) -> Result<()> {
         context.display(&context.config.inbox)
     ));
     if context.json {
-        Events::session(context, turn);
+        say_session(context, turn);
     } else {
         output::result(context.display(path));
     }
@@ -368,10 +347,10 @@ fn may_run_unconfined(context: &Context, engine: &Engine) -> bool {
     for reason in confinement.why() {
         ui.say(format!("  {}", visible_line(&reason)));
     }
-    let yes = ui.agrees(
+    let yes = ui.agreement(
         "Run the commands of this session with your rights? They could read and change your files and use the network [y/N] ",
-    );
-    ui.hint(if yes {
+    ) == Some(true);
+    ui.say(if yes {
         "Commands of this session run with your rights. Check each reply with `deaddrop check` before you save it."
     } else {
         "Commands stay refused; replies can still change files. `deaddrop doctor` suggests fixes; --sandbox off allows commands."
@@ -394,8 +373,8 @@ fn task(context: &Context, arguments: &New) -> Result<String> {
             fs::read_to_string(path).map_err(|e| Error::io("read the task from", path, e))?
         }
         (None, [only]) if only == "-" => {
-            let Input { path, text, .. } = Input::read(None, "read the task from")?;
-            text.map_err(|why| Error::usage(format!("the task: {}: {why}", path.display())))?
+            let Input { name, text } = Input::read(None, "read the task from")?;
+            text.map_err(|why| Error::usage(format!("the task: {name}: {why}")))?
         }
         (None, []) => opening::written(context, "the task")?,
         (None, words) => words.join(" "),

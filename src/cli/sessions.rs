@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::locate::By;
 use super::serving::first_line;
-use super::{Context, SessionFlag, SessionOperand, held, output, question, stat};
+use super::{Context, SessionFlag, SessionOperand, output, question, stat};
 
 use crate::atomic;
 use crate::engine::{Turn, TurnDiffs, Which};
@@ -48,7 +48,7 @@ impl Status {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Replies to a closed session are not executed. `deaddrop resume ID --reopen TEXT` or an undo opens it
+Replies to a closed session are not executed. `deaddrop resume ID --reopen TEXT` or an undo opens it \
 again. Files in the workspace stay as they are, also with --delete.
 
 Examples:
@@ -105,16 +105,14 @@ fn list(context: &Context) -> Result<ExitCode> {
         });
     }
     if runs.is_empty() && sessions.is_empty() && damaged.is_empty() {
-        let next = "`deaddrop new \"your task\"` starts one";
-        context.ui.hint(&match context.by {
-            By::Nothing => {
-                format!("There is no project here or above, so there are no sessions; {next} here.")
-            }
-            _ => format!("There are no sessions here yet; {next}."),
-        });
+        let where_to = match context.by {
+            By::Nothing => "There is no project here or above",
+            By::Here | By::Search => "There are no sessions here yet",
+        };
+        context.ui.say(format!("{where_to}; `deaddrop new \"your task\"` starts one."));
     }
     if !context.json {
-        held::line(context).into_iter().for_each(output::prose);
+        held(context).into_iter().for_each(output::prose);
     }
     for error in &damaged {
         context.ui.error(&error.to_string());
@@ -147,7 +145,7 @@ pub(super) fn status(context: &Context, arguments: &Status) -> Result<ExitCode> 
         state => state,
     };
     let mut lines = vec![
-        format!("{}: {}", question::who(&session), context.ui.in_base(state)),
+        format!("{}: {}", question::who(&session), state),
         format!("Begun:    {}", session.created_at),
         format!("Changed:  {}", session.updated_at),
     ];
@@ -161,7 +159,6 @@ pub(super) fn status(context: &Context, arguments: &Status) -> Result<ExitCode> 
         " (missing; `deaddrop resume` writes it)"
     };
     if session.run.is_none() {
-        let missing = context.ui.in_base(missing);
         lines.push(format!("Outbox:   {}{missing}", context.display(&outbox)));
     }
     lines.push(format!("Policy:   {}", session.policy));
@@ -183,13 +180,26 @@ pub(super) fn status(context: &Context, arguments: &Status) -> Result<ExitCode> 
     for words in session.words_to_say() {
         lines.push(format!("To say:   {}", first_line(words)));
     }
-    lines.extend(held::line(context));
+    lines.extend(held(context));
     lines.drain(..).for_each(output::prose);
     if session.question().is_some() {
         let how = question::how(context, &session);
         output::prose(question::told(&ui, &session, &context.preview_question(&session), &how));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A line on the replies that are held, of whatever session; None where there are none.
+fn held(context: &Context) -> Option<String> {
+    let replies = match inbox::held(&context.config.inbox).len() {
+        0 => return None,
+        1 => "1 reply".to_owned(),
+        n => format!("{n} replies"),
+    };
+    let folder = context.display(&context.config.inbox.join(inbox::HELD));
+    Some(format!(
+        "Held:     {replies} in {folder}/; a note beside each says why, and `deaddrop apply --force FILE` executes it all the same"
+    ))
 }
 
 /// Whether a turn of the session was begun, and nobody is at work on it.
@@ -221,8 +231,7 @@ fn state(session: &Session) -> &'static str {
 /// What confines the commands of a session, in one line.
 fn sandbox(context: &Context, session: &Session) -> String {
     if let Some(guest) = &context.config.guest {
-        let asks = context.ui.in_base("`deaddrop doctor` asks it");
-        return format!("the sandbox of the guest '{}'; {asks}", guest.label());
+        return format!("the sandbox of the guest '{}'; `deaddrop doctor` asks it", guest.label());
     }
     match context.confinement() {
         Ok(confinement) if confinement.tier == Tier::None && session.unconfined => {

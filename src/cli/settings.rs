@@ -34,7 +34,7 @@ pub(super) struct Settings {
 enum Asked {
     /// List all settings, their values and where they come from
     #[command(after_help = "\
--v adds what each setting is for. Data in deaddrop's folders that needs your consent comes last, as
+-v adds what each setting is for. Data in deaddrop's folders that needs your consent comes last, as \
 `found here` and `tracked by git`.
 
 Examples:
@@ -138,11 +138,7 @@ pub(super) fn settings(
                 ui.say(format!("{key} is not set"));
                 return Ok(ExitCode::FAILURE);
             };
-            if json {
-                output::json(&to_json(found).to_string());
-            } else {
-                bare(&found.value).iter().for_each(output::result);
-            }
+            output::told(json, to_json(found), || bare(&found.value).join("\n"));
         }
         Asked::Path { whose } => {
             let file = match project(&whose, named)? {
@@ -152,42 +148,25 @@ pub(super) fn settings(
             let file = file.ok_or_else(|| {
                 Error::usage("without HOME there is no file of your own settings")
             })?;
-            if json {
-                let told = json!({ "path": file.display().to_string(), "exists": file.exists() });
-                output::json(&told.to_string());
-            } else {
-                output::result(file.display().to_string());
-            }
+            let path = file.display().to_string();
+            output::told(json, json!({ "path": path, "exists": file.exists() }), || &*path);
             if !file.exists() {
-                ui.hint("It does not exist yet; `deaddrop config set` creates it.");
+                ui.say("It does not exist yet; `deaddrop config set` creates it.");
             }
         }
-        Asked::Allow(_) | Asked::Deny(_) => {
-            let project = project(&Whose { own: false }, named)?.unwrap_or_default();
-            return match arguments.asked {
-                Asked::Allow(_) => consent::allow(&project, ui, json),
-                _ => consent::deny(&project, ui),
-            };
-        }
+        Asked::Allow(_) => return consent::allow(&whole_project(named)?, ui, json),
+        Asked::Deny(_) => return consent::deny(&whole_project(named)?, ui),
         Asked::Set { key, value, force, whose } => {
             let project = project(&whose, named)?;
             let missing = folder::check(project.as_deref(), &key, &value, force)?;
-            let before = agreed(project.as_deref());
-            let file = settings::set(project.as_deref(), &key, &value)?;
-            changed(project.as_deref(), &key, &file, ui, json);
+            let set = |project: Option<&Path>| settings::set(project, &key, &value).map(Some);
+            change(project.as_deref(), &key, ui, json, set)?;
             missing.iter().for_each(|told| ui.warning(told));
-            follow(project.as_deref(), before.as_ref(), &key, ui)?;
         }
         Asked::Unset { key, whose } => {
             let project = project(&whose, named)?;
-            let before = agreed(project.as_deref());
-            match settings::unset(project.as_deref(), &key)? {
-                Some(file) => {
-                    changed(project.as_deref(), &key, &file, ui, json);
-                    follow(project.as_deref(), before.as_ref(), &key, ui)?;
-                }
-                None => ui.say(format!("{key} is not set there; nothing changed.")),
-            }
+            let unset = |project: Option<&Path>| settings::unset(project, &key);
+            change(project.as_deref(), &key, ui, json, unset)?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -205,14 +184,16 @@ fn found(named: Option<PathBuf>) -> Result<Location> {
 
 /// Whose file is meant: that of the project, or none for the person's own.
 fn project(whose: &Whose, named: Option<PathBuf>) -> Result<Option<PathBuf>> {
-    if whose.own {
-        return Ok(None);
-    }
+    if whose.own { Ok(None) } else { whole_project(named).map(Some) }
+}
+
+/// The whole path of the project.
+fn whole_project(named: Option<PathBuf>) -> Result<PathBuf> {
     let Location { project, by, .. } = found(named)?;
     if by == By::Nothing {
         return Err(Error::no_base(&project));
     }
-    project.canonicalize().map(Some).map_err(|e| Error::io("open the project", &project, e))
+    project.canonicalize().map_err(|e| Error::io("open the project", &project, e))
 }
 
 /// What was agreed to before a change; None where the settings could not be read.
@@ -220,16 +201,30 @@ fn agreed(project: Option<&Path>) -> Option<Consent> {
     Config::load(project?, settings::Raw::default()).ok().map(|(_, consent)| consent)
 }
 
-/// Has a change by the person count as agreed to.
-fn follow(
+/// Changes a setting, has that count as agreed to, and says who does not know of it yet.
+fn change(
     project: Option<&Path>,
-    before: Option<&Consent>,
     key: &str,
     ui: &Terminal,
+    json: bool,
+    write: impl FnOnce(Option<&Path>) -> Result<Option<PathBuf>>,
 ) -> Result<()> {
-    let Some(now) = agreed(project) else { return Ok(()) };
+    let before = agreed(project);
+    let Some(file) = write(project)? else {
+        ui.say(format!("{key} is not set there; nothing changed."));
+        return Ok(());
+    };
+    if json {
+        output::json(&json!({ "name": key, "path": file.display().to_string() }).to_string());
+    }
+    ui.say(format!("{} is changed.", file.display()));
+    let Some(project) = project else { return Ok(()) };
+    if Config::load_untrusted(project).is_ok_and(|config| Lock::is_held(&config)) {
+        ui.warning("a running deaddrop uses this after its next start");
+    }
+    let Some(now) = agreed(Some(project)) else { return Ok(()) };
     // Of settings that could not be read nobody knows what was agreed to.
-    consent::follow(before.unwrap_or(&now), &now, &[key], ui)
+    consent::follow(before.as_ref().unwrap_or(&now), &now, &[key], ui)
 }
 
 fn show(settings: &[InForce], ui: &Terminal, json: bool) {
@@ -268,24 +263,5 @@ fn bare(value: &Value) -> Vec<String> {
         Value::String(text) => vec![text.clone()],
         Value::Array(items) => items.iter().flat_map(bare).collect(),
         other => vec![other.to_string()],
-    }
-}
-
-/// Says what was changed, and who does not know of it yet.
-fn changed(project: Option<&Path>, key: &str, file: &Path, ui: &Terminal, json: bool) {
-    if json {
-        output::json(&json!({ "name": key, "path": file.display().to_string() }).to_string());
-    }
-    ui.say(format!("{} is changed.", file.display()));
-    let Some(project) = project else { return };
-    if let Ok(settings) = in_force(project)
-        && let Some(setting) = settings.iter().find(|setting| setting.name == key)
-        && matches!(setting.source, Source::Environment)
-    {
-        ui.warning(&format!("{} overrides it", setting.origin));
-    }
-    let held = Config::load_untrusted(project);
-    if held.is_ok_and(|config| Lock::is_held(&config)) {
-        ui.warning("a running deaddrop uses this after its next start");
     }
 }

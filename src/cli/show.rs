@@ -20,11 +20,11 @@ use crate::tokens;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Send parts in their order, one message each. Their first and last lines tell the model when to
+Send parts in their order, one message each. Their first and last lines tell the model when to \
 answer.
 
---copy uses the first that works, and says which: the desktop's clipboard (Wayland, X11), the
-terminal's clipboard (OSC 52, also over SSH); otherwise it prints the file's path. --open uses
+--copy uses the first that works, and says which: the desktop's clipboard (Wayland, X11), the \
+terminal's clipboard (OSC 52, also over SSH); otherwise it prints the file's path. --open uses \
 $VISUAL or $EDITOR at a terminal, otherwise xdg-open.
 
 Examples:
@@ -72,20 +72,16 @@ pub(super) fn show(context: &Context, arguments: &Show) -> Result<ExitCode> {
     }
     if arguments.path {
         let path = context.display(&path);
-        if context.json {
-            Context::print_json(
-                &json!({ "session": session.id, "sequence": sequence, "path": path }),
-            );
-        } else {
-            output::result(path);
-        }
+        let value = json!({ "session": session.id, "sequence": sequence, "path": path });
+        output::told(context.json, value, || &*path);
         return Ok(ExitCode::SUCCESS);
     }
     let is_answered = sequence == session.sequence && !session.awaits_reply();
     if arguments.copy {
-        let named = arguments.session.id.is_some();
-        let how = arguments.part.map_or(Put::Whole, |asked| Put::Part { asked, named });
-        put(context, &session, sequence, &how)?;
+        let how = arguments.part.map_or(Put::Whole, Put::Part);
+        if !put(context, &session, sequence, &how)? && !context.json {
+            output::result(context.display(&path));
+        }
         if is_answered {
             let why = if session.is_complete { "is complete" } else { "waits for your decision" };
             context.ui.warning(&format!(

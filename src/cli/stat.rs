@@ -10,17 +10,12 @@ const NAMED: usize = 8;
 /// `2 files changed: src/a.py (+3 −1), new tests/b.py (+20)`, and folders and what cannot be undone where
 /// there is such; None where nothing was.
 pub(super) fn line(changed: &Changed) -> Option<String> {
-    let files = (changed.files > 0).then(|| {
-        let named: Vec<String> =
-            changed.named.iter().take(NAMED).map(FileChange::describe_with_lines).collect();
-        let more = match changed.files - named.len() {
-            0 => String::new(),
-            n => format!(" and {n} more (`deaddrop diff --stat`)"),
-        };
-        format!("{} changed: {}{more}", count(changed.files, "file"), named.join(", "))
-    });
-    let folders = format!("{} changed", count(changed.folders.count, "folder"));
-    let folders = several(&changed.folders).map(|named| format!("{folders}: {named}"));
+    let named: Vec<String> =
+        changed.named.iter().take(NAMED).map(FileChange::describe_with_lines).collect();
+    let files = list(changed.files, &named)
+        .map(|named| format!("{} changed: {named}", count(changed.files, "file")));
+    let folders = several(&changed.folders)
+        .map(|named| format!("{} changed: {named}", count(changed.folders.count, "folder")));
     let unrestorable = match changed.back {
         None => lost(&changed.unrestorable, changed.ignored.as_ref()),
         Some(_) => None,
@@ -31,12 +26,16 @@ pub(super) fn line(changed: &Changed) -> Option<String> {
 }
 
 fn several(of: &Several) -> Option<String> {
-    let named = of.named.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>();
-    let more = match of.count - named.len() {
+    list(of.count, &of.named[..of.named.len().min(NAMED)])
+}
+
+/// These names of so many; None of none.
+fn list(all: usize, named: &[String]) -> Option<String> {
+    let more = match all - named.len() {
         0 => String::new(),
         n => format!(" and {n} more (`deaddrop diff --stat`)"),
     };
-    (of.count > 0).then(|| format!("{}{more}", named.join(", ")))
+    (all > 0).then(|| format!("{}{more}", named.join(", ")))
 }
 
 /// What cannot be taken back: what is not kept, and what is lost of what rules leave out.

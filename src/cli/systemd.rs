@@ -1,6 +1,6 @@
 //! systemd: the unit of a service that does what `watch` does, and what systemd is told by one that it started.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use sd_notify::NotifyState;
@@ -20,19 +20,6 @@ pub(super) fn notify(ui: &Terminal, state: &NotifyState<'_>) {
     }
 }
 
-/// What a unit names.
-#[derive(Clone, Copy)]
-pub(super) struct Unit<'a> {
-    pub(super) program: &'a Path,
-    pub(super) project: &'a Path,
-    /// PATH for commands: that of a service is another.
-    pub(super) path: Option<&'a OsStr>,
-    /// `XDG_STATE_HOME`, where it is set: there it is noted what the person has agreed to.
-    pub(super) state: Option<&'a OsStr>,
-    /// What is said to `watch`: only about the clipboard, and each a plain word.
-    pub(super) flags: &'a [&'a str],
-}
-
 /// The name of the unit of a project: readable, and of no other one.
 pub(super) fn name(project: &Path) -> String {
     let folder = project.file_name().unwrap_or_default().to_string_lossy();
@@ -44,35 +31,41 @@ pub(super) fn name(project: &Path) -> String {
     format!("deaddrop-{name}{}.service", &hash[..8])
 }
 
-impl Unit<'_> {
-    /// Its text, or why there can be none.
-    pub(super) fn text(&self) -> Result<String, String> {
-        let program = text(self.program.as_os_str())?;
-        // What it does not take in the name of a program, however it is written.
-        if program.contains(|c: char| c.is_control() || "\"'\\".contains(c)) {
-            return Err(format!(
-                "systemd runs no program whose path holds quotes, backslashes or control characters: {}",
-                visible_line(program)
-            ));
-        }
-        let project = text(self.project.as_os_str())?;
-        // A value that is no text is left to systemd's own.
-        let variable = |(name, value): (&str, Option<&OsStr>)| {
-            let value = value.and_then(|value| text(value).ok())?;
-            Some(format!("Environment={}\n", quoted(&format!("{name}={value}"))))
-        };
-        let variables = [("PATH", self.path), ("XDG_STATE_HOME", self.state)];
-        let variables: String = variables.into_iter().filter_map(variable).collect();
-        let target = if self.flags.is_empty() { LOGIN } else { DESKTOP };
-        let desktop = if target == DESKTOP {
-            // DISPLAY and the like are known to systemd by then, and go away with it.
-            format!("PartOf={DESKTOP}\nAfter={DESKTOP}\n")
-        } else {
-            String::new()
-        };
-        let flags: String = self.flags.iter().map(|flag| format!(" {flag}")).collect();
-        Ok(format!(
-            "\
+/// The text of a unit, or why there can be none. `variables` are what the service has of the person's own, whose
+/// values are others there: PATH for commands, and where it is noted what they have agreed to. `flags` are what is
+/// said to `watch`: only about the clipboard, and each a plain word.
+pub(super) fn unit(
+    program: &Path,
+    project: &Path,
+    variables: &[(&str, Option<OsString>)],
+    flags: &[&str],
+) -> Result<String, String> {
+    let unit = name(project);
+    let program = text(program.as_os_str())?;
+    // What it does not take in the name of a program, however it is written.
+    if program.contains(|c: char| c.is_control() || "\"'\\".contains(c)) {
+        return Err(format!(
+            "systemd runs no program whose path holds quotes, backslashes or control characters: {}",
+            visible_line(program)
+        ));
+    }
+    let project = text(project.as_os_str())?;
+    // A value that is no text is left to systemd's own.
+    let variable = |(name, value): &(&str, Option<OsString>)| {
+        let value = value.as_deref().and_then(|value| text(value).ok())?;
+        Some(format!("Environment={}\n", quoted(&format!("{name}={value}"))))
+    };
+    let variables: String = variables.iter().filter_map(variable).collect();
+    let target = if flags.is_empty() { LOGIN } else { DESKTOP };
+    let desktop = if target == DESKTOP {
+        // DISPLAY and the like are known to systemd by then, and go away with it.
+        format!("PartOf={DESKTOP}\nAfter={DESKTOP}\n")
+    } else {
+        String::new()
+    };
+    let flags: String = flags.iter().map(|flag| format!(" {flag}")).collect();
+    Ok(format!(
+        "\
 # Save this file as {name} in ~/.config/systemd/user/, then:
 #   systemctl --user daemon-reload && systemctl --user enable --now {name}
 [Unit]
@@ -98,13 +91,12 @@ RestartPreventExitStatus=2 4
 [Install]
 WantedBy={target}
 ",
-            name = name(self.project),
-            description = visible_line(project).replace('%', "%%"),
-            program = quoted(program),
-            // Variables are put in for `$`, but in the name of the program.
-            project = quoted(&project.replace('$', "$$")),
-        ))
-    }
+        name = unit,
+        description = visible_line(project).replace('%', "%%"),
+        program = quoted(program),
+        // Variables are put in for `$`, but in the name of the program.
+        project = quoted(&project.replace('$', "$$")),
+    ))
 }
 
 fn text(value: &OsStr) -> Result<&str, String> {
@@ -151,14 +143,11 @@ mod tests {
 
     #[test]
     fn what_systemd_would_read_otherwise_is_escaped() {
-        let unit = Unit {
-            program: Path::new("/opt/50% off/$x/deaddrop"),
-            project: Path::new("/home/me/a b\\%h/$HOME\n/é"),
-            path: Some(OsStr::new("/bin:/50%")),
-            state: Some(OsStr::new("/home/me/a b")),
-            flags: &[],
-        };
-        let text = unit.text().unwrap();
+        let project = Path::new("/home/me/a b\\%h/$HOME\n/é");
+        let variables =
+            [("PATH", Some("/bin:/50%".into())), ("XDG_STATE_HOME", Some("/home/me/a b".into()))];
+        let unit = |program: &str| unit(Path::new(program), project, &variables, &[]);
+        let text = unit("/opt/50% off/$x/deaddrop").unwrap();
         let line = r#"ExecStart="/opt/50%% off/$x/deaddrop" -C "/home/me/a b\\%%h/$$HOME\n/é" --color never watch"#;
         assert!(text.contains(&format!("\n{line}\n")), "{text}");
         let variables =
@@ -166,21 +155,15 @@ mod tests {
         assert!(text.contains(variables), "{text}");
         assert!(text.contains("\nDescription=deaddrop in /home/me/a b\\%%h/$HOME"), "{text}");
         for odd in ["/a\nb", "/a\"b", "/a'b", "/a\\b"] {
-            let told = Unit { program: Path::new(odd), ..unit }.text().unwrap_err();
+            let told = unit(odd).unwrap_err();
             assert!(told.contains("quotes, backslashes or control"), "{told}");
         }
     }
 
     #[test]
     fn nothing_keeps_the_sandbox_from_what_it_needs() {
-        let unit = Unit {
-            program: Path::new("/d"),
-            project: Path::new("/b"),
-            path: None,
-            state: None,
-            flags: &["--clipboard"],
-        };
-        let text = unit.text().unwrap();
+        let none = [("PATH", None)];
+        let text = unit(Path::new("/d"), Path::new("/b"), &none, &["--clipboard"]).unwrap();
         let set: Vec<&str> = text
             .lines()
             .filter(|line| !line.starts_with('#'))

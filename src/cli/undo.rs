@@ -12,12 +12,12 @@ use crate::watch::Stop;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Restores contents, permissions and links of files as they were before the turn, and tells the model
-in the next outbox. A completed session is open again. Commits and other effects outside the
+Restores contents, permissions and links of files as they were before the turn, and tells the model \
+in the next outbox. A completed session is open again. Commits and other effects outside the \
 workspace's files stay.
 
-Ignored files are left as they are, and named. If you or another session changed a file since,
-nothing is touched and the file is named; --force overwrites it, and keeps what was there for
+Ignored files are left as they are, and named. If you or another session changed a file since, \
+nothing is touched and the file is named; --force overwrites it, and keeps what was there for \
 `redo`.
 
 Examples:
@@ -36,8 +36,8 @@ pub(super) struct Undo {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Works while no later turn has changed files. With a number, takes back that undo or redo, also after
-later turns, as long as its checkpoint is kept: this brings back what `undo --force` replaced. Files
+Works while no later turn has changed files. With a number, takes back that undo or redo, also after \
+later turns, as long as its checkpoint is kept: this brings back what `undo --force` replaced. Files \
 that changed since are refused and named.
 
 Examples:

@@ -1,17 +1,31 @@
-//! What the model says in the demonstration, one reply a scene.
+//! The steps of the demonstration, with what the model says in them.
 
-/// What the model says, and what a person should see in it.
+/// What a person does in a step, and what they should see in it.
 pub(super) struct Scene {
     pub(super) title: &'static str,
     pub(super) why: &'static str,
-    /// Without its first line, which the outbox gives.
+    /// What the model says, if it does.
     pub(super) reply: &'static str,
+    /// The commands that are typed.
+    pub(super) commands: &'static [&'static [&'static str]],
 }
 
-pub(super) const SCENES: [Scene; 4] = [
+pub(super) const SCENES: [Scene; 7] = [
+    Scene {
+        title: "A project",
+        why: "deaddrop works on a folder of yours. `init` makes it ready: inbox, outbox and sessions go to .deaddrop/, which git ignores and no command sees.",
+        reply: "",
+        commands: &[&["init"]],
+    },
+    Scene {
+        title: "A task",
+        why: "It writes an outbox, a text with all that the model needs, for you to paste into any chat. Without --no-watch it would wait for replies in the inbox.",
+        reply: "",
+        commands: &[&["new", "--no-watch", "Write a script that greets people"]],
+    },
     Scene {
         title: "The first reply: a file, and a command that tries it",
-        why: "You would copy this from the chat, and save it in the inbox. Its first line, which the outbox gave, says what it answers.",
+        why: "You would copy this from the chat. With -v, deaddrop shows what commands print, too.",
         reply: "\
 [CREATE_FILE path=\"greet.sh\"]
 echo \"Hello, $1.\"
@@ -20,6 +34,7 @@ echo \"Hello, $1.\"
 sh greet.sh Ada
 [/RUN_COMMAND]
 ",
+        commands: &[&["apply", "-v", "../reply.txt"]],
     },
     Scene {
         title: "The second: an edit, and a file where none may be",
@@ -39,23 +54,32 @@ sh greet.sh
 for later
 [/CREATE_FILE]
 ",
+        commands: &[&["apply", "-v", "../reply.txt"]],
+    },
+    Scene {
+        title: "Second thoughts: look at a turn, and take it back",
+        why: "You can see what each turn changed, take it back, and have it again; the next outbox tells the model so.",
+        reply: "",
+        commands: &[&["diff"], &["undo"], &["redo"]],
     },
     Scene {
         title: "The third: something that only you may allow",
-        why: "A shell would run what stands in .envrc as soon as you enter the folder. So the model cannot write it by itself: all waits for you.",
+        why: "A shell would run what stands in .envrc as soon as you enter the folder. So the model cannot write it by itself: all waits for you. You look at it, and allow it, this once.",
         reply: "\
 [CREATE_FILE path=\".envrc\"]
 export GREETING=Hello
 [/CREATE_FILE]
 ",
+        commands: &[&["apply", "../reply.txt"], &["approve"]],
     },
     Scene {
         title: "The last: done",
-        why: "The model has nothing more to do, so there is no further outbox, and deaddrop ends.",
+        why: "The model has nothing more to do, so there is no further outbox.",
         reply: "\
 [DONE]
 greet.sh greets whom you name, or the world.
 [/DONE]
 ",
+        commands: &[&["apply", "../reply.txt"]],
     },
 ];

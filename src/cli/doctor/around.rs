@@ -3,19 +3,17 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Finding, finding};
+use super::{Finding, finding, spare};
 use crate::atomic::read_regular;
 use crate::clipboard::{Environment, NO_DISPLAY};
 use crate::engine::kept_turns;
 use crate::program::Programs;
 use crate::settings::{Config, Consent, FOLDER, ask_git, state_home};
-#[cfg(unix)]
 use crate::text::shell_word;
 use crate::text::{count, size};
 
 /// Whose a folder is, where that is not the person; of deaddrop's own also whether its rights let
 /// others in, and, where the project is refused, whether another's folder is why.
-#[cfg(unix)]
 pub(super) fn owner(folder: &Path, is_own: bool, is_refused: bool) -> Result<String, String> {
     use std::os::unix::fs::MetadataExt;
     if let Some(told) = is_own.then(|| open_to_all(folder)).flatten() {
@@ -33,11 +31,6 @@ pub(super) fn owner(folder: &Path, is_own: bool, is_refused: bool) -> Result<Str
         }
         uid => format!(", belongs to user {uid}"),
     })
-}
-
-#[cfg(not(unix))]
-pub(super) fn owner(_: &Path, _is_own: bool, _is_refused: bool) -> Result<String, String> {
-    Ok(String::new())
 }
 
 /// How much is kept so that turns can be taken back, and whether the newest can.
@@ -62,7 +55,6 @@ pub(super) fn checkpoints(config: &Config) -> Result<String, String> {
 }
 
 /// Said of a file or folder of deaddrop's own that everybody may write; None of others.
-#[cfg(unix)]
 pub(super) fn open_to_all(path: &Path) -> Option<String> {
     use std::os::unix::fs::MetadataExt;
     let found = fs::metadata(path).ok()?;
@@ -76,11 +68,6 @@ pub(super) fn open_to_all(path: &Path) -> Option<String> {
             shell_word(&path.display().to_string())
         )
     })
-}
-
-#[cfg(not(unix))]
-pub(super) fn open_to_all(_path: &Path) -> Option<String> {
-    None
 }
 
 /// What the settings open, and whether the person has agreed to it.
@@ -104,11 +91,11 @@ pub(super) fn settings(consent: &Consent) -> Result<String, String> {
 }
 
 /// Whether it can be noted what the person has agreed to, and which projects they use.
-pub(super) fn notes(rights: &impl Fn(&Path) -> Result<String, String>) -> Result<String, String> {
+pub(super) fn notes() -> Result<String, String> {
     let home = state_home().ok_or(
         "without HOME, deaddrop cannot keep your consents and its list of projects; set HOME or XDG_STATE_HOME",
     )?;
-    Ok(format!("{} {}", home.display(), rights(&home)?))
+    Ok(format!("{} {}", home.display(), super::rights(&home)?))
 }
 
 /// The ways to the clipboard, as `copy` would try them here.
@@ -128,41 +115,43 @@ pub(super) fn clipboard(config: &Config) -> Vec<Finding> {
         Err(why) => Err(format!("{why}; without another way, paste from the outbox's file")),
     };
     let all = [("clipboard", told), ("  terminal", terminal)].into_iter();
-    all.map(|(what, told)| Finding { spare: true, ..finding(what, told) }).collect()
+    all.map(|(what, told)| spare(what, told)).collect()
 }
 
 /// Which git there is, whether the workspace is a repository, and whether deaddrop's own files are
 /// kept out of it.
 pub(super) fn git(config: &Config) -> Finding {
-    let spare = |told| Finding { spare: true, ..finding("git", told) };
     // Not in the workspace, whose settings may name programs.
     let version = match ask_git(&Programs::of(config), Path::new("/"), ["--version"]) {
         Ok(Some(told)) => String::from_utf8_lossy(&told).trim().replace("git version ", "git "),
-        Err(why) => return spare(Err(format!("git does not answer: {why}"))),
+        Err(why) => return spare("git", Err(format!("git does not answer: {why}"))),
         Ok(None) => {
-            return spare(Err(
-                "git is not installed; deaddrop does not need it, but commands in replies may"
-                    .to_owned(),
-            ));
+            return spare(
+                "git",
+                Err("git is not installed; deaddrop does not need it, but commands in replies may"
+                    .to_owned()),
+            );
         }
     };
     let workspace = config.workspace.canonicalize().unwrap_or_else(|_| config.workspace.clone());
     let top = workspace.ancestors().find(|folder| folder.join(".git").exists());
     let Some(top) = top else {
-        return spare(Ok(format!("{version}; the workspace is not in a repository")));
+        return spare("git", Ok(format!("{version}; the workspace is not in a repository")));
     };
-    let kind = if top.join(".git").is_file() { "worktree or submodule" } else { "repository" };
     let place = if top == workspace {
-        format!("the workspace is a {kind}")
+        "the workspace is a repository".to_owned()
     } else {
-        format!("the workspace is in the {kind} {}", top.display())
+        format!("the workspace is in the repository {}", top.display())
     };
     match unignored(config, top) {
         None => finding("git", Ok(format!("{version}; {place}"))),
-        Some(ignore) => spare(Err(format!(
-            "{version}; {place}, and git does not ignore {FOLDER}/: outboxes and sessions could be committed; `echo '*' > {}`",
-            ignore.display()
-        ))),
+        Some(ignore) => spare(
+            "git",
+            Err(format!(
+                "{version}; {place}, and git does not ignore {FOLDER}/: outboxes and sessions could be committed; `echo '*' > {}`",
+                ignore.display()
+            )),
+        ),
     }
 }
 

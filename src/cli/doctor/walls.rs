@@ -1,6 +1,6 @@
 //! What confines commands: the tier, each mechanism with yes or no, and what to do about each no.
 
-use super::Finding;
+use super::{Finding, finding, spare};
 use crate::cli::Context;
 use crate::runner::sandbox::{Confinement, Mechanism, Tier};
 
@@ -10,7 +10,7 @@ const NAMESPACES: &str = "needs user namespaces: on Debian set kernel.unprivileg
 pub(super) fn findings(context: &Context) -> Vec<Finding> {
     let confinement = match context.confinement() {
         Ok(confinement) => confinement,
-        Err(told) => return vec![Finding { well: false, spare: false, what: "commands", told }],
+        Err(told) => return vec![finding("commands", Err(told))],
     };
     let mut told = confinement.line();
     for reason in confinement.why() {
@@ -20,7 +20,7 @@ pub(super) fn findings(context: &Context) -> Vec<Finding> {
     let is_whole = context.config.workspace.canonicalize().is_ok_and(|at| at.parent().is_none());
     if confinement.tier == Tier::None && is_whole {
         told.push_str("\n                     the workspace is /, to which nothing can be confined: use `deaddrop config set workspace_dir FOLDER`; in a virtual machine or container of its own, `--sandbox off` runs commands unconfined");
-        return vec![Finding { well: false, spare: false, what: "commands", told }];
+        return vec![finding("commands", Err(told))];
     }
     if confinement.tier == Tier::None {
         told.push_str(
@@ -43,16 +43,13 @@ pub(super) fn findings(context: &Context) -> Vec<Finding> {
 fn ways_out(confinement: &Confinement) -> Vec<Finding> {
     let tried = |tier: Tier| confinement.missing.iter().any(|(missing, _)| *missing == tier);
     let mut found = Vec::new();
-    let mut add = |what: &'static str, told: String| {
-        found.push(Finding { well: false, spare: true, what, told });
-    };
     if tried(Tier::Full) || tried(Tier::FullBwrap) {
-        add("  for full", NAMESPACES.to_owned());
+        found.push(spare("  for full", Err(NAMESPACES.to_owned())));
     }
     if tried(Tier::Partial) {
         let remedies = [Mechanism::Landlock, Mechanism::Seccomp, Mechanism::Hidden];
-        let remedies = remedies.map(|mechanism| remedy(mechanism, Tier::Partial));
-        add("  for partial", remedies.join("; and: "));
+        let remedies = remedies.map(|mechanism| described(mechanism, Tier::Partial).2);
+        found.push(spare("  for partial", Err(remedies.join("; and: "))));
     }
     found
 }
@@ -70,75 +67,61 @@ fn concerns(mechanism: Mechanism, confinement: &Confinement) -> bool {
 }
 
 fn of(mechanism: Mechanism, confinement: &Confinement) -> Finding {
+    let (what, holds, remedy) = described(mechanism, confinement.tier);
     let well = confinement.facts.has(mechanism);
-    let told = if well {
-        format!("yes: {}", holds(mechanism))
-    } else {
-        format!("no: {}", remedy(mechanism, confinement.tier))
-    };
-    Finding { well, spare: true, what: name(mechanism), told }
+    spare(what, if well { Ok(format!("yes: {holds}")) } else { Err(format!("no: {remedy}")) })
 }
 
-fn name(mechanism: Mechanism) -> &'static str {
+/// What a mechanism is called, what it holds, and what to do where it is not there.
+fn described(mechanism: Mechanism, tier: Tier) -> (&'static str, &'static str, &'static str) {
+    const OLD: &str = "this kernel refused; it is too old";
     match mechanism {
-        Mechanism::PidNamespace => "  pid namespace",
-        Mechanism::Subreaper => "  subreaper",
-        Mechanism::Root => "  own root",
-        Mechanism::Network => "  network",
-        Mechanism::Ipc => "  ipc",
-        Mechanism::Capabilities => "  capabilities",
-        Mechanism::NoNewPrivileges => "  no_new_privs",
-        Mechanism::Landlock => "  Landlock",
-        Mechanism::LandlockScope => "  Landlock scope",
-        Mechanism::Seccomp => "  seccomp",
-        Mechanism::Processes => "  processes",
-        Mechanism::Hidden => "  own files",
-    }
-}
-
-fn holds(mechanism: Mechanism) -> &'static str {
-    match mechanism {
-        Mechanism::PidNamespace => "everything that a command starts ends with it",
-        Mechanism::Subreaper => "what a command leaves behind is adopted and ended",
-        Mechanism::Root => "a command sees only what it is given",
-        Mechanism::Network => "a command reaches only itself",
-        Mechanism::Ipc => "message queues and shared memory of the machine are out of reach",
-        Mechanism::Capabilities => "a command has none, and can get none",
-        Mechanism::NoNewPrivileges => "no program that it starts gets more rights (sudo, su)",
-        Mechanism::Landlock => "the kernel checks each path again",
-        Mechanism::LandlockScope => "signals and abstract sockets do not get out either",
-        Mechanism::Seccomp => "mounts, new namespaces, io_uring, bpf, VSOCK and others are refused",
-        Mechanism::Processes => "a fork bomb is bounded (sandbox.max_processes)",
-        Mechanism::Hidden => {
-            "inbox, outbox and sessions are hidden, and deaddrop.toml cannot be written"
+        Mechanism::PidNamespace => {
+            ("  pid namespace", "everything that a command starts ends with it", NAMESPACES)
         }
-    }
-}
-
-fn remedy(mechanism: Mechanism, tier: Tier) -> &'static str {
-    match mechanism {
-        Mechanism::PidNamespace
-        | Mechanism::Root
-        | Mechanism::Network
-        | Mechanism::Ipc
-        | Mechanism::Subreaper => NAMESPACES,
-        Mechanism::Capabilities | Mechanism::NoNewPrivileges => {
-            "this kernel refused; it is too old"
+        Mechanism::Subreaper => {
+            ("  subreaper", "what a command leaves behind is adopted and ended", NAMESPACES)
         }
-        Mechanism::Landlock => {
-            "needs Linux 5.13 with Landlock switched on: add landlock to the boot parameter lsm="
+        Mechanism::Root => ("  own root", "a command sees only what it is given", NAMESPACES),
+        Mechanism::Network => ("  network", "a command reaches only itself", NAMESPACES),
+        Mechanism::Ipc => (
+            "  ipc",
+            "message queues and shared memory of the machine are out of reach",
+            NAMESPACES,
+        ),
+        Mechanism::Capabilities => ("  capabilities", "a command has none, and can get none", OLD),
+        Mechanism::NoNewPrivileges => {
+            ("  no_new_privs", "no program that it starts gets more rights (sudo, su)", OLD)
         }
-        Mechanism::LandlockScope => "needs Linux 6.12 with Landlock",
-        Mechanism::Seccomp => {
-            "needs a kernel with CONFIG_SECCOMP_FILTER on x86-64, ARM64 or RISC-V"
-        }
-        Mechanism::Processes => {
-            "applies to root only since Linux 6.14: run deaddrop as an ordinary user, or let one own the workspace"
-        }
-        Mechanism::Hidden if tier == Tier::Off => NAMESPACES,
-        Mechanism::Hidden => {
-            "keep them outside the workspace (`deaddrop init DIR --workspace-dir WORKSPACE`)"
-        }
+        Mechanism::Landlock => (
+            "  Landlock",
+            "the kernel checks each path again",
+            "needs Linux 5.13 with Landlock switched on: add landlock to the boot parameter lsm=",
+        ),
+        Mechanism::LandlockScope => (
+            "  Landlock scope",
+            "signals and abstract sockets do not get out either",
+            "needs Linux 6.12 with Landlock",
+        ),
+        Mechanism::Seccomp => (
+            "  seccomp",
+            "mounts, new namespaces, io_uring, bpf, VSOCK and others are refused",
+            "needs a kernel with CONFIG_SECCOMP_FILTER on x86-64, ARM64 or RISC-V",
+        ),
+        Mechanism::Processes => (
+            "  processes",
+            "a fork bomb is bounded (sandbox.max_processes)",
+            "applies to root only since Linux 6.14: run deaddrop as an ordinary user, or let one own the workspace",
+        ),
+        Mechanism::Hidden => (
+            "  own files",
+            "inbox, outbox and sessions are hidden, and deaddrop.toml cannot be written",
+            if tier == Tier::Off {
+                NAMESPACES
+            } else {
+                "keep them outside the workspace (`deaddrop init DIR --workspace-dir WORKSPACE`)"
+            },
+        ),
     }
 }
 

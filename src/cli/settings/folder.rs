@@ -30,21 +30,19 @@ pub(super) fn check(
         None => return Ok(None),
     };
     let real = folder.canonicalize().unwrap_or_else(|_| folder.clone());
-    if let Some(why) = broad_dir::told(&real).filter(|_| key == WORKSPACE && !force) {
+    let is_workspace = key == WORKSPACE;
+    let broad = broad_dir::told(&real).filter(|_| is_workspace && !force);
+    let broad = broad.map(|why| format!("{why}; choose another folder, or use --force"));
+    let in_git = git_directory(&real).filter(|_| is_workspace).map(|git| {
+        format!(
+            "{} is a git directory, and git would run hooks that replies write there; name the folder with the project's files",
+            git.display()
+        )
+    });
+    if let Some(why) = broad.or(in_git) {
         return Err(Error::config(
             format!("config set {key} {word}"),
-            format!("{why}, and nothing changed; choose another folder, or use --force"),
-        ));
-    }
-    if key == WORKSPACE
-        && let Some(git) = git_directory(&real)
-    {
-        return Err(Error::config(
-            format!("config set {key} {word}"),
-            format!(
-                "{} is a git directory, and git would run hooks that replies write there; nothing changed: name the folder with the project's files",
-                git.display()
-            ),
+            format!("nothing changed: {why}"),
         ));
     }
     if word.trim().is_empty() || folder.is_dir() {

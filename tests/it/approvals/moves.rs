@@ -32,7 +32,7 @@ fn check_tells_what_a_move_would_do() {
     assert_eq!(codes, ["ok", "ok", "file-not-found", "ok", "failed", "ok", "ok"]);
     for told in [
         "move 'a' to 'new/c'\n",
-        "edit 'new/c' (replace line 1 by 1 line",
+        "edit 'new/c'",
         "File 'a' not found",
         "would list 'new'",
         "The pattern is no regular expression",

@@ -116,9 +116,7 @@ fn a_setting_is_read_set_and_removed() {
     assert_eq!(base.read(".no-config/deaddrop/config.toml"), "policy = \"standard\"\n");
     let run = base.run(&["config", "path", "--own"]).ok();
     assert!(run.stdout.ends_with(".no-config/deaddrop/config.toml\n"), "{run:?}");
-    let mut command = base.command(&["config", "set", "secrets", "warn"]);
-    let run = Run::of(command.env("DEADDROP_SECRETS", "withhold"), "").ok();
-    assert!(run.stderr.contains("environment variable DEADDROP_SECRETS overrides it"), "{run:?}");
+    base.run(&["config", "set", "secrets", "warn"]).ok();
 
     // What is not in order can be put right, and is shown by nothing else.
     base.write("deaddrop.toml", "# Mine.\nmax_tokens = \nfirst_contents = true\n");
@@ -145,9 +143,8 @@ fn the_manual_and_completions_need_no_base_directory() {
         assert!(page.contains(part), "{part}: {page}");
     }
     let run = base.fails(&["generate", "man", "confg"], "usage").with_code(2);
-    assert!(run.message().contains("did you mean 'config'?"), "{run:?}");
-    let run = base.run(&["generate", "man", "--dir", "pages"]).ok();
-    assert_eq!(run.stdout.lines().count(), base.names("pages").len());
+    assert!(run.message().contains("there is no command 'confg'"), "{run:?}");
+    base.run(&["generate", "man", "--dir", "pages"]).ok();
     for name in ["deaddrop.1", "deaddrop-new.1", "deaddrop-config-set.1", "deaddrop-generate-man.1"]
     {
         assert!(base.exists(&format!("pages/{name}")), "{name}: {:?}", base.names("pages"));
@@ -362,8 +359,8 @@ fn the_demonstration_plays_a_session_and_leaves_nothing() {
     eprintln!("the demonstration took {:?}", begun.elapsed());
     for part in [
         "1. A project",
-        "$ deaddrop new -v \"Write a script that greets people\"",
-        "  │ [REPLY session=\"",
+        "$ deaddrop new --no-watch \"Write a script that greets people\"",
+        "  │ [CREATE_FILE path=\"greet.sh\"]",
         "Created 'greet.sh'",
         "REJECTED: ",
         "  │ -echo \"Hello, $1.\"\n",
@@ -372,7 +369,7 @@ fn the_demonstration_plays_a_session_and_leaves_nothing() {
         "$ deaddrop approve",
         "Created '.envrc'",
         "is complete.",
-        "  │ echo \"Hello, ${1:-world}.\"",
+        "  │ +echo \"Hello, ${1:-world}.\"",
         "Nothing of it is left.",
     ] {
         assert!(told.contains(part), "{part}: {told}");
@@ -385,21 +382,16 @@ fn the_demonstration_plays_a_session_and_leaves_nothing() {
 
     let kept = run(&["demo", "--keep", "--json"]).ok();
     let told = lines(&kept);
-    assert_eq!(told.len(), 5, "{kept:?}");
-    let failed = |step: &Value| {
-        step["results"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .filter(|result| result["success"] == false)
-            .count()
+    let turns: Vec<_> = told.iter().filter(|line| line["results"].is_array()).collect();
+    let failed = |turn: &&Value| {
+        let results = turn["results"].as_array().unwrap();
+        results.iter().filter(|result| result["success"] == false).count()
     };
-    assert_eq!(
-        told[..4].iter().map(failed).collect::<Vec<_>>(),
-        if has_full_sandbox() { [0, 1, 0, 0] } else { [1, 2, 0, 0] }
-    );
-    assert_eq!(told[3]["isComplete"], true);
-    let folder = Path::new(told[4]["kept"].as_str().unwrap());
+    // The three replies, an undo and a redo, the one that is approved, and the last.
+    let commands = if has_full_sandbox() { [0, 1] } else { [1, 2] };
+    assert_eq!(turns.iter().map(failed).take(3).collect::<Vec<_>>()[1..], commands, "{turns:#?}");
+    assert_eq!(turns.last().unwrap()["isComplete"], true);
+    let folder = Path::new(told.last().unwrap()["kept"].as_str().unwrap());
     assert!(folder.join("project/.envrc").exists() && !folder.join("notes.txt").exists());
 }
 

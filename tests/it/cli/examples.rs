@@ -47,7 +47,7 @@ const PLAYED: &[Play] = &[
     Example("deaddrop ops schema > operations.schema.json", 0),
     Meanwhile("grep -q CreateFileOperation operations.schema.json"),
     Tells("deaddrop ops schema events", "\"$schema\""),
-    Tells("deaddrop generate man --dir ~/.local/share/man/man1", "deaddrop-config-set.1"),
+    Example("deaddrop generate man --dir ~/.local/share/man/man1", 0),
     // A project, and one whose settings lie elsewhere.
     Tells("deaddrop init", "deaddrop.toml"),
     Tells("deaddrop init ~/projects/calculator", "deaddrop.toml"),

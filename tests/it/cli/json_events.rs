@@ -149,16 +149,6 @@ fn a_turn_that_was_cut_off_and_is_finished_at_the_start_has_its_end() {
 }
 
 #[test]
-fn pages_of_the_manual_that_were_written_are_objects_too() {
-    let base = Project::new();
-    let told = lines(&base.run(&["generate", "man", "--dir", "pages", "--json"]).ok().stdout);
-    assert!(told.iter().any(|page| page["page"] == "deaddrop-say"), "{told:?}");
-    for page in told {
-        assert!(base.exists(page["path"].as_str().unwrap()), "{page}");
-    }
-}
-
-#[test]
 fn an_undo_begins_and_ends_as_a_turn_does() {
     let base = Project::with_session();
     base.apply("[CREATE_FILE path=\"a\"]\n1\n[/CREATE_FILE]\n");

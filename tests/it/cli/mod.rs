@@ -17,7 +17,6 @@ mod doctor;
 #[cfg(target_os = "linux")]
 mod examples;
 #[cfg(target_os = "linux")]
-mod hints;
 mod init_refused;
 #[cfg(unix)]
 mod json_events;

@@ -11,7 +11,9 @@ fn a_part_is_copied_and_what_is_next_is_said() {
     let first = desktop.run(&base, &["show", "--copy", "--part", "1/3"]).ok();
     assert!(first.stderr.contains("Part 1 of 3 of outbox 1 of session a1b2c3d4 (≈ "), "{first:?}");
     assert!(
-        first.stderr.contains("then part 2 of 3: deaddrop show --copy --part 2/3\n"),
+        first
+            .stderr
+            .contains("then part 2 of 3: deaddrop show 1 --session a1b2c3d4 --copy --part 2/3\n"),
         "{first:?}"
     );
     assert!(desktop.shows().unwrap().starts_with("=== PART 1 of 3 of one message: "));
@@ -21,7 +23,7 @@ fn a_part_is_copied_and_what_is_next_is_said() {
     let told: serde_json::Value = serde_json::from_str(&second.stdout).unwrap();
     assert_eq!(told["way"], "x11");
     assert_eq!(told["part"], 2);
-    assert_eq!(told["next"], format!("deaddrop show --session {ID} --copy --part 3/3"));
+    assert_eq!(told["next"], format!("deaddrop show 1 --session {ID} --copy --part 3/3"));
     assert!(told["tokens"].as_u64().unwrap() > 100, "{told}");
     assert!(desktop.shows().unwrap().starts_with("=== PART 2 of 3 of one message: "));
 

@@ -24,7 +24,7 @@ fn words_said_beside_a_daemon_are_added_to_its_outbox() {
     let daemon = base.serve(&["watch"]);
     base.run(&["say", "Please use tabs"]).ok();
     assert!(base.outbox(1).contains("The user adds:\n  Please use tabs\n"));
-    daemon.wait_for("Words that you added elsewhere are now at the end of");
+    daemon.wait_for("Your words are now at the end of");
     daemon.stop();
     let daemon = base.serve(&["watch", "--json"]);
     base.run(&["say", "And tests"]).ok();

@@ -168,10 +168,7 @@ fn who_hands_an_undo_over_is_told_what_was_put_aside() {
     let undo = base.run(&["undo", "--force"]).ok();
     tells(
         &undo.stderr,
-        &[
-            "what you had changed is put aside and kept: 'a'. `deaddrop redo` brings it back",
-            "Turn 1 was the reply a1b2c3d4_seq0001_reply.txt (2 operations)",
-        ],
+        &["what you had changed is put aside and kept: 'a'. `deaddrop redo` brings it back"],
     );
     base.write("workspace/b", "mine\n");
     let redo = base.run(&["redo", "--force", "--json"]).ok();
@@ -180,7 +177,7 @@ fn who_hands_an_undo_over_is_told_what_was_put_aside() {
 }
 
 #[test]
-fn who_undoes_while_a_turn_runs_is_told_that_it_was_that_one() {
+fn who_undoes_while_a_turn_runs_undoes_that_one() {
     let base = Project::with_session();
     base.apply(&create("a", "one"));
     let daemon = base.serve(&["watch"]);
@@ -201,13 +198,7 @@ fn who_undoes_while_a_turn_runs_is_told_that_it_was_that_one() {
     base.write("workspace/go", "");
     let output = undo.wait_with_output().unwrap();
     let told = String::from_utf8(output.stderr).unwrap();
-    tells(
-        &told,
-        &[
-            "Turn 2 was the reply second.txt (1 operation (1 command)), which was being carried out when you asked",
-            "Turn 2 undone",
-        ],
-    );
+    tells(&told, &["Turn 2 undone"]);
     assert!(base.exists("workspace/a") && !base.exists("workspace/made"), "{told}");
     daemon.stop();
 }

@@ -170,23 +170,15 @@ fn a_base_directory_within_is_kept_from_the_replies_of_the_one_around_it() {
 }
 
 #[test]
-fn init_around_one_says_so_and_one_that_is_gone_is_no_matter() {
+fn one_that_is_gone_is_no_matter_to_init() {
     let base = Project::new();
     base.sh("mkdir -p p/inner");
     base.run(&["init", "p/inner"]).ok();
     run_in(&base, "p/inner", &["new", "--no-watch", "A task"]).ok();
-    let told = base.run(&["init", "p"]).ok().stderr;
-    assert!(told.contains("/p/inner is in it: replies here cannot access"), "{told}");
-    base.sh("mkdir p/other");
-    base.run(&["init", "--force", "p/other"]).ok();
-    base.run(&["-C", "p/other", "new", "--no-watch", "A task"]).ok();
-    let told = base.run(&["init", "p"]).ok().stderr;
-    assert!(told.contains(" and 1 more are in it: replies here cannot"), "{told}");
-    base.sh("rm -r p/other");
+    base.run(&["init", "p"]).ok();
     // As when its files are moved out of the project.
     base.sh("rm -r p/inner/.deaddrop p/inner/deaddrop.toml p/.deaddrop p/deaddrop.toml");
-    let told = base.run(&["init", "p"]).ok().stderr;
-    assert!(!told.contains("lies in it"), "{told}");
+    base.run(&["init", "p"]).ok();
 }
 
 /// That a call is refused since this folder belongs to another user.
