@@ -63,8 +63,15 @@ impl Context {
         let mut reporter = ProgressReporter::new(self);
         match self.open_or_hand_over(&request, stop)? {
             Opened::Here(mut engine) => {
+                let says = matches!(request, Request::Say { .. });
                 let turn = ipc::handle(&mut engine, request, &mut reporter)?;
-                engine.shut_down()?;
+                match engine.shut_down() {
+                    // Who is told that it failed would say it again.
+                    Err(e) if says => self.ui.say(format!(
+                        "{e}. Your words are kept; the next start continues from the journal."
+                    )),
+                    result => result?,
+                }
                 Ok(turn)
             }
             Opened::Elsewhere(done) => {

@@ -138,9 +138,9 @@ impl<'w> Listing<'w> {
         let way = folder.way.filter(|way| is_near(Some(*way)));
         let distance = way.map_or(distance, |way| way.distance);
         let Folder { width, first_row, .. } = *folder;
-        let price = (width * (distance + 1)).saturating_mul(self.picture.len()) + first_row;
         // What stands in the root tells what the project is.
-        let price = if folder.path.is_empty() { 0 } else { price };
+        let steps = if folder.path.is_empty() { 1 } else { distance + 1 };
+        let price = (width * steps).saturating_mul(self.picture.len()) + first_row;
         let is_whole = width <= LIMIT && price < highest_price;
         let (mut hidden, before) = (folder.rest, lines.len());
         for (n, child) in folder.children.iter().enumerate() {
