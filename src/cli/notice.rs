@@ -5,6 +5,9 @@ use std::io;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::Duration;
+
+use wait_timeout::ChildExt;
 
 use super::output::Terminal;
 use super::{Context, live};
@@ -16,6 +19,8 @@ use crate::text::visible_line;
 
 /// What shows messages on a desktop.
 const PROGRAM: &str = "notify-send";
+/// It is not waited for longer than that.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Whether it was said that no message can be shown.
 static WARNED: AtomicBool = AtomicBool::new(false);
@@ -53,23 +58,29 @@ fn tell(context: &Context, text: &str) {
 
 /// Has the message shown, and waits for nothing.
 fn show(context: &Context, text: &str) {
-    let (ui, text) = (context.ui.clone(), plain(text));
-    let command = Programs::of(&context.config).command(PROGRAM);
-    let show = move || {
-        let shown = command.and_then(|mut command| {
-            command.args(["--app-name=deaddrop", "--", "deaddrop", &text]);
-            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status()
-        });
-        match shown {
-            Ok(status) if status.success() => {}
-            Ok(status) => warn(&ui, &format!("it ended with {status}; is there a desktop?")),
-            Err(e) if e.kind() == io::ErrorKind::NotFound => {
-                warn(&ui, "it is not installed (on Debian: libnotify-bin)");
-            }
-            Err(e) => warn(&ui, &e.to_string()),
+    let ui = &context.ui;
+    let child = Programs::of(&context.config).command(PROGRAM).and_then(|mut command| {
+        command.args(["--app-name=deaddrop", "--", "deaddrop", &plain(text)]);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()
+    });
+    let mut child = match child {
+        Ok(child) => child,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {
+            return warn(ui, "it is not installed (on Debian: libnotify-bin)");
+        }
+        Err(e) => return warn(ui, &e.to_string()),
+    };
+    let ui = ui.clone();
+    let wait = move || match child.wait_timeout(PATIENCE) {
+        Ok(Some(status)) if status.success() => {}
+        Ok(Some(status)) => warn(&ui, &format!("it ended with {status}; is there a desktop?")),
+        _ => {
+            let _ = child.kill();
+            let _ = child.wait();
         }
     };
-    drop(thread::Builder::new().name("notify".into()).spawn(show));
+    // Without a thread it is nobody's child when it ends, and no harm is done.
+    drop(thread::Builder::new().name("notify".into()).spawn(wait));
 }
 
 /// Said once: it would be the same every turn.
