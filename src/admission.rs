@@ -266,7 +266,7 @@ pub fn reply_identity(begin: &Begin) -> Digest {
 }
 
 /// Identifies the text of a reply.
-fn identity(reply: &str) -> Digest {
+pub fn identity(reply: &str) -> Digest {
     Digest::of(normalize(reply).as_bytes())
 }
 

@@ -19,6 +19,7 @@
 //! | [`engine`] | an opened project: one reply from steps to the next outbox |
 //! | [`ipc`] [`space`] [`daemon`] | requests of a person, and of another program; one turn after another |
 //! | [`rpc`] | the same workspace and runner for whoever connects, over JSON-RPC |
+//! | `serve` | the page in the browser |
 //! | [`cli`] | what a person types |
 
 #![cfg_attr(test, allow(clippy::disallowed_macros, reason = "tests say what they skip"))]
@@ -48,6 +49,8 @@ pub mod protocol;
 pub mod rpc;
 pub mod runner;
 pub mod secrets;
+#[cfg(feature = "serve")]
+pub mod serve;
 pub mod session;
 pub mod settings;
 pub mod space;

@@ -45,6 +45,8 @@ pub struct Stop {
     asked: Arc<AtomicBool>,
     /// Whether it was SIGINT.
     interrupted: Arc<AtomicBool>,
+    /// Whether only the turn that runs is to be stopped.
+    paused: Arc<AtomicBool>,
 }
 
 impl Stop {
@@ -76,6 +78,23 @@ impl Stop {
     pub fn ask(&self) {
         self.asked.store(true, Ordering::Relaxed);
         interrupt::check();
+    }
+
+    /// Asks to stop the turn that runs; whoever serves goes on after it (see [`Stop::resumes`]).
+    pub fn pause(&self) {
+        if !self.is_asked() {
+            self.paused.store(true, Ordering::Relaxed);
+            self.ask();
+        }
+    }
+
+    /// Whether only a turn was to be stopped; then there is nothing to stop for any more.
+    pub fn resumes(&self) -> bool {
+        let resumes = self.paused.swap(false, Ordering::Relaxed) && !self.is_interrupted();
+        if resumes {
+            self.asked.store(false, Ordering::Relaxed);
+        }
+        resumes
     }
 
     /// Stops on SIGINT and SIGTERM; a second one ends the program at once. SIGIO, which a lease

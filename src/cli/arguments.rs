@@ -102,10 +102,12 @@ const REVIEW: &[&str] = &["review"];
 const SANDBOX: &[&str] = &["sandbox"];
 
 /// The settings that each command reads, and so takes as flags. Other commands take none.
-const FLAGS: [(&[&str], &[&[&str]]); 25] = [
+const FLAGS: &[(&[&str], &[&[&str]])] = &[
     (&["new"], &[FOLDERS, FIRST, TURN, BRIEF, POLICY, REVIEW]),
     (&["resume"], &[FOLDERS, TURN, BRIEF, REVIEW]),
     (&["watch"], &[FOLDERS, TURN, BRIEF, REVIEW]),
+    #[cfg(feature = "serve")]
+    (&["serve"], &[FOLDERS, FIRST, TURN, BRIEF, POLICY, REVIEW]),
     (&["apply"], &[FOLDERS, TURN, BRIEF, REVIEW]),
     (&["next"], &[FOLDERS, TURN, BRIEF, REVIEW]),
     (&["check"], &[FOLDERS, POLICY, SANDBOX]),
@@ -211,6 +213,13 @@ impl Settings {
     /// Those that were given, by their names.
     pub(super) fn given(&self) -> &[(&'static str, String)] {
         &self.0
+    }
+
+    /// As variables of the environment, for another process.
+    #[cfg(feature = "serve")]
+    pub(super) fn variables(&self) -> Vec<(String, String)> {
+        let variable = |name: &str| format!("DEADDROP_{}", name.to_uppercase());
+        self.0.iter().map(|(name, value)| (variable(name), value.clone())).collect()
     }
 
     /// As settings, each with the flag it came from.

@@ -145,6 +145,7 @@ impl<'a> Surroundings<'a> {
         let dialect = judged.dialect;
         let is_in_guest = config.guest.is_some();
         let reply = parsed.read_in(dialect, (!is_in_guest).then(|| self.workspace.path()));
+        let state = engine::state_of(config, &self.workspace, text, &reply.steps)?;
         let mut preview = PreviewExecutor::new(&self.workspace);
         let mut unseen = OpaquePreview::new(&config.protected_names);
         let executor: &mut dyn Executor = if is_in_guest { &mut unseen } else { &mut preview };
@@ -166,6 +167,7 @@ impl<'a> Surroundings<'a> {
                 "held": held.as_ref().map(Error::to_string),
                 "heldCode": held.as_ref().map(Error::code),
                 "dialect": reply.dialect,
+                "state": state,
                 "blocks": tally(blocks.map(|kind| output::name(kind, in_operations).to_owned())),
                 "errors": errors,
                 "errorsByKind": tally(outcomes.iter().filter(|o| o.failed()).filter_map(Outcome::code)),

@@ -56,6 +56,9 @@ struct Which {
     operation: Option<String>,
     #[command(flatten)]
     session: SessionFlag,
+    /// Only if this is still asked: `question` in `status --json`
+    #[arg(long, value_name = "DIGEST", hide = true)]
+    question: Option<String>,
     /// All that wait now, but not the next questions of their replies
     #[arg(long, conflicts_with = "operation")]
     all: bool,
@@ -111,6 +114,9 @@ fn choose(context: &Context, which: &Which) -> Result<Vec<Session>> {
         // One that is not there is another matter than one that does not wait.
         store.load_stem(stem)?;
         pending.retain(|session| session.stem() == *stem);
+    }
+    if let Some(digest) = &which.question {
+        pending.retain(|session| session.question().is_some_and(|q| q.digest.as_str() == digest));
     }
     let about = which.operation.as_deref();
     if let Some(id) = about {

@@ -37,6 +37,8 @@ mod replies;
 mod rows;
 mod rpc;
 mod run;
+#[cfg(feature = "serve")]
+mod serve;
 mod serving;
 mod sessions;
 mod settings;
@@ -86,6 +88,9 @@ enum Command {
     Resume(serving::Resume),
     /// Serve every open session of the project
     Watch(serving::WatchAll),
+    /// Serve every open session, with a page in the browser
+    #[cfg(feature = "serve")]
+    Serve(serve::ServePage),
     /// Execute one reply
     Apply(replies::Apply),
     /// Execute the reply on the clipboard, and copy the next outbox
@@ -192,8 +197,12 @@ enum Opened {
 impl Context {
     /// Opens the project to serve it, and tells what was found amiss.
     fn open(&self, stop: Stop) -> Result<Engine> {
+        self.open_with(stop, live::is_on().then(|| Arc::clone(&self.glimpse)))
+    }
+
+    /// The same for somebody who sees what commands write while they run.
+    fn open_with(&self, stop: Stop, glimpse: Option<Arc<Glimpse>>) -> Result<Engine> {
         let mut reporter = ProgressReporter::new(self);
-        let glimpse = live::is_on().then(|| Arc::clone(&self.glimpse));
         Engine::open(self.config.clone(), self.clock, stop, glimpse, &mut reporter)
     }
 
@@ -331,6 +340,11 @@ fn answer(cli: Cli, ui: Terminal) -> Result<ExitCode> {
             serving::resume(&open(global, ui, Need::Session)?, &arguments)
         }
         Command::Watch(arguments) => serving::watch(&open(global, ui, Need::Begin)?, &arguments),
+        #[cfg(feature = "serve")]
+        Command::Serve(arguments) => {
+            let settings = global.settings.clone();
+            serve::serve(&open(global, ui, Need::Begin)?, &arguments, &settings)
+        }
         Command::Apply(arguments) => replies::apply(&open(global, ui, Need::Session)?, &arguments),
         Command::Next(arguments) => replies::next(&open(global, ui, Need::Session)?, &arguments),
         Command::Check(arguments) => check::check(&open(global, ui, Need::Consent)?, &arguments),

@@ -30,6 +30,12 @@ pub(super) fn open(context: &Context, path: &Path) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Opens the address of a page in the browser.
+#[cfg(feature = "serve")]
+pub(super) fn browse(context: &Context, url: &str) -> Result<()> {
+    start(context, None, Path::new(url))
+}
+
 /// What stands below the text that a person writes in their editor.
 const BELOW: &str = "----- Write above this line; everything from here on is ignored. -----";
 

@@ -41,6 +41,9 @@ pub(super) struct ProgressReporter<'a> {
     /// The open questions; the first one is shown.
     open: VecDeque<Open>,
     prompt: Option<Prompt>,
+    /// Where events are sent to, too.
+    #[cfg(feature = "serve")]
+    page: Option<crate::serve::Events>,
 }
 
 /// What was asked.
@@ -55,7 +58,16 @@ impl<'a> ProgressReporter<'a> {
     /// Only reports.
     pub(super) fn new(context: &'a Context) -> Self {
         let open = VecDeque::new();
-        Self { context, puts: false, serves: false, turn: None, open, prompt: None }
+        Self {
+            context,
+            puts: false,
+            serves: false,
+            turn: None,
+            open,
+            prompt: None,
+            #[cfg(feature = "serve")]
+            page: None,
+        }
     }
 
     /// Also asks questions if there is a terminal, and prints events with `--json`.
@@ -63,6 +75,13 @@ impl<'a> ProgressReporter<'a> {
         let mut reporter = Self::that_serves_once(context);
         reporter.puts = !context.json;
         reporter
+    }
+
+    /// The same, and sends events to a page.
+    #[cfg(feature = "serve")]
+    pub(super) fn for_page(mut self, page: crate::serve::Events) -> Self {
+        self.page = Some(page);
+        self
     }
 
     /// The same without the questions.
@@ -93,17 +112,34 @@ impl<'a> ProgressReporter<'a> {
         }
     }
 
-    /// Prints an event with `--json` while it serves: an object a line, as it happens. docs/scripting.md names all.
+    /// Prints an event with `--json` while it serves, an object a line, and sends it to pages. docs/scripting.md names
+    /// all.
     fn emit(&self, event: &str, value: impl FnOnce() -> Value) {
-        if self.serves && self.context.json {
-            let mut value = value();
-            if let (true, Some((session, sequence))) = (value["session"].is_null(), &self.turn) {
-                value["session"] = session.as_str().into();
-                value["sequence"] = (*sequence).into();
-            }
-            value["event"] = event.into();
+        if !self.serves || !(self.context.json || self.has_page()) {
+            return;
+        }
+        let mut value = value();
+        if let (true, Some((session, sequence))) = (value["session"].is_null(), &self.turn) {
+            value["session"] = session.as_str().into();
+            value["sequence"] = (*sequence).into();
+        }
+        value["event"] = event.into();
+        if self.context.json {
             Context::print_json(&value);
         }
+        #[cfg(feature = "serve")]
+        self.page.iter().for_each(|page| page.send(&value));
+    }
+
+    #[cfg(feature = "serve")]
+    fn has_page(&self) -> bool {
+        self.page.is_some()
+    }
+
+    #[cfg(not(feature = "serve"))]
+    #[expect(clippy::unused_self, reason = "with pages it is used")]
+    fn has_page(&self) -> bool {
+        false
     }
 
     /// The newest outbox is written, or the person's words were added to it.
@@ -192,9 +228,14 @@ impl Observer for ProgressReporter<'_> {
             Event::Question { session, preview } => self.question(session, preview),
             Event::WordsAdded(turn) => self.words_added(turn),
             Event::SessionAdded(session) => {
+                self.emit(
+                    "session",
+                    || json!({ "session": session.id, "sequence": session.sequence }),
+                );
                 ui.say(format!("Session {} was added.", session.id));
             }
             Event::SessionClosed { session, removed } => {
+                self.emit("closed", || json!({ "session": session.id, "removed": removed }));
                 let done = if removed { "removed" } else { "closed" };
                 ui.say(format!("Session {} was {done}.", session.id));
             }
@@ -245,16 +286,16 @@ impl ProgressReporter<'_> {
     fn step_begun(&self, step: &Step) {
         let Asks::Operation(operation) = &step.asks else { return };
         let name = name(step.kind(), step.asked.is_some());
+        self.emit(
+            "start",
+            || json!({ "line": step.line, "command": name, "what": what(operation) }),
+        );
         if live::is_on() {
-            let what = match operation {
-                // A guest gives it as a whole.
-                Operation::Run(run) if self.context.config.guest.is_some() => {
-                    format!("{} (output comes at the end)", named(&run.command))
-                }
-                Operation::Run(run) => named(&run.command),
-                Operation::Search { pattern, .. } => named(pattern),
-                operation => operation.path().map(|p| format!("'{p}'")).unwrap_or_default(),
-            };
+            let mut what = what(operation);
+            // A guest gives it as a whole.
+            if matches!(operation, Operation::Run(_)) && self.context.config.guest.is_some() {
+                what += " (output comes at the end)";
+            }
             live::running(name, &what, &self.context.glimpse);
         } else if let Operation::Run(run) = operation {
             // Only a command can take a while.
@@ -369,6 +410,15 @@ impl ProgressReporter<'_> {
         self.emit_outbox(turn);
         let path = turn.outbox.as_ref().map(|path| format!(" {}", self.context.display(path)));
         self.context.ui.say(said(self.context, turn) + &path.unwrap_or_default());
+    }
+}
+
+/// What an operation is about, in a few words.
+fn what(operation: &Operation) -> String {
+    match operation {
+        Operation::Run(run) => named(&run.command),
+        Operation::Search { pattern, .. } => named(pattern),
+        operation => operation.path().map(|p| format!("'{p}'")).unwrap_or_default(),
     }
 }
 

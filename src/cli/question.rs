@@ -203,7 +203,7 @@ pub(super) fn summary(session: &Session) -> String {
 
 /// What is asked, as `--json` has it; null where nothing is.
 pub(super) fn to_json(context: &Context, session: &Session) -> Value {
-    let Some(Question { id, kind: asked, ask, .. }) = session.question() else {
+    let Some(Question { id, kind: asked, ask, digest, .. }) = session.question() else {
         return Value::Null;
     };
     let mut value = json!({
@@ -217,6 +217,7 @@ pub(super) fn to_json(context: &Context, session: &Session) -> Value {
         value[key] = about.into();
     }
     value["always"] = ask.always.into();
+    value["question"] = digest.as_str().into();
     match session.asked_operation() {
         Some(Operation::Run(run)) => {
             value["cwd"] = run.cwd.as_ref().map(RelPath::as_str).into();
@@ -233,6 +234,7 @@ pub(super) fn to_json(context: &Context, session: &Session) -> Value {
                 .first()
                 .map(|file| context.config.workspace.join(file.path.as_str()));
             value["realPath"] = real.map(|path| path.to_string_lossy().into_owned()).into();
+            value["files"] = preview.rewritten.iter().map(changes::to_json).collect();
         }
         None => {
             let QuestionPreview { outcomes, rewritten } = context.preview_question(session);

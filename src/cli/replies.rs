@@ -10,7 +10,7 @@ use super::clipping::{Put, put};
 use super::input::Input;
 use super::{Context, SessionFlag, pasting};
 use crate::clipboard::{self, Environment, Way};
-use crate::engine::Turn;
+use crate::engine::{Selection, Turn};
 use crate::error::{Error, Result};
 use crate::inbox::HELD;
 use crate::ipc::{GivenReply, Request};
@@ -73,6 +73,21 @@ struct How {
     /// Execute it even if it answers an older outbox, or has no commands
     #[arg(long)]
     force: bool,
+    /// Leave out a step, by its place in the list of `check` (repeatable); the model reads the reason
+    #[arg(long, value_name = "N[=REASON]", value_parser = left_out)]
+    leave_out: Vec<(usize, String)>,
+    /// Only if the reply and the files are as `check --json` saw them (its `state`)
+    #[arg(long, value_name = "STATE")]
+    as_checked: Option<String>,
+}
+
+/// A step that is left out, with the reason.
+fn left_out(given: &str) -> Result<(usize, String), String> {
+    let (n, reason) = given.split_once('=').unwrap_or((given, ""));
+    match n.parse() {
+        Ok(n) if n > 0 => Ok((n, reason.trim().to_owned())),
+        _ => Err("a number from 1, as in --leave-out \"2=not this file\"".to_owned()),
+    }
 }
 
 pub(super) fn next(context: &Context, arguments: &Next) -> Result<ExitCode> {
@@ -102,7 +117,9 @@ fn carry_out_text(context: &Context, how: &How, text: String, name: &str) -> Res
 fn carry_out(context: &Context, how: &How, reply: GivenReply, name: &str) -> Result<(Turn, Stop)> {
     let session = context.session_id(&how.session)?;
     let (name, again, force) = (name.to_owned(), how.again, how.force);
-    let request = Request::Apply { reply, name, session, again, force };
+    let left_out = how.leave_out.iter().cloned().collect();
+    let selection = Selection { state: how.as_checked.clone(), left_out };
+    let request = Request::Apply { reply, name, session, again, force, selection };
     let stop = Stop::on_signals()?;
     let turn = context.request(request, &stop, 0)?;
     Ok((turn, stop))

@@ -143,6 +143,7 @@ fn unreadable(name: &str, why: &str) -> Step {
         asks: Asks::Invalid(invalid),
         ends: false,
         passes_over: false,
+        left_out: None,
         warnings: Vec::new(),
         asked: None,
         as_sent: None,

@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
+use serde_json::json;
 
 use super::clipping::Clips;
 use super::input::Input;
 use super::{Context, Opened, ProgressReporter, SessionOperand, WAITS, live, opening, output};
+use crate::atomic;
 use crate::context::check_pattern;
 use crate::daemon::{self, Serve};
 use crate::engine::{Engine, NewSession, Turn};
@@ -46,6 +48,9 @@ pub(super) struct New {
     /// exact path of an ignored file; repeatable)
     #[arg(long, value_name = "GLOB", conflicts_with = "no_contents")]
     include: Vec<String>,
+    /// Do not show these files in the first outbox (repeatable)
+    #[arg(long, value_name = "GLOB", conflicts_with = "no_contents")]
+    exclude: Vec<String>,
     /// List files in the first outbox, but show none
     #[arg(long)]
     no_contents: bool,
@@ -54,6 +59,9 @@ pub(super) struct New {
     /// Stop after writing the outbox; `deaddrop resume` continues
     #[arg(long, conflicts_with = "clipboard")]
     no_watch: bool,
+    /// Show what the first outbox would be, and begin nothing
+    #[arg(long, conflicts_with_all = ["clipboard", "copy"])]
+    preview: bool,
     /// The session's id instead of a random one
     #[arg(long, value_name = "ID", hide = true)]
     id: Option<String>,
@@ -119,6 +127,9 @@ pub(super) fn new(context: &Context, arguments: &New) -> Result<ExitCode> {
         policy: context.config.policy.as_deref().unwrap_or(SESSION_POLICY).to_owned(),
         workspace: context.config.guest.is_none().then(|| context.config.workspace_name()),
     };
+    if arguments.preview {
+        return preview(context, new, &stop);
+    }
     let request = Request::New(new.clone());
     let mut engine = match context.open_or_hand_over(&request, &stop)? {
         Opened::Here(engine) => engine,
@@ -139,6 +150,23 @@ pub(super) fn new(context: &Context, arguments: &New) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     serve(context, &mut engine, &Serve::One(turn.session.id), arguments.clips, &stop)
+}
+
+/// Shows the first outbox that a session would have.
+fn preview(context: &Context, new: NewSession, stop: &Stop) -> Result<ExitCode> {
+    let turn = context.request(Request::Preview(new), stop, 0)?;
+    let path = turn.outbox.unwrap_or_default();
+    let text = atomic::read_own_text(&path).map_err(|e| Error::io("read", &path, e))?;
+    fs::remove_file(&path).map_err(|e| Error::io("remove", &path, e))?;
+    if context.json {
+        let [shown, outlined] = outbox::files_of_first(&text);
+        Context::print_json(&json!({
+            "tokens": turn.session.tokens, "shown": shown, "outlined": outlined, "text": text,
+        }));
+    } else {
+        output::data(text.as_bytes());
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 pub(super) fn resume(context: &Context, arguments: &Resume) -> Result<ExitCode> {
@@ -389,13 +417,13 @@ fn task(context: &Context, arguments: &New) -> Result<String> {
 
 /// What of the workspace's contents the first outbox is to show.
 fn offer(context: &Context, arguments: &New) -> Result<Option<Offer>> {
-    for pattern in &arguments.include {
+    for pattern in arguments.include.iter().chain(&arguments.exclude) {
         check_pattern(pattern)
-            .map_err(|why| Error::usage(format!("--include '{pattern}' is no pattern: {why}")))?;
+            .map_err(|why| Error::usage(format!("'{pattern}' is no pattern of files: {why}")))?;
     }
     let wants = !arguments.include.is_empty() || context.config.first_contents;
-    let include = arguments.include.clone();
-    Ok((wants && !arguments.no_contents).then_some(Offer { include }))
+    let (include, exclude) = (arguments.include.clone(), arguments.exclude.clone());
+    Ok((wants && !arguments.no_contents).then_some(Offer { include, exclude }))
 }
 
 /// The first line of a task, for a terminal.

@@ -74,13 +74,18 @@ pub fn candidates<'a>(
     most: usize,
 ) -> Vec<Candidate<'a>> {
     // What cannot be read was refused when the session began.
-    let included: Vec<Gitignore> =
-        offer.include.iter().filter_map(|pattern| matcher(pattern).ok()).collect();
+    let matchers = |patterns: &[String]| -> Vec<Gitignore> {
+        patterns.iter().filter_map(|pattern| matcher(pattern).ok()).collect()
+    };
+    let (included, excluded) = (matchers(&offer.include), matchers(&offer.exclude));
     let query = Query::new(task);
     let mut found = Vec::new();
     for (path, size) in listed {
         let names =
             |matcher: &Gitignore| matcher.matched_path_or_any_parents(path, false).is_ignore();
+        if excluded.iter().any(names) {
+            continue;
+        }
         let pattern = included.iter().position(names);
         let is_named = query.names(path);
         if pattern.is_none() && (is_private(path) || size > FILE_BYTES && !is_named) {

@@ -3,6 +3,7 @@
 mod clip;
 mod sessions;
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
@@ -193,12 +194,13 @@ fn requests(
                 sessions.known.clear();
                 sessions.refresh(engine)?;
             }
-            _ if turn.session.run.is_none() => {
+            _ if turn.session.run.is_none() && !matches!(request, Request::Preview(_)) => {
                 sessions.known.insert(turn.session.id.clone(), turn.session.clone());
             }
             _ => {}
         }
         match request {
+            Request::Preview(_) => {}
             Request::Decide { .. } if turn.session.run.is_some() => {}
             Request::Apply { .. } | Request::Undo { .. } | Request::Decide { .. } => {
                 person.event(Event::TurnEnded(&turn));
@@ -329,7 +331,7 @@ fn one(
     let (folder, refusal) = match admitted {
         Ok((Admission::Accepted, session)) => {
             person.event(Event::ReplyTaken { name: &name, session: &session });
-            let turn = engine.carry_out(session, claimed, person)?;
+            let turn = engine.carry_out(session, claimed, BTreeMap::new(), person)?;
             sessions.turned(turn, person);
             return Ok(true);
         }

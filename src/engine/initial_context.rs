@@ -80,7 +80,7 @@ impl Engine {
                 continue;
             }
             // As a pattern it may mean other files than the one of that name.
-            let only = Offer { include: vec![pattern.clone()] };
+            let only = Offer { include: vec![pattern.clone()], ..Offer::default() };
             let mut itself = context::candidates(std::iter::once((path.as_str(), 1)), "", &only, 1);
             itself.retain(|file| file.included);
             if itself.is_empty() {
@@ -101,7 +101,7 @@ impl Engine {
         };
         let picture = Picture::of(walk, &[]);
         for pattern in &offer.include {
-            let only = Offer { include: vec![pattern.clone()] };
+            let only = Offer { include: vec![pattern.clone()], ..Offer::default() };
             let found = context::candidates(listed(&picture), "", &only, 1);
             let is_listed = found.iter().any(|file| file.included);
             if !is_listed && self.besides(&only, &picture)?.is_empty() {

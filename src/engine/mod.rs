@@ -13,6 +13,7 @@ mod recovery;
 mod remote;
 mod scratch;
 mod secret_files;
+mod selection;
 mod sessions;
 mod transaction;
 mod undo;
@@ -21,6 +22,7 @@ pub use crate::event::Turn;
 pub use approvals::{HandledApproval, preview, preview_question};
 pub use approved::{ApprovedCommand, ApprovedCommands};
 pub use outbox_writer::pasted_outbox;
+pub use selection::{Selection, state_of};
 pub use sessions::NewSession;
 pub use undo::{KeptTurn, TurnDiff, TurnDiffs, UndoRequest, Which, kept_turns};
 

@@ -40,6 +40,23 @@ impl Engine {
     /// Begins a session: its file and its first outbox. `unconfined`: the person allowed commands with their own
     /// rights if there is no sandbox.
     pub fn begin_session(&mut self, new: &NewSession, unconfined: bool) -> Result<Turn> {
+        let (mut session, walk) = self.new_session(new, unconfined)?;
+        let outbox = self.save_and_write(&mut session, Some(walk))?;
+        Ok(Turn { session, outbox: Some(outbox) })
+    }
+
+    /// Writes the first outbox of a session that is not begun into a file among the sessions. Whoever asked removes it.
+    pub fn preview_session(&mut self, new: &NewSession) -> Result<Turn> {
+        let (mut session, walk) = self.new_session(new, false)?;
+        let rendered = self.render(&session, Some(walk))?;
+        session.tokens = Some(rendered.tokens);
+        // A temporary name, so that the next start removes what nobody has.
+        let path = self.config.sessions.join("preview");
+        let path = atomic::write_beside(&path, rendered.text.as_bytes())?;
+        Ok(Turn { session, outbox: Some(path) })
+    }
+
+    fn new_session(&mut self, new: &NewSession, unconfined: bool) -> Result<(Session, Walk)> {
         let NewSession { task, id, dialect, policy, offer, workspace } = new;
         // Whoever hands it over may have other settings.
         self.config.policy(policy)?;
@@ -67,8 +84,7 @@ impl Engine {
         let walk = self.walk()?;
         self.check_patterns(&session, &walk)?;
         session.project = Some(self.project(&session.tools, &walk)?);
-        let outbox = self.save_and_write(&mut session, Some(walk))?;
-        Ok(Turn { session, outbox: Some(outbox) })
+        Ok((session, walk))
     }
 
     /// An id that nothing has.

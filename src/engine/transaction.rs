@@ -73,16 +73,21 @@ impl Begin {
 }
 
 impl Engine {
-    /// Carries out a reply for `session`.
+    /// Carries out a reply for `session`, except the steps that the person left out (see [`super::Selection`]).
     pub fn carry_out(
         &mut self,
         mut session: Session,
         mut claimed: Claimed,
+        left_out: BTreeMap<usize, String>,
         observer: &mut dyn Observer,
     ) -> Result<Turn> {
         session.keep_unread_words(claimed.reply.answers());
-        let workspace = self.guest.is_none().then(|| self.workspace.path());
-        let steps = claimed.reply.read_in(session.dialect, workspace).steps;
+        let mut steps = self.steps_of(&mut claimed.reply, &session);
+        for (n, why) in left_out {
+            if let Some(step) = steps.get_mut(n.saturating_sub(1)) {
+                step.left_out = Some(why);
+            }
+        }
         self.carry_out_steps(
             Begin::of(session, steps, None, Some((Origin::Inbox, claimed))),
             observer,

@@ -11,12 +11,12 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::admission::{self, Admission, Given, Refusal};
-use crate::engine::{Engine, NewSession, Turn, UndoRequest};
+use crate::engine::{Engine, NewSession, Selection, Turn, UndoRequest};
 use crate::error::{Error, Result};
 use crate::event::{Event, Observer};
 use crate::inbox::{HELD, REJECTED, Taken};
 use crate::protocol::{ParsedReply, Step};
-use crate::session::ApprovalDecision;
+use crate::session::{ApprovalDecision, Session};
 use crate::settings::Policy;
 
 const UNFINISHED: &str =
@@ -39,6 +39,9 @@ pub enum Request {
         /// Also if it says that it answers another outbox than the newest.
         #[serde(default)]
         force: bool,
+        /// What the person chose among its steps.
+        #[serde(default)]
+        selection: Selection,
     },
     /// Say something in the newest outbox, or in the next one.
     Say {
@@ -56,6 +59,8 @@ pub enum Request {
     },
     /// Begin a session.
     New(NewSession),
+    /// Write the first outbox that a session would have (see [`Engine::preview_session`]).
+    Preview(NewSession),
     /// Do what follows from a decision.
     Decide {
         /// The session or run that waits: the name of its files.
@@ -103,6 +108,7 @@ pub enum GivenReply {
 pub fn handle(engine: &mut Engine, request: Request, observer: &mut dyn Observer) -> Result<Turn> {
     match request {
         Request::New(new) => engine.begin_session(&new, false),
+        Request::Preview(new) => engine.preview_session(&new),
         Request::Decide { stem, decision } => engine.decide(&stem, *decision, observer),
         Request::Run { steps, policy } => engine.run(steps, *policy, observer),
         Request::ResumeRun { stem } => engine.resume_run(&stem, observer),
@@ -115,33 +121,56 @@ pub fn handle(engine: &mut Engine, request: Request, observer: &mut dyn Observer
             let session = engine.store.choose(session.as_deref())?;
             engine.say(session, &text)
         }
-        Request::Apply { reply, name, session, again, force } => {
+        Request::Apply { reply, name, session, again, force, selection } => {
             let given = Given { again, force, ..Given::default() };
-            let session = session.as_deref();
+            let how = How { name: &name, session: session.as_deref(), given, selection };
             match reply {
-                GivenReply::Text(text) => {
-                    apply_text(engine, ParsedReply::new(text), &name, session, given, observer)
-                }
-                GivenReply::InInbox(path) => {
-                    apply_file(engine, &path, &name, session, given, observer)
-                }
+                GivenReply::Text(text) => apply_text(engine, ParsedReply::new(text), how, observer),
+                GivenReply::InInbox(path) => apply_file(engine, &path, how, observer),
             }
         }
     }
 }
 
+/// How a reply is carried out that is given by hand.
+struct How<'a> {
+    /// Its name, for the person.
+    name: &'a str,
+    /// The session that was named.
+    session: Option<&'a str>,
+    given: Given,
+    selection: Selection,
+}
+
+/// The decision about a reply that is given by hand.
+fn admit(
+    engine: &Engine,
+    reply: &mut ParsedReply,
+    session: &Session,
+    given: Given,
+    selection: &Selection,
+) -> Result<Admission> {
+    Ok(match admission::admit(reply, session, given) {
+        Admission::Accepted if *selection != Selection::default() => {
+            let valid = engine.check_selection(reply, session, selection)?;
+            valid.map_or_else(Admission::Held, |()| Admission::Accepted)
+        }
+        decision => decision,
+    })
+}
+
 /// Carries out a reply that is given as a text.
 fn apply_text(
     engine: &mut Engine,
-    reply: ParsedReply,
-    name: &str,
-    named: Option<&str>,
-    given: Given,
+    mut reply: ParsedReply,
+    how: How<'_>,
     observer: &mut dyn Observer,
 ) -> Result<Turn> {
+    let How { name, session: named, given, selection } = how;
     let session = admission::choose(&engine.store, reply.answers(), named, given.force)?;
     engine.check_ready(&session)?;
-    match admission::admit(&reply, &session, Given { as_text: true, ..given }) {
+    let given = Given { as_text: true, ..given };
+    match admit(engine, &mut reply, &session, given, &selection)? {
         Admission::Accepted => {}
         Admission::Held(Refusal { code, why, flag })
         | Admission::Rejected(Refusal { code, why, flag }) => {
@@ -154,22 +183,21 @@ fn apply_text(
     let file = format!("{}_seq{:04}_reply.txt", session.id, session.sequence);
     let claimed = engine.inbox.admit(&file, reply)?;
     observer.event(Event::ReplyTaken { name: name.as_ref(), session: &session });
-    engine.carry_out(session, claimed, observer)
+    engine.carry_out(session, claimed, selection.left_out, observer)
 }
 
 /// Carries out a reply that is in the inbox, or held there, and takes it out.
 fn apply_file(
     engine: &mut Engine,
     path: &Path,
-    name: &str,
-    named: Option<&str>,
-    given: Given,
+    how: How<'_>,
     observer: &mut dyn Observer,
 ) -> Result<Turn> {
+    let How { name, session: named, given, selection } = how;
     let answers = engine.inbox.answers(path);
     let session = admission::choose(&engine.store, answers.as_ref(), named, given.force)?;
     engine.check_ready(&session)?;
-    let claimed = match engine.inbox.take(path)? {
+    let mut claimed = match engine.inbox.take(path)? {
         Taken::Reply(claimed) => claimed,
         Taken::Rejected(why) => return Err(Error::no_reply(path, why)),
         Taken::NotYet => return Err(Error::no_reply(path, UNFINISHED)),
@@ -177,10 +205,10 @@ fn apply_file(
     };
     engine.inbox.forget_note(path);
     let given = Given { written: claimed.written(), ..given };
-    let (folder, refusal) = match admission::admit(&claimed.reply, &session, given) {
+    let (folder, refusal) = match admit(engine, &mut claimed.reply, &session, given, &selection)? {
         Admission::Accepted => {
             observer.event(Event::ReplyTaken { name: name.as_ref(), session: &session });
-            return engine.carry_out(session, claimed, observer);
+            return engine.carry_out(session, claimed, selection.left_out, observer);
         }
         Admission::Held(refusal) => (HELD, refusal),
         Admission::Rejected(refusal) => (REJECTED, refusal),

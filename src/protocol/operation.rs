@@ -337,6 +337,9 @@ pub struct Step {
     /// Whether a tag of the reply was read as prose, so that `[DONE if="ok"]` does not end the session.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub passes_over: bool,
+    /// Present if the person left it out: it is not executed. Their reason; may be empty.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_out: Option<String>,
     /// What was repaired, and what looks wrong.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
@@ -378,6 +381,7 @@ impl Step {
             asks,
             ends: false,
             passes_over: false,
+            left_out: None,
             warnings: Vec::new(),
             asked: None,
             as_sent: None,

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::output::{whole_beginning, whole_end};
 
 /// So many bytes are kept of the end of a stream: more than a terminal has columns for.
-const KEPT: usize = 1 << 10;
+const KEPT: usize = 4 << 10;
 
 /// The end of what a command has written so far.
 #[derive(Debug, Default)]
@@ -62,6 +62,14 @@ impl Glimpse {
         let mut found = last_line(&String::from_utf8_lossy(whole))?;
         found.is_cut &= cut;
         Some(found)
+    }
+
+    /// The end of the stream that was written last, as text; empty where there is none.
+    pub fn end(&self) -> String {
+        let ends = self.lock();
+        let End { bytes, cut } = &ends.streams[ends.last];
+        let whole = whole_end(if *cut { whole_beginning(bytes) } else { bytes });
+        String::from_utf8_lossy(whole).into_owned()
     }
 
     fn lock(&self) -> MutexGuard<'_, Ends> {

@@ -97,6 +97,8 @@ pub struct Session {
 pub struct Offer {
     /// Patterns, as in a `.gitignore`, of the files to show first.
     pub include: Vec<String>,
+    /// The same of those that are not shown.
+    pub exclude: Vec<String>,
 }
 
 /// One message that is executed without a conversation (agent-spaces-protocol, "Events Message").

@@ -12,7 +12,7 @@ use crate::policy::Decision;
 use crate::protocol::{Operation, Outcome, Step};
 use crate::session::{ApprovalDecision, FileVersions, Question, Session};
 
-pub use permission::judge;
+pub use permission::{judge, state_of};
 pub use run::{STEP_LIMIT, known_outcomes, run};
 
 /// Records what recovery needs. The default records nothing.

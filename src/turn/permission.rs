@@ -7,7 +7,8 @@ use crate::error::Result;
 use crate::executor::Executor;
 use crate::policy::{self, Access, Ask, Decision, Denial, NEW_REPOSITORY, Opens};
 use crate::protocol::{
-    Change, Digest, Failure, FailureKind, Operation, Part, Reading, RelPath, ShellCommand, Step,
+    Asks, Change, Digest, Failure, FailureKind, Operation, Part, Reading, RelPath, ShellCommand,
+    Step,
 };
 use crate::session::{ApprovalDecision, Question};
 use crate::settings::Policy;
@@ -31,6 +32,11 @@ pub(super) fn seek(
     operation: &Operation,
     executor: &dyn Executor,
 ) -> Result<Permission> {
+    if let Some(why) = &step.left_out {
+        let colon = if why.is_empty() { "" } else { ": " };
+        let why = format!("{} was left out by the user{colon}{why}", what(operation));
+        return Ok(Permission::Denied(Failure::new(FailureKind::Denied, why)));
+    }
     let about_reply = |decision: &&ApprovalDecision| decision.question.step.is_none();
     if let Some(decision) = input.decision.filter(about_reply).filter(|it| !it.approved) {
         return Ok(Permission::Denied(denied("this reply", decision)));
@@ -71,6 +77,17 @@ pub(super) fn seek(
         digest,
         at: (input.now)(),
     })))
+}
+
+/// Identifies a reply, and the present state of all that its steps would change.
+pub fn state_of(reply: &Digest, steps: &[Step], executor: &dyn Executor) -> Result<Digest> {
+    let mut bound = reply.as_str().to_owned();
+    for step in steps {
+        if let Asks::Operation(operation) = &step.asks {
+            bound += binding(operation, executor)?.as_str();
+        }
+    }
+    Ok(Digest::of(bound.as_bytes()))
 }
 
 /// Identifies the operation, by its serialized form, and the present state of what it would change.

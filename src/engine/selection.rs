@@ -1,0 +1,74 @@
+//! What the person selected after they had seen what a reply would do.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::Engine;
+use crate::admission::{self, Refusal};
+use crate::error::Result;
+use crate::executor::{Executor, OpaquePreview, PreviewExecutor};
+use crate::protocol::{Digest, ParsedReply, Step};
+use crate::session::Session;
+use crate::settings::Config;
+use crate::turn;
+use crate::workspace::Workspace;
+
+/// The person's selection among the steps of a reply. It is valid for the reply and the files that they saw.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Selection {
+    /// What identifies that reply and those files (see [`state_of`]); None for whatever there is.
+    pub state: Option<String>,
+    /// The steps that are not executed, counted from 1, each with the reason, which may be empty.
+    pub left_out: BTreeMap<usize, String>,
+}
+
+/// Identifies a reply, which has these steps, and the present state of the files that it would change.
+pub fn state_of(
+    config: &Config,
+    workspace: &Workspace,
+    reply: &str,
+    steps: &[Step],
+) -> Result<Digest> {
+    let (preview, unseen) =
+        (PreviewExecutor::new(workspace), OpaquePreview::new(&config.protected_names));
+    let executor: &dyn Executor = if config.guest.is_some() { &unseen } else { &preview };
+    turn::state_of(&admission::identity(reply), steps, executor)
+}
+
+impl Engine {
+    /// Whether the person's selection among the steps of a reply to `session` is valid, or why not.
+    pub fn check_selection(
+        &self,
+        reply: &mut ParsedReply,
+        session: &Session,
+        selection: &Selection,
+    ) -> Result<Result<(), Refusal>> {
+        let steps = self.steps_of(reply, session);
+        let refused = |code, why: &str| Ok(Err(Refusal { code, why: why.to_owned(), flag: None }));
+        if let Some(state) = &selection.state
+            && state != state_of(&self.config, &self.workspace, reply.text(), &steps)?.as_str()
+        {
+            return refused("changed-since-check", CHANGED);
+        }
+        match selection.left_out.keys().find(|n| !(1..=steps.len()).contains(n)) {
+            Some(n) => refused(
+                "no-such-step",
+                &format!(
+                    "there is no step {n} to leave out: `deaddrop check --json` lists {}",
+                    steps.len()
+                ),
+            ),
+            None => Ok(Ok(())),
+        }
+    }
+
+    /// The steps of a reply to `session`.
+    pub(super) fn steps_of(&self, reply: &mut ParsedReply, session: &Session) -> Vec<Step> {
+        let workspace = self.guest.is_none().then(|| self.workspace.path());
+        reply.read_in(session.dialect, workspace).steps
+    }
+}
+
+const CHANGED: &str = "the reply or the files that it changes are not as they were when you looked: look again. Nothing was executed";

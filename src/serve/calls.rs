@@ -1,0 +1,227 @@
+//! Requests of the page, each of which is a command of the command line with `--json`.
+
+use std::io::{self, Write};
+use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use axum::body::{Body, to_bytes};
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde_json::{Deserializer, Map, Value};
+use tokio::task::spawn_blocking;
+use tokio::time::timeout;
+
+use super::guard::{answer, error};
+use super::{Project, Site};
+
+/// A request is not longer, in bytes, and comes within this time.
+const LONGEST: usize = 16 << 20;
+const ARRIVES: Duration = Duration::from_secs(30);
+
+/// How a field of a request becomes an argument.
+#[derive(Clone, Copy)]
+enum Field {
+    /// It stands by itself.
+    Operand,
+    /// `--flag=value`; of a list, each.
+    Flag(&'static str),
+    /// The flag, if it is true.
+    Switch(&'static str),
+    /// Standard input.
+    Input,
+}
+use Field::{Flag, Input, Operand, Switch};
+
+/// A request of the page: its name, the words of its command, whether that only reads, and its fields.
+type Call = (&'static str, &'static [&'static str], bool, &'static [(&'static str, Field)]);
+
+const SESSION: (&str, Field) = ("session", Flag("--session"));
+const OPERATION: (&str, Field) = ("operation", Operand);
+const QUESTION: (&str, Field) = ("question", Flag("--question"));
+
+/// docs/serve.md lists them.
+const CALLS: &[Call] = &[
+    ("status", &["status"], true, &[SESSION]),
+    ("log", &["log"], true, &[SESSION]),
+    ("diff", &["diff"], true, &[SESSION, ("turns", Operand)]),
+    ("config", &["config", "show"], true, &[]),
+    ("doctor", &["doctor"], true, &[]),
+    (
+        "show",
+        &["show"],
+        true,
+        &[SESSION, ("sequence", Operand), ("part", Flag("--part")), ("brief", Switch("--brief"))],
+    ),
+    ("check", &["check", "-"], true, &[SESSION, ("text", Input)]),
+    (
+        "apply",
+        &["apply"],
+        false,
+        &[
+            SESSION,
+            ("text", Input),
+            ("state", Flag("--as-checked")),
+            ("leaveOut", Flag("--leave-out")),
+            ("again", Switch("--again")),
+            ("force", Switch("--force")),
+        ],
+    ),
+    (
+        "approve",
+        &["approve"],
+        false,
+        &[SESSION, OPERATION, QUESTION, ("always", Switch("--always"))],
+    ),
+    (
+        "deny",
+        &["deny"],
+        false,
+        &[SESSION, OPERATION, QUESTION, ("reason", Flag("--reason")), ("rest", Switch("--rest"))],
+    ),
+    ("say", &["say"], false, &[SESSION, ("text", Operand)]),
+    (
+        "undo",
+        &["undo"],
+        false,
+        &[
+            SESSION,
+            ("last", Flag("--last")),
+            ("force", Switch("--force")),
+            ("reason", Flag("--reason")),
+        ],
+    ),
+    ("redo", &["redo"], false, &[SESSION, ("force", Switch("--force"))]),
+    ("close", &["close"], false, &[SESSION, ("delete", Switch("--delete"))]),
+    ("preview", &["new", "--preview"], true, NEW),
+    ("new", &["new", "--no-watch"], false, NEW),
+];
+
+/// What a new session begins with.
+const NEW: &[(&str, Field)] = &[
+    ("task", Input),
+    ("dialect", Flag("--dialect")),
+    ("policy", Flag("--policy")),
+    ("include", Flag("--include")),
+    ("exclude", Flag("--exclude")),
+    ("noContents", Switch("--no-contents")),
+];
+
+/// Stops the turn that runs. What of it was not begun is not executed, and the model is told.
+pub(super) async fn stop(State(site): State<Arc<Site>>) -> Response {
+    (site.project.stop_turn)();
+    answer(StatusCode::OK, &Value::Null)
+}
+
+/// Answers a request of the page.
+pub(super) async fn call(
+    State(site): State<Arc<Site>>,
+    Path(name): Path<String>,
+    body: Body,
+) -> Response {
+    let Some((_, words, reads, fields)) = CALLS.iter().find(|(known, ..)| *known == name) else {
+        return error(StatusCode::NOT_FOUND, "not-found", "there is no such request");
+    };
+    let body = match timeout(ARRIVES, to_bytes(body, LONGEST)).await {
+        Ok(Ok(body)) => body,
+        Ok(Err(_)) => {
+            let message = "the request is longer than 16 MiB or was broken off";
+            return error(StatusCode::PAYLOAD_TOO_LARGE, "too-large", message);
+        }
+        Err(_) => {
+            return error(StatusCode::REQUEST_TIMEOUT, "too-slow", "the request took too long");
+        }
+    };
+    let (arguments, input) = match read(&body, fields) {
+        Ok(read) => read,
+        Err(why) => return error(StatusCode::BAD_REQUEST, "usage", &why),
+    };
+    let room = if *reads { &site.reading } else { &site.writing };
+    let Ok(_permit) = room.acquire().await else {
+        return error(StatusCode::SERVICE_UNAVAILABLE, "stopping", "deaddrop is stopping");
+    };
+    let shared = Arc::clone(&site);
+    let run = move || run(&shared.project, words, arguments, input);
+    match spawn_blocking(run).await {
+        Ok(Ok(output)) => answered(&output),
+        Ok(Err(e)) => error(StatusCode::INTERNAL_SERVER_ERROR, "io", &e.to_string()),
+        Err(e) => error(StatusCode::INTERNAL_SERVER_ERROR, "failed", &e.to_string()),
+    }
+}
+
+/// The arguments and the input that a request stands for.
+fn read(body: &[u8], fields: &[(&str, Field)]) -> Result<(Vec<String>, String), String> {
+    let body = if body.is_empty() { b"{}" } else { body };
+    let body: Map<String, Value> =
+        serde_json::from_slice(body).map_err(|e| format!("the request is no JSON object: {e}"))?;
+    let (mut flags, mut operands, mut input) = (Vec::new(), Vec::new(), String::new());
+    for (name, value) in body {
+        let Some((_, field)) = fields.iter().find(|(known, _)| *known == name) else {
+            return Err(format!("there is no field '{name}'"));
+        };
+        for value in match value {
+            Value::Null => Vec::new(),
+            Value::Array(values) if matches!(field, Flag(_)) => values,
+            value => vec![value],
+        } {
+            match (field, value) {
+                (Switch(flag), Value::Bool(on)) => flags.extend(on.then(|| (*flag).to_owned())),
+                (Input, Value::String(text)) => input = text,
+                (Flag(flag), Value::String(text)) => flags.push(format!("{flag}={text}")),
+                (Flag(flag), Value::Number(n)) => flags.push(format!("{flag}={n}")),
+                (Operand, Value::String(text)) => operands.push(text),
+                (Operand, Value::Number(n)) => operands.push(n.to_string()),
+                _ => return Err(format!("the field '{name}' has a value of another kind")),
+            }
+        }
+    }
+    if !operands.is_empty() {
+        flags.push("--".to_owned());
+    }
+    flags.append(&mut operands);
+    if flags.iter().any(|argument| argument.contains('\0')) {
+        return Err("no field but a text may contain a NUL".to_owned());
+    }
+    Ok((flags, input))
+}
+
+/// Runs a command of the command line to its end.
+fn run(
+    project: &Project,
+    words: &[&str],
+    arguments: Vec<String>,
+    input: String,
+) -> io::Result<Output> {
+    let (program, before) = &project.command;
+    let mut command = Command::new(program);
+    command.args(before).args(words).arg("--json").args(arguments);
+    command.envs(project.variables.iter().map(|(name, value)| (name, value)));
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    // Ctrl-C at the terminal is for this process, which answers those that wait for it.
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    let mut child = command.spawn()?;
+    let stdin = child.stdin.take();
+    thread::scope(|scope| {
+        scope.spawn(move || stdin.map(|mut stdin| stdin.write_all(input.as_bytes())));
+        child.wait_with_output()
+    })
+}
+
+/// The answer to what a command printed: the objects, as a list; or its error.
+fn answered(output: &Output) -> Response {
+    let results = Deserializer::from_slice(&output.stdout).into_iter();
+    let results: Vec<Value> = results.map_while(Result::ok).collect();
+    if output.status.success() || !results.is_empty() {
+        return answer(StatusCode::OK, &Value::Array(results));
+    }
+    let told = String::from_utf8_lossy(&output.stderr);
+    // Warnings may stand before it.
+    let failed = told.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()).last();
+    match failed.filter(|value| value["error"].is_object()) {
+        Some(failed) => answer(StatusCode::CONFLICT, &failed),
+        None => error(StatusCode::CONFLICT, "failed", told.trim()),
+    }
+}

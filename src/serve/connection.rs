@@ -1,0 +1,53 @@
+//! Connections: accepted, bounded, and closed when they are slow.
+
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
+
+/// So many connections are open at once; others wait.
+const CONNECTIONS: usize = 512;
+/// How long the head of a request may take, and also how long a connection may be idle.
+const HEAD: Duration = Duration::from_secs(30);
+/// How long a client may leave what was sent to it unread.
+const UNREAD_MS: u32 = 30_000;
+/// How long to wait when no connection can be accepted, as where there are too many open files.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Accepts connections for as long as it is awaited.
+pub(super) async fn accept(listener: TcpListener, router: Router) {
+    let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
+    let room = Arc::new(Semaphore::new(CONNECTIONS));
+    while let Ok(permit) = Arc::clone(&room).acquire_owned().await {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                let router = router.clone();
+                tokio::spawn(async move {
+                    serve(stream, router).await;
+                    drop(permit);
+                });
+            }
+            Err(_) => tokio::time::sleep(PAUSE).await,
+        }
+    }
+}
+
+/// Answers the requests of one connection.
+async fn serve(stream: TcpStream, router: Router) {
+    #[cfg(target_os = "linux")]
+    let _ = rustix::net::sockopt::set_tcp_user_timeout(&stream, UNREAD_MS);
+    let _ = stream.set_nodelay(true);
+    let service = TowerToHyperService::new(router);
+    // A client that breaks off has seen enough.
+    let _ = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD)
+        .serve_connection(TokioIo::new(stream), service)
+        .await;
+}

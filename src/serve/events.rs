@@ -1,0 +1,79 @@
+//! What happens in the project, for pages that look on: the events of `watch --json`, and what a running command
+//! writes.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use futures_util::stream;
+use serde_json::{Value, json};
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::broadcast::{self, Sender};
+use tokio::time::timeout;
+
+use super::Site;
+
+/// So many events are kept for a page that is slow; one that misses some is told to look at everything anew.
+const KEPT: usize = 1_000;
+/// How often it is looked what a command has written.
+const SOON: Duration = Duration::from_millis(200);
+/// After so many looks without an event a line is sent, so that a lost connection is noticed.
+const QUIET: u32 = 50;
+
+/// Where events are sent to.
+#[derive(Debug, Clone)]
+pub struct Events(Sender<Arc<str>>);
+
+impl Default for Events {
+    fn default() -> Self {
+        Self(broadcast::channel(KEPT).0)
+    }
+}
+
+impl Events {
+    /// Sends an event to all pages that are open.
+    pub fn send(&self, event: &Value) {
+        // Nobody may look on.
+        let _ = self.0.send(event.to_string().into());
+    }
+}
+
+/// The events from now on, one after the other, as server-sent events.
+pub(super) async fn stream(State(site): State<Arc<Site>>) -> Response {
+    let events = site.project.events.0.subscribe();
+    let begin = (site, events, String::new(), 0);
+    let hello = stream::once(async { message(&json!({ "event": "hello" }).to_string()) });
+    let rest = stream::unfold(begin, |(site, mut events, mut seen, mut quiet)| async move {
+        loop {
+            let text = match timeout(SOON, events.recv()).await {
+                Ok(Ok(event)) => event.to_string(),
+                Ok(Err(RecvError::Lagged(_))) => json!({ "event": "missed" }).to_string(),
+                Ok(Err(RecvError::Closed)) => return None,
+                Err(_) => {
+                    let written = site.project.glimpse.end();
+                    quiet += 1;
+                    if written != seen {
+                        seen = written;
+                        json!({ "event": "output", "text": seen }).to_string()
+                    } else if quiet >= QUIET {
+                        return Some((Ok(Bytes::from_static(b":\n\n")), (site, events, seen, 0)));
+                    } else {
+                        continue;
+                    }
+                }
+            };
+            return Some((message(&text), (site, events, seen, 0)));
+        }
+    });
+    let body = Body::from_stream(futures_util::StreamExt::chain(hello, rest));
+    ([(CONTENT_TYPE, "text/event-stream")], body).into_response()
+}
+
+/// An event as it is sent. JSON holds no line feed.
+fn message(text: &str) -> Result<Bytes, Infallible> {
+    Ok(format!("data: {text}\n\n").into())
+}

@@ -1,0 +1,86 @@
+//! What every request has to pass, and what every answer says.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::header::{
+    AUTHORIZATION, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, HeaderName, ORIGIN,
+    REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+
+use super::Site;
+
+/// Nothing is loaded but the page's own files; no script and no style stands within it, and no other page frames it.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
+    connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+const HEADERS: [(HeaderName, &str); 4] = [
+    (CONTENT_SECURITY_POLICY, POLICY),
+    (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (REFERRER_POLICY, "no-referrer"),
+    (CACHE_CONTROL, "no-store"),
+];
+
+/// Refuses what does not come from the page: names that may lead here from elsewhere (DNS rebinding), other sites, and
+/// whoever lacks the token.
+pub(super) async fn guard(State(site): State<Arc<Site>>, request: Request, next: Next) -> Response {
+    let refused = refusal(&site, request.uri().path(), request.headers());
+    let mut response = match refused {
+        Some((status, code, message)) => error(status, code, message),
+        None => next.run(request).await,
+    };
+    for (name, value) in HEADERS {
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    response
+}
+
+fn refusal(
+    site: &Site,
+    path: &str,
+    headers: &HeaderMap,
+) -> Option<(StatusCode, &'static str, &'static str)> {
+    let text = |name: HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or_default());
+    let host = text(HOST).unwrap_or_default();
+    if !is_address(host, site.address.port()) {
+        let message = "open the page by its address, as `deaddrop serve` prints it: names other than localhost may lead here from elsewhere";
+        return Some((StatusCode::MISDIRECTED_REQUEST, "wrong-host", message));
+    }
+    if text(ORIGIN).is_some_and(|origin| origin.strip_prefix("http://") != Some(host)) {
+        return Some((StatusCode::FORBIDDEN, "other-origin", "only the page itself may ask"));
+    }
+    if path.starts_with("/api/") {
+        let given = text(AUTHORIZATION).and_then(|value| value.strip_prefix("Bearer "));
+        // Digests are compared in constant time.
+        let digest = |token: &str| blake3::hash(token.as_bytes());
+        if given.is_none_or(|given| digest(given) != digest(&site.token)) {
+            let message = "the token is missing or of another start: open the address that `deaddrop serve` printed last";
+            return Some((StatusCode::UNAUTHORIZED, "unauthorized", message));
+        }
+    }
+    None
+}
+
+/// Whether a Host header is an address of this port. Only an address cannot be made to lead elsewhere.
+fn is_address(host: &str, port: u16) -> bool {
+    let (name, named) = host
+        .rsplit_once(':')
+        .filter(|(name, _)| !name.ends_with(':'))
+        .map_or((host, Some(80)), |(name, port)| (name, port.parse().ok()));
+    let name = name.strip_prefix('[').and_then(|it| it.strip_suffix(']')).unwrap_or(name);
+    named == Some(port) && (name == "localhost" || name.parse::<IpAddr>().is_ok())
+}
+
+/// An error as the command line has it.
+pub(super) fn error(status: StatusCode, code: &str, message: &str) -> Response {
+    answer(status, &json!({ "error": { "code": code, "message": message } }))
+}
+
+/// An answer in JSON.
+pub(super) fn answer(status: StatusCode, value: &Value) -> Response {
+    (status, [(CONTENT_TYPE, "application/json")], value.to_string()).into_response()
+}

@@ -1,0 +1,129 @@
+//! `deaddrop serve`: the page in the browser.
+//!
+//! The page is a client of the command line. Each of its requests is a command with `--json` (docs/scripting.md), run
+//! as a process of its own that hands what it changes to the process that serves, which is this one. So the page can do
+//! what a person at a terminal can, and nothing else; the journal, the policy and approvals lie on its only way.
+//!
+//! All of it runs on one thread with a runtime of its own. The rest of the program has none.
+
+mod assets;
+mod calls;
+mod connection;
+mod events;
+mod guard;
+
+use std::ffi::OsString;
+use std::io::ErrorKind;
+use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
+use std::pin::pin;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use axum::Router;
+use axum::middleware;
+use axum::routing::{get, post};
+use futures_util::future::select;
+use tokio::sync::{Semaphore, oneshot};
+
+use crate::error::{Error, Result};
+use crate::runner::Glimpse;
+pub use events::Events;
+
+/// How long requests may take that are open when the server stops.
+const LAST: Duration = Duration::from_secs(2);
+/// So many commands of the page that only read run at once, and so many others.
+const READING: usize = 4;
+const WRITING: usize = 16;
+
+/// What the page is a page of.
+pub struct Project {
+    /// This program, with the arguments that come before a command.
+    pub command: (PathBuf, Vec<OsString>),
+    /// Variables that settings are handed on in.
+    pub variables: Vec<(String, String)>,
+    /// What happens in the project.
+    pub events: Events,
+    /// What a running command writes.
+    pub glimpse: Arc<Glimpse>,
+    /// Stops the turn that runs.
+    pub stop_turn: Box<dyn Fn() + Send + Sync>,
+}
+
+/// A page that is served.
+pub struct Server {
+    /// Where.
+    pub address: SocketAddr,
+    /// What the page proves with that it was opened by the person.
+    pub token: String,
+    stop: oneshot::Sender<()>,
+    thread: JoinHandle<()>,
+}
+
+/// What all requests share.
+struct Site {
+    project: Project,
+    address: SocketAddr,
+    token: String,
+    reading: Semaphore,
+    writing: Semaphore,
+}
+
+impl Server {
+    /// Serves the page of a project until [`Server::stop`].
+    ///
+    /// # Errors
+    /// The address cannot be listened on, or there is no thread for it.
+    pub fn start(listen: SocketAddr, project: Project) -> Result<Self> {
+        let listener = TcpListener::bind(listen)
+            .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
+            .map_err(|e| match e.kind() {
+                ErrorKind::AddrInUse => Error::listens(listen.to_string()),
+                _ => Error::failed(format!("cannot listen on {listen}: {e}")),
+            })?;
+        let address = listener.local_addr().unwrap_or(listen);
+        let random = || uuid::Uuid::new_v4().simple().to_string();
+        let token = random() + &random();
+        let site = Arc::new(Site {
+            project,
+            address,
+            token: token.clone(),
+            reading: Semaphore::new(READING),
+            writing: Semaphore::new(WRITING),
+        });
+        let (stop, stopped) = oneshot::channel();
+        let fail = |e: std::io::Error| Error::failed(format!("the page cannot be served: {e}"));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(fail)?;
+        let serve = move || {
+            let accept = pin!(connection::accept(listener, router(site)));
+            runtime.block_on(select(accept, stopped));
+            // Commands of the page may still wait for an answer of this process, which is ending.
+            runtime.shutdown_timeout(LAST);
+        };
+        let thread = thread::Builder::new().name("page".into()).spawn(serve).map_err(fail)?;
+        Ok(Self { address, token, stop, thread })
+    }
+
+    /// The address that the person opens.
+    pub fn url(&self) -> String {
+        format!("http://{}/#token={}", self.address, self.token)
+    }
+
+    /// Ends it.
+    pub fn stop(self) {
+        let _ = self.stop.send(());
+        let _ = self.thread.join();
+    }
+}
+
+fn router(site: Arc<Site>) -> Router {
+    Router::new()
+        .route("/api/events", get(events::stream))
+        .route("/api/stop", post(calls::stop))
+        .route("/api/{call}", post(calls::call))
+        .fallback(assets::file)
+        .layer(middleware::from_fn_with_state(Arc::clone(&site), guard::guard))
+        .with_state(site)
+}
