@@ -85,7 +85,7 @@ impl Engine {
         let mut steps = self.steps_of(&mut claimed.reply, &session);
         for (n, why) in left_out {
             if let Some(step) = steps.get_mut(n.saturating_sub(1)) {
-                step.left_out = Some(why);
+                step.left_out = Some(why.into());
             }
         }
         self.carry_out_steps(

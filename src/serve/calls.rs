@@ -95,8 +95,8 @@ const CALLS: &[Call] = &[
     ),
     ("redo", &["redo"], false, &[SESSION, ("force", Switch("--force"))]),
     ("close", &["close"], false, &[SESSION, ("delete", Switch("--delete"))]),
-    ("preview", &["new", "--preview"], true, NEW),
-    ("new", &["new", "--no-watch"], false, NEW),
+    ("preview", &["new", "--preview", "-"], true, NEW),
+    ("new", &["new", "--no-watch", "-"], false, NEW),
 ];
 
 /// What a new session begins with.
@@ -219,9 +219,12 @@ fn answered(output: &Output) -> Response {
     }
     let told = String::from_utf8_lossy(&output.stderr);
     // Warnings may stand before it.
-    let failed = told.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()).last();
+    let failed = told.lines().rev().find_map(|line| serde_json::from_str::<Value>(line).ok());
     match failed.filter(|value| value["error"].is_object()) {
         Some(failed) => answer(StatusCode::CONFLICT, &failed),
-        None => error(StatusCode::CONFLICT, "failed", told.trim()),
+        None => {
+            let code = if output.status.code() == Some(2) { "usage" } else { "failed" };
+            error(StatusCode::CONFLICT, code, told.trim())
+        }
     }
 }

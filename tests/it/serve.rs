@@ -1,0 +1,3 @@
+//! `serve`: the page's server, and what others may ask of it.
+
+mod http;
