@@ -19,7 +19,7 @@ use super::{Project, Site};
 
 /// A request is not longer, in bytes, and comes within this time.
 const LONGEST: usize = 16 << 20;
-const ARRIVES: Duration = Duration::from_secs(30);
+const ARRIVES: Duration = Duration::from_secs(15);
 
 /// How a field of a request becomes an argument.
 #[derive(Clone, Copy)]

@@ -245,6 +245,33 @@ fn events_come_as_they_happen() {
 }
 
 #[test]
+fn whoever_is_slow_keeps_nobody_waiting_for_long() {
+    let base = Project::with_session();
+    let served = Served::new(&base);
+    let (host, token) = (&served.host, &served.token);
+    let connect = || TcpStream::connect(host).unwrap();
+    let mut slow = connect();
+    let head = "POST /api/check HTTP/1.1\r\nContent-Length: 100\r\nHost: ";
+    write!(slow, "{head}{host}\r\nAuthorization: Bearer {token}\r\n\r\n{{").unwrap();
+    // More than are served at once, and none of them asks for anything.
+    let idle: Vec<TcpStream> = (0..300).map(|_| connect()).collect();
+    assert_eq!(served.call("status", &json!({})).0, 200);
+    let mut answer = String::new();
+    slow.set_read_timeout(Some(PATIENCE)).unwrap();
+    let _ = slow.read_to_string(&mut answer);
+    assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
+    drop(idle);
+}
+
+#[test]
+fn an_address_that_others_can_reach_is_warned_of() {
+    let base = Project::with_session();
+    let daemon = base.start(&["serve", "--listen", "0.0.0.0:0"]);
+    daemon.wait_for("Serving the page");
+    assert!(daemon.said().contains("warning: other machines can reach this address"));
+}
+
+#[test]
 fn only_one_serves_a_project() {
     let base = Project::with_session();
     let served = Served::new(&base);
