@@ -41,6 +41,7 @@ type Call = (&'static str, &'static [&'static str], bool, &'static [(&'static st
 const SESSION: (&str, Field) = ("session", Flag("--session"));
 const OPERATION: (&str, Field) = ("operation", Operand);
 const QUESTION: (&str, Field) = ("question", Flag("--question"));
+const LEAVE_OUT: (&str, Field) = ("leaveOut", Flag("--leave-out"));
 
 /// docs/serve.md lists them.
 const CALLS: &[Call] = &[
@@ -55,7 +56,7 @@ const CALLS: &[Call] = &[
         true,
         &[SESSION, ("sequence", Operand), ("part", Flag("--part")), ("brief", Switch("--brief"))],
     ),
-    ("check", &["check", "-"], true, &[SESSION, ("text", Input)]),
+    ("check", &["check", "-"], true, &[SESSION, ("text", Input), LEAVE_OUT]),
     (
         "apply",
         &["apply"],
@@ -64,7 +65,7 @@ const CALLS: &[Call] = &[
             SESSION,
             ("text", Input),
             ("state", Flag("--as-checked")),
-            ("leaveOut", Flag("--leave-out")),
+            LEAVE_OUT,
             ("again", Switch("--again")),
             ("force", Switch("--force")),
         ],

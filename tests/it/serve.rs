@@ -1,3 +1,4 @@
-//! `serve`: the page's server, and what others may ask of it.
+//! `serve`: the page, its server, and what others may ask of it.
 
+mod browser;
 mod http;
