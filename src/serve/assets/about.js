@@ -20,13 +20,13 @@ function listView(title, told, name, draw) {
 
 const shown = (value) => (typeof value === 'string' ? value : JSON.stringify(value));
 
-export const settingsView = () => listView('Settings', 'They can be changed with `deaddrop config set`, and in deaddrop.toml.', 'config', (settings) =>
+export const settingsView = () => listView('Settings', ['They can be changed with ', h('code', {}, 'deaddrop config set'), ' and in ', h('code', {}, 'deaddrop.toml'), '.'], 'config', (settings) =>
   h('table', { class: 'settings' }, h('caption', { class: 'hidden' }, 'Settings'),
     h('thead', {}, h('tr', {}, ['Name', 'Value', 'From'].map((name) => h('th', { scope: 'col' }, name)))),
     h('tbody', {}, settings.map(({ name, value, source, origin, about, allowed }) => h('tr', {},
       h('th', { scope: 'row' }, h('code', {}, name), h('small', {}, about)), h('td', {}, h('code', {}, shown(value))),
       h('td', {}, source === 'default' ? 'default' : origin, !allowed && tag('asks', 'needs consent')))))));
 
-export const doctorView = () => listView('Doctor', 'What `deaddrop doctor` finds in the project and on this machine.', 'doctor', (findings) =>
-  h('ul', { class: 'steps' }, findings.map(({ what, well, fault, told }) => h('li', {}, h('div', { class: 'step' },
+export const doctorView = () => listView('Doctor', ['What ', h('code', {}, 'deaddrop doctor'), ' finds in the project and on this machine.'], 'doctor', (findings) =>
+  h('ul', { class: 'steps findings' }, findings.map(({ what, well, fault, told }) => h('li', {}, h('div', { class: 'step' },
     tag(well ? 'done' : fault ? 'failed' : '', well ? 'well' : fault ? 'fault' : 'note'), h('b', {}, what), h('span', { class: 'summary' }, told))))));

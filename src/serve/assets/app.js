@@ -18,15 +18,21 @@ const app = {
   reload,
   /** Waits for what begins or continues a turn, shows what came of it, and says so. */
   async turn(act) {
-    const hadFocus = document.activeElement?.closest('#view') || document.activeElement === document.body;
+    const hadFocus = document.activeElement.closest('#view') || document.activeElement === document.body;
     clearNotices();
-    const done = await act();
-    endTurn();
-    await reload();
+    document.body.dataset.running = hadFocus ? 'focus' : '';
+    let done;
+    try {
+      done = await act();
+      endTurn();
+      await reload();
+    } finally {
+      delete document.body.dataset.running;
+    }
     if (done.waiting) tell('The turn waits for your decision.');
     else if (done.isComplete) tell(`Done. Session ${done.session} is complete.`);
     else tell('The turn is done. The next outbox is ready.');
-    if (hadFocus || document.activeElement === document.body) {
+    if (hadFocus) {
       byId(done.waiting ? 'question-title' : done.isComplete ? 'results-title' : 'reply-title')?.focus();
       if (!done.waiting) byId('copy')?.focus();
     }
@@ -104,7 +110,10 @@ function endTurn() {
 
 /** What an event of deaddrop changes here. */
 function heard(event) {
-  const begun = () => { turn ??= { session: event.session, reply: event.reply, steps: [], output: '', running: null }; };
+  const begun = () => {
+    turn ??= { reply: event.reply, steps: [], output: '', running: null };
+    turn.session ??= event.session;
+  };
   switch (event.event) {
     case 'hello': case 'missed':
       turn = null;
@@ -141,6 +150,7 @@ function heard(event) {
       reloadSoon();
   }
   drawTurn();
+  if (event.event === 'begin' && document.body.dataset.running === 'focus') byId('live-title').focus();
 }
 
 function connection(state) {

@@ -4,6 +4,9 @@
 // As deaddrop's own `visible`: controls, what reorders text, and what has no picture.
 const HAZARD = /[\0-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\u{13430}-\u{1343f}\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]/gu;
 
+// How long a note stays. Errors stay until they are dismissed.
+const NOTE = 12_000;
+
 /** An element with attributes (functions listen to events) and children (texts, elements, lists; null is nothing). */
 export function h(name, attributes, ...children) {
   const element = document.createElement(name);
@@ -88,7 +91,9 @@ function notice(id, kind, text) {
     document.getElementById('main').focus();
   };
   const close = h('button', { type: 'button', class: 'plain', 'aria-label': 'Dismiss', onclick: dismiss }, '✕');
-  document.getElementById(id).replaceChildren(h('p', { class: `notice ${kind}` }, h('span', {}, text), close));
+  const made = h('p', { class: `notice ${kind}` }, h('span', {}, text), close);
+  document.getElementById(id).replaceChildren(made);
+  if (kind === 'note') setTimeout(() => made.contains(document.activeElement) || made.remove(), NOTE);
 }
 
 /** Asks in a dialog; `act` gets the form, and the dialog stays open with the error if it fails. */

@@ -59,7 +59,7 @@ export function replyCard(app, session) {
     const asks = commands.filter((step) => step.warnings.some(({ code }) => code === 'asking')).length;
     const runs = commands.length - state.leftOut.size;
     const bad = commands.filter((step, n) => !step.success && step.code && !state.leftOut.has(n + 1)).length;
-    const told = [count(commands.length, 'step'), `${bad} with errors`, count(checked.files?.length ?? 0, 'file'), asks > 0 && `asks you ${asks === 1 ? 'once' : `${asks} times`}`];
+    const told = [count(commands.length, 'step'), bad > 0 && `${bad} with errors`, count(checked.files?.length ?? 0, 'file'), asks > 0 && `asks you ${asks === 1 ? 'once' : `${asks} times`}`];
     say.textContent = `Checked: ${told.filter(Boolean).join(', ')}`;
     const way = checked.held && ALL_THE_SAME[checked.heldCode];
     const anyway = h('input', { type: 'checkbox', id: 'anyway', checked: state.anyway, onchange: () => { state.anyway = anyway.checked; show(); } });
@@ -92,7 +92,7 @@ export function replyCard(app, session) {
     const isBad = !step.success && step.code && !isOut;
     return h('li', { class: isOut ? 'out' : '' },
       h('label', { class: 'step' }, kept, h('code', { class: 'command' }, step.command), h('span', { class: 'summary' }, isOut ? 'left out' : step.summary),
-        isBad && tag(...mark(step)), asks && !isOut && tag('asks', 'asks you')),
+        isBad && tag(mark(step)[0], 'would fail'), asks && !isOut && tag('asks', 'asks you')),
       reason, !isOut && step.script && quoted(step.script, `The command of step ${n}`), !isOut && notes(step));
   }
 

@@ -50,6 +50,7 @@ function outboxCard(app) {
     const copier = (label, given, what, more) => button(label, async (pressed) => {
       await copy(given, what);
       fill(pressed, '✓ Copied');
+      pressed.classList.remove('primary');
     }, more);
     fill(body, h('header', {}, h('h2', { id: 'outbox-title' }, name), h('span', { class: 'muted' }, `≈ ${tokens.toLocaleString('en')} tokens`),
       copier('Copy', text, name, { class: 'primary', id: 'copy' })),
@@ -100,6 +101,13 @@ function turnRow(session, entry) {
     h('p', { class: 'muted' }, 'Reply: ', reply), body));
 }
 
+/** What confines the commands: the first sentence, and the rest where it is asked for. */
+function confined(sandbox) {
+  const [first, ...rest] = sandbox.split(/(?<=[.;]) /);
+  if (rest.length === 0) return h('span', {}, `commands: ${first}`);
+  return h('details', {}, h('summary', {}, `commands: ${first.replace(/[.;]$/, '')}`), h('p', {}, rest.join(' ')));
+}
+
 const area = (id, label, more) => h('label', { class: 'field' }, label, h('textarea', { id, rows: '4', ...more }));
 const line = (id, label) => h('label', { class: 'field' }, label, h('input', { type: 'text', id }));
 
@@ -110,7 +118,7 @@ export function sessionView(app, id) {
   const reply = replyCard(app, id);
   const pair = h('div', { class: 'pair' }, outbox.card, reply.card);
   const element = h('div', { class: 'session' }, head, top, pair, reply.preview, h('div', { class: 'pair' }, last, past));
-  let session = null;
+  let [session, drawn] = [null, ''];
 
   function say() {
     ask({ title: 'Say something to the model', label: 'Add', body: area('words', 'Your words, added to the end of the newest outbox'),
@@ -159,7 +167,7 @@ export function sessionView(app, id) {
     const redoable = log.at(-1)?.undid?.length > 0;
     fill(head, h('div', {}, h('h1', { tabindex: '-1' }, first),
       rest.join('').trim() && h('details', {}, h('summary', {}, 'The whole task'), h('pre', {}, task)),
-      h('p', { class: 'meta' }, state, h('span', {}, h('code', {}, id)), !isRun && h('span', {}, `outbox ${sequence}`), h('span', {}, when(updatedAt)), sandbox && h('span', { class: 'sandbox' }, `commands: ${sandbox}`))),
+      h('p', { class: 'meta' }, state, h('span', {}, h('code', {}, id)), !isRun && h('span', {}, `outbox ${sequence}`), h('span', {}, when(updatedAt)), sandbox && confined(sandbox))),
     !isRun && h('p', { class: 'actions' }, !isComplete && button('Say …', say, { id: 'say' }),
       undoable && !waiting && button('Undo …', () => back('undo', 'Undo the last turn?', 'Undo', 'Files, links and folders become what they were before it. Commits and other effects of commands stay.'), { id: 'undo' }),
       redoable && !waiting && button('Redo …', () => back('redo', 'Take the undo back?', 'Redo', 'Files become what they were before the undo.'), { id: 'redo' }),
@@ -168,7 +176,7 @@ export function sessionView(app, id) {
     fill(top, waiting && question(app, session), isComplete && h('section', { class: 'card', 'aria-labelledby': 'summary-title' },
       h('h2', { id: 'summary-title' }, 'Done'), h('p', { class: 'prose' }, session.summary ?? 'The session is closed.')),
     words.length > 0 && h('section', { class: 'card', 'aria-labelledby': 'words-title' }, h('h2', { id: 'words-title' }, 'Your words'), h('ul', {}, words)),
-    session.held?.length > 0 && h('p', { class: 'notice warn' }, `${count(session.held.length, 'reply')} held in inbox/held; a note beside each says why.`.replace('replys', 'replies')));
+    session.held?.length > 0 && h('p', { class: 'notice warn' }, `Replies are held in the inbox: ${session.held.join(', ')}. A note beside each says why.`));
   }
 
   function draw(log) {
@@ -192,13 +200,15 @@ export function sessionView(app, id) {
   async function update() {
     try {
       const [now, log] = await Promise.all([one('status', { session: id }), call('log', { session: id }).catch(() => [])]);
-      if (session && now.updatedAt !== session.updatedAt) reply.recheck();
-      session = now;
+      const all = JSON.stringify([now, log]);
+      // What is open or typed here stays if nothing has changed.
+      if (all === drawn) return;
+      if (session) reply.recheck();
+      [session, drawn] = [now, all];
       draw(log);
-      return session;
     } catch (error) {
-      if (error.code !== 'no-session') return fail(error);
-      return fill(head, h('div', {}, h('h1', { tabindex: '-1' }, 'There is no such session'), h('p', {}, h('a', { href: '#/new' }, 'Begin one'))));
+      if (error.code !== 'no-session') fail(error);
+      else fill(head, h('div', {}, h('h1', { tabindex: '-1' }, 'There is no such session'), h('p', {}, h('a', { href: '#/new' }, 'Begin one'))));
     }
   }
 
