@@ -153,7 +153,7 @@ impl<'a> Surroundings<'a> {
         let state = engine::state_of(config, &self.workspace, text, &reply.steps)?;
         for (n, why) in left_out {
             if let Some(step) = reply.steps.get_mut(n - 1) {
-                step.left_out = Some(why.clone());
+                step.left_out = Some(why.as_str().into());
             }
         }
         let mut preview = PreviewExecutor::new(&self.workspace);

@@ -137,12 +137,7 @@ fn as_text(path: &Path, outbox: Vec<u8>) -> Result<String> {
 }
 
 /// The part of an outbox that is asked for; says how many there are.
-fn part(
-    context: &Context,
-    path: &Path,
-    outbox: Vec<u8>,
-    asked: PartNumber,
-) -> Result<OutboxPart> {
+fn part(context: &Context, path: &Path, outbox: Vec<u8>, asked: PartNumber) -> Result<OutboxPart> {
     let outbox = as_text(path, outbox)?;
     let cut = cut(context, &outbox, asked)?;
     let OutboxPart { text, part, of } = &cut;

@@ -43,7 +43,7 @@ const OPERATION: (&str, Field) = ("operation", Operand);
 const QUESTION: (&str, Field) = ("question", Flag("--question"));
 const LEAVE_OUT: (&str, Field) = ("leaveOut", Flag("--leave-out"));
 
-/// docs/serve.md lists them.
+/// docs/scripting.md says what each answers with.
 const CALLS: &[Call] = &[
     ("status", &["status"], true, &[SESSION]),
     ("log", &["log"], true, &[SESSION]),

@@ -8,12 +8,15 @@ import { sessionView } from './session.js';
 import { live, tag } from './steps.js';
 
 const byId = (id) => document.getElementById(id);
+const NARROW = matchMedia('(max-width: 719px)');
 const kept = new Map();
 let [sessions, turn, view, shownHash, isListening] = [[], null, null, null, false];
 
 const app = {
   call,
   partCharacters: 30_000,
+  // A reply on its way to another session.
+  carried: null,
   go: (hash) => { location.hash = hash; },
   reload,
   /** Waits for what begins or continues a turn, shows what came of it, and says so. */
@@ -71,9 +74,11 @@ async function route() {
   let hash = location.hash;
   if (VIEWS[hash] === undefined && !hash.startsWith('#/s/')) {
     const next = sessions.find(({ isComplete }) => !isComplete) ?? sessions[0];
-    const isNarrow = matchMedia('(max-width: 719px)').matches;
     document.body.dataset.view = 'home';
-    if (isNarrow && next) return fill(byId('view'));
+    if (NARROW.matches && next) {
+      [view, shownHash] = [null, ''];
+      return fill(byId('view'), h('h1', { class: 'hidden' }, 'Sessions'));
+    }
     hash = next ? `#/s/${next.session}` : '#/new';
     history.replaceState(null, '', hash);
   }
@@ -90,6 +95,10 @@ async function route() {
   if (isMove && shownHash === hash) {
     byId('main').scrollTo(0, 0);
     view.element.querySelector('h1')?.focus();
+  }
+  if (app.carried && view.takes?.()) {
+    view.reply.take(app.carried).catch(fail);
+    app.carried = null;
   }
   return undefined;
 }
@@ -202,6 +211,7 @@ async function start() {
   takeToken();
   addEventListener('unauthorized', unauthorized);
   addEventListener('hashchange', () => route().catch(fail));
+  NARROW.addEventListener('change', () => route().catch(fail));
   document.addEventListener('keydown', onKey);
   document.addEventListener('paste', onPaste);
   document.addEventListener('dragover', (event) => {

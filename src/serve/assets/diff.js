@@ -30,6 +30,8 @@ const FAMILIES = [
   [/\.(html?|svg|vue|xml)$/i, '<!--.*?(?:-->|$)', [DOUBLE, SINGLE]],
 ].map(([names, comment, strings]) => [names, new RegExp(`(?<comment>${comment})|(?<string>${strings.join('|')})|(?<number>\\b\\d[\\w.]*)|(?<word>[A-Za-z_]\\w*)`, 'g')]);
 
+// What the head of the file says already; other modes than that of most files are news.
+const NO_NEWS = /^(diff --git|index|---|\+\+\+) |^(new|deleted) file mode 100644$/;
 const OPENS = /\/\*(?!.*\*\/)/;
 
 /** The tokens of a line, `[kind, text]` each. `side` remembers whether a comment goes on. */
@@ -94,7 +96,7 @@ export function rows(diff) {
       [oldLeft, nowLeft] = [Number(hunk[2] ?? 1), Number(hunk[4] ?? 1)];
       found.push({ kind: 'hunk', text: line });
     } else if (line.startsWith('\\') || (oldLeft <= 0 && nowLeft <= 0)) {
-      if (!/^(diff --git|index|---|\+\+\+) /.test(line)) found.push({ kind: 'note', text: line.replace(/^[#\\] /, '') });
+      if (!NO_NEWS.test(line)) found.push({ kind: 'note', text: line.replace(/^[#\\] /, '') });
     } else {
       const kind = { '+': 'add', '-': 'del' }[line[0]] ?? 'same';
       found.push({ kind, old, now, text: line.slice(1) });

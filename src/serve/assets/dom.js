@@ -5,7 +5,7 @@
 const HAZARD = /[\0-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\u{13430}-\u{1343f}\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]/gu;
 
 // How long a note stays. Errors stay until they are dismissed.
-const NOTE = 12_000;
+const NOTE = 8_000;
 
 /** An element with attributes (functions listen to events) and children (texts, elements, lists; null is nothing). */
 export function h(name, attributes, ...children) {
@@ -47,11 +47,13 @@ export function visible(text) {
   return found.filter((part) => part !== '');
 }
 
-/** Replaces the children of an element; the focus stays where an element of the same id is. */
+/** Replaces the children of an element; the focus and the caret stay where an element of the same id is. */
 export function fill(parent, ...children) {
-  const focused = parent.contains(document.activeElement) ? document.activeElement.id : '';
+  const { id, selectionStart: caret } = parent.contains(document.activeElement) ? document.activeElement : {};
   parent.replaceChildren(...nodes(children));
-  if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
+  const now = id && document.getElementById(id);
+  now?.focus({ preventScroll: true });
+  if (now && Number.isInteger(caret)) now.setSelectionRange(caret, caret);
 }
 
 /** A button; while what it does takes its time, it cannot be pressed again. */

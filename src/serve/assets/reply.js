@@ -28,6 +28,7 @@ export function replyCard(app, session) {
     state.asked += 1;
     state.leftOut.clear();
     state.anyway = false;
+    say.textContent = '';
     if (box.value.trim() === '') return fill(preview);
     fill(preview, h('section', { class: 'card' }, h('p', { class: 'muted' }, 'Checking …')));
     return soon();
@@ -59,18 +60,23 @@ export function replyCard(app, session) {
     const asks = commands.filter((step) => step.warnings.some(({ code }) => code === 'asking')).length;
     const runs = commands.length - state.leftOut.size;
     const bad = commands.filter((step, n) => !step.success && step.code && !state.leftOut.has(n + 1)).length;
-    const told = [count(commands.length, 'step'), bad > 0 && `${bad} with errors`, count(checked.files?.length ?? 0, 'file'), asks > 0 && `asks you ${asks === 1 ? 'once' : `${asks} times`}`];
+    const told = [count(commands.length, 'step'), bad > 0 && `${bad} with errors`, checked.files?.length > 0 && count(checked.files.length, 'file'), asks > 0 && `asks you ${asks === 1 ? 'once' : `${asks} times`}`];
     say.textContent = `Checked: ${told.filter(Boolean).join(', ')}`;
     const way = checked.held && ALL_THE_SAME[checked.heldCode];
     const anyway = h('input', { type: 'checkbox', id: 'anyway', checked: state.anyway, onchange: () => { state.anyway = anyway.checked; show(); } });
-    const open = checked.heldCode === 'other-session' && checked.session;
+    const [, other] = (checked.heldCode === 'other-session' && /\[REPLY [^\]]*session="([\w-]+)"/.exec(box.value)) || [];
+    const move = () => {
+      app.carried = box.value;
+      clear();
+      app.go(`#/s/${other}`);
+    };
     fill(preview, h('section', { class: 'card preview', 'aria-labelledby': 'preview-title' },
       h('header', {}, h('h2', { id: 'preview-title', tabindex: '-1' }, 'What this reply would do'),
         h('span', { class: 'muted' }, told.filter(Boolean).join(' · ')),
         runs > 0 && button(state.leftOut.size ? `Run ${runs} of ${commands.length} steps` : `Run ${count(runs, 'step')}`, run,
           { class: 'primary', id: 'run', title: 'Enter, or Ctrl+Enter in the box', 'aria-disabled': !ready() && 'true' })),
-      checked.held && h('div', { class: 'notice warn' }, h('p', {}, `Held: ${checked.held}`),
-        open && open !== session && h('p', {}, h('a', { href: `#/s/${open}` }, `Go to session ${open}`)),
+      checked.held && h('div', { class: 'notice warn' }, h('p', {}, `Held: ${checked.held.replace(/; `apply --\w+` executes it$/, '')}`),
+        other && h('p', {}, button(`Take it to session ${other}`, move)),
         way && h('label', { class: 'check' }, anyway, 'Execute it all the same')),
       checked.endsEarly && h('p', { class: 'notice warn' }, 'The reply ends within a block. It was probably cut off: copy all of it.'),
       checked.withheld.map((sentence) => h('p', { class: 'notice warn' }, `Would be ${sentence}`)),
@@ -91,9 +97,9 @@ export function replyCard(app, session) {
     const asks = step.warnings.some(({ code }) => code === 'asking');
     const isBad = !step.success && step.code && !isOut;
     return h('li', { class: isOut ? 'out' : '' },
-      h('label', { class: 'step' }, kept, h('code', { class: 'command' }, step.command), h('span', { class: 'summary' }, isOut ? 'left out' : step.summary),
+      h('label', { class: 'step' }, kept, h('code', { class: 'command' }, step.command), h('span', { class: 'summary' }, isOut ? 'left out' : isBad ? null : step.script ? 'would run' : step.summary),
         isBad && tag(mark(step)[0], 'would fail'), asks && !isOut && tag('asks', 'asks you')),
-      reason, !isOut && step.script && quoted(step.script, `The command of step ${n}`), !isOut && notes(step));
+      isBad && h('p', { class: 'bad' }, step.summary), reason, !isOut && step.script && quoted(step.script, `The command of step ${n}`), !isOut && notes(step));
   }
 
   const ready = () => state.checked && (!state.checked.held || (state.anyway && ALL_THE_SAME[state.checked.heldCode]));

@@ -83,7 +83,7 @@ async function changes(session, turns) {
 
 function turnRow(session, entry) {
   const { sequence, at, reply, operations, ran, failed, changed, isUndone, undid = [], redid, isComplete, waiting } = entry;
-  const work = redid ? `took undo ${redid} back` : undid.length > 0 ? `undid ${undid.join(', ')}`
+  const work = redid ? `took back undo ${redid}` : undid.length > 0 ? `undid turn ${undid.join(', ')}`
     : `${count(operations, 'operation')}${ran ? ` (${count(ran, 'command')})` : ''}`;
   const body = h('div', {});
   const load = async (event) => {
@@ -97,7 +97,7 @@ function turnRow(session, entry) {
   return h('li', {}, h('details', { class: 'turn', ontoggle: load },
     h('summary', {}, h('b', {}, `Turn ${sequence}`), h('span', {}, work), failed > 0 && tag('failed', `${failed} failed`), isUndone && tag('', 'undone'),
       isComplete && tag('done', 'done'), waiting && tag('asks', 'waits for you'),
-      h('span', { class: 'muted' }, changed ? count(changed, 'file') : 'no files', ' · ', when(at))),
+      h('span', { class: 'muted' }, changed !== null && `${count(changed, 'file')} · `, when(at))),
     h('p', { class: 'muted' }, 'Reply: ', reply), body));
 }
 

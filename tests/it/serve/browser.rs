@@ -137,15 +137,27 @@ impl Browser {
 
     #[track_caller]
     fn click(&self, selector: &str) {
-        let element = self.element(selector);
-        self.ask("POST", &format!("/element/{element}/click"), &json!({}));
+        self.act(selector, "click", &json!({}));
     }
 
     /// Types a text, as a person does.
     #[track_caller]
     fn types(&self, selector: &str, text: &str) {
-        let element = self.element(selector);
-        self.ask("POST", &format!("/element/{element}/value"), &json!({ "text": text }));
+        self.act(selector, "value", &json!({ "text": text }));
+    }
+
+    #[track_caller]
+    fn act(&self, selector: &str, how: &str, body: &Value) {
+        // It may be drawn anew meanwhile, or be hidden until a turn has ended.
+        let waits = |why: &str| why.contains("stale") || why.contains("not interactable");
+        wait_until(&format!("{how} of {selector}"), || {
+            let element = self.element(selector);
+            let path = format!("/session/{}/element/{element}/{how}", self.session);
+            match self.send("POST", &path, body) {
+                Err(why) if !waits(&why) => panic!("{selector}: {why}\n{}", self.text()),
+                acted => acted.is_ok(),
+            }
+        });
     }
 
     /// Pastes a text where nothing is typed.
@@ -205,7 +217,7 @@ fn a_session_from_its_task_to_words_at_the_end() {
     browser.pastes(reply);
     browser.shows("#preview .diff", "hello, you");
     browser.shows("#preview", "echo it ran");
-    assert_eq!(browser.value("document.activeElement.id", &Value::Null), "preview-title");
+    browser.wait_for("document.activeElement.id === 'preview-title'");
     browser.click("#step-2");
     browser.types("#why-2", "nobody wants it");
     browser.shows("#run", "Run 2 of 3 steps");
@@ -236,7 +248,7 @@ fn a_session_from_its_task_to_words_at_the_end() {
     browser.click("dialog [type=submit]");
     browser.shows("#outbox-title", "Outbox 5");
     assert!(!base.exists("workspace/second.txt"));
-    browser.shows(".history", "undid 4");
+    browser.shows(".history", "undid turn 3");
 
     browser.click("#say");
     browser.types("#words", "Thank you so far");
@@ -257,7 +269,7 @@ const HOSTILE: &str =
 fn whatever_files_commands_and_models_say_is_text() {
     let Some(browser) = Browser::start() else { return };
     let base = Project::new();
-    let name = "<img src=x onerror=ran=1>.html";
+    let name = "a <img src=x onerror=ran=1>.html";
     base.write(&format!("workspace/{name}"), format!("{HOSTILE}\n"));
     base.write("workspace/plain.txt", "plain\n");
     let (_daemon, url) = serve(&base);
