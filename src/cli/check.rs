@@ -151,11 +151,7 @@ impl<'a> Surroundings<'a> {
         let is_in_guest = config.guest.is_some();
         let mut reply = parsed.read_in(dialect, (!is_in_guest).then(|| self.workspace.path()));
         let state = engine::state_of(config, &self.workspace, text, &reply.steps)?;
-        for (n, why) in left_out {
-            if let Some(step) = reply.steps.get_mut(n - 1) {
-                step.left_out = Some(why.as_str().into());
-            }
-        }
+        engine::leave_out(&mut reply.steps, left_out.iter().cloned());
         let mut preview = PreviewExecutor::new(&self.workspace);
         let mut unseen = OpaquePreview::new(&config.protected_names);
         let executor: &mut dyn Executor = if is_in_guest { &mut unseen } else { &mut preview };

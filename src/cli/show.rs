@@ -105,11 +105,11 @@ pub(super) fn show(context: &Context, arguments: &Show) -> Result<ExitCode> {
         };
         context.ui.say(format!("Outbox {sequence} has been answered, and its turn waits; {how}."));
     }
-    let (text, part) = match arguments.part {
-        None => (text, None),
+    let (text, part, of) = match arguments.part {
+        None => (text, None, None),
         Some(asked) => {
             let OutboxPart { text, part, of } = part(context, &path, text, asked)?;
-            (text.into_bytes(), Some((part, of)))
+            (text.into_bytes(), Some(part), Some(of))
         }
     };
     if context.json {
@@ -118,8 +118,8 @@ pub(super) fn show(context: &Context, arguments: &Show) -> Result<ExitCode> {
             "session": session.id,
             "sequence": sequence,
             "path": context.display(&path),
-            "part": part.map(|(part, _)| part),
-            "of": part.map(|(_, of)| of),
+            "part": part,
+            "of": of,
             "tokens": tokens::about(&text, context.config.max_tokens),
             "text": text,
         }));

@@ -29,4 +29,4 @@ export const settingsView = () => listView('Settings', ['They can be changed wit
 
 export const doctorView = () => listView('Doctor', ['What ', h('code', {}, 'deaddrop doctor'), ' finds in the project and on this machine.'], 'doctor', (findings) =>
   h('ul', { class: 'steps findings' }, findings.map(({ what, well, fault, told }) => h('li', {}, h('div', { class: 'step' },
-    tag(well ? 'done' : fault ? 'failed' : '', well ? 'well' : fault ? 'fault' : 'note'), h('b', {}, what), h('span', { class: 'summary' }, told))))));
+    tag(well ? 'done' : fault ? 'failed' : '', well ? 'ok' : fault ? 'fault' : 'note'), h('b', {}, what), h('span', { class: 'summary' }, told))))));

@@ -10,7 +10,8 @@ import { live, tag } from './steps.js';
 const byId = (id) => document.getElementById(id);
 const NARROW = matchMedia('(max-width: 719px)');
 const kept = new Map();
-let [sessions, turn, view, shownHash, isListening] = [[], null, null, null, false];
+let [sessions, turn, view, isListening] = [[], null, null, false];
+let [shownHash, shownList] = [null, ''];
 
 const app = {
   call,
@@ -26,13 +27,14 @@ const app = {
     document.body.dataset.running = hadFocus ? 'focus' : '';
     let done;
     try {
-      done = await act();
+      done = (await act()) ?? {};
       endTurn();
       await reload();
     } finally {
       delete document.body.dataset.running;
     }
-    if (done.waiting) tell('The turn waits for your decision.');
+    if (done.recorded) tell(`Recorded. In a terminal, \`deaddrop ops run --resume ${done.session}\` continues.`);
+    else if (done.waiting) tell('The turn waits for your decision.');
     else if (done.isComplete) tell(`Done. Session ${done.session} is complete.`);
     else tell('The turn is done. The next outbox is ready.');
     if (hadFocus) {
@@ -55,6 +57,10 @@ async function reload() {
 const reloadSoon = later(80, reload);
 
 function drawSessions() {
+  // A link that is drawn anew while it is pressed would not be followed.
+  const now = JSON.stringify([sessions, location.hash, Math.floor(Date.now() / 60_000)]);
+  if (now === shownList) return;
+  shownList = now;
   const current = /^#\/s\/(.+)$/.exec(location.hash)?.[1];
   const item = ({ session, task, waiting, isComplete, updatedAt }) => h('li', {}, h('a', { href: `#/s/${session}`, id: `to-${session}`, 'aria-current': session === current && 'page' },
     h('span', { class: 'task' }, task.split('\n')[0] || `Run ${session}`),
@@ -70,7 +76,10 @@ const VIEWS = { '#/new': newView, '#/settings': settingsView, '#/doctor': doctor
 /** Shows the view of the address. What was typed for a session or a task stays. */
 async function route() {
   if (takeToken()) return connect();
-  if (location.hash === '#main') return byId('main').focus();
+  if (location.hash === '#main') {
+    history.replaceState(null, '', shownHash || '#/');
+    return byId('main').focus();
+  }
   let hash = location.hash;
   if (VIEWS[hash] === undefined && !hash.startsWith('#/s/')) {
     const next = sessions.find(({ isComplete }) => !isComplete) ?? sessions[0];
@@ -171,7 +180,7 @@ function unauthorized() {
   document.body.dataset.connection = 'lost';
   fill(byId('connection'), 'not connected');
   for (const id of ['sessions', 'live']) fill(byId(id));
-  view = null;
+  [view, shownList] = [null, ''];
   clearNotices();
   fill(byId('view'), h('section', { class: 'card', 'aria-labelledby': 'closed-title' }, h('h1', { id: 'closed-title', tabindex: '-1' }, 'This page is not connected'),
     h('p', {}, 'Each start of ', h('code', {}, 'deaddrop serve'), ' has another address. Open the one that it printed last; it ends in ', h('code', {}, '#token=…'), '. You can paste it into the address bar of this tab.'),
@@ -211,7 +220,7 @@ async function start() {
   takeToken();
   addEventListener('unauthorized', unauthorized);
   addEventListener('hashchange', () => route().catch(fail));
-  NARROW.addEventListener('change', () => route().catch(fail));
+  NARROW.addEventListener('change', () => view === null && route().catch(fail));
   document.addEventListener('keydown', onKey);
   document.addEventListener('paste', onPaste);
   document.addEventListener('dragover', (event) => {

@@ -51,7 +51,7 @@ export function visible(text) {
 export function fill(parent, ...children) {
   const { id, selectionStart: caret } = parent.contains(document.activeElement) ? document.activeElement : {};
   parent.replaceChildren(...nodes(children));
-  const now = id && document.getElementById(id);
+  const now = id ? document.getElementById(id) : null;
   now?.focus({ preventScroll: true });
   if (now && Number.isInteger(caret)) now.setSelectionRange(caret, caret);
 }

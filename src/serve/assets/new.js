@@ -56,7 +56,7 @@ export function newView(app) {
     const list = (title, kind, paths, isIn) => paths.length > 0 && h('div', {}, h('h3', {}, title), h('ul', { class: 'paths' }, paths.map((path, n) => item(path, isIn, n, kind))));
     fill(shown, h('p', { class: 'muted' }, told), list('Shown', 'shown', first.shown, true), list('Only outlined', 'outlined', first.outlined, false),
       list('Left out by you', 'out', [...removed].filter((path) => !first.shown.includes(path) && !first.outlined.includes(path)), false),
-      h('details', {}, h('summary', {}, 'Look at the first outbox'), h('pre', { class: 'quoted', tabindex: '0', role: 'group', 'aria-label': 'The first outbox' }, first.text)));
+      h('details', {}, h('summary', {}, 'Show the first outbox'), h('pre', { class: 'quoted', tabindex: '0', role: 'group', 'aria-label': 'The first outbox' }, first.text)));
   }
 
   const begin = async () => {

@@ -58,7 +58,7 @@ function outboxCard(app) {
     parts.length > 1 && h('div', { class: 'parts' }, h('p', {}, 'For a chat that takes only short messages:'),
       h('p', { class: 'actions' }, parts.map((part, n) => copier(`Part ${n + 1} of ${parts.length}`, part, `Part ${n + 1}`, { id: `part-${n + 1}` })))),
     sequence > 1 && h('label', { class: 'check' }, brief, 'Brief: without what the chat has already seen'),
-    h('details', {}, h('summary', {}, 'Look at it'), h('p', { class: 'muted' }, path), h('pre', { class: 'quoted', tabindex: '0', role: 'group', 'aria-label': name }, text)));
+    h('details', {}, h('summary', {}, 'Show the text'), h('p', { class: 'muted' }, path), h('pre', { class: 'quoted', tabindex: '0', role: 'group', 'aria-label': name }, text)));
   }
 
   return {
@@ -104,8 +104,8 @@ function turnRow(session, entry) {
 /** What confines the commands: the first sentence, and the rest where it is asked for. */
 function confined(sandbox) {
   const [first, ...rest] = sandbox.split(/(?<=[.;]) /);
-  if (rest.length === 0) return h('span', {}, `commands: ${first}`);
-  return h('details', {}, h('summary', {}, `commands: ${first.replace(/[.;]$/, '')}`), h('p', {}, rest.join(' ')));
+  if (rest.length === 0) return h('span', {}, `sandbox: ${first}`);
+  return h('details', {}, h('summary', {}, `sandbox: ${first.replace(/[.;]$/, '')}`), h('p', {}, rest.join(' ')));
 }
 
 const area = (id, label, more) => h('label', { class: 'field' }, label, h('textarea', { id, rows: '4', ...more }));

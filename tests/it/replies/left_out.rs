@@ -27,6 +27,25 @@ fn a_step_that_is_left_out_is_not_executed_and_the_model_reads_why() {
 }
 
 #[test]
+fn a_check_shows_what_is_left_of_the_reply() {
+    let base = Project::with_session();
+    let reply = format!("{REPLY}[RUN_COMMAND]\ntrue\ntrue\n[/RUN_COMMAND]\n");
+    let check = |more: &[&str]| {
+        let told = base.run_with(&[&["check", "--json", "-"], more].concat(), &reply).stdout;
+        serde_json::from_str::<Value>(&told).unwrap()
+    };
+    let [all, some] = [check(&[]), check(&["--leave-out", "1=no"])];
+    let paths = |told: &Value| -> Vec<String> {
+        let files = told["files"].as_array().unwrap().iter();
+        files.map(|file| file["path"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!((paths(&all), paths(&some)), (vec!["a".into(), "b".into()], vec!["b".into()]));
+    assert_eq!((&some["commands"][0]["code"], &some["state"]), (&"denied".into(), &all["state"]));
+    let scripts = all["commands"].as_array().unwrap().iter().map(|command| &command["script"]);
+    assert_eq!(scripts.filter_map(Value::as_str).collect::<Vec<_>>(), ["true\ntrue"]);
+}
+
+#[test]
 fn in_operations_it_is_denied() {
     let base = Project::new();
     base.run(&["new", "--no-watch", "--id", ID, "--dialect", "operations", "A task"]).ok();

@@ -1,4 +1,4 @@
-//! The page in a real browser: Chromium without a window, driven by the WebDriver protocol.
+//! The page in a real browser: Chromium without a window, driven through chromedriver.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -42,7 +42,7 @@ impl Browser {
             "browserName": "chrome", "goog:chromeOptions": { "args": arguments },
         } } });
         match browser.send("POST", "/session", &wanted) {
-            Ok(made) => browser.session = made["sessionId"].as_str().unwrap().to_owned(),
+            Ok(made) => made["sessionId"].as_str().unwrap().clone_into(&mut browser.session),
             Err(why) => {
                 eprintln!("SKIPPED: Chromium does not start: {why}");
                 return None;
@@ -126,10 +126,8 @@ impl Browser {
 
     #[track_caller]
     fn element(&self, selector: &str) -> String {
-        self.wait_for(&format!(
-            "document.querySelector({}) && !document.querySelector('[aria-disabled=true]')",
-            json!(selector)
-        ));
+        let is_ready = format!("{selector}:not([aria-disabled=true])");
+        self.wait_for(&format!("document.querySelector({})", json!(is_ready)));
         let body = json!({ "using": "css selector", "value": selector });
         let element = self.ask("POST", "/element", &body);
         element.as_object().unwrap().values().next().unwrap().as_str().unwrap().to_owned()
@@ -255,6 +253,13 @@ fn a_session_from_its_task_to_words_at_the_end() {
     browser.click("dialog [type=submit]");
     browser.shows("#view", "Thank you so far");
     assert!(base.read(&format!("outbox/{}", newest_outbox(&base))).contains("Thank you so far"));
+
+    browser.pastes("[RUN_COMMAND]\necho begun; sleep 300\n[/RUN_COMMAND]\n");
+    browser.click("#run");
+    browser.shows("#live-output", "begun");
+    browser.click("#stop");
+    browser.shows("#view", "interrupted by the user");
+    browser.shows("#outbox-title", "Outbox 6");
 
     // Nothing was loaded from elsewhere.
     let elsewhere = "performance.getEntriesByType('resource').filter((it) => !it.name.startsWith(location.origin)).length";
