@@ -98,6 +98,7 @@ pub struct Offer {
     /// Patterns, as in a `.gitignore`, of the files to show first.
     pub include: Vec<String>,
     /// The same of those that are not shown.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub exclude: Vec<String>,
 }
 
