@@ -171,13 +171,24 @@ fn preview(context: &Context, new: NewSession, stop: &Stop) -> Result<ExitCode> 
 
 pub(super) fn resume(context: &Context, arguments: &Resume) -> Result<ExitCode> {
     let stop = Stop::on_signals()?;
-    let mut engine = context.open(stop.clone())?;
     let named = context.session_id(&arguments.session.flag())?;
-    if arguments.reopen.is_some() && named.is_none() {
-        return Err(Error::usage(
-            "--reopen needs the session's id, as in `deaddrop resume a1b2c3d4 --reopen \"Now add division\"`; `deaddrop status` lists the sessions",
-        ));
-    }
+    let mut engine = match &arguments.reopen {
+        None => context.open(stop.clone())?,
+        Some(text) => {
+            let session = named.clone().ok_or_else(|| Error::usage(
+                "--reopen needs the session's id, as in `deaddrop resume a1b2c3d4 --reopen \"Now add division\"`; `deaddrop status` lists the sessions",
+            ))?;
+            let request = Request::Reopen { session, text: text.clone() };
+            match context.open_or_hand_over(&request, &stop)? {
+                Opened::Here(engine) => *engine,
+                Opened::Elsewhere(done) => {
+                    announce(context, &done.turn, "goes on")?;
+                    arguments.clips.copy_once(context, &done.turn.session)?;
+                    return Ok(ExitCode::SUCCESS);
+                }
+            }
+        }
+    };
     let mut session = match named {
         Some(id) => engine.store.load(&id)?,
         None => match newest_open(context, &engine) {
@@ -198,16 +209,7 @@ pub(super) fn resume(context: &Context, arguments: &Resume) -> Result<ExitCode> 
         checked => checked?,
     }
     match &arguments.reopen {
-        Some(_) if !session.is_complete => {
-            return Err(Error::usage(format!(
-                "session {0} is not complete; `deaddrop say --session {0} TEXT` adds words to its newest outbox",
-                session.id
-            )));
-        }
-        Some(text) => {
-            session.reopen(text, engine.now());
-            engine.save_and_write(&mut session, None)?;
-        }
+        Some(text) => session = engine.reopen(&session.id, text)?.session,
         None if session.is_complete => {
             return Err(Error::complete(&session.id));
         }

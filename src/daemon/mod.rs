@@ -206,7 +206,9 @@ fn requests(
                 person.event(Event::TurnEnded(&turn));
             }
             Request::Say { .. } => person.event(Event::WordsAdded(&turn)),
-            Request::New(_) => person.event(Event::SessionAdded(&turn.session)),
+            Request::New(_) | Request::Reopen { .. } => {
+                person.event(Event::SessionAdded(&turn.session));
+            }
             Request::Run { .. } | Request::ResumeRun { .. } => {
                 person.event(Event::RunEnded(&turn.session));
             }

@@ -97,6 +97,23 @@ impl Engine {
         }
     }
 
+    /// Goes on with a completed session, with the person's words in its next outbox.
+    ///
+    /// # Errors
+    /// There is none, it is not complete, it began in another workspace, or it cannot be written.
+    pub fn reopen(&mut self, id: &str, text: &str) -> Result<Turn> {
+        let mut session = self.store.load(id)?;
+        self.check_workspace(&session)?;
+        if !session.is_complete {
+            return Err(Error::usage(format!(
+                "session {id} is not complete; `deaddrop say --session {id} TEXT` adds words to its newest outbox"
+            )));
+        }
+        session.reopen(text, self.now());
+        let outbox = self.save_and_write(&mut session, None)?;
+        Ok(Turn { session, outbox: Some(outbox) })
+    }
+
     /// Saves a session that the person changed, and writes its newest outbox. `walk` lists the files of the workspace,
     /// if they were listed just now.
     pub fn save_and_write(&mut self, session: &mut Session, walk: Option<Walk>) -> Result<PathBuf> {

@@ -50,6 +50,13 @@ pub enum Request {
         /// For which session; None for the only open one.
         session: Option<String>,
     },
+    /// Go on with a completed session, with these words for the model.
+    Reopen {
+        /// Which.
+        session: String,
+        /// The words.
+        text: String,
+    },
     /// End a session without a reply.
     Close {
         /// Which.
@@ -116,6 +123,7 @@ pub fn handle(engine: &mut Engine, request: Request, observer: &mut dyn Observer
             let session = engine.session_to_undo(session.as_deref())?;
             engine.undo(session, undo, force, reason, observer)
         }
+        Request::Reopen { session, text } => engine.reopen(&session, &text),
         Request::Close { session, delete } => engine.close(&session, delete),
         Request::Say { text, session } => {
             let session = engine.store.choose(session.as_deref())?;

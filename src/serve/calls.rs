@@ -95,6 +95,7 @@ const CALLS: &[Call] = &[
         ],
     ),
     ("redo", &["redo"], false, &[SESSION, ("force", Switch("--force"))]),
+    ("reopen", &["resume", "--no-watch"], false, &[SESSION, ("text", Flag("--reopen"))]),
     ("close", &["close"], false, &[SESSION, ("delete", Switch("--delete"))]),
     ("preview", &["new", "--preview", "-"], true, NEW),
     ("new", &["new", "--no-watch", "-"], false, NEW),

@@ -131,6 +131,17 @@ export function sessionView(app, id) {
       } });
   }
 
+  function goOn() {
+    ask({ title: 'Go on with this session', label: 'Go on', body: area('words', 'What the model should do next'),
+      act: async (form) => {
+        const text = form.querySelector('#words').value.trim();
+        if (!text) throw new Error('Write something first.');
+        await one('reopen', { session: id, text });
+        tell('The session is open again. The next outbox is ready.');
+        await app.reload();
+      } });
+  }
+
   /** Undo and redo are alike: a confirmation, and with force if something has changed since. */
   function back(name, title, label, told) {
     let force = false;
@@ -168,7 +179,7 @@ export function sessionView(app, id) {
     fill(head, h('div', {}, h('h1', { tabindex: '-1' }, first),
       rest.join('').trim() && h('details', {}, h('summary', {}, 'The whole task'), h('pre', {}, task)),
       h('p', { class: 'meta' }, state, h('span', {}, h('code', {}, id)), !isRun && h('span', {}, `outbox ${sequence}`), h('span', {}, when(updatedAt)), sandbox && confined(sandbox))),
-    !isRun && h('p', { class: 'actions' }, !isComplete && button('Say …', say, { id: 'say' }),
+    !isRun && h('p', { class: 'actions' }, isComplete ? button('Go on …', goOn, { id: 'go-on' }) : button('Say …', say, { id: 'say' }),
       undoable && !waiting && button('Undo …', () => back('undo', 'Undo the last turn?', 'Undo', 'Files, links and folders become what they were before it. Commits and other effects of commands stay.'), { id: 'undo' }),
       redoable && !waiting && button('Redo …', () => back('redo', 'Take the undo back?', 'Redo', 'Files become what they were before the undo.'), { id: 'redo' }),
       !isComplete && !waiting && button('Close …', close, { id: 'close' })));

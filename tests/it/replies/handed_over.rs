@@ -44,6 +44,21 @@ fn a_session_begun_beside_a_daemon_is_served_by_it() {
 }
 
 #[test]
+fn a_session_is_reopened_beside_a_daemon() {
+    let base = Project::with_session();
+    let daemon = base.serve(&["watch"]);
+    let reopen = ["resume", ID, "--reopen", "Now add division"];
+    base.fails(&reopen, "usage").with_code(2);
+    base.run_with(&["apply", "-"], "[DONE]\nx\n[/DONE]\n").ok();
+    let run = base.run(&reopen).ok();
+    assert_eq!(run.stdout, format!("outbox/{ID}_seq0002.txt\n"));
+    assert!(base.outbox(2).contains("Now add division"));
+    base.run_with(&["apply", "-"], "[MESSAGE]\nhi\n[/MESSAGE]\n").ok();
+    base.wait_for_outbox(3);
+    daemon.stop();
+}
+
+#[test]
 fn what_the_daemon_refuses_is_told_with_its_exit_code() {
     let base = Project::with_session();
     let _daemon = base.serve(&["watch"]);
