@@ -81,8 +81,16 @@ fn create(text: &str) -> (Operation, Detail) {
 fn step((operation, detail): (Operation, Detail)) -> (Step, Outcome) {
     let (warnings, asked) = (Vec::new(), None);
     let asks = Asks::Operation(operation);
-    let step =
-        Step { line: 1, asks, ends: false, passes_over: false, warnings, asked, as_sent: None };
+    let step = Step {
+        line: 1,
+        asks,
+        ends: false,
+        passes_over: false,
+        warnings,
+        asked,
+        as_sent: None,
+        left_out: None,
+    };
     let outcome = Outcome::of(&step, detail);
     (step, outcome)
 }
