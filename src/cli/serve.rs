@@ -13,9 +13,10 @@ use super::{Context, ProgressReporter, live, opening, output};
 use crate::clock::Timestamp;
 use crate::daemon::{self, Clip, Serve};
 use crate::error::{Error, Result};
-use crate::lock;
+use crate::lock::Lock;
 use crate::program;
 use crate::serve::{Events, Key, Keys, Project, Server};
+use crate::settings::Config;
 use crate::watch::Stop;
 
 #[derive(Debug, Args)]
@@ -91,8 +92,13 @@ impl ServePage {
 /// Changes or lists keys.
 fn keys(context: &Context, what: &OfKeys) -> Result<ExitCode> {
     if matches!(what, OfKeys::Add { .. }) {
-        context.config.claim_dirs([&context.config.sessions])?;
-        lock::make_private(&context.config)?;
+        // As `serve` begins with it.
+        let Config { sessions, inbox, outbox, approvals, .. } = &context.config;
+        context.config.claim_dirs([sessions, inbox, outbox, approvals])?;
+        match Lock::take(&context.config) {
+            Err(e) if !e.is_locked() => return Err(e),
+            _ => {}
+        }
     }
     let keys = Keys::new(&context.config.sessions);
     match what {

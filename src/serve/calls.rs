@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use axum::body::{Body, Bytes, to_bytes};
+use axum::body::{Body, Bytes, HttpBody, to_bytes};
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -149,12 +149,14 @@ pub(super) async fn call(
 pub(super) async fn received(
     body: Body,
 ) -> Result<Bytes, (StatusCode, &'static str, &'static str)> {
+    let message = "the request is longer than 16 MiB or was broken off";
+    let too_large = (StatusCode::PAYLOAD_TOO_LARGE, "too-large", message);
+    if body.size_hint().lower() > LONGEST as u64 {
+        return Err(too_large);
+    }
     match timeout(ARRIVES, to_bytes(body, LONGEST)).await {
         Ok(Ok(body)) => Ok(body),
-        Ok(Err(_)) => {
-            let message = "the request is longer than 16 MiB or was broken off";
-            Err((StatusCode::PAYLOAD_TOO_LARGE, "too-large", message))
-        }
+        Ok(Err(_)) => Err(too_large),
         Err(_) => Err((StatusCode::REQUEST_TIMEOUT, "too-slow", "the request took too long")),
     }
 }

@@ -22,6 +22,8 @@ mod sandbox;
 mod scene;
 #[cfg(target_os = "linux")]
 mod security;
+#[cfg(all(target_os = "linux", feature = "serve"))]
+mod serve;
 mod settings;
 mod support;
 #[cfg(target_os = "linux")]

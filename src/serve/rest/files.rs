@@ -14,6 +14,7 @@ use crate::executor::PreviewExecutor;
 use crate::policy::{self, Access, Decision};
 use crate::protocol::operations::{
     self, Encoding, ErrorCategory, Event, EventType, Operation as Sent, OperationsMessage,
+    SchemaFault,
 };
 use crate::protocol::{Asks, Operation, RelPath, Step};
 use crate::session::RunRequest;
@@ -90,7 +91,11 @@ fn step(operation: Sent) -> Result<Step, Fault> {
     let received = operations::receive(&text).map_err(|faults| Fault::schema(faults.iter()))?;
     let faults = received.entries.first().and_then(|entry| entry.operation.as_ref().err());
     if let Some(faults) = faults {
-        return Err(Fault::schema(faults.iter()));
+        let own = |fault: &SchemaFault| {
+            let path = fault.path.replacen("$.operations[0]", "$", 1);
+            SchemaFault { path, ..fault.clone() }
+        };
+        return Err(Fault::schema(faults.iter().map(own).collect::<Vec<_>>().iter()));
     }
     let step = operations::steps(Ok(received), false).into_iter().next();
     let step = step.ok_or_else(|| Fault::invalid("path", "it names no file".to_owned()))?;

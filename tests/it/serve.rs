@@ -1,0 +1,4 @@
+//! `serve`: what it answers over HTTP.
+
+mod client;
+mod rest;
