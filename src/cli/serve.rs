@@ -144,6 +144,7 @@ pub(super) fn serve(
     let turn = stop.clone();
     let project = Project {
         config: context.config.clone(),
+        taken_up: engine.taken_up.as_ref().map(|turn| turn.session.clone()),
         command: (helper, vec![OsString::from("-C"), context.config.project.clone().into()]),
         variables: settings.variables(),
         events: events.clone(),
@@ -160,9 +161,8 @@ pub(super) fn serve(
         context.ui.say("Serving the page; open it in your browser (Ctrl-C stops):");
         output::result(server.url());
     }
-    if arguments.open
-        && let Err(e) = opening::browse(context, &server.url())
-    {
+    let opened = arguments.open.then(|| opening::browse(context, &server.url()));
+    if let Some(Err(e)) = &opened {
         context.ui.warning(&e.to_string());
     }
     for session in engine.store.open_sessions()? {
@@ -175,16 +175,16 @@ pub(super) fn serve(
     let mut reporter = ProgressReporter::that_serves(context).for_page(events);
     live::heed(&stop);
     reporter.repeat(&engine);
-    let served = loop {
-        let served = daemon::serve(&mut engine, &Serve::All, Clip::default(), &stop, &mut reporter);
+    let ended = loop {
+        let round = daemon::serve(&mut engine, &Serve::All, Clip::default(), &stop, &mut reporter);
         // The page stopped a turn, and not the server.
-        if !matches!(served, Ok(false)) || !stop.resumes() {
-            break served;
+        if !matches!(round, Ok(false)) || !stop.resumes() {
+            break round;
         }
     };
     drop(reporter);
     server.stop();
-    served?;
+    ended?;
     context.ui.say("Stopped. `deaddrop serve` continues.");
     Err(Error::interrupted())
 }

@@ -229,7 +229,7 @@ fn answered(output: &Output) -> Response {
     }
     let told = String::from_utf8_lossy(&output.stderr);
     // Warnings may stand before it.
-    let failed = told.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()).last();
+    let failed = told.lines().rev().find_map(|line| serde_json::from_str::<Value>(line).ok());
     match failed.filter(|value| value["error"].is_object()) {
         Some(failed) => answer(StatusCode::CONFLICT, &failed),
         None => error(StatusCode::CONFLICT, "failed", told.trim()),

@@ -9,7 +9,7 @@ use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
-use futures_util::stream;
+use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::broadcast::{self, Sender};
@@ -60,7 +60,7 @@ pub(super) async fn stream(State(site): State<Arc<Site>>) -> Response {
                         seen = written;
                         json!({ "event": "output", "text": seen }).to_string()
                     } else if quiet >= QUIET {
-                        return Some((Ok(Bytes::from_static(b":\n\n")), (site, events, seen, 0)));
+                        return Some((Bytes::from_static(b":\n\n"), (site, events, seen, 0)));
                     } else {
                         continue;
                     }
@@ -69,11 +69,11 @@ pub(super) async fn stream(State(site): State<Arc<Site>>) -> Response {
             return Some((message(&text), (site, events, seen, 0)));
         }
     });
-    let body = Body::from_stream(futures_util::StreamExt::chain(hello, rest));
+    let body = Body::from_stream(hello.chain(rest).map(Ok::<_, Infallible>));
     ([(CONTENT_TYPE, "text/event-stream")], body).into_response()
 }
 
 /// An event as it is sent. JSON holds no line feed.
-fn message(text: &str) -> Result<Bytes, Infallible> {
-    Ok(format!("data: {text}\n\n").into())
+fn message(text: &str) -> Bytes {
+    format!("data: {text}\n\n").into()
 }

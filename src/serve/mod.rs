@@ -30,6 +30,7 @@ use tokio::sync::{Semaphore, oneshot};
 
 use crate::error::{Error, Result};
 use crate::runner::Glimpse;
+use crate::session::Session;
 use crate::settings::Config;
 pub use events::Events;
 use rest::Spaces;
@@ -47,6 +48,8 @@ const WRITING: usize = 16;
 pub struct Project {
     /// Its settings.
     pub config: Config,
+    /// What was finished when it was opened.
+    pub taken_up: Option<Session>,
     /// This program, with the arguments that come before a command.
     pub command: (PathBuf, Vec<OsString>),
     /// Variables that settings are handed on in.
@@ -85,7 +88,7 @@ impl Server {
     ///
     /// # Errors
     /// The address cannot be listened on, or there is no thread for it.
-    pub fn start(listen: SocketAddr, project: Project) -> Result<Self> {
+    pub fn start(listen: SocketAddr, mut project: Project) -> Result<Self> {
         let listener = TcpListener::bind(listen)
             .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
             .map_err(|e| match e.kind() {
@@ -95,7 +98,7 @@ impl Server {
         let address = listener.local_addr().unwrap_or(listen);
         let random = || uuid::Uuid::new_v4().simple().to_string();
         let token = random() + &random();
-        let spaces = Spaces::open(&project.config)?;
+        let spaces = Spaces::open(&project.config, project.taken_up.take())?;
         let site = Arc::new(Site {
             spaces: Arc::clone(&spaces),
             project,
@@ -126,9 +129,9 @@ impl Server {
 
     /// Ends it.
     pub fn stop(self) {
-        let _ = self.stop.send(());
-        // Whoever waits for a run gets what came of it until then.
+        // Whoever waits for a run gets what came of it until now.
         self.spaces.stop();
+        let _ = self.stop.send(());
         let _ = self.thread.join();
     }
 }

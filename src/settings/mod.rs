@@ -155,6 +155,7 @@ impl Config {
 
     /// The settings of a space of this project in `folder`: the same limits, and a sandbox that shows nothing of
     /// the project, whatever commands of the project may see.
+    #[must_use]
     pub fn of_space(&self, folder: &Path) -> Self {
         let mut space = Self { is_space: true, known: registry::Known::default(), ..self.clone() };
         space.project = real(folder);

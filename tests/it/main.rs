@@ -22,7 +22,7 @@ mod sandbox;
 mod scene;
 #[cfg(target_os = "linux")]
 mod security;
-#[cfg(all(target_os = "linux", feature = "serve"))]
+#[cfg(target_os = "linux")]
 mod serve;
 mod settings;
 mod support;

@@ -7,7 +7,7 @@ use std::process::Command;
 use deaddrop::protocol::{Asks, Dialect, Kind, operations, read, tags};
 
 /// The layers, lowest first. A module may import what stands in lower layers, and its neighbours.
-const LAYERS: [&[&str]; 10] = [
+const LAYERS: [&[&str]; 11] = [
     &[
         "text", "terminal", "tokens", "error", "clock", "atomic", "settings", "program", "links",
         "lock", "blobs", "secrets",
@@ -19,6 +19,7 @@ const LAYERS: [&[&str]; 10] = [
     &["engine"],
     &["ipc", "space"],
     &["daemon", "rpc"],
+    &["serve"],
     &["cli"],
     &["main"],
 ];

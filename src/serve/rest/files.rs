@@ -7,8 +7,7 @@ use axum::http::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use super::spaces::Space;
-use super::worker::Done;
-use super::{Call, Fault, Fields, Reply, Wait, runs};
+use super::{Call, Fault, Fields, Reply, runs};
 use crate::clock::Timestamp;
 use crate::executor::PreviewExecutor;
 use crate::policy::{self, Access, Decision};
@@ -31,7 +30,7 @@ const DEPTH: usize = 64;
 
 /// Answers a request about the file, or the folder, with this path as it stands in the address.
 pub(super) fn answer(space: &Arc<Space>, path: &str, call: &Call<'_>) -> Result<Reply, Fault> {
-    let invalid = |why: &str| Fault::invalid("path", why.to_owned());
+    let invalid = |why: &str| Fault::invalid("path", why);
     let path = decoded(path).ok_or_else(|| invalid("it is no percent-encoded UTF-8"))?;
     let recursive = call.query("recursive");
     if call.method == Method::GET && (path.is_empty() || path.ends_with('/') || recursive.is_some())
@@ -48,7 +47,7 @@ pub(super) fn answer(space: &Arc<Space>, path: &str, call: &Call<'_>) -> Result<
         None | Some("utf-8") => Encoding::Utf8,
         Some("base64") => Encoding::Base64,
         Some(_) => {
-            return Err(Fault::invalid("encoding", "it is utf-8 or base64".to_owned()));
+            return Err(Fault::invalid("encoding", "it is utf-8 or base64"));
         }
     };
     let id = None;
@@ -60,7 +59,7 @@ pub(super) fn answer(space: &Arc<Space>, path: &str, call: &Call<'_>) -> Result<
         return change(space, call, &path, Sent::DeleteFile { id, path: path.clone() });
     }
     let content = fields.take("content", "a text")?;
-    let content = content.ok_or_else(|| Fault::invalid("content", "it is missing".to_owned()))?;
+    let content = content.ok_or_else(|| Fault::invalid("content", "it is missing"))?;
     let (encoding, overwrite) = (Some(encoding), Some(true));
     let create = Sent::CreateFile { id, path: path.clone(), content, encoding, overwrite };
     change(space, call, &path, create)
@@ -98,9 +97,9 @@ fn step(operation: Sent) -> Result<Step, Fault> {
         return Err(Fault::schema(faults.iter().map(own).collect::<Vec<_>>().iter()));
     }
     let step = operations::steps(Ok(received), false).into_iter().next();
-    let step = step.ok_or_else(|| Fault::invalid("path", "it names no file".to_owned()))?;
+    let step = step.ok_or_else(|| Fault::invalid("path", "it names no file"))?;
     match &step.asks {
-        Asks::Invalid(invalid) => Err(Fault::invalid("path", invalid.reason.clone())),
+        Asks::Invalid(invalid) => Err(Fault::invalid("path", &invalid.reason)),
         Asks::Operation(_) => Ok(step),
     }
 }
@@ -123,10 +122,10 @@ fn judge(policy: &Policy, step: &Step, workspace: &Workspace) -> Result<(), Faul
 fn permitted(decision: Decision) -> Result<(), Fault> {
     match decision {
         Decision::Allow => Ok(()),
-        Decision::Deny(denial) => Err(Fault::denied(denial.reason, denial.suggestion)),
+        Decision::Deny(denial) => Err(Fault::denied(&denial.reason, denial.suggestion.as_deref())),
         Decision::Ask(ask) => {
-            let suggestion = "Send it as an operation of a run, which can be approved".to_owned();
-            Err(Fault::denied(ask.reason, Some(suggestion)))
+            let suggestion = "Send it as an operation of a run, which can be approved";
+            Err(Fault::denied(&ask.reason, Some(suggestion)))
         }
     }
 }
@@ -147,7 +146,7 @@ fn read(space: &Space, path: &str, encoding: Encoding, step: &Step) -> Result<Re
     }
     let Some(content) = encoding.encode(&contents.bytes) else {
         let why = format!("'{path}' is not UTF-8; ask for it with encoding=base64");
-        return Err(Fault::invalid("encoding", why));
+        return Err(Fault::invalid("encoding", &why));
     };
     Ok(Reply::ok(json!({
         "path": path,
@@ -165,7 +164,7 @@ fn list(space: &Space, path: &str, recursive: bool) -> Result<Reply, Fault> {
     } else {
         // The same rules as for files.
         step(Sent::ReadFile { id: None, path: path.to_owned(), encoding: None })?;
-        Some(RelPath::parse(path).map_err(|e| Fault::invalid("path", e.to_string()))?)
+        Some(RelPath::parse(path).map_err(|e| Fault::invalid("path", &e.to_string()))?)
     };
     permitted(policy::folder(&policy, folder.as_ref()))?;
     let mut files = Vec::new();
@@ -187,7 +186,7 @@ fn list(space: &Space, path: &str, recursive: bool) -> Result<Reply, Fault> {
             }
             if files.len() == ENTRIES {
                 let why = format!("there are more than {ENTRIES} entries; list a folder of it");
-                return Err(Fault::invalid("path", why));
+                return Err(Fault::invalid("path", &why));
             }
             files.push(json!({
                 "name": name,
@@ -230,12 +229,11 @@ fn change(
     let (ticket, request) = runs::run_of(space, vec![step], request)?;
     space.order(&mut space.settled(), &ticket, vec![request])?;
     let (path, is_deletion) = (path.to_owned(), call.method == Method::DELETE);
-    let shape = move |run: Done| {
+    Ok(Reply::of(ticket, StatusCode::OK, move |run| {
         let told = told(&*run?);
         let Some(event) = told.events.first() else { return Err(Fault::no_file(&path)) };
         Ok((StatusCode::OK, changed(&path, is_deletion, event)?))
-    };
-    Ok(Reply::Wait(Box::new(Wait { ticket, late: StatusCode::OK, shape: Box::new(shape) })))
+    }))
 }
 
 fn changed(path: &str, is_deletion: bool, event: &Event) -> Result<Value, Fault> {
@@ -250,9 +248,9 @@ fn changed(path: &str, is_deletion: bool, event: &Event) -> Result<Value, Fault>
     let why = why.cloned().unwrap_or_else(|| "it failed".to_owned());
     match (event.event_type, event.category) {
         (EventType::PolicyDenied | EventType::ApprovalRequired, _) => {
-            Err(Fault::denied(why, event.suggestion.clone()))
+            Err(Fault::denied(&why, event.suggestion.as_deref()))
         }
-        (_, Some(ErrorCategory::Validation)) => Err(Fault::invalid("path", why)),
+        (_, Some(ErrorCategory::Validation)) => Err(Fault::invalid("path", &why)),
         _ => {
             let code = if is_deletion { "DELETE_ERROR" } else { "WRITE_ERROR" };
             Err(Fault::new(StatusCode::BAD_REQUEST, code, why))

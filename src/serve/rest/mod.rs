@@ -73,17 +73,30 @@ enum Reply {
     Wait(Box<Wait>),
 }
 
+/// What an answer says of what came of something.
+type Shaped = Result<(StatusCode, Value), Fault>;
+
 /// Something that is waited for.
 struct Wait {
-    ticket: Arc<Ticket>,
+    delivery: Delivery,
     /// The status if the answer is begun before it is known.
     late: StatusCode,
-    shape: Box<dyn FnOnce(Done) -> Result<(StatusCode, Value), Fault> + Send>,
+    shape: Box<dyn FnOnce(Done) -> Shaped + Send>,
 }
 
 impl Reply {
     fn ok(data: Value) -> Self {
         Self::Data(StatusCode::OK, data)
+    }
+
+    /// What comes of a ticket.
+    fn of(
+        ticket: Arc<Ticket>,
+        late: StatusCode,
+        shape: impl FnOnce(Done) -> Shaped + Send + 'static,
+    ) -> Self {
+        let delivery = Delivery { ticket, is_delivered: false };
+        Self::Wait(Box::new(Wait { delivery, late, shape: Box::new(shape) }))
     }
 }
 
@@ -102,11 +115,11 @@ impl Fault {
     }
 
     /// Something in a request is not as it should be.
-    fn invalid(path: &str, message: String) -> Self {
-        Self::issues(vec![json!({ "path": path, "message": message })])
+    fn invalid(path: &str, message: &str) -> Self {
+        Self::issues(&[json!({ "path": path, "message": message })])
     }
 
-    fn issues(issues: Vec<Value>) -> Self {
+    fn issues(issues: &[Value]) -> Self {
         let text =
             |issue: &Value, field: &str| issue[field].as_str().unwrap_or_default().to_owned();
         let told: Vec<String> = issues
@@ -129,7 +142,7 @@ impl Fault {
             let message = format!("{}. Correct form: {}", fault.problem, fault.form);
             json!({ "path": path.trim_start_matches('.'), "message": message })
         };
-        Self::issues(faults.map(issue).collect())
+        Self::issues(&faults.map(issue).collect::<Vec<_>>())
     }
 
     /// The machine, or the space, fails it. A client that tries again must not do it twice.
@@ -137,9 +150,14 @@ impl Fault {
         Self::new(StatusCode::CONFLICT, "EXECUTION_ERROR", error.to_string())
     }
 
-    fn denied(reason: String, suggestion: Option<String>) -> Self {
+    fn denied(reason: &str, suggestion: Option<&str>) -> Self {
         let details = Some(json!({ "reason": reason, "suggestion": suggestion }));
-        Self { details, ..Self::new(StatusCode::FORBIDDEN, "POLICY_DENIED", reason) }
+        Self { details, ..Self::new(StatusCode::FORBIDDEN, "POLICY_DENIED", reason.to_owned()) }
+    }
+
+    fn stopping() -> Self {
+        let message = "deaddrop is stopping".to_owned();
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "STOPPING", message)
     }
 
     fn no_space(id: &str) -> Self {
@@ -186,17 +204,18 @@ impl Fields {
     /// Those of a request; a missing body has none.
     fn of(call: &Call<'_>) -> Result<Self, Fault> {
         let text = if call.text.trim().is_empty() { "{}" } else { &call.text };
-        let invalid = |why: String| Fault::invalid("", why);
+        let invalid = |why: &str| Fault::invalid("", why);
         match serde_json::from_str(text) {
             Ok(Value::Object(fields)) => Ok(Self(fields)),
-            Ok(_) => Err(invalid("the body is no JSON object".to_owned())),
-            Err(e) => Err(invalid(format!("the body is no JSON: {e}"))),
+            Ok(_) => Err(invalid("the body is no JSON object")),
+            Err(e) => Err(invalid(&format!("the body is no JSON: {e}"))),
         }
     }
 
     fn take<T: DeserializeOwned>(&self, name: &str, form: &str) -> Result<Option<T>, Fault> {
         let value = self.0.get(name).cloned().unwrap_or_default();
-        serde_json::from_value(value).map_err(|_| Fault::invalid(name, format!("it is not {form}")))
+        serde_json::from_value(value)
+            .map_err(|_| Fault::invalid(name, &format!("it is not {form}")))
     }
 
     fn object(&self, name: &str) -> Result<Option<Map<String, Value>>, Fault> {
@@ -207,7 +226,7 @@ impl Fields {
     fn seconds(&self, name: &str) -> Result<Option<i64>, Fault> {
         let seconds = self.take::<i64>(name, "a whole number of seconds")?;
         if seconds.is_some_and(|seconds| seconds < 1) {
-            return Err(Fault::invalid(name, "it is less than 1 second".to_owned()));
+            return Err(Fault::invalid(name, "it is less than 1 second"));
         }
         Ok(seconds)
     }
@@ -231,7 +250,7 @@ impl Page {
         let number = |name: &str, least: usize, default: usize| match call.query(name) {
             None => Ok(default),
             Some(text) => text.parse().ok().filter(|number| *number >= least).ok_or_else(|| {
-                Fault::invalid(name, format!("it is no whole number from {least} on"))
+                Fault::invalid(name, &format!("it is no whole number from {least} on"))
             }),
         };
         Ok(Self { limit: number("limit", 1, LIMIT)?.min(MOST), offset: number("offset", 0, 0)? })
@@ -314,10 +333,7 @@ fn request_id(headers: &HeaderMap) -> String {
 
 async fn answer(site: &Arc<Site>, request: Request) -> Result<Reply, Fault> {
     let (head, body) = request.into_parts();
-    let stopping = |_| {
-        let message = "deaddrop is stopping".to_owned();
-        Fault::new(StatusCode::SERVICE_UNAVAILABLE, "STOPPING", message)
-    };
+    let stopping = |_| Fault::stopping();
     let given =
         head.headers.get(AUTHORIZATION).map(|value| value.to_str().unwrap_or_default().to_owned());
     let spaces = Arc::clone(&site.spaces);
@@ -329,13 +345,13 @@ async fn answer(site: &Arc<Site>, request: Request) -> Result<Reply, Fault> {
     let spaces = Arc::clone(&site.spaces);
     let answered = move || {
         let text = String::from_utf8(body.to_vec())
-            .map_err(|_| Fault::invalid("", "the body is not UTF-8".to_owned()))?;
+            .map_err(|_| Fault::invalid("", "the body is not UTF-8"))?;
         let path = head.uri.path().to_owned();
         let digest = |what: &[u8]| Digest::of(&[caller.as_bytes(), path.as_bytes(), what].join(&0));
         let key = match head.headers.get(IDEMPOTENCY_KEY).map(HeaderValue::as_bytes) {
             Some(key) if key.is_empty() || key.len() > LONGEST_ID => {
                 let why = format!("it has 1 to {LONGEST_ID} characters");
-                return Err(Fault::invalid("Idempotency-Key", why));
+                return Err(Fault::invalid("Idempotency-Key", &why));
             }
             key => key.map(digest),
         };
@@ -390,32 +406,29 @@ fn route(path: &str, call: &Call<'_>) -> Result<Reply, Fault> {
             ));
         }
         (["openapi.json"], "GET") => return Ok(Reply::Bare(OPENAPI)),
-        ([] | ["openapi.json"], _) => "GET",
         (["spaces"], "POST") => return spaces.create(call),
         (["spaces"], "GET") => return spaces.list(call),
-        (["spaces"], _) => "GET, POST",
         (["spaces", id], "GET") => return spaces.show(id),
         (["spaces", id], "PATCH") => return spaces.update(id, call),
         (["spaces", id], "DELETE") => return spaces.destroy(id),
-        (["spaces", _], _) => "GET, PATCH, DELETE",
         (["spaces", id, "extend"], "POST") => return spaces.extend(id, call),
         (["spaces", id, "runs"], "POST") => return runs::begin(&spaces.get(id)?, call),
         (["spaces", id, "runs"], "GET") => return runs::list(&spaces.get(id)?, call),
-        (["spaces", _, "runs"], _) => "GET, POST",
         (["spaces", id, "runs", run], "GET") => return runs::show(&spaces.get(id)?, run),
-        (["spaces", _, "runs", _], _) => "GET",
         (["spaces", id, "runs", run, "resume"], "POST") => {
             return runs::resume(&spaces.get(id)?, run, call);
         }
         (["spaces", id, "runs", run, "cancel"], "POST") => {
             return runs::cancel(&spaces.get(id)?, run, call);
         }
-        (["spaces", _, "extend"] | ["spaces", _, "runs", _, "resume" | "cancel"], _) => "POST",
         (["spaces", id, "files"], "GET") => return files::answer(&spaces.get(id)?, "", call),
-        (["spaces", _, "files"], _) => "GET",
-        (["spaces", id, "files", path @ ..], "GET" | "PUT" | "DELETE") => {
+        (["spaces", id, "files", path @ ..], "GET" | "PUT" | "DELETE") if !path.is_empty() => {
             return files::answer(&spaces.get(id)?, &path.join("/"), call);
         }
+        ([] | ["openapi.json"] | ["spaces", _, "runs", _] | ["spaces", _, "files"], _) => "GET",
+        (["spaces"] | ["spaces", _, "runs"], _) => "GET, POST",
+        (["spaces", _], _) => "GET, PATCH, DELETE",
+        (["spaces", _, "extend"] | ["spaces", _, "runs", _, "resume" | "cancel"], _) => "POST",
         (["spaces", _, "files", ..], _) => "GET, PUT, DELETE",
         _ => {
             let message = "there is nothing at this address; /v1/openapi.json lists what there is";
@@ -433,7 +446,7 @@ struct Delivery {
 }
 
 impl Delivery {
-    fn is_made(mut self) {
+    fn arrived(mut self) {
         self.is_delivered = true;
     }
 }
@@ -447,12 +460,11 @@ impl Drop for Delivery {
 /// Answers with what comes of something that is carried out. What takes long is answered with a head, and blanks until
 /// the body is there.
 async fn wait(waiting: Wait, id: String) -> Response {
-    let Wait { ticket, late, shape } = waiting;
-    let mut done = ticket.done.subscribe();
-    let delivery = Delivery { ticket, is_delivered: false };
+    let Wait { delivery, late, shape } = waiting;
+    let mut done = delivery.ticket.done.subscribe();
     let shaped = {
         let id = id.clone();
-        move |done: Option<Done>| match done.map_or_else(|| Err(Fault::busy()), shape) {
+        move |done: Option<Done>| match done.map_or_else(|| Err(Fault::stopping()), shape) {
             Ok((status, data)) => (status, enveloped(&data, &id).to_string()),
             Err(fault) => (fault.status, fault.body(&id).to_string()),
         }
@@ -478,7 +490,7 @@ async fn wait(waiting: Wait, id: String) -> Response {
                 ready = shaped.take().map(|shaped| shaped(last).1);
             }
             let Some(text) = ready.take() else {
-                delivery.is_made();
+                delivery.arrived();
                 return None;
             };
             Some((Ok(Bytes::from(text)), (done, delivery, shaped, ready)))

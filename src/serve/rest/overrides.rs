@@ -58,9 +58,8 @@ impl Overrides {
     /// Something that they ask for cannot be kept.
     pub(super) fn apply(&self, mut policy: Policy) -> Result<Policy, Fault> {
         let Self { filesystem, shell, network } = self.clone();
-        let refuse = |path: &str, why: &str| {
-            Err(Fault::invalid(&format!("policyOverrides.{path}"), why.to_owned()))
-        };
+        let refuse =
+            |path: &str, why: &str| Err(Fault::invalid(&format!("policyOverrides.{path}"), why));
         if let Some(given) = filesystem {
             let files = &mut policy.files;
             put(&mut files.enabled, given.enabled);
@@ -131,7 +130,7 @@ pub(super) fn narrowed(mut policy: Policy, ceiling: &Policy) -> Result<Policy, F
             "a space on the project's own workspace can only narrow the project's policy '{}'",
             ceiling.name
         );
-        return Err(Fault::invalid("policy", why));
+        return Err(Fault::invalid("policy", &why));
     }
     Ok(policy)
 }

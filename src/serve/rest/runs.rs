@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::spaces::{Space, without_null};
 use super::worker::Ticket;
-use super::{Call, Fault, Fields, Page, Reply, Wait};
+use super::{Call, Fault, Fields, Page, Reply};
 use crate::clock::Timestamp;
 use crate::ipc::Request;
 use crate::outbox::{events_so_far, question};
@@ -113,14 +113,10 @@ fn asked_before(space: &Space, key: &Digest) -> Option<(String, Digest)> {
 
 fn wait_for_run(space: &Arc<Space>, ticket: Arc<Ticket>) -> Reply {
     let space = Arc::clone(space);
-    Reply::Wait(Box::new(Wait {
-        ticket,
-        late: StatusCode::CREATED,
-        shape: Box::new(move |run| {
-            let run = run?;
-            Ok((status_of(&run), data_of(&space, &run, true)))
-        }),
-    }))
+    Reply::of(ticket, StatusCode::CREATED, move |run| {
+        let run = run?;
+        Ok((status_of(&run), data_of(&space, &run, true)))
+    })
 }
 
 /// What is left of a run once it waits is not created.
@@ -141,11 +137,11 @@ pub(super) fn load(space: &Space, stem: &str) -> Result<Session, Fault> {
 /// All that is told of a run that does not run at the moment.
 fn data_of(space: &Space, run: &Session, is_posted: bool) -> Value {
     let outcomes = run.pending.as_ref().map_or(&run.last_results, |pending| &pending.outcomes);
-    let data = data(space, run, events_so_far(run, outcomes));
+    let data = data(space, run, &events_so_far(run, outcomes));
     if is_posted { without_null(data) } else { data }
 }
 
-fn data(space: &Space, run: &Session, events: Vec<Event>) -> Value {
+fn data(space: &Space, run: &Session, events: &[Event]) -> Value {
     let is_over = run.is_complete;
     let stem = run.stem();
     let is_cancelled = is_over && space.store.cancelled(&stem).is_some();
@@ -203,7 +199,7 @@ pub(super) fn list(space: &Arc<Space>, call: &Call<'_>) -> Result<Reply, Fault> 
         let path = space.config.sessions.join(format!("{stem}.json"));
         let written = fs::metadata(path).and_then(|found| found.modified()).ok();
         let Ok(run) = load(space, &stem) else { continue };
-        found.push((Reverse((run.created_at, written)), data(space, &run, Vec::new())));
+        found.push((Reverse((run.created_at, written)), data(space, &run, &[])));
     }
     drop(work);
     found.sort_by_key(|(newest, _)| *newest);
@@ -226,7 +222,7 @@ pub(super) fn show(space: &Arc<Space>, stem: &str) -> Result<Reply, Fault> {
 /// Decides about the operation that a run waits with, and goes on with the run.
 pub(super) fn resume(space: &Arc<Space>, stem: &str, call: &Call<'_>) -> Result<Reply, Fault> {
     let approval = parse_approval(&call.text).map_err(|faults| Fault::schema(faults.iter()))?;
-    let missing = || Fault::invalid("approval.operationId", "it is missing".to_owned());
+    let missing = || Fault::invalid("approval.operationId", "it is missing");
     let operation = approval.operation_id.ok_or_else(missing)?;
     let approves = approval.decision == Decision::Approved;
     let mut work = space.settled();
@@ -269,7 +265,7 @@ pub(super) fn resume(space: &Arc<Space>, stem: &str, call: &Call<'_>) -> Result<
                     && decided.event.operation_id.as_ref() == Some(&operation)
             });
             return if is_it {
-                Ok(Reply::ok(data(space, &run, told(&run).events)))
+                Ok(Reply::ok(data(space, &run, &told(&run).events)))
             } else {
                 Err(Fault::not_resumed(format!("run {stem} does not wait for '{operation}'")))
             };
@@ -279,11 +275,10 @@ pub(super) fn resume(space: &Arc<Space>, stem: &str, call: &Call<'_>) -> Result<
     space.order(&mut work, &ticket, requests)?;
     drop(work);
     let space = Arc::clone(space);
-    let shape = move |run: super::worker::Done| {
+    Ok(Reply::of(ticket, StatusCode::OK, move |run| {
         let run = run?;
-        Ok((StatusCode::OK, data(&space, &run, told(&run).events)))
-    };
-    Ok(Reply::Wait(Box::new(Wait { ticket, late: StatusCode::OK, shape: Box::new(shape) })))
+        Ok((StatusCode::OK, data(&space, &run, &told(&run).events)))
+    }))
 }
 
 /// Cancels a run. That it is cancelled is on disk before anything is stopped, and whoever goes on with the run sees it
@@ -325,6 +320,5 @@ pub(super) fn cancel(space: &Arc<Space>, stem: &str, call: &Call<'_>) -> Result<
     let ticket = Ticket::new(stem.to_owned(), None);
     space.order(&mut work, &ticket, requests)?;
     drop(work);
-    let shape = move |run: super::worker::Done| run.map(|_| (StatusCode::OK, cancelled));
-    Ok(Reply::Wait(Box::new(Wait { ticket, late: StatusCode::OK, shape: Box::new(shape) })))
+    Ok(Reply::of(ticket, StatusCode::OK, |run| run.map(|_| (StatusCode::OK, cancelled))))
 }

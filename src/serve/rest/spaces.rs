@@ -17,6 +17,7 @@ use crate::clock::Timestamp;
 use crate::error::{Error, Result};
 use crate::protocol::Digest;
 use crate::runner::{aside, environment_fault};
+use crate::session::Session;
 use crate::session::store::Store;
 use crate::settings::{Config, Policy, RUN_POLICY};
 use crate::watch::Stop;
@@ -95,7 +96,7 @@ enum Place {
 
 impl Record {
     /// When it was destroyed, or has expired.
-    fn ended(&self) -> Option<Timestamp> {
+    pub(super) fn ended(&self) -> Option<Timestamp> {
         let expired = Some(self.expires_at).filter(|at| *at <= Timestamp::now());
         self.destroyed_at.or(expired)
     }
@@ -218,11 +219,12 @@ fn save(folder: &Path, record: &Record) -> Result<(), Fault> {
 }
 
 impl Spaces {
-    /// The spaces below a project's sessions. What the last process was stopped in is gone on with.
+    /// The spaces below a project's sessions. What the last process was stopped in is gone on with, or was when the
+    /// project was opened: then it is `taken_up`.
     ///
     /// # Errors
     /// They cannot be read.
-    pub(in crate::serve) fn open(config: &Config) -> Result<Arc<Self>> {
+    pub(in crate::serve) fn open(config: &Config, taken_up: Option<Session>) -> Result<Arc<Self>> {
         let folder = config.sessions.join("spaces");
         let mut all = BTreeMap::new();
         let entries = match fs::read_dir(&folder) {
@@ -246,6 +248,10 @@ impl Spaces {
                 space.recover();
             }
             all.insert(space.id.clone(), space);
+        }
+        let space_of = |run: &Session| all.get(&run.run.as_ref()?.request.as_ref()?.space);
+        if let Some((space, run)) = taken_up.and_then(|run| Some((space_of(&run)?, run))) {
+            space.took_up(run);
         }
         let keys = Keys::new(&config.sessions);
         Ok(Arc::new(Self { keys, config: config.clone(), folder, all: Mutex::new(all) }))
@@ -305,21 +311,21 @@ impl Spaces {
         let text = |name: &str| fields.take::<String>(name, "a text");
         let policy = text("policy")?;
         if policy.as_deref().is_some_and(|policy| !POLICIES.contains(&policy)) {
-            return Err(Fault::invalid("policy", format!("it is one of {}", POLICIES.join(", "))));
+            return Err(Fault::invalid("policy", &format!("it is one of {}", POLICIES.join(", "))));
         }
         let place = fields.take("workspace", "\"own\" or \"project\"")?.unwrap_or(Place::Own);
         if self.config.guest.is_some() {
             let why =
                 "the project's operations are carried out in a guest, where there are no spaces";
-            return Err(Fault::invalid("workspace", why.to_owned()));
+            return Err(Fault::invalid("workspace", why));
         }
         let overrides = fields.object("policyOverrides")?.map(Value::Object);
         let overrides = overrides.map_or_else(|| Ok(Overrides::default()), serde_json::from_value);
-        let overrides = overrides.map_err(|e| Fault::invalid("policyOverrides", e.to_string()))?;
+        let overrides = overrides.map_err(|e| Fault::invalid("policyOverrides", &e.to_string()))?;
         let env: BTreeMap<String, String> =
             fields.take("env", "an object of texts")?.unwrap_or_default();
         if let Some(fault) = environment_fault(&env) {
-            return Err(Fault::invalid("env", fault));
+            return Err(Fault::invalid("env", &fault));
         }
         let now = Timestamp::now();
         let life = fields.seconds("ttlSeconds")?.unwrap_or(LIFE);
@@ -405,8 +411,7 @@ impl Spaces {
 
     pub(super) fn extend(&self, id: &str, call: &Call<'_>) -> Result<Reply, Fault> {
         let (space, fields) = (self.get(id)?, Fields::of(call)?);
-        let missing =
-            || Fault::invalid("duration", "it is missing: a number of seconds".to_owned());
+        let missing = || Fault::invalid("duration", "it is missing: a number of seconds");
         let duration = fields.seconds("duration")?.ok_or_else(missing)?;
         let data = space.change(|record| {
             let now = Timestamp::now();
@@ -425,7 +430,7 @@ impl Spaces {
 fn until(now: Timestamp, from: Timestamp, seconds: i64, field: &str) -> Result<Timestamp, Fault> {
     let latest = now.after(LONGEST_LIFE);
     from.after(seconds).filter(|time| Some(*time) <= latest).ok_or_else(|| {
-        Fault::invalid(field, format!("a space lives at most {LONGEST_LIFE} seconds from now on"))
+        Fault::invalid(field, &format!("a space lives at most {LONGEST_LIFE} seconds from now on"))
     })
 }
 

@@ -155,7 +155,7 @@ impl Space {
         requests: Vec<Request>,
     ) -> Result<(), Fault> {
         if work.ending {
-            return Err(Fault::no_space(&self.id));
+            return Err(self.ended());
         }
         if work.queue.len() >= WAITING {
             return Err(Fault::busy());
@@ -253,7 +253,7 @@ impl Space {
             work = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         for job in work.queue.drain(..) {
-            job.ticket.finish(Err(Fault::no_space(&self.id)));
+            job.ticket.finish(Err(self.ended()));
         }
         // While nobody can begin to open it again.
         if let Some(mut engine) = engine.take() {
@@ -301,10 +301,23 @@ impl Space {
         let mut engine =
             Engine::open(config, Clock::default(), self.stop.clone(), None, &mut watcher)?;
         if let Some(turn) = engine.taken_up.take() {
-            let ticket = watcher.ticket.unwrap_or_else(|| self.recovered(&turn.session));
-            ticket.finish(Ok(Arc::new(turn.session)));
+            match watcher.ticket {
+                Some(ticket) => ticket.finish(Ok(Arc::new(turn.session))),
+                None => self.took_up(turn.session),
+            }
         }
         Ok(engine)
+    }
+
+    /// Why nothing is begun any more.
+    fn ended(&self) -> Fault {
+        let is_over = self.record().ended().is_some();
+        if is_over { Fault::no_space(&self.id) } else { Fault::stopping() }
+    }
+
+    /// A run was finished that the last process was stopped in.
+    pub(super) fn took_up(&self, run: Session) {
+        self.recovered(&run).finish(Ok(Arc::new(run)));
     }
 
     /// A ticket for a run that the last process was stopped in. Whoever had asked for it did not get the answer.

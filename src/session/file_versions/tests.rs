@@ -86,10 +86,10 @@ fn step((operation, detail): (Operation, Detail)) -> (Step, Outcome) {
         asks,
         ends: false,
         passes_over: false,
+        left_out: None,
         warnings,
         asked,
         as_sent: None,
-        left_out: None,
     };
     let outcome = Outcome::of(&step, detail);
     (step, outcome)
