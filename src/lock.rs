@@ -163,5 +163,5 @@ fn holder(path: &Path) -> (Option<u32>, bool) {
         let _ = file.take(40).read_to_string(&mut text);
     }
     let (pid, rest) = text.split_once(' ').unwrap_or((&text, ""));
-    (pid.trim().parse().ok(), rest == SERVING)
+    (pid.trim().parse().ok(), rest.starts_with(SERVING))
 }

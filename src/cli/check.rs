@@ -15,7 +15,9 @@ use crate::engine;
 use crate::error::{Error, Result};
 use crate::executor::{Executor, OpaquePreview, PreviewExecutor};
 use crate::outbox::{self, Files};
-use crate::protocol::{Detail, Dialect, Kind, Outcome, ParsedReply, Part, Step, WarningKind, code};
+use crate::protocol::{
+    Asks, Detail, Dialect, Kind, Operation, Outcome, ParsedReply, Part, Step, WarningKind, code,
+};
 use crate::session::Session;
 use crate::session::store::Store;
 use crate::settings::SESSION_POLICY;
@@ -40,6 +42,9 @@ pub(super) struct Check {
     files: Vec<PathBuf>,
     #[command(flatten)]
     session: SessionFlag,
+    /// As if this step were left out, by its place in the list (repeatable)
+    #[arg(long, value_name = "N[=REASON]", value_parser = replies::left_out)]
+    leave_out: Vec<(usize, String)>,
 }
 
 pub(super) fn check(context: &Context, arguments: &Check) -> Result<ExitCode> {
@@ -64,7 +69,7 @@ pub(super) fn check(context: &Context, arguments: &Check) -> Result<ExitCode> {
             output::result(Styled::from(if n == 0 { "" } else { "\n" }) + heading);
         }
         let is_right = match replies::read(context, *file) {
-            Ok((text, _)) => surroundings.look_at(&text, &named)?,
+            Ok((text, _)) => surroundings.look_at(&text, &named, &arguments.leave_out)?,
             Err(e) => {
                 if context.json {
                     Context::print_json(&json!({ "file": named, "unreadable": e.to_string() }));
@@ -133,7 +138,7 @@ impl<'a> Surroundings<'a> {
     }
 
     /// Tells what a reply would do, and returns whether nothing is wrong with it.
-    fn look_at(&self, text: &str, file: &str) -> Result<bool> {
+    fn look_at(&self, text: &str, file: &str, left_out: &[(usize, String)]) -> Result<bool> {
         let config = &self.context.config;
         let mut parsed = ParsedReply::new(text.to_owned());
         let (mut session, held) = self.chosen(&parsed)?;
@@ -144,8 +149,9 @@ impl<'a> Surroundings<'a> {
         let judged = session.clone().unwrap_or(Session { policy, ..Session::default() });
         let dialect = judged.dialect;
         let is_in_guest = config.guest.is_some();
-        let reply = parsed.read_in(dialect, (!is_in_guest).then(|| self.workspace.path()));
+        let mut reply = parsed.read_in(dialect, (!is_in_guest).then(|| self.workspace.path()));
         let state = engine::state_of(config, &self.workspace, text, &reply.steps)?;
+        engine::leave_out(&mut reply.steps, left_out.iter().cloned());
         let mut preview = PreviewExecutor::new(&self.workspace);
         let mut unseen = OpaquePreview::new(&config.protected_names);
         let executor: &mut dyn Executor = if is_in_guest { &mut unseen } else { &mut preview };
@@ -161,6 +167,13 @@ impl<'a> Surroundings<'a> {
             let blocks = reply.steps.iter().map(Step::kind).filter(|kind| *kind != Kind::Reply);
             let files =
                 rewritten.map(|files| files.iter().map(changes::to_json).collect::<Vec<_>>());
+            let commands = outcomes.iter().zip(&reply.steps).map(|(outcome, step)| {
+                let mut value = output::preview_json(outcome);
+                if let Asks::Operation(Operation::Run(run)) = &step.asks {
+                    value["script"] = run.command.as_str().into();
+                }
+                value
+            });
             Context::print_json(&json!({
                 "file": file,
                 "session": session.map(|session| session.id),
@@ -174,7 +187,7 @@ impl<'a> Surroundings<'a> {
                 "warnings": warnings.len(),
                 "warningsByKind": tally(warnings.into_iter().map(code)),
                 "endsEarly": reply.unclosed,
-                "commands": outcomes.iter().map(output::preview_json).collect::<Vec<_>>(),
+                "commands": commands.collect::<Vec<_>>(),
                 "withheld": withheld,
                 "files": files,
             }));

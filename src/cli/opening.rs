@@ -30,10 +30,16 @@ pub(super) fn open(context: &Context, path: &Path) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Opens the address of a page in the browser.
+/// Opens the address of a page in the browser, through a file of the person's alone: arguments of programs can be seen
+/// by everybody on the machine. The file is there for as long as what is given.
 #[cfg(feature = "serve")]
-pub(super) fn browse(context: &Context, url: &str) -> Result<()> {
-    start(context, None, Path::new(url))
+pub(super) fn browse(context: &Context, url: &str) -> Result<tempfile::NamedTempFile> {
+    let file = tempfile::Builder::new().prefix("deaddrop-").suffix(".html").tempfile();
+    let file = file.map_err(|e| Error::io("make a file in", &std::env::temp_dir(), e))?;
+    let leads = format!("<!doctype html><meta http-equiv=\"refresh\" content=\"0;url={url}\">\n");
+    fs::write(file.path(), leads).map_err(|e| Error::io("write", file.path(), e))?;
+    start(context, None, file.path())?;
+    Ok(file)
 }
 
 /// What stands below the text that a person writes in their editor.

@@ -285,6 +285,7 @@ impl ProgressReporter<'_> {
 
     fn step_begun(&self, step: &Step) {
         let Asks::Operation(operation) = &step.asks else { return };
+        self.context.glimpse.clear();
         let name = name(step.kind(), step.asked.is_some());
         self.emit(
             "start",
@@ -304,6 +305,7 @@ impl ProgressReporter<'_> {
     }
 
     fn step_done(&self, outcome: &Outcome) {
+        self.context.glimpse.clear();
         let ui = &self.context.ui;
         self.emit("operation", || {
             let mut value = outcome_json(outcome);

@@ -82,7 +82,7 @@ struct How {
 }
 
 /// A step that is left out, with the reason.
-fn left_out(given: &str) -> Result<(usize, String), String> {
+pub(super) fn left_out(given: &str) -> Result<(usize, String), String> {
     let (n, reason) = given.split_once('=').unwrap_or((given, ""));
     match n.parse() {
         Ok(n) if n > 0 => Ok((n, reason.trim().to_owned())),

@@ -105,9 +105,12 @@ pub(super) fn show(context: &Context, arguments: &Show) -> Result<ExitCode> {
         };
         context.ui.say(format!("Outbox {sequence} has been answered, and its turn waits; {how}."));
     }
-    let text = match arguments.part {
-        None => text,
-        Some(asked) => part(context, &path, text, asked)?.into_bytes(),
+    let (text, part, of) = match arguments.part {
+        None => (text, None, None),
+        Some(asked) => {
+            let OutboxPart { text, part, of } = part(context, &path, text, asked)?;
+            (text.into_bytes(), Some(part), Some(of))
+        }
     };
     if context.json {
         let text = as_text(&path, text)?;
@@ -115,6 +118,8 @@ pub(super) fn show(context: &Context, arguments: &Show) -> Result<ExitCode> {
             "session": session.id,
             "sequence": sequence,
             "path": context.display(&path),
+            "part": part,
+            "of": of,
             "tokens": tokens::about(&text, context.config.max_tokens),
             "text": text,
         }));
@@ -132,15 +137,16 @@ fn as_text(path: &Path, outbox: Vec<u8>) -> Result<String> {
 }
 
 /// The part of an outbox that is asked for; says how many there are.
-fn part(context: &Context, path: &Path, outbox: Vec<u8>, asked: PartNumber) -> Result<String> {
+fn part(context: &Context, path: &Path, outbox: Vec<u8>, asked: PartNumber) -> Result<OutboxPart> {
     let outbox = as_text(path, outbox)?;
-    let OutboxPart { text, part, of } = cut(context, &outbox, asked)?;
-    let characters = count(parts::length(&text), "character");
+    let cut = cut(context, &outbox, asked)?;
+    let OutboxPart { text, part, of } = &cut;
+    let characters = count(parts::length(text), "character");
     context.ui.say(&match of {
         1 => format!("The whole outbox, {characters}: it needs no parts."),
         _ => format!("Part {part} of {of}, {characters}."),
     });
-    Ok(text)
+    Ok(cut)
 }
 
 /// The part of an outbox that is asked for.

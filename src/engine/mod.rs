@@ -22,7 +22,7 @@ pub use crate::event::Turn;
 pub use approvals::{HandledApproval, preview, preview_question};
 pub use approved::{ApprovedCommand, ApprovedCommands};
 pub use outbox_writer::pasted_outbox;
-pub use selection::{Selection, state_of};
+pub use selection::{Selection, leave_out, state_of};
 pub use sessions::NewSession;
 pub use undo::{KeptTurn, TurnDiff, TurnDiffs, UndoRequest, Which, kept_turns};
 

@@ -1,11 +1,13 @@
 //! What a project is and lacks, as far as that is evident: a line of the Environment section.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use regex::Regex;
 use serde::Deserialize;
 
 use super::Engine;
+use super::environment::PROBE;
 use crate::error::Result;
 use crate::machine;
 use crate::protocol::RelPath;
@@ -15,6 +17,7 @@ use crate::workspace::walk::{EntryKind, Walk};
 #[derive(Deserialize)]
 struct Signs {
     sign: Vec<Sign>,
+    libraries: Vec<Libraries>,
 }
 
 /// A sign of how the tests of a project are run.
@@ -31,12 +34,26 @@ struct Sign {
     tools: Vec<String>,
 }
 
+/// How the libraries that a project lacks are found out.
+#[derive(Deserialize)]
+struct Libraries {
+    /// A pattern of paths. One such file is enough.
+    files: String,
+    /// A script that writes their names.
+    missing: String,
+}
+
+/// How long that may take.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// So many libraries are named.
+const NAMED: usize = 12;
+
 impl Engine {
     /// Whether the project is a git repository, how its tests are run, and which tools for that are not `installed` where
-    /// commands run. Tools that no machine is asked for are not judged.
+    /// commands run, nor which libraries. Tools that no machine is asked for are not judged.
     pub(super) fn project(&self, installed: &[String], walk: &Walk) -> Result<String> {
         let signs = toml::from_str(include_str!("data/projects.toml"));
-        let Signs { sign: signs } = signs.expect("a constant table");
+        let Signs { sign: signs, libraries } = signs.expect("a constant table");
         let (mut told, mut tools) = (vec!["not a git repository".to_owned()], BTreeSet::new());
         if self.is_repository()? {
             told = vec!["a git repository".to_owned()];
@@ -59,7 +76,33 @@ impl Engine {
         };
         let missing = tools.into_iter().filter(is_missing);
         told.extend(missing.map(|tool| format!("{tool}: not installed")));
+        let lacking = self.lacking(&libraries, walk);
+        if !lacking.is_empty() {
+            let more = lacking.len().saturating_sub(NAMED);
+            let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+            let named = lacking[..lacking.len().min(NAMED)].join(", ");
+            told.push(format!("libraries that are not installed: {named}{more}"));
+        }
         Ok(told.join("; "))
+    }
+
+    /// The names of libraries that the project lacks where commands run.
+    fn lacking(&self, libraries: &[Libraries], walk: &Walk) -> Vec<String> {
+        let is_there = |it: &&Libraries| {
+            let files = Regex::new(&it.files).expect("a constant pattern");
+            walk.files().any(|file| files.is_match(file.path))
+        };
+        let scripts: Vec<&str> = libraries.iter().filter(is_there).map(|it| &*it.missing).collect();
+        if scripts.is_empty() || self.guest.is_some() {
+            return Vec::new();
+        }
+        let own = self.config.sessions.join(PROBE);
+        let said = self.runner.look(&(scripts.join("\n") + "\n:"), PATIENCE, &own);
+        // They come from files of the project.
+        let is_name = |line: &&str| {
+            line.len() < 80 && line.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c))
+        };
+        said.unwrap_or_default().lines().filter(is_name).map(str::to_owned).collect()
     }
 
     /// Whether the workspace is that of a git repository.

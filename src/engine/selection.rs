@@ -37,6 +37,15 @@ pub fn state_of(
     turn::state_of(&admission::identity(reply), steps, executor)
 }
 
+/// Marks these steps as left out, counted from 1, each for a reason.
+pub fn leave_out(steps: &mut [Step], left_out: impl IntoIterator<Item = (usize, String)>) {
+    for (n, why) in left_out {
+        if let Some(step) = steps.get_mut(n.saturating_sub(1)) {
+            step.left_out = Some(why.into());
+        }
+    }
+}
+
 impl Engine {
     /// Whether the person's selection among the steps of a reply to `session` is valid, or why not.
     pub fn check_selection(

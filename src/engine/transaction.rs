@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
 
-use super::{Engine, Turn};
+use super::{Engine, Turn, leave_out};
 use crate::atomic;
 use crate::error::{Error, Result};
 use crate::event::{Event, Observer};
@@ -83,11 +83,7 @@ impl Engine {
     ) -> Result<Turn> {
         session.keep_unread_words(claimed.reply.answers());
         let mut steps = self.steps_of(&mut claimed.reply, &session);
-        for (n, why) in left_out {
-            if let Some(step) = steps.get_mut(n.saturating_sub(1)) {
-                step.left_out = Some(why);
-            }
-        }
+        leave_out(&mut steps, left_out);
         self.carry_out_steps(
             Begin::of(session, steps, None, Some((Origin::Inbox, claimed))),
             observer,

@@ -339,7 +339,7 @@ pub struct Step {
     pub passes_over: bool,
     /// Present if the person left it out: it is not executed. Their reason; may be empty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub left_out: Option<String>,
+    pub left_out: Option<Box<str>>,
     /// What was repaired, and what looks wrong.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,

@@ -6,10 +6,19 @@ use axum::response::{IntoResponse, Response};
 
 use super::guard::error;
 
-const FILES: [(&str, &str, &str); 4] = [
+const SCRIPT: &str = "text/javascript; charset=utf-8";
+const FILES: [(&str, &str, &str); 12] = [
     ("/", "text/html; charset=utf-8", include_str!("assets/index.html")),
     ("/style.css", "text/css; charset=utf-8", include_str!("assets/style.css")),
-    ("/app.js", "text/javascript; charset=utf-8", include_str!("assets/app.js")),
+    ("/about.js", SCRIPT, include_str!("assets/about.js")),
+    ("/api.js", SCRIPT, include_str!("assets/api.js")),
+    ("/app.js", SCRIPT, include_str!("assets/app.js")),
+    ("/diff.js", SCRIPT, include_str!("assets/diff.js")),
+    ("/dom.js", SCRIPT, include_str!("assets/dom.js")),
+    ("/new.js", SCRIPT, include_str!("assets/new.js")),
+    ("/reply.js", SCRIPT, include_str!("assets/reply.js")),
+    ("/session.js", SCRIPT, include_str!("assets/session.js")),
+    ("/steps.js", SCRIPT, include_str!("assets/steps.js")),
     ("/icon.svg", "image/svg+xml", include_str!("assets/icon.svg")),
 ];
 

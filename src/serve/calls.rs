@@ -19,7 +19,7 @@ use super::{Project, Site};
 
 /// A request is not longer, in bytes, and comes within this time.
 const LONGEST: usize = 16 << 20;
-const ARRIVES: Duration = Duration::from_secs(30);
+const ARRIVES: Duration = Duration::from_secs(15);
 
 /// How a field of a request becomes an argument.
 #[derive(Clone, Copy)]
@@ -41,8 +41,9 @@ type Call = (&'static str, &'static [&'static str], bool, &'static [(&'static st
 const SESSION: (&str, Field) = ("session", Flag("--session"));
 const OPERATION: (&str, Field) = ("operation", Operand);
 const QUESTION: (&str, Field) = ("question", Flag("--question"));
+const LEAVE_OUT: (&str, Field) = ("leaveOut", Flag("--leave-out"));
 
-/// docs/serve.md lists them.
+/// docs/scripting.md says what each answers with.
 const CALLS: &[Call] = &[
     ("status", &["status"], true, &[SESSION]),
     ("log", &["log"], true, &[SESSION]),
@@ -55,7 +56,7 @@ const CALLS: &[Call] = &[
         true,
         &[SESSION, ("sequence", Operand), ("part", Flag("--part")), ("brief", Switch("--brief"))],
     ),
-    ("check", &["check", "-"], true, &[SESSION, ("text", Input)]),
+    ("check", &["check", "-"], true, &[SESSION, ("text", Input), LEAVE_OUT]),
     (
         "apply",
         &["apply"],
@@ -64,7 +65,7 @@ const CALLS: &[Call] = &[
             SESSION,
             ("text", Input),
             ("state", Flag("--as-checked")),
-            ("leaveOut", Flag("--leave-out")),
+            LEAVE_OUT,
             ("again", Switch("--again")),
             ("force", Switch("--force")),
         ],
@@ -95,8 +96,8 @@ const CALLS: &[Call] = &[
     ),
     ("redo", &["redo"], false, &[SESSION, ("force", Switch("--force"))]),
     ("close", &["close"], false, &[SESSION, ("delete", Switch("--delete"))]),
-    ("preview", &["new", "--preview"], true, NEW),
-    ("new", &["new", "--no-watch"], false, NEW),
+    ("preview", &["new", "--preview", "-"], true, NEW),
+    ("new", &["new", "--no-watch", "-"], false, NEW),
 ];
 
 /// What a new session begins with.
@@ -232,6 +233,9 @@ fn answered(output: &Output) -> Response {
     let failed = told.lines().rev().find_map(|line| serde_json::from_str::<Value>(line).ok());
     match failed.filter(|value| value["error"].is_object()) {
         Some(failed) => answer(StatusCode::CONFLICT, &failed),
-        None => error(StatusCode::CONFLICT, "failed", told.trim()),
+        None => {
+            let code = if output.status.code() == Some(2) { "usage" } else { "failed" };
+            error(StatusCode::CONFLICT, code, told.trim())
+        }
     }
 }

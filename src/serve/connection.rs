@@ -12,9 +12,9 @@ use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 
 /// So many connections are open at once; others wait.
-const CONNECTIONS: usize = 512;
+const CONNECTIONS: usize = 256;
 /// How long the head of a request may take, and also how long a connection may be idle.
-const HEAD: Duration = Duration::from_secs(30);
+const HEAD: Duration = Duration::from_secs(15);
 /// How long a client may leave what was sent to it unread.
 const UNREAD_MS: u32 = 30_000;
 /// How long to wait when no connection can be accepted, as where there are too many open files.

@@ -24,7 +24,8 @@ fn pages() -> Vec<(PathBuf, String)> {
     let docs = walkdir::WalkDir::new(root.join("docs")).sort_by_file_name().into_iter();
     let docs = docs.map(|entry| entry.unwrap().into_path());
     let top = ["README.md", "ARCHITECTURE.md"].map(|name| root.join(name));
-    let pages = top.into_iter().chain(docs).filter(|path| path.extension().is_some());
+    let pages =
+        top.into_iter().chain(docs).filter(|path| path.extension().is_some_and(|e| e == "md"));
     pages
         .map(|path| {
             let text = fs::read_to_string(&path).unwrap();

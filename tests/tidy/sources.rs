@@ -194,6 +194,41 @@ fn imports_go_down_only() {
 }
 
 #[test]
+fn only_the_page_has_a_runtime() {
+    for (path, text) in sources("src") {
+        let is_page = path.starts_with("src/serve");
+        let is_used = |name: &&str| !is_page && text.contains(&format!("{name}::"));
+        let found =
+            ["axum", "futures_util", "hyper", "hyper_util", "tokio"].into_iter().find(is_used);
+        assert_eq!(found, None, "{}", path.display());
+    }
+}
+
+/// What a model or a file says is inserted as text, and nothing is loaded from elsewhere.
+#[test]
+fn the_page_has_no_markup_from_elsewhere() {
+    const NEVER: [&str; 9] = [
+        "innerHTML",
+        "outerHTML",
+        "insertAdjacentHTML",
+        "document.write",
+        "createContextualFragment",
+        "DOMParser",
+        "eval(",
+        "Function(",
+        "style=\"",
+    ];
+    for entry in fs::read_dir(root().join("src/serve/assets")).unwrap() {
+        let path = entry.unwrap().path();
+        let text = fs::read_to_string(&path).unwrap();
+        let found = NEVER.into_iter().find(|word| text.contains(word));
+        assert_eq!(found, None, "{}", path.display());
+        let elsewhere = text.replace("http://www.w3.org/2000/svg", "").contains("://");
+        assert!(!elsewhere, "{}: a link to elsewhere", path.display());
+    }
+}
+
+#[test]
 fn no_source_is_long_and_each_says_what_it_is_for() {
     for (path, text) in ["src", "tests"].into_iter().flat_map(sources) {
         let lines = text.lines().count();

@@ -211,7 +211,7 @@ impl Parser<'_> {
                 refused(command, number, Mistake::NotClosed, sentence)
             }
         };
-        self.push(token.line, token.command, ItemKind::Step(step));
+        self.push(token.line, token.command, ItemKind::Step(Box::new(step)));
         // That was no body, so it may have been reasoning.
         self.unclosed_to = region_end;
         self.skip(body_at..region_end);

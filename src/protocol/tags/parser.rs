@@ -97,7 +97,7 @@ pub(super) struct Item<'a> {
 pub(super) enum ItemKind<'a> {
     Block(Box<Found<'a>>),
     /// What is refused.
-    Step(Step),
+    Step(Box<Step>),
     Note(Warning),
     /// Further notes, of which only the number is kept.
     More(usize),
@@ -119,10 +119,11 @@ impl Item<'_> {
     /// Whether it is more than the refusal of thoughts before it.
     pub(super) fn is_command(&self) -> bool {
         match &self.kind {
-            ItemKind::Step(Step { asks: Asks::Invalid(invalid), .. }) => {
-                invalid.mistake != Mistake::ThoughtsUnopened
-            }
-            ItemKind::Block(_) | ItemKind::Step(_) => true,
+            ItemKind::Step(step) => match &step.asks {
+                Asks::Invalid(invalid) => invalid.mistake != Mistake::ThoughtsUnopened,
+                Asks::Operation(_) => true,
+            },
+            ItemKind::Block(_) => true,
             ItemKind::Note(_) | ItemKind::More(_) => false,
         }
     }
@@ -548,7 +549,7 @@ impl<'a> Parser<'a> {
                     continue;
                 }
                 ItemKind::Step(step) => {
-                    steps.push(step);
+                    steps.push(*step);
                     continue;
                 }
             };
@@ -699,7 +700,7 @@ impl<'a> Parser<'a> {
         origin: usize,
         command: Option<&'static Command>,
     ) {
-        self.push(origin, command, ItemKind::Step(Step { ends: true, ..step }));
+        self.push(origin, command, ItemKind::Step(Box::new(Step { ends: true, ..step })));
         self.ended = true;
         // Reasoning that began before it may end in it.
         self.at = self.at.min(origin);

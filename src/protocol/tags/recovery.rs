@@ -128,7 +128,7 @@ impl Parser<'_> {
         if ends {
             self.end_with(step, token.line, None);
         } else {
-            self.push(token.line, None, ItemKind::Step(step));
+            self.push(token.line, None, ItemKind::Step(Box::new(step)));
         }
         true
     }
@@ -221,7 +221,7 @@ impl Parser<'_> {
         self.spans.clear();
         self.at = self.text.len();
         self.add_body(0..self.at);
-        self.push(at, None, ItemKind::Step(Step::refused(number, mistake, text)));
+        self.push(at, None, ItemKind::Step(Box::new(Step::refused(number, mistake, text))));
     }
 
     /// The line that says which outbox the reply answers, which the tag begins or not; whether it is one. What

@@ -244,7 +244,7 @@ impl Parser<'_> {
                 brief(&self.text[marker.at..marker.end]),
             );
             let step = Step::refused(line, Mistake::ThoughtsUnopened, text);
-            self.push(marker.at, None, ItemKind::Step(step));
+            self.push(marker.at, None, ItemKind::Step(Box::new(step)));
         } else if has_message {
             let text = format!(
                 "Lines 1-{line} of your reply are thoughts whose beginning is missing; the operations message in them was not carried out"

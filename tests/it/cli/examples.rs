@@ -222,6 +222,9 @@ const NOT_PLAYED: &[(&str, &[&str])] = &[
             "deaddrop -C ~/projects/calculator watch",
             "deaddrop watch --copy --brief",
             "deaddrop watch --clipboard",
+            "deaddrop serve",
+            "deaddrop serve --open",
+            "deaddrop serve --listen 127.0.0.1:0 --json",
         ],
     ),
     (

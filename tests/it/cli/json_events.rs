@@ -67,6 +67,10 @@ fn each_event_of_a_turn_is_a_line() {
     let operation = |of: &Value, mark: &str| {
         with(with(of.clone(), session(1)), json!({ "event": "operation", "mark": mark }))
     };
+    let start = |line: u32, command: &str, what: &str| {
+        let start = json!({ "event": "start", "line": line, "command": command, "what": what });
+        with(start, session(1))
+    };
     let outbox = |n: u32| json!({ "outbox": format!("outbox/{ID}_seq{n:04}.txt"), "tokens": "N", "withheld": [] });
     let rest = json!({ "isComplete": false, "summary": null, "waiting": null, "results": [], "changed": null });
     let none = json!({ "count": 0, "named": [] });
@@ -76,7 +80,9 @@ fn each_event_of_a_turn_is_a_line() {
     let expected = [
         with(with(with(session(1), outbox(1)), rest.clone()), json!({ "event": "session" })),
         with(session(1), json!({ "event": "begin", "reply": "1.txt", "goesOn": false })),
+        start(1, "CREATE_FILE", "'a'"),
         operation(&created, "done"),
+        start(4, "RUN_COMMAND", "'echo no; exit 3'"),
         operation(&ran, "failed"),
         operation(&refused, "refused"),
         with(with(session(2), outbox(2)), json!({ "event": "outbox" })),
@@ -102,19 +108,22 @@ fn a_question_and_what_follows_from_its_answer_are_events() {
         [
             "session",
             "begin",
+            "start",
             "operation",
             "end",
             "question",
             "begin",
+            "start",
             "operation",
+            "start",
             "operation",
             "outbox",
             "end"
         ]
     );
-    assert_eq!(told[4]["waiting"]["command"], "rm -r temp");
-    assert_eq!(told[3]["waiting"], told[4]["waiting"]);
-    assert_eq!((&told[1]["goesOn"], &told[5]["goesOn"]), (&json!(false), &json!(true)));
+    assert_eq!(told[5]["waiting"]["command"], "rm -r temp");
+    assert_eq!(told[4]["waiting"], told[5]["waiting"]);
+    assert_eq!((&told[1]["goesOn"], &told[6]["goesOn"]), (&json!(false), &json!(true)));
     assert!(told.iter().all(|event| event["session"] == ID), "{told:?}");
 }
 

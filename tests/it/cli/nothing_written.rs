@@ -65,6 +65,7 @@ const BEGINNING: &[&[&str]] = &[
     &["new", "--id", "nonsense", "A task"],
     &["new", "--policy", "nonsense", "A task"],
     &["watch", "--max-tokens", "none"],
+    &["serve", "--max-tokens", "none"],
     &["ops", "run", "nowhere.json"],
     &["ops", "run", "--policy", "nonsense"],
     &["rpc", "--root", "nowhere"],

@@ -34,6 +34,10 @@ fn parts_are_made_for_the_limit_that_is_set() {
         .unwrap()
         .parse()
         .unwrap();
+    let told = base.run(&["show", "--part", "1", "--json"]).ok().stdout;
+    let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+    assert_eq!((&told["part"], &told["of"]), (&1.into(), &of.into()));
+    assert_eq!(told["text"], first.stdout);
     assert!(of >= outbox.len() / 2_000, "{first:?}");
     let show = |part: usize| base.run(&["show", "--part", &part.to_string()]).ok().stdout;
     let parts: Vec<String> = (1..=of).map(show).collect();

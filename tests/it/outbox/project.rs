@@ -1,7 +1,9 @@
 //! What the first outbox says of the project: a repository or not, its tests, and tools that are missing.
 
+use std::process::Command;
+
 use crate::guests::sessions::Pair;
-use crate::support::{ID, Project};
+use crate::support::{ID, Project, has_sandbox};
 
 /// The tools that are named and the line about the project.
 fn told(base: &Project) -> (String, String) {
@@ -58,7 +60,51 @@ fn the_first_outbox_names_what_is_evident_of_tests_and_missing_tools() {
             base.write(&format!("workspace/{path}"), text);
         }
         let (known, project) = told(&base);
+        let project = project.split("; libraries").next().unwrap();
         assert_eq!(project, expected(false, tests, tools, &known), "{files:?}");
+    }
+}
+
+#[test]
+fn it_names_libraries_that_are_not_installed() {
+    let python = Command::new("python3").args(["-c", "import tomllib"]).status();
+    if !has_sandbox("auto") {
+        return;
+    }
+    if !python.is_ok_and(|status| status.success()) {
+        eprintln!("SKIPPED: what needs Python 3.11");
+        return;
+    }
+    for (files, missing) in [
+        (
+            &[(
+                "requirements.txt",
+                "no-such-one==1\n# no-such-two\n-r x\nsys-only; sys_platform\n",
+            )][..],
+            "no-such-one",
+        ),
+        (
+            &[(
+                "pyproject.toml",
+                "[project]\nname = \"a\"\ndependencies = [\"no.such-one>=2\", \"python\"]\n\
+                 [dependency-groups]\ntest = [\"no_such_two\", {include-group = \"x\"}]\nlint = [\"no-such-3\"]\n",
+            )],
+            "no.such-one, no_such_two",
+        ),
+        (&[("pyproject.toml", "[project\n"), ("requirements.txt", "no-such-one\n")], "no-such-one"),
+        (&[("requirements.txt", "no-such-one\n"), (".venv/x", "")], ""),
+        (&[("package.json", "{\"devDependencies\": {}}")], "node_modules"),
+        (&[("package.json", "{}")], ""),
+        (&[("package.json", "{\"dependencies\": {}}"), ("node_modules/x", "")], ""),
+        (&[("composer.json", "{\"require\": {}}")], "vendor"),
+    ] {
+        let base = Project::new();
+        for (path, text) in files {
+            base.write(&format!("workspace/{path}"), text);
+        }
+        let told = told(&base).1;
+        let named = told.split_once("libraries that are not installed: ").unwrap_or_default().1;
+        assert_eq!(named, missing, "{files:?}: {told}");
     }
 }
 

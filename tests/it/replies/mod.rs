@@ -10,6 +10,8 @@ mod handed_over;
 #[cfg(unix)]
 mod inbox;
 #[cfg(unix)]
+mod left_out;
+#[cfg(unix)]
 mod rejected;
 #[cfg(target_os = "linux")]
 mod stale_lines;

@@ -1,0 +1,143 @@
+// The only place where elements are made. Text is inserted as text, never as markup, and what
+// cannot be seen in it is shown as a mark.
+
+// As deaddrop's own `visible`: controls, what reorders text, and what has no picture.
+const HAZARD = /[\0-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\u{13430}-\u{1343f}\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]/gu;
+
+// How long a note stays. Errors stay until they are dismissed.
+const NOTE = 8_000;
+
+/** An element with attributes (functions listen to events) and children (texts, elements, lists; null is nothing). */
+export function h(name, attributes, ...children) {
+  const element = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes ?? {})) {
+    if (typeof value === 'function') {
+      element.addEventListener(key.replace(/^on/, ''), value);
+    } else if (key === 'value' || key === 'checked' || key === 'open') {
+      element[key] = value;
+    } else if (value !== false && value !== null && value !== undefined) {
+      element.setAttribute(key, value === true ? '' : value);
+    }
+  }
+  element.append(...nodes(children));
+  return element;
+}
+
+function nodes(children) {
+  return children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false)
+    .flatMap((child) => (child instanceof Node ? child : visible(String(child))));
+}
+
+/** A text as nodes, in which each character that cannot be seen is a mark. */
+export function visible(text) {
+  const plain = text.replaceAll('\r\n', '\n');
+  const found = [];
+  let from = 0;
+  for (const { 0: character, index } of plain.matchAll(HAZARD)) {
+    const code = character.codePointAt(0);
+    const name = `U+${code.toString(16).toUpperCase().padStart(4, '0')}`;
+    const mark = document.createElement('span');
+    mark.className = 'unseen';
+    mark.title = `invisible character ${name}`;
+    mark.textContent = code < 0x20 ? String.fromCodePoint(0x2400 + code) : `<${name}>`;
+    found.push(plain.slice(from, index), mark);
+    from = index + character.length;
+  }
+  found.push(plain.slice(from));
+  return found.filter((part) => part !== '');
+}
+
+/** Replaces the children of an element; the focus and the caret stay where an element of the same id is. */
+export function fill(parent, ...children) {
+  const { id, selectionStart: caret } = parent.contains(document.activeElement) ? document.activeElement : {};
+  parent.replaceChildren(...nodes(children));
+  const now = id ? document.getElementById(id) : null;
+  now?.focus({ preventScroll: true });
+  if (now && Number.isInteger(caret)) now.setSelectionRange(caret, caret);
+}
+
+/** A button; while what it does takes its time, it cannot be pressed again. */
+export function button(label, act, attributes = {}) {
+  const press = async (event) => {
+    const pressed = event.currentTarget;
+    if (pressed.getAttribute('aria-disabled') === 'true') return;
+    pressed.setAttribute('aria-disabled', 'true');
+    try {
+      await act(pressed);
+    } catch (error) {
+      fail(error);
+    } finally {
+      pressed.removeAttribute('aria-disabled');
+    }
+  };
+  return h('button', { type: 'button', onclick: press, ...attributes }, label);
+}
+
+/** Says something, also to screen readers. */
+export function tell(text) {
+  notice('notices', 'note', text);
+}
+
+/** Says what went wrong. */
+export function fail(error) {
+  if (error?.code !== 'unauthorized') notice('errors', 'error', error?.message ?? String(error));
+}
+
+export function clearNotices() {
+  for (const id of ['notices', 'errors']) fill(document.getElementById(id));
+}
+
+function notice(id, kind, text) {
+  const dismiss = (event) => {
+    event.currentTarget.parentElement.remove();
+    document.getElementById('main').focus();
+  };
+  const close = h('button', { type: 'button', class: 'plain', 'aria-label': 'Dismiss', onclick: dismiss }, '✕');
+  const made = h('p', { class: `notice ${kind}` }, h('span', {}, text), close);
+  document.getElementById(id).replaceChildren(made);
+  if (kind === 'note') setTimeout(() => made.contains(document.activeElement) || made.remove(), NOTE);
+}
+
+/** Asks in a dialog; `act` gets the form, and the dialog stays open with the error if it fails. */
+export function ask({ title, body, label, danger, act, failed }) {
+  const problem = h('div', { role: 'alert' });
+  const submit = h('button', { type: 'submit', class: danger ? 'danger' : 'primary' }, label);
+  const form = h('form', {}, h('h2', { id: 'dialog-title' }, title), body, problem,
+    h('p', { class: 'actions' }, h('button', { type: 'button', onclick: () => dialog.close() }, 'Cancel'), submit));
+  const dialog = h('dialog', { 'aria-labelledby': 'dialog-title', onclose: () => dialog.remove() }, form);
+  form.addEventListener('submit', async (event) => {
+    event.preventDefault();
+    submit.disabled = true;
+    try {
+      await act(form);
+      dialog.close();
+    } catch (error) {
+      fill(problem, h('p', { class: 'notice error' }, error.message), failed?.(error));
+    }
+    submit.disabled = false;
+  });
+  document.body.append(dialog);
+  dialog.showModal();
+  (form.querySelector('textarea, input[type=text]') ?? submit).focus();
+}
+
+/** `3 files`, `1 file`. */
+export const count = (n, thing) => `${n.toLocaleString('en')} ${thing}${n === 1 ? '' : 's'}`;
+
+/** About how long ago a time was, with the time itself as its title. */
+export function when(time) {
+  const then = new Date(time);
+  const minutes = Math.round((Date.now() - then) / 60_000);
+  const steps = [[1, 'just now'], [60, `${minutes} min ago`], [36 * 60, `${Math.round(minutes / 60)} h ago`]];
+  const told = steps.find(([limit]) => minutes < limit)?.[1] ?? then.toLocaleDateString('en', { dateStyle: 'medium' });
+  return h('time', { datetime: time, title: then.toLocaleString() }, told);
+}
+
+/** Calls something once, a while after it was last asked for. */
+export function later(milliseconds, act) {
+  let timer;
+  return (...given) => {
+    clearTimeout(timer);
+    timer = setTimeout(() => act(...given), milliseconds);
+  };
+}

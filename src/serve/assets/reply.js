@@ -1,0 +1,143 @@
+// The box for the reply, and what the reply would do.
+
+import { one } from './api.js';
+import { files } from './diff.js';
+import { count, button, fail, fill, h, later, tell } from './dom.js';
+import { mark, notes, quoted, tag } from './steps.js';
+
+const LONGEST = 8 << 20;
+// What executes a reply that is held for this reason.
+const ALL_THE_SAME = { 'duplicate-reply': 'again', 'outdated-reply': 'force', 'unknown-outbox': 'force', 'wrong-key': 'force', 'unreadable-reply': 'force' };
+
+/** The card for the reply to a session. What was typed stays while other sessions are looked at. */
+export function replyCard(app, session) {
+  const state = { checked: null, leftOut: new Map(), anyway: false, asked: 0 };
+  const box = h('textarea', { id: 'reply', rows: '7', spellcheck: 'false', autocomplete: 'off', placeholder: 'Paste the reply anywhere on this page, or drop a file', oninput: () => changed() });
+  const preview = h('div', { id: 'preview' });
+  const say = h('p', { class: 'hidden', role: 'status' });
+  const choose = h('input', { type: 'file', id: 'file', class: 'hidden', onchange: () => drop(choose.files[0]) });
+  const card = h('section', { class: 'card reply', 'aria-labelledby': 'reply-title' },
+    h('header', {}, h('h2', { id: 'reply-title' }, 'Reply'), h('label', { class: 'button', for: 'file' }, 'Open a file'), choose),
+    h('label', { class: 'hidden', for: 'reply' }, 'The reply of the model'), box, say);
+
+  const soon = later(300, check);
+  const recheck = later(150, check);
+
+  function changed() {
+    state.checked = null;
+    state.asked += 1;
+    state.leftOut.clear();
+    state.anyway = false;
+    say.textContent = '';
+    if (box.value.trim() === '') return fill(preview);
+    fill(preview, h('section', { class: 'card' }, h('p', { class: 'muted' }, 'Checking …')));
+    return soon();
+  }
+
+  function leaveOut() {
+    return [...state.leftOut].map(([n, reason]) => (reason.trim() ? `${n}=${reason.trim()}` : `${n}`));
+  }
+
+  async function check() {
+    const asked = (state.asked += 1);
+    const text = box.value;
+    if (text.trim() === '') return;
+    try {
+      const checked = await one('check', { session, text, leaveOut: leaveOut() });
+      if (asked !== state.asked) return;
+      state.checked = checked;
+      show();
+    } catch (error) {
+      if (asked !== state.asked) return;
+      state.checked = null;
+      fill(preview, h('section', { class: 'card' }, h('p', { class: 'notice error' }, error.message)));
+    }
+  }
+
+  function show() {
+    const { checked } = state;
+    const { commands } = checked;
+    const asks = commands.filter((step) => step.warnings.some(({ code }) => code === 'asking')).length;
+    const runs = commands.length - state.leftOut.size;
+    const bad = commands.filter((step, n) => !step.success && step.code && !state.leftOut.has(n + 1)).length;
+    const told = [count(commands.length, 'step'), bad > 0 && `${bad} with errors`, checked.files?.length > 0 && count(checked.files.length, 'file'), asks > 0 && `asks you ${asks === 1 ? 'once' : `${asks} times`}`];
+    say.textContent = `Checked: ${told.filter(Boolean).join(', ')}`;
+    const way = checked.held && ALL_THE_SAME[checked.heldCode];
+    const anyway = h('input', { type: 'checkbox', id: 'anyway', checked: state.anyway, onchange: () => { state.anyway = anyway.checked; show(); } });
+    const [, other] = (checked.heldCode === 'other-session' && /\[REPLY [^\]]*session="([\w-]+)"/.exec(box.value)) || [];
+    const move = () => {
+      app.carried = box.value;
+      clear();
+      app.go(`#/s/${other}`);
+    };
+    fill(preview, h('section', { class: 'card preview', 'aria-labelledby': 'preview-title' },
+      h('header', {}, h('h2', { id: 'preview-title', tabindex: '-1' }, 'What this reply would do'),
+        h('span', { class: 'muted' }, told.filter(Boolean).join(' · ')),
+        runs > 0 && button(state.leftOut.size ? `Run ${runs} of ${commands.length} steps` : `Run ${count(runs, 'step')}`, run,
+          { class: 'primary', id: 'run', title: 'Enter, or Ctrl+Enter in the box', 'aria-disabled': !ready() && 'true' })),
+      checked.held && h('div', { class: 'notice warn' }, h('p', {}, `Held: ${checked.held.replace(/; `apply --\w+` executes it$/, '')}`),
+        other && h('p', {}, button(`Take it to session ${other}`, move)),
+        way && h('label', { class: 'check' }, anyway, 'Execute it all the same')),
+      checked.endsEarly && h('p', { class: 'notice warn' }, 'The reply ends within a block. It was probably cut off: copy all of it.'),
+      checked.withheld.map((sentence) => h('p', { class: 'notice warn' }, `Would be ${sentence}`)),
+      h('div', { class: 'both' }, h('ol', { class: 'steps choose', 'aria-label': 'Steps' }, commands.map((step, n) => choice(step, n + 1))),
+        checked.files === null ? h('p', { class: 'muted' }, 'The files are on another machine and cannot be shown in advance.') : files(checked.files))));
+  }
+
+  function choice(step, n) {
+    const isOut = state.leftOut.has(n);
+    const kept = h('input', { type: 'checkbox', id: `step-${n}`, checked: !isOut, onchange: () => {
+      if (kept.checked) state.leftOut.delete(n);
+      else state.leftOut.set(n, '');
+      show();
+      recheck();
+    } });
+    const reason = isOut && h('input', { type: 'text', id: `why-${n}`, value: state.leftOut.get(n), placeholder: 'Why (optional; the model reads it)', 'aria-label': `Why step ${n} is left out`,
+      oninput: (event) => state.leftOut.set(n, event.target.value) });
+    const asks = step.warnings.some(({ code }) => code === 'asking');
+    const isBad = !step.success && step.code && !isOut;
+    return h('li', { class: isOut ? 'out' : '' },
+      h('label', { class: 'step' }, kept, h('code', { class: 'command' }, step.command), h('span', { class: 'summary' }, isOut ? 'left out' : isBad ? null : step.script ? 'would run' : step.summary),
+        isBad && tag(mark(step)[0], 'would fail'), asks && !isOut && tag('asks', 'asks you')),
+      isBad && h('p', { class: 'bad' }, step.summary), reason, !isOut && step.script && quoted(step.script, `The command of step ${n}`), !isOut && notes(step));
+  }
+
+  const ready = () => state.checked && (!state.checked.held || (state.anyway && ALL_THE_SAME[state.checked.heldCode]));
+
+  async function run() {
+    if (!ready()) return tell(state.checked ? 'This reply is held. See why above.' : 'The reply is still being checked.');
+    const way = state.checked.held && ALL_THE_SAME[state.checked.heldCode];
+    const body = { session, text: box.value, state: state.checked.state, leaveOut: leaveOut(), again: way === 'again', force: way === 'force' };
+    try {
+      const done = await app.turn(() => one('apply', body));
+      if (done && box.value === body.text) clear();
+    } catch (error) {
+      if (error.code !== 'changed-since-check') throw error;
+      tell('The files have changed since the reply was checked. Nothing was executed; look again.');
+      await check();
+    }
+    return undefined;
+  }
+
+  function clear() {
+    box.value = '';
+    changed();
+  }
+
+  /** Takes a reply that was pasted or dropped. */
+  async function take(text) {
+    box.value = text;
+    changed();
+    await check();
+    document.getElementById('preview-title')?.focus();
+  }
+
+  async function drop(file) {
+    if (!file) return;
+    if (file.size > LONGEST) fail(new Error(`${file.name} is larger than 8 MiB, so it is hardly a reply.`));
+    else await take(await file.text());
+  }
+
+  const enter = () => document.getElementById('run')?.click();
+  return { card, preview, take, drop, enter, recheck: () => box.value && recheck() };
+}

@@ -1,0 +1,85 @@
+// What steps of a reply would do, did, or wait for.
+
+import { one } from './api.js';
+import { files } from './diff.js';
+import { button, count, h, tell } from './dom.js';
+
+const REFUSED = /^(denied|rejected|own-state|path-)/;
+
+/** What became of a step, as a class and a word. */
+export function mark({ success, code, mark }) {
+  if (success) return ['done', 'done'];
+  return mark === 'refused' || REFUSED.test(code ?? '') ? ['refused', 'refused'] : ['failed', 'failed'];
+}
+
+export const tag = (kind, text) => h('span', { class: `tag ${kind}` }, text);
+
+/** A text of a program or a model, as it is. Long ones can be scrolled, also by the keyboard. */
+export const quoted = (text, label) => h('pre', { class: 'quoted', tabindex: '0', role: 'group', 'aria-label': label }, text);
+
+/** What a step says of itself: the warnings, and what it printed. */
+export function notes({ warnings, output, success, command }) {
+  const printed = output && h('details', { class: 'output', open: !success || command === 'MESSAGE' || output.length < 400 },
+    h('summary', {}, command === 'MESSAGE' ? 'The message' : 'Output'), quoted(output, 'Output'));
+  return [warnings.map(({ code, message }) => h('p', { class: 'warning' }, code === 'asking' ? '' : 'Warning: ', message)), printed];
+}
+
+/** Steps that were executed. */
+export function results(outcomes) {
+  return h('ol', { class: 'steps' }, outcomes.map((outcome) => {
+    const [kind, word] = mark(outcome);
+    return h('li', {}, h('div', { class: 'step' }, tag(kind, word), h('code', { class: 'command' }, outcome.command),
+      h('span', { class: 'summary' }, outcome.summary)), notes(outcome));
+  }));
+}
+
+const TOUCHES = {
+  protected: 'names that otherwise only you can change, for this operation',
+  repository: 'the repository, so that git can write to it',
+};
+
+/** What a session waits for, with all that a decision needs. */
+export function question(app, session) {
+  const { waiting } = session;
+  const reason = h('input', { type: 'text', id: 'deny-reason', placeholder: 'The model reads it' });
+  const decide = (name, more) => async () => {
+    const { operation, question: digest } = waiting;
+    await app.turn(() => one(name, { session: session.session, operation, question: digest, ...more() }));
+  };
+  const deny = (rest) => decide('deny', () => ({ reason: reason.value || null, rest }));
+  const opens = Object.keys(TOUCHES).filter((key) => waiting.opens?.[key]);
+  const row = (name, value) => value !== undefined && value !== null && value !== '' && [h('dt', {}, name), h('dd', {}, value)];
+  const env = Object.entries(waiting.env ?? {}).map(([name, value]) => `${name}=${value}`).join('\n');
+  return h('section', { class: 'card question', 'aria-labelledby': 'question-title' },
+    h('h2', { id: 'question-title', tabindex: '-1' }, 'Your decision is needed: ', h('code', {}, waiting.kind)),
+    waiting.command !== undefined && quoted(waiting.command, 'The exact command'),
+    h('dl', {}, row('Why', waiting.reason), row('Path', waiting.path), row('Real path', waiting.realPath), row('Folder', waiting.cwd),
+      row('Variables', env && h('pre', {}, env)), row('Time limit', waiting.timeout && `${waiting.timeout / 1000} s`),
+      row('Approval opens', opens.map((key) => TOUCHES[key]).join('; ')), row('Policy', waiting.policy), row('Operation', waiting.operation)),
+    waiting.commands && h('ol', { class: 'steps' }, waiting.commands.map((step) => h('li', {},
+      h('div', { class: 'step' }, h('code', { class: 'command' }, step.command), h('span', { class: 'summary' }, step.summary)), notes(step)))),
+    waiting.files?.length > 0 && files(waiting.files),
+    h('div', { class: 'decide' },
+      h('p', { class: 'actions' }, button('Yes, do it', decide('approve', () => ({})), { class: 'primary', id: 'approve' }),
+        waiting.always && button('Always', decide('approve', () => ({ always: true })), { id: 'always', title: 'Do it, and do not ask about this very command again' })),
+      h('label', { class: 'field' }, 'Why not (optional)', reason),
+      h('p', { class: 'actions' }, button('No', deny(false), { class: 'danger', id: 'deny' }),
+        button('No to the rest, too', deny(true), { id: 'deny-rest', title: 'Deny everything else of this reply that needs approval' }))));
+}
+
+/** The turn that runs: its steps so far, what the running command writes, and a way to stop it. */
+export function live(app, turn) {
+  const { steps, output, running } = turn;
+  const stop = async () => {
+    await app.call('stop');
+    tell('Stopping. What was not begun is not executed, and the model is told.');
+  };
+  return [h('header', {}, h('h2', { id: 'live-title', tabindex: '-1' }, turn.session ? ['Running: ', h('a', { href: `#/s/${turn.session}` }, turn.session)] : 'Running'),
+    h('span', { class: 'muted' }, turn.reply, steps.length > 0 && ` · ${count(steps.length, 'step')} done`),
+    button('Stop', stop, { class: 'danger', id: 'stop' })),
+  h('ol', { class: 'steps' }, steps.map((step) => {
+    const [kind, word] = mark(step);
+    return h('li', {}, h('div', { class: 'step' }, tag(kind, word), h('code', { class: 'command' }, step.command), h('span', { class: 'summary' }, step.summary)));
+  }), running && h('li', {}, h('div', { class: 'step' }, tag('running', 'runs'), h('code', { class: 'command' }, running.command), h('span', { class: 'summary' }, running.what)))),
+  output && h('pre', { class: 'quoted tail', id: 'live-output', tabindex: '0', role: 'group', 'aria-label': 'Output of the running command' }, output)];
+}

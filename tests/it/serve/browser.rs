@@ -1,0 +1,354 @@
+//! The page in a real browser: Chromium without a window, driven through chromedriver.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::support::{Daemon, PATIENCE, Project, wait_until};
+
+/// A browser with one page; it ends with the test.
+struct Browser {
+    driver: Child,
+    port: u16,
+    session: String,
+}
+
+impl Browser {
+    /// None, and said so, where there is no such browser.
+    fn start() -> Option<Self> {
+        let mut command = Command::new("chromedriver");
+        command.arg("--port=0").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut driver = match command.spawn() {
+            Ok(driver) => driver,
+            Err(e) => {
+                eprintln!("SKIPPED: no chromedriver: {e}");
+                return None;
+            }
+        };
+        let lines = BufReader::new(driver.stdout.take().unwrap()).lines().map_while(Result::ok);
+        let port = lines.filter_map(|line| {
+            line.split_once("successfully on port ")?.1.trim_end_matches('.').parse().ok()
+        });
+        let port = { port }.next().expect("it says its port");
+        let mut browser = Self { driver, port, session: String::new() };
+        let arguments = ["--headless=new", "--no-sandbox", "--disable-dev-shm-usage"];
+        let wanted = json!({ "capabilities": { "alwaysMatch": {
+            "browserName": "chrome", "goog:chromeOptions": { "args": arguments },
+        } } });
+        match browser.send("POST", "/session", &wanted) {
+            Ok(made) => made["sessionId"].as_str().unwrap().clone_into(&mut browser.session),
+            Err(why) => {
+                eprintln!("SKIPPED: Chromium does not start: {why}");
+                return None;
+            }
+        }
+        Some(browser)
+    }
+
+    fn send(&self, method: &str, path: &str, body: &Value) -> Result<Value, String> {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).map_err(|e| e.to_string())?;
+        let body = if method == "POST" { body.to_string() } else { String::new() };
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        stream.write_all(request.as_bytes()).map_err(|e| e.to_string())?;
+        let mut reader = BufReader::new(stream);
+        let mut length = 0;
+        for line in reader.by_ref().lines() {
+            let line = line.map_err(|e| e.to_string())?;
+            if line.is_empty() {
+                break;
+            }
+            if let Some(n) = line.to_lowercase().strip_prefix("content-length:") {
+                length = n.trim().parse().unwrap();
+            }
+        }
+        let mut answer = vec![0; length];
+        reader.read_exact(&mut answer).map_err(|e| e.to_string())?;
+        let mut answer: Value = serde_json::from_slice(&answer).map_err(|e| e.to_string())?;
+        match &answer["value"]["error"] {
+            Value::Null => Ok(answer["value"].take()),
+            _ => Err(answer["value"]["message"].to_string()),
+        }
+    }
+
+    /// Asks it for something of its session.
+    #[track_caller]
+    fn ask(&self, method: &str, path: &str, body: &Value) -> Value {
+        self.send(method, &format!("/session/{}{path}", self.session), body)
+            .unwrap_or_else(|why| panic!("{path}: {why}\n{}", self.text()))
+    }
+
+    #[track_caller]
+    fn open(&self, url: &str) {
+        self.ask("POST", "/url", &json!({ "url": url }));
+    }
+
+    /// What an expression is in the page; `given` is its argument.
+    fn value(&self, expression: &str, given: &Value) -> Value {
+        let body = json!({ "script": format!("const given = arguments[0]; return ({expression})"), "args": [given] });
+        self.send("POST", &format!("/session/{}/execute/sync", self.session), &body)
+            .unwrap_or_else(|why| panic!("{expression}: {why}"))
+    }
+
+    /// All that the page shows.
+    fn text(&self) -> String {
+        self.value("document.body.innerText", &Value::Null).as_str().unwrap().to_owned()
+    }
+
+    /// Waits until an expression is true.
+    #[track_caller]
+    fn wait_for(&self, expression: &str) {
+        let begun = Instant::now();
+        while self.value(&format!("Boolean({expression})"), &Value::Null) != true {
+            assert!(
+                begun.elapsed() < PATIENCE,
+                "waited in vain for {expression} in\n{}",
+                self.text()
+            );
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Waits until the element of this selector shows the text.
+    #[track_caller]
+    fn shows(&self, selector: &str, text: &str) {
+        let [selector, text] = [selector, text].map(|it| json!(it).to_string());
+        self.wait_for(&format!("document.querySelector({selector})?.innerText.includes({text})"));
+    }
+
+    #[track_caller]
+    fn element(&self, selector: &str) -> String {
+        let is_ready = format!("{selector}:not([aria-disabled=true])");
+        self.wait_for(&format!("document.querySelector({})", json!(is_ready)));
+        let body = json!({ "using": "css selector", "value": selector });
+        let element = self.ask("POST", "/element", &body);
+        element.as_object().unwrap().values().next().unwrap().as_str().unwrap().to_owned()
+    }
+
+    #[track_caller]
+    fn click(&self, selector: &str) {
+        self.act(selector, "click", &json!({}));
+    }
+
+    /// Types a text, as a person does.
+    #[track_caller]
+    fn types(&self, selector: &str, text: &str) {
+        self.act(selector, "value", &json!({ "text": text }));
+    }
+
+    #[track_caller]
+    fn act(&self, selector: &str, how: &str, body: &Value) {
+        // It may be drawn anew meanwhile, or be hidden until a turn has ended.
+        let waits = |why: &str| why.contains("stale") || why.contains("not interactable");
+        wait_until(&format!("{how} of {selector}"), || {
+            let element = self.element(selector);
+            let path = format!("/session/{}/element/{element}/{how}", self.session);
+            match self.send("POST", &path, body) {
+                Err(why) if !waits(&why) => panic!("{selector}: {why}\n{}", self.text()),
+                acted => acted.is_ok(),
+            }
+        });
+    }
+
+    /// Pastes a text where nothing is typed.
+    fn pastes(&self, text: &str) {
+        let paste = "(() => { const data = new DataTransfer(); data.setData('text/plain', given); \
+            document.body.dispatchEvent(new ClipboardEvent('paste', { clipboardData: data, bubbles: true, cancelable: true })); })()";
+        self.value(paste, &json!(text));
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        let _ = self.send("DELETE", &format!("/session/{}", self.session), &Value::Null);
+        let _ = self.driver.kill();
+        let _ = self.driver.wait();
+    }
+}
+
+/// Starts the page of a project; its address.
+fn serve(base: &Project) -> (Daemon, String) {
+    let daemon = base.start(&["serve", "--listen", "127.0.0.1:0", "--json"]);
+    let url = |said: &str| {
+        let told = said.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        { told }.find_map(|told| told["url"].as_str().map(str::to_owned))
+    };
+    wait_until("the address", || url(&daemon.said()).is_some());
+    let url = url(&daemon.said()).unwrap();
+    (daemon, url)
+}
+
+/// The newest outbox in the project, by its name.
+fn newest_outbox(base: &Project) -> String {
+    base.names("outbox").pop().unwrap_or_default()
+}
+
+#[test]
+fn a_session_from_its_task_to_words_at_the_end() {
+    let Some(browser) = Browser::start() else { return };
+    let base = Project::new();
+    base.write("workspace/greet.py", "print('hello')\n");
+    let (_daemon, url) = serve(&base);
+    browser.open(&url);
+    assert_eq!(browser.value("location.hash.includes('token')", &Value::Null), false);
+
+    browser.types("#task", "Greet the person by name in greet.py");
+    browser.shows("#shown", "greet.py");
+    browser.click("#shown-0");
+    browser.shows("#shown", "Left out by you");
+    browser.click("#out-0");
+    browser.wait_for("document.querySelector('#shown-0')?.checked");
+    browser.click("#begin");
+    browser.shows("#outbox-title", "Outbox 1");
+    browser.click("#copy");
+    browser.shows("#notices", "Outbox 1 is copied");
+
+    let reply = "[EDIT_FILE path=\"greet.py\"]\n<<<<<<< SEARCH\nprint('hello')\n=======\nprint('hello, you')\n>>>>>>> REPLACE\n[/EDIT_FILE]\n[CREATE_FILE path=\"unwanted.txt\"]\nx\n[/CREATE_FILE]\n[RUN_COMMAND]\necho it ran\n[/RUN_COMMAND]\n";
+    browser.pastes(reply);
+    browser.shows("#preview .diff", "hello, you");
+    browser.shows("#preview", "echo it ran");
+    browser.wait_for("document.activeElement.id === 'preview-title'");
+    browser.click("#step-2");
+    browser.types("#why-2", "nobody wants it");
+    browser.shows("#run", "Run 2 of 3 steps");
+    browser.wait_for("!document.querySelector('#preview').innerText.includes('unwanted.txt')");
+    // Enter executes it where nothing is typed.
+    browser.types("#step-1", "\u{e007}");
+    browser.shows("#outbox-title", "Outbox 2");
+    browser.shows("#view", "it ran");
+    browser.shows("#view", "left out by the user: nobody wants it");
+    assert_eq!(base.read("workspace/greet.py"), "print('hello, you')\n");
+    assert!(!base.exists("workspace/unwanted.txt"));
+
+    browser.pastes("[CREATE_FILE path=\".envrc\"]\nexport A=1\n[/CREATE_FILE]\n");
+    browser.shows("#preview", "asks you");
+    browser.click("#run");
+    browser.shows("#question-title", "Your decision is needed");
+    browser.shows(".question .diff", "export A=1");
+    assert!(!base.exists("workspace/.envrc"));
+    browser.click("#approve");
+    browser.shows("#outbox-title", "Outbox 3");
+    assert_eq!(base.read("workspace/.envrc"), "export A=1\n");
+
+    browser.pastes("[CREATE_FILE path=\"second.txt\"]\nx\n[/CREATE_FILE]\n");
+    browser.click("#run");
+    browser.shows("#outbox-title", "Outbox 4");
+    assert!(base.exists("workspace/second.txt"));
+    browser.click("#undo");
+    browser.click("dialog [type=submit]");
+    browser.shows("#outbox-title", "Outbox 5");
+    assert!(!base.exists("workspace/second.txt"));
+    browser.shows(".history", "undid turn 3");
+
+    browser.click("#say");
+    browser.types("#words", "Thank you so far");
+    browser.click("dialog [type=submit]");
+    browser.shows("#view", "Thank you so far");
+    assert!(base.read(&format!("outbox/{}", newest_outbox(&base))).contains("Thank you so far"));
+
+    browser.pastes("[RUN_COMMAND]\necho begun; sleep 300\n[/RUN_COMMAND]\n");
+    browser.click("#run");
+    browser.shows("#live-output", "begun");
+    browser.click("#stop");
+    browser.shows("#view", "interrupted by the user");
+    browser.shows("#outbox-title", "Outbox 6");
+
+    // Nothing was loaded from elsewhere.
+    let elsewhere = "performance.getEntriesByType('resource').filter((it) => !it.name.startsWith(location.origin)).length";
+    assert_eq!(browser.value(elsewhere, &Value::Null), 0);
+}
+
+/// Runs as a script wherever it is taken as markup, and hides what follows it from the eye.
+const HOSTILE: &str =
+    "<img src=x onerror=\"window.ran=1\"><script>window.ran=1</script>\u{202e}txt.exe";
+
+#[test]
+fn whatever_files_commands_and_models_say_is_text() {
+    let Some(browser) = Browser::start() else { return };
+    let base = Project::new();
+    let name = "a <img src=x onerror=ran=1>.html";
+    base.write(&format!("workspace/{name}"), format!("{HOSTILE}\n"));
+    base.write("workspace/plain.txt", "plain\n");
+    let (_daemon, url) = serve(&base);
+    browser.open(&url);
+    browser.types("#task", "Look at <b>all</b> of <img src=x onerror=window.ran=1>");
+    browser.shows("#shown", name);
+    browser.click("#begin");
+    browser.shows("#outbox-title", "Outbox 1");
+
+    let reply = format!(
+        "[CREATE_FILE path=\"{name}\"]\n{HOSTILE}\n<b>2</b>\n[/CREATE_FILE]\n[MESSAGE]\n{HOSTILE}\n[/MESSAGE]\n[RUN_COMMAND]\nprintf '%s\\n' '{HOSTILE}'; exit 3\n[/RUN_COMMAND]\n[READ_FILE path=\"{HOSTILE}\"]\n[CREATE_FILE path=\".envrc\"]\n{HOSTILE}\n[/CREATE_FILE]\n"
+    );
+    browser.pastes(&reply.replace('"', "&quot;"));
+    browser.shows("#preview", "step");
+    browser.value("document.querySelector('#reply').value = ''", &Value::Null);
+    browser.pastes(&reply);
+    browser.shows("#preview .diff", "<script>window.ran=1</script>");
+    browser.shows("#preview .diff", "<U+202E>");
+    browser.click("#run");
+    browser.shows(".question .diff", "<script>window.ran=1</script><U+202E>txt.exe");
+    browser.shows(".steps", "onerror");
+    browser.click("#deny");
+    browser.shows("#outbox-title", "Outbox 2");
+    browser.click(".history summary");
+    browser.shows(".history .diff", "<script>window.ran=1</script>");
+    browser.pastes(&format!("[DONE]\n{HOSTILE}\n[/DONE]\n"));
+    browser.click("#run");
+    browser.shows("#view .prose", "onerror");
+
+    let found = "[window.ran ?? null, document.querySelectorAll('img').length, \
+        document.querySelectorAll('script').length, document.body.innerText.includes('\\u202e')]";
+    assert_eq!(browser.value(found, &Value::Null), json!([null, 1, 1, false]));
+}
+
+#[test]
+fn a_page_of_another_start_says_what_to_do() {
+    let Some(browser) = Browser::start() else { return };
+    let base = Project::with_session();
+    let (daemon, url) = serve(&base);
+    browser.open(&url);
+    browser.shows("#outbox-title", "Outbox 1");
+    browser.shows("#connection", "connected");
+    let port = url.split(['/', ':']).nth(4).unwrap();
+    daemon.stop();
+    browser.shows("#connection", "Connection lost");
+    let again = base.start(&["serve", "--listen", &format!("127.0.0.1:{port}"), "--json"]);
+    browser.shows("#view", "Open the one that it printed last");
+    wait_until("its address", || again.said().contains("token"));
+    let said: Value = serde_json::from_str(again.said().lines().next().unwrap()).unwrap();
+    browser.value("location.assign(given)", &said["url"]);
+    browser.shows("#outbox-title", "Outbox 1");
+    browser.shows("#connection", "connected");
+}
+
+#[test]
+fn nothing_is_inserted_as_markup() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/serve/assets");
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let text = fs::read_to_string(&path).unwrap();
+        for unsafe_way in [
+            "innerHTML",
+            "outerHTML",
+            "insertAdjacentHTML",
+            "document.write",
+            "DOMParser",
+            "createContextualFragment",
+            "eval(",
+            "new Function",
+            " style=",
+            "setAttribute('style",
+            "javascript:",
+        ] {
+            assert!(!text.contains(unsafe_way), "{}: {unsafe_way}", path.display());
+        }
+    }
+}
