@@ -29,8 +29,7 @@ yourself; the next start has another one. Replies in the inbox are executed as `
 Examples:
   deaddrop serve
   deaddrop serve --open
-  deaddrop serve --listen 127.0.0.1:0 --json
-  deaddrop serve keys add laptop"
+  deaddrop serve --listen 127.0.0.1:0 --json"
 )]
 pub(super) struct ServePage {
     /// Listen on this address; port 0 takes a free one
