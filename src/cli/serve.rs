@@ -65,13 +65,22 @@ struct KeysOf {
 #[derive(Debug, Subcommand)]
 enum OfKeys {
     /// Add a key, and print it once
+    #[command(after_help = "\
+Examples:
+  deaddrop serve keys add laptop")]
     Add {
         /// What you call it
         name: String,
     },
     /// List the keys
+    #[command(after_help = "\
+Examples:
+  deaddrop serve keys list --json")]
     List,
     /// Remove a key
+    #[command(after_help = "\
+Examples:
+  deaddrop serve keys revoke laptop")]
     Revoke {
         /// What you called it
         name: String,
@@ -90,7 +99,8 @@ impl ServePage {
 
 /// Changes or lists keys.
 fn keys(context: &Context, what: &OfKeys) -> Result<ExitCode> {
-    if matches!(what, OfKeys::Add { .. }) {
+    if let OfKeys::Add { name } = what {
+        Keys::check_name(name)?;
         // As `serve` begins with it.
         let Config { sessions, inbox, outbox, approvals, .. } = &context.config;
         context.config.claim_dirs([sessions, inbox, outbox, approvals])?;

@@ -55,17 +55,26 @@ impl Keys {
         })
     }
 
+    /// Refuses what cannot be the name of a key.
+    ///
+    /// # Errors
+    /// It is empty, too long, or not on one line.
+    pub fn check_name(name: &str) -> Result<()> {
+        if name.is_empty() || name.len() > LONGEST || name.chars().any(char::is_control) {
+            let problem = format!("a key's name has 1 to {LONGEST} characters on one line");
+            return Err(Error::usage(problem));
+        }
+        Ok(())
+    }
+
     /// Adds a key under a name, and gives the key itself, which is stored nowhere.
     ///
     /// # Errors
     /// The name is taken or no name, or the file cannot be written.
     pub fn add(&self, name: &str, now: Timestamp) -> Result<String> {
+        Self::check_name(name)?;
         let _lock = self.lock()?;
         let mut keys = self.list()?;
-        if name.is_empty() || name.len() > LONGEST || name.chars().any(char::is_control) {
-            let problem = format!("a key's name has 1 to {LONGEST} characters on one line");
-            return Err(Error::usage(problem));
-        }
         if keys.iter().any(|key| key.name == name) {
             let problem =
                 format!("there is a key '{name}' already; `deaddrop serve keys revoke` removes it");
@@ -91,15 +100,16 @@ impl Keys {
     /// # Errors
     /// There is none, or the file cannot be written.
     pub fn revoke(&self, name: &str) -> Result<()> {
-        let _lock = self.lock()?;
-        let mut keys = self.list()?;
-        let before = keys.len();
-        keys.retain(|key| key.name != name);
-        if keys.len() == before {
+        let is_it = |key: &Key| key.name == name;
+        // Where nothing is, nothing is made.
+        if !self.list()?.iter().any(is_it) {
             let problem =
                 format!("there is no key '{name}'; `deaddrop serve keys list` shows them");
             return Err(Error::usage(problem));
         }
+        let _lock = self.lock()?;
+        let mut keys = self.list()?;
+        keys.retain(|key| !is_it(key));
         self.write(&keys)
     }
 
