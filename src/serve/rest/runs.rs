@@ -192,14 +192,14 @@ pub(super) fn list(space: &Arc<Space>, call: &Call<'_>) -> Result<Reply, Fault> 
     let is_passing = |ticket: &Ticket| ticket.request.as_ref().is_some_and(|it| it.is_passing);
     let running = work.tickets.iter().filter(|ticket| !ticket.is_done() && !is_passing(ticket));
     let mut found: Vec<_> = running
-        .map(|ticket| (Reverse((ticket.so_far().0, None)), data_so_far(space, ticket)))
+        .map(|ticket| (Reverse((ticket.so_far().0, true, None)), data_so_far(space, ticket)))
         .collect();
     let stems = space.store.runs().map_err(|e| Fault::failed(&e))?;
     for stem in stems.into_iter().filter(|stem| work.running(stem).is_none()) {
         let path = space.config.sessions.join(format!("{stem}.json"));
         let written = fs::metadata(path).and_then(|found| found.modified()).ok();
         let Ok(run) = load(space, &stem) else { continue };
-        found.push((Reverse((run.created_at, written)), data(space, &run, &[])));
+        found.push((Reverse((run.created_at, false, written)), data(space, &run, &[])));
     }
     drop(work);
     found.sort_by_key(|(newest, _)| *newest);

@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use super::super::client::Served;
-use super::types;
-use crate::support::{Project, has_full_sandbox};
+use super::{message, types};
+use crate::support::{Project, has_full_sandbox, wait_until};
 
 #[test]
 fn it_works_in_the_workspace_and_destroying_it_removes_its_record_only() {
@@ -96,4 +96,45 @@ fn only_the_person_approves() {
     let run = ask("rm-2").data(200);
     let next = served.decide(&space, &run, "rm-2", "denied").data(200);
     assert_eq!(types(&next), ["policyDenied", "message"]);
+}
+
+#[test]
+fn a_run_is_cancelled_alone_and_found_after_a_kill() {
+    if !has_full_sandbox() {
+        return;
+    }
+    let project = Project::new();
+    project.write("deaddrop.toml", "policy = \"workspace\"\n");
+    let mut served = Served::of(project);
+    let space = served.space(&json!({ "workspace": "project" }));
+    let runs = format!("{space}/runs");
+    let headers = [&*format!("Authorization: Bearer {}", served.key)];
+    let body = |name: &str| {
+        message(&json!([
+            { "type": "shell", "timeout": 3_600_000, "command": format!("touch {name}; sleep 600") },
+            { "type": "createFile", "path": format!("{name}-after"), "content": "" }
+        ]))
+    };
+    let begun = served.send("POST", &runs, &headers, &body("one"));
+    wait_until("the beginning", || served.project.exists("workspace/one"));
+    let id = served.get(&runs).data(200)[0]["id"].as_str().unwrap().to_owned();
+    served.ask("POST", &format!("{runs}/{id}/cancel"), "").data(200);
+    let ended = super::super::client::read(begun).data(201);
+    assert_eq!((types(&ended), &ended["status"]), (vec!["shell", "error"], &json!("cancelled")));
+    assert!(!served.project.exists("workspace/one-after"));
+    // Only that run was stopped.
+    let _lost = served.send("POST", &runs, &headers, &body("two"));
+    wait_until("the next", || served.project.exists("workspace/two"));
+    let id = served.get(&runs).data(200)[0]["id"].as_str().unwrap().to_owned();
+    served.daemon.as_ref().unwrap().signal("KILL");
+    served.restart();
+    let found = served.get(&format!("{runs}/{id}")).data(200);
+    assert_eq!(
+        (types(&found), &found["status"]),
+        (vec!["shell", "createFile"], &json!("completed"))
+    );
+    assert!(served.project.exists("workspace/two-after"));
+    // Whoever sends it again, since there was no answer, gets this run.
+    let again = super::super::client::read(served.send("POST", &runs, &headers, &body("two")));
+    assert_eq!(again.data(201)["id"], *id);
 }
