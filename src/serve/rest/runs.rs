@@ -17,7 +17,7 @@ use crate::outbox::{events_so_far, question};
 use crate::protocol::operations::{self, Decision, Event, Status, parse_approval};
 use crate::protocol::{Asks, Digest, Operation, Outcome, Step};
 use crate::runner::interrupt;
-use crate::session::{RunRequest, Session, new_id, run_id};
+use crate::session::{RunRequest, Session, new_id, run_id, run_stem};
 use crate::space::{decision_about, told};
 
 const REASON: &str = "the run was cancelled";
@@ -61,8 +61,10 @@ pub(super) fn begin(space: &Arc<Space>, call: &Call<'_>) -> Result<Reply, Fault>
     let (ticket, request) = run_of(space, steps, request)?;
     space.order(&mut work, &ticket, vec![request])?;
     if let Some(key) = key {
-        let mut asked = space.asked.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        asked.get_or_insert_default().insert(key.as_str().to_owned(), (ticket.stem.clone(), body));
+        space
+            .asked()
+            .get_or_insert_default()
+            .insert(key.as_str().to_owned(), (ticket.stem.clone(), body));
     }
     drop(work);
     Ok(wait_for_run(space, ticket))
@@ -87,7 +89,7 @@ pub(super) fn run_of(
     while !space.store.is_free(&id) {
         id = new_id();
     }
-    let ticket = Ticket::new(crate::session::run_stem(&id), Some(request.clone()));
+    let ticket = Ticket::new(run_stem(&id), Some(request.clone()));
     Ok((ticket, Request::Run { steps, policy, asked: Some((id, request)) }))
 }
 
@@ -99,7 +101,7 @@ fn steps(text: &str) -> Result<Vec<Step>, Fault> {
 
 /// The run that was begun with an idempotency key, and what was sent with it.
 fn asked_before(space: &Space, key: &Digest) -> Option<(String, Digest)> {
-    let mut asked = space.asked.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut asked = space.asked();
     let asked = asked.get_or_insert_with(|| {
         let runs = space.store.runs().unwrap_or_default().into_iter();
         let request = |stem: String| {

@@ -53,8 +53,11 @@ pub(super) struct Space {
     record: Mutex<Record>,
     work: Mutex<Work>,
     /// The runs that were asked for with an idempotency key, and what was sent with it.
-    pub(super) asked: Mutex<Option<HashMap<String, (String, Digest)>>>,
+    asked: Mutex<Asked>,
 }
+
+/// Runs by what identifies their idempotency keys, each with what was sent; None until somebody uses such a key.
+type Asked = Option<HashMap<String, (String, Digest)>>;
 
 /// What is stored of a space.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -146,6 +149,10 @@ impl Space {
 
     pub(super) fn work(&self) -> MutexGuard<'_, Work> {
         self.work.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn asked(&self) -> MutexGuard<'_, Asked> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn is_own(&self) -> bool {

@@ -4,6 +4,7 @@
 //! holds the project, to which requests are handed over as by the command line. Each request has a [`Ticket`], which
 //! tells how far it is; nobody has to wait for it.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -120,7 +121,7 @@ pub(super) struct Job {
 #[derive(Default)]
 pub(super) struct Work {
     /// What waits.
-    queue: std::collections::VecDeque<Job>,
+    queue: VecDeque<Job>,
     /// All of which somebody may ask.
     pub(super) tickets: Vec<Arc<Ticket>>,
     /// Whether there is a thread for it.
