@@ -2,8 +2,9 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::time::SystemTime;
 
-use chrono::{DateTime, SecondsFormat, SubsecRound, Utc};
+use chrono::{DateTime, SecondsFormat, SubsecRound, TimeDelta, Utc};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A point in time, to the second, always written as `2025-01-15T10:30:00Z`.
@@ -16,9 +17,20 @@ impl Timestamp {
         Self(Utc::now().trunc_subsecs(0))
     }
 
+    /// The time so many seconds later; None where no calendar reaches.
+    pub fn after(self, seconds: i64) -> Option<Self> {
+        self.0.checked_add_signed(TimeDelta::try_seconds(seconds)?).map(Self)
+    }
+
     /// How many seconds it is after the beginning of 1970, in UTC.
     pub fn seconds(self) -> i64 {
         self.0.timestamp()
+    }
+}
+
+impl From<SystemTime> for Timestamp {
+    fn from(time: SystemTime) -> Self {
+        Self(DateTime::<Utc>::from(time).trunc_subsecs(0))
     }
 }
 

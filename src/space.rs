@@ -109,7 +109,7 @@ impl Space {
     pub fn run(&mut self, message: &OperationsMessage) -> Result<EventsMessage> {
         let text = serde_json::to_string(message).expect("a message becomes JSON");
         let policy = self.engine.config.policy(&self.policy)?;
-        let turn = self.engine.run(read_run(&text).steps, policy, &mut ())?;
+        let turn = self.engine.run(read_run(&text).steps, policy, None, &mut ())?;
         Ok(told(&turn.session))
     }
 
@@ -125,15 +125,7 @@ impl Space {
         decision: Decision,
         reason: Option<&str>,
     ) -> Result<()> {
-        let waiting = self.load(run)?;
-        let question = waiting.question().filter(|question| question.id == operation);
-        let question = question.ok_or_else(|| Error::nothing_pending(operation))?;
-        let decision = ApprovalDecision {
-            question: question.clone(),
-            approved: decision == Decision::Approved,
-            further: false,
-            reason: reason.map(str::to_owned),
-        };
+        let decision = decision_about(&self.load(run)?, operation, decision, reason)?;
         self.engine.decide(run, decision, &mut ()).map(drop)
     }
 
@@ -153,6 +145,25 @@ impl Space {
             None => Err(Error::no_run(run, &self.engine.config.sessions)),
         }
     }
+}
+
+/// The decision about the operation that a run waits with.
+///
+/// # Errors
+/// It does not wait with that operation.
+pub fn decision_about(
+    run: &Session,
+    operation: &str,
+    decision: Decision,
+    reason: Option<&str>,
+) -> Result<ApprovalDecision> {
+    let question = run.question().filter(|question| question.id == operation);
+    Ok(ApprovalDecision {
+        question: question.ok_or_else(|| Error::nothing_pending(operation))?.clone(),
+        approved: decision == Decision::Approved,
+        further: false,
+        reason: reason.map(str::to_owned),
+    })
 }
 
 /// What a run tells as it stands.

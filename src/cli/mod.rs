@@ -343,7 +343,8 @@ fn answer(cli: Cli, ui: Terminal) -> Result<ExitCode> {
         #[cfg(feature = "serve")]
         Command::Serve(arguments) => {
             let settings = global.settings.clone();
-            serve::serve(&open(global, ui, Need::Begin)?, &arguments, &settings)
+            let need = if arguments.begins() { Need::Begin } else { Need::Project };
+            serve::serve(&open(global, ui, need)?, &arguments, &settings)
         }
         Command::Apply(arguments) => replies::apply(&open(global, ui, Need::Session)?, &arguments),
         Command::Next(arguments) => replies::next(&open(global, ui, Need::Session)?, &arguments),

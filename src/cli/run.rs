@@ -68,7 +68,7 @@ pub(super) fn run(context: &Context, arguments: &RunOnce) -> Result<ExitCode> {
                 Ok(text) => read_run(&text).steps,
                 Err(why) => vec![unreadable(&input.name, &why)],
             };
-            Request::Run { steps, policy }
+            Request::Run { steps, policy, asked: None }
         }
     };
     let stop = Stop::on_signals()?;

@@ -211,6 +211,12 @@ fn requests(
             }
             Request::Run { .. } | Request::ResumeRun { .. } => {
                 person.event(Event::RunEnded(&turn.session));
+                // Who asks from a terminal is asked there.
+                let is_remote = turn.session.run.as_ref().is_some_and(|run| run.request.is_some());
+                if is_remote && turn.session.question().is_some() {
+                    let preview = engine.preview_question(&turn.session);
+                    person.event(Event::Question { session: &turn.session, preview: &preview });
+                }
             }
             Request::Close { delete: removed, .. } => {
                 person.event(Event::SessionClosed { session: &turn.session, removed });

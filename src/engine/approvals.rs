@@ -16,12 +16,12 @@ use crate::policy::{Ask, Opens};
 use crate::protocol::operations::{Decision as Said, parse_approval};
 use crate::protocol::{Asks, Dialect, Digest, Kind, Operation, Outcome, Step};
 use crate::session::record::{Begin, Origin};
-use crate::session::{ApprovalDecision, Question, Run, Session};
+use crate::session::{ApprovalDecision, Decided, Question, Run, RunRequest, Session};
 use crate::settings::{Config, Mode, Policy, Review};
 use crate::text::visible_line;
 use crate::turn::{self, TurnInput, TurnResult};
 use crate::workspace::Workspace;
-use crate::{admission, atomic};
+use crate::{admission, atomic, outbox};
 
 /// What came of one file among the approvals.
 #[derive(Debug)]
@@ -125,6 +125,9 @@ impl Engine {
         let is_kept = session.run.is_some() && session.question().is_some();
         if let (Some(run), Some(pending), false) = (&mut session.run, &session.pending, is_kept) {
             run.told = pending.outcomes.len();
+            let decided = outbox::question(pending).zip(pending.question.step);
+            let approved = decision.approved;
+            run.decided.extend(decided.map(|(event, step)| Decided { step, event, approved }));
         }
         let begin = Begin::of(session, Vec::new(), Some(decision), claimed);
         if is_kept {
@@ -188,18 +191,21 @@ impl Engine {
         Ok((heard, again))
     }
 
-    /// Carries out one message, as a run of its own.
+    /// Carries out one message, as a run of its own; as the one that was asked for, if it was asked for under an id.
     pub fn run(
         &mut self,
         steps: Vec<Step>,
         policy: Policy,
+        asked: Option<(String, RunRequest)>,
         observer: &mut dyn Observer,
     ) -> Result<Turn> {
         self.drop_old_runs()?;
-        let mut run = Session::new(self.free_id(), "", Vec::new(), self.now());
+        let (id, request) = asked.unzip();
+        let id = id.unwrap_or_else(|| self.free_id());
+        let mut run = Session::new(id, "", Vec::new(), self.now());
         run.dialect = Dialect::Operations;
         run.policy.clone_from(&policy.name);
-        run.run = Some(Run { policy, told: 0 });
+        run.run = Some(Run { policy, told: 0, request, decided: Vec::new() });
         run.workspace = self.workspace_name();
         self.carry_out_steps(Begin::of(run, steps, None, None), observer)
     }

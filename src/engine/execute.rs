@@ -16,6 +16,7 @@ use crate::turn::{self, Ledger, TurnInput};
 use crate::workspace::walk::Walk;
 use crate::workspace::{READ_LIMIT, READ_ROOM};
 
+const CANCELLED: &str = "the run was cancelled";
 /// So many bytes of files the events of a run can contain.
 const RUN_READS: u64 = 100 << 20;
 
@@ -41,7 +42,10 @@ impl Engine {
             let decision = turn::judge(&policy, guarded, operation, executor)?;
             Ok(approved.settle(decision, operation, guarded))
         };
-        let interrupted = || self.stop.is_asked();
+        let cancellation =
+            begin.session.run.as_ref().map(|_| self.store.cancellation(&begin.session.stem()));
+        let is_cancelled = || cancellation.as_ref().is_some_and(|path| path.exists());
+        let interrupted = || self.stop.is_asked() || is_cancelled();
         let timeout = remote::timeout(&policy, self.runner.timeout);
         let (read_limit, read_room) = match begin.session.run {
             // Its events go to a program, not through somebody's hands.
@@ -59,7 +63,7 @@ impl Engine {
             session: &begin.session,
             judge: &judge,
             name_question: Some(&|step| approvals::name(begin, step)),
-            stopped: other_machine.as_deref(),
+            stopped: other_machine.as_deref().or(is_cancelled().then_some(CANCELLED)),
             now: &|| clock.now(),
         };
         let (result, walk, recorded) = if let Some(question) = review {

@@ -35,10 +35,11 @@ impl Engine {
             .map_err(|n| Error::strange_journal(&self.config.sessions.join("journal"), n))?;
 
         // The journal is newer than any file that was made from it.
-        for session in history.states.values() {
+        self.changed = history.states;
+        self.changed.retain(|_, session| !session.is_past());
+        for session in self.changed.values() {
             self.store.save_soon(session)?;
         }
-        self.changed = history.states;
         self.restore_logs(history.logged, observer)?;
         if let Some(turn) = history.unfinished {
             self.finish(turn, observer).map_err(Error::within_turn)?;

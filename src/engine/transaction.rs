@@ -182,7 +182,14 @@ impl Engine {
             None if ends_with_events(&session) => self.write_events(&session, events)?,
             None => {}
         }
-        self.store.save_soon(&session)?;
+        if session.is_past() {
+            // It has a file only if it had to wait.
+            let _ = self.store.remove(&session.stem());
+            self.changed.remove(&session.id);
+        } else {
+            self.store.save_soon(&session)?;
+            self.changed.insert(session.id.clone(), session.clone());
+        }
         if let Some(entry) = log::LogEntry::of(begin, &session, recovered) {
             log::add(&self.config.sessions, &session.id, entry)?;
         }
@@ -190,7 +197,6 @@ impl Engine {
         if session.is_complete {
             self.discard_scratch(&session);
         }
-        self.changed.insert(session.id.clone(), session.clone());
         self.journal.append(&Record::End.to_line())?;
         self.within_turn = false;
         if self.journal.size() > JOURNAL_LIMIT {

@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::event::{Event, Observer};
 use crate::inbox::{HELD, REJECTED, Taken};
 use crate::protocol::{ParsedReply, Step};
-use crate::session::{ApprovalDecision, Session};
+use crate::session::{ApprovalDecision, RunRequest, Session};
 use crate::settings::Policy;
 
 const UNFINISHED: &str =
@@ -81,6 +81,9 @@ pub enum Request {
         steps: Vec<Step>,
         /// Its policy, whole: whoever carries it out may have read other settings.
         policy: Box<Policy>,
+        /// The id that it was given already, and what it was asked for with.
+        #[serde(default)]
+        asked: Option<(String, RunRequest)>,
     },
     /// Undo turns, or redo them.
     Undo {
@@ -117,7 +120,7 @@ pub fn handle(engine: &mut Engine, request: Request, observer: &mut dyn Observer
         Request::New(new) => engine.begin_session(&new, false),
         Request::Preview(new) => engine.preview_session(&new),
         Request::Decide { stem, decision } => engine.decide(&stem, *decision, observer),
-        Request::Run { steps, policy } => engine.run(steps, *policy, observer),
+        Request::Run { steps, policy, asked } => engine.run(steps, *policy, asked, observer),
         Request::ResumeRun { stem } => engine.resume_run(&stem, observer),
         Request::Undo { undo, session, force, reason } => {
             let session = engine.session_to_undo(session.as_deref())?;

@@ -12,7 +12,7 @@ use crate::protocol::operations::{
     status_of, user_message,
 };
 use crate::protocol::{Detail, Failure, FileVersion, Lines, Outcome, Warning, WarningKind};
-use crate::session::Session;
+use crate::session::{Pending, Session};
 use crate::text::byte_count;
 use crate::workspace::edit::count_lines;
 
@@ -36,15 +36,39 @@ fn unreported<'o>(session: &Session, outcomes: &'o [Outcome]) -> &'o [Outcome] {
 /// "Approval Flow"); None if no turn waits.
 pub fn waiting(session: &Session) -> Option<EventsMessage> {
     let pending = session.pending.as_ref()?;
-    let question = &pending.question;
-    let step = pending.steps.get(question.step?)?;
+    let question = question(pending)?;
     let outcomes = unreported(session, &pending.outcomes).iter();
     let now = utc(session.updated_at);
     let mut events: Vec<Event> = outcomes.flat_map(|outcome| events_of(outcome, &now)).collect();
-    let (asked, at) = (&question.ask, utc(question.at));
-    events.push(approval_required(step, &question.id, &asked.reason, &asked.policy, at));
+    events.push(question);
     let (run_id, status) = (run_id(session, session.sequence), Status::AwaitingApproval);
     Some(EventsMessage { run_id, status, events })
+}
+
+/// The question of a turn that waits, as an event; None where it is about a reply as a whole.
+pub fn question(pending: &Pending) -> Option<Event> {
+    let question = &pending.question;
+    let step = pending.steps.get(question.step?)?;
+    let (asked, at) = (&question.ask, utc(question.at));
+    Some(approval_required(step, &question.id, &asked.reason, &asked.policy, at))
+}
+
+/// All that came of a run so far, where these are its outcomes: its events, with the questions that were decided, and
+/// the one that waits.
+pub fn events_so_far(run: &Session, outcomes: &[Outcome]) -> Vec<Event> {
+    let now = utc(run.updated_at);
+    let asked_at = |step: usize| {
+        let decided = run.run.iter().flat_map(|run| &run.decided);
+        decided.filter(move |decided| decided.step == step).map(|decided| decided.event.clone())
+    };
+    let mut events = Vec::new();
+    for (n, outcome) in outcomes.iter().enumerate() {
+        events.extend(asked_at(n));
+        events.extend(events_of(outcome, &now));
+    }
+    events.extend(asked_at(outcomes.len()));
+    events.extend(run.pending.as_deref().and_then(question));
+    events
 }
 
 /// The message of the section `## Events`, within limits.

@@ -28,7 +28,7 @@ use redaction::Redaction;
 pub use boundaries::holds_outbox;
 pub use brief::{OutboxForm, brief};
 pub use contents::files_of_first;
-pub use events::{events, waiting};
+pub use events::{events, events_so_far, question, waiting};
 pub use layout::{RenderedOutbox, render};
 pub use redaction::words_messages;
 pub use sections::with_words;

@@ -117,7 +117,7 @@ fn explain_with<'a>(
     };
     let commands: Vec<(Simple, Decision)> = commands.into_iter().map(judged).collect();
     let decisions = commands.iter().map(|(_, decision)| decision.clone());
-    let of_lists = decisions.fold(Decision::Allow, Decision::stricter);
+    let of_lists = decisions.fold(of_texts(shell, command), Decision::stricter);
     let unread = of_unread(shell, unreadable.first(), is_partial);
     let mut decision = match of_every(shell) {
         Decision::Allow => of_lists.stricter(unread),
@@ -184,6 +184,19 @@ fn of_every(shell: &Shell) -> Decision {
         Decision::deny(BLOCKED, "Every command is blocked", None)
     } else if holds(&shell.approval) {
         Decision::ask(APPROVAL, "Every command requires approval")
+    } else {
+        Decision::Allow
+    }
+}
+
+/// What is said of a line by the texts that it contains.
+fn of_texts(shell: &Shell, line: &str) -> Decision {
+    let found = |list: &[String]| list.iter().find(|text| line.contains(&***text)).cloned();
+    if let Some(text) = found(&shell.blocked_texts) {
+        let suggestion = Some(format!("Remove {text} from command"));
+        Decision::deny(BLOCKED, format!("Command contains '{text}', which is blocked"), suggestion)
+    } else if let Some(text) = found(&shell.approval_texts) {
+        Decision::ask(APPROVAL, format!("Command contains '{text}', which requires approval"))
     } else {
         Decision::Allow
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use axum::body::{Body, to_bytes};
+use axum::body::{Body, Bytes, HttpBody, to_bytes};
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -126,15 +126,9 @@ pub(super) async fn call(
     let Some((_, words, reads, fields)) = CALLS.iter().find(|(known, ..)| *known == name) else {
         return error(StatusCode::NOT_FOUND, "not-found", "there is no such request");
     };
-    let body = match timeout(ARRIVES, to_bytes(body, LONGEST)).await {
-        Ok(Ok(body)) => body,
-        Ok(Err(_)) => {
-            let message = "the request is longer than 16 MiB or was broken off";
-            return error(StatusCode::PAYLOAD_TOO_LARGE, "too-large", message);
-        }
-        Err(_) => {
-            return error(StatusCode::REQUEST_TIMEOUT, "too-slow", "the request took too long");
-        }
+    let body = match received(body).await {
+        Ok(body) => body,
+        Err((status, code, message)) => return error(status, code, message),
     };
     let (arguments, input) = match read(&body, fields) {
         Ok(read) => read,
@@ -150,6 +144,22 @@ pub(super) async fn call(
         Ok(Ok(output)) => answered(&output),
         Ok(Err(e)) => error(StatusCode::INTERNAL_SERVER_ERROR, "io", &e.to_string()),
         Err(e) => error(StatusCode::INTERNAL_SERVER_ERROR, "failed", &e.to_string()),
+    }
+}
+
+/// The whole body of a request, or why it is refused.
+pub(super) async fn received(
+    body: Body,
+) -> Result<Bytes, (StatusCode, &'static str, &'static str)> {
+    let message = "the request is longer than 16 MiB or was broken off";
+    let too_large = (StatusCode::PAYLOAD_TOO_LARGE, "too-large", message);
+    if body.size_hint().lower() > LONGEST as u64 {
+        return Err(too_large);
+    }
+    match timeout(ARRIVES, to_bytes(body, LONGEST)).await {
+        Ok(Ok(body)) => Ok(body),
+        Ok(Err(_)) => Err(too_large),
+        Err(_) => Err((StatusCode::REQUEST_TIMEOUT, "too-slow", "the request took too long")),
     }
 }
 

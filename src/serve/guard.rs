@@ -13,7 +13,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
-use super::Site;
+use super::{Site, rest};
 
 /// Nothing is loaded but the page's own files; no script and no style stands within it, and no other page frames it.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
@@ -29,7 +29,11 @@ const HEADERS: [(HeaderName, &str); 4] = [
 /// whoever lacks the token.
 pub(super) async fn guard(State(site): State<Arc<Site>>, request: Request, next: Next) -> Response {
     let refused = refusal(&site, request.uri().path(), request.headers());
+    let is_rest = request.uri().path().starts_with("/v1");
     let mut response = match refused {
+        Some((status, code, message)) if is_rest => {
+            rest::refused(request.headers(), status, code, message)
+        }
         Some((status, code, message)) => error(status, code, message),
         None => next.run(request).await,
     };

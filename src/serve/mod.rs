@@ -11,6 +11,7 @@ mod calls;
 mod connection;
 mod events;
 mod guard;
+mod rest;
 
 use std::ffi::OsString;
 use std::io::ErrorKind;
@@ -23,22 +24,32 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::middleware;
-use axum::routing::{get, post};
+use axum::routing::{any, get, post};
 use futures_util::future::select;
 use tokio::sync::{Semaphore, oneshot};
 
 use crate::error::{Error, Result};
 use crate::runner::Glimpse;
+use crate::session::Session;
+use crate::settings::Config;
 pub use events::Events;
+use rest::Spaces;
+pub use rest::{Key, Keys};
 
 /// How long requests may take that are open when the server stops.
 const LAST: Duration = Duration::from_secs(2);
+/// How often it is looked which spaces have expired.
+const SOON: Duration = Duration::from_secs(1);
 /// So many commands of the page that only read run at once, and so many others.
 const READING: usize = 4;
 const WRITING: usize = 16;
 
 /// What the page is a page of.
 pub struct Project {
+    /// Its settings.
+    pub config: Config,
+    /// What was finished when it was opened.
+    pub taken_up: Option<Session>,
     /// This program, with the arguments that come before a command.
     pub command: (PathBuf, Vec<OsString>),
     /// Variables that settings are handed on in.
@@ -57,6 +68,7 @@ pub struct Server {
     pub address: SocketAddr,
     /// What the page proves with that it was opened by the person.
     pub token: String,
+    spaces: Arc<Spaces>,
     stop: oneshot::Sender<()>,
     thread: JoinHandle<()>,
 }
@@ -64,6 +76,7 @@ pub struct Server {
 /// What all requests share.
 struct Site {
     project: Project,
+    spaces: Arc<Spaces>,
     address: SocketAddr,
     token: String,
     reading: Semaphore,
@@ -75,7 +88,7 @@ impl Server {
     ///
     /// # Errors
     /// The address cannot be listened on, or there is no thread for it.
-    pub fn start(listen: SocketAddr, project: Project) -> Result<Self> {
+    pub fn start(listen: SocketAddr, mut project: Project) -> Result<Self> {
         let listener = TcpListener::bind(listen)
             .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
             .map_err(|e| match e.kind() {
@@ -85,7 +98,9 @@ impl Server {
         let address = listener.local_addr().unwrap_or(listen);
         let random = || uuid::Uuid::new_v4().simple().to_string();
         let token = random() + &random();
+        let spaces = Spaces::open(&project.config, project.taken_up.take())?;
         let site = Arc::new(Site {
+            spaces: Arc::clone(&spaces),
             project,
             address,
             token: token.clone(),
@@ -97,13 +112,14 @@ impl Server {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(fail)?;
         let serve = move || {
-            let accept = pin!(connection::accept(listener, router(site)));
+            let accept = pin!(connection::accept(listener, router(Arc::clone(&site))));
+            runtime.spawn(expire(Arc::clone(&site.spaces)));
             runtime.block_on(select(accept, stopped));
             // Commands of the page may still wait for an answer of this process, which is ending.
             runtime.shutdown_timeout(LAST);
         };
         let thread = thread::Builder::new().name("page".into()).spawn(serve).map_err(fail)?;
-        Ok(Self { address, token, stop, thread })
+        Ok(Self { address, token, spaces, stop, thread })
     }
 
     /// The address that the person opens.
@@ -113,8 +129,19 @@ impl Server {
 
     /// Ends it.
     pub fn stop(self) {
+        // Whoever waits for a run gets what came of it until now.
+        self.spaces.stop();
         let _ = self.stop.send(());
         let _ = self.thread.join();
+    }
+}
+
+/// Destroys spaces whose time is over, as long as it is awaited.
+async fn expire(spaces: Arc<Spaces>) {
+    loop {
+        tokio::time::sleep(SOON).await;
+        let spaces = Arc::clone(&spaces);
+        let _ = tokio::task::spawn_blocking(move || spaces.expire()).await;
     }
 }
 
@@ -123,6 +150,11 @@ fn router(site: Arc<Site>) -> Router {
         .route("/api/events", get(events::stream))
         .route("/api/stop", post(calls::stop))
         .route("/api/{call}", post(calls::call))
+        .route("/health", get(rest::health))
+        .route("/health/ready", get(rest::health))
+        .route("/v1", any(rest::handle))
+        .route("/v1/", any(rest::handle))
+        .route("/v1/{*rest}", any(rest::handle))
         .fallback(assets::file)
         .layer(middleware::from_fn_with_state(Arc::clone(&site), guard::guard))
         .with_state(site)

@@ -11,7 +11,9 @@ pub mod store;
 
 pub use changes::{Back, ChangeKind, Changed, FileChange, Ignored, NAMED, Several};
 pub use file_versions::FileVersions;
-pub use state::{ApprovalDecision, Offer, Pending, Question, Run, SecretFile, Session};
+pub use state::{
+    ApprovalDecision, Decided, Offer, Pending, Question, Run, RunRequest, SecretFile, Session,
+};
 
 /// The prefix of the names of runs.
 const RUN: &str = "run_";

@@ -8,6 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::{Changed, FileVersions, is_id, run_stem};
 use crate::clock::Timestamp;
 use crate::policy::Ask;
+use crate::protocol::operations::Event;
 use crate::protocol::{
     Asks, Detail, Dialect, Digest, Kind, Operation, Outcome, Part, RelPath, Step, WarningKind, tags,
 };
@@ -109,6 +110,36 @@ pub struct Run {
     pub policy: Policy,
     /// How many of its outcomes were reported before it was resumed.
     pub told: usize,
+    /// What it was asked for with, if that came over the network.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<RunRequest>,
+    /// The questions that were decided, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub decided: Vec<Decided>,
+}
+
+/// What a run was asked for with over the network.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunRequest {
+    /// The space that it is of.
+    pub space: String,
+    /// Identifies the idempotency key and whose it is, if there was one.
+    pub key: Option<Digest>,
+    /// Identifies what was sent, and by whom.
+    pub body: Digest,
+    /// Whether it is a change of one file, which nobody asks for again once it is over.
+    pub is_passing: bool,
+}
+
+/// A question of a run that was decided.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Decided {
+    /// The step in question, counted from 0.
+    pub step: usize,
+    /// The question as an event.
+    pub event: Event,
+    /// Whether the operation was approved.
+    pub approved: bool,
 }
 
 /// A turn that waits for the person to decide about one of its operations.
@@ -215,6 +246,12 @@ impl Session {
     pub fn question(&self) -> Option<&Question> {
         let pending = self.pending.as_ref().filter(|pending| pending.decision.is_none())?;
         Some(&pending.question)
+    }
+
+    /// Whether it is over and nobody asks for it again.
+    pub fn is_past(&self) -> bool {
+        let request = self.run.as_ref().and_then(|run| run.request.as_ref());
+        self.is_complete && request.is_some_and(|request| request.is_passing)
     }
 
     /// The operation that a waiting turn asks about; None where that is the reply as a whole.

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::{Session, is_id, run_id, run_stem};
 use crate::atomic;
+use crate::clock::Timestamp;
 use crate::error::{Error, Result};
 use crate::protocol::RelPath;
 
@@ -76,8 +77,24 @@ impl Store {
         Ok(sessions)
     }
 
+    /// Notes, durably, that a run is to be carried out no further.
+    pub fn cancel(&self, stem: &str, now: Timestamp) -> Result<()> {
+        atomic::write_private(&self.cancellation(stem), now.to_string().as_bytes())
+    }
+
+    /// When a run was cancelled, if it was.
+    pub fn cancelled(&self, stem: &str) -> Option<Timestamp> {
+        atomic::read_own_text(&self.cancellation(stem)).ok()?.parse().ok()
+    }
+
+    /// The file that says so.
+    pub fn cancellation(&self, stem: &str) -> PathBuf {
+        self.folder.join(format!("{stem}.cancelled"))
+    }
+
     /// Removes the file of a session or a run.
     pub fn remove(&self, stem: &str) -> Result<()> {
+        let _ = fs::remove_file(self.cancellation(stem));
         let path = self.path(stem);
         fs::remove_file(&path).map_err(|e| Error::io("remove", &path, e))
     }
@@ -187,7 +204,6 @@ fn read(bytes: &[u8], id: &str) -> Result<Session, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::Timestamp;
     use crate::protocol::{Detail, Outcome, tags};
 
     #[test]

@@ -115,6 +115,9 @@ pub struct Config {
     /// All policies, by their names.
     #[serde(skip)]
     policies: BTreeMap<String, Policy>,
+    /// Whether it is a space within another project, whose registered folders hide all of it.
+    #[serde(skip)]
+    is_space: bool,
     /// What is known of other projects; nothing after a [`load_untrusted`](Self::load_untrusted).
     #[serde(skip)]
     known: registry::Known,
@@ -148,6 +151,37 @@ impl Config {
     pub fn load(project: &Path, flags: Raw) -> Result<(Self, Consent)> {
         let project = open(project)?;
         Self::with_consent(project.clone(), &Layers::read(&project, flags)?)
+    }
+
+    /// The settings of a space of this project in `folder`: the same limits, and a sandbox that shows nothing of
+    /// the project, whatever commands of the project may see.
+    #[must_use]
+    pub fn of_space(&self, folder: &Path) -> Self {
+        let mut space = Self { is_space: true, known: registry::Known::default(), ..self.clone() };
+        space.project = real(folder);
+        for (own, name) in [
+            (&mut space.workspace, "workspace"),
+            (&mut space.inbox, "inbox"),
+            (&mut space.outbox, "outbox"),
+            (&mut space.sessions, "sessions"),
+            (&mut space.approvals, "approvals"),
+        ] {
+            *own = space.project.join(name);
+        }
+        let [project, workspace] = [&self.project, &self.workspace].map(|place| real(place));
+        let is_apart = |place: &PathBuf| {
+            let place = real(place);
+            let touches = |of: &PathBuf| place.starts_with(of) || of.starts_with(&place);
+            !touches(&project) && !touches(&workspace)
+        };
+        space.sandbox.readable.retain(is_apart);
+        space.sandbox.writable.clear();
+        space.sandbox.env.clear();
+        if space.sandbox.mode == Mode::Off {
+            space.sandbox.mode = Mode::Auto;
+        }
+        (space.guest, space.review, space.checkpoints) = (None, Review::Off, false);
+        space
     }
 
     fn with_consent(project: PathBuf, layers: &Layers) -> Result<(Self, Consent)> {

@@ -66,6 +66,12 @@ pub struct Shell {
     pub blocked: Vec<String>,
     /// Beginnings of commands that the person is asked about.
     pub approval: Vec<String>,
+    /// Texts that no line may contain, as Agent Spaces has it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blocked_texts: Vec<String>,
+    /// Texts in a line that the person is asked about.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub approval_texts: Vec<String>,
     /// The default and highest time limit of a command, in seconds.
     pub timeout_seconds: Option<u64>,
     /// The highest time limit that a command may ask for without `timeout_seconds`.
@@ -125,7 +131,7 @@ impl Policy {
 
 impl Policy {
     /// Whether this policy may allow something that `other` denies or asks about. Time limits do not count.
-    pub(super) fn allows_more(&self, other: &Self) -> bool {
+    pub fn allows_more(&self, other: &Self) -> bool {
         // The order of presets is known. `ask` allows more files and fewer commands than others.
         let rank = |policy: &Self| {
             let ranked = PRESETS.iter().filter(|preset| preset.name != "ask");
@@ -163,11 +169,13 @@ impl Files {
 
 impl Shell {
     fn allows_more(&self, other: &Self) -> bool {
-        let stops: Vec<String> = self.approval.iter().chain(&self.blocked).cloned().collect();
+        let stops = |asked: &[String], blocked: &[String]| [asked, blocked].concat();
         self.enabled
             && (!other.enabled
                 || lacks(&self.blocked, &other.blocked)
-                || lacks(&stops, &other.approval)
+                || lacks(&stops(&self.approval, &self.blocked), &other.approval)
+                || lacks(&self.blocked_texts, &other.blocked_texts)
+                || lacks(&stops(&self.approval_texts, &self.blocked_texts), &other.approval_texts)
                 || opens(&self.allowed, &other.allowed))
     }
 }

@@ -164,6 +164,9 @@ impl Config {
     /// # Errors
     /// It cannot be registered; the next start would not know it.
     pub(super) fn register(&self) -> Result<()> {
+        if self.is_space {
+            return Ok(());
+        }
         let mine = entry(self);
         let known = self.known.entry.as_ref();
         if known.is_some_and(|known| known.covers(&mine)) {

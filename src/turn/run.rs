@@ -31,6 +31,7 @@ const NAMED: usize = 10;
 const AFTER_DONE: &str = "it comes after [DONE]";
 const HALTED: &str = "the run was halted by a failure of the system";
 const INTERRUPTED: &str = "the user stopped deaddrop";
+const STOPPED_RUN: &str = "the run was stopped";
 const UNREAD_WORDS: &str = "the user has said more than this reply answers (see PROMPT)";
 const PASSED_OVER: &str =
     "the reply contains a complete tag that was not carried out (see the warnings)";
@@ -110,7 +111,8 @@ impl RunningTurn<'_, '_> {
     fn execute(&mut self, n: usize, step: &Step) -> Result<Option<Outcome>> {
         self.executor.at(n);
         if self.stopped.is_none() && self.executor.interrupted() {
-            self.stopped = Some(INTERRUPTED);
+            let is_run = self.input.session.run.is_some();
+            self.stopped = Some(if is_run { STOPPED_RUN } else { INTERRUPTED });
         }
         let operation = match (&step.asks, self.stopped) {
             (_, Some(why)) => return Ok(Some(Outcome::not_run(step, why))),

@@ -27,6 +27,8 @@ pub struct Entry {
     pub is_dir: bool,
     /// Its size in bytes, of a link its own; 0 for folders.
     pub size: u64,
+    /// When it was last written, in nanoseconds since 1970, if that can be told.
+    pub written: Option<i128>,
 }
 
 /// What somebody named who wants to look below it, or at it.
@@ -114,7 +116,13 @@ impl Workspace {
                 // What is mounted there may not answer, and has its name all the same.
                 Some(Child::Unreadable(is_dir)) => (is_dir, 0),
             };
-            entries.push(Entry { name: OsStr::from_bytes(&name).to_owned(), is_dir, size });
+            let written = folder.look_closely(&name).ok().map(|(_, _, facts)| facts.written);
+            entries.push(Entry {
+                name: OsStr::from_bytes(&name).to_owned(),
+                is_dir,
+                size,
+                written,
+            });
         }
         entries.sort_unstable_by(|a, b| a.name.as_encoded_bytes().cmp(b.name.as_encoded_bytes()));
         Ok(entries)
@@ -314,9 +322,12 @@ mod tests {
     fn entries_are_sorted_and_links_are_not_followed() {
         let (_folder, workspace) = workspace();
         let listed = workspace.list(Some(&path("sub"))).unwrap();
-        let entry = |name: &str, is_dir, size| Entry { name: name.into(), is_dir, size };
+        let entry = |name: &str, is_dir, size| (name.to_owned(), is_dir, size);
+        let found =
+            listed.iter().map(|it| (it.name.to_str().unwrap().to_owned(), it.is_dir, it.size));
+        assert!(listed.iter().all(|entry| entry.written.is_some()));
         assert_eq!(
-            listed,
+            found.collect::<Vec<_>>(),
             [
                 entry("broken", false, "nowhere at all".len() as u64),
                 entry("deep", true, 0),

@@ -203,6 +203,9 @@ const PLAYED: &[Play] = &[
     Meanwhile("deaddrop status | grep 'a1b2c3d4  complete'"),
     Example("deaddrop close a1b2c3d4 --delete", 0),
     Meanwhile("if deaddrop status | grep a1b2c3d4; then exit 1; fi"),
+    Tells("deaddrop serve keys add laptop", "as_live_"),
+    Tells("deaddrop serve keys list --json", "\"laptop\""),
+    Example("deaddrop serve keys revoke laptop", 0),
 ];
 
 /// What is not run, and why.

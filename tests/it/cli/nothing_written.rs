@@ -48,6 +48,8 @@ pub const ASKED: &[&[&str]] = &[
     &["config", "unset", "policy"],
     &["config", "allow"],
     &["config", "deny"],
+    &["serve", "keys", "list"],
+    &["serve", "keys", "revoke", "laptop"],
 ];
 /// Those that are about no project.
 const ANYWHERE: &[&[&str]] = &[
@@ -66,6 +68,7 @@ const BEGINNING: &[&[&str]] = &[
     &["new", "--policy", "nonsense", "A task"],
     &["watch", "--max-tokens", "none"],
     &["serve", "--max-tokens", "none"],
+    &["serve", "keys", "add", ""],
     &["ops", "run", "nowhere.json"],
     &["ops", "run", "--policy", "nonsense"],
     &["rpc", "--root", "nowhere"],

@@ -1,0 +1,246 @@
+//! `policyOverrides`: changes of a policy in the words of Agent Spaces.
+
+use serde::{Deserialize, Serialize};
+
+use super::Fault;
+use crate::settings::Policy;
+
+/// A pattern of paths has at most so many stars before its end.
+const STARS: usize = 4;
+/// In a blocked path, a star stands for folders too.
+const ANY_FOLDERS: &str = "*/**/*";
+
+/// What replaces parts of a policy. Lists replace lists.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct Overrides {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    filesystem: Option<Filesystem>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shell: Option<Shell>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    network: Option<Network>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+struct Filesystem {
+    enabled: Option<bool>,
+    read_only: Option<bool>,
+    max_file_size: Option<u64>,
+    blocked_paths: Option<Vec<String>>,
+    allowed_paths: Option<Vec<String>>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+struct Shell {
+    enabled: Option<bool>,
+    allowed_commands: Option<Vec<String>>,
+    blocked_patterns: Option<Vec<String>>,
+    approval_required: Option<Vec<String>>,
+    /// In milliseconds.
+    timeout: Option<u64>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+struct Network {
+    enabled: Option<bool>,
+    allowed_domains: Option<Vec<String>>,
+    blocked_domains: Option<Vec<String>>,
+}
+
+impl Overrides {
+    /// The policy with these changes.
+    ///
+    /// # Errors
+    /// Something that they ask for cannot be kept.
+    pub(super) fn apply(&self, mut policy: Policy) -> Result<Policy, Fault> {
+        let Self { filesystem, shell, network } = self.clone();
+        let refuse =
+            |path: &str, why: &str| Err(Fault::invalid(&format!("policyOverrides.{path}"), why));
+        if let Some(given) = filesystem {
+            let files = &mut policy.files;
+            put(&mut files.enabled, given.enabled);
+            put(&mut files.read_only, given.read_only);
+            put(&mut files.allowed, given.allowed_paths);
+            files.max_bytes = given.max_file_size.or(files.max_bytes);
+            if let Some(patterns) = given.blocked_paths {
+                let Some(spread) = patterns.iter().map(|it| spread(it)).collect::<Option<Vec<_>>>()
+                else {
+                    let why = format!("a pattern has more than {STARS} stars");
+                    return refuse("filesystem.blockedPaths", &why);
+                };
+                files.blocked = spread.concat();
+            }
+        }
+        if let Some(given) = shell {
+            let shell = &mut policy.shell;
+            put(&mut shell.enabled, given.enabled);
+            put(&mut shell.allowed, given.allowed_commands);
+            // They count as texts, as they are meant there, and where they are the beginning of a command also
+            // for what is the same command. Only here a star would mean every command.
+            let commands = |patterns: &[String]| -> Vec<String> {
+                patterns.iter().filter(|pattern| *pattern != "*").cloned().collect()
+            };
+            if let Some(patterns) = given.blocked_patterns {
+                (shell.blocked, shell.blocked_texts) = (commands(&patterns), patterns);
+            }
+            if let Some(patterns) = given.approval_required {
+                (shell.approval, shell.approval_texts) = (commands(&patterns), patterns);
+            }
+            match given.timeout {
+                Some(0) => return refuse("shell.timeout", "a command needs some time"),
+                Some(milliseconds) => shell.timeout_seconds = Some(milliseconds.div_ceil(1_000)),
+                None => {}
+            }
+        }
+        let network = network.unwrap_or_default();
+        policy.network = network.enabled.or(policy.network);
+        let names = [network.allowed_domains, network.blocked_domains];
+        if policy.network != Some(false) && names.into_iter().flatten().any(|it| !it.is_empty()) {
+            let why = "the network is open or closed as a whole: leave domains out, or close it with enabled: false";
+            return refuse("network", why);
+        }
+        Ok(policy)
+    }
+}
+
+/// A policy that forbids at least what `ceiling` forbids.
+///
+/// # Errors
+/// Otherwise it would allow something that `ceiling` does not.
+pub(super) fn narrowed(mut policy: Policy, ceiling: &Policy) -> Result<Policy, Fault> {
+    let add = |list: &mut Vec<String>, other: &[String]| {
+        let missing: Vec<_> = other.iter().filter(|it| !list.contains(it)).cloned().collect();
+        list.extend(missing);
+    };
+    let (mine, theirs) = (&mut policy.shell, &ceiling.shell);
+    add(&mut policy.files.blocked, &ceiling.files.blocked);
+    add(&mut mine.blocked, &theirs.blocked);
+    add(&mut mine.approval, &theirs.approval);
+    add(&mut mine.blocked_texts, &theirs.blocked_texts);
+    add(&mut mine.approval_texts, &theirs.approval_texts);
+    let least = |mine: Option<u64>, theirs: Option<u64>| mine.into_iter().chain(theirs).min();
+    mine.timeout_seconds = least(mine.timeout_seconds, theirs.timeout_seconds);
+    mine.max_timeout_seconds = least(mine.max_timeout_seconds, theirs.max_timeout_seconds);
+    if policy.allows_more(ceiling) {
+        let why = format!(
+            "a space on the project's own workspace can only narrow the project's policy '{}'",
+            ceiling.name
+        );
+        return Err(Fault::invalid("policy", &why));
+    }
+    Ok(policy)
+}
+
+fn put<T>(place: &mut T, given: Option<T>) {
+    if let Some(given) = given {
+        *place = given;
+    }
+}
+
+/// A pattern of blocked paths as all that it means, where each of its stars may stand for folders; None if these are
+/// too many.
+fn spread(pattern: &str) -> Option<Vec<String>> {
+    let (start, end) = match pattern.strip_suffix('*') {
+        Some(start) => (start.trim_end_matches('*'), "*"),
+        None => (pattern, ""),
+    };
+    let parts: Vec<&str> = start.split('*').collect();
+    if parts.len() > STARS + 1 {
+        return None;
+    }
+    let mut spread = vec![parts[0].to_owned()];
+    for part in &parts[1..] {
+        let with = |star: &str| spread.iter().map(|it| format!("{it}{star}{part}")).collect();
+        let (name, folders): (Vec<String>, Vec<String>) = (with("*"), with(ANY_FOLDERS));
+        spread = [name, folders].concat();
+    }
+    Some(spread.into_iter().map(|pattern| pattern + end).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::policy::{self, Access, Decision};
+    use crate::protocol::RelPath;
+
+    fn standard(overrides: serde_json::Value) -> Policy {
+        let overrides: Overrides = serde_json::from_value(overrides).unwrap();
+        overrides.apply(Policy::preset("standard").unwrap()).ok().unwrap()
+    }
+
+    #[test]
+    fn patterns_are_texts_in_a_line_and_commands_are_checked_one_by_one() {
+        let policy = standard(json!({ "shell": {
+            "allowedCommands": ["git log", "cat", "sh"], "blockedPatterns": ["secret", "| sh", "rm -rf /"],
+            "approvalRequired": ["--force"] } }));
+        let decide = |line: &str| policy::command(&policy, line, true);
+        for denied in
+            ["cat my-secrets.txt", "cat x | sh", "git push", "cat x && ls", "rm -r -f /", "ls"]
+        {
+            assert!(matches!(decide(denied), Decision::Deny(_)), "{denied}");
+        }
+        assert!(matches!(decide("git log --force"), Decision::Ask(_)));
+        for allowed in ["git log -3", "cat x | cat"] {
+            assert_eq!(decide(allowed), Decision::Allow, "{allowed}");
+        }
+    }
+
+    #[test]
+    fn a_star_in_a_blocked_path_stands_for_folders_too() {
+        let policy =
+            standard(json!({ "filesystem": { "blockedPaths": ["src*key", "*/k/x", "b/*"] } }));
+        for (path, blocked) in [
+            ("src-key", true),
+            ("src/a/my.key", true),
+            ("a/k/x", true),
+            ("a/b/k/x", true),
+            ("b/c/d", true),
+            ("a/src", false),
+            ("b", false),
+        ] {
+            let decision =
+                policy::path(&policy, Access::Read, &RelPath::parse(path).unwrap(), None);
+            assert_eq!(matches!(decision, Decision::Deny(_)), blocked, "{path}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_kept_is_refused() {
+        for refused in [
+            json!({ "network": { "enabled": true, "allowedDomains": ["npmjs.org"] } }),
+            json!({ "shell": { "timeout": 0 } }),
+            json!({ "filesystem": { "blockedPaths": ["*a*b*c*d*e"] } }),
+        ] {
+            let overrides: Overrides = serde_json::from_value(refused.clone()).unwrap();
+            assert!(overrides.apply(Policy::preset("standard").unwrap()).is_err(), "{refused}");
+        }
+        for unknown in [json!({ "shel": {} }), json!({ "shell": { "allowed": [] } }), json!([1])] {
+            assert!(serde_json::from_value::<Overrides>(unknown.clone()).is_err(), "{unknown}");
+        }
+    }
+
+    #[test]
+    fn a_narrower_policy_forbids_all_that_the_wider_one_forbids() {
+        let ceiling = Policy::preset("standard").unwrap();
+        let narrow = |overrides| narrowed(standard(overrides), &ceiling);
+        let policy = narrow(json!({ "shell": { "blockedPatterns": ["npm"], "timeout": 60000 } }));
+        let policy = policy.ok().unwrap();
+        assert!(policy.shell.blocked.contains(&"sudo".to_owned()));
+        assert_eq!(policy.shell.timeout_seconds, Some(30));
+        for wider in [
+            json!({ "network": { "enabled": true } }),
+            json!({ "shell": { "allowedCommands": ["make"] } }),
+            json!({ "filesystem": { "maxFileSize": 99_999_999 } }),
+        ] {
+            assert!(narrow(wider.clone()).is_err(), "{wider}");
+        }
+        assert!(narrowed(Policy::preset("permissive").unwrap(), &ceiling).is_err());
+        assert!(narrowed(Policy::preset("restrictive").unwrap(), &ceiling).is_ok());
+    }
+}

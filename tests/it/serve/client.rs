@@ -1,0 +1,110 @@
+//! A project that is served, and a small HTTP client for it.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use serde_json::Value;
+
+use crate::support::{Daemon, PATIENCE, Project, wait_until};
+
+/// A project with `deaddrop serve` on a free port, and a key of its REST API.
+pub struct Served {
+    /// Dropped first.
+    pub daemon: Option<Daemon>,
+    pub project: Project,
+    pub address: String,
+    pub key: String,
+}
+
+/// What a request was answered with.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub head: String,
+    pub body: Value,
+}
+
+impl Served {
+    pub fn start() -> Self {
+        Self::of(Project::new())
+    }
+
+    pub fn of(project: Project) -> Self {
+        let added = project.run(&["serve", "keys", "add", "test"]).ok();
+        let key = added.stdout.trim().to_owned();
+        let mut served = Self { daemon: None, project, address: String::new(), key };
+        served.restart();
+        served
+    }
+
+    /// Starts it, anew if it ran before.
+    pub fn restart(&mut self) {
+        self.daemon = None;
+        let daemon = self.project.start(&["serve", "--listen", "127.0.0.1:0", "--json"]);
+        let mut address = None;
+        wait_until("the address", || {
+            let said = daemon.said();
+            let rest = said.split_once("http://").map(|(_, rest)| rest);
+            address = rest.and_then(|rest| Some(rest.split_once('/')?.0.to_owned()));
+            address.is_some()
+        });
+        self.address = address.unwrap();
+        self.daemon = Some(daemon);
+    }
+
+    /// Sends a request as the SDK does.
+    #[track_caller]
+    pub fn ask(&self, method: &str, path: &str, body: &str) -> Answer {
+        self.ask_with(method, path, &[], body)
+    }
+
+    #[track_caller]
+    pub fn ask_with(&self, method: &str, path: &str, headers: &[&str], body: &str) -> Answer {
+        let key = format!("Authorization: Bearer {}", self.key);
+        let headers = [&[key.as_str(), "Content-Type: application/json"], headers].concat();
+        read(self.send(method, path, &headers, body))
+    }
+
+    /// Sends a request, and leaves its answer unread.
+    #[track_caller]
+    pub fn send(&self, method: &str, path: &str, headers: &[&str], body: &str) -> TcpStream {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let headers: String = headers.iter().map(|header| format!("{header}\r\n")).collect();
+        let host = if headers.starts_with("Host:") { "" } else { &self.address };
+        let host = if host.is_empty() { String::new() } else { format!("Host: {host}\r\n") };
+        let text = format!(
+            "{method} {path} HTTP/1.1\r\n{host}Connection: close\r\n{headers}Content-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        stream.write_all(text.as_bytes()).unwrap();
+        stream
+    }
+}
+
+/// Reads an answer to its end. Its body must be JSON.
+#[track_caller]
+pub fn read(mut stream: TcpStream) -> Answer {
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).unwrap();
+    let text = String::from_utf8(bytes).unwrap();
+    let (head, rest) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {text:?}"));
+    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+    let is_chunked = head.to_lowercase().contains("transfer-encoding: chunked");
+    let text = if is_chunked { unchunked(rest) } else { rest.to_owned() };
+    let body = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {head}\n{text}"));
+    Answer { status, head: head.to_lowercase(), body }
+}
+
+fn unchunked(mut rest: &str) -> String {
+    let mut text = String::new();
+    loop {
+        let (size, after) = rest.split_once("\r\n").unwrap();
+        let size = usize::from_str_radix(size, 16).unwrap();
+        if size == 0 {
+            return text;
+        }
+        text.push_str(&after[..size]);
+        rest = &after[size + 2..];
+    }
+}
