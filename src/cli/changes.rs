@@ -14,7 +14,9 @@ pub(super) fn to_json(file: &Rewritten) -> serde_json::Value {
         (_, None) => "deleted",
         _ => "changed",
     };
-    serde_json::json!({ "path": file.path.as_str(), "change": change, "diff": diff(file) })
+    serde_json::json!({
+        "path": file.path.as_str(), "change": change, "before": file.by_step, "diff": diff(file),
+    })
 }
 
 /// What a reply would change in a file, as a patch.

@@ -1,6 +1,6 @@
 //! `check`: replies that are only looked at, and what is wrong with them by kind.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -13,10 +13,11 @@ use super::{Context, SessionFlag, output, replies};
 use crate::admission::{self, Admission, Given, Refusal};
 use crate::engine;
 use crate::error::{Error, Result};
-use crate::executor::{Executor, OpaquePreview, PreviewExecutor};
+use crate::executor::{Executor, OpaquePreview, PreviewExecutor, Rewritten};
 use crate::outbox::{self, Files};
 use crate::protocol::{
-    Asks, Detail, Dialect, Kind, Operation, Outcome, ParsedReply, Part, Step, WarningKind, code,
+    Asks, Detail, Dialect, Kind, Operation, Outcome, ParsedReply, Part, RelPath, Step, WarningKind,
+    code,
 };
 use crate::session::Session;
 use crate::session::store::Store;
@@ -150,7 +151,7 @@ impl<'a> Surroundings<'a> {
         let dialect = judged.dialect;
         let is_in_guest = config.guest.is_some();
         let mut reply = parsed.read_in(dialect, (!is_in_guest).then(|| self.workspace.path()));
-        let state = engine::state_of(config, &self.workspace, text, &reply.steps)?;
+        let state = engine::state_of(config, &self.workspace, &judged, text, &reply.steps)?;
         engine::leave_out(&mut reply.steps, left_out.iter().cloned());
         let mut preview = PreviewExecutor::new(&self.workspace);
         let mut unseen = OpaquePreview::new(&config.protected_names);
@@ -201,12 +202,18 @@ impl<'a> Surroundings<'a> {
             let line = Styled::from(format!("{:>5}  ", outcome.line));
             output::prose(line + ui.for_results().preview(outcome));
         }
+        let paths: BTreeSet<&RelPath> = rewritten.iter().flatten().map(|file| &file.path).collect();
+        let is_repeated = |all: &Vec<Rewritten>| all.len() > paths.len();
+        let is_repeated = rewritten.as_ref().is_some_and(is_repeated);
         for file in rewritten.iter().flatten() {
+            if let Some(step) = file.by_step.filter(|_| is_repeated) {
+                output::prose(format!("\nBefore command {step}:"));
+            }
             output::result(Styled::from("\n") + coloured(&ui.for_results(), &diff(file)));
         }
         withheld.iter().for_each(|told| output::prose(format!("Would be {told}")));
         let changed =
-            rewritten.map(|files| format!(", {} would change", count(files.len(), "file")));
+            rewritten.as_ref().map(|_| format!(", {} would change", count(paths.len(), "file")));
         ui.say(format!(
             "\n{}, {}, {}{}. Nothing was done.",
             count(outcomes.len(), "command"),

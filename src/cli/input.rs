@@ -54,3 +54,12 @@ impl Input {
         Ok(Self { name, text })
     }
 }
+
+/// Arguments that another deaddrop hands over in the first line of standard input; the rest of it is the command's.
+#[cfg(feature = "serve")]
+pub(super) fn arguments() -> Vec<std::ffi::OsString> {
+    let mut line = String::new();
+    let _ = io::stdin().read_line(&mut line);
+    let arguments: Vec<String> = serde_json::from_str(&line).unwrap_or_default();
+    arguments.into_iter().map(Into::into).collect()
+}

@@ -272,6 +272,11 @@ impl Context {
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     terminal::report_panics(keyboard::restore);
     let mut arguments: Vec<OsString> = arguments.into_iter().collect();
+    #[cfg(feature = "serve")]
+    if arguments.get(1).is_some_and(|first| first == crate::serve::ON_STDIN) {
+        arguments.remove(1);
+        arguments.extend(input::arguments());
+    }
     // As with git and cargo.
     if arguments.get(1).is_some_and(|first| first == "help") {
         arguments.remove(1);

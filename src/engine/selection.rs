@@ -24,17 +24,18 @@ pub struct Selection {
     pub left_out: BTreeMap<usize, String>,
 }
 
-/// Identifies a reply, which has these steps, and the present state of the files that it would change.
+/// Identifies a reply to a session, which has these steps, and the present state of the files that it would change.
 pub fn state_of(
     config: &Config,
     workspace: &Workspace,
+    session: &Session,
     reply: &str,
     steps: &[Step],
 ) -> Result<Digest> {
     let (preview, unseen) =
         (PreviewExecutor::new(workspace), OpaquePreview::new(&config.protected_names));
     let executor: &dyn Executor = if config.guest.is_some() { &unseen } else { &preview };
-    turn::state_of(&admission::identity(reply), steps, executor)
+    turn::state_of(session, &admission::identity(reply), steps, executor)
 }
 
 /// Marks these steps as left out, counted from 1, each for a reason.
@@ -57,7 +58,8 @@ impl Engine {
         let steps = self.steps_of(reply, session);
         let refused = |code, why: &str| Ok(Err(Refusal { code, why: why.to_owned(), flag: None }));
         if let Some(state) = &selection.state
-            && state != state_of(&self.config, &self.workspace, reply.text(), &steps)?.as_str()
+            && state
+                != state_of(&self.config, &self.workspace, session, reply.text(), &steps)?.as_str()
         {
             return refused("changed-since-check", CHANGED);
         }

@@ -20,6 +20,10 @@ pub struct PreviewExecutor<'a> {
     overlay: Overlay<'a>,
     /// What would have been done before of which nobody knows what it leaves behind.
     after: Option<&'static str>,
+    /// The step that is performed, counted from 0.
+    step: usize,
+    /// The files that would have been changed when a command would run.
+    changes: Vec<Rewritten>,
     /// As for [`LocalExecutor`](super::LocalExecutor).
     pub read_limit: u64,
     /// As for [`LocalExecutor`](super::LocalExecutor).
@@ -33,14 +37,17 @@ impl<'a> PreviewExecutor<'a> {
             workspace,
             overlay: Overlay::new(workspace),
             after: None,
+            step: 0,
+            changes: Vec::new(),
             read_limit: READ_LIMIT,
             read_room: READ_ROOM,
         }
     }
 
-    /// The files that would be changed, by path.
-    pub fn rewritten(self) -> Vec<Rewritten> {
-        self.overlay.rewritten()
+    /// The files that would be changed: before each command, which may use them as they are then, and at the end.
+    pub fn rewritten(mut self) -> Vec<Rewritten> {
+        self.changes.append(&mut self.overlay.take_changes());
+        self.changes
     }
 
     /// Fails where nothing would stand.
@@ -115,6 +122,9 @@ impl<'a> PreviewExecutor<'a> {
                 if let Some(fault) = fault_of(run) {
                     return Err(Failure::execution(fault));
                 }
+                let by_step = Some(self.step + 1);
+                let changes = self.overlay.take_changes().into_iter();
+                self.changes.extend(changes.map(|change| Rewritten { by_step, ..change }));
                 self.after = Some("a command");
                 Ok(Detail::Unknown { reason: format!("would run {}", named(&run.command)) })
             }
@@ -153,6 +163,10 @@ impl Executor for PreviewExecutor<'_> {
             return Detail::Unknown { reason };
         }
         failure.into()
+    }
+
+    fn at(&mut self, step: usize) {
+        self.step = step;
     }
 
     fn walk(&self) -> Result<Walk> {

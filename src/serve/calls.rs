@@ -11,15 +11,20 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::{Deserializer, Map, Value};
+use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use super::guard::{answer, error};
 use super::{Project, Site};
 
+/// The argument of a process that reads the rest of its arguments from standard input, a list in a line of JSON.
+pub(crate) const ON_STDIN: &str = "--arguments-on-stdin";
 /// A request is not longer, in bytes, and comes within this time.
 const LONGEST: usize = 16 << 20;
 const ARRIVES: Duration = Duration::from_secs(15);
+/// So many bodies are received at once.
+static BODIES: Semaphore = Semaphore::const_new(16);
 
 /// How a field of a request becomes an argument.
 #[derive(Clone, Copy)]
@@ -135,11 +140,15 @@ pub(super) async fn call(
         Err(why) => return error(StatusCode::BAD_REQUEST, "usage", &why),
     };
     let room = if *reads { &site.reading } else { &site.writing };
-    let Ok(_permit) = room.acquire().await else {
+    let Ok(permit) = Arc::clone(room).acquire_owned().await else {
         return error(StatusCode::SERVICE_UNAVAILABLE, "stopping", "deaddrop is stopping");
     };
     let shared = Arc::clone(&site);
-    let run = move || run(&shared.project, words, arguments, input);
+    let run = move || {
+        // It bounds the commands, whoever still waits for them.
+        let _permit = permit;
+        run(&shared.project, words, arguments, &input)
+    };
     match spawn_blocking(run).await {
         Ok(Ok(output)) => answered(&output),
         Ok(Err(e)) => error(StatusCode::INTERNAL_SERVER_ERROR, "io", &e.to_string()),
@@ -156,7 +165,11 @@ pub(super) async fn received(
     if body.size_hint().lower() > LONGEST as u64 {
         return Err(too_large);
     }
-    match timeout(ARRIVES, to_bytes(body, LONGEST)).await {
+    let arrives = async {
+        let _room = BODIES.acquire().await;
+        to_bytes(body, LONGEST).await
+    };
+    match timeout(ARRIVES, arrives).await {
         Ok(Ok(body)) => Ok(body),
         Ok(Err(_)) => Err(too_large),
         Err(_) => Err((StatusCode::REQUEST_TIMEOUT, "too-slow", "the request took too long")),
@@ -199,16 +212,20 @@ fn read(body: &[u8], fields: &[(&str, Field)]) -> Result<(Vec<String>, String), 
     Ok((flags, input))
 }
 
-/// Runs a command of the command line to its end.
+/// Runs a command of the command line to its end. Its arguments come on standard input: those of a program can be seen
+/// by everybody, and are bounded.
 fn run(
     project: &Project,
     words: &[&str],
     arguments: Vec<String>,
-    input: String,
+    input: &str,
 ) -> io::Result<Output> {
     let (program, before) = &project.command;
     let mut command = Command::new(program);
-    command.args(before).args(words).arg("--json").args(arguments);
+    let words = words.iter().map(|word| (*word).to_owned());
+    let all: Vec<String> = words.chain(["--json".to_owned()]).chain(arguments).collect();
+    let input = format!("{}\n{input}", Value::from(all));
+    command.arg(ON_STDIN).args(before);
     command.envs(project.variables.iter().map(|(name, value)| (name, value)));
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     // Ctrl-C at the terminal is for this process, which answers those that wait for it.

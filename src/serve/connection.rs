@@ -12,18 +12,17 @@ use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 
 /// So many connections are open at once; others wait.
-const CONNECTIONS: usize = 256;
+pub(super) const MOST: usize = 256;
 /// How long the head of a request may take, and also how long a connection may be idle.
-const HEAD: Duration = Duration::from_secs(15);
+const HEAD: Duration = Duration::from_secs(5);
 /// How long a client may leave what was sent to it unread.
-const UNREAD_MS: u32 = 30_000;
+const UNREAD_MS: u32 = 10_000;
 /// How long to wait when no connection can be accepted, as where there are too many open files.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Accepts connections for as long as it is awaited.
-pub(super) async fn accept(listener: TcpListener, router: Router) {
+/// Accepts connections for as long as it is awaited, where there is `room`.
+pub(super) async fn accept(listener: TcpListener, router: Router, room: Arc<Semaphore>) {
     let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
-    let room = Arc::new(Semaphore::new(CONNECTIONS));
     while let Ok(permit) = Arc::clone(&room).acquire_owned().await {
         match listener.accept().await {
             Ok((stream, _)) => {

@@ -8,7 +8,7 @@ use axum::http::header::{
     AUTHORIZATION, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, HeaderName, ORIGIN,
     REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
 };
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
@@ -18,7 +18,9 @@ use super::{Site, rest};
 /// Nothing is loaded but the page's own files; no script and no style stands within it, and no other page frames it.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
     connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-const HEADERS: [(HeaderName, &str); 4] = [
+const HEADERS: [(HeaderName, &str); 6] = [
+    (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
     (CONTENT_SECURITY_POLICY, POLICY),
     (X_CONTENT_TYPE_OPTIONS, "nosniff"),
     (REFERRER_POLICY, "no-referrer"),
@@ -28,7 +30,7 @@ const HEADERS: [(HeaderName, &str); 4] = [
 /// Refuses what does not come from the page: names that may lead here from elsewhere (DNS rebinding), other sites, and
 /// whoever lacks the token.
 pub(super) async fn guard(State(site): State<Arc<Site>>, request: Request, next: Next) -> Response {
-    let refused = refusal(&site, request.uri().path(), request.headers());
+    let refused = refusal(&site, request.uri(), request.headers());
     let is_rest = request.uri().path().starts_with("/v1");
     let mut response = match refused {
         Some((status, code, message)) if is_rest => {
@@ -45,13 +47,20 @@ pub(super) async fn guard(State(site): State<Arc<Site>>, request: Request, next:
 
 fn refusal(
     site: &Site,
-    path: &str,
+    uri: &Uri,
     headers: &HeaderMap,
 ) -> Option<(StatusCode, &'static str, &'static str)> {
     let text = |name: HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or_default());
-    let host = text(HOST).unwrap_or_default();
-    if !is_address(host, site.address.port()) {
-        let message = "open the page by its address, as `deaddrop serve` prints it: names other than localhost may lead here from elsewhere";
+    let (host, path) = (text(HOST).unwrap_or_default(), uri.path());
+    let is_for_programs = path.starts_with("/v1") || path.starts_with("/health");
+    let is_right = match &site.host {
+        Some(name) if !is_for_programs => host == name,
+        _ => is_address(host, site.address.port()),
+    };
+    let is_alone = headers.get_all(HOST).iter().count() == 1
+        && uri.authority().is_none_or(|authority| authority == host);
+    if !is_right || !is_alone {
+        let message = "open the page at the address that `deaddrop serve` printed last: others may lead here from elsewhere";
         return Some((StatusCode::MISDIRECTED_REQUEST, "wrong-host", message));
     }
     if text(ORIGIN).is_some_and(|origin| origin.strip_prefix("http://") != Some(host)) {

@@ -15,9 +15,8 @@ mod rest;
 
 use std::ffi::OsString;
 use std::io::ErrorKind;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::path::PathBuf;
-use std::pin::pin;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -25,13 +24,13 @@ use std::time::Duration;
 use axum::Router;
 use axum::middleware;
 use axum::routing::{any, get, post};
-use futures_util::future::select;
 use tokio::sync::{Semaphore, oneshot};
 
 use crate::error::{Error, Result};
 use crate::runner::Glimpse;
 use crate::session::Session;
 use crate::settings::Config;
+pub(crate) use calls::ON_STDIN;
 pub use events::Events;
 use rest::Spaces;
 pub use rest::{Key, Keys};
@@ -68,6 +67,9 @@ pub struct Server {
     pub address: SocketAddr,
     /// What the page proves with that it was opened by the person.
     pub token: String,
+    /// The name of its own that the page has for this start, with the port. Browsers keep what somebody who listened
+    /// on an address before has left there, and let it act on the page.
+    host: Option<String>,
     spaces: Arc<Spaces>,
     stop: oneshot::Sender<()>,
     thread: JoinHandle<()>,
@@ -78,9 +80,10 @@ struct Site {
     project: Project,
     spaces: Arc<Spaces>,
     address: SocketAddr,
+    host: Option<String>,
     token: String,
-    reading: Semaphore,
-    writing: Semaphore,
+    reading: Arc<Semaphore>,
+    writing: Arc<Semaphore>,
 }
 
 impl Server {
@@ -89,42 +92,58 @@ impl Server {
     /// # Errors
     /// The address cannot be listened on, or there is no thread for it.
     pub fn start(listen: SocketAddr, mut project: Project) -> Result<Self> {
-        let listener = TcpListener::bind(listen)
-            .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
-            .map_err(|e| match e.kind() {
-                ErrorKind::AddrInUse => Error::listens(listen.to_string()),
-                _ => Error::failed(format!("cannot listen on {listen}: {e}")),
-            })?;
+        let listener = bind(listen)?;
         let address = listener.local_addr().unwrap_or(listen);
         let random = || uuid::Uuid::new_v4().simple().to_string();
+        // A free port is new enough.
+        let has_name = listen.port() != 0 && address.ip().is_loopback();
+        let host = has_name.then(|| format!("{}.localhost:{}", &random()[..12], address.port()));
+        // Such a name leads to both.
+        let other: IpAddr = match address.ip() {
+            IpAddr::V4(_) => Ipv6Addr::LOCALHOST.into(),
+            IpAddr::V6(_) => Ipv4Addr::LOCALHOST.into(),
+        };
+        let other = host.as_ref().map(|_| bind(SocketAddr::new(other, address.port())));
+        let listeners = match other {
+            Some(Err(e)) if e.code() == "address-in-use" => return Err(e),
+            // There is no such address.
+            Some(Err(_)) | None => vec![listener],
+            Some(Ok(other)) => vec![listener, other],
+        };
         let token = random() + &random();
         let spaces = Spaces::open(&project.config, project.taken_up.take())?;
         let site = Arc::new(Site {
             spaces: Arc::clone(&spaces),
             project,
             address,
+            host: host.clone(),
             token: token.clone(),
-            reading: Semaphore::new(READING),
-            writing: Semaphore::new(WRITING),
+            reading: Arc::new(Semaphore::new(READING)),
+            writing: Arc::new(Semaphore::new(WRITING)),
         });
         let (stop, stopped) = oneshot::channel();
         let fail = |e: std::io::Error| Error::failed(format!("the page cannot be served: {e}"));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(fail)?;
         let serve = move || {
-            let accept = pin!(connection::accept(listener, router(Arc::clone(&site))));
+            let room = Arc::new(Semaphore::new(connection::MOST));
+            for listener in listeners {
+                let router = router(Arc::clone(&site));
+                runtime.spawn(connection::accept(listener, router, Arc::clone(&room)));
+            }
             runtime.spawn(expire(Arc::clone(&site.spaces)));
-            runtime.block_on(select(accept, stopped));
+            let _ = runtime.block_on(stopped);
             // Commands of the page may still wait for an answer of this process, which is ending.
             runtime.shutdown_timeout(LAST);
         };
         let thread = thread::Builder::new().name("page".into()).spawn(serve).map_err(fail)?;
-        Ok(Self { address, token, spaces, stop, thread })
+        Ok(Self { address, token, host, spaces, stop, thread })
     }
 
     /// The address that the person opens.
     pub fn url(&self) -> String {
-        format!("http://{}/#token={}", self.address, self.token)
+        let host = self.host.clone().unwrap_or_else(|| self.address.to_string());
+        format!("http://{host}/#token={}", self.token)
     }
 
     /// Ends it.
@@ -134,6 +153,15 @@ impl Server {
         let _ = self.stop.send(());
         let _ = self.thread.join();
     }
+}
+
+fn bind(address: SocketAddr) -> Result<TcpListener> {
+    TcpListener::bind(address)
+        .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
+        .map_err(|e| match e.kind() {
+            ErrorKind::AddrInUse => Error::listens(address.to_string()),
+            _ => Error::failed(format!("cannot listen on {address}: {e}")),
+        })
 }
 
 /// Destroys spaces whose time is over, as long as it is awaited.

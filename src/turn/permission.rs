@@ -10,7 +10,7 @@ use crate::protocol::{
     Asks, Change, Digest, Failure, FailureKind, Operation, Part, Reading, RelPath, ShellCommand,
     Step,
 };
-use crate::session::{ApprovalDecision, Question};
+use crate::session::{ApprovalDecision, Question, Session};
 use crate::settings::Policy;
 use crate::text::named;
 
@@ -79,9 +79,15 @@ pub(super) fn seek(
     })))
 }
 
-/// Identifies a reply, and the present state of all that its steps would change.
-pub fn state_of(reply: &Digest, steps: &[Step], executor: &dyn Executor) -> Result<Digest> {
-    let mut bound = reply.as_str().to_owned();
+/// Identifies a reply to a session, and the present state of all that its steps would change.
+pub fn state_of(
+    session: &Session,
+    reply: &Digest,
+    steps: &[Step],
+    executor: &dyn Executor,
+) -> Result<Digest> {
+    let Session { id, sequence, policy, .. } = session;
+    let mut bound = format!("{id}\0{sequence}\0{policy}\0{}", reply.as_str());
     for step in steps {
         if let Asks::Operation(operation) = &step.asks {
             bound += binding(operation, executor)?.as_str();

@@ -16,6 +16,8 @@ pub struct Overlay<'a> {
     /// By real path; None where a file or link would be gone. What stands on disk below one of
     /// these is never looked at.
     files: BTreeMap<String, (RelPath, Option<Vec<u8>>)>,
+    /// What stood at each place that was changed since changes were last taken.
+    before: BTreeMap<String, Option<Standing>>,
 }
 
 /// What the overlay has at a real path.
@@ -49,12 +51,14 @@ pub struct Rewritten {
     pub before: Option<Standing>,
     /// What would stand there, if anything.
     pub after: Option<Standing>,
+    /// The step that runs a command then, counted from 1; None for the end of the reply.
+    pub by_step: Option<usize>,
 }
 
 impl<'a> Overlay<'a> {
     /// The workspace as it is.
     pub fn new(workspace: &'a Workspace) -> Self {
-        Self { workspace, files: BTreeMap::new() }
+        Self { workspace, files: BTreeMap::new(), before: BTreeMap::new() }
     }
 
     /// Makes a file of `content`, or replaces the one that stands there; under a protected name only
@@ -148,18 +152,15 @@ impl<'a> Overlay<'a> {
         Ok((way.real.clone(), is_made.then(|| self.made(&way.real))))
     }
 
-    /// The files that would be changed, by path.
-    pub fn rewritten(self) -> Vec<Rewritten> {
-        let Self { workspace, files } = self;
-        let shown = |bytes: Vec<u8>| match bytes.len() as u64 {
-            ..=EDIT_LIMIT => Standing::File(bytes),
-            _ => Standing::Large,
-        };
-        files
-            .into_values()
-            .map(|(path, after)| {
-                let before = standing(workspace, &path);
-                Rewritten { before, after: after.map(shown), path }
+    /// The files that would be changed since this was last called, by path.
+    pub fn take_changes(&mut self) -> Vec<Rewritten> {
+        let before = std::mem::take(&mut self.before);
+        before
+            .into_iter()
+            .filter_map(|(path, before)| {
+                let (path, after) = self.files.get(&path)?;
+                let (path, after) = (path.clone(), after.as_deref().map(shown));
+                Some(Rewritten { path, before, after, by_step: None })
             })
             .filter(|file| file.before != file.after)
             .collect()
@@ -219,6 +220,13 @@ impl<'a> Overlay<'a> {
     }
 
     pub(super) fn put(&mut self, real: &RelPath, after: Option<Vec<u8>>) {
+        if !self.before.contains_key(real.as_str()) {
+            let before = match self.files.get(real.as_str()) {
+                Some((_, made)) => made.as_deref().map(shown),
+                None => standing(self.workspace, real),
+            };
+            self.before.insert(real.as_str().to_owned(), before);
+        }
         self.files.insert(real.as_str().to_owned(), (real.clone(), after));
     }
 }
@@ -234,6 +242,14 @@ fn readable(path: &RelPath, way: Way) -> Result<(), Failure> {
         read_up_to(path, &way.on_disk(path)?, 0)?;
     }
     Ok(())
+}
+
+/// A file of these bytes, as far as it can be shown.
+fn shown(bytes: &[u8]) -> Standing {
+    match bytes.len() as u64 {
+        ..=EDIT_LIMIT => Standing::File(bytes.to_vec()),
+        _ => Standing::Large,
+    }
 }
 
 /// What stands on disk at a real path; None also where that can no longer be said.

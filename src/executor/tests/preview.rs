@@ -130,6 +130,7 @@ fn agree(root: &Path, reply: &str) {
             path: RelPath::parse(path).unwrap(),
             before: before.get(path).cloned(),
             after: after.get(path).cloned(),
+            by_step: None,
         })
         .collect();
     assert_eq!(rewritten, changed, "{reply}");

@@ -211,3 +211,34 @@ fn check_looks_at_large_files_only_as_far_as_it_must() {
     assert!(["'large'", "104857600", "67108864"].iter().all(|told| why.contains(told)), "{why}");
     assert_eq!(base.turn(reply).json["results"][0]["code"], told["commands"][0]["code"]);
 }
+
+#[test]
+fn what_a_command_could_use_is_shown_as_it_is_then() {
+    let base = Project::with_session();
+    let script = "[CREATE_FILE path=\"i.sh\"]\nold text\n[/CREATE_FILE]\n\
+        [CREATE_FILE path=\"j\"]\nx\n[/CREATE_FILE]\n";
+    let run = "[RUN_COMMAND]\nsh i.sh\n[/RUN_COMMAND]\n";
+    for (rest, last) in [
+        ("[CREATE_FILE path=\"i.sh\"]\nnew text\n[/CREATE_FILE]\n", "changed"),
+        ("[DELETE_FILE path=\"i.sh\"]\n", "deleted"),
+    ] {
+        let told = base.run_with(&["check", "--json", "-"], [script, run, rest].concat()).stdout;
+        let told = &lines(&told)[0];
+        let files = told["files"].as_array().unwrap();
+        let shown =
+            |file: &Value| (file["path"].clone(), file["change"].clone(), file["before"].clone());
+        assert_eq!(
+            files.iter().map(shown).collect::<Vec<_>>(),
+            [
+                (json!("i.sh"), json!("created"), json!(3)),
+                (json!("j"), json!("created"), json!(3)),
+                (json!("i.sh"), json!(last), json!(null)),
+            ]
+        );
+        assert!(files[0]["diff"].as_str().unwrap().contains("+old text"), "{told}");
+    }
+    let told =
+        base.run_with(&["check", "-"], [script, run, "[DELETE_FILE path=\"i.sh\"]\n"].concat());
+    assert!(told.stdout.contains("Before command 3:"), "{told:?}");
+    assert!(told.stderr.contains("2 files would change"), "{told:?}");
+}

@@ -1,7 +1,7 @@
 //! Requests to `serve` as they are on the wire: who may ask, what for, and how much.
 
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 
 use serde_json::{Value, json};
 
@@ -24,7 +24,13 @@ struct Answer {
 impl Served {
     #[track_caller]
     fn new(base: &Project) -> Self {
-        let daemon = base.start(&["serve", "--listen", "127.0.0.1:0", "--json"]);
+        Self::at(base, "127.0.0.1:0")
+    }
+
+    /// One that listens there; its host is the one of the address that it prints.
+    #[track_caller]
+    fn at(base: &Project, listen: &str) -> Self {
+        let daemon = base.start(&["serve", "--listen", listen, "--json"]);
         daemon.wait_for("\"token\"");
         let said = daemon.said();
         let printed = said.lines().find(|line| line.contains("\"token\"")).unwrap();
@@ -105,6 +111,40 @@ fn only_the_page_itself_may_ask() {
         assert_eq!((answer.status, got), (status, code), "{head}");
         assert!(!answer.head.contains("access-control"), "{}", answer.head);
     }
+}
+
+/// What was left in a browser by whoever listened on the port before must not come by the token.
+#[test]
+fn a_port_that_is_named_gets_a_new_name_at_each_start() {
+    let base = Project::with_session();
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let mut names = Vec::new();
+    for _ in 0..2 {
+        let address = format!("127.0.0.1:{port}");
+        let mut served = Served::at(&base, &address);
+        let name = std::mem::replace(&mut served.host, address);
+        let bearer = format!("Authorization: Bearer {}", served.token);
+        let local = format!("localhost:{port}");
+        for (path, host, status) in [
+            ("/api/status", &name, 200),
+            ("/api/status", &served.host, 421),
+            ("/api/status", &local, 421),
+            ("/", &served.host, 421),
+            ("/v1", &served.host, 401),
+            ("/v1", &local, 401),
+        ] {
+            let head = format!("POST {path} HTTP/1.1\r\nHost: {host}\r\n{bearer}");
+            assert_eq!(served.send(&head, "{}").status, status, "{path} at {host}");
+        }
+        let twice = format!("GET / HTTP/1.1\r\nHost: {name}\r\nHost: {name}");
+        assert_eq!(served.send(&twice, "").status, 421);
+        let absolute = format!("GET http://evil.example/ HTTP/1.1\r\nHost: {name}");
+        assert_eq!(served.send(&absolute, "").status, 421);
+        assert!(name.ends_with(&format!(".localhost:{port}")), "{name}");
+        names.push(name);
+        served.daemon.stop();
+    }
+    assert_ne!(names[0], names[1]);
 }
 
 #[test]
