@@ -2,10 +2,10 @@
 
 import { doctorView, settingsView } from './about.js';
 import { call, listen, takeToken } from './api.js';
-import { clearNotices, fail, fill, h, later, tell, when } from './dom.js';
+import { clearNotices, fail, fill, h, later, perFrame, tell, when } from './dom.js';
 import { newView } from './new.js';
 import { sessionView } from './session.js';
-import { live, tag } from './steps.js';
+import { LISTED, live, tag } from './steps.js';
 
 const byId = (id) => document.getElementById(id);
 const NARROW = matchMedia('(max-width: 719px)');
@@ -112,14 +112,13 @@ async function route() {
   return undefined;
 }
 
+const running = live(app);
+
 function drawTurn() {
-  const section = byId('live');
-  section.hidden = turn === null;
-  if (turn) fill(section, live(app, turn));
-  else fill(section);
-  const output = byId('live-output');
-  if (output) output.scrollTop = output.scrollHeight;
+  byId('live').hidden = turn === null;
+  if (turn) running.update(turn);
 }
+const drawTurnSoon = perFrame(drawTurn);
 
 function endTurn() {
   turn = null;
@@ -129,7 +128,7 @@ function endTurn() {
 /** What an event of deaddrop changes here. */
 function heard(event) {
   const begun = () => {
-    turn ??= { reply: event.reply, steps: [], output: '', running: null };
+    turn ??= { reply: event.reply, steps: [], done: 0, output: '', running: null };
     turn.session ??= event.session;
   };
   switch (event.event) {
@@ -149,8 +148,7 @@ function heard(event) {
       break;
     case 'operation':
       begun();
-      turn.steps.push(event);
-      Object.assign(turn, { running: null, output: '' });
+      Object.assign(turn, { steps: [...turn.steps, event].slice(-LISTED), done: turn.done + 1, running: null, output: '' });
       break;
     case 'output':
       if (turn || event.text) begun();
@@ -167,8 +165,11 @@ function heard(event) {
     default:
       reloadSoon();
   }
-  drawTurn();
-  if (event.event === 'begin' && document.body.dataset.running === 'focus') byId('live-title').focus();
+  drawTurnSoon();
+  if (event.event === 'begin' && document.body.dataset.running === 'focus') {
+    drawTurn();
+    byId('live-title').focus();
+  }
 }
 
 function connection(state) {
@@ -179,7 +180,8 @@ function connection(state) {
 function unauthorized() {
   document.body.dataset.connection = 'lost';
   fill(byId('connection'), 'not connected');
-  for (const id of ['sessions', 'live']) fill(byId(id));
+  fill(byId('sessions'));
+  endTurn();
   [view, shownList] = [null, ''];
   clearNotices();
   fill(byId('view'), h('section', { class: 'card', 'aria-labelledby': 'closed-title' }, h('h1', { id: 'closed-title', tabindex: '-1' }, 'This page is not connected'),
@@ -218,6 +220,7 @@ function onDrop(event) {
 
 async function start() {
   takeToken();
+  fill(byId('live'), running.parts);
   addEventListener('unauthorized', unauthorized);
   addEventListener('hashchange', () => route().catch(fail));
   NARROW.addEventListener('change', () => view === null && route().catch(fail));

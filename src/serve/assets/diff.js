@@ -186,7 +186,7 @@ function table(path, diff, limit) {
   return [made, more];
 }
 
-function file({ path, change, diff }, isOpen) {
+function file({ path, change, diff }, place, isOpen) {
   const all = rows(diff);
   const [added, deleted] = ['add', 'del'].map((kind) => all.filter((row) => row.kind === kind).length);
   const body = h('div', {});
@@ -194,16 +194,19 @@ function file({ path, change, diff }, isOpen) {
   const opened = (event) => event.target.open && body.childElementCount === 0 && draw();
   if (isOpen) draw();
   return h('details', { class: 'file', open: isOpen, ontoggle: opened },
-    h('summary', {}, h('span', { class: `tag ${change}` }, change), h('code', { class: 'path' }, path),
+    h('summary', {}, h('span', { class: `tag ${change}` }, change), h('code', { class: 'path' }, path), place && h('span', { class: 'muted' }, place),
       h('span', { class: 'counts' }, h('span', { class: 'plus' }, `+${added}`), ' ', h('span', { class: 'minus' }, `−${deleted}`))), body);
 }
 
-/** All files, `{ path, change, diff }` each. Long ones are closed at first. */
+/** All files, `{ path, change, diff, before }` each; `before` is the step that follows the change, if one could use it. Long ones
+ * are closed at first. */
 export function files(all) {
+  const hasPlaces = all.some(({ before }) => Number.isInteger(before));
+  const place = ({ before }) => (Number.isInteger(before) ? `before step ${before}` : hasPlaces && 'at the end');
   let room = 1_000;
   const draw = () => all.map((one) => {
     room -= one.diff.split('\n').length;
-    return file(one, room > 0);
+    return file(one, place(one), room > 0);
   });
   const list = h('div', {}, draw());
   const change = (event) => {

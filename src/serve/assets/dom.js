@@ -6,6 +6,8 @@ const HAZARD = /[\0-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17
 
 // How long a note stays. Errors stay until they are dismissed.
 const NOTE = 8_000;
+// How long something is shown before it can be decided on.
+const LOOK = 700;
 
 /** An element with attributes (functions listen to events) and children (texts, elements, lists; null is nothing). */
 export function h(name, attributes, ...children) {
@@ -56,22 +58,74 @@ export function fill(parent, ...children) {
   if (now && Number.isInteger(caret)) now.setSelectionRange(caret, caret);
 }
 
-/** A button; while what it does takes its time, it cannot be pressed again. */
-export function button(label, act, attributes = {}) {
+/** A button; while what it does takes its time, it cannot be pressed again. `decides` is the content, as a text, that
+ * it decides on: it acts only on input that begins after this content was shown for a while. */
+export function button(label, act, { decides, ...attributes } = {}) {
   const press = async (event) => {
     const pressed = event.currentTarget;
-    if (pressed.getAttribute('aria-disabled') === 'true') return;
+    if (pressed.getAttribute('aria-disabled') === 'true' || (decides && !(began(event) >= looks.get(decides)?.enough))) return;
     pressed.setAttribute('aria-disabled', 'true');
+    pressed.removeAttribute('data-decides');
     try {
       await act(pressed);
     } catch (error) {
       fail(error);
     } finally {
-      pressed.removeAttribute('aria-disabled');
+      if (decides) pressed.setAttribute('data-decides', '');
+      else pressed.removeAttribute('aria-disabled');
     }
   };
-  return h('button', { type: 'button', onclick: press, ...attributes }, label);
+  const made = h('button', { type: 'button', onclick: press, 'data-decides': Boolean(decides), 'aria-disabled': decides && 'true', ...attributes }, label);
+  contents.set(made, decides);
+  return made;
 }
+
+// What each button decides on, and since when each content on the page has been seen for long enough.
+const contents = new WeakMap();
+let looks = new Map();
+
+function look() {
+  const begun = { enough: Infinity };
+  const enough = () => {
+    begun.enough = performance.now();
+    watch();
+  };
+  // The second frame begins when the first has been painted; a hidden page has none.
+  requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(enough, LOOK)));
+  return begun;
+}
+
+/** Enables what decides on a content that was shown for long enough. A content that is not shown any more is forgotten. */
+function watch() {
+  const shown = new Map();
+  for (const one of document.querySelectorAll('[data-decides]')) {
+    const content = contents.get(one);
+    const isShown = one.getClientRects().length > 0;
+    if (isShown && !shown.has(content)) shown.set(content, looks.get(content) ?? look());
+    if (isShown && shown.get(content).enough < Infinity) one.removeAttribute('aria-disabled');
+    else one.setAttribute('aria-disabled', 'true');
+  }
+  looks = shown;
+}
+
+function lookAnew() {
+  looks.clear();
+  watch();
+}
+
+new MutationObserver(watch).observe(document, { subtree: true, childList: true, attributeFilter: ['hidden', 'data-running', 'data-decides'] });
+addEventListener('focus', lookAnew);
+document.addEventListener('visibilitychange', lookAnew);
+
+// When the newest press of the pointer began, and that of a key which is still held.
+let [pointed, keyed] = [0, null];
+addEventListener('pointerdown', (event) => { pointed = event.timeStamp; }, true);
+addEventListener('keydown', (event) => { keyed = event.repeat ? keyed ?? 0 : event.timeStamp; }, true);
+// The space bar clicks after this event.
+addEventListener('keyup', () => setTimeout(() => { keyed = null; }), true);
+
+/** When the input began that led to a click. Screen readers click without a pointer or a key. */
+const began = (click) => (click.detail > 0 ? pointed : keyed ?? click.timeStamp);
 
 /** Says something, also to screen readers. */
 export function tell(text) {
@@ -139,5 +193,18 @@ export function later(milliseconds, act) {
   return (...given) => {
     clearTimeout(timer);
     timer = setTimeout(() => act(...given), milliseconds);
+  };
+}
+
+/** Calls something before the next frame is drawn, once, however often it is asked for. */
+export function perFrame(act) {
+  let isDue = false;
+  return () => {
+    if (isDue) return;
+    isDue = true;
+    requestAnimationFrame(() => {
+      isDue = false;
+      act();
+    });
   };
 }

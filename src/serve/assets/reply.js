@@ -6,12 +6,15 @@ import { count, button, fail, fill, h, later, tell } from './dom.js';
 import { mark, notes, quoted, tag } from './steps.js';
 
 const LONGEST = 8 << 20;
+const CHANGED = 'The files have changed since you looked. This is what the reply would do now.';
 // What executes a reply that is held for this reason.
 const ALL_THE_SAME = { 'duplicate-reply': 'again', 'outdated-reply': 'force', 'unknown-outbox': 'force', 'wrong-key': 'force', 'unreadable-reply': 'force' };
 
 /** The card for the reply to a session. What was typed stays while other sessions are looked at. */
 export function replyCard(app, session) {
-  const state = { checked: null, leftOut: new Map(), anyway: false, asked: 0 };
+  // Only what was seen is executed: `seen` is the text, and the state of the files that was shown for it. `leftOutThen` is
+  // the selection that the preview is for.
+  const state = { checked: null, seen: null, leftOut: new Map(), leftOutThen: '', anyway: false, asked: 0 };
   const box = h('textarea', { id: 'reply', rows: '7', spellcheck: 'false', autocomplete: 'off', placeholder: 'Paste the reply anywhere on this page, or drop a file', oninput: () => changed() });
   const preview = h('div', { id: 'preview' });
   const say = h('p', { class: 'hidden', role: 'status' });
@@ -29,7 +32,10 @@ export function replyCard(app, session) {
     state.leftOut.clear();
     state.anyway = false;
     say.textContent = '';
-    if (box.value.trim() === '') return fill(preview);
+    if (box.value.trim() === '') {
+      state.seen = null;
+      return fill(preview);
+    }
     fill(preview, h('section', { class: 'card' }, h('p', { class: 'muted' }, 'Checking …')));
     return soon();
   }
@@ -38,14 +44,17 @@ export function replyCard(app, session) {
     return [...state.leftOut].map(([n, reason]) => (reason.trim() ? `${n}=${reason.trim()}` : `${n}`));
   }
 
+  const numbersLeftOut = () => [...state.leftOut.keys()].toSorted((a, b) => a - b).join();
+
   async function check() {
     const asked = (state.asked += 1);
-    const text = box.value;
+    const [text, numbers] = [box.value, numbersLeftOut()];
     if (text.trim() === '') return;
     try {
       const checked = await one('check', { session, text, leaveOut: leaveOut() });
       if (asked !== state.asked) return;
-      state.checked = checked;
+      if (state.seen?.text !== text) state.seen = { text, files: checked.state };
+      Object.assign(state, { checked, leftOutThen: numbers });
       show();
     } catch (error) {
       if (asked !== state.asked) return;
@@ -60,8 +69,15 @@ export function replyCard(app, session) {
     const asks = commands.filter((step) => step.warnings.some(({ code }) => code === 'asking')).length;
     const runs = commands.length - state.leftOut.size;
     const bad = commands.filter((step, n) => !step.success && step.code && !state.leftOut.has(n + 1)).length;
-    const told = [count(commands.length, 'step'), bad > 0 && `${bad} with errors`, checked.files?.length > 0 && count(checked.files.length, 'file'), asks > 0 && `asks you ${asks === 1 ? 'once' : `${asks} times`}`];
-    say.textContent = `Checked: ${told.filter(Boolean).join(', ')}`;
+    const paths = new Set(checked.files?.map(({ path }) => path)).size;
+    const told = [count(commands.length, 'step'), bad > 0 && `${bad} with errors`, paths > 0 && count(paths, 'file'), asks > 0 && `asks you ${asks === 1 ? 'once' : `${asks} times`}`];
+    say.textContent = `${hasChanged() ? CHANGED : 'Checked:'} ${told.filter(Boolean).join(', ')}`;
+    const decides = JSON.stringify([session, checked, hasChanged()]);
+    const looked = () => {
+      state.seen.files = checked.state;
+      show();
+      document.getElementById('preview-title').focus();
+    };
     const way = checked.held && ALL_THE_SAME[checked.heldCode];
     const anyway = h('input', { type: 'checkbox', id: 'anyway', checked: state.anyway, onchange: () => { state.anyway = anyway.checked; show(); } });
     const [, other] = (checked.heldCode === 'other-session' && /\[REPLY [^\]]*session="([\w-]+)"/.exec(box.value)) || [];
@@ -74,7 +90,8 @@ export function replyCard(app, session) {
       h('header', {}, h('h2', { id: 'preview-title', tabindex: '-1' }, 'What this reply would do'),
         h('span', { class: 'muted' }, told.filter(Boolean).join(' · ')),
         runs > 0 && button(state.leftOut.size ? `Run ${runs} of ${commands.length} steps` : `Run ${count(runs, 'step')}`, run,
-          { class: 'primary', id: 'run', title: 'Enter, or Ctrl+Enter in the box', 'aria-disabled': !ready() && 'true' })),
+          { class: 'primary', id: 'run', title: 'Enter, or Ctrl+Enter in the box', ...(ready() ? { decides } : { 'aria-disabled': 'true' }) })),
+      hasChanged() && h('div', { class: 'notice warn' }, h('p', {}, CHANGED), h('p', {}, button('I have looked', looked, { decides, id: 'looked' }))),
       checked.held && h('div', { class: 'notice warn' }, h('p', {}, `Held: ${checked.held.replace(/; `apply --\w+` executes it$/, '')}`),
         other && h('p', {}, button(`Take it to session ${other}`, move)),
         way && h('label', { class: 'check' }, anyway, 'Execute it all the same')),
@@ -102,12 +119,12 @@ export function replyCard(app, session) {
       isBad && h('p', { class: 'bad' }, step.summary), reason, !isOut && step.script && quoted(step.script, `The command of step ${n}`), !isOut && notes(step));
   }
 
-  const ready = () => state.checked && (!state.checked.held || (state.anyway && ALL_THE_SAME[state.checked.heldCode]));
+  const hasChanged = () => state.checked.state !== state.seen.files;
+  const ready = () => !hasChanged() && state.leftOutThen === numbersLeftOut() && (!state.checked.held || (state.anyway && ALL_THE_SAME[state.checked.heldCode]));
 
   async function run() {
-    if (!ready()) return tell(state.checked ? 'This reply is held. See why above.' : 'The reply is still being checked.');
     const way = state.checked.held && ALL_THE_SAME[state.checked.heldCode];
-    const body = { session, text: box.value, state: state.checked.state, leaveOut: leaveOut(), again: way === 'again', force: way === 'force' };
+    const body = { session, text: box.value, state: state.seen.files, leaveOut: leaveOut(), again: way === 'again', force: way === 'force' };
     try {
       const done = await app.turn(() => one('apply', body));
       if (done && box.value === body.text) clear();
@@ -116,7 +133,6 @@ export function replyCard(app, session) {
       tell('The files have changed since the reply was checked. Nothing was executed; look again.');
       await check();
     }
-    return undefined;
   }
 
   function clear() {

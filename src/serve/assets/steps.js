@@ -2,7 +2,7 @@
 
 import { one } from './api.js';
 import { files } from './diff.js';
-import { button, count, h, tell } from './dom.js';
+import { button, count, fill, h, tell } from './dom.js';
 
 const REFUSED = /^(denied|rejected|own-state|path-)/;
 
@@ -41,6 +41,7 @@ const TOUCHES = {
 /** What a session waits for, with all that a decision needs. */
 export function question(app, session) {
   const { waiting } = session;
+  const decides = JSON.stringify([session.session, waiting]);
   const reason = h('input', { type: 'text', id: 'deny-reason', placeholder: 'The model reads it' });
   const decide = (name, more) => async () => {
     const { operation, question: digest } = waiting;
@@ -60,26 +61,39 @@ export function question(app, session) {
       h('div', { class: 'step' }, h('code', { class: 'command' }, step.command), h('span', { class: 'summary' }, step.summary)), notes(step)))),
     waiting.files?.length > 0 && files(waiting.files),
     h('div', { class: 'decide' },
-      h('p', { class: 'actions' }, button('Yes, do it', decide('approve', () => ({})), { class: 'primary', id: 'approve' }),
-        waiting.always && button('Always', decide('approve', () => ({ always: true })), { id: 'always', title: 'Do it, and do not ask about this very command again' })),
+      h('p', { class: 'actions' }, button('Yes, do it', decide('approve', () => ({})), { decides, class: 'primary', id: 'approve' }),
+        waiting.always && button('Always', decide('approve', () => ({ always: true })), { decides, id: 'always', title: 'Do it, and do not ask about this very command again' })),
       h('label', { class: 'field' }, 'Why not (optional)', reason),
-      h('p', { class: 'actions' }, button('No', deny(false), { class: 'danger', id: 'deny' }),
-        button('No to the rest, too', deny(true), { id: 'deny-rest', title: 'Deny everything else of this reply that needs approval' }))));
+      h('p', { class: 'actions' }, button('No', deny(false), { decides, class: 'danger', id: 'deny' }),
+        button('No to the rest, too', deny(true), { decides, id: 'deny-rest', title: 'Deny everything else of this reply that needs approval' }))));
 }
 
-/** The turn that runs: its steps so far, what the running command writes, and a way to stop it. */
-export function live(app, turn) {
-  const { steps, output, running } = turn;
+/** How many steps of the turn that runs are listed. */
+export const LISTED = 30;
+
+/** The turn that runs: its last steps, what the running command writes, and a way to stop it. */
+export function live(app) {
   const stop = async () => {
     await app.call('stop');
     tell('Stopping. What was not begun is not executed, and the model is told.');
   };
-  return [h('header', {}, h('h2', { id: 'live-title', tabindex: '-1' }, turn.session ? ['Running: ', h('a', { href: `#/s/${turn.session}` }, turn.session)] : 'Running'),
-    h('span', { class: 'muted' }, turn.reply, steps.length > 0 && ` · ${count(steps.length, 'step')} done`),
-    button('Stop', stop, { class: 'danger', id: 'stop' })),
-  h('ol', { class: 'steps' }, steps.map((step) => {
-    const [kind, word] = mark(step);
-    return h('li', {}, h('div', { class: 'step' }, tag(kind, word), h('code', { class: 'command' }, step.command), h('span', { class: 'summary' }, step.summary)));
-  }), running && h('li', {}, h('div', { class: 'step' }, tag('running', 'runs'), h('code', { class: 'command' }, running.command), h('span', { class: 'summary' }, running.what)))),
-  output && h('pre', { class: 'quoted tail', id: 'live-output', tabindex: '0', role: 'group', 'aria-label': 'Output of the running command' }, output)];
+  const [link, told, list] = [h('a', {}), h('span', { class: 'muted' }), h('ol', { class: 'steps' })];
+  const written = h('pre', { class: 'quoted tail', id: 'live-output', tabindex: '0', role: 'group', 'aria-label': 'Output of the running command' });
+  // A button that is made anew while it is pressed would not be clicked.
+  const parts = [h('header', {}, h('h2', { id: 'live-title', tabindex: '-1' }, 'Running ', link), told, button('Stop', stop, { class: 'danger', id: 'stop' })), list, written];
+  const item = (kind, word, command, what) => h('li', {}, h('div', { class: 'step' }, tag(kind, word), h('code', { class: 'command' }, command), h('span', { class: 'summary' }, what)));
+
+  function update({ session, reply, steps, done, running, output }) {
+    link.hidden = !session;
+    link.href = `#/s/${session}`;
+    fill(link, session);
+    fill(told, reply, done > 0 && ` · ${count(done, 'step')} done`);
+    fill(list, done > steps.length && h('li', { class: 'muted' }, `${count(done - steps.length, 'step')} before these`),
+      steps.map((step) => item(...mark(step), step.command, step.summary)), running && item('running', 'runs', running.command, running.what));
+    written.hidden = !output;
+    fill(written, output);
+    written.scrollTop = written.scrollHeight;
+  }
+
+  return { parts, update };
 }

@@ -221,6 +221,7 @@ fn a_session_from_its_task_to_words_at_the_end() {
     browser.shows("#run", "Run 2 of 3 steps");
     browser.wait_for("!document.querySelector('#preview').innerText.includes('unwanted.txt')");
     // Enter executes it where nothing is typed.
+    browser.element("#run");
     browser.types("#step-1", "\u{e007}");
     browser.shows("#outbox-title", "Outbox 2");
     browser.shows("#view", "it ran");
@@ -264,6 +265,54 @@ fn a_session_from_its_task_to_words_at_the_end() {
     // Nothing was loaded from elsewhere.
     let elsewhere = "performance.getEntriesByType('resource').filter((it) => !it.name.startsWith(location.origin)).length";
     assert_eq!(browser.value(elsewhere, &Value::Null), 0);
+}
+
+#[test]
+fn only_what_was_seen_is_decided_on() {
+    let Some(browser) = Browser::start() else { return };
+    let base = Project::with_session();
+    base.write("workspace/seen.txt", "one\n");
+    let (_daemon, url) = serve(&base);
+    browser.open(&url);
+    browser.shows("#outbox-title", "Outbox 1");
+
+    let create = |path: &str| format!("[CREATE_FILE path=\"{path}\"]\nx\n[/CREATE_FILE]\n");
+    browser.pastes(&[create("first/.envrc"), create("second/.envrc")].concat());
+    browser.click("#run");
+    browser.shows(".question", "first/.envrc");
+    // A second click, 0.4 seconds after the next question appeared.
+    let twice = "new MutationObserver((_, observer) => { \
+        const next = document.querySelector('#approve'); \
+        if (!next?.closest('.question').innerText.includes('second/.envrc')) return; \
+        observer.disconnect(); \
+        setTimeout(() => { next.click(); window.clicked = true; }, 400); \
+        }).observe(document.body, { childList: true, subtree: true })";
+    browser.value(twice, &Value::Null);
+    browser.click("#approve");
+    browser.wait_for("window.clicked");
+    browser.element("#approve");
+    browser.shows(".question", "second/.envrc");
+    assert!(base.exists("workspace/first/.envrc"));
+    assert!(!base.exists("workspace/second/.envrc"));
+    browser.click("#approve");
+    browser.shows("#outbox-title", "Outbox 2");
+    assert!(base.exists("workspace/second/.envrc"));
+
+    let edit = "[EDIT_FILE path=\"seen.txt\"]\n<<<<<<< SEARCH\none\n=======\ntwo\n>>>>>>> REPLACE\n[/EDIT_FILE]\n";
+    browser.pastes(&(edit.to_owned() + &create("other.txt")));
+    browser.element("#run");
+    base.write("workspace/seen.txt", "one\nmore\n");
+    browser.click("#step-2");
+    browser.shows("#preview", "The files have changed since you looked.");
+    browser.shows("#preview .diff", "more");
+    browser.element("#looked");
+    browser.value("document.querySelector('#run').click()", &Value::Null);
+    browser.wait_for("document.querySelector('#run[aria-disabled=true]')");
+    assert_eq!(base.read("workspace/seen.txt"), "one\nmore\n");
+    browser.click("#looked");
+    browser.click("#run");
+    browser.shows("#outbox-title", "Outbox 3");
+    assert_eq!(base.read("workspace/seen.txt"), "two\nmore\n");
 }
 
 /// Runs as a script wherever it is taken as markup, and hides what follows it from the eye.
