@@ -131,7 +131,7 @@ pub(super) async fn call(
     let Some((_, words, reads, fields)) = CALLS.iter().find(|(known, ..)| *known == name) else {
         return error(StatusCode::NOT_FOUND, "not-found", "there is no such request");
     };
-    let body = match received(body).await {
+    let body = match received(body, &BODIES).await {
         Ok(body) => body,
         Err((status, code, message)) => return error(status, code, message),
     };
@@ -159,14 +159,18 @@ pub(super) async fn call(
 /// The whole body of a request, or why it is refused.
 pub(super) async fn received(
     body: Body,
+    room: &Semaphore,
 ) -> Result<Bytes, (StatusCode, &'static str, &'static str)> {
     let message = "the request is longer than 16 MiB or was broken off";
     let too_large = (StatusCode::PAYLOAD_TOO_LARGE, "too-large", message);
     if body.size_hint().lower() > LONGEST as u64 {
         return Err(too_large);
     }
+    if body.is_end_stream() {
+        return Ok(Bytes::new());
+    }
     let arrives = async {
-        let _room = BODIES.acquire().await;
+        let _room = room.acquire().await;
         to_bytes(body, LONGEST).await
     };
     match timeout(ARRIVES, arrives).await {

@@ -23,7 +23,7 @@ use crate::turn;
 use crate::workspace::Workspace;
 
 /// A larger file is not given, in bytes.
-const LARGEST: u64 = 100 << 20;
+const LARGEST: u64 = 16 << 20;
 /// A listing has at most so many entries, and goes so deep.
 const ENTRIES: usize = 100_000;
 const DEPTH: usize = 64;

@@ -22,6 +22,7 @@ use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
+use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
@@ -34,6 +35,8 @@ pub use keys::{Key, Keys};
 pub(super) use spaces::Spaces;
 use worker::{Done, Ticket};
 
+/// So many bodies are received at once.
+static BODIES: Semaphore = Semaphore::const_new(16);
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
 /// An id of a request, or an idempotency key, is not longer, in bytes.
@@ -338,7 +341,7 @@ async fn answer(site: &Arc<Site>, request: Request) -> Result<Reply, Fault> {
         head.headers.get(AUTHORIZATION).map(|value| value.to_str().unwrap_or_default().to_owned());
     let spaces = Arc::clone(&site.spaces);
     let caller = spawn_blocking(move || authorized(&spaces, given)).await.map_err(stopping)??;
-    let body = calls::received(body).await.map_err(|(status, code, message)| {
+    let body = calls::received(body, &BODIES).await.map_err(|(status, code, message)| {
         let code = if code == "too-large" { "PAYLOAD_TOO_LARGE" } else { "REQUEST_TIMEOUT" };
         Fault::new(status, code, message.to_owned())
     })?;

@@ -52,6 +52,11 @@ struct Network {
 }
 
 impl Overrides {
+    /// Whether they ask for the network.
+    pub(super) fn opens_network(&self) -> bool {
+        self.network.as_ref().is_some_and(|network| network.enabled == Some(true))
+    }
+
     /// The policy with these changes.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use axum::http::StatusCode;
 use serde_json::{Value, json};
 
 use super::spaces::{Space, without_null};
-use super::worker::Ticket;
+use super::worker::{Ticket, Work};
 use super::{Call, Fault, Fields, Page, Reply};
 use crate::clock::Timestamp;
 use crate::ipc::Request;
@@ -312,15 +312,46 @@ pub(super) fn cancel(space: &Arc<Space>, stem: &str, call: &Call<'_>) -> Result<
         }
         _ => {}
     }
-    space.store.cancel(stem, now).map_err(|e| Fault::failed(&e))?;
-    let mut requests = vec![Request::ResumeRun { stem: stem.to_owned() }];
-    if let Some(question) = run.question() {
-        let denied = decision_about(&run, &question.id, Decision::Denied, Some(REASON));
-        let decision = Box::new(denied.map_err(|e| Fault::failed(&e))?);
-        requests.insert(0, Request::Decide { stem: stem.to_owned(), decision });
-    }
-    let ticket = Ticket::new(stem.to_owned(), None);
-    space.order(&mut work, &ticket, requests)?;
+    let ticket = end_waiting(space, &mut work, &run, now)?;
     drop(work);
     Ok(Reply::of(ticket, StatusCode::OK, |run| run.map(|_| (StatusCode::OK, cancelled))))
+}
+
+/// Ends a run that waits for a decision.
+fn end_waiting(
+    space: &Arc<Space>,
+    work: &mut Work,
+    run: &Session,
+    now: Timestamp,
+) -> Result<Arc<Ticket>, Fault> {
+    let stem = run.stem();
+    space.store.cancel(&stem, now).map_err(|e| Fault::failed(&e))?;
+    let mut requests = vec![Request::ResumeRun { stem: stem.clone() }];
+    if let Some(question) = run.question() {
+        let denied = decision_about(run, &question.id, Decision::Denied, Some(REASON));
+        let decision = Box::new(denied.map_err(|e| Fault::failed(&e))?);
+        requests.insert(0, Request::Decide { stem: stem.clone(), decision });
+    }
+    let ticket = Ticket::new(stem, None);
+    space.order(work, &ticket, requests)?;
+    Ok(ticket)
+}
+
+/// Cancels all runs of a space: what runs, what is to run, and what waits for a decision.
+pub(super) fn cancel_all(space: &Arc<Space>) -> Result<(), Fault> {
+    let now = Timestamp::now();
+    let mut work = space.settled();
+    for ticket in work.tickets.iter().filter(|ticket| !ticket.is_done()) {
+        space.store.cancel(&ticket.stem, now).map_err(|e| Fault::failed(&e))?;
+    }
+    interrupt::check();
+    for stem in space.store.runs().map_err(|e| Fault::failed(&e))? {
+        if work.running(&stem).is_some() {
+            continue;
+        }
+        if let Some(run) = load(space, &stem).ok().filter(|run| !run.is_complete) {
+            end_waiting(space, &mut work, &run, now)?;
+        }
+    }
+    Ok(())
 }

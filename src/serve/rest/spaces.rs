@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::overrides::{Overrides, narrowed};
+use super::runs;
 use super::worker::Work;
 use super::{Call, Fault, Fields, Keys, Page, Reply};
 use crate::atomic;
@@ -26,6 +27,8 @@ use crate::watch::Stop;
 const LIFE: i64 = 43_200;
 /// No space is made, or extended, to live longer from now on, in seconds.
 const LONGEST_LIFE: i64 = 10 * 366 * 24 * 3_600;
+/// What is noted of a space is not longer, in bytes.
+const LONGEST_RECORD: usize = 64 << 10;
 /// So many spaces may be there, and so many records of destroyed ones are kept.
 const SPACES: usize = 256;
 const RECORDS: usize = 1_000;
@@ -179,15 +182,19 @@ impl Space {
     }
 
     /// Destroys the space, and all that is in it if that is its own. The record says so first.
-    fn destroy(&self) -> Result<Value, Fault> {
+    fn destroy(self: &Arc<Self>) -> Result<Value, Fault> {
         self.change(|record| {
             record.destroyed_at = record.ended().or(Some(Timestamp::now()));
             Ok(())
         })?;
         let record = self.record().clone();
-        if record.workspace == Place::Own {
-            self.close();
-            self.clear_away();
+        match record.workspace {
+            Place::Own => {
+                self.close();
+                self.clear_away();
+            }
+            // The process that serves the project ends them, and goes on.
+            Place::Project => runs::cancel_all(self)?,
         }
         Ok(json!({ "id": self.id, "status": "destroyed", "destroyedAt": record.destroyed_at }))
     }
@@ -210,7 +217,17 @@ fn policy_of(record: &Record, config: &Config) -> Result<Policy, Fault> {
     let named = |name: &str| config.policy(name).map_err(|e| Fault::failed(&e));
     match record.workspace {
         Place::Own => {
-            record.overrides.apply(named(record.policy.as_deref().unwrap_or(POLICIES[0]))?)
+            let policy = named(record.policy.as_deref().unwrap_or(POLICIES[0]))?;
+            let mut policy = record.overrides.apply(policy)?;
+            if !config.sandbox.network {
+                if record.overrides.opens_network() {
+                    let why = "commands have no network here: the person sets sandbox.network";
+                    return Err(Fault::invalid("policyOverrides.network", why));
+                }
+                // What a preset says of it is bounded by what the person has allowed.
+                policy.network = Some(false);
+            }
+            Ok(policy)
         }
         Place::Project => {
             let ceiling = named(config.policy.as_deref().unwrap_or(RUN_POLICY))?;
@@ -222,6 +239,10 @@ fn policy_of(record: &Record, config: &Config) -> Result<Policy, Fault> {
 
 fn save(folder: &Path, record: &Record) -> Result<(), Fault> {
     let text = serde_json::to_vec_pretty(record).expect("texts and numbers become JSON");
+    if text.len() > LONGEST_RECORD {
+        let why = format!("what is noted of a space has more than {LONGEST_RECORD} bytes");
+        return Err(Fault::invalid("metadata", &why));
+    }
     atomic::write_private(&folder.join(RECORD), &text).map_err(|e| Fault::failed(&e))
 }
 
@@ -308,6 +329,8 @@ impl Spaces {
     /// Ends what runs, so that it can be gone on with.
     pub(in crate::serve) fn stop(&self) {
         let all: Vec<_> = self.all().values().cloned().collect();
+        // No space goes on with what waits while another one is closed.
+        all.iter().for_each(|space| space.end());
         all.iter().for_each(|space| space.stop.ask());
         all.iter().for_each(|space| space.close());
     }

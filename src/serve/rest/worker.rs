@@ -190,12 +190,17 @@ impl Space {
         self.changed.notify_all();
     }
 
+    /// Begins nothing any more.
+    pub(super) fn end(&self) {
+        self.work().ending = true;
+    }
+
     /// Ends what runs, and begins nothing any more. Returns when nothing happens in the space.
     pub(super) fn close(&self) {
-        let mut work = self.work();
-        work.ending = true;
+        self.end();
         self.stop.ask();
         self.changed.notify_all();
+        let mut work = self.work();
         let begun = Instant::now();
         while work.has_worker && begun.elapsed() < PATIENCE {
             let waited = self.changed.wait_timeout(work, Duration::from_millis(100));
@@ -236,7 +241,9 @@ impl Space {
             if engine.as_ref().is_some_and(Engine::is_within_turn) {
                 engine = None;
             }
-            ticket.finish(run.map(Arc::new).map_err(|e| Fault::failed(&e)));
+            let fault =
+                |e: Error| if e.is_interrupted() { self.ended() } else { Fault::failed(&e) };
+            ticket.finish(run.map(Arc::new).map_err(fault));
         }
     }
 

@@ -310,3 +310,27 @@ fn references(value: &Value) -> Vec<String> {
         _ => Vec::new(),
     }
 }
+
+#[test]
+fn a_space_gets_no_network_that_the_person_has_not_allowed() {
+    if !has_full_sandbox() {
+        return;
+    }
+    let served = Served::start();
+    let opens = json!({ "policyOverrides": { "network": { "enabled": true } } });
+    served.ask("POST", "/v1/spaces", &opens.to_string()).fails(400, "VALIDATION_ERROR");
+    let space = served.space(&json!({ "policy": "permissive" }));
+    let command = "cat /proc/net/dev | grep -c :";
+    let run = served.run(&space, &json!([{ "type": "shell", "command": command }])).data(201);
+    assert_eq!(run["events"][0]["stdout"], "1\n", "only the loopback: {run}");
+}
+
+#[test]
+fn what_is_noted_of_a_space_is_bounded() {
+    let served = Served::start();
+    let large = json!({ "metadata": { "x": "x".repeat(70_000) } });
+    served.ask("POST", "/v1/spaces", &large.to_string()).fails(400, "VALIDATION_ERROR");
+    let space = served.space(&json!({}));
+    served.ask("PATCH", &space, &large.to_string()).fails(400, "VALIDATION_ERROR");
+    assert_eq!(served.get("/v1/spaces").data(200).as_array().unwrap().len(), 1);
+}

@@ -138,3 +138,41 @@ fn a_run_is_cancelled_alone_and_found_after_a_kill() {
     let again = super::super::client::read(served.send("POST", &runs, &headers, &body("two")));
     assert_eq!(again.data(201)["id"], *id);
 }
+
+#[test]
+fn what_a_destroyed_space_began_ends_with_it() {
+    if !has_full_sandbox() {
+        return;
+    }
+    let project = Project::new();
+    project.write("deaddrop.toml", "policy = \"permissive\"\n");
+    project.write("workspace/old/a", "");
+    let served = Served::of(project);
+    let space = served.space(&json!({ "workspace": "project" }));
+    let runs = format!("{space}/runs");
+    let headers = [&*format!("Authorization: Bearer {}", served.key)];
+    let asks = json!([{ "type": "shell", "id": "rm-1", "command": "rm -rf old" }]);
+    assert_eq!(served.run(&space, &asks).data(200)["status"], "awaiting_approval");
+    let body = |name: &str| {
+        message(&json!([
+            { "type": "createFile", "path": name, "content": "" },
+            { "type": "shell", "timeout": 3_600_000, "command": "sleep 600" },
+            { "type": "createFile", "path": format!("{name}-after"), "content": "" }
+        ]))
+    };
+    let begun = served.send("POST", &runs, &headers, &body("one"));
+    wait_until("the beginning", || served.project.exists("workspace/one"));
+    let queued = served.send("POST", &runs, &headers, &body("two"));
+    wait_until("the next", || {
+        served.get(&runs).data(200).as_array().is_some_and(|all| all.len() == 3)
+    });
+    served.ask("DELETE", &space, "").data(200);
+    for stream in [begun, queued] {
+        assert_eq!(super::super::client::read(stream).data(201)["status"], "cancelled");
+    }
+    for name in ["one-after", "two", "two-after"] {
+        assert!(!served.project.exists(&format!("workspace/{name}")), "{name}");
+    }
+    wait_until("the end of what waited", || served.project.run(&["approve"]).code == Some(5));
+    assert!(served.project.exists("workspace/old/a"));
+}
