@@ -419,9 +419,12 @@ fn task(context: &Context, arguments: &New) -> Result<String> {
 
 /// What of the workspace's contents the first outbox is to show.
 fn offer(context: &Context, arguments: &New) -> Result<Option<Offer>> {
-    for pattern in arguments.include.iter().chain(&arguments.exclude) {
-        check_pattern(pattern)
-            .map_err(|why| Error::usage(format!("'{pattern}' is no pattern of files: {why}")))?;
+    for (flag, patterns) in [("include", &arguments.include), ("exclude", &arguments.exclude)] {
+        for pattern in patterns {
+            check_pattern(pattern).map_err(|why| {
+                Error::usage(format!("--{flag} '{pattern}' is no pattern: {why}"))
+            })?;
+        }
     }
     let wants = !arguments.include.is_empty() || context.config.first_contents;
     let (include, exclude) = (arguments.include.clone(), arguments.exclude.clone());

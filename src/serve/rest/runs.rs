@@ -325,15 +325,16 @@ fn end_waiting(
     now: Timestamp,
 ) -> Result<Arc<Ticket>, Fault> {
     let stem = run.stem();
-    space.store.cancel(&stem, now).map_err(|e| Fault::failed(&e))?;
     let mut requests = vec![Request::ResumeRun { stem: stem.clone() }];
     if let Some(question) = run.question() {
         let denied = decision_about(run, &question.id, Decision::Denied, Some(REASON));
         let decision = Box::new(denied.map_err(|e| Fault::failed(&e))?);
         requests.insert(0, Request::Decide { stem: stem.clone(), decision });
     }
-    let ticket = Ticket::new(stem, None);
+    let ticket = Ticket::new(stem.clone(), None);
+    // Nothing of it is begun while the work is held.
     space.order(work, &ticket, requests)?;
+    space.store.cancel(&stem, now).map_err(|e| Fault::failed(&e))?;
     Ok(ticket)
 }
 

@@ -384,7 +384,9 @@ impl Spaces {
             if let Some(space) = all.values().find(same) {
                 let record = space.record();
                 let is_same = record.asked.as_ref().is_some_and(|(_, sent)| *sent == body);
-                return if is_same {
+                return if record.ended().is_some() {
+                    Err(Fault::no_space(&record.id))
+                } else if is_same {
                     Ok(Reply::Data(StatusCode::CREATED, without_null(record.data())))
                 } else {
                     Err(Fault::other_body())
