@@ -2,7 +2,7 @@
 
 import { doctorView, settingsView } from './about.js';
 import { call, listen, takeToken } from './api.js';
-import { clearNotices, fail, fill, h, later, perFrame, tell, when } from './dom.js';
+import { clearNotices, fail, fill, h, later, oneAtATime, perFrame, tell, when } from './dom.js';
 import { newView } from './new.js';
 import { sessionView } from './session.js';
 import { LISTED, live, quoted, tag } from './steps.js';
@@ -19,7 +19,7 @@ const app = {
   // A reply on its way to another session.
   carried: null,
   go: (hash) => { location.hash = hash; },
-  reload,
+  reload: () => reload(),
   /** Waits for what begins or continues a turn, shows what came of it, and says so. */
   async turn(act) {
     const hadFocus = document.activeElement.closest('#view') || document.activeElement === document.body;
@@ -45,7 +45,7 @@ const app = {
   },
 };
 
-async function reload() {
+const reload = oneAtATime(async () => {
   try {
     sessions = await call('status');
     drawSessions();
@@ -53,7 +53,7 @@ async function reload() {
   } catch (error) {
     fail(error);
   }
-}
+});
 const reloadSoon = later(80, reload);
 
 function drawSessions() {

@@ -208,3 +208,19 @@ export function perFrame(act) {
     });
   };
 }
+
+/** Calls something one at a time. Who asks meanwhile gets what comes of one more call: so the last answer is the newest. */
+export function oneAtATime(act) {
+  let [running, next] = [null, null];
+  return function call() {
+    if (!running) {
+      running = act().finally(() => { running = null; });
+      return running;
+    }
+    next ??= running.catch(() => {}).then(() => {
+      next = null;
+      return call();
+    });
+    return next;
+  };
+}

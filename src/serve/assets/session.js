@@ -2,7 +2,7 @@
 
 import { call, one } from './api.js';
 import { files } from './diff.js';
-import { ask, button, count, fail, fill, h, tell, when } from './dom.js';
+import { ask, button, count, fail, fill, h, oneAtATime, tell, when } from './dom.js';
 import { replyCard } from './reply.js';
 import { question, results, tag } from './steps.js';
 
@@ -208,7 +208,7 @@ export function sessionView(app, id) {
       h('h2', { id: 'history-title' }, 'History'), h('ol', {}, log.toReversed().map((entry) => turnRow(id, entry)))));
   }
 
-  async function update() {
+  const update = oneAtATime(async () => {
     try {
       const [now, log] = await Promise.all([one('status', { session: id }), call('log', { session: id }).catch(() => [])]);
       const all = JSON.stringify([now, log]);
@@ -221,7 +221,7 @@ export function sessionView(app, id) {
       if (error.code !== 'no-session') fail(error);
       else fill(head, h('div', {}, h('h1', { tabindex: '-1' }, 'There is no such session'), h('p', {}, h('a', { href: '#/new' }, 'Begin one'))));
     }
-  }
+  });
 
   return { element, update, reply, takes: () => !pair.hidden };
 }

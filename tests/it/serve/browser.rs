@@ -8,7 +8,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::{Daemon, PATIENCE, Project, wait_until};
+use super::client::{Page, serve};
+use crate::support::{PATIENCE, Project, wait_until};
+
+/// A free port.
+const ANY: &str = "127.0.0.1:0";
 
 /// A browser with one page; it ends with the test.
 struct Browser {
@@ -172,18 +176,6 @@ impl Drop for Browser {
     }
 }
 
-/// Starts the page of a project; its address.
-fn serve(base: &Project) -> (Daemon, String) {
-    let daemon = base.start(&["serve", "--listen", "127.0.0.1:0", "--json"]);
-    let url = |said: &str| {
-        let told = said.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        { told }.find_map(|told| told["url"].as_str().map(str::to_owned))
-    };
-    wait_until("the address", || url(&daemon.said()).is_some());
-    let url = url(&daemon.said()).unwrap();
-    (daemon, url)
-}
-
 /// The newest outbox in the project, by its name.
 fn newest_outbox(base: &Project) -> String {
     base.names("outbox").pop().unwrap_or_default()
@@ -194,7 +186,7 @@ fn a_session_from_its_task_to_words_at_the_end() {
     let Some(browser) = Browser::start() else { return };
     let base = Project::new();
     base.write("workspace/greet.py", "print('hello')\n");
-    let (_daemon, url) = serve(&base);
+    let (_daemon, Page { url, .. }) = serve(&base, ANY);
     browser.open(&url);
     assert_eq!(browser.value("location.hash.includes('token')", &Value::Null), false);
 
@@ -270,7 +262,7 @@ fn only_what_was_seen_is_decided_on() {
     let Some(browser) = Browser::start() else { return };
     let base = Project::with_session();
     base.write("workspace/seen.txt", "one\n");
-    let (_daemon, url) = serve(&base);
+    let (_daemon, Page { url, .. }) = serve(&base, ANY);
     browser.open(&url);
     browser.shows("#outbox-title", "Outbox 1");
 
@@ -313,6 +305,34 @@ fn only_what_was_seen_is_decided_on() {
     assert_eq!(base.read("workspace/seen.txt"), "two\nmore\n");
 }
 
+#[test]
+fn an_answer_that_comes_late_is_not_shown_over_a_newer_one() {
+    let Some(browser) = Browser::start() else { return };
+    let base = Project::with_session();
+    let (_daemon, Page { url, .. }) = serve(&base, ANY);
+    browser.open(&url);
+    browser.shows("#outbox-title", "Outbox 1");
+    browser.shows("#connection", "connected");
+    // The next answer about the session is held back until there is a newer one.
+    let holds = "(() => { \
+        const original = window.fetch; \
+        window.fetch = async (url, init) => { \
+            const answer = await original(url, init); \
+            if (window.held || !url.endsWith('/status') || !init.body.includes('session')) return answer; \
+            window.held = true; \
+            await new Promise((free) => { window.free = free; }); \
+            setTimeout(() => { window.shown = true; }, 300); \
+            return answer; \
+        }; })()";
+    browser.value(holds, &Value::Null);
+    base.run(&["say", "first"]).ok();
+    browser.wait_for("window.held");
+    base.run_with(&["apply", "-"], "[MESSAGE]\nhi\n[/MESSAGE]\n").ok();
+    browser.value("setTimeout(window.free, 1000)", &Value::Null);
+    browser.wait_for("window.shown");
+    browser.shows(".head .meta", "outbox 2");
+}
+
 /// Runs as a script wherever it is taken as markup, and hides what follows it from the eye.
 const HOSTILE: &str =
     "<img src=x onerror=\"window.ran=1\"><script>window.ran=1</script>\u{202e}txt.exe";
@@ -324,7 +344,7 @@ fn whatever_files_commands_and_models_say_is_text() {
     let name = "a <img src=x onerror=ran=1>.html";
     base.write(&format!("workspace/{name}"), format!("{HOSTILE}\n"));
     base.write("workspace/plain.txt", "plain\n");
-    let (_daemon, url) = serve(&base);
+    let (_daemon, Page { url, .. }) = serve(&base, ANY);
     browser.open(&url);
     browser.types("#task", "Look at <b>all</b> of <img src=x onerror=window.ran=1>");
     browser.shows("#shown", name);
@@ -360,20 +380,17 @@ fn whatever_files_commands_and_models_say_is_text() {
 fn a_page_of_another_start_says_what_to_do() {
     let Some(browser) = Browser::start() else { return };
     let base = Project::with_session();
-    let (daemon, url) = serve(&base);
+    let (daemon, Page { url, host, .. }) = serve(&base, ANY);
     browser.open(&url);
     browser.shows("#outbox-title", "Outbox 1");
     browser.shows("#connection", "connected");
-    let port = url.split(['/', ':']).nth(4).unwrap();
     daemon.stop();
     browser.shows("#connection", "Connection lost");
     browser.value("document.getElementById('reply').value = given", &"my words".into());
-    let again = base.start(&["serve", "--listen", &format!("127.0.0.1:{port}"), "--json"]);
+    let (_again, Page { url, .. }) = serve(&base, &host);
     browser.shows("#view", "Open the one that it printed last");
     browser.shows("#view", "my words");
-    wait_until("its address", || again.said().contains("token"));
-    let said: Value = serde_json::from_str(again.said().lines().next().unwrap()).unwrap();
-    browser.value("location.assign(given)", &said["url"]);
+    browser.value("location.assign(given)", &url.into());
     browser.shows("#outbox-title", "Outbox 1");
     browser.shows("#connection", "connected");
 }
