@@ -112,6 +112,24 @@ pub fn count(n: usize, noun: &str) -> String {
     if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
 }
 
+/// The first `most` of some names, and how many more of `all` there are.
+///
+/// # Examples
+/// ```
+/// assert_eq!(deaddrop::text::first_of(["a", "b", "c"], 2, 5), "a, b and 3 more");
+/// assert_eq!(deaddrop::text::first_of(["a", "b"], 2, 2), "a, b");
+/// ```
+pub fn first_of<T: AsRef<str>>(
+    names: impl IntoIterator<Item = T>,
+    most: usize,
+    all: usize,
+) -> String {
+    let shown: Vec<T> = names.into_iter().take(most).collect();
+    let text = shown.iter().map(AsRef::as_ref).collect::<Vec<&str>>().join(", ");
+    let more = all.saturating_sub(shown.len());
+    if more == 0 { text } else { format!("{text} and {more} more") }
+}
+
 /// `4,812,000`: a number with its digits in groups of three.
 ///
 /// # Examples

@@ -218,8 +218,8 @@ impl Settings {
     /// As variables of the environment, for another process.
     #[cfg(feature = "serve")]
     pub(super) fn variables(&self) -> Vec<(String, String)> {
-        let variable = |name: &str| format!("DEADDROP_{}", name.to_uppercase());
-        self.0.iter().map(|(name, value)| (variable(name), value.clone())).collect()
+        let variable = |name: &str| find_setting(name).and_then(Setting::variable);
+        self.0.iter().filter_map(|(name, value)| Some((variable(name)?, value.clone()))).collect()
     }
 
     /// As settings, each with the flag it came from.

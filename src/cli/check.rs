@@ -13,7 +13,7 @@ use super::{Context, SessionFlag, output, replies};
 use crate::admission::{self, Admission, Given, Refusal};
 use crate::engine;
 use crate::error::{Error, Result};
-use crate::executor::{Executor, OpaquePreview, PreviewExecutor, Rewritten};
+use crate::executor::{Executor, OpaquePreview, PreviewExecutor};
 use crate::outbox::{self, Files};
 use crate::protocol::{
     Asks, Detail, Dialect, Kind, Operation, Outcome, ParsedReply, Part, RelPath, Step, WarningKind,
@@ -203,8 +203,7 @@ impl<'a> Surroundings<'a> {
             output::prose(line + ui.for_results().preview(outcome));
         }
         let paths: BTreeSet<&RelPath> = rewritten.iter().flatten().map(|file| &file.path).collect();
-        let is_repeated = |all: &Vec<Rewritten>| all.len() > paths.len();
-        let is_repeated = rewritten.as_ref().is_some_and(is_repeated);
+        let is_repeated = rewritten.iter().flatten().count() > paths.len();
         for file in rewritten.iter().flatten() {
             if let Some(step) = file.by_step.filter(|_| is_repeated) {
                 output::prose(format!("\nBefore command {step}:"));

@@ -41,10 +41,12 @@ pub(super) struct ProgressReporter<'a> {
     /// The open questions; the first one is shown.
     open: VecDeque<Open>,
     prompt: Option<Prompt>,
-    /// Where events are sent to, too.
-    #[cfg(feature = "serve")]
-    page: Option<crate::serve::Events>,
+    /// Sends events to pages, too.
+    page: Option<ToPages>,
 }
+
+/// Sends an event to the pages that are open.
+type ToPages = Box<dyn Fn(&Value)>;
 
 /// What was asked.
 struct Open {
@@ -58,16 +60,7 @@ impl<'a> ProgressReporter<'a> {
     /// Only reports.
     pub(super) fn new(context: &'a Context) -> Self {
         let open = VecDeque::new();
-        Self {
-            context,
-            puts: false,
-            serves: false,
-            turn: None,
-            open,
-            prompt: None,
-            #[cfg(feature = "serve")]
-            page: None,
-        }
+        Self { context, puts: false, serves: false, turn: None, open, prompt: None, page: None }
     }
 
     /// Also asks questions if there is a terminal, and prints events with `--json`.
@@ -77,9 +70,9 @@ impl<'a> ProgressReporter<'a> {
         reporter
     }
 
-    /// The same, and sends events to a page.
+    /// The same, and sends events to pages.
     #[cfg(feature = "serve")]
-    pub(super) fn for_page(mut self, page: crate::serve::Events) -> Self {
+    pub(super) fn for_page(mut self, page: ToPages) -> Self {
         self.page = Some(page);
         self
     }
@@ -115,7 +108,7 @@ impl<'a> ProgressReporter<'a> {
     /// Prints an event with `--json` while it serves, an object a line, and sends it to pages. docs/scripting.md names
     /// all.
     fn emit(&self, event: &str, value: impl FnOnce() -> Value) {
-        if !self.serves || !(self.context.json || self.has_page()) {
+        if !self.serves || !(self.context.json || self.page.is_some()) {
             return;
         }
         let mut value = value();
@@ -127,19 +120,9 @@ impl<'a> ProgressReporter<'a> {
         if self.context.json {
             Context::print_json(&value);
         }
-        #[cfg(feature = "serve")]
-        self.page.iter().for_each(|page| page.send(&value));
-    }
-
-    #[cfg(feature = "serve")]
-    fn has_page(&self) -> bool {
-        self.page.is_some()
-    }
-
-    #[cfg(not(feature = "serve"))]
-    #[expect(clippy::unused_self, reason = "with pages it is used")]
-    fn has_page(&self) -> bool {
-        false
+        if let Some(page) = &self.page {
+            page(&value);
+        }
     }
 
     /// The newest outbox is written, or the person's words were added to it.

@@ -13,7 +13,7 @@ use super::{Context, ProgressReporter, live, opening, output};
 use crate::clock::Timestamp;
 use crate::daemon::{self, Clip, Serve};
 use crate::error::{Error, Result};
-use crate::lock::Lock;
+use crate::lock;
 use crate::program;
 use crate::serve::{Events, Key, Keys, Project, Server};
 use crate::settings::Config;
@@ -104,10 +104,7 @@ fn keys(context: &Context, what: &OfKeys) -> Result<ExitCode> {
         // As `serve` begins with it.
         let Config { sessions, inbox, outbox, approvals, .. } = &context.config;
         context.config.claim_dirs([sessions, inbox, outbox, approvals])?;
-        match Lock::take(&context.config) {
-            Err(e) if !e.is_locked() => return Err(e),
-            _ => {}
-        }
+        lock::make_private(&context.config)?;
     }
     let keys = Keys::new(&context.config.sessions);
     match what {
@@ -181,7 +178,8 @@ pub(super) fn serve(
             Err(e) => context.ui.warning(&e.to_string()),
         }
     }
-    let mut reporter = ProgressReporter::that_serves(context).for_page(events);
+    let mut reporter =
+        ProgressReporter::that_serves(context).for_page(Box::new(move |event| events.send(event)));
     live::heed(&stop);
     reporter.repeat(&engine);
     let ended = loop {

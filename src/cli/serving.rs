@@ -22,7 +22,7 @@ use crate::runner::sandbox::Tier;
 use crate::session::store::Store;
 use crate::session::{Offer, Session, is_id};
 use crate::settings::SESSION_POLICY;
-use crate::text::{count, visible_line};
+use crate::text::{count, first_of, visible_line};
 use crate::watch::Stop;
 
 #[derive(Debug, Args)]
@@ -308,11 +308,8 @@ fn say_context(context: &Context, outbox: &Path) {
     let [shown, outlined] = outbox::files_of_first(&text);
     let named = [("shows", &shown), ("outlines", &outlined)];
     for (verb, files) in named.into_iter().filter(|(_, files)| !files.is_empty()) {
-        let (first, more) = files.split_at(files.len().min(NAMES));
-        let more =
-            if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
-        let count = count(files.len(), "file");
-        context.ui.say(format!("It {verb} {count}: {}{more}", first.join(", ")));
+        let named = first_of(files, NAMES, files.len());
+        context.ui.say(format!("It {verb} {}: {named}", count(files.len(), "file")));
     }
     if !outlined.is_empty() {
         context.ui.say("Missing something? `deaddrop new --include PATTERN` shows more files, and context_tokens sets the room.");

@@ -81,6 +81,8 @@ pub struct Engine {
     within_turn: bool,
     /// Whether something may lie aside that is to be removed.
     has_trash: Cell<bool>,
+    /// The tools that commands found when somebody last asked; empty before.
+    tools: Vec<String>,
     /// Whether what confines commands was asked for.
     probed: Cell<bool>,
     /// The sessions that the journal holds, as they are now.
@@ -147,6 +149,7 @@ impl Engine {
             journal,
             within_turn: false,
             has_trash: Cell::new(false),
+            tools: Vec::new(),
             probed: Cell::new(false),
             changed: BTreeMap::new(),
             recovered: Vec::new(),

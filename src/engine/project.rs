@@ -11,39 +11,32 @@ use super::environment::PROBE;
 use crate::error::Result;
 use crate::machine;
 use crate::protocol::RelPath;
+use crate::text::first_of;
 use crate::workspace::READ_LIMIT;
 use crate::workspace::walk::{EntryKind, Walk};
 
 #[derive(Deserialize)]
 struct Signs {
     sign: Vec<Sign>,
-    libraries: Vec<Libraries>,
 }
 
-/// A sign of how the tests of a project are run.
-#[derive(Deserialize)]
+/// A sign of how the tests of a project are run, or of what it needs.
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Sign {
     /// A pattern of paths. One such file is enough.
     files: String,
     /// A pattern of what that file contains; any text if it is empty.
-    #[serde(default)]
     contains: String,
-    /// The command that runs the tests.
+    /// The command that runs the tests, if it is a sign of that.
     tests: String,
     /// The tools that this takes.
     tools: Vec<String>,
-}
-
-/// How the libraries that a project lacks are found out.
-#[derive(Deserialize)]
-struct Libraries {
-    /// A pattern of paths. One such file is enough.
-    files: String,
-    /// A script that writes their names.
+    /// A script that writes the names of libraries that are missing, if it is a sign of some.
     missing: String,
 }
 
-/// How long that may take.
+/// How long it may take to find out which libraries are missing.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// So many libraries are named.
 const NAMED: usize = 12;
@@ -53,20 +46,23 @@ impl Engine {
     /// commands run, nor which libraries. Tools that no machine is asked for are not judged.
     pub(super) fn project(&self, installed: &[String], walk: &Walk) -> Result<String> {
         let signs = toml::from_str(include_str!("data/projects.toml"));
-        let Signs { sign: signs, libraries } = signs.expect("a constant table");
+        let Signs { sign: signs } = signs.expect("a constant table");
         let (mut told, mut tools) = (vec!["not a git repository".to_owned()], BTreeSet::new());
         if self.is_repository()? {
             told = vec!["a git repository".to_owned()];
             tools.insert("git");
         }
-        let mut tests: Vec<&str> = Vec::new();
+        let (mut tests, mut scripts): (Vec<&str>, Vec<&str>) = <_>::default();
         for sign in &signs {
             if self.is_found(sign, walk)? {
                 tests.push(&sign.tests);
+                scripts.push(&sign.missing);
                 tools.extend(sign.tools.iter().map(String::as_str));
             }
         }
+        tests.retain(|tests| !tests.is_empty());
         tests.dedup();
+        scripts.retain(|script| !script.is_empty());
         if !tests.is_empty() {
             told.push(format!("tests: {}", tests.join(", ")));
         }
@@ -76,23 +72,16 @@ impl Engine {
         };
         let missing = tools.into_iter().filter(is_missing);
         told.extend(missing.map(|tool| format!("{tool}: not installed")));
-        let lacking = self.lacking(&libraries, walk);
+        let lacking = self.lacking(&scripts);
         if !lacking.is_empty() {
-            let more = lacking.len().saturating_sub(NAMED);
-            let more = if more == 0 { String::new() } else { format!(" and {more} more") };
-            let named = lacking[..lacking.len().min(NAMED)].join(", ");
-            told.push(format!("libraries that are not installed: {named}{more}"));
+            let named = first_of(&lacking, NAMED, lacking.len());
+            told.push(format!("libraries that are not installed: {named}"));
         }
         Ok(told.join("; "))
     }
 
-    /// The names of libraries that the project lacks where commands run.
-    fn lacking(&self, libraries: &[Libraries], walk: &Walk) -> Vec<String> {
-        let is_there = |it: &&Libraries| {
-            let files = Regex::new(&it.files).expect("a constant pattern");
-            walk.files().any(|file| files.is_match(file.path))
-        };
-        let scripts: Vec<&str> = libraries.iter().filter(is_there).map(|it| &*it.missing).collect();
+    /// The names of libraries that the project lacks where commands run, by these scripts.
+    fn lacking(&self, scripts: &[&str]) -> Vec<String> {
         if scripts.is_empty() || self.guest.is_some() {
             return Vec::new();
         }

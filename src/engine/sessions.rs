@@ -40,6 +40,7 @@ impl Engine {
     /// Begins a session: its file and its first outbox. `unconfined`: the person allowed commands with their own
     /// rights if there is no sandbox.
     pub fn begin_session(&mut self, new: &NewSession, unconfined: bool) -> Result<Turn> {
+        self.tools.clear();
         let (mut session, walk) = self.new_session(new, unconfined)?;
         let outbox = self.save_and_write(&mut session, Some(walk))?;
         Ok(Turn { session, outbox: Some(outbox) })
@@ -68,14 +69,17 @@ impl Engine {
             .with_code("other-workspace"));
         }
         let id = id.clone().unwrap_or_else(|| self.free_id());
-        let tools = match &self.guest {
-            Some(guest) => guest.tools()?,
-            None => {
-                self.confinement();
-                self.runner.tools(&self.config.sessions.join(environment::PROBE))
-            }
-        };
-        let mut session = Session::new(id, task, tools, self.now());
+        // It takes a while, and previews come one after the other.
+        if self.tools.is_empty() {
+            self.tools = match &self.guest {
+                Some(guest) => guest.tools()?,
+                None => {
+                    self.confinement();
+                    self.runner.tools(&self.config.sessions.join(environment::PROBE))
+                }
+            };
+        }
+        let mut session = Session::new(id, task, self.tools.clone(), self.now());
         session.unconfined = unconfined;
         session.dialect = *dialect;
         session.offer.clone_from(offer);

@@ -7,7 +7,7 @@ use super::layout::Material;
 use super::redaction::Redaction;
 use crate::protocol::{Detail, Dialect, Outcome, operations, tags};
 use crate::session::{Back, Changed, Ignored, Session};
-use crate::text::{count, indented, visible, visible_line};
+use crate::text::{count, first_of, indented, visible, visible_line};
 
 /// Lines are not shortened to fewer characters.
 const LINE: usize = 300;
@@ -150,10 +150,9 @@ fn describe_undo(changed: &Changed, back: &Back, redaction: &mut Redaction<'_>) 
 
 /// A line with the first of these names, and how many more of `all` there are; nothing if there are none.
 fn list(introduction: &str, named: impl Iterator<Item = String>, all: usize) -> String {
-    let shown: Vec<String> = named.take(NAMED).map(|name| clipped(&name, NAME_LENGTH)).collect();
-    match (all, all.saturating_sub(shown.len())) {
-        (0, _) => String::new(),
-        (_, 0) => format!("{introduction}: {}\n", shown.join(", ")),
-        (_, more) => format!("{introduction}: {} and {more} more\n", shown.join(", ")),
+    if all == 0 {
+        return String::new();
     }
+    let named = first_of(named.map(|name| clipped(&name, NAME_LENGTH)), NAMED, all);
+    format!("{introduction}: {named}\n")
 }

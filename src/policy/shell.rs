@@ -6,7 +6,7 @@ use super::patterns::{Match, allows, means};
 use super::reading::{self, Reading, Simple};
 use crate::protocol::{ShellCommand, operations::NOT_ALLOWED};
 use crate::settings::{Policy, Shell};
-use crate::text::visible_line;
+use crate::text::{first_of, visible_line};
 
 pub(super) const ENABLED: &str = "shell.enabled";
 pub(super) const BLOCKED: &str = "shell.blockedCommands";
@@ -87,13 +87,9 @@ fn beside(run: &ShellCommand) -> String {
     if let Some(cwd) = &run.cwd {
         said += &format!("; it runs in '{}'", visible_line(cwd.as_str()));
     }
-    let names: Vec<_> = run.env.keys().take(NAMED).map(|name| visible_line(name)).collect();
-    if !names.is_empty() {
-        said += &format!("; it sets {}", names.join(", "));
-    }
-    let more = run.env.len() - names.len();
-    if more > 0 {
-        said += &format!(" and {more} more");
+    if !run.env.is_empty() {
+        let names = run.env.keys().map(|name| visible_line(name));
+        said += &format!("; it sets {}", first_of(names, NAMED, run.env.len()));
     }
     said
 }

@@ -7,7 +7,7 @@ use super::{
     Context, Cut, Finding, MARK, Redacted, SecretKind, SecretSnapshot, is_secret_file, redact_part,
 };
 use crate::settings::{Secrets, SecretsMode};
-use crate::text::{count, visible_line};
+use crate::text::{count, first_of, visible_line};
 
 /// How many findings are described. The others are counted.
 const MOST_DESCRIBED: usize = 20;
@@ -259,8 +259,6 @@ impl Redactor {
 }
 
 fn describe_lines(lines: &[usize]) -> String {
-    let named: Vec<String> = lines.iter().take(MOST_LINES).map(usize::to_string).collect();
-    let (word, named) = (if lines.len() == 1 { "line" } else { "lines" }, named.join(", "));
-    let more = lines.len().saturating_sub(MOST_LINES);
-    if more > 0 { format!("{word} {named} and {more} more") } else { format!("{word} {named}") }
+    let named = first_of(lines.iter().map(usize::to_string), MOST_LINES, lines.len());
+    format!("{} {named}", if lines.len() == 1 { "line" } else { "lines" })
 }

@@ -1,10 +1,10 @@
-//! `deaddrop serve`: the page in the browser.
+//! `deaddrop serve`: the page in the browser, and the REST API for programs ([`rest`]).
 //!
 //! The page is a client of the command line. Each of its requests is a command with `--json` (docs/scripting.md), run
 //! as a process of its own that hands what it changes to the process that serves, which is this one. So the page can do
 //! what a person at a terminal can, and nothing else; the journal, the policy and approvals lie on its only way.
 //!
-//! All of it runs on one thread with a runtime of its own. The rest of the program has none.
+//! Requests are received and answered on one thread, the only one with a runtime.
 
 mod assets;
 mod calls;
@@ -92,24 +92,7 @@ impl Server {
     /// # Errors
     /// The address cannot be listened on, or there is no thread for it.
     pub fn start(listen: SocketAddr, mut project: Project) -> Result<Self> {
-        let listener = bind(listen)?;
-        let address = listener.local_addr().unwrap_or(listen);
-        let random = || uuid::Uuid::new_v4().simple().to_string();
-        // A free port is new enough.
-        let has_name = listen.port() != 0 && address.ip().is_loopback();
-        let host = has_name.then(|| format!("{}.localhost:{}", &random()[..12], address.port()));
-        // Such a name leads to both.
-        let other: IpAddr = match address.ip() {
-            IpAddr::V4(_) => Ipv6Addr::LOCALHOST.into(),
-            IpAddr::V6(_) => Ipv4Addr::LOCALHOST.into(),
-        };
-        let other = host.as_ref().map(|_| bind(SocketAddr::new(other, address.port())));
-        let listeners = match other {
-            Some(Err(e)) if e.code() == "address-in-use" => return Err(e),
-            // There is no such address.
-            Some(Err(_)) | None => vec![listener],
-            Some(Ok(other)) => vec![listener, other],
-        };
+        let (listeners, address, host) = bind(listen)?;
         let token = random() + &random();
         let spaces = Spaces::open(&project.config, project.taken_up.take())?;
         let site = Arc::new(Site {
@@ -155,13 +138,39 @@ impl Server {
     }
 }
 
-fn bind(address: SocketAddr) -> Result<TcpListener> {
+/// Listens on an address. Returns also which it is, and the page's own name with the port, if it has one.
+fn bind(listen: SocketAddr) -> Result<(Vec<TcpListener>, SocketAddr, Option<String>)> {
+    let mut listeners = vec![bind_one(listen)?];
+    let address = listeners[0].local_addr().unwrap_or(listen);
+    // A free port is new enough.
+    if listen.port() == 0 || !address.ip().is_loopback() {
+        return Ok((listeners, address, None));
+    }
+    // Such a name leads to both.
+    let other: IpAddr = match address.ip() {
+        IpAddr::V4(_) => Ipv6Addr::LOCALHOST.into(),
+        IpAddr::V6(_) => Ipv4Addr::LOCALHOST.into(),
+    };
+    match bind_one(SocketAddr::new(other, address.port())) {
+        Err(e) if e.code() == "address-in-use" => return Err(e),
+        // There may be no such address.
+        other => listeners.extend(other),
+    }
+    let host = format!("{}.localhost:{}", &random()[..12], address.port());
+    Ok((listeners, address, Some(host)))
+}
+
+fn bind_one(address: SocketAddr) -> Result<TcpListener> {
     TcpListener::bind(address)
         .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
         .map_err(|e| match e.kind() {
             ErrorKind::AddrInUse => Error::listens(address.to_string()),
             _ => Error::failed(format!("cannot listen on {address}: {e}")),
         })
+}
+
+fn random() -> String {
+    uuid::Uuid::new_v4().simple().to_string()
 }
 
 /// Destroys spaces whose time is over, as long as it is awaited.

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::blobs::BlobId;
-use crate::text::count;
+use crate::text::{count, first_of};
 
 /// How many changes are named one by one.
 pub const NAMED: usize = 40;
@@ -104,7 +104,7 @@ impl Ignored {
     /// What is, or may be, lost: `deleted .env, x.log and 3 more (ignored)`, `2 ignored build products`.
     pub fn describe_lost(&self) -> impl Iterator<Item = String> {
         let Self { lost, products_lost: products, .. } = self;
-        let files = || format!("{} (ignored)", shortened(&lost.named, lost.count));
+        let files = || format!("{} (ignored)", first_of(&lost.named, SHORT, lost.count));
         let files = (lost.count > 0).then(files);
         files.into_iter().chain((*products > 0).then(|| count(*products, "ignored build product")))
     }
@@ -116,16 +116,7 @@ impl Ignored {
 
     /// `x.log, data/ and 3 more`.
     pub fn describe(&self) -> String {
-        shortened(&self.named, self.places)
-    }
-}
-
-/// The first of `all` names: `a, b and 3 more`.
-fn shortened(named: &[String], all: usize) -> String {
-    let first = &named[..named.len().min(SHORT)];
-    match all.saturating_sub(first.len()) {
-        0 => first.join(", "),
-        more => format!("{} and {more} more", first.join(", ")),
+        first_of(&self.named, SHORT, self.places)
     }
 }
 

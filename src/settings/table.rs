@@ -253,7 +253,7 @@ impl Setting {
     }
 
     /// Its environment variable, if it has one.
-    pub(super) fn variable(&self) -> Option<String> {
+    pub fn variable(&self) -> Option<String> {
         let name = self.name.to_uppercase().replace('.', "_");
         (!self.is_of_file()).then(|| format!("{PREFIX}{name}"))
     }

@@ -26,7 +26,7 @@ use super::{
 };
 use crate::error::{Error, Result};
 use crate::program::Programs;
-use crate::text::{shell_word, visible_line};
+use crate::text::{first_of, shell_word, visible_line};
 
 /// No more characters of a value are shown, and nobody can consent to more.
 const SHOWN: usize = 4_000;
@@ -507,10 +507,7 @@ fn contents(folder: &Path) -> Option<String> {
         })
         .collect();
     names.sort();
-    let more = names.len().saturating_sub(NAMES);
-    names.truncate(NAMES);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    (!names.is_empty()).then(|| names.join(", ") + &more)
+    (!names.is_empty()).then(|| first_of(&names, NAMES, names.len()))
 }
 
 fn is_keeper(name: &OsStr) -> bool {

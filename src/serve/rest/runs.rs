@@ -342,17 +342,18 @@ fn end_waiting(
 pub(super) fn cancel_all(space: &Arc<Space>) -> Result<(), Fault> {
     let now = Timestamp::now();
     let mut work = space.settled();
-    for ticket in work.tickets.iter().filter(|ticket| !ticket.is_done()) {
-        space.store.cancel(&ticket.stem, now).map_err(|e| Fault::failed(&e))?;
+    let stems = space.store.runs().map_err(|e| Fault::failed(&e))?;
+    let is_idle = |stem: &String| work.running(stem).is_none();
+    let runs = stems.iter().filter(|stem| is_idle(stem)).filter_map(|stem| load(space, stem).ok());
+    let waiting: Vec<Session> = runs.filter(|run| !run.is_complete).collect();
+    let going = work.tickets.iter().filter(|ticket| !ticket.is_done()).map(|it| it.stem.clone());
+    for stem in going.chain(waiting.iter().map(Session::stem)) {
+        space.store.cancel(&stem, now).map_err(|e| Fault::failed(&e))?;
     }
     interrupt::check();
-    for stem in space.store.runs().map_err(|e| Fault::failed(&e))? {
-        if work.running(&stem).is_some() {
-            continue;
-        }
-        if let Some(run) = load(space, &stem).ok().filter(|run| !run.is_complete) {
-            end_waiting(space, &mut work, &run, now)?;
-        }
+    for run in waiting {
+        // Where there is no place for it in the queue, it ends when somebody decides.
+        let _ = end_waiting(space, &mut work, &run, now);
     }
     Ok(())
 }

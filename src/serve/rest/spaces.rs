@@ -326,7 +326,7 @@ impl Spaces {
         }
     }
 
-    /// Ends what runs, so that it can be gone on with.
+    /// Ends what runs, and begins nothing any more.
     pub(in crate::serve) fn stop(&self) {
         let all: Vec<_> = self.all().values().cloned().collect();
         // No space goes on with what waits while another one is closed.
@@ -377,21 +377,17 @@ impl Spaces {
         };
         policy_of(&record, &self.config)?;
         let mut all = self.all();
-        if let Some((key, body)) = asked {
-            let same = |space: &&Arc<Space>| {
-                space.record().asked.as_ref().is_some_and(|(asked, _)| *asked == key)
+        let has_its_key = |space: &&Arc<Space>| {
+            let record = space.record();
+            record.asked.as_ref().zip(asked.as_ref()).is_some_and(|(its, this)| its.0 == this.0)
+        };
+        if let Some(space) = all.values().find(has_its_key) {
+            let record = space.record();
+            return match record.ended() {
+                _ if record.asked != asked => Err(Fault::other_body()),
+                Some(_) => Err(Fault::no_space(&record.id)),
+                None => Ok(Reply::Data(StatusCode::CREATED, without_null(record.data()))),
             };
-            if let Some(space) = all.values().find(same) {
-                let record = space.record();
-                let is_same = record.asked.as_ref().is_some_and(|(_, sent)| *sent == body);
-                return if record.ended().is_some() {
-                    Err(Fault::no_space(&record.id))
-                } else if is_same {
-                    Ok(Reply::Data(StatusCode::CREATED, without_null(record.data())))
-                } else {
-                    Err(Fault::other_body())
-                };
-            }
         }
         if all.values().filter(|space| space.record().ended().is_none()).count() >= SPACES {
             return Err(Fault::new(

@@ -40,15 +40,8 @@ impl Served {
     /// Starts it, anew if it ran before.
     pub fn restart(&mut self) {
         self.daemon = None;
-        let daemon = self.project.start(&["serve", "--listen", "127.0.0.1:0", "--json"]);
-        let mut address = None;
-        wait_until("the address", || {
-            let said = daemon.said();
-            let rest = said.split_once("http://").map(|(_, rest)| rest);
-            address = rest.and_then(|rest| Some(rest.split_once('/')?.0.to_owned()));
-            address.is_some()
-        });
-        self.address = address.unwrap();
+        let (daemon, page) = serve(&self.project, "127.0.0.1:0");
+        self.address = page.host;
         self.daemon = Some(daemon);
     }
 
@@ -82,18 +75,54 @@ impl Served {
     }
 }
 
-/// Reads an answer to its end. Its body must be JSON.
+/// The page that a server prints the address of.
+pub struct Page {
+    pub url: String,
+    /// The host of the address.
+    pub host: String,
+    pub token: String,
+}
+
+/// Starts `deaddrop serve` at an address, and waits until it says which page it has.
 #[track_caller]
-pub fn read(mut stream: TcpStream) -> Answer {
+pub fn serve(project: &Project, listen: &str) -> (Daemon, Page) {
+    let daemon = project.start(&["serve", "--listen", listen, "--json"]);
+    let mut page = None;
+    wait_until("the address", || {
+        let said = daemon.said();
+        let told = said.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        page = { told }.find_map(|told| {
+            let (url, token) = (told["url"].as_str()?, told["token"].as_str()?);
+            let host = url.strip_prefix("http://")?.split('/').next()?;
+            assert_eq!(url, format!("http://{host}/#token={token}"));
+            Some(Page { url: url.to_owned(), host: host.to_owned(), token: token.to_owned() })
+        });
+        page.is_some()
+    });
+    (daemon, page.unwrap())
+}
+
+/// Reads an answer to its end: its status, its head in small letters, and its body.
+#[track_caller]
+pub fn read_text(mut stream: TcpStream) -> (u16, String, String) {
     let mut bytes = Vec::new();
-    stream.read_to_end(&mut bytes).unwrap();
+    // What was refused is not read to its end, so the connection may be broken off after the answer.
+    let _ = stream.read_to_end(&mut bytes);
     let text = String::from_utf8(bytes).unwrap();
     let (head, rest) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {text:?}"));
     let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-    let is_chunked = head.to_lowercase().contains("transfer-encoding: chunked");
-    let text = if is_chunked { unchunked(rest) } else { rest.to_owned() };
+    let head = head.to_lowercase();
+    let is_chunked = head.contains("transfer-encoding: chunked");
+    let body = if is_chunked { unchunked(rest) } else { rest.to_owned() };
+    (status, head, body)
+}
+
+/// The same of an answer in JSON.
+#[track_caller]
+pub fn read(stream: TcpStream) -> Answer {
+    let (status, head, text) = read_text(stream);
     let body = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {head}\n{text}"));
-    Answer { status, head: head.to_lowercase(), body }
+    Answer { status, head, body }
 }
 
 fn unchunked(mut rest: &str) -> String {

@@ -5,6 +5,7 @@ use std::net::{TcpListener, TcpStream};
 
 use serde_json::{Value, json};
 
+use super::client::{Page, read_text, serve};
 use crate::support::{Daemon, ID, PATIENCE, Project, wait_until};
 
 /// A server that runs, with what it printed.
@@ -30,15 +31,7 @@ impl Served {
     /// One that listens there; its host is the one of the address that it prints.
     #[track_caller]
     fn at(base: &Project, listen: &str) -> Self {
-        let daemon = base.start(&["serve", "--listen", listen, "--json"]);
-        daemon.wait_for("\"token\"");
-        let said = daemon.said();
-        let printed = said.lines().find(|line| line.contains("\"token\"")).unwrap();
-        let printed: Value = serde_json::from_str(printed).unwrap();
-        let url = printed["url"].as_str().unwrap();
-        let token = printed["token"].as_str().unwrap().to_owned();
-        let host = url.strip_prefix("http://").unwrap().split('/').next().unwrap().to_owned();
-        assert_eq!(url, format!("http://{host}/#token={token}"));
+        let (daemon, Page { host, token, .. }) = serve(base, listen);
         Self { daemon, host, token }
     }
 
@@ -50,16 +43,8 @@ impl Served {
         let text = format!("{head}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}");
         // What is refused is not read to its end.
         let _ = stream.write_all(text.as_bytes());
-        let mut answer = Vec::new();
-        let _ = stream.read_to_end(&mut answer);
-        let answer = String::from_utf8(answer).unwrap();
-        let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_default();
-        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
-        Answer {
-            status: status.unwrap_or_default(),
-            head: head.to_lowercase(),
-            body: body.to_owned(),
-        }
+        let (status, head, body) = read_text(stream);
+        Answer { status, head, body }
     }
 
     /// A request of the page.

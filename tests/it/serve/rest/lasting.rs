@@ -1,5 +1,7 @@
 //! What lasts: runs that were asked for twice, whose client went away, or in which the server was killed; and what ends.
 
+use std::fs;
+
 use serde_json::json;
 
 use super::super::client::Served;
@@ -59,8 +61,10 @@ fn a_run_whose_client_has_gone_continues_and_the_same_request_gets_it() {
     let log = format!("{space}/files/log?encoding=utf-8");
     wait_until("the beginning", || served.get(&log).status == 200);
     let id = served.get(&runs).data(200)[0]["id"].clone();
+    let port = lost.local_addr().unwrap().port();
     drop(lost);
-    // As soon as the server knows that nobody is there, the same request waits for the same run.
+    wait_until("that the server knows that nobody is there", || !is_half_closed(port));
+    // Now the same request waits for the same run.
     let again = served.send("POST", &runs, &headers, &body);
     let space_id = space.rsplit('/').next().unwrap();
     served.project.write(&format!("sessions/spaces/{space_id}/workspace/go"), "");
@@ -69,6 +73,15 @@ fn a_run_whose_client_has_gone_continues_and_the_same_request_gets_it() {
     assert_eq!(served.get(&log).data(200)["content"], "begun\n");
     // Now it was delivered, so the same request is another run.
     assert_ne!(served.ask("POST", &runs, &body).data(201)["id"], id);
+}
+
+/// Whether a server has yet to notice that the client at this port of this machine has gone.
+fn is_half_closed(port: u16) -> bool {
+    const CLOSE_WAIT: &str = "08";
+    let remote = format!(":{port:04X}");
+    let connections = fs::read_to_string("/proc/net/tcp").unwrap();
+    let columns = connections.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    { columns }.any(|column| column[2].ends_with(&remote) && column[3] == CLOSE_WAIT)
 }
 
 #[test]
