@@ -1,8 +1,10 @@
 //! The page in a real browser: Chromium without a window, driven through chromedriver.
 
+use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
+use std::sync::LazyLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -13,6 +15,16 @@ use crate::support::{PATIENCE, Project, wait_until};
 
 /// A free port.
 const ANY: &str = "127.0.0.1:0";
+
+/// Sizes of a window and the colours that a person prefers.
+const LOOKS: [(u32, &str); 4] = [(390, "light"), (390, "dark"), (1440, "light"), (1440, "dark")];
+
+/// The text of axe, which finds what keeps people from using a page; None, and said so, where it is not installed.
+static AXE: LazyLock<Option<String>> = LazyLock::new(|| {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/target/axe/node_modules/axe-core/axe.min.js");
+    let axe = fs::read_to_string(path);
+    axe.inspect_err(|e| eprintln!("SKIPPED: axe is not installed: {path}: {e}")).ok()
+});
 
 /// A browser with one page; it ends with the test.
 struct Browser {
@@ -160,6 +172,29 @@ impl Browser {
         });
     }
 
+    /// Looks at the page in all sizes and colours: nothing is cut off at its side, and axe has no serious finding.
+    #[track_caller]
+    fn is_usable(&self, what: &str) {
+        let emulate = |command: &str, parameters: &Value| {
+            let body = json!({ "cmd": format!("Emulation.{command}"), "params": parameters });
+            self.ask("POST", "/goog/cdp/execute", &body);
+        };
+        for (width, colours) in LOOKS {
+            let size = json!({ "width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500 });
+            emulate("setDeviceMetricsOverride", &size);
+            let feature = json!({ "name": "prefers-color-scheme", "value": colours });
+            emulate("setEmulatedMedia", &json!({ "features": [feature] }));
+            let cut_off = "document.documentElement.scrollWidth - innerWidth";
+            assert_eq!(self.value(cut_off, &Value::Null), 0, "{what}, {width} px");
+            let Some(axe) = &*AXE else { continue };
+            let body = json!({ "script": format!("{axe}; {RUN_AXE}"), "args": [] });
+            let found = self.ask("POST", "/execute/async", &body);
+            assert_eq!(found, json!([]), "{what}, {width} px, {colours}: {found:#}");
+        }
+        emulate("clearDeviceMetricsOverride", &json!({}));
+        emulate("setEmulatedMedia", &json!({ "features": [] }));
+    }
+
     /// Pastes a text where nothing is typed.
     fn pastes(&self, text: &str) {
         let paste = "(() => { const data = new DataTransfer(); data.setData('text/plain', given); \
@@ -167,6 +202,14 @@ impl Browser {
         self.value(paste, &json!(text));
     }
 }
+
+/// Gives what axe finds that is serious, and where. What moves is looked at where it stops.
+const RUN_AXE: &str = "const done = arguments[arguments.length - 1]; \
+    document.getAnimations().forEach((it) => it.effect.getComputedTiming().endTime < Infinity && it.finish()); \
+    axe.run({ resultTypes: ['violations'] }) \
+        .then(({ violations }) => done(violations \
+            .filter(({ impact }) => impact === 'serious' || impact === 'critical') \
+            .map(({ id, nodes }) => [id, nodes.map((node) => node.html)])))";
 
 impl Drop for Browser {
     fn drop(&mut self) {
@@ -194,12 +237,14 @@ fn a_session_from_its_task_to_words_at_the_end() {
     browser.shows("#shown", "greet.py");
     browser.click("#shown-0");
     browser.shows("#shown", "Left out by you");
+    browser.is_usable("a new session");
     browser.click("#out-0");
     browser.wait_for("document.querySelector('#shown-0')?.checked");
     browser.click("#begin");
     browser.shows("#outbox-title", "Outbox 1");
     browser.click("#copy");
     browser.shows("#notices", "Outbox 1 is copied");
+    browser.is_usable("an outbox");
 
     let reply = "[EDIT_FILE path=\"greet.py\"]\n<<<<<<< SEARCH\nprint('hello')\n=======\nprint('hello, you')\n>>>>>>> REPLACE\n[/EDIT_FILE]\n[CREATE_FILE path=\"unwanted.txt\"]\nx\n[/CREATE_FILE]\n[RUN_COMMAND]\necho it ran\n[/RUN_COMMAND]\n";
     browser.pastes(reply);
@@ -210,12 +255,14 @@ fn a_session_from_its_task_to_words_at_the_end() {
     browser.types("#why-2", "nobody wants it");
     browser.shows("#run", "Run 2 of 3 steps");
     browser.wait_for("!document.querySelector('#preview').innerText.includes('unwanted.txt')");
+    browser.is_usable("a reply before it is executed");
     // Enter executes it where nothing is typed.
     browser.element("#run");
     browser.types("#step-1", "\u{e007}");
     browser.shows("#outbox-title", "Outbox 2");
     browser.shows("#view", "it ran");
     browser.shows("#view", "left out by the user: nobody wants it");
+    browser.is_usable("results");
     assert_eq!(base.read("workspace/greet.py"), "print('hello, you')\n");
     assert!(!base.exists("workspace/unwanted.txt"));
 
@@ -224,6 +271,7 @@ fn a_session_from_its_task_to_words_at_the_end() {
     browser.click("#run");
     browser.shows("#question-title", "Your decision is needed");
     browser.shows(".question .diff", "export A=1");
+    browser.is_usable("a question");
     assert!(!base.exists("workspace/.envrc"));
     browser.click("#approve");
     browser.shows("#outbox-title", "Outbox 3");
@@ -238,6 +286,7 @@ fn a_session_from_its_task_to_words_at_the_end() {
     browser.shows("#outbox-title", "Outbox 5");
     assert!(!base.exists("workspace/second.txt"));
     browser.shows(".history", "undid turn 3");
+    browser.is_usable("history");
 
     browser.click("#say");
     browser.types("#words", "Thank you so far");
@@ -248,9 +297,16 @@ fn a_session_from_its_task_to_words_at_the_end() {
     browser.pastes("[RUN_COMMAND]\necho begun; sleep 300\n[/RUN_COMMAND]\n");
     browser.click("#run");
     browser.shows("#live-output", "begun");
+    browser.is_usable("a turn");
     browser.click("#stop");
     browser.shows("#view", "interrupted by the user");
     browser.shows("#outbox-title", "Outbox 6");
+
+    for (view, heading) in [("settings", "Settings"), ("doctor", "Doctor")] {
+        browser.value("location.hash = given", &format!("#/{view}").into());
+        browser.shows("#view h1", heading);
+        browser.is_usable(heading);
+    }
 
     // Nothing was loaded from elsewhere.
     let elsewhere = "performance.getEntriesByType('resource').filter((it) => !it.name.startsWith(location.origin)).length";
