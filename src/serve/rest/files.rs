@@ -4,10 +4,13 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use axum::http::{Method, StatusCode};
+use serde::Deserialize;
+use serde::de::IntoDeserializer;
+use serde::de::value::Error as ValueError;
 use serde_json::{Value, json};
 
 use super::spaces::Space;
-use super::{Call, Fault, Fields, Reply, runs};
+use super::{Call, Fault, Reply, runs};
 use crate::clock::Timestamp;
 use crate::executor::PreviewExecutor;
 use crate::policy::{self, Access, Decision};
@@ -28,6 +31,14 @@ const LARGEST: u64 = 16 << 20;
 const ENTRIES: usize = 100_000;
 const DEPTH: usize = 64;
 
+/// What a file is written with.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Content {
+    content: Option<String>,
+    encoding: Option<Encoding>,
+}
+
 /// Answers a request about the file, or the folder, with this path as it stands in the address.
 pub(super) fn answer(space: &Arc<Space>, path: &str, call: &Call<'_>) -> Result<Reply, Fault> {
     let invalid = |why: &str| Fault::invalid("path", why);
@@ -38,18 +49,11 @@ pub(super) fn answer(space: &Arc<Space>, path: &str, call: &Call<'_>) -> Result<
         let named = call.query("path").filter(|_| path.is_empty()).unwrap_or(&path);
         return list(space, named.trim_end_matches('/'), recursive == Some("true"));
     }
-    let fields = if call.method == Method::PUT { Fields::of(call)? } else { Fields::default() };
-    let encoding = match fields.take::<String>("encoding", "a text")? {
-        Some(encoding) => Some(encoding),
-        None => call.query("encoding").map(str::to_owned),
-    };
-    let encoding = match encoding.as_deref() {
-        None | Some("utf-8") => Encoding::Utf8,
-        Some("base64") => Encoding::Base64,
-        Some(_) => {
-            return Err(Fault::invalid("encoding", "it is utf-8 or base64"));
-        }
-    };
+    let sent: Content = if call.method == Method::PUT { call.body()? } else { Content::default() };
+    let asked = call.query("encoding").map(|name| Encoding::deserialize(name.into_deserializer()));
+    let asked =
+        asked.transpose().map_err(|e: ValueError| Fault::invalid("encoding", &e.to_string()))?;
+    let encoding = sent.encoding.or(asked).unwrap_or_default();
     let id = None;
     if call.method == Method::GET {
         let step = step(Sent::ReadFile { id, path: path.clone(), encoding: Some(encoding) })?;
@@ -58,8 +62,7 @@ pub(super) fn answer(space: &Arc<Space>, path: &str, call: &Call<'_>) -> Result<
     if call.method == Method::DELETE {
         return change(space, call, &path, Sent::DeleteFile { id, path: path.clone() });
     }
-    let content = fields.take("content", "a text")?;
-    let content = content.ok_or_else(|| Fault::invalid("content", "it is missing"))?;
+    let content = sent.content.ok_or_else(|| Fault::invalid("content", "it is missing"))?;
     let (encoding, overwrite) = (Some(encoding), Some(true));
     let create = Sent::CreateFile { id, path: path.clone(), content, encoding, overwrite };
     change(space, call, &path, create)

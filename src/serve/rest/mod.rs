@@ -199,43 +199,28 @@ impl Fault {
     }
 }
 
-/// The fields of a body.
-#[derive(Default)]
-struct Fields(Map<String, Value>);
+/// What the fields of an object are, which is found at `path` of a body.
+fn fields<T: DeserializeOwned>(path: &str, object: Map<String, Value>) -> Result<T, Fault> {
+    serde_path_to_error::deserialize(Value::Object(object)).map_err(|e| {
+        let within = Some(e.path().to_string()).filter(|within| within != ".");
+        let path = [Some(path.to_owned()).filter(|path| !path.is_empty()), within];
+        let path: Vec<String> = path.into_iter().flatten().collect();
+        Fault::invalid(&path.join("."), &e.inner().to_string())
+    })
+}
 
-impl Fields {
-    /// Those of a request; a missing body has none.
-    fn of(call: &Call<'_>) -> Result<Self, Fault> {
-        let text = if call.text.trim().is_empty() { "{}" } else { &call.text };
+impl Call<'_> {
+    /// The body, an object; a missing one is empty.
+    fn body<T: DeserializeOwned>(&self) -> Result<T, Fault> {
+        let text = if self.text.trim().is_empty() { "{}" } else { &self.text };
         let invalid = |why: &str| Fault::invalid("", why);
         match serde_json::from_str(text) {
-            Ok(Value::Object(fields)) => Ok(Self(fields)),
+            Ok(Value::Object(object)) => fields("", object),
             Ok(_) => Err(invalid("the body is no JSON object")),
             Err(e) => Err(invalid(&format!("the body is no JSON: {e}"))),
         }
     }
 
-    fn take<T: DeserializeOwned>(&self, name: &str, form: &str) -> Result<Option<T>, Fault> {
-        let value = self.0.get(name).cloned().unwrap_or_default();
-        serde_json::from_value(value)
-            .map_err(|_| Fault::invalid(name, &format!("it is not {form}")))
-    }
-
-    fn object(&self, name: &str) -> Result<Option<Map<String, Value>>, Fault> {
-        self.take(name, "an object")
-    }
-
-    /// A number of seconds.
-    fn seconds(&self, name: &str) -> Result<Option<i64>, Fault> {
-        let seconds = self.take::<i64>(name, "a whole number of seconds")?;
-        if seconds.is_some_and(|seconds| seconds < 1) {
-            return Err(Fault::invalid(name, "it is less than 1 second"));
-        }
-        Ok(seconds)
-    }
-}
-
-impl Call<'_> {
     fn query(&self, name: &str) -> Option<&str> {
         let found = self.query.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value.as_str())

@@ -6,11 +6,11 @@ use std::fs;
 use std::sync::Arc;
 
 use axum::http::StatusCode;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::spaces::{Space, without_null};
 use super::worker::{Ticket, Work};
-use super::{Call, Fault, Fields, Page, Reply};
+use super::{Call, Fault, Page, Reply};
 use crate::clock::Timestamp;
 use crate::ipc::Request;
 use crate::outbox::{events_so_far, question};
@@ -287,7 +287,7 @@ pub(super) fn resume(space: &Arc<Space>, stem: &str, call: &Call<'_>) -> Result<
 /// there.
 pub(super) fn cancel(space: &Arc<Space>, stem: &str, call: &Call<'_>) -> Result<Reply, Fault> {
     if !call.text.is_empty() {
-        Fields::of(call)?;
+        call.body::<Map<String, Value>>()?;
     }
     let now = Timestamp::now();
     let mut work = space.settled();

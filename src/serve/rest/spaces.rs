@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use super::overrides::{Overrides, narrowed};
 use super::runs;
 use super::worker::Work;
-use super::{Call, Fault, Fields, Keys, Page, Reply};
+use super::{Call, Fault, Keys, Page, Reply, fields};
 use crate::atomic;
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
@@ -23,17 +23,17 @@ use crate::session::store::Store;
 use crate::settings::{Config, Policy, RUN_POLICY};
 use crate::watch::Stop;
 
-/// How long a space lives unless it says, in seconds.
-const LIFE: i64 = 43_200;
+/// How long a space lives unless it says.
+const LIFE: Seconds = Seconds(43_200);
 /// No space is made, or extended, to live longer from now on, in seconds.
 const LONGEST_LIFE: i64 = 10 * 366 * 24 * 3_600;
 /// What is noted of a space is not longer, in bytes.
 const LONGEST_RECORD: usize = 64 << 10;
 /// So many spaces may be there, and so many records of destroyed ones are kept.
-const SPACES: usize = 256;
+const SPACES: usize = 100;
 const RECORDS: usize = 1_000;
-/// The policies that a space can have, the default first.
-const POLICIES: [&str; 3] = ["standard", "restrictive", "permissive"];
+/// So many extensions with an idempotency key are noted of a space.
+const EXTENDED: usize = 16;
 const RECORD: &str = "space.json";
 
 /// All spaces of a project.
@@ -71,7 +71,7 @@ pub(super) struct Record {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     description: Option<String>,
     /// None for the policy of the project.
-    policy: Option<String>,
+    policy: Option<Preset>,
     #[serde(default)]
     overrides: Overrides,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -88,6 +88,78 @@ pub(super) struct Record {
     /// What it was asked for with: an idempotency key, and what was sent with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     asked: Option<(Digest, Digest)>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    extended: Vec<Extended>,
+}
+
+/// What came of an extension that was asked for with an idempotency key.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Extended {
+    key: Digest,
+    /// What was sent with it.
+    body: Digest,
+    expires_at: Timestamp,
+}
+
+/// A policy that a space can have.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Preset {
+    Standard,
+    Restrictive,
+    Permissive,
+}
+
+impl Preset {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Standard => "standard",
+            Self::Restrictive => "restrictive",
+            Self::Permissive => "permissive",
+        }
+    }
+}
+
+/// What a space is asked for with.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct NewSpace {
+    name: Option<String>,
+    description: Option<String>,
+    policy: Option<Preset>,
+    policy_overrides: Option<Map<String, Value>>,
+    capabilities: Option<Vec<String>>,
+    env: Option<BTreeMap<String, String>>,
+    metadata: Option<Map<String, Value>>,
+    ttl_seconds: Option<Seconds>,
+    workspace: Option<Place>,
+}
+
+/// What of a space is changed.
+#[derive(Deserialize)]
+struct Changes {
+    name: Option<String>,
+    description: Option<String>,
+    metadata: Option<Map<String, Value>>,
+}
+
+#[derive(Deserialize)]
+struct Extension {
+    duration: Seconds,
+}
+
+/// How long a space lives, or lives longer.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(try_from = "i64")]
+struct Seconds(i64);
+
+impl TryFrom<i64> for Seconds {
+    type Error = &'static str;
+
+    fn try_from(seconds: i64) -> Result<Self, Self::Error> {
+        if seconds < 1 { Err("it is less than 1 second") } else { Ok(Self(seconds)) }
+    }
 }
 
 /// Where the files of a space are.
@@ -169,16 +241,13 @@ impl Space {
     }
 
     /// Changes the record, durably.
-    fn change(
-        &self,
-        change: impl FnOnce(&mut Record) -> Result<(), Fault>,
-    ) -> Result<Value, Fault> {
+    fn change<T>(&self, change: impl FnOnce(&mut Record) -> Result<T, Fault>) -> Result<T, Fault> {
         let mut record = self.record();
         let mut changed = record.clone();
-        change(&mut changed)?;
+        let done = change(&mut changed)?;
         save(&self.folder, &changed)?;
         *record = changed;
-        Ok(record.data())
+        Ok(done)
     }
 
     /// Destroys the space, and all that is in it if that is its own. The record says so first.
@@ -217,8 +286,8 @@ fn policy_of(record: &Record, config: &Config) -> Result<Policy, Fault> {
     let named = |name: &str| config.policy(name).map_err(|e| Fault::failed(&e));
     match record.workspace {
         Place::Own => {
-            let policy = named(record.policy.as_deref().unwrap_or(POLICIES[0]))?;
-            let mut policy = record.overrides.apply(policy)?;
+            let preset = record.policy.unwrap_or(Preset::Standard);
+            let mut policy = record.overrides.apply(named(preset.name())?)?;
             if !config.sandbox.network {
                 if record.overrides.opens_network() {
                     let why = "commands have no network here: the person sets sandbox.network";
@@ -231,7 +300,7 @@ fn policy_of(record: &Record, config: &Config) -> Result<Policy, Fault> {
         }
         Place::Project => {
             let ceiling = named(config.policy.as_deref().unwrap_or(RUN_POLICY))?;
-            let base = record.policy.as_deref().map_or_else(|| Ok(ceiling.clone()), named)?;
+            let base = record.policy.map_or_else(|| Ok(ceiling.clone()), |it| named(it.name()))?;
             narrowed(record.overrides.apply(base)?, &ceiling)
         }
     }
@@ -336,43 +405,36 @@ impl Spaces {
     }
 
     pub(super) fn create(&self, call: &Call<'_>) -> Result<Reply, Fault> {
-        let fields = Fields::of(call)?;
-        let asked = call.key.clone().map(|key| (key, call.digest.clone()));
-        let text = |name: &str| fields.take::<String>(name, "a text");
-        let policy = text("policy")?;
-        if policy.as_deref().is_some_and(|policy| !POLICIES.contains(&policy)) {
-            return Err(Fault::invalid("policy", &format!("it is one of {}", POLICIES.join(", "))));
-        }
-        let place = fields.take("workspace", "\"own\" or \"project\"")?.unwrap_or(Place::Own);
+        let given: NewSpace = call.body()?;
         if self.config.guest.is_some() {
             let why =
                 "the project's operations are carried out in a guest, where there are no spaces";
             return Err(Fault::invalid("workspace", why));
         }
-        let overrides = fields.object("policyOverrides")?.map(Value::Object);
-        let overrides = overrides.map_or_else(|| Ok(Overrides::default()), serde_json::from_value);
-        let overrides = overrides.map_err(|e| Fault::invalid("policyOverrides", &e.to_string()))?;
-        let env: BTreeMap<String, String> =
-            fields.take("env", "an object of texts")?.unwrap_or_default();
+        let overrides = fields("policyOverrides", given.policy_overrides.unwrap_or_default())?;
+        let env = given.env.unwrap_or_default();
         if let Some(fault) = environment_fault(&env) {
             return Err(Fault::invalid("env", &fault));
         }
+        let asked = call.key.clone().map(|key| (key, call.digest.clone()));
+        let place = given.workspace.unwrap_or(Place::Own);
         let now = Timestamp::now();
-        let life = fields.seconds("ttlSeconds")?.unwrap_or(LIFE);
+        let life = given.ttl_seconds.unwrap_or(LIFE);
         let id = format!("spc_{}", &uuid::Uuid::new_v4().simple().to_string()[..12]);
         let record = Record {
-            name: text("name")?.unwrap_or_else(|| format!("Space {id}")),
-            description: text("description")?,
-            policy: policy.or((place == Place::Own).then(|| POLICIES[0].to_owned())),
+            name: given.name.unwrap_or_else(|| format!("Space {id}")),
+            description: given.description,
+            policy: given.policy.or((place == Place::Own).then_some(Preset::Standard)),
             overrides,
-            capabilities: fields.take("capabilities", "a list of texts")?,
+            capabilities: given.capabilities,
             env,
-            metadata: fields.object("metadata")?,
+            metadata: given.metadata,
             workspace: place,
             created_at: now,
             expires_at: until(now, now, life, "ttlSeconds")?,
             destroyed_at: None,
             asked: asked.clone(),
+            extended: Vec::new(),
             id: id.clone(),
         };
         policy_of(&record, &self.config)?;
@@ -404,7 +466,7 @@ impl Spaces {
         fs::create_dir_all(&space.config.workspace).map_err(|e| {
             Fault::failed(&Error::io("make the folder", &space.config.workspace, e))
         })?;
-        let data = space.change(|_| Ok(()))?;
+        let data = space.change(|record| Ok(record.data()))?;
         all.insert(id, space);
         Ok(Reply::Data(StatusCode::CREATED, without_null(data)))
     }
@@ -424,29 +486,36 @@ impl Spaces {
     }
 
     pub(super) fn update(&self, id: &str, call: &Call<'_>) -> Result<Reply, Fault> {
-        let (space, fields) = (self.get(id)?, Fields::of(call)?);
-        let name = fields.take("name", "a text")?;
-        let description = fields.take("description", "a text")?;
-        let metadata = fields.object("metadata")?;
+        let (space, changes): (_, Changes) = (self.get(id)?, call.body()?);
         let data = space.change(|record| {
-            record.name = name.unwrap_or_else(|| record.name.clone());
-            record.description = description.or(record.description.take());
-            record.metadata = metadata.or(record.metadata.take());
-            Ok(())
+            record.name = changes.name.unwrap_or_else(|| record.name.clone());
+            record.description = changes.description.or(record.description.take());
+            record.metadata = changes.metadata.or(record.metadata.take());
+            Ok(record.data())
         })?;
         Ok(Reply::ok(data))
     }
 
     pub(super) fn extend(&self, id: &str, call: &Call<'_>) -> Result<Reply, Fault> {
-        let (space, fields) = (self.get(id)?, Fields::of(call)?);
-        let missing = || Fault::invalid("duration", "it is missing: a number of seconds");
-        let duration = fields.seconds("duration")?.ok_or_else(missing)?;
-        let data = space.change(|record| {
-            let now = Timestamp::now();
-            record.expires_at = until(now, record.expires_at, duration, "duration")?;
-            Ok(())
+        let (space, Extension { duration }) = (self.get(id)?, call.body()?);
+        let expires_at = space.change(|record| {
+            let asked = call.key.as_ref().map(|key| (key, &call.digest));
+            let is_asked = |it: &&Extended| asked.is_some_and(|(key, _)| it.key == *key);
+            if let Some(done) = record.extended.iter().find(is_asked) {
+                let is_same = done.body == call.digest;
+                return if is_same { Ok(done.expires_at) } else { Err(Fault::other_body()) };
+            }
+            let expires_at = until(Timestamp::now(), record.expires_at, duration, "duration")?;
+            record.expires_at = expires_at;
+            if let Some((key, body)) = asked {
+                let (key, body) = (key.clone(), body.clone());
+                record.extended.push(Extended { key, body, expires_at });
+                let old = record.extended.len().saturating_sub(EXTENDED);
+                record.extended.drain(..old);
+            }
+            Ok(expires_at)
         })?;
-        Ok(Reply::ok(json!({ "id": data["id"], "expiresAt": data["expiresAt"] })))
+        Ok(Reply::ok(json!({ "id": id, "expiresAt": expires_at })))
     }
 
     pub(super) fn destroy(&self, id: &str) -> Result<Reply, Fault> {
@@ -455,9 +524,14 @@ impl Spaces {
 }
 
 /// The time so many seconds after another one.
-fn until(now: Timestamp, from: Timestamp, seconds: i64, field: &str) -> Result<Timestamp, Fault> {
+fn until(
+    now: Timestamp,
+    from: Timestamp,
+    seconds: Seconds,
+    field: &str,
+) -> Result<Timestamp, Fault> {
     let latest = now.after(LONGEST_LIFE);
-    from.after(seconds).filter(|time| Some(*time) <= latest).ok_or_else(|| {
+    from.after(seconds.0).filter(|time| Some(*time) <= latest).ok_or_else(|| {
         Fault::invalid(field, &format!("a space lives at most {LONGEST_LIFE} seconds from now on"))
     })
 }

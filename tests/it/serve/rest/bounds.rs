@@ -334,3 +334,12 @@ fn what_is_noted_of_a_space_is_bounded() {
     served.ask("PATCH", &space, &large.to_string()).fails(400, "VALIDATION_ERROR");
     assert_eq!(served.get("/v1/spaces").data(200).as_array().unwrap().len(), 1);
 }
+
+#[test]
+fn so_many_spaces_and_no_more() {
+    let served = Served::start();
+    let spaces: Vec<String> = (0..100).map(|_| served.space(&json!({}))).collect();
+    served.ask("POST", "/v1/spaces", "{}").fails(409, "QUOTA_EXCEEDED");
+    served.ask("DELETE", &spaces[0], "").data(200);
+    served.space(&json!({}));
+}

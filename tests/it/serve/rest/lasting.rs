@@ -44,6 +44,19 @@ fn an_idempotency_key_stands_for_one_run() {
     let create = |body: &str| served.ask_with("POST", "/v1/spaces", &["Idempotency-Key: s"], body);
     assert_eq!(create("{}").data(201), create("{}").data(201));
     create(r#"{"name":"x"}"#).fails(409, "IDEMPOTENCY_CONFLICT");
+    // And what makes one live longer.
+    let extend = |served: &Served, key: &str, body: &str| {
+        let path = format!("{space}/extend");
+        served.ask_with("POST", &path, &[&format!("Idempotency-Key: {key}")], body)
+    };
+    let (minute, hour) = (r#"{"duration":60}"#, r#"{"duration":3600}"#);
+    let longer = extend(&served, "e", minute).data(200)["expiresAt"].clone();
+    let later = extend(&served, "f", minute).data(200)["expiresAt"].clone();
+    assert_ne!(later, longer);
+    served.restart();
+    assert_eq!(extend(&served, "e", minute).data(200)["expiresAt"], longer);
+    extend(&served, "e", hour).fails(409, "IDEMPOTENCY_CONFLICT");
+    assert_eq!(served.get(&space).data(200)["expiresAt"], later);
 }
 
 #[test]
