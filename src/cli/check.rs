@@ -152,7 +152,8 @@ impl<'a> Surroundings<'a> {
         let is_in_guest = config.guest.is_some();
         let mut reply = parsed.read_in(dialect, (!is_in_guest).then(|| self.workspace.path()));
         let state = engine::state_of(config, &self.workspace, &judged, text, &reply.steps)?;
-        engine::leave_out(&mut reply.steps, left_out.iter().cloned());
+        let left_out = left_out.iter().cloned().collect();
+        let held = held.or(engine::leave_out(&mut reply.steps, &left_out).err().map(refused));
         let mut preview = PreviewExecutor::new(&self.workspace);
         let mut unseen = OpaquePreview::new(&config.protected_names);
         let executor: &mut dyn Executor = if is_in_guest { &mut unseen } else { &mut preview };
@@ -235,12 +236,13 @@ fn warnings(outcome: &Outcome) -> impl Iterator<Item = WarningKind> {
 fn held(reply: &ParsedReply, session: &Session) -> Option<Error> {
     match admission::admit(reply, session, Given::default()) {
         Admission::Accepted => None,
-        Admission::Held(Refusal { code, why, flag })
-        | Admission::Rejected(Refusal { code, why, flag }) => {
-            let flag = flag.map(|flag| format!("; `apply {flag}` executes it"));
-            Some(Error::relayed(why + &flag.unwrap_or_default(), code, 1))
-        }
+        Admission::Held(refusal) | Admission::Rejected(refusal) => Some(refused(refusal)),
     }
+}
+
+fn refused(Refusal { code, why, flag }: Refusal) -> Error {
+    let flag = flag.map(|flag| format!("; `apply {flag}` executes it"));
+    Error::relayed(why + &flag.unwrap_or_default(), code, 1)
 }
 
 /// The files whose contents the next outbox would show, those of which a part is shown also whole.

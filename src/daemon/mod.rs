@@ -339,7 +339,7 @@ fn one(
     let (folder, refusal) = match admitted {
         Ok((Admission::Accepted, session)) => {
             person.event(Event::ReplyTaken { name: &name, session: &session });
-            let turn = engine.carry_out(session, claimed, BTreeMap::new(), person)?;
+            let turn = engine.carry_out(session, claimed, &BTreeMap::new(), person)?;
             sessions.turned(turn, person);
             return Ok(true);
         }

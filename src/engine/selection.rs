@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Engine;
 use crate::admission::{self, Refusal};
-use crate::error::Result;
+use crate::error;
 use crate::executor::{Executor, OpaquePreview, PreviewExecutor};
 use crate::protocol::{Digest, ParsedReply, Step};
 use crate::session::Session;
@@ -31,7 +31,7 @@ pub fn state_of(
     session: &Session,
     reply: &str,
     steps: &[Step],
-) -> Result<Digest> {
+) -> error::Result<Digest> {
     let (preview, unseen) =
         (PreviewExecutor::new(workspace), OpaquePreview::new(&config.protected_names));
     let executor: &dyn Executor = if config.guest.is_some() { &unseen } else { &preview };
@@ -39,12 +39,20 @@ pub fn state_of(
 }
 
 /// Marks these steps as left out, counted from 1, each for a reason.
-pub fn leave_out(steps: &mut [Step], left_out: impl IntoIterator<Item = (usize, String)>) {
+///
+/// # Errors
+/// There is no such step.
+pub fn leave_out(steps: &mut [Step], left_out: &BTreeMap<usize, String>) -> Result<(), Refusal> {
+    let count = steps.len();
     for (n, why) in left_out {
-        if let Some(step) = steps.get_mut(n.saturating_sub(1)) {
-            step.left_out = Some(why.into());
-        }
+        let Some(step) = n.checked_sub(1).and_then(|n| steps.get_mut(n)) else {
+            let why =
+                format!("there is no step {n} to leave out: `deaddrop check --json` lists {count}");
+            return Err(Refusal { code: "no-such-step", why, flag: None });
+        };
+        step.left_out = Some(why.as_str().into());
     }
+    Ok(())
 }
 
 impl Engine {
@@ -54,25 +62,16 @@ impl Engine {
         reply: &mut ParsedReply,
         session: &Session,
         selection: &Selection,
-    ) -> Result<Result<(), Refusal>> {
-        let steps = self.steps_of(reply, session);
-        let refused = |code, why: &str| Ok(Err(Refusal { code, why: why.to_owned(), flag: None }));
+    ) -> error::Result<Result<(), Refusal>> {
+        let mut steps = self.steps_of(reply, session);
         if let Some(state) = &selection.state
             && state
                 != state_of(&self.config, &self.workspace, session, reply.text(), &steps)?.as_str()
         {
-            return refused("changed-since-check", CHANGED);
+            let (code, why) = ("changed-since-check", CHANGED.to_owned());
+            return Ok(Err(Refusal { code, why, flag: None }));
         }
-        match selection.left_out.keys().find(|n| !(1..=steps.len()).contains(n)) {
-            Some(n) => refused(
-                "no-such-step",
-                &format!(
-                    "there is no step {n} to leave out: `deaddrop check --json` lists {}",
-                    steps.len()
-                ),
-            ),
-            None => Ok(Ok(())),
-        }
+        Ok(leave_out(&mut steps, &selection.left_out))
     }
 
     /// The steps of a reply to `session`.

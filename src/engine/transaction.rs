@@ -78,12 +78,13 @@ impl Engine {
         &mut self,
         mut session: Session,
         mut claimed: Claimed,
-        left_out: BTreeMap<usize, String>,
+        left_out: &BTreeMap<usize, String>,
         observer: &mut dyn Observer,
     ) -> Result<Turn> {
         session.keep_unread_words(claimed.reply.answers());
         let mut steps = self.steps_of(&mut claimed.reply, &session);
-        leave_out(&mut steps, left_out);
+        // It was checked (see [`Self::check_selection`]).
+        leave_out(&mut steps, left_out).map_err(|refusal| Error::failed(refusal.why))?;
         self.carry_out_steps(
             Begin::of(session, steps, None, Some((Origin::Inbox, claimed))),
             observer,

@@ -194,7 +194,7 @@ fn apply_text(
     let file = format!("{}_seq{:04}_reply.txt", session.id, session.sequence);
     let claimed = engine.inbox.admit(&file, reply)?;
     observer.event(Event::ReplyTaken { name: name.as_ref(), session: &session });
-    engine.carry_out(session, claimed, selection.left_out, observer)
+    engine.carry_out(session, claimed, &selection.left_out, observer)
 }
 
 /// Carries out a reply that is in the inbox, or held there, and takes it out.
@@ -219,7 +219,7 @@ fn apply_file(
     let (folder, refusal) = match admit(engine, &mut claimed.reply, &session, given, &selection)? {
         Admission::Accepted => {
             observer.event(Event::ReplyTaken { name: name.as_ref(), session: &session });
-            return engine.carry_out(session, claimed, selection.left_out, observer);
+            return engine.carry_out(session, claimed, &selection.left_out, observer);
         }
         Admission::Held(refusal) => (HELD, refusal),
         Admission::Rejected(refusal) => (REJECTED, refusal),

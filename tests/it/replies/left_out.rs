@@ -94,6 +94,9 @@ fn a_file_of_the_inbox_that_was_seen_otherwise_is_held() {
 fn there_must_be_such_a_step() {
     let base = Project::with_session();
     base.fails_with(&["apply", "--leave-out", "4", "-"], REPLY, "no-such-step").with_code(1);
+    let checked = base.run_with(&["check", "--json", "--leave-out", "4", "-"], REPLY).stdout;
+    let checked: Value = serde_json::from_str(&checked).unwrap();
+    assert_eq!(checked["heldCode"], "no-such-step");
     for wrong in ["0", "x", "=why"] {
         base.run_with(&["apply", "--leave-out", wrong, "-"], REPLY).with_code(2);
     }
