@@ -1,5 +1,6 @@
 //! A project that is served, and a small HTTP client for it.
 
+use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
@@ -136,4 +137,15 @@ fn unchunked(mut rest: &str) -> String {
         text.push_str(&after[..size]);
         rest = &after[size + 2..];
     }
+}
+
+/// The state of a connection in which the other end has yet to notice that the client has gone.
+pub const CLOSE_WAIT: &str = "08";
+
+/// The state of a server's end of the connection to the client at this port of this machine.
+pub fn state_of_connection(port: u16) -> Option<String> {
+    let remote = format!(":{port:04X}");
+    let connections = fs::read_to_string("/proc/net/tcp").unwrap();
+    let columns = connections.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    { columns }.find(|column| column[2].ends_with(&remote)).map(|column| column[3].to_owned())
 }

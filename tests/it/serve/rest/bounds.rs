@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::super::client::{Served, read};
+use super::super::client::{Served, read, state_of_connection};
 use super::{message, types};
-use crate::support::has_full_sandbox;
+use crate::support::{has_full_sandbox, wait_until};
 
 #[test]
 fn bad_input_gets_its_error_and_changes_nothing() {
@@ -342,4 +342,19 @@ fn so_many_spaces_and_no_more() {
     served.ask("POST", "/v1/spaces", "{}").fails(409, "QUOTA_EXCEEDED");
     served.ask("DELETE", &spaces[0], "").data(200);
     served.space(&json!({}));
+}
+
+#[test]
+fn whoever_does_not_read_an_answer_is_cut_off() {
+    let served = Served::start();
+    let space = served.space(&json!({}));
+    let file = format!("{space}/files/large");
+    let id = space.rsplit('/').next().unwrap();
+    // More than the system takes in for whoever does not read.
+    served.project.write(&format!("sessions/spaces/{id}/workspace/large"), "x".repeat(9 << 20));
+    let headers = [&*format!("Authorization: Bearer {}", served.key)];
+    let unread = served.send("GET", &file, &headers, "");
+    let port = unread.local_addr().unwrap().port();
+    wait_until("the end of the connection", || state_of_connection(port).is_none());
+    served.get(&space).data(200);
 }

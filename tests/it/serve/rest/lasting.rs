@@ -1,10 +1,8 @@
 //! What lasts: runs that were asked for twice, whose client went away, or in which the server was killed; and what ends.
 
-use std::fs;
-
 use serde_json::json;
 
-use super::super::client::Served;
+use super::super::client::{CLOSE_WAIT, Served, state_of_connection};
 use super::{message, types};
 use crate::support::{has_full_sandbox, wait_until};
 
@@ -76,7 +74,9 @@ fn a_run_whose_client_has_gone_continues_and_the_same_request_gets_it() {
     let id = served.get(&runs).data(200)[0]["id"].clone();
     let port = lost.local_addr().unwrap().port();
     drop(lost);
-    wait_until("that the server knows that nobody is there", || !is_half_closed(port));
+    wait_until("that the server knows that nobody is there", || {
+        state_of_connection(port).as_deref() != Some(CLOSE_WAIT)
+    });
     // Now the same request waits for the same run.
     let again = served.send("POST", &runs, &headers, &body);
     let space_id = space.rsplit('/').next().unwrap();
@@ -86,15 +86,6 @@ fn a_run_whose_client_has_gone_continues_and_the_same_request_gets_it() {
     assert_eq!(served.get(&log).data(200)["content"], "begun\n");
     // Now it was delivered, so the same request is another run.
     assert_ne!(served.ask("POST", &runs, &body).data(201)["id"], id);
-}
-
-/// Whether a server has yet to notice that the client at this port of this machine has gone.
-fn is_half_closed(port: u16) -> bool {
-    const CLOSE_WAIT: &str = "08";
-    let remote = format!(":{port:04X}");
-    let connections = fs::read_to_string("/proc/net/tcp").unwrap();
-    let columns = connections.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
-    { columns }.any(|column| column[2].ends_with(&remote) && column[3] == CLOSE_WAIT)
 }
 
 #[test]
