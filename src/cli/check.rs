@@ -27,17 +27,6 @@ use crate::text::{count, visible_line};
 use crate::workspace::Workspace;
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
-Shows what `apply` would do, under the policy of the reply's session. A reply that `apply` would \
-hold is marked; that is no error. Each of several replies is checked as if it were the only one. \
-Exit code 0: no errors; 1: a reply has errors, or cannot be read.
-
-docs/scripting.md lists the fields of --json.
-
-Examples:
-  deaddrop check reply.txt
-  xclip -selection clipboard -o | deaddrop check --json
-  deaddrop check replies/*.txt --json | jq -r '[.file, .errors, .warnings] | @tsv'")]
 pub(super) struct Check {
     /// The replies [default: standard input]
     files: Vec<PathBuf>,

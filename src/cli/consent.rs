@@ -11,31 +11,9 @@ use crate::settings::{Config, Consent, Opening, Raw};
 use crate::terminal::Styled;
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
-A deaddrop.toml that came with a repository can weaken the defaults: start programs, open the \
-sandbox, use other folders. Such settings need your consent: at a terminal you are asked, elsewhere \
-deaddrop refuses. Read the file first.
-
-So do replies, sessions and approvals that were in deaddrop's folders before it used them (`found \
-here`), also after you moved or copied the project, and those that git tracks (`tracked by git`).
-
-Prints everything that you consent to, one per line. Consent is kept in ~/.local/state/deaddrop \
-($XDG_STATE_HOME), for this folder only; changed values ask again.
-
-Examples:
-  deaddrop config allow
-  deaddrop -C ~/projects/calculator config allow
-  deaddrop config allow --json | jq -r .name")]
 pub(super) struct Allow {}
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
-Also forgets that deaddrop has used these folders: the next start asks about data in them. Nothing \
-else changes, and a running deaddrop continues.
-
-Examples:
-  deaddrop config deny
-  deaddrop -C ~/drop config deny")]
 pub(super) struct Deny {}
 
 /// Asks at a terminal whether the person consents, and refuses settings without consent.

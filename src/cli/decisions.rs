@@ -13,16 +13,6 @@ use crate::text::visible_line;
 use crate::watch::Stop;
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
-Executes the operation and the rest of its reply, and prints what `apply` prints. Exit code 3: the \
-rest needs a decision, too. For a run, the decision is only recorded; `deaddrop ops run --resume \
-RUN_ID` continues it.
-
-Examples:
-  deaddrop approve
-  deaddrop approve shell-1 --session a1b2c3d4
-  deaddrop approve --always
-  deaddrop approve --all")]
 pub(super) struct Approve {
     #[command(flatten)]
     which: Which,
@@ -32,12 +22,6 @@ pub(super) struct Approve {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
-The model is told that you denied it, and why. The rest of its reply is executed.
-
-Examples:
-  deaddrop deny --reason \"Do not touch the history; make a new commit\"
-  deaddrop deny shell-1 --session run_a1b2c3d4")]
 pub(super) struct Deny {
     #[command(flatten)]
     which: Which,

@@ -14,23 +14,6 @@ use crate::workspace::checkpoint::{Change, What};
 use crate::workspace::unescaped;
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
-A turn has the number of the outbox that its reply answered; `deaddrop log` lists them. Changes by \
-commands are included; changed ignored files are only named. A range shows the total of its turns, \
-undos included.
-
-At a terminal, control characters are made visible. To a program or a file, the output is a patch as \
-git writes it, byte for byte. Lines that begin with # say what a patch cannot; binary files are only \
-named.
-
-Examples:
-  deaddrop diff
-  deaddrop diff 4 --stat
-  deaddrop diff 3..7
-      the total of turns 3 to 7; `3..` is everything from turn 3 on
-  deaddrop diff --all
-  deaddrop diff 4 | git -C workspace apply -R
-  deaddrop diff 4 | patch -R -p1 -d workspace")]
 pub(super) struct Diff {
     /// The turn, or a range such as 3..7 [default: the last turn]
     #[arg(value_name = "SEQ", value_parser = turns)]

@@ -38,12 +38,6 @@ const LITTLE_ROOM: u64 = 256 << 20;
 const FEW_WATCHES: u64 = 8_192;
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
-Exit code 0: no faults; 1: a fault, and what to do about it. Also checks projects that other \
-commands refuse, or whose settings cannot be read.
-
-Examples:
-  deaddrop -C ~/projects/calculator doctor")]
 pub(super) struct Doctor {}
 
 /// One thing that was looked at.

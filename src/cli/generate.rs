@@ -17,11 +17,6 @@ use crate::program::Programs;
 use crate::text::visible_line;
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  deaddrop generate completions bash > ~/.local/share/bash-completion/completions/deaddrop
-  deaddrop generate man | man -l -
-  deaddrop generate systemd-unit --clipboard")]
 pub(super) struct Generate {
     #[command(subcommand)]
     pub(super) what: What,
@@ -38,11 +33,6 @@ pub(super) enum What {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  deaddrop generate completions bash > ~/.local/share/bash-completion/completions/deaddrop
-  deaddrop generate completions zsh > ~/.zfunc/_deaddrop
-  deaddrop generate completions fish > ~/.config/fish/completions/deaddrop.fish")]
 pub(super) struct Completions {
     /// The shell
     #[arg(value_enum)]
@@ -50,11 +40,6 @@ pub(super) struct Completions {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  deaddrop generate man | man -l -
-  deaddrop generate man config set | man -l -
-  deaddrop generate man --dir ~/.local/share/man/man1")]
 pub(super) struct Manual {
     /// The command [default: deaddrop itself]
     #[arg(conflicts_with = "dir")]
@@ -65,15 +50,6 @@ pub(super) struct Manual {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
-The unit is for your own systemd (systemctl --user) and this project. Its first lines say where to save \
-it and how to start it. It names this program, the project and your PATH as they are now; settings come \
-from deaddrop.toml and your own file. With --copy or --clipboard the service starts with your desktop \
-instead of at login.
-
-Examples:
-  deaddrop generate systemd-unit
-  deaddrop generate systemd-unit --clipboard")]
 pub(super) struct SystemdUnit {
     #[command(flatten)]
     clips: Clips,

@@ -26,15 +26,6 @@ use crate::text::shell_word;
 use in_git::{InGit, unseen_by_git};
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
-Afterwards, `deaddrop new TASK` works on this folder, from anywhere in it. Settings given as flags \
-are written to deaddrop.toml.
-
-Examples:
-  deaddrop init
-  deaddrop init ~/projects/calculator
-  deaddrop init ~/drop --workspace-dir ~/projects/calculator
-      keeps deaddrop's files outside the workspace, as some sandboxes require")]
 pub(super) struct Init {
     /// The folder to set up [default: the current folder]
     #[arg(value_name = "DIR")]

@@ -20,11 +20,6 @@ use crate::protocol::operations::{
 use crate::text::count;
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  deaddrop ops run message.json
-  deaddrop ops validate message.json
-  deaddrop ops schema > operations.schema.json")]
 pub(super) struct Ops {
     #[command(subcommand)]
     pub(super) what: What,
@@ -41,28 +36,12 @@ pub(super) enum What {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
-FILE contains only the message. A message with `events` and no `operations` is validated as an \
-events message.
-
-Exit code 0: valid; 1: not valid. Each fault is printed on a line: where, what is wrong, and the \
-correct form.
-
-Examples:
-  deaddrop ops validate message.json
-  xclip -selection clipboard -o | deaddrop ops validate --json")]
 pub(super) struct Validate {
     /// The message; `-` or nothing reads it from standard input
     file: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
-A schema of draft-07. `validate` also checks paths, sizes of files and base64.
-
-Examples:
-  deaddrop ops schema > operations.schema.json
-  deaddrop ops schema events")]
 pub(super) struct Print {
     /// Which schema
     #[arg(value_name = "MESSAGE", default_value = "operations", value_parser = ["operations", "events"])]

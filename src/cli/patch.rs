@@ -3,6 +3,7 @@
 
 use crate::workspace::overlay::Standing;
 use crate::workspace::unescaped;
+use similar::udiff::UnifiedHunkHeader;
 use similar::{Algorithm, DiffOp, capture_diff_slices, group_diff_ops};
 
 /// So many lines stand around a change.
@@ -138,10 +139,7 @@ fn lines(bytes: &[u8]) -> Vec<&[u8]> {
 fn hunks(old: &[&[u8]], new: &[&[u8]]) -> Vec<u8> {
     let mut out = Vec::new();
     for ops in group_diff_ops(capture_diff_slices(Algorithm::Myers, old, new), AROUND) {
-        let (Some(first), Some(last)) = (ops.first(), ops.last()) else { continue };
-        let of_old = range(first.old_range().start, last.old_range().end);
-        let of_new = range(first.new_range().start, last.new_range().end);
-        out.extend(format!("@@ -{of_old} +{of_new} @@\n").into_bytes());
+        out.extend(format!("{}\n", UnifiedHunkHeader::new(&ops)).into_bytes());
         for op in &ops {
             if let DiffOp::Equal { .. } = op {
                 old[op.old_range()].iter().for_each(|line| put(&mut out, b' ', line));
@@ -152,15 +150,6 @@ fn hunks(old: &[&[u8]], new: &[&[u8]]) -> Vec<u8> {
         }
     }
     out
-}
-
-/// A range of lines as a hunk's head has it: an empty one names the line before it.
-fn range(start: usize, end: usize) -> String {
-    match end - start {
-        0 => format!("{start},0"),
-        1 => format!("{}", start + 1),
-        n => format!("{},{n}", start + 1),
-    }
 }
 
 fn put(out: &mut Vec<u8>, sign: u8, line: &[u8]) {

@@ -17,9 +17,6 @@ use crate::text::{named, visible_line};
 const ASKS: u8 = 3;
 
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  deaddrop policy check 'rm -rf temp/*' --policy standard\n  deaddrop policy show restrictive\n  deaddrop policy list\n  deaddrop policy approved"
-)]
 pub(super) struct Policies {
     #[command(subcommand)]
     what: What,
@@ -28,32 +25,21 @@ pub(super) struct Policies {
 #[derive(Debug, Subcommand)]
 enum What {
     /// Check a command against the policy, without running it
-    #[command(after_help = "\
-Exit code 0: it may run; 1: it would be refused; 3: you would be asked.
-
-Examples:
-  deaddrop policy check 'npm test && git commit -m done'
-  deaddrop policy check --policy standard 'rm -rf temp/*'
-  deaddrop policy check --json 'curl example.org | sh' | jq .decision")]
     Check {
         /// The command line, as one argument
         #[arg(value_name = "COMMAND", allow_hyphen_values = true)]
         command: String,
     },
     /// Print a policy as a table of deaddrop.toml
-    #[command(after_help = "Examples:\n  deaddrop policy show\n  deaddrop policy show standard")]
     Show {
         /// The policy [default: the one in force]
         name: Option<String>,
     },
     /// List all policies; a star marks the one in force
-    #[command(after_help = "Examples:\n  deaddrop policy list")]
     List,
     /// List the commands that always run without a question
-    #[command(after_help = "Examples:\n  deaddrop policy approved")]
     Approved,
     /// Ask about such a command again
-    #[command(after_help = "Examples:\n  deaddrop policy forget 2\n  deaddrop policy forget --all")]
     Forget {
         /// Its number in `deaddrop policy approved`
         #[arg(required_unless_present = "all")]

@@ -23,17 +23,6 @@ use crate::text::visible_line;
 use crate::watch::Stop;
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
-Prints the path of the next outbox. Exit code 0: the reply was executed, even if a command in it \
-failed; 3: it waits for your decision (`deaddrop approve --help`).
-
-With --clipboard, an outbox or a text without commands is refused: the reply was probably not \
-copied.
-
-Examples:
-  deaddrop apply reply.txt
-  deaddrop apply --clipboard
-  xclip -selection clipboard -o | deaddrop apply --session a1b2c3d4")]
 pub(super) struct Apply {
     /// The reply [default: standard input]
     file: Option<PathBuf>,
@@ -45,15 +34,6 @@ pub(super) struct Apply {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
-One turn: copy the reply in the chat window, run this command, and paste into the chat. An outbox or \
-a text without commands is refused. Exit code 3: the reply waits for your decision, and nothing was \
-copied; afterwards, `deaddrop show --copy` copies the next outbox.
-
-Examples:
-  deaddrop next
-  deaddrop next -
-      over SSH: paste the reply into the terminal")]
 pub(super) struct Next {
     /// `-` reads the reply from standard input instead of the clipboard
     #[arg(value_name = "-", value_parser = ["-"], hide_possible_values = true)]

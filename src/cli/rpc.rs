@@ -20,23 +20,6 @@ use crate::watch::Stop;
 use crate::workspace::Workspace;
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
-Speaks newline-delimited JSON-RPC 2.0 (bouvet-jsonrpc: ping, exec, exec_code, read_file, write_file, \
-list_dir) until standard input ends or a signal arrives. Standard output contains only answers. \
-docs/rpc.md is the reference.
-
-Creates the workspace if it is missing, and locks its project. With --root elsewhere, the project is \
-not touched. A policy applies only if --policy NAME is given here.
-
-Examples:
-  ssh build-box deaddrop rpc -C project
-  deaddrop rpc --unix agent.sock &
-  echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}' | socat - UNIX:agent.sock
-  deaddrop rpc --vsock 52 --root / --sandbox off
-      inside a virtual machine
-
-Exit code 0: standard input has ended, or SIGTERM; 130: SIGINT; 1: it cannot listen; 2: wrong usage \
-or settings; 4: another deaddrop serves the project.")]
 pub(super) struct Rpc {
     #[command(flatten)]
     place: Place,

@@ -19,18 +19,6 @@ use crate::space;
 use crate::watch::Stop;
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
-Prints the events message as JSON. The message may be surrounded by prose or a code fence. The \
-policy is `standard` unless --policy or deaddrop.toml names another.
-
-Exit code 0: completed; 1: the message was refused, or the system failed; 3: it waits for `deaddrop \
-approve` or `deaddrop deny`, and `deaddrop ops run --resume RUN_ID` continues. At a terminal you are \
-asked at once.
-
-Examples:
-  deaddrop ops run message.json
-  xclip -selection clipboard -o | deaddrop ops run --policy permissive | jq -r .status
-  deaddrop ops run --resume run_a1b2c3d4")]
 pub(super) struct RunOnce {
     /// The message; `-` or nothing reads it from standard input
     file: Option<PathBuf>,

@@ -26,14 +26,6 @@ use crate::text::{count, first_of, visible_line};
 use crate::watch::Stop;
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  deaddrop new \"Write a calculator in Python, with tests\"
-  deaddrop new --task-file TASK.md --no-watch
-  deaddrop new --include 'src/parser/' \"Make the parser faster\"
-  deaddrop new --dialect operations --policy standard \"Tidy up\"
-  deaddrop new --clipboard \"Sort the imports\"
-  pbpaste | deaddrop new -")]
 pub(super) struct New {
     /// The task, in your words; `-` reads standard input. Without a task, your editor opens
     #[arg(value_name = "TASK")]
@@ -68,12 +60,6 @@ pub(super) struct New {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  deaddrop resume
-  deaddrop resume a1b2c3d4
-  deaddrop resume --clipboard
-  deaddrop resume a1b2c3d4 --reopen \"Now add division, too\"")]
 pub(super) struct Resume {
     #[command(flatten)]
     session: SessionOperand,
@@ -91,14 +77,6 @@ pub(super) struct Resume {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
-A reply belongs to the session that its [REPLY ...] line or its file name names, otherwise to the \
-only open session. At a terminal, `b` and Enter copies the newest outbox in its brief form.
-
-Examples:
-  deaddrop -C ~/projects/calculator watch
-  deaddrop watch --copy --brief
-  deaddrop watch --clipboard")]
 pub(super) struct WatchAll {
     #[command(flatten)]
     clips: Clips,

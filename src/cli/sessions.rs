@@ -27,13 +27,6 @@ use crate::text::visible_line;
 use crate::watch::Stop;
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
-Without an ID, lists all sessions, the newest first.
-
-Examples:
-  deaddrop status
-  deaddrop status a1b2
-  deaddrop status --json | jq -r 'select(.isComplete | not).session'")]
 pub(super) struct Status {
     #[command(flatten)]
     session: SessionOperand,
@@ -47,13 +40,6 @@ impl Status {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
-Replies to a closed session are not executed. `deaddrop resume ID --reopen TEXT` or an undo opens it \
-again. Files in the workspace stay as they are, also with --delete.
-
-Examples:
-  deaddrop close a1b2c3d4
-  deaddrop close a1b2c3d4 --delete")]
 pub(super) struct Close {
     #[command(flatten)]
     session: SessionOperand,
@@ -63,20 +49,12 @@ pub(super) struct Close {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
-One line per turn; -v adds the files that it changed, with their lines.
-
-Examples:
-  deaddrop log
-  deaddrop log -v
-  deaddrop log --session a1b2c3d4 --json")]
 pub(super) struct Log {
     #[command(flatten)]
     session: SessionFlag,
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  deaddrop say \"Please use tabs, not spaces\"")]
 pub(super) struct Say {
     /// Your words for the model, added to the end of the newest outbox
     #[arg(value_name = "TEXT", required = true)]

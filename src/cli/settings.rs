@@ -18,13 +18,6 @@ use crate::settings::{self, Config, Consent, InForce, Source, in_force};
 use crate::text::visible_line;
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
-Flags override DEADDROP_* variables, these override deaddrop.toml, and that overrides your own file.
-
-Examples:
-  deaddrop config show
-  deaddrop config set max_tokens 60000
-  deaddrop config set sandbox.readable ~/data /srv/models")]
 pub(super) struct Settings {
     #[command(subcommand)]
     asked: Asked,
@@ -33,14 +26,6 @@ pub(super) struct Settings {
 #[derive(Debug, Subcommand)]
 enum Asked {
     /// List all settings, their values and where they come from
-    #[command(after_help = "\
--v adds what each setting is for. Data in deaddrop's folders that needs your consent comes last, as \
-`found here` and `tracked by git`.
-
-Examples:
-  deaddrop config show
-  deaddrop config show --changed
-  deaddrop config show --json | jq -r 'select(.source == \"environment\").name'")]
     Show {
         /// List only settings that differ from their defaults
         #[arg(long)]
@@ -51,30 +36,16 @@ Examples:
     /// Withdraw your consent to the project's settings and folders
     Deny(consent::Deny),
     /// Print the path of the settings file
-    #[command(after_help = "Examples:\n  deaddrop config path\n  deaddrop config path --own")]
     Path {
         #[command(flatten)]
         whose: Whose,
     },
     /// Print the value of a setting, one item per line
-    #[command(after_help = "\
-Examples:
-  deaddrop config get workspace_dir
-  deaddrop config get sandbox.readable --json")]
     Get {
         /// Its name, as in `sandbox.network`
         key: String,
     },
     /// Change a setting; comments and layout stay
-    #[command(after_help = "\
-An invalid value is not written. Give all items of a list at once; [] is an empty list.
-
-Examples:
-  deaddrop config set max_tokens 60000
-  deaddrop config set sandbox.network true
-  deaddrop config set secrets_allow 'tests/fixtures/*.pem' .env.example
-  deaddrop config set guest.command ssh build-box deaddrop rpc
-  deaddrop config set policy standard --own")]
     Set {
         /// Its name, as in `sandbox.network`
         key: String,
@@ -88,11 +59,6 @@ Examples:
         whose: Whose,
     },
     /// Reset a setting to its default
-    #[command(after_help = "\
-Examples:
-  deaddrop config unset max_tokens
-  deaddrop config unset guest
-  deaddrop config unset policy --own")]
     Unset {
         /// The setting's name, such as `sandbox.network`, `guest` or `policies.NAME`
         key: String,

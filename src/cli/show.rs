@@ -19,21 +19,6 @@ use crate::text::count;
 use crate::tokens;
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
-Send parts in their order, one message each. Their first and last lines tell the model when to \
-answer.
-
---copy uses the first that works, and says which: the desktop's clipboard (Wayland, X11), the \
-terminal's clipboard (OSC 52, also over SSH); otherwise it prints the file's path. --open uses \
-$VISUAL or $EDITOR at a terminal, otherwise xdg-open.
-
-Examples:
-  deaddrop show --copy
-  deaddrop show --copy --part 1
-  deaddrop show --copy --brief
-  deaddrop show 2 --session a1b2c3d4 --open
-  deaddrop show --path
-  deaddrop show --json | jq .tokens")]
 pub(super) struct Show {
     /// The outbox's number [default: the newest]
     #[arg(value_name = "N")]

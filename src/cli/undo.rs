@@ -11,21 +11,6 @@ use crate::ipc::Request;
 use crate::watch::Stop;
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
-Restores contents, permissions and links of files as they were before the turn, and tells the model \
-in the next outbox. A completed session is open again. Commits and other effects outside the \
-workspace's files stay.
-
-Ignored files are left as they are, and named. If you or another session changed a file since, \
-nothing is touched and the file is named; --force overwrites it, and keeps what was there for \
-`redo`.
-
-Examples:
-  deaddrop undo
-  deaddrop undo --last 3
-  deaddrop undo --reason \"Leave the public interface as it is\"
-  deaddrop undo --force
-      overwrites your later changes; `redo` brings them back")]
 pub(super) struct Undo {
     /// Undo the last N turns that changed files
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
@@ -35,17 +20,6 @@ pub(super) struct Undo {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
-Works while no later turn has changed files. With a number, takes back that undo or redo, also after \
-later turns, as long as its checkpoint is kept: this brings back what `undo --force` replaced. Files \
-that changed since are refused and named.
-
-Examples:
-  deaddrop redo
-  deaddrop redo --reason \"I looked again: it was right\"
-  deaddrop redo 7
-      brings back what undo 7 replaced, such as your own changes
-  deaddrop redo --session a1b2c3d4")]
 pub(super) struct Redo {
     /// The undo or redo to take back, by its number in `deaddrop log` [default: the last undo]
     #[arg(value_name = "SEQ", value_parser = clap::value_parser!(u32).range(1..))]
