@@ -8,7 +8,7 @@ use clap::Args;
 use serde_json::json;
 use tempfile::TempDir;
 
-use super::changes::{self, coloured, diff};
+use super::patch::{self, coloured, diff};
 use super::{Context, SessionFlag, output, replies};
 use crate::admission::{self, Admission, Given, Refusal};
 use crate::engine;
@@ -155,8 +155,7 @@ impl<'a> Surroundings<'a> {
         if self.context.json {
             let in_operations = reply.dialect == Some(Dialect::Operations);
             let blocks = reply.steps.iter().map(Step::kind).filter(|kind| *kind != Kind::Reply);
-            let files =
-                rewritten.map(|files| files.iter().map(changes::to_json).collect::<Vec<_>>());
+            let files = rewritten.map(|files| files.iter().map(patch::to_json).collect::<Vec<_>>());
             let commands = outcomes.iter().zip(&reply.steps).map(|(outcome, step)| {
                 let mut value = output::preview_json(outcome);
                 if let Asks::Operation(Operation::Run(run)) = &step.asks {

@@ -1,21 +1,14 @@
 //! The command line: what a person types, and which part of the program answers it.
 
 mod arguments;
-mod broad_dir;
-mod changes;
 mod check;
-mod clipping;
-mod columns;
 mod completion;
-mod consent;
 mod decisions;
 mod demo;
-mod diff;
 mod dispatch;
 mod doctor;
 #[cfg(test)]
 mod examples;
-mod flow;
 mod generate;
 mod init;
 mod input;
@@ -23,11 +16,9 @@ mod keyboard;
 mod live;
 mod locate;
 mod notice;
-mod offer_init;
 mod opening;
 mod ops;
 mod output;
-mod pasting;
 mod patch;
 mod policy;
 mod progress;
@@ -36,17 +27,14 @@ mod question;
 mod replies;
 mod rows;
 mod rpc;
-mod run;
 #[cfg(feature = "serve")]
 mod serve;
 mod serving;
 mod sessions;
 mod settings;
 mod show;
-mod stat;
 mod summary;
-mod systemd;
-mod undo;
+mod turns;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -108,17 +96,17 @@ enum Command {
     /// List the turns of a session
     Log(sessions::Log),
     /// Show what a turn changed
-    Diff(diff::Diff),
+    Diff(turns::Diff),
     /// Undo recent turns
-    Undo(undo::Undo),
+    Undo(turns::Undo),
     /// Undo the last undo
-    Redo(undo::Redo),
+    Redo(turns::Redo),
     /// Print, copy or open an outbox
     Show(show::Show),
     /// End a session, or remove it
     Close(sessions::Close),
     /// Check the project and this machine, and suggest fixes
-    Doctor(doctor::Doctor),
+    Doctor,
     /// Show and change settings
     Config(settings::Settings),
     /// Check commands against the policy, and show policies
@@ -364,12 +352,12 @@ fn answer(cli: Cli, ui: Terminal) -> Result<ExitCode> {
             sessions::status(&open(global, ui, need)?, &arguments)
         }
         Command::Log(arguments) => sessions::log(&open(global, ui, Need::Session)?, &arguments),
-        Command::Diff(arguments) => diff::diff(&open(global, ui, Need::Session)?, &arguments),
-        Command::Undo(arguments) => undo::undo(&open(global, ui, Need::Session)?, &arguments),
-        Command::Redo(arguments) => undo::redo(&open(global, ui, Need::Session)?, &arguments),
+        Command::Diff(arguments) => turns::diff(&open(global, ui, Need::Session)?, &arguments),
+        Command::Undo(arguments) => turns::undo(&open(global, ui, Need::Session)?, &arguments),
+        Command::Redo(arguments) => turns::redo(&open(global, ui, Need::Session)?, &arguments),
         Command::Show(arguments) => show::show(&open(global, ui, Need::Session)?, &arguments),
         Command::Close(arguments) => sessions::close(&open(global, ui, Need::Session)?, &arguments),
-        Command::Doctor(_) => doctor::doctor(global, ui),
+        Command::Doctor => doctor::doctor(global, ui),
         Command::Config(arguments) => settings::settings(arguments, global.project, &ui, json),
         Command::Policy(arguments) => {
             policy::policy(&open(global, ui, Need::Settings)?, &arguments)
@@ -377,7 +365,7 @@ fn answer(cli: Cli, ui: Terminal) -> Result<ExitCode> {
         Command::Ops(ops::Ops { what }) => match what {
             ops::What::Run(arguments) => {
                 let need = if arguments.resumes() { Need::Consent } else { Need::Begin };
-                run::run(&open(global, ui, need)?, &arguments)
+                ops::run(&open(global, ui, need)?, &arguments)
             }
             ops::What::Validate(arguments) => ops::validate(&arguments, &ui, json),
             ops::What::Schema(arguments) => Ok(ops::schema(&arguments, json)),
@@ -409,14 +397,14 @@ fn open(global: Global, ui: Terminal, need: Need) -> Result<Context> {
         return Err(Error::no_base(&config.project));
     }
     config.knows_others()?;
-    if need == Need::Begin && offer_init::is_to_be_set_up(&config, &ui)? {
+    if need == Need::Begin && locate::is_to_be_set_up(&config, &ui)? {
         init::set_up(&project, &ui)?;
         (config, consent) = Config::load(&project, settings.raw()?)?;
     }
     if need != Need::Settings {
         // What cannot be, nobody is asked about.
         config.holds_no_others()?;
-        consent::require(&config, &consent, &ui)?;
+        settings::require_consent(&config, &consent, &ui)?;
     }
     if by == By::Search && need == Need::Begin {
         ui.say(format!("In the project {}:", config.project.display()));

@@ -7,7 +7,7 @@ use super::arguments::{Color, Global};
 use super::prompt::{Prompt, Said};
 use super::rows::cut;
 use super::summary::{Mark, last_of, last_output};
-use super::{Context, flow, live, question, rows};
+use super::{Context, live, question, rows};
 use crate::engine::Turn;
 use crate::error::Error;
 use crate::protocol::{Detail, Kind, Outcome, Warning, tags};
@@ -49,7 +49,7 @@ pub(super) fn rows_of(text: &str, bar: &str) -> Styled {
 /// wide it is.
 fn in_rows(text: Styled, to: Stream, less: usize) -> Styled {
     let Some(width) = to.is_terminal().then(rows::terminal).flatten() else { return text };
-    let rows = flow::flowed(text.as_str(), width.saturating_sub(less));
+    let rows = rows::flowed(text.as_str(), width.saturating_sub(less));
     text.in_rows(rows)
 }
 

@@ -8,12 +8,12 @@ use std::time::Duration;
 use sd_notify::NotifyState;
 use serde_json::{Value, json};
 
-use super::clipping::Put;
 use super::output::{Terminal, below, name, outcome_json, result, turn_json};
 use super::prompt::{Prompt, Said};
 use super::sessions::said;
+use super::show::Put;
 use super::summary::Mark;
-use super::{Context, clipping, keyboard, live, notice, question, stat, systemd};
+use super::{Context, keyboard, live, notice, question, show, summary};
 use crate::daemon::{Answer, Person};
 use crate::engine::{Engine, Turn};
 use crate::event::{ClipboardNews, Event, Observer, QuestionPreview, Waiting};
@@ -190,8 +190,8 @@ impl Observer for ProgressReporter<'_> {
             Event::StepDone(outcome) => self.step_done(outcome),
             Event::TurnEnded(turn) => self.turn_ended(turn),
             Event::Warning(warning) => self.warn(warning),
-            Event::Serving => systemd::notify(ui, &NotifyState::Ready),
-            Event::Stopping => systemd::notify(ui, &NotifyState::Stopping),
+            Event::Serving => notify_systemd(ui, &NotifyState::Ready),
+            Event::Stopping => notify_systemd(ui, &NotifyState::Stopping),
             Event::Idle(waiting) => live::still(waiting_for(context, waiting)),
             Event::ReplyTaken { name, session } => self.reply_taken(name, session),
             Event::ReplyWaits { name, session } => ui.say(format!(
@@ -260,7 +260,7 @@ impl ProgressReporter<'_> {
         live::nothing();
         let open = Store::new(&self.context.config.sessions).open_sessions().unwrap_or_default();
         let newest = open.into_iter().find(Session::awaits_reply);
-        let put = |it: Session| clipping::put(self.context, &it, it.sequence, &Put::Brief);
+        let put = |it: Session| show::put(self.context, &it, it.sequence, &Put::Brief);
         if let Some(Err(e)) = newest.map(put) {
             self.warn(&e.to_string());
         }
@@ -336,7 +336,7 @@ impl ProgressReporter<'_> {
         } else if context.json {
             Context::print_json(&turn_json(context, turn));
         }
-        if let Some(line) = turn.session.changed.as_deref().and_then(stat::line) {
+        if let Some(line) = turn.session.changed.as_deref().and_then(summary::line) {
             context.ui.say(line);
         }
         match &turn.outbox {
@@ -383,9 +383,9 @@ impl ProgressReporter<'_> {
             _ => None,
         };
         if let Some((path, done)) = copied {
-            self.emit("copied", || clipping::copied_json(self.context, path, done));
+            self.emit("copied", || show::copied_json(self.context, path, done));
         }
-        match clipping::told(self.context, news) {
+        match show::told(self.context, news) {
             Ok(told) => self.context.ui.say(&told),
             Err(told) => self.warn(&told),
         }
@@ -395,6 +395,13 @@ impl ProgressReporter<'_> {
         self.emit_outbox(turn);
         let path = turn.outbox.as_ref().map(|path| format!(" {}", self.context.display(path)));
         self.context.ui.say(said(self.context, turn) + &path.unwrap_or_default());
+    }
+}
+
+/// Tells systemd, if it started this process, that it is ready or about to stop.
+fn notify_systemd(ui: &Terminal, state: &NotifyState<'_>) {
+    if let Err(e) = sd_notify::notify(std::slice::from_ref(state)) {
+        ui.warning(&format!("systemd's socket (NOTIFY_SOCKET) takes no message: {e}"));
     }
 }
 

@@ -14,7 +14,7 @@ use super::keyboard::{
     CTRL_C, CTRL_D, Key, Keyboard, KeyboardEvent, QUIET, TypedBefore, is_in_front,
 };
 use super::output::Terminal;
-use super::{columns, live};
+use super::{live, rows};
 use crate::session::{ApprovalDecision, Question};
 use crate::terminal::{Stream, Styled};
 
@@ -191,7 +191,7 @@ fn typed(keys: &[u8], line: &mut String) -> Option<Said> {
                 continue;
             }
         };
-        Stream::Err.erase(columns::wide(&erased));
+        Stream::Err.erase(rows::wide(&erased));
     }
     if !ends {
         return None;

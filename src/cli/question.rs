@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::Context;
-use super::changes::{self, diff, rows as diff_rows};
 use super::output::{Terminal, name, preview_json};
+use super::patch::{self, diff, rows as diff_rows};
 use super::rows::{barred, cut, field, squeezed, width};
 use crate::event::QuestionPreview;
 use crate::policy::Opens;
@@ -234,12 +234,12 @@ pub(super) fn to_json(context: &Context, session: &Session) -> Value {
                 .first()
                 .map(|file| context.config.workspace.join(file.path.as_str()));
             value["realPath"] = real.map(|path| path.to_string_lossy().into_owned()).into();
-            value["files"] = preview.rewritten.iter().map(changes::to_json).collect();
+            value["files"] = preview.rewritten.iter().map(patch::to_json).collect();
         }
         None => {
             let QuestionPreview { outcomes, rewritten } = context.preview_question(session);
             value["commands"] = outcomes.iter().map(preview_json).collect();
-            value["files"] = rewritten.iter().map(changes::to_json).collect();
+            value["files"] = rewritten.iter().map(patch::to_json).collect();
         }
     }
     value

@@ -6,9 +6,9 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::clipping::{Put, put};
 use super::input::Input;
-use super::{Context, SessionFlag, pasting};
+use super::show::{Put, put};
+use super::{Context, SessionFlag, input};
 use crate::clipboard::{self, Environment, Way};
 use crate::engine::{Selection, Turn};
 use crate::error::{Error, Result};
@@ -132,9 +132,9 @@ pub(super) fn apply(context: &Context, arguments: &Apply) -> Result<ExitCode> {
 
 /// The text of a reply from a file, standard input or a terminal, and what to call it.
 pub(super) fn read(context: &Context, file: Option<&Path>) -> Result<(String, String)> {
-    if file.is_none_or(|file| file == Path::new("-")) && pasting::is_possible() {
+    if file.is_none_or(|file| file == Path::new("-")) && input::can_paste() {
         let name = "the terminal";
-        let text = pasting::read(&context.ui)?;
+        let text = input::read_paste(&context.ui)?;
         return Ok((text.map_err(|why| Error::no_reply(Path::new(name), why))?, name.to_owned()));
     }
     let Input { name, text } = Input::read(file, "read the reply from")?;

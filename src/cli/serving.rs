@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::json;
 
-use super::clipping::Clips;
 use super::input::Input;
+use super::show::Clips;
 use super::{Context, Opened, ProgressReporter, SessionOperand, WAITS, live, opening, output};
 use crate::atomic;
 use crate::context::check_pattern;

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::locate::By;
 use super::serving::first_line;
-use super::{Context, SessionFlag, SessionOperand, output, question, stat};
+use super::{Context, SessionFlag, SessionOperand, output, question, summary};
 
 use crate::atomic;
 use crate::engine::{Turn, TurnDiffs, Which};
@@ -255,7 +255,7 @@ pub(super) fn log(context: &Context, arguments: &Log) -> Result<ExitCode> {
             continue;
         }
         let what = entry.back().unwrap_or_else(|| entry.work());
-        let beside = stat::beside(&entry, left.get(&entry.sequence));
+        let beside = summary::beside(&entry, left.get(&entry.sequence));
         let LogEntry { sequence, at, reply, failed, interrupted, is_complete, recovered, .. } =
             entry;
         let mut line = format!("{sequence:>4}  {at}  {what}");
@@ -292,7 +292,7 @@ pub(super) fn log(context: &Context, arguments: &Log) -> Result<ExitCode> {
 /// Which files and folders a turn changed, as a line each; else why that is not known.
 fn files(turns: &TurnDiffs, sequence: u32) -> std::result::Result<Vec<String>, String> {
     let shown = turns.shown(Which::One(sequence)).map_err(|e| e.to_string())?;
-    Ok(stat::lines(&shown.told()))
+    Ok(summary::lines(&shown.told()))
 }
 
 /// What a turn that waits has come to so far, as the log will have it.

@@ -1,7 +1,5 @@
-//! `config`: the settings in force and where each was made, and changes that keep comments. Works
-//! also where they are not in order, so that they can be put right.
-
-mod folder;
+//! `config`: the settings in force and where each was made, changes that keep comments, and consent to those of a project.
+//! Works also where they are not in order, so that they can be put right.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -9,12 +7,16 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-use super::consent;
-use super::locate::{By, Location};
+use super::init::can_be_used;
+use super::locate::{By, Location, is_broad};
 use super::output::{self, Terminal};
 use crate::error::{Error, Result};
 use crate::lock::Lock;
-use crate::settings::{self, Config, Consent, InForce, Source, in_force};
+use crate::settings::{
+    self, Config, Consent, InForce, Opening, Raw, Setting, Source, find_setting, git_directory,
+    in_force,
+};
+use crate::terminal::Styled;
 use crate::text::visible_line;
 
 #[derive(Debug, Args)]
@@ -32,9 +34,9 @@ enum Asked {
         changed: bool,
     },
     /// Consent to the project's settings and to data found in its folders
-    Allow(consent::Allow),
+    Allow,
     /// Withdraw your consent to the project's settings and folders
-    Deny(consent::Deny),
+    Deny,
     /// Print the path of the settings file
     Path {
         #[command(flatten)]
@@ -120,11 +122,11 @@ pub(super) fn settings(
                 ui.say("It does not exist yet; `deaddrop config set` creates it.");
             }
         }
-        Asked::Allow(_) => return consent::allow(&whole_project(named)?, ui, json),
-        Asked::Deny(_) => return consent::deny(&whole_project(named)?, ui),
+        Asked::Allow => return allow(&whole_project(named)?, ui, json),
+        Asked::Deny => return deny(&whole_project(named)?, ui),
         Asked::Set { key, value, force, whose } => {
             let project = project(&whose, named)?;
-            let missing = folder::check(project.as_deref(), &key, &value, force)?;
+            let missing = check_folder(project.as_deref(), &key, &value, force)?;
             let set = |project: Option<&Path>| settings::set(project, &key, &value).map(Some);
             change(project.as_deref(), &key, ui, json, set)?;
             missing.iter().for_each(|told| ui.warning(told));
@@ -190,7 +192,7 @@ fn change(
     }
     let Some(now) = agreed(Some(project)) else { return Ok(()) };
     // Of settings that could not be read nobody knows what was agreed to.
-    consent::follow(before.as_ref().unwrap_or(&now), &now, &[key], ui)
+    follow_consent(before.as_ref().unwrap_or(&now), &now, &[key], ui)
 }
 
 fn show(settings: &[InForce], ui: &Terminal, json: bool) {
@@ -230,4 +232,135 @@ fn bare(value: &Value) -> Vec<String> {
         Value::Array(items) => items.iter().flat_map(bare).collect(),
         other => vec![other.to_string()],
     }
+}
+
+/// The folder that usually exists before.
+const WORKSPACE: &str = "workspace_dir";
+
+/// A warning if the workspace does not exist with `key` set to `words`.
+///
+/// # Errors
+/// The folder is not one, or cannot be made; or, without `force`, the workspace is far more than a project.
+fn check_folder(
+    project: Option<&Path>,
+    key: &str,
+    words: &[String],
+    force: bool,
+) -> Result<Option<String>> {
+    let is_folder = find_setting(key).is_some_and(Setting::is_folder);
+    let (true, [word]) = (is_folder, words) else { return Ok(None) };
+    let folder = match project {
+        Some(project) => project.join(word),
+        // In the person's own file it differs between projects.
+        None if Path::new(word).is_absolute() => PathBuf::from(word),
+        None => return Ok(None),
+    };
+    let real = folder.canonicalize().unwrap_or_else(|_| folder.clone());
+    let is_workspace = key == WORKSPACE;
+    let broad = is_broad(&real).filter(|_| is_workspace && !force);
+    let broad = broad.map(|why| format!("{why}; choose another folder, or use --force"));
+    let in_git = git_directory(&real).filter(|_| is_workspace).map(|git| {
+        format!(
+            "{} is a git directory, and git would run hooks that replies write there; name the folder with the project's files",
+            git.display()
+        )
+    });
+    if let Some(why) = broad.or(in_git) {
+        return Err(Error::config(
+            format!("config set {key} {word}"),
+            format!("nothing changed: {why}"),
+        ));
+    }
+    if word.trim().is_empty() || folder.is_dir() {
+        return Ok(None);
+    }
+    can_be_used(&folder)
+        .map_err(|e| Error::config(format!("config set {key}"), format!("{e}; nothing changed")))?;
+    let shown = visible_line(&folder.display().to_string()).into_owned();
+    let told = format!("{shown} does not exist; it is created, empty, at the next start");
+    Ok(Some(told).filter(|_| key == WORKSPACE))
+}
+
+/// Asks at a terminal whether the person consents, and refuses settings without consent.
+///
+/// # Errors
+/// There is no consent, or it cannot be recorded.
+pub(super) fn require_consent(config: &Config, consent: &Consent, ui: &Terminal) -> Result<()> {
+    consent.requires_names()?;
+    if consent.lacks().is_empty() {
+        return Ok(());
+    }
+    let lines: String = consent.lines().iter().map(|line| format!("  {line}\n")).collect();
+    let is_only_data = consent.lacks().iter().all(|lacks| consent.found() == Some(lacks));
+    let (what, asks) = if is_only_data {
+        ("contains deaddrop data that you have not trusted yet", "Moved or copied? Trust it?")
+    } else {
+        ("needs your consent, because somebody else may have written it", "Do you agree?")
+    };
+    let question = Styled::from(format!("{} {what}:\n{lines}", consent.whose()));
+    let question = question + ui.bold(asks) + " [y/N] ";
+    match ui.agreement(question) {
+        Some(true) => consent.allow(config)?,
+        // They have just read what it is.
+        Some(false) => {
+            return Err(Error::usage(format!(
+                "nothing was done without your consent. Change {}, or consent: answer `y`, or run `deaddrop config allow`",
+                consent.whose()
+            ))
+            .with_code("consent-needed"));
+        }
+        None => return consent.require(),
+    }
+    ui.say("You will not be asked again; `deaddrop config deny` withdraws your consent.");
+    Ok(())
+}
+
+/// `config allow`: shows what needs consent, and records it.
+fn allow(project: &std::path::Path, ui: &Terminal, json: bool) -> Result<ExitCode> {
+    let (config, consent) = Config::load(project, Raw::default())?;
+    for opening in consent.openings().iter().chain(consent.found()) {
+        let Opening { name, value, origin, does, .. } = opening;
+        let value = json!({ "name": name, "value": value, "origin": origin, "does": does });
+        output::told(json, value, || opening.line());
+    }
+    if consent.openings().is_empty() && consent.found().is_none() {
+        ui.say("Nothing here needs your consent.");
+    } else {
+        consent.allow(&config)?;
+        ui.say(format!(
+            "Your consent is recorded for {}; `deaddrop config deny` withdraws it.",
+            consent.whose()
+        ));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `config deny`: withdraws the consent.
+fn deny(project: &std::path::Path, ui: &Terminal) -> Result<ExitCode> {
+    let (config, _) = Config::load(project, Raw::default())?;
+    ui.say(if config.forget()? {
+        "Your consent is withdrawn; a running deaddrop continues as it began."
+    } else {
+        "There was no consent to withdraw here."
+    });
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Counts what the person has just set (`keys`) as consent. Warns if something else in the file needs consent.
+///
+/// # Errors
+/// It cannot be recorded.
+pub(super) fn follow_consent(
+    before: &Consent,
+    now: &Consent,
+    keys: &[&str],
+    ui: &Terminal,
+) -> Result<()> {
+    if !now.follow(before, keys)? {
+        ui.warning(&format!(
+            "{} needs your consent before it takes effect: `deaddrop config allow` shows what, and records it",
+            now.whose()
+        ));
+    }
+    Ok(())
 }
