@@ -97,9 +97,9 @@ impl Stage<'_> {
             self.show(reply);
         }
         for words in &scene.commands {
-            let typed = words.iter().map(|word| {
-                if word.contains(' ') { format!("\"{word}\"") } else { word.clone() }
-            });
+            let typed = words
+                .iter()
+                .map(|word| if word.contains(' ') { format!("\"{word}\"") } else { word.clone() });
             self.tell(format!("\n$ deaddrop {}\n", typed.collect::<Vec<_>>().join(" ")));
             self.run(words)?;
         }

@@ -3,7 +3,6 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::{fs, io};
 
 use serde_json::json;
@@ -15,7 +14,7 @@ use super::output::{self, Terminal};
 use crate::atomic;
 use crate::atomic::read_regular;
 use crate::clipboard::{Environment, NO_DISPLAY};
-use crate::engine::{Clock, kept_turns};
+use crate::engine::kept_turns;
 use crate::error::advice;
 use crate::executor::Guest;
 use crate::lock::Lock;
@@ -56,9 +55,9 @@ fn spare(what: &'static str, told: Result<String, String>) -> Finding {
 
 /// Looks at the project also where every other command refuses it: that is a row like any other then, and nothing is
 /// run that its settings name.
-pub(super) fn doctor(global: Global, ui: Terminal) -> crate::error::Result<ExitCode> {
+pub(super) fn doctor(global: &Global, ui: Terminal) -> crate::error::Result<ExitCode> {
     let mut findings = Vec::new();
-    let location = match Location::find(global.project) {
+    let location = match Location::find(global.project.clone()) {
         Ok(location) => location,
         Err(e) => {
             let here = std::env::current_dir().ok();
@@ -92,12 +91,11 @@ pub(super) fn doctor(global: Global, ui: Terminal) -> crate::error::Result<ExitC
         let told = "none here or above; `deaddrop init` sets up this folder";
         findings.push(spare("project", Err(told.to_owned())));
     }
-    let (clock, glimpse, json) = (Clock(global.now), Arc::default(), global.json);
-    let context = Context { config, clock, ui, json, glimpse, here, by };
+    let context = Context::new(config, global, ui, here, by);
     look(&context, &consent, is_refused, is_read, &mut findings);
     for Finding { well, spare, what, told } in &findings {
         let row = json!({ "what": what, "well": well, "fault": !well && !spare, "told": told });
-        output::told(json, row, || {
+        output::told(global.json, row, || {
             let mark = match (well, spare) {
                 (true, _) => "ok",
                 (false, true) => "--",

@@ -17,27 +17,21 @@ use crate::error::{Error, Result};
 use crate::program::Programs;
 use crate::text::visible_line;
 
-#[derive(Debug, Args)]
-pub(super) struct Generate {
-    #[command(subcommand)]
-    pub(super) what: What,
-}
-
 #[derive(Debug, Subcommand)]
-pub(super) enum What {
+pub(super) enum Generate {
     /// Print completions for a shell
-    Completions(Completions),
+    Completions {
+        /// The shell
+        #[arg(value_enum)]
+        shell: Shell,
+    },
     /// Print a manual page
     Man(Manual),
     /// Print a systemd unit that runs `deaddrop watch` while you are logged in
-    SystemdUnit(SystemdUnit),
-}
-
-#[derive(Debug, Args)]
-pub(super) struct Completions {
-    /// The shell
-    #[arg(value_enum)]
-    shell: Shell,
+    SystemdUnit {
+        #[command(flatten)]
+        clips: Clips,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -50,14 +44,8 @@ pub(super) struct Manual {
     dir: Option<PathBuf>,
 }
 
-#[derive(Debug, Args)]
-pub(super) struct SystemdUnit {
-    #[command(flatten)]
-    clips: Clips,
-}
-
-pub(super) fn completions(Completions { shell }: &Completions, json: bool) -> ExitCode {
-    let script = completion::script(*shell);
+pub(super) fn completions(shell: Shell, json: bool) -> ExitCode {
+    let script = completion::script(shell);
     print(&script, json.then(|| ("shell", shell.to_string(), "script")));
     ExitCode::SUCCESS
 }
@@ -89,10 +77,7 @@ pub(super) fn manual(Manual { command, dir }: &Manual, json: bool) -> Result<Exi
 
 /// # Errors
 /// There is no project, the program lies where replies can write, or a path cannot stand in a unit.
-pub(super) fn systemd_unit(
-    context: &Context,
-    SystemdUnit { clips }: &SystemdUnit,
-) -> Result<ExitCode> {
+pub(super) fn systemd_unit(context: &Context, clips: Clips) -> Result<ExitCode> {
     let program = std::env::current_exe()
         .map_err(|e| Error::io("find", "deaddrop's own program".as_ref(), e))?;
     Programs::of(&context.config)
@@ -166,37 +151,16 @@ fn unit(
     };
     let flags: String = flags.iter().map(|flag| format!(" {flag}")).collect();
     Ok(format!(
-        "\
-# Save this file as {name} in ~/.config/systemd/user/, then:
-#   systemctl --user daemon-reload && systemctl --user enable --now {name}
-[Unit]
-Description=deaddrop in {description}
-{desktop}
-[Service]
-Type=notify
-NotifyAccess=main
-ExecStart={program} -C {project} --color never watch{flags}
-{variables}# What a hard stop left is finished first, commands included.
-TimeoutStartSec=infinity
-# deaddrop ends its commands itself.
-KillMode=mixed
-SuccessExitStatus=130
-Restart=on-failure
-RestartSec=5
-# Wrong settings, or another deaddrop at work: neither goes away by itself.
-RestartPreventExitStatus=2 4
-
-# Nothing here confines deaddrop: its sandbox makes namespaces, which settings such as
-# NoNewPrivileges= and RestrictNamespaces= could keep from it.
-
-[Install]
-WantedBy={target}
-",
+        include_str!("data/unit.service"),
         name = unit,
         description = visible_line(project).replace('%', "%%"),
+        desktop = desktop,
         program = quoted(program),
         // Variables are put in for `$`, but in the name of the program.
         project = quoted(&project.replace('$', "$$")),
+        flags = flags,
+        variables = variables,
+        target = target,
     ))
 }
 

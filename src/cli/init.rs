@@ -5,16 +5,15 @@ use std::fs;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use clap::Args;
 use serde_json::json;
 
+use super::Context;
 use super::arguments::Global;
 use super::locate::{self, By};
 use super::output::{self, Terminal};
 use super::settings::follow_consent;
-use super::{Clock, Context};
 use crate::atomic;
 use crate::atomic::read_regular;
 use crate::error::{Error, Result};
@@ -53,17 +52,7 @@ pub(super) fn init(arguments: &Init, global: &Global, ui: Terminal) -> Result<Ex
     let here = here.map_err(|e| Error::io("tell where you are, in", ".".as_ref(), e))?;
     let folder = settings::real(&here.join(folder));
     let made = make(&folder, arguments.force, global.settings.given(), &ui)?;
-    let config = made.config.clone();
-    let (here, clock) = (Some(here), Clock(global.now));
-    let context = Context {
-        config,
-        clock,
-        ui,
-        json: global.json,
-        here,
-        by: By::Here,
-        glimpse: Arc::default(),
-    };
+    let context = Context::new(made.config.clone(), global, ui, Some(here), By::Here);
     tell(&context, &made);
     Ok(ExitCode::SUCCESS)
 }

@@ -2,7 +2,7 @@
 //! message alone.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
@@ -27,33 +27,21 @@ use crate::text::count;
 use crate::watch::Stop;
 use crate::{inbox, space};
 
-#[derive(Debug, Args)]
-pub(super) struct Ops {
-    #[command(subcommand)]
-    pub(super) what: What,
-}
-
 #[derive(Debug, Subcommand)]
-pub(super) enum What {
+pub(super) enum Ops {
     /// Execute one message of operations, and print its events
     Run(RunOnce),
     /// Check an operations message against the specification
-    Validate(Validate),
+    Validate {
+        /// The message; `-` or nothing reads it from standard input
+        file: Option<PathBuf>,
+    },
     /// Print the JSON Schema of a message
-    Schema(Print),
-}
-
-#[derive(Debug, Args)]
-pub(super) struct Validate {
-    /// The message; `-` or nothing reads it from standard input
-    file: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct Print {
-    /// Which schema
-    #[arg(value_name = "MESSAGE", default_value = "operations", value_parser = ["operations", "events"])]
-    message: String,
+    Schema {
+        /// Which schema
+        #[arg(value_name = "MESSAGE", default_value = "operations", value_parser = ["operations", "events"])]
+        message: String,
+    },
 }
 
 /// What a text is meant as: events only where that is plain, so that what is neither is told how operations are
@@ -65,8 +53,8 @@ fn meant_by(text: &str) -> &'static str {
     if is_of_events { "events" } else { "operations" }
 }
 
-pub(super) fn validate(arguments: &Validate, ui: &Terminal, json: bool) -> Result<ExitCode> {
-    let input = Input::read(arguments.file.as_deref(), "read the message from")?;
+pub(super) fn validate(file: Option<&Path>, ui: &Terminal, json: bool) -> Result<ExitCode> {
+    let input = Input::read(file, "read the message from")?;
     let kind = input.text.as_ref().map_or("operations", |text| meant_by(text));
     let (entries, faults, more) = match &input.text {
         Err(why) => {
@@ -115,8 +103,8 @@ pub(super) fn validate(arguments: &Validate, ui: &Terminal, json: bool) -> Resul
     Ok(if is_valid { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-pub(super) fn schema(arguments: &Print, json: bool) -> ExitCode {
-    let is_of_events = arguments.message == "events";
+pub(super) fn schema(message: &str, json: bool) -> ExitCode {
+    let is_of_events = message == "events";
     let text = if is_of_events { EVENTS_SCHEMA } else { OPERATIONS_SCHEMA };
     // It is JSON either way; on one line where results are to be an object a line.
     match serde_json::from_str::<Value>(text) {

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use serde_json::json;
 
 use super::Context;
@@ -16,14 +16,8 @@ use crate::text::{named, visible_line};
 /// The exit code where the person would be asked.
 const ASKS: u8 = 3;
 
-#[derive(Debug, Args)]
-pub(super) struct Policies {
-    #[command(subcommand)]
-    what: What,
-}
-
 #[derive(Debug, Subcommand)]
-enum What {
+pub(super) enum Policies {
     /// Check a command against the policy, without running it
     Check {
         /// The command line, as one argument
@@ -52,9 +46,9 @@ enum What {
 
 pub(super) fn policy(context: &Context, arguments: &Policies) -> Result<ExitCode> {
     let in_force = context.config.policy.as_deref().unwrap_or(SESSION_POLICY);
-    match &arguments.what {
-        What::Check { command } => return check(context, in_force, command),
-        What::Show { name } => {
+    match arguments {
+        Policies::Check { command } => return check(context, in_force, command),
+        Policies::Show { name } => {
             let policy = context.config.policy(name.as_deref().unwrap_or(in_force))?;
             if context.json {
                 Context::print_json(&json!(policy));
@@ -62,7 +56,7 @@ pub(super) fn policy(context: &Context, arguments: &Policies) -> Result<ExitCode
                 output::data((policy.to_toml().trim_end().to_owned() + "\n").as_bytes());
             }
         }
-        What::List => {
+        Policies::List => {
             for name in context.config.policy_names() {
                 let is_in_force = name == in_force;
                 output::told(context.json, json!({ "name": name, "inForce": is_in_force }), || {
@@ -70,8 +64,8 @@ pub(super) fn policy(context: &Context, arguments: &Policies) -> Result<ExitCode
                 });
             }
         }
-        What::Approved => approved(context),
-        What::Forget { number, .. } => forget(context, *number)?,
+        Policies::Approved => approved(context),
+        Policies::Forget { number, .. } => forget(context, *number)?,
     }
     Ok(ExitCode::SUCCESS)
 }

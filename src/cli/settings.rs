@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
+use super::arguments::Global;
 use super::init::can_be_used;
 use super::locate::{By, Location, is_broad};
 use super::output::{self, Terminal};
@@ -19,14 +20,8 @@ use crate::settings::{
 use crate::terminal::Styled;
 use crate::text::visible_line;
 
-#[derive(Debug, Args)]
-pub(super) struct Settings {
-    #[command(subcommand)]
-    asked: Asked,
-}
-
 #[derive(Debug, Subcommand)]
-enum Asked {
+pub(super) enum Asked {
     /// List all settings, their values and where they come from
     Show {
         /// List only settings that differ from their defaults
@@ -71,20 +66,15 @@ enum Asked {
 
 /// Which file is meant.
 #[derive(Debug, Args)]
-struct Whose {
+pub(super) struct Whose {
     /// In your own file, which is for all projects, not in deaddrop.toml
     #[arg(long)]
     own: bool,
 }
 
-/// `named` is what `-C` says.
-pub(super) fn settings(
-    arguments: Settings,
-    named: Option<PathBuf>,
-    ui: &Terminal,
-    json: bool,
-) -> Result<ExitCode> {
-    match arguments.asked {
+pub(super) fn settings(asked: Asked, global: &Global, ui: &Terminal) -> Result<ExitCode> {
+    let (named, json) = (global.project.clone(), global.json);
+    match asked {
         Asked::Show { changed } => {
             let place = found(named)?;
             if place.by == By::Nothing {
