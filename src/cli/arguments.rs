@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::slice;
 use std::sync::LazyLock;
 
-use clap::{Arg, ArgMatches, Args, Command, CommandFactory, FromArgMatches, Parser, ValueEnum};
+use clap::{Arg, ArgMatches, Args, ColorChoice, Command, CommandFactory, FromArgMatches, Parser};
 use serde::Deserialize;
 
 use crate::clock::Timestamp;
@@ -57,7 +57,7 @@ pub(super) struct Global {
         global = true,
         help = "Use colours: auto, always or never"
     )]
-    pub(super) color: Color,
+    pub(super) color: ColorChoice,
     #[arg(skip)]
     pub(super) settings: Settings,
     /// The time to write into sessions instead of the clock's
@@ -142,13 +142,6 @@ fn flag(name: &'static str, is_init: bool) -> Arg {
         .value_name(setting.placeholder())
         .help(of_init.cloned().unwrap_or_else(|| setting.help()))
         .help_heading("Settings (as in deaddrop.toml and DEADDROP_*)")
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum Color {
-    Auto,
-    Always,
-    Never,
 }
 
 impl Settings {

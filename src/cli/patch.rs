@@ -243,7 +243,7 @@ pub(super) fn rows(ui: &Terminal, diff: &str, width: usize) -> Vec<Styled> {
     let room = width - BAR.len() - 2;
     let mut rows = Vec::new();
     for line in shown(diff).trim_end_matches('\n').split('\n') {
-        for (n, piece) in pieces(line, room).into_iter().enumerate() {
+        for (n, piece) in pieces(line, room, false).into_iter().enumerate() {
             let piece = if n == 0 { piece } else { format!("…{piece}") };
             rows.push(Styled::from(BAR) + painted(ui, line, &piece));
         }

@@ -292,7 +292,7 @@ impl ProgressReporter<'_> {
         let ui = &self.context.ui;
         self.emit("operation", || {
             let mut value = outcome_json(outcome);
-            value["mark"] = Mark::of(outcome).word().into();
+            value["mark"] = json!(Mark::of(outcome));
             value
         });
         // What a command did where it may not is no matter of success.

@@ -24,13 +24,8 @@ pub(super) fn width() -> usize {
 
 /// How wide the terminal is, be it ever so narrow.
 pub(super) fn own_width() -> usize {
-    said_width().unwrap_or(USUAL)
-}
-
-/// The same, where somebody says it.
-fn said_width() -> Option<usize> {
     let said = || std::env::var("COLUMNS").ok()?.trim().parse().ok().filter(|width| *width > 0);
-    terminal().or_else(said)
+    terminal().or_else(said).unwrap_or(USUAL)
 }
 
 /// How wide the terminal says that it is.
@@ -93,16 +88,25 @@ fn columns(c: char) -> usize {
     if c.is_ascii() { 1 } else { 2 }
 }
 
-/// A squeezed line in pieces of at most `room` columns; at least one.
-pub(super) fn pieces(line: &str, room: usize) -> Vec<String> {
+/// A squeezed line in pieces of at most `room` columns; at least one. Where it is read and not compared (`at_words`), a
+/// piece ends behind a word if it can.
+pub(super) fn pieces(line: &str, room: usize, at_words: bool) -> Vec<String> {
     let (mut pieces, line) = (Vec::new(), squeezed(line));
     let mut rest = &*line;
     loop {
-        let (piece, more) = rest.split_at(first_of(rest, room));
-        pieces.push(piece.to_owned());
-        if more.is_empty() {
+        let fits = first_of(rest, room);
+        if fits == rest.len() {
+            pieces.push(rest.to_owned());
             return pieces;
         }
+        let (mut piece, mut more) = rest.split_at(fits);
+        if at_words {
+            let is_within = !more.starts_with(' ');
+            let word = piece.rfind(' ').filter(|at| is_within && *at >= fits / 2);
+            (piece, more) = rest.split_at(word.unwrap_or(fits));
+            (piece, more) = (piece.trim_end(), more.strip_prefix(' ').unwrap_or(more));
+        }
+        pieces.push(piece.to_owned());
         rest = more;
     }
 }
@@ -117,30 +121,10 @@ fn first_of(line: &str, room: usize) -> usize {
     ends.next().map_or(line.len(), |(at, _)| at)
 }
 
-/// The same of a text that is read and not compared: a piece ends behind a word where it can.
-fn in_words(line: &str, room: usize) -> Vec<String> {
-    let (mut found, line) = (Vec::new(), squeezed(line));
-    let mut rest = &*line;
-    loop {
-        let first = &rest[..first_of(rest, room)];
-        if first.len() == rest.len() {
-            found.push(first.to_owned());
-            return found;
-        }
-        let at = if rest[first.len()..].starts_with(' ') {
-            first.len()
-        } else {
-            first.rfind(' ').filter(|at| *at >= first.len() / 2).unwrap_or(first.len())
-        };
-        found.push(rest[..at].trim_end().to_owned());
-        rest = rest[at..].strip_prefix(' ').unwrap_or(&rest[at..]);
-    }
-}
-
 /// A visible text in rows that begin with the bar.
 pub(super) fn barred(text: &str, width: usize) -> Vec<String> {
     let room = width - BAR.len();
-    let lines = text.split('\n').flat_map(|line| pieces(line, room));
+    let lines = text.split('\n').flat_map(|line| pieces(line, room, false));
     lines.map(|piece| format!("{BAR}{piece}").trim_end().to_owned()).collect()
 }
 
@@ -148,7 +132,7 @@ pub(super) fn barred(text: &str, width: usize) -> Vec<String> {
 pub(super) fn field(label: &str, text: &str, width: usize) -> String {
     let label = format!("  {:<8}", format!("{label}:"));
     let gap = " ".repeat(label.len() - BAR.len());
-    let rows = in_words(text, width - label.len()).join(&format!("\n{BAR}{gap}"));
+    let rows = pieces(text, width - label.len(), true).join(&format!("\n{BAR}{gap}"));
     format!("{label}{rows}\n")
 }
 

@@ -109,15 +109,8 @@ pub(super) fn new(context: &Context, arguments: &New) -> Result<ExitCode> {
         return preview(context, new, &stop);
     }
     let request = Request::New(new.clone());
-    let mut engine = match context.open_or_hand_over(&request, &stop)? {
-        Opened::Here(engine) => engine,
-        Opened::Elsewhere(done) => {
-            let turn = done.turn;
-            announce(context, &turn, "begins")?;
-            context.ui.say("The running deaddrop will execute the replies.");
-            arguments.clips.copy_once(context, &turn.session)?;
-            return Ok(ExitCode::SUCCESS);
-        }
+    let Some(mut engine) = here(context, &request, "begins", arguments.clips, &stop)? else {
+        return Ok(ExitCode::SUCCESS);
     };
     let unconfined = may_run_unconfined(context, &engine);
     let turn = engine.begin_session(&new, unconfined)?;
@@ -128,6 +121,24 @@ pub(super) fn new(context: &Context, arguments: &New) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     serve(context, &mut engine, &Serve::One(turn.session.id), arguments.clips, &stop)
+}
+
+/// Opens the project to do this; None where the process that serves it has done it, which is told.
+fn here(
+    context: &Context,
+    request: &Request,
+    verb: &str,
+    clips: Clips,
+    stop: &Stop,
+) -> Result<Option<Engine>> {
+    let turn = match context.open_or_hand_over(request, stop)? {
+        Opened::Here(engine) => return Ok(Some(*engine)),
+        Opened::Elsewhere(done) => done.turn,
+    };
+    announce(context, &turn, verb)?;
+    context.ui.say("The running deaddrop will execute the replies.");
+    clips.copy_once(context, &turn.session)?;
+    Ok(None)
 }
 
 /// Shows the first outbox that a session would have.
@@ -157,13 +168,9 @@ pub(super) fn resume(context: &Context, arguments: &Resume) -> Result<ExitCode> 
                 "--reopen needs the session's id, as in `deaddrop resume a1b2c3d4 --reopen \"Now add division\"`; `deaddrop status` lists the sessions",
             ))?;
             let request = Request::Reopen { session, text: text.clone() };
-            match context.open_or_hand_over(&request, &stop)? {
-                Opened::Here(engine) => *engine,
-                Opened::Elsewhere(done) => {
-                    announce(context, &done.turn, "goes on")?;
-                    arguments.clips.copy_once(context, &done.turn.session)?;
-                    return Ok(ExitCode::SUCCESS);
-                }
+            match here(context, &request, "goes on", arguments.clips, &stop)? {
+                Some(engine) => engine,
+                None => return Ok(ExitCode::SUCCESS),
             }
         }
     };
@@ -236,11 +243,7 @@ pub(super) fn watch(context: &Context, arguments: &WatchAll) -> Result<ExitCode>
         }
         context.ui.say(format!("Session {}: {}", session.id, first_line(&session.task)));
         let outbox = (!waits).then(|| engine.outbox_path(&session));
-        match &outbox {
-            _ if context.json => say_session(context, &Turn { session, outbox }),
-            Some(path) => output::result(context.display(path)),
-            None => {}
-        }
+        name_outbox(context, &Turn { session, outbox });
     }
     serve(context, &mut engine, &Serve::All, arguments.clips, &stop)
 }
@@ -294,45 +297,39 @@ fn say_context(context: &Context, outbox: &Path) {
     }
 }
 
-/// Prints as an event that a session is served from now on, as it is.
-fn say_session(context: &Context, turn: &Turn) {
-    let mut value = output::turn_json(context, turn);
-    value["event"] = "session".into();
-    Context::print_json(&value);
+/// Prints the path of the outbox; as JSON, as an event, that the session is served from now on, as it is.
+fn name_outbox(context: &Context, turn: &Turn) {
+    if context.json {
+        let mut value = output::turn_json(context, turn);
+        value["event"] = "session".into();
+        Context::print_json(&value);
+    } else if let Some(path) = &turn.outbox {
+        output::result(context.display(path));
+    }
 }
 
 /// Says what to do with the outbox of a session.
 fn announce(context: &Context, turn: &Turn, verb: &str) -> Result<()> {
     let id = &turn.session.id;
     let task = first_line(&turn.session.task);
-    let begins = context.ui.bold(&format!("Session {id} {verb}: {task}"));
-    let Some(path) = &turn.outbox else {
-        context.ui.say(begins);
-        if context.json {
-            say_session(context, turn);
+    context.ui.say(context.ui.bold(&format!("Session {id} {verb}: {task}")));
+    if let Some(path) = &turn.outbox {
+        let (sessions, damaged) = Store::new(&context.config.sessions).list()?;
+        let open = sessions.iter().filter(|session| !session.is_complete).count() + damaged.len();
+        let name = match open {
+            0 | 1 => "a .txt file".to_owned(),
+            _ => format!("{id}_reply.txt (other sessions are open, so its name says which)"),
+        };
+        if turn.session.sequence == 1 {
+            say_context(context, path);
         }
-        return Ok(());
-    };
-    let (sessions, damaged) = Store::new(&context.config.sessions).list()?;
-    let open = sessions.iter().filter(|session| !session.is_complete).count() + damaged.len();
-    let name = match open {
-        0 | 1 => "a .txt file".to_owned(),
-        _ => format!("{id}_reply.txt (other sessions are open, so its name says which)"),
-    };
-    context.ui.say(begins);
-    if turn.session.sequence == 1 {
-        say_context(context, path);
+        context.ui.say(format!(
+            "Paste this file into a chat window{}, and save the reply as {name} in {}/:",
+            context.weighed(&turn.session),
+            context.display(&context.config.inbox)
+        ));
     }
-    context.ui.say(format!(
-        "Paste this file into a chat window{}, and save the reply as {name} in {}/:",
-        context.weighed(&turn.session),
-        context.display(&context.config.inbox)
-    ));
-    if context.json {
-        say_session(context, turn);
-    } else {
-        output::result(context.display(path));
-    }
+    name_outbox(context, turn);
     Ok(())
 }
 

@@ -1,5 +1,7 @@
 //! How a reader takes an outcome, the end of what commands wrote, and what a turn changed.
 
+use serde::Serialize;
+
 use crate::protocol::{Detail, Execution, FailureKind, Outcome};
 use crate::runner::last_line;
 use crate::secrets::Redactor;
@@ -11,8 +13,9 @@ use crate::text::{count, indented, named, visible_line};
 /// So many lines of the last command's output are shown at the end of a session.
 const LAST_LINES: usize = 10;
 
-/// How a reader takes an outcome.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How a reader takes an outcome. `--json` has these words, which stay what they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub(super) enum Mark {
     /// It was done.
     Done,
@@ -32,15 +35,6 @@ impl Mark {
             }
             _ if outcome.success() => Self::Done,
             _ => Self::Failed,
-        }
-    }
-
-    /// The mark as `--json` has it; these stay what they are.
-    pub(super) fn word(self) -> &'static str {
-        match self {
-            Self::Done => "done",
-            Self::Failed => "failed",
-            Self::Refused => "refused",
         }
     }
 }
