@@ -61,10 +61,19 @@ impl Context {
     /// to the person.
     pub(super) fn request(&self, request: Request, stop: &Stop, known: usize) -> Result<Turn> {
         let mut reporter = ProgressReporter::new(self);
+        let mut warn = |event: Event<'_>| {
+            if let Event::Warning(warning) = event {
+                self.ui.warning(warning);
+            }
+        };
+        // What happens in a run is told in its events, and beside them only where more is wanted.
+        let is_run = matches!(request, Request::Run { .. } | Request::ResumeRun { .. });
+        let observer: &mut dyn Observer =
+            if is_run && !self.ui.verbose { &mut warn } else { &mut reporter };
         match self.open_or_hand_over(&request, stop)? {
             Opened::Here(mut engine) => {
                 let says = matches!(request, Request::Say { .. });
-                let turn = ipc::handle(&mut engine, request, &mut reporter)?;
+                let turn = ipc::handle(&mut engine, request, observer)?;
                 match engine.shut_down() {
                     // Who is told that it failed would say it again.
                     Err(e) if says => self.ui.say(format!(
@@ -75,7 +84,7 @@ impl Context {
                 Ok(turn)
             }
             Opened::Elsewhere(done) => {
-                report(&request, &done, known, &mut reporter);
+                report(&request, &done, known, observer);
                 Ok(done.turn)
             }
         }
@@ -163,22 +172,21 @@ impl Context {
 }
 
 /// Reports what another process has done as if it had been done here.
-fn report(request: &Request, done: &Done, known: usize, reporter: &mut ProgressReporter<'_>) {
+fn report(request: &Request, done: &Done, known: usize, observer: &mut dyn Observer) {
     let Done { turn: Turn { session, .. }, warnings } = done;
     if let Request::Apply { name, .. } = request {
         let mut answered = session.clone();
         answered.sequence -= u32::from(session.awaits_reply());
-        reporter.event(Event::ReplyTaken { name: name.as_ref(), session: &answered });
+        observer.event(Event::ReplyTaken { name: name.as_ref(), session: &answered });
     }
-    let outcomes = output::outcomes(session);
-    if matches!(request, Request::Apply { .. } | Request::Decide { .. }) {
-        outcomes.iter().skip(known).for_each(|outcome| reporter.event(Event::StepDone(outcome)));
-    }
+    let tells = matches!(request, Request::Apply { .. } | Request::Decide { .. });
+    let outcomes = if tells { output::outcomes(session) } else { &[] };
+    outcomes.iter().skip(known).for_each(|outcome| observer.event(Event::StepDone(outcome)));
     // Those of outcomes are reported with them.
     let is_reported = |warning: &String| {
         outcomes.iter().flat_map(|outcome| &outcome.warnings).any(|w| w.text == *warning)
     };
     for warning in warnings.iter().filter(|warning| !is_reported(warning)) {
-        reporter.event(Event::Warning(warning));
+        observer.event(Event::Warning(warning));
     }
 }

@@ -11,11 +11,9 @@ use serde_json::{Value, json};
 
 use super::input::Input;
 use super::output::{self, Terminal};
-use super::{Context, Opened, ProgressReporter, WAITS};
-use crate::engine::Turn;
+use super::{Context, ProgressReporter, WAITS};
 use crate::error::{Error, Result};
-use crate::event::{Event, Observer};
-use crate::ipc::{self, Request};
+use crate::ipc::Request;
 use crate::protocol::operations::{
     EVENTS_SCHEMA, OPERATIONS_SCHEMA, SchemaFault, Status, parse_events_message,
     parse_operations_message,
@@ -80,7 +78,7 @@ pub(super) fn validate(file: Option<&Path>, ui: &Terminal, json: bool) -> Result
     };
     let is_valid = faults.is_empty();
     if json {
-        let fault = |fault: &SchemaFault| json!({ "path": fault.path, "problem": fault.problem, "form": fault.form });
+        let fault = |SchemaFault { path, problem, form }: &SchemaFault| json!({ "path": path, "problem": problem, "form": form });
         let told: Vec<_> = faults.iter().map(fault).collect();
         let mut value = json!({ "valid": is_valid, "kind": kind, "faults": told });
         if more > 0 {
@@ -131,7 +129,7 @@ impl RunOnce {
 }
 
 pub(super) fn run(context: &Context, arguments: &RunOnce) -> Result<ExitCode> {
-    let request = match &arguments.resume {
+    let mut request = match &arguments.resume {
         Some(stem) if run_id(stem).is_none() => {
             return Err(Error::usage(format!(
                 "'{stem}' is not the id of a run (run_…); `deaddrop resume ID` continues a session"
@@ -156,9 +154,8 @@ pub(super) fn run(context: &Context, arguments: &RunOnce) -> Result<ExitCode> {
         }
     };
     let stop = Stop::on_signals()?;
-    let mut request = request;
     loop {
-        let run = carried_out(context, request, &stop)?.session;
+        let run = context.request(request, &stop, 0)?.session;
         let code = tell(context, &run);
         if stop.is_asked() {
             return Err(Error::interrupted());
@@ -174,30 +171,6 @@ pub(super) fn run(context: &Context, arguments: &RunOnce) -> Result<ExitCode> {
             return Ok(code);
         }
         request = Request::ResumeRun { stem: run.stem() };
-    }
-}
-
-/// Has it done, here or by the process that serves the folder. What happens is told in the events,
-/// and beside them only where more is wanted.
-fn carried_out(context: &Context, request: Request, stop: &Stop) -> Result<Turn> {
-    let mut reporter = ProgressReporter::new(context);
-    let warn = |event: Event<'_>| {
-        if let Event::Warning(warning) = event {
-            context.ui.warning(warning);
-        }
-    };
-    match context.open_or_hand_over(&request, stop)? {
-        Opened::Here(mut engine) => {
-            let observer: &mut dyn Observer =
-                if context.ui.verbose { &mut reporter } else { &mut &warn };
-            let turn = ipc::handle(&mut engine, request, observer)?;
-            engine.shut_down()?;
-            Ok(turn)
-        }
-        Opened::Elsewhere(done) => {
-            done.warnings.iter().for_each(|warning| warn(Event::Warning(warning)));
-            Ok(done.turn)
-        }
     }
 }
 

@@ -5,16 +5,12 @@ use std::process::ExitCode;
 use clap::Subcommand;
 use serde_json::json;
 
-use super::Context;
-use super::output;
+use super::{Context, WAITS, output};
 use crate::engine::{ApprovedCommand, ApprovedCommands};
 use crate::error::{Error, Result};
 use crate::policy::{self, Decision};
 use crate::settings::SESSION_POLICY;
 use crate::text::{named, visible_line};
-
-/// The exit code where the person would be asked.
-const ASKS: u8 = 3;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Policies {
@@ -149,7 +145,7 @@ fn check(context: &Context, in_force: &str, command: &str) -> Result<ExitCode> {
     }
     Ok(match decision {
         Decision::Allow => ExitCode::SUCCESS,
-        Decision::Ask(_) => ExitCode::from(ASKS),
+        Decision::Ask(_) => ExitCode::from(WAITS),
         Decision::Deny(_) => ExitCode::FAILURE,
     })
 }

@@ -142,8 +142,7 @@ impl<'a> ProgressReporter<'a> {
         if ui.quiet {
             ui.warning(&format!("your decision is needed: {}", question::summary(session)));
         } else {
-            let how = question::how(self.context, session);
-            ui.say(Styled::from("\n") + question::told(ui, session, preview, &how));
+            ui.say(Styled::from("\n") + question::told(self.context, ui, session, preview));
         }
     }
 
@@ -196,18 +195,17 @@ impl Observer for ProgressReporter<'_> {
             Event::ReplyTaken { name, session } => self.reply_taken(name, session),
             Event::ReplyWaits { name, session } => ui.say(format!(
                 "{} waits until you have decided; then session {} continues with it.",
-                visible_line(&name.to_string_lossy()),
+                shown(name),
                 session.id
             )),
             Event::FileMoved { name, folder, why } => self.warn(&format!(
                 "{} was moved to {}: {why}",
-                visible_line(&name.to_string_lossy()),
+                shown(name),
                 context.display(folder)
             )),
-            Event::FileStuck { name, why } => self.warn(&format!(
-                "{} is left where it is: {why}",
-                visible_line(&name.to_string_lossy())
-            )),
+            Event::FileStuck { name, why } => {
+                self.warn(&format!("{} is left where it is: {why}", shown(name)));
+            }
             Event::Question { session, preview } => self.question(session, preview),
             Event::WordsAdded(turn) => self.words_added(turn),
             Event::SessionAdded(session) => {
@@ -222,10 +220,11 @@ impl Observer for ProgressReporter<'_> {
                 let done = if removed { "removed" } else { "closed" };
                 ui.say(format!("Session {} was {done}.", session.id));
             }
-            Event::RunEnded(run) if run.pending.is_some() => {
-                ui.say(format!("Run {} waits for a decision.", run.stem()));
+            Event::RunEnded(run) => {
+                let waits = run.pending.is_some();
+                let told = if waits { "waits for a decision" } else { "was executed" };
+                ui.say(format!("Run {} {told}.", run.stem()));
             }
-            Event::RunEnded(run) => ui.say(format!("Run {} was executed.", run.stem())),
             Event::Clipboard(news) => self.clipboard(news),
         }
     }
@@ -313,15 +312,11 @@ impl ProgressReporter<'_> {
 
     fn reply_taken(&self, name: &OsStr, session: &Session) {
         let ui = &self.context.ui;
-        let name = name.to_string_lossy();
+        let (name, Session { sequence, id, .. }) = (shown(name), session);
         // Beside others it stands apart from them.
         let gap = if self.serves { "\n" } else { "" };
-        ui.say(ui.bold(&format!(
-            "{gap}{}, the reply to outbox {} of session {}:",
-            visible_line(&name),
-            session.sequence,
-            session.id
-        )));
+        let told = format!("{gap}{name}, the reply to outbox {sequence} of session {id}:");
+        ui.say(ui.bold(&told));
     }
 
     fn turn_ended(&mut self, turn: &Turn) {
@@ -424,22 +419,26 @@ fn waiting_for(context: &Context, Waiting { sessions, unfinished }: &Waiting) ->
     let inbox = context.display(&context.config.inbox);
     let asking = sessions.iter().filter(|session| session.question().is_some()).count();
     let open = sessions.len() - asking;
-    let what = match (unfinished.as_slice(), open, asking) {
-        ([first, ..], _, _) => {
-            let name = first.to_string_lossy();
-            format!("{} is not finished yet: a program is still writing it", visible_line(&name))
+    let mut what = match (unfinished.first(), open, asking) {
+        (Some(first), ..) => {
+            format!("{} is not finished yet: a program is still writing it", shown(first))
         }
-        ([], 0, 0) => {
+        (None, 0, 0) => {
             format!("No session is open; waiting for `deaddrop new` or files in {inbox}/")
         }
-        ([], 0, n) => format!("Waiting for {}: `deaddrop approve` or `deny`", count(n, "decision")),
-        ([], 1, 0) => format!("Waiting for a reply in {inbox}/"),
-        ([], open, 0) => format!("Waiting for replies in {inbox}/ · {}", count(open, "session")),
-        ([], open, asking) => format!(
-            "Waiting for replies in {inbox}/ · {} · {}",
-            count(open, "session"),
-            count(asking, "decision")
-        ),
+        (None, 0, n) => {
+            format!("Waiting for {}: `deaddrop approve` or `deny`", count(n, "decision"))
+        }
+        (None, 1, 0) => format!("Waiting for a reply in {inbox}/"),
+        (None, open, _) => format!("Waiting for replies in {inbox}/ · {}", count(open, "session")),
     };
+    if unfinished.is_empty() && open > 0 && asking > 0 {
+        what += &format!(" · {}", count(asking, "decision"));
+    }
     format!("{what} · Ctrl-C stops")
+}
+
+/// The name of a file, for a person.
+fn shown(name: &OsStr) -> String {
+    visible_line(&name.to_string_lossy()).into_owned()
 }

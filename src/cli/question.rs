@@ -17,10 +17,10 @@ use crate::text::{count, named, shell_word, visible, visible_line};
 /// All that the person should know before they decide: what would be done, why it is asked, and how
 /// to decide.
 pub(super) fn told(
+    context: &Context,
     ui: &Terminal,
     session: &Session,
     preview: &QuestionPreview,
-    how: &str,
 ) -> Styled {
     let Some(question) = session.question() else { return Styled::default() };
     let id = visible_line(&question.id);
@@ -50,7 +50,7 @@ pub(super) fn told(
         text.push(field("Opens", &opens, width));
     }
     text.push(begin(session, width));
-    text.push(format!("  Decide: {how}"));
+    text.push(format!("  Decide: {}", how(context, session)));
     text
 }
 

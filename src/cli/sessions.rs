@@ -161,8 +161,8 @@ pub(super) fn status(context: &Context, arguments: &Status) -> Result<ExitCode> 
     lines.extend(held(context));
     lines.drain(..).for_each(output::prose);
     if session.question().is_some() {
-        let how = question::how(context, &session);
-        output::prose(question::told(&ui, &session, &context.preview_question(&session), &how));
+        let preview = context.preview_question(&session);
+        output::prose(question::told(context, &ui, &session, &preview));
     }
     Ok(ExitCode::SUCCESS)
 }
