@@ -1,6 +1,5 @@
 //! `show`: prints an outbox or a part of it, copies it, opens it, or names its file; and what is told of the clipboard.
 
-use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -19,7 +18,7 @@ use crate::outbox::parts::{self, OutboxPart, PartNumber};
 use crate::program::Programs;
 use crate::session::{Session, outbox_name};
 use crate::text::count;
-use crate::{atomic, tokens};
+use crate::tokens;
 
 #[derive(Debug, Args)]
 pub(super) struct Show {
@@ -79,11 +78,7 @@ pub(super) fn show(context: &Context, arguments: &Show) -> Result<ExitCode> {
         }
         return Ok(ExitCode::SUCCESS);
     }
-    let text = if context.config.brief {
-        pasted_outbox(&context.config, &session, sequence, true)?.0.into_bytes()
-    } else {
-        atomic::read_own(&path).map_err(|e| Error::io("read the outbox", &path, e))?
-    };
+    let (text, _) = pasted_outbox(&context.config, &session, sequence, context.config.brief)?;
     if is_answered && !session.is_complete {
         let how = match session.question() {
             Some(_) => {
@@ -93,52 +88,33 @@ pub(super) fn show(context: &Context, arguments: &Show) -> Result<ExitCode> {
         };
         context.ui.say(format!("Outbox {sequence} has been answered, and its turn waits; {how}."));
     }
-    let (text, part, of) = match arguments.part {
-        None => (text, None, None),
-        Some(asked) => {
-            let OutboxPart { text, part, of } = part(context, &path, text, asked)?;
-            (text.into_bytes(), Some(part), Some(of))
-        }
-    };
+    let cut = arguments.part.map(|asked| cut(context, &text, asked)).transpose()?;
+    if let Some(OutboxPart { text, part, of }) = &cut {
+        let characters = count(parts::length(text), "character");
+        context.ui.say(match of {
+            1 => format!("The whole outbox, {characters}: it needs no parts."),
+            _ => format!("Part {part} of {of}, {characters}."),
+        });
+    }
+    let shown = cut.as_ref().map_or(&text, |cut| &cut.text);
     if context.json {
-        let text = as_text(&path, text)?;
         Context::print_json(&json!({
             "session": session.id,
             "sequence": sequence,
             "path": context.display(&path),
-            "part": part,
-            "of": of,
-            "tokens": tokens::about(&text, context.config.max_tokens),
-            "text": text,
+            "part": cut.as_ref().map(|cut| cut.part),
+            "of": cut.as_ref().map(|cut| cut.of),
+            "tokens": tokens::about(shown, context.config.max_tokens),
+            "text": shown,
         }));
-        return Ok(ExitCode::SUCCESS);
+    } else {
+        output::data(shown.as_bytes());
     }
-    output::data(&text);
     Ok(ExitCode::SUCCESS)
 }
 
-/// An outbox as text, which it always is unless somebody else wrote there.
-fn as_text(path: &Path, outbox: Vec<u8>) -> Result<String> {
-    String::from_utf8(outbox).map_err(|e| {
-        Error::io("read the outbox", path, io::Error::new(io::ErrorKind::InvalidData, e))
-    })
-}
-
-/// The part of an outbox that is asked for; says how many there are.
-fn part(context: &Context, path: &Path, outbox: Vec<u8>, asked: PartNumber) -> Result<OutboxPart> {
-    let outbox = as_text(path, outbox)?;
-    let cut = cut(context, &outbox, asked)?;
-    let OutboxPart { text, part, of } = &cut;
-    let characters = count(parts::length(text), "character");
-    context.ui.say(&match of {
-        1 => format!("The whole outbox, {characters}: it needs no parts."),
-        _ => format!("Part {part} of {of}, {characters}."),
-    });
-    Ok(cut)
-}
-
 /// The part of an outbox that is asked for.
-pub(super) fn cut(context: &Context, outbox: &str, asked: PartNumber) -> Result<OutboxPart> {
+fn cut(context: &Context, outbox: &str, asked: PartNumber) -> Result<OutboxPart> {
     parts::part(outbox, asked, context.config.part_characters)
         .map_err(|e| Error::usage(format!("--part: {e}")))
 }
@@ -191,46 +167,41 @@ pub(super) enum Put {
 /// It takes the first way there is: the desktop's clipboard (Wayland, X11), the terminal's clipboard (OSC 52, also
 /// over SSH); returns whether there is one.
 pub(super) fn put(context: &Context, session: &Session, sequence: u32, how: &Put) -> Result<bool> {
-    let path = context.config.outbox.join(outbox_name(&session.id, sequence));
-    let is_served = matches!(how, Put::Brief);
-    let wants_brief = context.config.brief || is_served;
-    let (whole, form) = pasted_outbox(&context.config, session, sequence, wants_brief)?;
-    let asked = match how {
-        Put::Part(asked) => Some(*asked),
-        Put::Whole | Put::Brief => None,
+    let id = &session.id;
+    let path = context.config.outbox.join(outbox_name(id, sequence));
+    let (asked, is_served) = match how {
+        Put::Whole => (None, false),
+        Put::Brief => (None, true),
+        Put::Part(asked) => (Some(*asked), false),
     };
-    let parts::OutboxPart { text, part, of } = match asked {
-        None => parts::OutboxPart { text: whole, part: 1, of: 1 },
-        Some(asked) => cut(context, &whole, asked)?,
+    let wants_brief = context.config.brief || is_served;
+    let (text, form) = pasted_outbox(&context.config, session, sequence, wants_brief)?;
+    let OutboxPart { text, part, of } = match asked {
+        None => OutboxPart { text, part: 1, of: 1 },
+        Some(asked) => cut(context, &text, asked)?,
     };
     let done = clipboard::copy(&text, &Environment::here(Programs::of(&context.config)));
     let tokens = tokens::about(&text, context.config.max_tokens);
     let brief = if form.is_brief { " --brief" } else { "" };
     let next = asked.filter(|_| part < of).map(|asked| {
         let of = asked.of.map(|of| format!("/{of}")).unwrap_or_default();
-        let id = &session.id;
         format!("deaddrop show {sequence} --session {id} --copy{brief} --part {}{of}", part + 1)
     });
     if context.json {
         let copied = done.as_ref().map(|way| (&form, *way)).map_err(String::as_str);
         let mut value = copied_json(context, &path, copied);
-        for (key, more) in [
-            ("event", json!("copied")),
-            ("brief", json!(form.is_brief)),
-            ("tokens", json!(tokens)),
-            ("part", json!(part)),
-            ("of", json!(of)),
-            ("next", json!(next)),
-        ] {
-            value[key] = more;
-        }
+        value["event"] = "copied".into();
+        value["brief"] = form.is_brief.into();
+        value["tokens"] = tokens.into();
+        value["part"] = part.into();
+        value["of"] = of.into();
+        value["next"] = json!(next);
         Context::print_json(&value);
     }
     let what = match of {
-        1 => format!("Outbox {sequence} of session {}{}", session.id, weighed(&form)),
+        1 => format!("Outbox {sequence} of session {id}{}", weighed(&form)),
         _ => format!(
-            "Part {part} of {of} of outbox {sequence} of session {} ({})",
-            session.id,
+            "Part {part} of {of} of outbox {sequence} of session {id} ({})",
             tokens::told(tokens)
         ),
     };
@@ -240,24 +211,25 @@ pub(super) fn put(context: &Context, session: &Session, sequence: u32, how: &Put
             context.ui.warning(&not_copied(why));
             let part = if of > 1 { format!(" --part {part}/{of}") } else { String::new() };
             context.ui.say(format!(
-                "{what}: `deaddrop show {sequence} --session {}{brief}{part}` prints it; the whole outbox is {}",
-                session.id,
+                "{what}: `deaddrop show {sequence} --session {id}{brief}{part}` prints it; the whole outbox is {}",
                 context.display(&path)
             ));
         }
     }
-    if is_served {
-        return Ok(done.is_ok());
-    }
-    context.ui.say(&match next {
-        Some(next) => format!("Send it, then part {} of {of}: {next}", part + 1),
+    match next {
+        _ if is_served => {}
+        Some(next) => {
+            context.ui.say(format!("Send it, then part {} of {of}: {next}", part + 1));
+        }
         None => {
             // A terminal gives nothing back: there the reply is pasted.
             let reads = done.as_ref().is_ok_and(|way| !way.is_unanswered());
             let from = if reads { "" } else { " -" };
-            format!("Paste it into the chat, copy the reply, then run: deaddrop next{from}")
+            context.ui.say(format!(
+                "Paste it into the chat, copy the reply, then run: deaddrop next{from}"
+            ));
         }
-    });
+    }
     Ok(done.is_ok())
 }
 
