@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::slice;
 use std::sync::LazyLock;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgMatches, Args, ColorChoice, Command, CommandFactory, FromArgMatches, Parser};
 use serde::Deserialize;
 
@@ -76,6 +77,8 @@ struct Table {
     groups: BTreeMap<String, Vec<String>>,
     /// What `init` says of the folders.
     init_folders: BTreeMap<String, String>,
+    /// What commands of older versions are called now.
+    former: BTreeMap<String, String>,
     /// Each command, by its whole name, as in `deaddrop config set`.
     commands: BTreeMap<String, InTable>,
 }
@@ -103,11 +106,21 @@ impl Cli {
         mut all: Command,
         arguments: impl IntoIterator<Item = T>,
     ) -> Result<Self, clap::Error> {
-        let matches = all.try_get_matches_from_mut(arguments)?;
+        let matches = all.try_get_matches_from_mut(arguments).map_err(renamed)?;
         let mut cli = Self::from_arg_matches(&matches).map_err(|e| e.format(&mut all))?;
         cli.global.settings = Settings::given_in(&matches);
         Ok(cli)
     }
+}
+
+/// The error with the present name of a command, where it is about a former one.
+fn renamed(error: clap::Error) -> clap::Error {
+    let Some(ContextValue::String(former)) = error.get(ContextKind::InvalidSubcommand) else {
+        return error;
+    };
+    let Some(now) = TABLE.former.get(former) else { return error };
+    let message = format!("`deaddrop {former}` is `deaddrop {now}` now\n");
+    clap::Error::raw(ErrorKind::InvalidSubcommand, message)
 }
 
 /// A command that stands below others, and those below it, with what the table has for them.

@@ -1,10 +1,13 @@
 //! `doctor`: what is well with a project and this machine, and what to do about the rest.
 //! Looks, and changes nothing.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::LazyLock;
 use std::{fs, io};
 
+use serde::Deserialize;
 use serde_json::json;
 
 use super::Context;
@@ -476,8 +479,6 @@ fn unignored(config: &Config, repository: &Path) -> Option<PathBuf> {
     (!rules.lines().any(|rule| rule.trim() == "*")).then_some(ignore)
 }
 
-const NAMESPACES: &str = "needs user namespaces: on Debian set kernel.unprivileged_userns_clone=1; on Ubuntu from 23.10 on `sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0`, or an AppArmor profile with `userns,` for deaddrop (or for /usr/bin/bwrap: without one it fails too); in a container allow them (--security-opt seccomp=unconfined)";
-
 /// One finding for the tier, then one for each mechanism.
 fn walls(context: &Context) -> Vec<Finding> {
     let confinement = match context.confinement() {
@@ -516,11 +517,11 @@ fn ways_out(confinement: &Confinement) -> Vec<Finding> {
     let tried = |tier: Tier| confinement.missing.iter().any(|(missing, _)| *missing == tier);
     let mut found = Vec::new();
     if tried(Tier::Full) || tried(Tier::FullBwrap) {
-        found.push(spare("  for full", Err(NAMESPACES.to_owned())));
+        found.push(spare("  for full", Err(MECHANISMS.namespaces.clone())));
     }
     if tried(Tier::Partial) {
         let remedies = [Mechanism::Landlock, Mechanism::Seccomp, Mechanism::Hidden];
-        let remedies = remedies.map(|mechanism| described(mechanism, Tier::Partial).2);
+        let remedies = remedies.map(|mechanism| remedy(mechanism, Tier::Partial));
         found.push(spare("  for partial", Err(remedies.join("; and: "))));
     }
     found
@@ -539,68 +540,51 @@ fn concerns(mechanism: Mechanism, confinement: &Confinement) -> bool {
 }
 
 fn of(mechanism: Mechanism, confinement: &Confinement) -> Finding {
-    let (what, holds, remedy) = described(mechanism, confinement.tier);
+    let Row { what, holds, .. } = row(mechanism);
     let well = confinement.facts.has(mechanism);
-    spare(what, if well { Ok(format!("yes: {holds}")) } else { Err(format!("no: {remedy}")) })
+    let no = || format!("no: {}", remedy(mechanism, confinement.tier));
+    spare(what, if well { Ok(format!("yes: {holds}")) } else { Err(no()) })
 }
 
-/// What a mechanism is called, what it holds, and what to do where it is not there.
-fn described(mechanism: Mechanism, tier: Tier) -> (&'static str, &'static str, &'static str) {
-    const OLD: &str = "this kernel refused; it is too old";
-    match mechanism {
-        Mechanism::PidNamespace => {
-            ("  pid namespace", "everything that a command starts ends with it", NAMESPACES)
-        }
-        Mechanism::Subreaper => {
-            ("  subreaper", "what a command leaves behind is adopted and ended", NAMESPACES)
-        }
-        Mechanism::Root => ("  own root", "a command sees only what it is given", NAMESPACES),
-        Mechanism::Network => ("  network", "a command reaches only itself", NAMESPACES),
-        Mechanism::Ipc => (
-            "  ipc",
-            "message queues and shared memory of the machine are out of reach",
-            NAMESPACES,
-        ),
-        Mechanism::Capabilities => ("  capabilities", "a command has none, and can get none", OLD),
-        Mechanism::NoNewPrivileges => {
-            ("  no_new_privs", "no program that it starts gets more rights (sudo, su)", OLD)
-        }
-        Mechanism::Landlock => (
-            "  Landlock",
-            "the kernel checks each path again",
-            "needs Linux 5.13 with Landlock switched on: add landlock to the boot parameter lsm=",
-        ),
-        Mechanism::LandlockScope => (
-            "  Landlock scope",
-            "signals and abstract sockets do not get out either",
-            "needs Linux 6.12 with Landlock",
-        ),
-        Mechanism::Seccomp => (
-            "  seccomp",
-            "mounts, new namespaces, io_uring, bpf, VSOCK and others are refused",
-            "needs a kernel with CONFIG_SECCOMP_FILTER on x86-64, ARM64 or RISC-V",
-        ),
-        Mechanism::Processes => (
-            "  processes",
-            "a fork bomb is bounded (sandbox.max_processes)",
-            "applies to root only since Linux 6.14: run deaddrop as an ordinary user, or let one own the workspace",
-        ),
-        Mechanism::Hidden => (
-            "  own files",
-            "inbox, outbox and sessions are hidden, and deaddrop.toml cannot be written",
-            if tier == Tier::Off {
-                NAMESPACES
-            } else {
-                "keep them outside the workspace (`deaddrop init DIR --workspace-dir WORKSPACE`)"
-            },
-        ),
-    }
+/// What to do where a mechanism of this tier is not there.
+fn remedy(mechanism: Mechanism, tier: Tier) -> &'static str {
+    // Where commands are not confined, own files are hidden by a namespace or not at all.
+    let is_unconfined = tier == Tier::Off && mechanism == Mechanism::Hidden;
+    let own = row(mechanism).remedy.as_deref().filter(|_| !is_unconfined);
+    own.unwrap_or(&MECHANISMS.namespaces)
+}
+
+/// What is said of mechanisms.
+#[derive(Deserialize)]
+struct Mechanisms {
+    namespaces: String,
+    mechanisms: BTreeMap<String, Row>,
+}
+
+#[derive(Deserialize)]
+struct Row {
+    what: String,
+    holds: String,
+    remedy: Option<String>,
+}
+
+static MECHANISMS: LazyLock<Mechanisms> = LazyLock::new(|| {
+    toml::from_str(include_str!("data/mechanisms.toml")).expect("a table in order")
+});
+
+fn row(mechanism: Mechanism) -> &'static Row {
+    &MECHANISMS.mechanisms[&format!("{mechanism:?}")]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::runner::sandbox::Facts;
+
+    #[test]
+    fn each_mechanism_has_a_row() {
+        assert_eq!(Mechanism::ALL.map(row).len(), MECHANISMS.mechanisms.len());
+    }
 
     #[test]
     fn where_there_is_no_sandbox_each_way_to_one_is_told_once() {

@@ -41,7 +41,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Subcommand};
 
 use crate::engine::{Clock, Engine};
@@ -283,7 +282,6 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let cli = match Cli::read(Cli::all(), arguments) {
         Ok(cli) => cli,
         Err(e) => {
-            let e = renamed(e);
             output::usage(&e);
             return ExitCode::from(u8::from(e.use_stderr()) * 2);
         }
@@ -304,33 +302,6 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             error.exit_code()
         }
     }
-}
-
-/// What commands of older versions are called now.
-const RENAMED: [(&str, &str); 11] = [
-    ("checkpoints", "log"),
-    ("completions", "generate completions"),
-    ("copy", "show --copy"),
-    ("daemon", "generate systemd-unit"),
-    ("man", "generate man"),
-    ("open", "show --open"),
-    ("paste", "apply --clipboard"),
-    ("run", "ops run"),
-    ("schema", "ops schema"),
-    ("sessions", "status"),
-    ("validate", "ops validate"),
-];
-
-/// The error with the present name of a command, where it is about a former one.
-fn renamed(error: clap::Error) -> clap::Error {
-    let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidSubcommand) else {
-        return error;
-    };
-    let Some((former, now)) = RENAMED.iter().find(|(former, _)| former == given) else {
-        return error;
-    };
-    let message = format!("`deaddrop {former}` is `deaddrop {now}` now");
-    clap::Error::raw(ErrorKind::InvalidSubcommand, format!("{message}\n"))
 }
 
 fn answer(Cli { global, command }: Cli, ui: Terminal) -> Result<ExitCode> {
