@@ -114,9 +114,7 @@ impl Context {
     /// Asks at the terminal about what was shown, and gives what came of the answer, or of a
     /// decision elsewhere. None where there is no answer.
     pub(super) fn ask(&self, session: &Session, stop: &Stop) -> Result<Option<Turn>> {
-        if self.json {
-            return Ok(None);
-        }
+        let Some(question) = session.question().filter(|_| !self.json) else { return Ok(None) };
         let Some(prompt) = Prompt::put(&self.ui, question::line(session, false)) else {
             return Ok(None);
         };
@@ -129,15 +127,13 @@ impl Context {
                 }
                 Some(said) => {
                     drop(prompt);
-                    let question = session.question();
-                    let decision = question.map(|question| said.about(question));
-                    return self.decide(session, decision, stop).map(Some);
+                    return self.decide(session, said.about(question), stop).map(Some);
                 }
                 None if stop.is_asked() => return Err(Error::interrupted()),
                 None => {}
             }
             let now = store.load_stem(&session.stem())?;
-            if now.question() != session.question() {
+            if now.question() != Some(question) {
                 self.ui.say("\nIt was decided elsewhere.");
                 let outbox = now.awaits_reply().then(|| self.config.outbox.join(now.outbox_name()));
                 return Ok(Some(Turn { session: now, outbox }));
@@ -145,16 +141,14 @@ impl Context {
         }
     }
 
-    /// Has done what follows from a decision about what `session` asks, if it asks anything.
+    /// Has done what follows from a decision about what `session` asks.
     pub(super) fn decide(
         &self,
         session: &Session,
-        decision: Option<ApprovalDecision>,
+        decision: ApprovalDecision,
         stop: &Stop,
     ) -> Result<Turn> {
-        let stem = session.stem();
-        let decision = decision.ok_or_else(|| Error::nothing_pending(&stem))?;
-        let request = Request::Decide { stem, decision: Box::new(decision) };
+        let request = Request::Decide { stem: session.stem(), decision: Box::new(decision) };
         self.request(request, stop, output::outcomes(session).len())
     }
 

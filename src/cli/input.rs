@@ -5,7 +5,9 @@ use std::io::{self, IsTerminal, Read};
 use std::path::Path;
 use std::time::Duration;
 
-use super::keyboard::{CTRL_C, CTRL_D, Key, Keyboard, KeyboardEvent, TypedBefore};
+use rustix::termios::OptionalActions;
+
+use super::keyboard::{CTRL_C, CTRL_D, Key, Keyboard, KeyboardEvent};
 use super::output::Terminal;
 use crate::error::{Error, Result};
 use crate::inbox;
@@ -80,7 +82,7 @@ pub(super) fn can_paste() -> bool {
 /// The terminal fails, the person pressed Ctrl-C, or it is longer than a reply may be.
 pub(super) fn read_paste(ui: &Terminal) -> Result<Result<String, String>> {
     let fail = |e: io::Error| Error::io("read the reply from", "the terminal".as_ref(), e);
-    let mut keyboard = Keyboard::open(TypedBefore::Kept).map_err(fail)?;
+    let mut keyboard = Keyboard::open(OptionalActions::Now).map_err(fail)?;
     ui.say("Paste the reply here (then press Ctrl-D, if nothing happens):");
     let bytes = until_its_end(&mut keyboard);
     drop(keyboard);

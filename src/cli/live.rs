@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use anstyle::Style;
 
-use super::rows;
+use super::{keyboard, rows};
 use crate::runner::{Glimpse, LastLine};
 use crate::terminal::{Stream, Styled};
 use crate::watch::Stop;
@@ -269,10 +269,9 @@ fn told(time: Duration) -> String {
     }
 }
 
-/// Whether the terminal is ours: what is in the background does not draw over what others write.
+/// Whether the terminal is ours.
 fn is_in_front() -> bool {
-    let front = Stream::Err.with(|fd| rustix::termios::tcgetpgrp(fd));
-    front.map_or(true, |group| group == rustix::process::getpgrp())
+    Stream::Err.with(|fd| keyboard::is_in_front(fd))
 }
 
 #[cfg(test)]

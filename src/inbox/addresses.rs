@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::SIZE_LIMIT;
 use super::files::{is_young, open, read};
-use super::reading::decode;
+use super::decode;
 use crate::protocol::{Address, ParsedReply};
 use crate::session::record::FileId;
 
