@@ -195,3 +195,22 @@ impl Settings {
         Ok(raw)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_about_commands_that_there_are() {
+        let all = Cli::all();
+        let is_there = |name: &str| {
+            let mut words = name.split(' ').filter(|word| !word.starts_with('-'));
+            words.try_fold(&all, |command, word| command.find_subcommand(word)).is_some()
+        };
+        let names = TABLE.commands.keys().filter_map(|name| name.strip_prefix("deaddrop "));
+        for name in names.chain(TABLE.former.values().map(String::as_str)) {
+            assert!(is_there(name) || name == "serve", "{name}");
+        }
+        assert!(!TABLE.former.keys().any(|former| is_there(former)));
+    }
+}

@@ -40,6 +40,10 @@ const OWN: [(&str, &str); 4] = [
     ("approvals_dir", ".deaddrop/approvals"),
 ];
 
+fn own(config: &Config) -> [&PathBuf; 4] {
+    [&config.inbox, &config.outbox, &config.sessions, &config.approvals]
+}
+
 pub(super) fn init(arguments: &Init, global: &Global, ui: Terminal) -> Result<ExitCode> {
     let folder = match (&arguments.folder, &global.project) {
         (Some(_), Some(_)) => {
@@ -91,7 +95,7 @@ fn make(folder: &Path, force: bool, given: &[(&str, String)], ui: &Terminal) -> 
     let config = agreed.inspect_err(|_| new.iter().for_each(|new| drop(fs::remove_dir(new))))?;
 
     make_own(folder)?;
-    for own in [&config.inbox, &config.outbox, &config.sessions, &config.approvals] {
+    for own in own(&config) {
         fs::create_dir_all(own).map_err(|e| Error::io("make the folder", own, e))?;
     }
     draft.iter().try_for_each(Draft::write)?;
@@ -106,7 +110,7 @@ fn agreed(folder: &Path, draft: Option<&Draft>, typed: &[&str], ui: &Terminal) -
     let before = now.as_ref().ok().map(|(_, consent)| consent.clone());
     let (config, consent) = draft.map_or(now, Draft::load)?;
     config.holds_no_others()?;
-    can_hold_own(folder, &[&config.inbox, &config.outbox, &config.sessions, &config.approvals])?;
+    can_hold_own(folder, &own(&config))?;
     follow_consent(before.as_ref().unwrap_or(&consent), &consent, typed, ui)?;
     Ok(config)
 }
@@ -171,7 +175,7 @@ fn completed(folder: &Path, given: &[(&str, String)]) -> Result<Option<Draft>> {
         )));
     }
     let config = Config::load_untrusted(folder)?;
-    let own = [&config.inbox, &config.outbox, &config.sessions, &config.approvals];
+    let own = own(&config);
     if own.iter().zip(OWN).all(|(own, (_, name))| **own == folder.join(name)) {
         return Ok(None);
     }

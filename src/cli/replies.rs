@@ -144,15 +144,12 @@ pub(super) fn read(context: &Context, file: Option<&Path>) -> Result<(String, St
 
 /// Where `file` lies in the inbox, if it does: to be taken, or held.
 fn in_inbox(file: &Path, inbox: &Path) -> Option<PathBuf> {
-    let folders = [inbox.to_owned(), inbox.join(HELD)];
-    let folder = folders.into_iter().find(|folder| lies_in(file, folder))?;
+    let file_itself = fs::canonicalize(file).ok()?;
+    let mut folders = [inbox.to_owned(), inbox.join(HELD)].into_iter();
+    let folder = folders.find(|folder| {
+        fs::canonicalize(folder).is_ok_and(|folder| file_itself.parent() == Some(&*folder))
+    })?;
     Some(folder.join(file.file_name()?))
-}
-
-/// Whether `file` lies directly in `folder`.
-fn lies_in(file: &Path, folder: &Path) -> bool {
-    let parent = fs::canonicalize(file).ok().and_then(|file| Some(file.parent()?.to_owned()));
-    parent.is_some() && parent == fs::canonicalize(folder).ok()
 }
 
 /// What `--force` does to a text that is no reply at a glance.

@@ -81,12 +81,12 @@ pub(super) fn rpc(context: &Context, arguments: Rpc, has_policy_flag: bool) -> R
     let stop = Stop::on_signals()?;
     // Where that cannot be, nothing is to be made.
     let listening = Listening::open(at)?;
-    if root.is_workspace
+    if root.asked.is_none()
         && let Err(e) = config.claim_dirs([&config.sessions, &config.inbox])
     {
         context.ui.warning(&format!("{e}. The next start asks whose the folders here are"));
     }
-    let _lock = root.is_workspace.then(|| Lock::take(config)).transpose()?;
+    let _lock = root.asked.is_none().then(|| Lock::take(config)).transpose()?;
     let borrowed: Result<Vec<_>> = projects.around.iter().map(Lock::borrow).collect();
     let _borrowed = borrowed?;
     projects.told.iter().for_each(|told| context.ui.warning(told));
@@ -130,9 +130,7 @@ pub(super) fn rpc(context: &Context, arguments: Rpc, has_policy_flag: bool) -> R
 /// What is served.
 struct Root {
     path: PathBuf,
-    /// Whether it is the project's own workspace.
-    is_workspace: bool,
-    /// What it was called by whoever asked for another one.
+    /// What it was called by whoever asked for another one; None is the project's own workspace.
     asked: Option<PathBuf>,
     /// deaddrop's own folder for it.
     state: PathBuf,
@@ -140,12 +138,8 @@ struct Root {
 
 impl Root {
     fn of(config: &Config, asked: Option<&Path>) -> Result<Self> {
-        let workspace = Self {
-            path: config.workspace.clone(),
-            is_workspace: true,
-            asked: None,
-            state: config.sessions.clone(),
-        };
+        let workspace =
+            Self { path: config.workspace.clone(), asked: None, state: config.sessions.clone() };
         let Some(asked) = asked else { return Ok(workspace) };
         let path = asked.canonicalize().map_err(|e| Error::io("open --root", asked, e))?;
         if !path.is_dir() {
@@ -167,12 +161,12 @@ impl Root {
         })?;
         let name = blake3::hash(path.as_os_str().as_encoded_bytes()).to_hex()[..16].to_owned();
         let state = home.join("rpc").join(name);
-        Ok(Self { path, is_workspace: false, asked: Some(asked.to_owned()), state })
+        Ok(Self { path, asked: Some(asked.to_owned()), state })
     }
 
     /// Makes what is missing.
     fn make(&self) -> Result<()> {
-        if self.is_workspace {
+        if self.asked.is_none() {
             return fs::create_dir_all(&self.path)
                 .map_err(|e| Error::io("make the folder", &self.path, e));
         }
