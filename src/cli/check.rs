@@ -29,6 +29,7 @@ use crate::workspace::Workspace;
 #[derive(Debug, Args)]
 pub(super) struct Check {
     /// The replies [default: standard input]
+    #[arg(default_value = "-", hide_default_value = true)]
     files: Vec<PathBuf>,
     #[command(flatten)]
     session: SessionFlag,
@@ -38,27 +39,20 @@ pub(super) struct Check {
 }
 
 pub(super) fn check(context: &Context, arguments: &Check) -> Result<ExitCode> {
-    let is_input = |file: &&PathBuf| *file == Path::new("-");
-    if arguments.files.iter().filter(is_input).count() > 1 {
+    let files = &arguments.files;
+    if files.iter().filter(|file| *file == Path::new("-")).count() > 1 {
         return Err(Error::usage("standard input can be read only once: give `-` once"));
     }
     let surroundings =
         Surroundings::new(context, context.session_id(&arguments.session)?.as_deref())?;
-    let files: Vec<Option<&Path>> = match &*arguments.files {
-        [] => vec![None],
-        files => files.iter().map(|file| Some(&**file)).collect(),
-    };
     let mut failed = 0;
     for (n, file) in files.iter().enumerate() {
-        let named = match file {
-            Some(file) => visible_line(&file.to_string_lossy()).into_owned(),
-            None => "-".to_owned(),
-        };
+        let named = visible_line(&file.to_string_lossy()).into_owned();
         if files.len() > 1 && !context.json {
             let heading = context.ui.for_results().bold(&format!("{named}:"));
             output::result(Styled::from(if n == 0 { "" } else { "\n" }) + heading);
         }
-        let is_right = match replies::read(context, *file) {
+        let is_right = match replies::read(context, Some(file)) {
             Ok((text, _)) => surroundings.look_at(&text, &named, &arguments.leave_out)?,
             Err(e) => {
                 if context.json {
@@ -71,8 +65,7 @@ pub(super) fn check(context: &Context, arguments: &Check) -> Result<ExitCode> {
         failed += usize::from(!is_right);
     }
     if files.len() > 1 {
-        let told = format!("\n{}, {failed} with errors.", count(files.len(), "file"));
-        context.ui.say(&told);
+        context.ui.say(format!("\n{}, {failed} with errors.", count(files.len(), "file")));
     }
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
