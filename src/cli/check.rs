@@ -52,7 +52,7 @@ pub(super) fn check(context: &Context, arguments: &Check) -> Result<ExitCode> {
             let heading = context.ui.for_results().bold(&format!("{named}:"));
             output::result(Styled::from(if n == 0 { "" } else { "\n" }) + heading);
         }
-        let is_right = match replies::read(context, Some(file)) {
+        let is_right = match replies::read(context, file) {
             Ok((text, _)) => surroundings.look_at(&text, &named, &arguments.leave_out)?,
             Err(e) => {
                 if context.json {

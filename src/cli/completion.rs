@@ -18,18 +18,7 @@ use crate::settings::{self, Config, Policy, Setting};
 const VARIABLE: &str = "_DEADDROP_COMPLETE";
 
 /// Options are offered where one is begun. Names of files with blanks are quoted by `-o filenames` only.
-const OF_BASH: &str = r#"
-_deaddrop() {
-    _clap_complete_deaddrop "$@"
-    [[ $2 == -* ]] && return
-    local word kept=()
-    for word in "${COMPREPLY[@]}"; do
-        [[ $word == -* || $word == . ]] || kept+=("$word")
-    done
-    COMPREPLY=("${kept[@]}")
-}
-complete -o nospace -o bashdefault -o filenames -F _deaddrop deaddrop
-"#;
+const OF_BASH: &str = include_str!("data/completion.bash");
 
 /// Answers a shell that asks for completions, and exits; returns where none does. Call it before anything is
 /// written.

@@ -26,37 +26,33 @@ pub(super) struct Input {
 }
 
 impl Input {
-    /// Reads a file, or standard input where there is none or it is `-`; `doing` is for the error:
-    /// "read the reply from".
-    pub(super) fn read(file: Option<&Path>, doing: &'static str) -> Result<Self> {
-        let file = file.filter(|path| *path != Path::new("-"));
-        let (path, name) = match file {
-            Some(path) => (path, visible_line(&path.to_string_lossy()).into_owned()),
-            None => (Path::new("standard input"), "standard input".to_owned()),
-        };
+    /// Reads a file, or standard input, which is `-`; `doing` is for the error: "read the reply from".
+    pub(super) fn read(file: &Path, doing: &'static str) -> Result<Self> {
+        let is_file = file != Path::new("-");
+        let path = if is_file { file } else { Path::new("standard input") };
         let mut bytes = Vec::new();
         let limit = inbox::SIZE_LIMIT + 1;
-        match file {
-            Some(path) => {
-                File::open(path).and_then(|file| file.take(limit).read_to_end(&mut bytes))
+        if is_file {
+            File::open(path).and_then(|file| file.take(limit).read_to_end(&mut bytes))
+        } else {
+            if can_paste() {
+                let announced = format!("Waiting to {doing} the keyboard.\n{END}");
+                let _ = Stream::Err.line(&Styled::from(announced));
             }
-            None => {
-                if can_paste() {
-                    let announced = format!("Waiting to {doing} the keyboard.\n{END}");
-                    let _ = Stream::Err.line(&Styled::from(announced.as_str()));
-                }
-                io::stdin().take(limit).read_to_end(&mut bytes)
-            }
+            io::stdin().take(limit).read_to_end(&mut bytes)
         }
         .map_err(|e| Error::io(doing, path, e))?;
-        let text = if bytes.len() as u64 > inbox::SIZE_LIMIT {
-            // How long it is in all is not known: the rest is not read.
-            Err(format!("it is longer than {} bytes; no more is read", inbox::SIZE_LIMIT))
-        } else {
-            inbox::decode(bytes)
-        };
-        Ok(Self { name, text })
+        let name = visible_line(&path.to_string_lossy()).into_owned();
+        Ok(Self { name, text: text(bytes) })
     }
+}
+
+/// What was read as text, or why it is none. How long it is in all is not known: no more is read than one may have.
+fn text(bytes: Vec<u8>) -> Result<String, String> {
+    if bytes.len() as u64 > inbox::SIZE_LIMIT {
+        return Err(format!("it is longer than {} bytes; no more is read", inbox::SIZE_LIMIT));
+    }
+    inbox::decode(bytes)
 }
 
 /// Arguments that another deaddrop hands over in the first line of standard input; the rest of it is the command's.
@@ -88,10 +84,7 @@ pub(super) fn read_paste(ui: &Terminal) -> Result<Result<String, String>> {
     drop(keyboard);
     match bytes.map_err(fail)? {
         None => Err(Error::interrupted()),
-        Some(bytes) if bytes.len() as u64 > inbox::SIZE_LIMIT => {
-            Ok(Err(format!("it is longer than {} bytes; no more is read", inbox::SIZE_LIMIT)))
-        }
-        Some(bytes) => Ok(inbox::decode(bytes)),
+        Some(bytes) => Ok(text(bytes)),
     }
 }
 

@@ -340,7 +340,7 @@ fn answer(Cli { global, command }: Cli, ui: Terminal) -> Result<ExitCode> {
             let need = if arguments.resumes() { Need::Consent } else { Need::Begin };
             ops::run(&open(need)?, &arguments)
         }
-        Command::Ops(ops::Ops::Validate { file }) => ops::validate(file.as_deref(), &ui, json),
+        Command::Ops(ops::Ops::Validate { file }) => ops::validate(&file, &ui, json),
         Command::Ops(ops::Ops::Schema { message }) => Ok(ops::schema(&message, json)),
         Command::Rpc(arguments) => {
             // Not what a file or a variable says.

@@ -32,7 +32,8 @@ pub(super) enum Ops {
     /// Check an operations message against the specification
     Validate {
         /// The message; `-` or nothing reads it from standard input
-        file: Option<PathBuf>,
+        #[arg(default_value = "-", hide_default_value = true)]
+        file: PathBuf,
     },
     /// Print the JSON Schema of a message
     Schema {
@@ -51,7 +52,7 @@ fn meant_by(text: &str) -> &'static str {
     if is_of_events { "events" } else { "operations" }
 }
 
-pub(super) fn validate(file: Option<&Path>, ui: &Terminal, json: bool) -> Result<ExitCode> {
+pub(super) fn validate(file: &Path, ui: &Terminal, json: bool) -> Result<ExitCode> {
     let input = Input::read(file, "read the message from")?;
     let kind = input.text.as_ref().map_or("operations", |text| meant_by(text));
     let (entries, faults, more) = match &input.text {
@@ -115,7 +116,8 @@ pub(super) fn schema(message: &str, json: bool) -> ExitCode {
 #[derive(Debug, Args)]
 pub(super) struct RunOnce {
     /// The message; `-` or nothing reads it from standard input
-    file: Option<PathBuf>,
+    #[arg(default_value = "-", hide_default_value = true)]
+    file: PathBuf,
     /// Continue a run that waited for a decision
     #[arg(long, value_name = "RUN_ID", conflicts_with_all = ["file", "policy"])]
     resume: Option<String>,
@@ -145,7 +147,7 @@ pub(super) fn run(context: &Context, arguments: &RunOnce) -> Result<ExitCode> {
             let policy = context.config.policy.as_deref().unwrap_or(RUN_POLICY);
             let policy = Box::new(context.config.policy(policy)?);
             // Before the lock and the handlers of signals: a person may take their time.
-            let input = Input::read(arguments.file.as_deref(), "read the message from")?;
+            let input = Input::read(&arguments.file, "read the message from")?;
             let steps = match input.text {
                 Ok(text) => read_run(&text).steps,
                 Err(why) => vec![unreadable(&input.name, &why)],

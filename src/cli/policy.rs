@@ -83,16 +83,16 @@ fn approved(context: &Context) {
 fn forget(context: &Context, number: Option<usize>) -> Result<()> {
     let commands = ApprovedCommands::of(&context.config);
     let all = commands.list();
-    let chosen =
-        match number {
-            None => &all[..],
-            Some(number) => {
-                let chosen = number.checked_sub(1).and_then(|at| all.get(at..number));
-                chosen.ok_or_else(|| Error::usage(format!(
-                "there is no approved command {number}; `deaddrop policy approved` lists them"
-            )))?
-            }
-        };
+    let chosen = match number {
+        None => Some(&all[..]),
+        Some(number) => number.checked_sub(1).and_then(|at| all.get(at..number)),
+    };
+    let chosen = chosen.ok_or_else(|| {
+        let number = number.unwrap_or_default();
+        Error::usage(format!(
+            "there is no approved command {number}; `deaddrop policy approved` lists them"
+        ))
+    })?;
     for command in chosen {
         commands.forget(command)?;
         context.ui.say(format!("You will be asked about {} again.", named(&command.command)));

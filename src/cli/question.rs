@@ -268,13 +268,11 @@ fn about(session: &Session) -> Option<(&'static str, &str)> {
 
 fn opens(opens: Opens) -> Option<String> {
     let Opens { protected, repository } = opens;
-    let mut parts = Vec::new();
-    if protected {
-        parts.push("names that otherwise only you can change, for this operation");
-    }
-    if repository {
-        parts.push("the repository, so that git can write to it");
-    }
+    let parts = [
+        (protected, "names that otherwise only you can change, for this operation"),
+        (repository, "the repository, so that git can write to it"),
+    ];
+    let parts: Vec<_> = parts.iter().filter(|(opens, _)| *opens).map(|(_, told)| *told).collect();
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 

@@ -10,7 +10,7 @@ use super::input::Input;
 use super::show::{Put, put};
 use super::{Context, SessionFlag, input};
 use crate::clipboard::{self, Environment, Way};
-use crate::engine::{Selection, Turn};
+use crate::engine::Selection;
 use crate::error::{Error, Result};
 use crate::inbox::HELD;
 use crate::ipc::{GivenReply, Request};
@@ -25,7 +25,8 @@ use crate::watch::Stop;
 #[derive(Debug, Args)]
 pub(super) struct Apply {
     /// The reply [default: standard input]
-    file: Option<PathBuf>,
+    #[arg(default_value = "-", hide_default_value = true)]
+    file: PathBuf,
     /// Read the reply from the clipboard
     #[arg(long, conflicts_with = "file")]
     clipboard: bool,
@@ -71,11 +72,11 @@ pub(super) fn left_out(given: &str) -> Result<(usize, String), String> {
 }
 
 pub(super) fn next(context: &Context, arguments: &Next) -> Result<ExitCode> {
-    let (text, name) =
-        if arguments.from.is_some() { read(context, None)? } else { from_clipboard(context)? };
-    let (turn, stop) = carry_out_text(context, &arguments.how, text, &name)?;
-    let id = turn.session.id.clone();
-    let code = context.conclude(turn, true, &stop)?;
+    let (text, name) = match &arguments.from {
+        Some(from) => read(context, Path::new(from))?,
+        None => from_clipboard(context)?,
+    };
+    let (code, id) = carry_out(context, &arguments.how, GivenReply::Text(text), name, true)?;
     let session = Store::new(&context.config.sessions).load(&id)?;
     // What was said of it is all there is where it is complete or waits.
     if session.awaits_reply() {
@@ -84,55 +85,55 @@ pub(super) fn next(context: &Context, arguments: &Next) -> Result<ExitCode> {
     Ok(code)
 }
 
-/// Carries out a text, if it looks like a reply.
-fn carry_out_text(context: &Context, how: &How, text: String, name: &str) -> Result<(Turn, Stop)> {
-    if !how.force
-        && let Some(why) = no_reply(&text)
-    {
-        return Err(Error::no_reply(Path::new(name), why));
-    }
-    carry_out(context, how, GivenReply::Text(text), name)
-}
-
-fn carry_out(context: &Context, how: &How, reply: GivenReply, name: &str) -> Result<(Turn, Stop)> {
-    let session = context.session_id(&how.session)?;
-    let (name, again, force) = (name.to_owned(), how.again, how.force);
-    let left_out = how.leave_out.iter().cloned().collect();
-    let selection = Selection { state: how.as_checked.clone(), left_out };
-    let request = Request::Apply { reply, name, session, again, force, selection };
-    let stop = Stop::on_signals()?;
-    let turn = context.request(request, &stop, 0)?;
-    Ok((turn, stop))
-}
-
 pub(super) fn apply(context: &Context, arguments: &Apply) -> Result<ExitCode> {
-    if arguments.clipboard {
-        let (text, name) = from_clipboard(context)?;
-        let (turn, stop) = carry_out_text(context, &arguments.how, text, &name)?;
-        return context.conclude(turn, true, &stop);
-    }
+    let Apply { file, clipboard: is_copied, how } = arguments;
     // A reply that lies in the inbox is taken out of it, or it would be carried out once more; so is one
     // that is held there, or it would go on waiting for the person.
-    let in_inbox = arguments.file.as_ref().and_then(|file| in_inbox(file, &context.config.inbox));
+    let in_inbox = in_inbox(file, &context.config.inbox);
     // Before the lock and the handlers of signals: a person may take their time, or press Ctrl-C.
     let (reply, name) = match in_inbox {
+        _ if *is_copied => {
+            let (text, name) = from_clipboard(context)?;
+            (GivenReply::Text(text), name)
+        }
         Some(there) => {
-            let file = arguments.file.as_deref().unwrap_or(&there);
-            let name = visible_line(&file.to_string_lossy()).into_owned();
-            (GivenReply::InInbox(there), name)
+            (GivenReply::InInbox(there), visible_line(&file.to_string_lossy()).into_owned())
         }
         None => {
-            let (text, name) = read(context, arguments.file.as_deref())?;
+            let (text, name) = read(context, file)?;
             (GivenReply::Text(text), name)
         }
     };
-    let (turn, stop) = carry_out(context, &arguments.how, reply, &name)?;
-    context.conclude(turn, true, &stop)
+    carry_out(context, how, reply, name, *is_copied).map(|(code, _)| code)
+}
+
+/// Carries out a reply, and what the person decides about it; gives the id of its session, too. A text that was copied is
+/// refused where it does not look like a reply.
+fn carry_out(
+    context: &Context,
+    how: &How,
+    reply: GivenReply,
+    name: String,
+    is_copied: bool,
+) -> Result<(ExitCode, String)> {
+    if let (GivenReply::Text(text), true) = (&reply, is_copied && !how.force)
+        && let Some(why) = no_reply(text)
+    {
+        return Err(Error::no_reply(Path::new(&name), why));
+    }
+    let session = context.session_id(&how.session)?;
+    let (again, force, state) = (how.again, how.force, how.as_checked.clone());
+    let selection = Selection { state, left_out: how.leave_out.iter().cloned().collect() };
+    let request = Request::Apply { reply, name, session, again, force, selection };
+    let stop = Stop::on_signals()?;
+    let turn = context.request(request, &stop, 0)?;
+    let id = turn.session.id.clone();
+    Ok((context.conclude(turn, true, &stop)?, id))
 }
 
 /// The text of a reply from a file, standard input or a terminal, and what to call it.
-pub(super) fn read(context: &Context, file: Option<&Path>) -> Result<(String, String)> {
-    if file.is_none_or(|file| file == Path::new("-")) && input::can_paste() {
+pub(super) fn read(context: &Context, file: &Path) -> Result<(String, String)> {
+    if file == Path::new("-") && input::can_paste() {
         let name = "the terminal";
         let text = input::read_paste(&context.ui)?;
         return Ok((text.map_err(|why| Error::no_reply(Path::new(name), why))?, name.to_owned()));

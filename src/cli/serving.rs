@@ -375,7 +375,7 @@ fn task(context: &Context, arguments: &New) -> Result<String> {
             fs::read_to_string(path).map_err(|e| Error::io("read the task from", path, e))?
         }
         (None, [only]) if only == "-" => {
-            let Input { name, text } = Input::read(None, "read the task from")?;
+            let Input { name, text } = Input::read(Path::new(only), "read the task from")?;
             text.map_err(|why| Error::usage(format!("the task: {name}: {why}")))?
         }
         (None, []) => opening::written(context, "the task")?,

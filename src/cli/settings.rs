@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use serde_json::{Value, json};
 
 use super::arguments::Global;
@@ -34,8 +34,9 @@ pub(super) enum Asked {
     Deny,
     /// Print the path of the settings file
     Path {
-        #[command(flatten)]
-        whose: Whose,
+        /// In your own file, which is for all projects, not in deaddrop.toml
+        #[arg(long)]
+        own: bool,
     },
     /// Print the value of a setting, one item per line
     Get {
@@ -52,24 +53,18 @@ pub(super) enum Asked {
         /// Allow your home folder or `/` as the workspace
         #[arg(long)]
         force: bool,
-        #[command(flatten)]
-        whose: Whose,
+        /// In your own file, which is for all projects, not in deaddrop.toml
+        #[arg(long)]
+        own: bool,
     },
     /// Reset a setting to its default
     Unset {
         /// The setting's name, such as `sandbox.network`, `guest` or `policies.NAME`
         key: String,
-        #[command(flatten)]
-        whose: Whose,
+        /// In your own file, which is for all projects, not in deaddrop.toml
+        #[arg(long)]
+        own: bool,
     },
-}
-
-/// Which file is meant.
-#[derive(Debug, Args)]
-pub(super) struct Whose {
-    /// In your own file, which is for all projects, not in deaddrop.toml
-    #[arg(long)]
-    own: bool,
 }
 
 pub(super) fn settings(asked: Asked, global: &Global, ui: &Terminal) -> Result<ExitCode> {
@@ -98,8 +93,8 @@ pub(super) fn settings(asked: Asked, global: &Global, ui: &Terminal) -> Result<E
             };
             output::told(json, to_json(found), || bare(&found.value).join("\n"));
         }
-        Asked::Path { whose } => {
-            let file = match project(&whose, named)? {
+        Asked::Path { own } => {
+            let file = match project(own, named)? {
                 Some(project) => Some(project.join(settings::FILE)),
                 None => settings::own_file(),
             };
@@ -114,15 +109,15 @@ pub(super) fn settings(asked: Asked, global: &Global, ui: &Terminal) -> Result<E
         }
         Asked::Allow => return allow(&whole_project(named)?, ui, json),
         Asked::Deny => return deny(&whole_project(named)?, ui),
-        Asked::Set { key, value, force, whose } => {
-            let project = project(&whose, named)?;
+        Asked::Set { key, value, force, own } => {
+            let project = project(own, named)?;
             let missing = check_folder(project.as_deref(), &key, &value, force)?;
             let set = |project: Option<&Path>| settings::set(project, &key, &value).map(Some);
             change(project.as_deref(), &key, ui, json, set)?;
             missing.iter().for_each(|told| ui.warning(told));
         }
-        Asked::Unset { key, whose } => {
-            let project = project(&whose, named)?;
+        Asked::Unset { key, own } => {
+            let project = project(own, named)?;
             let unset = |project: Option<&Path>| settings::unset(project, &key);
             change(project.as_deref(), &key, ui, json, unset)?;
         }
@@ -141,8 +136,8 @@ fn found(named: Option<PathBuf>) -> Result<Location> {
 }
 
 /// Whose file is meant: that of the project, or none for the person's own.
-fn project(whose: &Whose, named: Option<PathBuf>) -> Result<Option<PathBuf>> {
-    if whose.own { Ok(None) } else { whole_project(named).map(Some) }
+fn project(own: bool, named: Option<PathBuf>) -> Result<Option<PathBuf>> {
+    if own { Ok(None) } else { whole_project(named).map(Some) }
 }
 
 /// The whole path of the project.
