@@ -169,11 +169,6 @@ impl Settings {
         Self(given.collect())
     }
 
-    /// Whether the one of that name was given.
-    pub(super) fn sets(&self, name: &str) -> bool {
-        self.0.iter().any(|(given, _)| *given == name)
-    }
-
     /// Those that were given, by their names.
     pub(super) fn given(&self) -> &[(&'static str, String)] {
         &self.0

@@ -70,19 +70,16 @@ pub(super) fn doctor(global: &Global, ui: Terminal) -> crate::error::Result<Exit
         }
     };
     let Location { project, here, by } = location;
-    let mut is_read = true;
     let (config, consent) = match Config::load(&project, global.settings.raw()?) {
-        Ok(loaded) => loaded,
+        Ok((config, consent)) => (config, Some(consent)),
         Err(e) => {
-            let Ok(without) = Config::load_without_file(&project, global.settings.raw()?) else {
-                return Err(e);
-            };
+            let without = Config::load_without_file(&project, global.settings.raw()?);
+            let Ok((config, _)) = without else { return Err(e) };
             let told = format!(
                 "{e}; the rest of this report assumes defaults, and may be wrong about folders"
             );
             findings.push(finding(FILE, Err(told)));
-            is_read = false;
-            without
+            (config, None)
         }
     };
     // Who made what looks so is not known in a project that is refused.
@@ -95,7 +92,7 @@ pub(super) fn doctor(global: &Global, ui: Terminal) -> crate::error::Result<Exit
         findings.push(spare("project", Err(told.to_owned())));
     }
     let context = Context::new(config, global, ui, here, by);
-    look(&context, &consent, is_refused, is_read, &mut findings);
+    look(&context, consent.as_ref(), is_refused, &mut findings);
     for Finding { well, spare, what, told } in &findings {
         let row = json!({ "what": what, "well": well, "fault": !well && !spare, "told": told });
         output::told(global.json, row, || {
@@ -113,9 +110,8 @@ pub(super) fn doctor(global: &Global, ui: Terminal) -> crate::error::Result<Exit
 
 fn look(
     context: &Context,
-    consent: &Consent,
+    consent: Option<&Consent>,
     is_refused: bool,
-    is_read: bool,
     findings: &mut Vec<Finding>,
 ) {
     let config = &context.config;
@@ -141,11 +137,10 @@ fn look(
         let told = open_to_all(&config.project.join(what));
         findings.extend(told.map(|told| finding(what, Err(told))));
     }
-    findings.push(if is_read {
-        finding("settings", opened(consent))
-    } else {
-        let told = "unknown, because deaddrop.toml cannot be read (see above)";
-        spare("settings", Err(told.to_owned()))
+    let unread = "unknown, because deaddrop.toml cannot be read (see above)";
+    findings.push(match consent {
+        Some(consent) => finding("settings", opened(consent)),
+        None => spare("settings", Err(unread.to_owned())),
     });
     findings.push(spare("notes", notes()));
     findings.push(finding("session files", sessions(context)));
@@ -154,7 +149,7 @@ fn look(
     findings.push(decisions(context));
     match &config.guest {
         // Nothing runs here then.
-        Some(guest) if is_refused || !consent.lacks().is_empty() => {
+        Some(guest) if is_refused || consent.is_some_and(|it| !it.lacks().is_empty()) => {
             let why = if is_refused {
                 ", because of the faults above"
             } else {

@@ -142,12 +142,10 @@ fn unit(
         Some(format!("Environment={}\n", quoted(&format!("{name}={value}"))))
     };
     let variables: String = variables.iter().filter_map(variable).collect();
-    let target = if flags.is_empty() { LOGIN } else { DESKTOP };
-    let desktop = if target == DESKTOP {
-        // DISPLAY and the like are known to systemd by then, and go away with it.
-        format!("PartOf={DESKTOP}\nAfter={DESKTOP}\n")
-    } else {
-        String::new()
+    // DISPLAY and the like are known to systemd with the desktop, and go away with it.
+    let (target, desktop) = match flags {
+        [] => (LOGIN, String::new()),
+        _ => (DESKTOP, format!("PartOf={DESKTOP}\nAfter={DESKTOP}\n")),
     };
     let flags: String = flags.iter().map(|flag| format!(" {flag}")).collect();
     Ok(format!(

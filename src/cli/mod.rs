@@ -344,7 +344,7 @@ fn answer(Cli { global, command }: Cli, ui: Terminal) -> Result<ExitCode> {
         Command::Ops(ops::Ops::Schema { message }) => Ok(ops::schema(&message, json)),
         Command::Rpc(arguments) => {
             // Not what a file or a variable says.
-            let has_policy_flag = global.settings.sets("policy");
+            let has_policy_flag = global.settings.given().iter().any(|(name, _)| *name == "policy");
             rpc::rpc(&open(Need::Consent)?, arguments, has_policy_flag)
         }
         Command::Generate(Generate::Completions { shell }) => {

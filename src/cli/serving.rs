@@ -97,10 +97,7 @@ pub(super) fn new(context: &Context, arguments: &New) -> Result<ExitCode> {
     let new = NewSession {
         task,
         id: arguments.id.clone(),
-        dialect: match &*arguments.dialect {
-            "operations" => Dialect::Operations,
-            _ => Dialect::Tags,
-        },
+        dialect: if arguments.dialect == "tags" { Dialect::Tags } else { Dialect::Operations },
         offer,
         policy: context.config.policy.as_deref().unwrap_or(SESSION_POLICY).to_owned(),
         workspace: context.config.guest.is_none().then(|| context.config.workspace_name()),
