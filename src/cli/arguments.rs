@@ -1,34 +1,18 @@
 //! The command line: what every command takes, and which settings each takes as flags.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::slice;
+use std::sync::LazyLock;
 
-use clap::{Arg, ArgMatches, Args, Command, CommandFactory, FromArgMatches, Parser, ValueEnum};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Arg, ArgMatches, Args, ColorChoice, Command, CommandFactory, FromArgMatches, Parser};
+use serde::Deserialize;
 
 use crate::clock::Timestamp;
 use crate::error::Error;
 use crate::settings::{Raw, SETTINGS, Setting, find_setting};
-
-const EXIT_CODES: &str = "\
-Exit codes:
-  0    done
-  1    failed
-  2    wrong usage or settings
-  3    waits for your decision
-  4    another deaddrop serves the folder
-  5    no such session, or nothing to decide
-  130  interrupted";
-
-const EXAMPLES: &str = "\
-Examples:
-  deaddrop init
-      sets up the current folder
-  deaddrop new \"Write a calculator in Python, with tests\"
-      writes an outbox to paste into a chat, and waits for replies
-  deaddrop resume
-      continues the newest open session
-  deaddrop check reply.txt && deaddrop apply reply.txt
-      inspects a reply first, then executes it";
 
 /// Turns any chat window into a coding agent: paste the outbox into a chat, save the reply in the
 /// inbox, and deaddrop executes it in the workspace.
@@ -42,7 +26,6 @@ Examples:
     // Wider rows are hard to read.
     max_term_width = 100
 )]
-#[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(super) global: Global,
@@ -75,7 +58,7 @@ pub(super) struct Global {
         global = true,
         help = "Use colours: auto, always or never"
     )]
-    pub(super) color: Color,
+    pub(super) color: ColorChoice,
     #[arg(skip)]
     pub(super) settings: Settings,
     /// The time to write into sessions instead of the clock's
@@ -87,67 +70,35 @@ pub(super) struct Global {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Settings(Vec<(&'static str, String)>);
 
-/// A project's folders.
-const FOLDERS: &[&str] = &["workspace_dir", "inbox_dir", "outbox_dir", "sessions_dir"];
-/// What decides how commands run, and what the outbox after them says.
-const TURN: &[&str] = &["command_timeout_seconds", "max_output_length", "max_tokens", "sandbox"];
-/// What decides how commands of a run, which has no outbox, run.
-const RUN: &[&str] = &["command_timeout_seconds", "max_output_length", "sandbox"];
-/// What decides what the first outbox shows, and which form of the others is shown or copied.
-const FIRST: &[&str] = &["context_tokens"];
-const BRIEF: &[&str] = &["brief"];
-const PARTS: &[&str] = &["part_characters"];
-const POLICY: &[&str] = &["policy"];
-const REVIEW: &[&str] = &["review"];
-const SANDBOX: &[&str] = &["sandbox"];
+/// What is said and taken by each command beside its own flags.
+#[derive(Deserialize)]
+struct Table {
+    /// Settings that go together.
+    groups: BTreeMap<String, Vec<String>>,
+    /// What `init` says of the folders.
+    init_folders: BTreeMap<String, String>,
+    /// What commands of older versions are called now.
+    former: BTreeMap<String, String>,
+    /// Each command, by its whole name, as in `deaddrop config set`.
+    commands: BTreeMap<String, InTable>,
+}
 
-/// The settings that each command reads, and so takes as flags. Other commands take none.
-const FLAGS: &[(&[&str], &[&[&str]])] = &[
-    (&["new"], &[FOLDERS, FIRST, TURN, BRIEF, POLICY, REVIEW]),
-    (&["resume"], &[FOLDERS, TURN, BRIEF, REVIEW]),
-    (&["watch"], &[FOLDERS, TURN, BRIEF, REVIEW]),
-    #[cfg(feature = "serve")]
-    (&["serve"], &[FOLDERS, FIRST, TURN, BRIEF, POLICY, REVIEW]),
-    (&["apply"], &[FOLDERS, TURN, BRIEF, REVIEW]),
-    (&["next"], &[FOLDERS, TURN, BRIEF, REVIEW]),
-    (&["check"], &[FOLDERS, POLICY, SANDBOX]),
-    (&["approve"], &[FOLDERS, TURN]),
-    (&["deny"], &[FOLDERS, TURN]),
-    (&["say"], &[FOLDERS, TURN, BRIEF]),
-    (&["undo"], &[FOLDERS, TURN]),
-    (&["redo"], &[FOLDERS, TURN]),
-    (&["status"], &[FOLDERS, SANDBOX]),
-    (&["log"], &[FOLDERS]),
-    (&["diff"], &[FOLDERS]),
-    (&["show"], &[FOLDERS, BRIEF, PARTS]),
-    (&["close"], &[FOLDERS]),
-    (&["doctor"], &[FOLDERS, SANDBOX]),
-    (&["init"], &[FOLDERS, FIRST, TURN, BRIEF, PARTS, POLICY, REVIEW]),
-    (&["policy", "check"], &[FOLDERS, POLICY, SANDBOX]),
-    (&["policy", "show"], &[FOLDERS, POLICY]),
-    (&["policy", "list"], &[FOLDERS, POLICY]),
-    (&["policy", "approved"], &[FOLDERS]),
-    (&["policy", "forget"], &[FOLDERS]),
-    (&["ops", "run"], &[FOLDERS, RUN, POLICY]),
-    (&["rpc"], &[FOLDERS, POLICY, SANDBOX]),
-];
+#[derive(Deserialize)]
+struct InTable {
+    /// The settings that it takes as flags, or groups of them.
+    #[serde(default)]
+    settings: Vec<String>,
+    /// The end of its `--help`.
+    help: Option<String>,
+}
 
-/// What `init` says of the folders, which it puts elsewhere by default.
-const OF_INIT: [(&str, &str); 4] = [
-    ("workspace_dir", "The folder that replies may read and change [this folder]"),
-    ("inbox_dir", "The folder in which you save replies [.deaddrop/inbox]"),
-    ("outbox_dir", "The folder for outboxes [.deaddrop/outbox]"),
-    ("sessions_dir", "The folder for sessions and the journal [.deaddrop/sessions]"),
-];
+static TABLE: LazyLock<Table> =
+    LazyLock::new(|| toml::from_str(include_str!("data/commands.toml")).expect("a table in order"));
 
 impl Cli {
-    /// The whole command line, with the settings that each command takes as flags.
+    /// The whole command line, with what the table has for each command.
     pub(super) fn all() -> Command {
-        FLAGS.iter().fold(Self::command(), |all, (words, groups)| {
-            let is_init = *words == ["init"];
-            let names = groups.iter().copied().flatten();
-            with_flags(all, words, names.map(|name| flag(name, is_init)).collect())
-        })
+        with_table(Self::command(), "")
     }
 
     /// What these arguments ask for.
@@ -155,25 +106,45 @@ impl Cli {
         mut all: Command,
         arguments: impl IntoIterator<Item = T>,
     ) -> Result<Self, clap::Error> {
-        let matches = all.try_get_matches_from_mut(arguments)?;
+        let matches = all.try_get_matches_from_mut(arguments).map_err(renamed)?;
         let mut cli = Self::from_arg_matches(&matches).map_err(|e| e.format(&mut all))?;
         cli.global.settings = Settings::given_in(&matches);
         Ok(cli)
     }
 }
 
-/// The command line with these flags for the command of these words.
-fn with_flags(command: Command, words: &[&'static str], flags: Vec<Arg>) -> Command {
-    match words {
-        [] => command.args(flags),
-        [first, rest @ ..] => command.mut_subcommand(first, |inner| with_flags(inner, rest, flags)),
-    }
+/// The error with the present name of a command, where it is about a former one.
+fn renamed(error: clap::Error) -> clap::Error {
+    let Some(ContextValue::String(former)) = error.get(ContextKind::InvalidSubcommand) else {
+        return error;
+    };
+    let Some(now) = TABLE.former.get(former) else { return error };
+    let message = format!("`deaddrop {former}` is `deaddrop {now}` now\n");
+    clap::Error::raw(ErrorKind::InvalidSubcommand, message)
+}
+
+/// A command that stands below others, and those below it, with what the table has for them.
+fn with_table(command: Command, above: &str) -> Command {
+    let path = format!("{above}{}", command.get_name());
+    let below = format!("{path} ");
+    let command = command.mut_subcommands(|inner| with_table(inner, &below));
+    let Some(InTable { settings, help }) = TABLE.commands.get(&path) else { return command };
+    let command = match help {
+        Some(help) => command.after_help(help.as_str()),
+        None => command,
+    };
+    let is_init = path == "deaddrop init";
+    let names = settings.iter().flat_map(|name| match TABLE.groups.get(name) {
+        Some(group) => &**group,
+        None => slice::from_ref(name),
+    });
+    command.args(names.map(|name| flag(name, is_init)))
 }
 
 /// The flag of a setting.
 fn flag(name: &'static str, is_init: bool) -> Arg {
     let setting = find_setting(name).expect("a name in the table");
-    let of_init = OF_INIT.iter().find(|(known, _)| is_init && *known == name);
+    let of_init = TABLE.init_folders.get(name).filter(|_| is_init);
     // A switch that is given without a value is on.
     let values = if setting.is_switch() { 0..=1 } else { 1..=1 };
     Arg::new(name)
@@ -182,15 +153,8 @@ fn flag(name: &'static str, is_init: bool) -> Arg {
         .default_missing_value("true")
         .long(setting.flag_name())
         .value_name(setting.placeholder())
-        .help(of_init.map_or_else(|| setting.help(), |(_, help)| (*help).to_owned()))
+        .help(of_init.cloned().unwrap_or_else(|| setting.help()))
         .help_heading("Settings (as in deaddrop.toml and DEADDROP_*)")
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum Color {
-    Auto,
-    Always,
-    Never,
 }
 
 impl Settings {
@@ -203,11 +167,6 @@ impl Settings {
         let flags = SETTINGS.iter().filter(|setting| setting.flag);
         let given = flags.filter_map(|Setting { name, .. }| Some((name.as_str(), value(name)?)));
         Self(given.collect())
-    }
-
-    /// Whether the one of that name was given.
-    pub(super) fn sets(&self, name: &str) -> bool {
-        self.0.iter().any(|(given, _)| *given == name)
     }
 
     /// Those that were given, by their names.
@@ -229,5 +188,24 @@ impl Settings {
             raw.set(name, value, format!("--{}", name.replace('_', "-")))?;
         }
         Ok(raw)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_about_commands_that_there_are() {
+        let all = Cli::all();
+        let is_there = |name: &str| {
+            let mut words = name.split(' ').filter(|word| !word.starts_with('-'));
+            words.try_fold(&all, |command, word| command.find_subcommand(word)).is_some()
+        };
+        let names = TABLE.commands.keys().filter_map(|name| name.strip_prefix("deaddrop "));
+        for name in names.chain(TABLE.former.values().map(String::as_str)) {
+            assert!(is_there(name) || name == "serve", "{name}");
+        }
+        assert!(!TABLE.former.keys().any(|former| is_there(former)));
     }
 }

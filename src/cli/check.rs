@@ -8,7 +8,7 @@ use clap::Args;
 use serde_json::json;
 use tempfile::TempDir;
 
-use super::changes::{self, coloured, diff};
+use super::patch::{self, coloured, diff};
 use super::{Context, SessionFlag, output, replies};
 use crate::admission::{self, Admission, Given, Refusal};
 use crate::engine;
@@ -27,19 +27,9 @@ use crate::text::{count, visible_line};
 use crate::workspace::Workspace;
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
-Shows what `apply` would do, under the policy of the reply's session. A reply that `apply` would \
-hold is marked; that is no error. Each of several replies is checked as if it were the only one. \
-Exit code 0: no errors; 1: a reply has errors, or cannot be read.
-
-docs/scripting.md lists the fields of --json.
-
-Examples:
-  deaddrop check reply.txt
-  xclip -selection clipboard -o | deaddrop check --json
-  deaddrop check replies/*.txt --json | jq -r '[.file, .errors, .warnings] | @tsv'")]
 pub(super) struct Check {
     /// The replies [default: standard input]
+    #[arg(default_value = "-", hide_default_value = true)]
     files: Vec<PathBuf>,
     #[command(flatten)]
     session: SessionFlag,
@@ -49,27 +39,20 @@ pub(super) struct Check {
 }
 
 pub(super) fn check(context: &Context, arguments: &Check) -> Result<ExitCode> {
-    let is_input = |file: &&PathBuf| *file == Path::new("-");
-    if arguments.files.iter().filter(is_input).count() > 1 {
+    let files = &arguments.files;
+    if files.iter().filter(|file| *file == Path::new("-")).count() > 1 {
         return Err(Error::usage("standard input can be read only once: give `-` once"));
     }
     let surroundings =
         Surroundings::new(context, context.session_id(&arguments.session)?.as_deref())?;
-    let files: Vec<Option<&Path>> = match &*arguments.files {
-        [] => vec![None],
-        files => files.iter().map(|file| Some(&**file)).collect(),
-    };
     let mut failed = 0;
     for (n, file) in files.iter().enumerate() {
-        let named = match file {
-            Some(file) => visible_line(&file.to_string_lossy()).into_owned(),
-            None => "-".to_owned(),
-        };
+        let named = visible_line(&file.to_string_lossy()).into_owned();
         if files.len() > 1 && !context.json {
             let heading = context.ui.for_results().bold(&format!("{named}:"));
             output::result(Styled::from(if n == 0 { "" } else { "\n" }) + heading);
         }
-        let is_right = match replies::read(context, *file) {
+        let is_right = match replies::read(context, file) {
             Ok((text, _)) => surroundings.look_at(&text, &named, &arguments.leave_out)?,
             Err(e) => {
                 if context.json {
@@ -82,8 +65,7 @@ pub(super) fn check(context: &Context, arguments: &Check) -> Result<ExitCode> {
         failed += usize::from(!is_right);
     }
     if files.len() > 1 {
-        let told = format!("\n{}, {failed} with errors.", count(files.len(), "file"));
-        context.ui.say(&told);
+        context.ui.say(format!("\n{}, {failed} with errors.", count(files.len(), "file")));
     }
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -167,8 +149,7 @@ impl<'a> Surroundings<'a> {
         if self.context.json {
             let in_operations = reply.dialect == Some(Dialect::Operations);
             let blocks = reply.steps.iter().map(Step::kind).filter(|kind| *kind != Kind::Reply);
-            let files =
-                rewritten.map(|files| files.iter().map(changes::to_json).collect::<Vec<_>>());
+            let files = rewritten.map(|files| files.iter().map(patch::to_json).collect::<Vec<_>>());
             let commands = outcomes.iter().zip(&reply.steps).map(|(outcome, step)| {
                 let mut value = output::preview_json(outcome);
                 if let Asks::Operation(Operation::Run(run)) = &step.asks {

@@ -18,23 +18,12 @@ use crate::settings::{self, Config, Policy, Setting};
 const VARIABLE: &str = "_DEADDROP_COMPLETE";
 
 /// Options are offered where one is begun. Names of files with blanks are quoted by `-o filenames` only.
-const OF_BASH: &str = r#"
-_deaddrop() {
-    _clap_complete_deaddrop "$@"
-    [[ $2 == -* ]] && return
-    local word kept=()
-    for word in "${COMPREPLY[@]}"; do
-        [[ $word == -* || $word == . ]] || kept+=("$word")
-    done
-    COMPREPLY=("${kept[@]}")
-}
-complete -o nospace -o bashdefault -o filenames -F _deaddrop deaddrop
-"#;
+const OF_BASH: &str = include_str!("data/completion.bash");
 
 /// Answers a shell that asks for completions, and exits; returns where none does. Call it before anything is
 /// written.
 pub fn answer_shell() {
-    CompleteEnv::with_factory(completed).var(VARIABLE).complete();
+    CompleteEnv::with_factory(|| with_values(Cli::all())).var(VARIABLE).complete();
 }
 
 /// What makes a shell ask.
@@ -58,11 +47,7 @@ pub(super) fn script(shell: Shell) -> Vec<u8> {
     script
 }
 
-/// The command line, with what may stand in the place of each argument.
-fn completed() -> Command {
-    with_values(Cli::all())
-}
-
+/// A command, with what may stand in the place of each argument.
 fn with_values(command: Command) -> Command {
     let name = command.get_name().to_owned();
     let is_of_policy = name == "show" && command.get_arguments().any(|arg| arg.get_id() == "name");
@@ -87,9 +72,7 @@ fn with_values(command: Command) -> Command {
             }
         }
     });
-    let inner: Vec<String> =
-        command.get_subcommands().map(|inner| inner.get_name().to_owned()).collect();
-    inner.into_iter().fold(command, |command, name| command.mut_subcommand(name, with_values))
+    command.mut_subcommands(with_values)
 }
 
 fn among(arg: Arg, values: Vec<&'static str>) -> Arg {

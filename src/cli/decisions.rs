@@ -5,24 +5,14 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::json;
 
-use super::{Context, SessionFlag, WAITS, question};
+use super::{Context, SessionFlag, question};
 use crate::error::{Error, Result};
 use crate::session::store::Store;
-use crate::session::{ApprovalDecision, Session};
+use crate::session::{ApprovalDecision, Question, Session};
 use crate::text::visible_line;
 use crate::watch::Stop;
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
-Executes the operation and the rest of its reply, and prints what `apply` prints. Exit code 3: the \
-rest needs a decision, too. For a run, the decision is only recorded; `deaddrop ops run --resume \
-RUN_ID` continues it.
-
-Examples:
-  deaddrop approve
-  deaddrop approve shell-1 --session a1b2c3d4
-  deaddrop approve --always
-  deaddrop approve --all")]
 pub(super) struct Approve {
     #[command(flatten)]
     which: Which,
@@ -32,12 +22,6 @@ pub(super) struct Approve {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
-The model is told that you denied it, and why. The rest of its reply is executed.
-
-Examples:
-  deaddrop deny --reason \"Do not touch the history; make a new commit\"
-  deaddrop deny shell-1 --session run_a1b2c3d4")]
 pub(super) struct Deny {
     #[command(flatten)]
     which: Which,
@@ -65,67 +49,64 @@ struct Which {
 }
 
 pub(super) fn approve(context: &Context, arguments: &Approve) -> Result<ExitCode> {
-    decide(context, &arguments.which, true, arguments.always, None)
+    let Approve { which, always: further } = arguments;
+    decide(context, which, |question| ApprovalDecision {
+        question,
+        approved: true,
+        further: *further,
+        reason: None,
+    })
 }
 
 pub(super) fn deny(context: &Context, arguments: &Deny) -> Result<ExitCode> {
-    let reason = arguments.reason.as_deref().map(str::trim).filter(|reason| !reason.is_empty());
-    decide(context, &arguments.which, false, arguments.rest, reason)
+    let Deny { which, reason, rest: further } = arguments;
+    let reason = reason.as_deref().map(str::trim).filter(|reason| !reason.is_empty());
+    decide(context, which, |question| ApprovalDecision {
+        question,
+        approved: false,
+        further: *further,
+        reason: reason.map(str::to_owned),
+    })
 }
 
 fn decide(
     context: &Context,
     which: &Which,
-    approved: bool,
-    further: bool,
-    reason: Option<&str>,
+    decision: impl Fn(Question) -> ApprovalDecision,
 ) -> Result<ExitCode> {
     let stop = Stop::on_signals()?;
-    let chosen = choose(context, which)?;
-    let (mut waits, mut failed) = (false, None);
-    for session in &chosen {
-        let decision = session.question().map(|question| ApprovalDecision {
-            question: question.clone(),
-            approved,
-            further,
-            reason: reason.map(str::to_owned),
-        });
-        match one(context, session, decision, !which.all, &stop) {
-            Ok(code) => waits |= code == ExitCode::from(WAITS),
+    let (mut code, mut failed) = (ExitCode::SUCCESS, None);
+    for session in choose(context, which)? {
+        let Some(question) = session.question().cloned() else { continue };
+        match one(context, &session, decision(question), !which.all, &stop) {
+            Ok(done) if done == ExitCode::SUCCESS => {}
+            Ok(waits) => code = waits,
             // One that somebody else was faster with does not keep the others waiting.
             Err(e) if which.all && e.is_nothing_pending() => failed = Some(e),
             Err(e) => return Err(e),
         }
     }
-    match failed {
-        Some(error) => Err(error),
-        None if waits => Ok(ExitCode::from(WAITS)),
-        None => Ok(ExitCode::SUCCESS),
-    }
+    failed.map_or(Ok(code), Err)
 }
 
 /// The sessions and runs whose questions are decided.
 fn choose(context: &Context, which: &Which) -> Result<Vec<Session>> {
     let store = Store::new(&context.config.sessions);
-    let mut pending = store.pending()?;
-    pending.retain(|session| session.question().is_some());
     let named = context.session_id(&which.session)?;
-    if let Some(stem) = &named {
-        // One that is not there is another matter than one that does not wait.
-        store.load_stem(stem)?;
-        pending.retain(|session| session.stem() == *stem);
-    }
-    if let Some(digest) = &which.question {
-        pending.retain(|session| session.question().is_some_and(|q| q.digest.as_str() == digest));
-    }
+    // One that is not there is another matter than one that does not wait.
+    named.as_ref().map(|stem| store.load_stem(stem)).transpose()?;
     let about = which.operation.as_deref();
-    if let Some(id) = about {
-        pending.retain(|session| session.question().is_some_and(|asked| asked.id == id));
-    }
+    let mut pending = store.pending()?;
+    pending.retain(|session| {
+        session.question().is_some_and(|asked| {
+            named.as_ref().is_none_or(|stem| session.stem() == *stem)
+                && which.question.as_ref().is_none_or(|digest| asked.digest.as_str() == digest)
+                && about.is_none_or(|id| asked.id == id)
+        })
+    });
     match pending.len() {
         0 => Err(Error::nothing_pending(about.or(named.as_deref()).unwrap_or_default())),
-        1 => Ok(pending),
-        _ if which.all => Ok(pending),
+        more if more == 1 || which.all => Ok(pending),
         _ => {
             let list = pending.iter().map(|session| format!("\n  {}", question::summary(session)));
             Err(Error::usage(format!(
@@ -139,18 +120,17 @@ fn choose(context: &Context, which: &Which) -> Result<Vec<Session>> {
 fn one(
     context: &Context,
     session: &Session,
-    decision: Option<ApprovalDecision>,
+    decision: ApprovalDecision,
     asks_on: bool,
     stop: &Stop,
 ) -> Result<ExitCode> {
-    let approved = decision.as_ref().is_some_and(|decision| decision.approved);
+    let (approved, operation) = (decision.approved, decision.question.id.clone());
     let verb = if approved { "Approved" } else { "Denied" };
     let turn = context.decide(session, decision, stop)?;
     let ui = &context.ui;
     if turn.session.run.is_some() {
         let stem = turn.session.stem();
         if context.json {
-            let operation = session.question().map(|question| &question.id);
             Context::print_json(&json!({
                 "session": stem, "operation": operation, "approved": approved, "recorded": true,
             }));
@@ -158,9 +138,6 @@ fn one(
         ui.say(format!("{verb}, and recorded; `deaddrop ops run --resume {stem}` continues."));
         return Ok(ExitCode::SUCCESS);
     }
-    if let Some(question) = session.question() {
-        let id = visible_line(&question.id);
-        ui.say(format!("{verb} {id} of session {}.", session.id));
-    }
+    ui.say(format!("{verb} {} of session {}.", visible_line(&operation), session.id));
     context.conclude(turn, asks_on, stop)
 }

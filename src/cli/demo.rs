@@ -8,9 +8,8 @@ use std::process::{Command, ExitCode, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-mod scenes;
-
 use clap::Args;
+use serde::Deserialize;
 use serde_json::json;
 
 use super::output::{self, Terminal};
@@ -19,20 +18,29 @@ use crate::error::{Error, Result};
 use crate::program;
 use crate::terminal::{Stream, Styled};
 use crate::watch::Stop;
-use scenes::{SCENES, Scene};
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
-Uses prepared replies instead of a chat, and touches none of your settings and projects. Takes less \
-than ten seconds; at a terminal it pauses before each step.
-
-Examples:
-  deaddrop demo
-  deaddrop demo --keep")]
 pub(super) struct Demo {
     /// Keep the folder, and print its path
     #[arg(long)]
     keep: bool,
+}
+
+/// The steps of the demonstration.
+#[derive(Deserialize)]
+struct Scenes {
+    scene: Vec<Scene>,
+}
+
+/// What a person does in a step, and what they should see in it.
+#[derive(Deserialize)]
+struct Scene {
+    title: String,
+    why: String,
+    /// What the model says, if it does.
+    reply: Option<String>,
+    /// The commands that are typed.
+    commands: Vec<Vec<String>>,
 }
 
 /// What a text begins with, in each row, that is not the demonstration's own.
@@ -52,7 +60,9 @@ pub(super) fn demo(arguments: &Demo, ui: &Terminal, json: bool) -> Result<ExitCo
     let project = path.join("project");
     fs::create_dir(&project).map_err(|e| Error::io("make the folder", &project, e))?;
     let stage = Stage { path: &path, ui, json, stop };
-    for (n, scene) in SCENES.iter().enumerate() {
+    let Scenes { scene: scenes } =
+        toml::from_str(include_str!("data/demo.toml")).expect("a table in order");
+    for (n, scene) in scenes.iter().enumerate() {
         stage.play(n + 1, scene)?;
     }
     drop(folder);
@@ -81,15 +91,15 @@ impl Stage<'_> {
         }
         let title = self.ui.for_results().bold(&format!("{number}. {}", scene.title));
         self.tell(Styled::from("\n") + title + format!("\n{}\n", scene.why));
-        if !scene.reply.is_empty() {
+        if let Some(reply) = &scene.reply {
             let file = self.path.join("reply.txt");
-            fs::write(&file, scene.reply).map_err(|e| Error::io("write", &file, e))?;
-            self.show(scene.reply);
+            fs::write(&file, reply).map_err(|e| Error::io("write", &file, e))?;
+            self.show(reply);
         }
-        for words in scene.commands {
-            let typed = words.iter().map(|word| {
-                if word.contains(' ') { format!("\"{word}\"") } else { (*word).to_owned() }
-            });
+        for words in &scene.commands {
+            let typed = words
+                .iter()
+                .map(|word| if word.contains(' ') { format!("\"{word}\"") } else { word.clone() });
             self.tell(format!("\n$ deaddrop {}\n", typed.collect::<Vec<_>>().join(" ")));
             self.run(words)?;
         }
@@ -120,7 +130,7 @@ impl Stage<'_> {
     }
 
     /// Runs the program to its end without the person's own settings, and shows what it says.
-    fn run(&self, words: &[&str]) -> Result<()> {
+    fn run(&self, words: &[String]) -> Result<()> {
         let fail = |e| Error::io("run", "deaddrop".as_ref(), e);
         let (mut reader, writer) = io::pipe().map_err(fail)?;
         let mut command = Command::new(program::own().map_err(fail)?);

@@ -61,10 +61,19 @@ impl Context {
     /// to the person.
     pub(super) fn request(&self, request: Request, stop: &Stop, known: usize) -> Result<Turn> {
         let mut reporter = ProgressReporter::new(self);
+        let mut warn = |event: Event<'_>| {
+            if let Event::Warning(warning) = event {
+                self.ui.warning(warning);
+            }
+        };
+        // What happens in a run is told in its events, and beside them only where more is wanted.
+        let is_run = matches!(request, Request::Run { .. } | Request::ResumeRun { .. });
+        let observer: &mut dyn Observer =
+            if is_run && !self.ui.verbose { &mut warn } else { &mut reporter };
         match self.open_or_hand_over(&request, stop)? {
             Opened::Here(mut engine) => {
                 let says = matches!(request, Request::Say { .. });
-                let turn = ipc::handle(&mut engine, request, &mut reporter)?;
+                let turn = ipc::handle(&mut engine, request, observer)?;
                 match engine.shut_down() {
                     // Who is told that it failed would say it again.
                     Err(e) if says => self.ui.say(format!(
@@ -75,7 +84,7 @@ impl Context {
                 Ok(turn)
             }
             Opened::Elsewhere(done) => {
-                report(&request, &done, known, &mut reporter);
+                report(&request, &done, known, observer);
                 Ok(done.turn)
             }
         }
@@ -105,9 +114,7 @@ impl Context {
     /// Asks at the terminal about what was shown, and gives what came of the answer, or of a
     /// decision elsewhere. None where there is no answer.
     pub(super) fn ask(&self, session: &Session, stop: &Stop) -> Result<Option<Turn>> {
-        if self.json {
-            return Ok(None);
-        }
+        let Some(question) = session.question().filter(|_| !self.json) else { return Ok(None) };
         let Some(prompt) = Prompt::put(&self.ui, question::line(session, false)) else {
             return Ok(None);
         };
@@ -120,15 +127,13 @@ impl Context {
                 }
                 Some(said) => {
                     drop(prompt);
-                    let question = session.question();
-                    let decision = question.map(|question| said.about(question));
-                    return self.decide(session, decision, stop).map(Some);
+                    return self.decide(session, said.about(question), stop).map(Some);
                 }
                 None if stop.is_asked() => return Err(Error::interrupted()),
                 None => {}
             }
             let now = store.load_stem(&session.stem())?;
-            if now.question() != session.question() {
+            if now.question() != Some(question) {
                 self.ui.say("\nIt was decided elsewhere.");
                 let outbox = now.awaits_reply().then(|| self.config.outbox.join(now.outbox_name()));
                 return Ok(Some(Turn { session: now, outbox }));
@@ -136,16 +141,14 @@ impl Context {
         }
     }
 
-    /// Has done what follows from a decision about what `session` asks, if it asks anything.
+    /// Has done what follows from a decision about what `session` asks.
     pub(super) fn decide(
         &self,
         session: &Session,
-        decision: Option<ApprovalDecision>,
+        decision: ApprovalDecision,
         stop: &Stop,
     ) -> Result<Turn> {
-        let stem = session.stem();
-        let decision = decision.ok_or_else(|| Error::nothing_pending(&stem))?;
-        let request = Request::Decide { stem, decision: Box::new(decision) };
+        let request = Request::Decide { stem: session.stem(), decision: Box::new(decision) };
         self.request(request, stop, output::outcomes(session).len())
     }
 
@@ -163,22 +166,21 @@ impl Context {
 }
 
 /// Reports what another process has done as if it had been done here.
-fn report(request: &Request, done: &Done, known: usize, reporter: &mut ProgressReporter<'_>) {
+fn report(request: &Request, done: &Done, known: usize, observer: &mut dyn Observer) {
     let Done { turn: Turn { session, .. }, warnings } = done;
     if let Request::Apply { name, .. } = request {
         let mut answered = session.clone();
         answered.sequence -= u32::from(session.awaits_reply());
-        reporter.event(Event::ReplyTaken { name: name.as_ref(), session: &answered });
+        observer.event(Event::ReplyTaken { name: name.as_ref(), session: &answered });
     }
-    let outcomes = output::outcomes(session);
-    if matches!(request, Request::Apply { .. } | Request::Decide { .. }) {
-        outcomes.iter().skip(known).for_each(|outcome| reporter.event(Event::StepDone(outcome)));
-    }
+    let tells = matches!(request, Request::Apply { .. } | Request::Decide { .. });
+    let outcomes = if tells { output::outcomes(session) } else { &[] };
+    outcomes.iter().skip(known).for_each(|outcome| observer.event(Event::StepDone(outcome)));
     // Those of outcomes are reported with them.
     let is_reported = |warning: &String| {
         outcomes.iter().flat_map(|outcome| &outcome.warnings).any(|w| w.text == *warning)
     };
     for warning in warnings.iter().filter(|warning| !is_reported(warning)) {
-        reporter.event(Event::Warning(warning));
+        observer.event(Event::Warning(warning));
     }
 }

@@ -126,7 +126,7 @@ fn texts() -> Vec<(String, String)> {
         let name = entry.path().file_name().unwrap_or_default().to_string_lossy();
         name != "tests.rs"
             && name != "examples.rs"
-            && (name.ends_with(".rs") || name.ends_with(".md"))
+            && [".rs", ".md", ".toml"].iter().any(|end| name.ends_with(end))
     });
     files
         .filter_map(|entry| {

@@ -1,7 +1,8 @@
-//! `generate`: shell completions, pages of the manual, and a unit for systemd.
+//! `generate`: shell completions, pages of the manual, and the unit of a service that does what `watch` does.
 
+use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
@@ -10,51 +11,30 @@ use clap_mangen::Man;
 use serde_json::json;
 
 use super::arguments::Cli;
-use super::clipping::Clips;
-use super::{Context, completion, output, systemd};
+use super::show::Clips;
+use super::{Context, completion, output};
 use crate::error::{Error, Result};
 use crate::program::Programs;
 use crate::text::visible_line;
 
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  deaddrop generate completions bash > ~/.local/share/bash-completion/completions/deaddrop
-  deaddrop generate man | man -l -
-  deaddrop generate systemd-unit --clipboard")]
-pub(super) struct Generate {
-    #[command(subcommand)]
-    pub(super) what: What,
-}
-
 #[derive(Debug, Subcommand)]
-pub(super) enum What {
+pub(super) enum Generate {
     /// Print completions for a shell
-    Completions(Completions),
+    Completions {
+        /// The shell
+        #[arg(value_enum)]
+        shell: Shell,
+    },
     /// Print a manual page
     Man(Manual),
     /// Print a systemd unit that runs `deaddrop watch` while you are logged in
-    SystemdUnit(SystemdUnit),
+    SystemdUnit {
+        #[command(flatten)]
+        clips: Clips,
+    },
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  deaddrop generate completions bash > ~/.local/share/bash-completion/completions/deaddrop
-  deaddrop generate completions zsh > ~/.zfunc/_deaddrop
-  deaddrop generate completions fish > ~/.config/fish/completions/deaddrop.fish")]
-pub(super) struct Completions {
-    /// The shell
-    #[arg(value_enum)]
-    shell: Shell,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  deaddrop generate man | man -l -
-  deaddrop generate man config set | man -l -
-  deaddrop generate man --dir ~/.local/share/man/man1")]
 pub(super) struct Manual {
     /// The command [default: deaddrop itself]
     #[arg(conflicts_with = "dir")]
@@ -64,23 +44,8 @@ pub(super) struct Manual {
     dir: Option<PathBuf>,
 }
 
-#[derive(Debug, Args)]
-#[command(after_help = "\
-The unit is for your own systemd (systemctl --user) and this project. Its first lines say where to save \
-it and how to start it. It names this program, the project and your PATH as they are now; settings come \
-from deaddrop.toml and your own file. With --copy or --clipboard the service starts with your desktop \
-instead of at login.
-
-Examples:
-  deaddrop generate systemd-unit
-  deaddrop generate systemd-unit --clipboard")]
-pub(super) struct SystemdUnit {
-    #[command(flatten)]
-    clips: Clips,
-}
-
-pub(super) fn completions(Completions { shell }: &Completions, json: bool) -> ExitCode {
-    let script = completion::script(*shell);
+pub(super) fn completions(shell: Shell, json: bool) -> ExitCode {
+    let script = completion::script(shell);
     print(&script, json.then(|| ("shell", shell.to_string(), "script")));
     ExitCode::SUCCESS
 }
@@ -112,10 +77,7 @@ pub(super) fn manual(Manual { command, dir }: &Manual, json: bool) -> Result<Exi
 
 /// # Errors
 /// There is no project, the program lies where replies can write, or a path cannot stand in a unit.
-pub(super) fn systemd_unit(
-    context: &Context,
-    SystemdUnit { clips }: &SystemdUnit,
-) -> Result<ExitCode> {
+pub(super) fn systemd_unit(context: &Context, clips: Clips) -> Result<ExitCode> {
     let program = std::env::current_exe()
         .map_err(|e| Error::io("find", "deaddrop's own program".as_ref(), e))?;
     Programs::of(&context.config)
@@ -123,9 +85,9 @@ pub(super) fn systemd_unit(
         .map_err(|e| Error::usage(format!("no unit is written for {}: {e}", program.display())))?;
     let variables = ["PATH", "XDG_STATE_HOME"].map(|name| (name, std::env::var_os(name)));
     let project = &context.config.project;
-    let text = systemd::unit(&program, project, &variables, &clips.flags())
+    let text = unit(&program, project, &variables, &clips.flags())
         .map_err(|why| Error::usage(format!("no unit can be written: {why}")))?;
-    let name = systemd::name(project);
+    let name = name(project);
     print(text.as_bytes(), context.json.then_some(("unit", name, "text")));
     Ok(ExitCode::SUCCESS)
 }
@@ -137,4 +99,155 @@ fn print(text: &[u8], as_json: Option<(&str, String, &str)>) {
         return Context::print_json(&json!({ what: name, itself: text }));
     }
     output::data(text);
+}
+
+/// Starts a service when the person logs in, at the desktop or elsewhere.
+const LOGIN: &str = "default.target";
+/// Starts it with their desktop, where a clipboard is.
+const DESKTOP: &str = "graphical-session.target";
+
+/// The name of the unit of a project: readable, and of no other one.
+fn name(project: &Path) -> String {
+    let folder = project.file_name().unwrap_or_default().to_string_lossy();
+    let words = folder.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    let name: String = words.join("-").chars().take(40).collect();
+    let hash = blake3::hash(project.as_os_str().as_encoded_bytes()).to_hex();
+    let name = if name.is_empty() { String::new() } else { format!("{name}-") };
+    format!("deaddrop-{name}{}.service", &hash[..8])
+}
+
+/// The text of a unit, or why there can be none. `variables` are what the service has of the person's own, whose
+/// values are others there: PATH for commands, and where it is noted what they have agreed to. `flags` are what is
+/// said to `watch`: only about the clipboard, and each a plain word.
+fn unit(
+    program: &Path,
+    project: &Path,
+    variables: &[(&str, Option<OsString>)],
+    flags: &[&str],
+) -> Result<String, String> {
+    let unit = name(project);
+    let program = text(program.as_os_str())?;
+    // What it does not take in the name of a program, however it is written.
+    if program.contains(|c: char| c.is_control() || "\"'\\".contains(c)) {
+        return Err(format!(
+            "systemd runs no program whose path holds quotes, backslashes or control characters: {}",
+            visible_line(program)
+        ));
+    }
+    let project = text(project.as_os_str())?;
+    // A value that is no text is left to systemd's own.
+    let variable = |(name, value): &(&str, Option<OsString>)| {
+        let value = value.as_deref().and_then(|value| text(value).ok())?;
+        Some(format!("Environment={}\n", quoted(&format!("{name}={value}"))))
+    };
+    let variables: String = variables.iter().filter_map(variable).collect();
+    // DISPLAY and the like are known to systemd with the desktop, and go away with it.
+    let (target, desktop) = match flags {
+        [] => (LOGIN, String::new()),
+        _ => (DESKTOP, format!("PartOf={DESKTOP}\nAfter={DESKTOP}\n")),
+    };
+    let flags: String = flags.iter().map(|flag| format!(" {flag}")).collect();
+    Ok(format!(
+        include_str!("data/unit.service"),
+        name = unit,
+        description = visible_line(project).replace('%', "%%"),
+        desktop = desktop,
+        program = quoted(program),
+        // Variables are put in for `$`, but in the name of the program.
+        project = quoted(&project.replace('$', "$$")),
+        flags = flags,
+        variables = variables,
+        target = target,
+    ))
+}
+
+fn text(value: &OsStr) -> Result<&str, String> {
+    value
+        .to_str()
+        .ok_or_else(|| format!("{} is not valid UTF-8", visible_line(&value.to_string_lossy())))
+}
+
+/// A word as systemd reads it back: in quotes, with C's escapes, and `%` doubled.
+fn quoted(word: &str) -> String {
+    let mut out = String::from("\"");
+    for c in word.chars() {
+        match c {
+            '"' | '\\' => out.extend(['\\', c]),
+            '%' => out.push_str("%%"),
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            // Whoever reads the unit should see it.
+            c if visible_line(c.encode_utf8(&mut [0; 4])) != c.to_string() => {
+                out.push_str(&format!("\\U{:08x}", u32::from(c)));
+            }
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_unit_has_a_name_of_its_own() {
+        let one = name(Path::new("/home/me/My Project (1)"));
+        assert!(one.starts_with("deaddrop-My-Project-1-") && one.ends_with(".service"), "{one}");
+        assert_ne!(one, name(Path::new("/home/you/My Project (1)")));
+        assert_eq!(one, name(Path::new("/home/me/My Project (1)")));
+        let all = [Path::new("/"), Path::new("/ä%"), Path::new("/a/-")].map(name);
+        let plain =
+            |name: &String| name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._".contains(&b));
+        assert!(all.iter().all(plain), "{all:?}");
+    }
+
+    #[test]
+    fn what_systemd_would_read_otherwise_is_escaped() {
+        let project = Path::new("/home/me/a b\\%h/$HOME\n/é");
+        let variables =
+            [("PATH", Some("/bin:/50%".into())), ("XDG_STATE_HOME", Some("/home/me/a b".into()))];
+        let unit = |program: &str| unit(Path::new(program), project, &variables, &[]);
+        let text = unit("/opt/50% off/$x/deaddrop").unwrap();
+        let line = r#"ExecStart="/opt/50%% off/$x/deaddrop" -C "/home/me/a b\\%%h/$$HOME\n/é" --color never watch"#;
+        assert!(text.contains(&format!("\n{line}\n")), "{text}");
+        let variables =
+            "\nEnvironment=\"PATH=/bin:/50%%\"\nEnvironment=\"XDG_STATE_HOME=/home/me/a b\"\n";
+        assert!(text.contains(variables), "{text}");
+        assert!(text.contains("\nDescription=deaddrop in /home/me/a b\\%%h/$HOME"), "{text}");
+        for odd in ["/a\nb", "/a\"b", "/a'b", "/a\\b"] {
+            let told = unit(odd).unwrap_err();
+            assert!(told.contains("quotes, backslashes or control"), "{told}");
+        }
+    }
+
+    #[test]
+    fn nothing_keeps_the_sandbox_from_what_it_needs() {
+        let none = [("PATH", None)];
+        let text = unit(Path::new("/d"), Path::new("/b"), &none, &["--clipboard"]).unwrap();
+        let set: Vec<&str> = text
+            .lines()
+            .filter(|line| !line.starts_with('#'))
+            .filter_map(|line| Some(line.split_once('=')?.0))
+            .collect();
+        for kept in [
+            "NoNewPrivileges",
+            "RestrictNamespaces",
+            "ProtectSystem",
+            "PrivateTmp",
+            "SystemCallFilter",
+            "PrivateUsers",
+            "CapabilityBoundingSet",
+        ] {
+            assert!(!set.contains(&kept), "{kept}");
+        }
+        assert!(
+            text.contains(" watch --clipboard\n")
+                && text.contains("\nWantedBy=graphical-session.target\n"),
+            "{text}"
+        );
+        assert!(set.contains(&"Type") && !set.contains(&"Environment"), "{set:?}");
+    }
 }

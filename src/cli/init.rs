@@ -1,40 +1,28 @@
 //! `init`: a project made its own project, with deaddrop's own files in a folder that git
 //! ignores and neither replies nor commands reach.
 
-mod in_git;
-
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use clap::Args;
 use serde_json::json;
 
+use super::Context;
 use super::arguments::Global;
-use super::consent;
-use super::locate::By;
+use super::locate::{self, By};
 use super::output::{self, Terminal};
-use super::{Clock, Context, broad_dir};
+use super::settings::follow_consent;
 use crate::atomic;
+use crate::atomic::read_regular;
 use crate::error::{Error, Result};
 use crate::program::Programs;
 use crate::runner::sandbox::{Confinement, Tier};
 use crate::settings::{self, Config, Draft, FILE, FOLDER, Raw};
 use crate::text::shell_word;
-use in_git::{InGit, unseen_by_git};
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
-Afterwards, `deaddrop new TASK` works on this folder, from anywhere in it. Settings given as flags \
-are written to deaddrop.toml.
-
-Examples:
-  deaddrop init
-  deaddrop init ~/projects/calculator
-  deaddrop init ~/drop --workspace-dir ~/projects/calculator
-      keeps deaddrop's files outside the workspace, as some sandboxes require")]
 pub(super) struct Init {
     /// The folder to set up [default: the current folder]
     #[arg(value_name = "DIR")]
@@ -52,6 +40,10 @@ const OWN: [(&str, &str); 4] = [
     ("approvals_dir", ".deaddrop/approvals"),
 ];
 
+fn own(config: &Config) -> [&PathBuf; 4] {
+    [&config.inbox, &config.outbox, &config.sessions, &config.approvals]
+}
+
 pub(super) fn init(arguments: &Init, global: &Global, ui: Terminal) -> Result<ExitCode> {
     let folder = match (&arguments.folder, &global.project) {
         (Some(_), Some(_)) => {
@@ -64,17 +56,7 @@ pub(super) fn init(arguments: &Init, global: &Global, ui: Terminal) -> Result<Ex
     let here = here.map_err(|e| Error::io("tell where you are, in", ".".as_ref(), e))?;
     let folder = settings::real(&here.join(folder));
     let made = make(&folder, arguments.force, global.settings.given(), &ui)?;
-    let config = made.config.clone();
-    let (here, clock) = (Some(here), Clock(global.now));
-    let context = Context {
-        config,
-        clock,
-        ui,
-        json: global.json,
-        here,
-        by: By::Here,
-        glimpse: Arc::default(),
-    };
+    let context = Context::new(made.config.clone(), global, ui, Some(here), By::Here);
     tell(&context, &made);
     Ok(ExitCode::SUCCESS)
 }
@@ -113,7 +95,7 @@ fn make(folder: &Path, force: bool, given: &[(&str, String)], ui: &Terminal) -> 
     let config = agreed.inspect_err(|_| new.iter().for_each(|new| drop(fs::remove_dir(new))))?;
 
     make_own(folder)?;
-    for own in [&config.inbox, &config.outbox, &config.sessions, &config.approvals] {
+    for own in own(&config) {
         fs::create_dir_all(own).map_err(|e| Error::io("make the folder", own, e))?;
     }
     draft.iter().try_for_each(Draft::write)?;
@@ -128,15 +110,15 @@ fn agreed(folder: &Path, draft: Option<&Draft>, typed: &[&str], ui: &Terminal) -
     let before = now.as_ref().ok().map(|(_, consent)| consent.clone());
     let (config, consent) = draft.map_or(now, Draft::load)?;
     config.holds_no_others()?;
-    can_hold_own(folder, &[&config.inbox, &config.outbox, &config.sessions, &config.approvals])?;
-    consent::follow(before.as_ref().unwrap_or(&consent), &consent, typed, ui)?;
+    can_hold_own(folder, &own(&config))?;
+    follow_consent(before.as_ref().unwrap_or(&consent), &consent, typed, ui)?;
     Ok(config)
 }
 
 /// Refuses folders that nobody means, or that have to do with another project.
 fn refuse(folder: &Path, force: bool) -> Result<()> {
     let no = |why: String| Err(Error::usage(format!("{}: {why}", folder.display())));
-    if let Some(why) = broad_dir::told(folder).filter(|_| !force) {
+    if let Some(why) = locate::is_broad(folder).filter(|_| !force) {
         return no(format!("{why}; choose another folder, or use --force"));
     }
     if let Some(why) = settings::no_place_in_git(folder) {
@@ -193,7 +175,7 @@ fn completed(folder: &Path, given: &[(&str, String)]) -> Result<Option<Draft>> {
         )));
     }
     let config = Config::load_untrusted(folder)?;
-    let own = [&config.inbox, &config.outbox, &config.sessions, &config.approvals];
+    let own = own(&config);
     if own.iter().zip(OWN).all(|(own, (_, name))| **own == folder.join(name)) {
         return Ok(None);
     }
@@ -346,4 +328,63 @@ fn tell(context: &Context, made: &Made) {
         "Next: {next}\nThen paste the file that it names into a chat, and save the reply as a .txt file in {}/.",
         context.display(&config.inbox)
     ));
+}
+
+/// What git makes of the settings of a project.
+pub(super) enum InGit {
+    /// There is no repository, or no git.
+    No,
+    /// It ignores them, now by a line in this file, or by rules that were there.
+    Unseen(Option<PathBuf>),
+    /// It sees them, for this reason.
+    Seen(String),
+}
+
+/// Has git ignore the settings, in this clone alone, unless it tracks them: they are this machine's, and a
+/// command's `git add -A` would take them along.
+pub(super) fn unseen_by_git(folder: &Path, programs: &Programs) -> InGit {
+    let git = |arguments: &[&str]| {
+        let told = settings::ask_git(programs, folder, arguments).ok()??;
+        Some(String::from_utf8_lossy(&told).trim_end_matches('\n').to_owned())
+    };
+    let (Some(exclude), Some(prefix), Some(repository)) = (
+        git(&["rev-parse", "--git-path", "info/exclude"]),
+        git(&["rev-parse", "--show-prefix"]),
+        git(&["rev-parse", "--git-common-dir"]),
+    ) else {
+        return InGit::No;
+    };
+    if git(&["ls-files", "--error-unmatch", "--", FILE]).is_some() {
+        return InGit::Seen("it is tracked".to_owned());
+    }
+    let exclude = folder.join(exclude);
+    if git(&["check-ignore", "--quiet", "--", FILE]).is_some() {
+        return InGit::Unseen(None);
+    }
+    // A pattern's own characters in the names of folders above it are taken as they are.
+    let mut line = String::from("/");
+    for c in prefix.chars().chain(FILE.chars()) {
+        if "*?[\\ ".contains(c) {
+            line.push('\\');
+        }
+        line.push(c);
+    }
+    // What a link in the repository leads to is no rule of its own.
+    if settings::real(&exclude) != settings::real(&folder.join(repository)).join("info/exclude") {
+        return InGit::Seen(format!("{} is a link", exclude.display()));
+    }
+    let text = match read_regular(&exclude, 1 << 20) {
+        Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => String::new(),
+        Err(e) => return InGit::Seen(format!("{} cannot be read ({e})", exclude.display())),
+    };
+    let gap = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+    let written = exclude.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| {
+        let mut file = fs::File::options().append(true).create(true).open(&exclude)?;
+        file.write_all(format!("{gap}{line}\n").as_bytes())
+    });
+    match written {
+        Ok(()) => InGit::Unseen(Some(exclude)),
+        Err(e) => InGit::Seen(format!("{} cannot be written: {e}", exclude.display())),
+    }
 }

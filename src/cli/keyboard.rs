@@ -6,6 +6,7 @@
 #![allow(unsafe_code)]
 
 use std::io::{self, IsTerminal};
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -69,24 +70,18 @@ pub(super) enum KeyboardEvent {
     Gone,
 }
 
-/// Whether what was typed before counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum TypedBefore {
-    Kept,
-    Forgotten,
-}
-
 pub(super) struct Keyboard {
     /// None while others have the terminal.
     raw: Option<Raw>,
     marks: Marks,
-    before: TypedBefore,
+    /// What becomes of what was typed before: [`OptionalActions::Flush`] forgets it.
+    before: OptionalActions,
     /// When something came last.
     last: Instant,
 }
 
 impl Keyboard {
-    pub(super) fn open(before: TypedBefore) -> io::Result<Self> {
+    pub(super) fn open(before: OptionalActions) -> io::Result<Self> {
         let raw = Some(Raw::set(before)?);
         Ok(Self { raw, marks: Marks::default(), before, last: Instant::now() })
     }
@@ -95,7 +90,7 @@ impl Keyboard {
     pub(super) fn read(&mut self, wait: Duration) -> io::Result<KeyboardEvent> {
         let (stdin, patience) = (io::stdin(), Timespec::try_from(wait).ok());
         loop {
-            if !is_in_front() {
+            if !is_in_front(&stdin) {
                 // Who reads in the background is stopped.
                 thread::sleep(wait);
                 return Ok(self.quiet());
@@ -146,16 +141,17 @@ impl Keyboard {
     }
 }
 
-/// Whether the terminal is ours: a program in the background that reads from it is stopped.
-pub(super) fn is_in_front() -> bool {
+/// Whether the terminal is ours: a program in the background that reads from it is stopped, and does not draw over what
+/// others write.
+pub(super) fn is_in_front(terminal: impl AsFd) -> bool {
     // Of a terminal that does not control this process nobody is stopped.
-    tcgetpgrp(io::stdin()).map_or(true, |group| group == rustix::process::getpgrp())
+    tcgetpgrp(terminal).map_or(true, |group| group == rustix::process::getpgrp())
 }
 
 /// What was typed at the terminal since the last look, up to the end of a line. Nobody waits for it.
 pub(super) fn typed_line() -> Option<String> {
     let stdin = io::stdin();
-    if !stdin.is_terminal() || !is_in_front() {
+    if !stdin.is_terminal() || !is_in_front(&stdin) {
         return None;
     }
     let mut ready = [PollFd::new(&stdin, PollFlags::IN)];
@@ -218,7 +214,7 @@ struct Raw {
 }
 
 impl Raw {
-    fn set(typed_before: TypedBefore) -> io::Result<Self> {
+    fn set(typed_before: OptionalActions) -> io::Result<Self> {
         let before = tcgetattr(io::stdin())?;
         let mut raw = before.clone();
         raw.input_modes -= InputModes::IXON | InputModes::IXOFF;
@@ -230,11 +226,7 @@ impl Raw {
         BEFORE.store(Box::leak(Box::new(before.clone())), Ordering::SeqCst);
         // Its drop takes back what is done from here on.
         let set = Self { before, actions: catch_signals() };
-        let when = match typed_before {
-            TypedBefore::Kept => OptionalActions::Now,
-            TypedBefore::Forgotten => OptionalActions::Flush,
-        };
-        tcsetattr(io::stdin(), when, &raw)?;
+        tcsetattr(io::stdin(), typed_before, &raw)?;
         Stream::Err.mark_pastes(true);
         Ok(set)
     }
@@ -242,7 +234,7 @@ impl Raw {
 
 impl Drop for Raw {
     fn drop(&mut self) {
-        if is_in_front() {
+        if is_in_front(io::stdin()) {
             Stream::Err.mark_pastes(false);
             // What was typed behind the end is for nobody.
             let _ = tcsetattr(io::stdin(), OptionalActions::Flush, &self.before);

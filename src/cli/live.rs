@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use anstyle::Style;
 
-use super::{columns, rows};
+use super::{keyboard, rows};
 use crate::runner::{Glimpse, LastLine};
 use crate::terminal::{Stream, Styled};
 use crate::watch::Stop;
@@ -203,7 +203,7 @@ impl Screen {
         let room = width.saturating_sub(1);
         let text = match &self.line {
             None => return,
-            Some(Line::Still(text)) => columns::begin(text, room),
+            Some(Line::Still(text)) => rows::begin(text, room),
             Some(Line::Running { name, what, since, seen }) => match since.elapsed() {
                 elapsed if elapsed < SHOWN_AFTER => return,
                 elapsed => spinning(name, what, elapsed, seen.last_line().as_ref(), room),
@@ -244,20 +244,20 @@ fn spinning(
 ) -> String {
     let what = if name.is_empty() { what.to_owned() } else { format!("{name:<11}  {what}") };
     if elapsed < SPINS_AFTER {
-        return columns::begin(&format!("   ..   {what}"), room);
+        return rows::begin(&format!("   ..   {what}"), room);
     }
     let sign = ['|', '/', '-', '\\'][(elapsed.as_millis() / TICK.as_millis() % 4) as usize];
     let lead = format!("  {sign} {:>4} ", told(elapsed));
-    let left = room.saturating_sub(columns::wide(&lead));
-    let Some(last) = last else { return columns::begin(&format!("{lead}{what}"), room) };
+    let left = room.saturating_sub(rows::wide(&lead));
+    let Some(last) = last else { return rows::begin(&format!("{lead}{what}"), room) };
     const GAP: &str = " · ";
-    let wanted = columns::wide(&crate::text::visible_line(&last.text));
+    let wanted = rows::wide(&crate::text::visible_line(&last.text));
     let half = (left / 2).max(left.saturating_sub(wanted + GAP.chars().count()));
-    let what = columns::begin(&what, half);
-    let left = left.saturating_sub(columns::wide(&what) + GAP.chars().count());
+    let what = rows::begin(&what, half);
+    let left = left.saturating_sub(rows::wide(&what) + GAP.chars().count());
     let last =
-        if last.is_cut { columns::end(&last.text, left) } else { columns::begin(&last.text, left) };
-    columns::begin(&format!("{lead}{what}{GAP}{last}"), room)
+        if last.is_cut { rows::end(&last.text, left) } else { rows::begin(&last.text, left) };
+    rows::begin(&format!("{lead}{what}{GAP}{last}"), room)
 }
 
 /// A time as it passes: `12 s`, `3 min 05 s`, `2 h 07 min`.
@@ -269,10 +269,9 @@ fn told(time: Duration) -> String {
     }
 }
 
-/// Whether the terminal is ours: what is in the background does not draw over what others write.
+/// Whether the terminal is ours.
 fn is_in_front() -> bool {
-    let front = Stream::Err.with(|fd| rustix::termios::tcgetpgrp(fd));
-    front.map_or(true, |group| group == rustix::process::getpgrp())
+    Stream::Err.with(|fd| keyboard::is_in_front(fd))
 }
 
 #[cfg(test)]
@@ -301,7 +300,7 @@ mod tests {
                     let last = LastLine { text: line.to_owned(), is_cut };
                     let time = Duration::from_secs(3700);
                     let text = spinning("SEARCH", "宽宽宽", time, Some(&last), room);
-                    assert!(columns::wide(&text) <= room, "{text:?} in {room}");
+                    assert!(rows::wide(&text) <= room, "{text:?} in {room}");
                     assert!(!text.contains(['\u{1b}', '\u{7}', '\n', '\r']), "{text:?}");
                 }
             }

@@ -1,21 +1,14 @@
 //! The command line: what a person types, and which part of the program answers it.
 
 mod arguments;
-mod broad_dir;
-mod changes;
 mod check;
-mod clipping;
-mod columns;
 mod completion;
-mod consent;
 mod decisions;
 mod demo;
-mod diff;
 mod dispatch;
 mod doctor;
 #[cfg(test)]
 mod examples;
-mod flow;
 mod generate;
 mod init;
 mod input;
@@ -23,11 +16,9 @@ mod keyboard;
 mod live;
 mod locate;
 mod notice;
-mod offer_init;
 mod opening;
 mod ops;
 mod output;
-mod pasting;
 mod patch;
 mod policy;
 mod progress;
@@ -36,24 +27,20 @@ mod question;
 mod replies;
 mod rows;
 mod rpc;
-mod run;
 #[cfg(feature = "serve")]
 mod serve;
 mod serving;
 mod sessions;
 mod settings;
 mod show;
-mod stat;
 mod summary;
-mod systemd;
-mod undo;
+mod turns;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Subcommand};
 
 use crate::engine::{Clock, Engine};
@@ -71,6 +58,7 @@ use crate::tokens;
 use crate::watch::Stop;
 use arguments::{Cli, Global};
 pub use completion::answer_shell;
+use generate::Generate;
 use locate::{By, Location};
 use output::Terminal;
 use progress::ProgressReporter;
@@ -108,27 +96,31 @@ enum Command {
     /// List the turns of a session
     Log(sessions::Log),
     /// Show what a turn changed
-    Diff(diff::Diff),
+    Diff(turns::Diff),
     /// Undo recent turns
-    Undo(undo::Undo),
+    Undo(turns::Undo),
     /// Undo the last undo
-    Redo(undo::Redo),
+    Redo(turns::Redo),
     /// Print, copy or open an outbox
     Show(show::Show),
     /// End a session, or remove it
     Close(sessions::Close),
     /// Check the project and this machine, and suggest fixes
-    Doctor(doctor::Doctor),
+    Doctor,
     /// Show and change settings
-    Config(settings::Settings),
+    #[command(subcommand)]
+    Config(settings::Asked),
     /// Check commands against the policy, and show policies
+    #[command(subcommand)]
     Policy(policy::Policies),
     /// Run, validate or describe JSON messages of operations
+    #[command(subcommand)]
     Ops(ops::Ops),
     /// Serve the workspace or another folder to programs over JSON-RPC
     Rpc(rpc::Rpc),
     /// Print shell completions, manual pages or a systemd unit
-    Generate(generate::Generate),
+    #[command(subcommand)]
+    Generate(Generate),
     /// Play a whole session in a temporary folder, with explanations
     Demo(demo::Demo),
 }
@@ -195,6 +187,11 @@ enum Opened {
 }
 
 impl Context {
+    fn new(config: Config, global: &Global, ui: Terminal, here: Option<PathBuf>, by: By) -> Self {
+        let (clock, json) = (Clock(global.now), global.json);
+        Self { config, clock, ui, json, glimpse: Arc::default(), here, by }
+    }
+
     /// Opens the project to serve it, and tells what was found amiss.
     fn open(&self, stop: Stop) -> Result<Engine> {
         self.open_with(stop, live::is_on().then(|| Arc::clone(&self.glimpse)))
@@ -285,7 +282,6 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let cli = match Cli::read(Cli::all(), arguments) {
         Ok(cli) => cli,
         Err(e) => {
-            let e = renamed(e);
             output::usage(&e);
             return ExitCode::from(u8::from(e.use_stderr()) * 2);
         }
@@ -308,121 +304,83 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-/// What commands of older versions are called now.
-const RENAMED: [(&str, &str); 11] = [
-    ("checkpoints", "log"),
-    ("completions", "generate completions"),
-    ("copy", "show --copy"),
-    ("daemon", "generate systemd-unit"),
-    ("man", "generate man"),
-    ("open", "show --open"),
-    ("paste", "apply --clipboard"),
-    ("run", "ops run"),
-    ("schema", "ops schema"),
-    ("sessions", "status"),
-    ("validate", "ops validate"),
-];
-
-/// The error with the present name of a command, where it is about a former one.
-fn renamed(error: clap::Error) -> clap::Error {
-    let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidSubcommand) else {
-        return error;
-    };
-    let Some((former, now)) = RENAMED.iter().find(|(former, _)| former == given) else {
-        return error;
-    };
-    let message = format!("`deaddrop {former}` is `deaddrop {now}` now");
-    clap::Error::raw(ErrorKind::InvalidSubcommand, format!("{message}\n"))
-}
-
-fn answer(cli: Cli, ui: Terminal) -> Result<ExitCode> {
-    let Cli { global, command } = cli;
+fn answer(Cli { global, command }: Cli, ui: Terminal) -> Result<ExitCode> {
     let json = global.json;
+    let open = |need| open(&global, ui.clone(), need);
     match command {
         Command::Init(arguments) => init::init(&arguments, &global, ui),
-        Command::New(arguments) => serving::new(&open(global, ui, Need::Begin)?, &arguments),
-        Command::Resume(arguments) => {
-            serving::resume(&open(global, ui, Need::Session)?, &arguments)
-        }
-        Command::Watch(arguments) => serving::watch(&open(global, ui, Need::Begin)?, &arguments),
+        Command::New(arguments) => serving::new(&open(Need::Begin)?, &arguments),
+        Command::Resume(arguments) => serving::resume(&open(Need::Session)?, &arguments),
+        Command::Watch(arguments) => serving::watch(&open(Need::Begin)?, &arguments),
         #[cfg(feature = "serve")]
         Command::Serve(arguments) => {
-            let settings = global.settings.clone();
             let need = if arguments.begins() { Need::Begin } else { Need::Project };
-            serve::serve(&open(global, ui, need)?, &arguments, &settings)
+            serve::serve(&open(need)?, &arguments, &global.settings)
         }
-        Command::Apply(arguments) => replies::apply(&open(global, ui, Need::Session)?, &arguments),
-        Command::Next(arguments) => replies::next(&open(global, ui, Need::Session)?, &arguments),
-        Command::Check(arguments) => check::check(&open(global, ui, Need::Consent)?, &arguments),
-        Command::Approve(arguments) => {
-            decisions::approve(&open(global, ui, Need::Project)?, &arguments)
-        }
-        Command::Deny(arguments) => decisions::deny(&open(global, ui, Need::Project)?, &arguments),
-        Command::Say(arguments) => sessions::say(&open(global, ui, Need::Session)?, &arguments),
+        Command::Apply(arguments) => replies::apply(&open(Need::Session)?, &arguments),
+        Command::Next(arguments) => replies::next(&open(Need::Session)?, &arguments),
+        Command::Check(arguments) => check::check(&open(Need::Consent)?, &arguments),
+        Command::Approve(arguments) => decisions::approve(&open(Need::Project)?, &arguments),
+        Command::Deny(arguments) => decisions::deny(&open(Need::Project)?, &arguments),
+        Command::Say(arguments) => sessions::say(&open(Need::Session)?, &arguments),
         Command::Status(arguments) => {
             let need = if arguments.is_of_one() { Need::Project } else { Need::Consent };
-            sessions::status(&open(global, ui, need)?, &arguments)
+            sessions::status(&open(need)?, &arguments)
         }
-        Command::Log(arguments) => sessions::log(&open(global, ui, Need::Session)?, &arguments),
-        Command::Diff(arguments) => diff::diff(&open(global, ui, Need::Session)?, &arguments),
-        Command::Undo(arguments) => undo::undo(&open(global, ui, Need::Session)?, &arguments),
-        Command::Redo(arguments) => undo::redo(&open(global, ui, Need::Session)?, &arguments),
-        Command::Show(arguments) => show::show(&open(global, ui, Need::Session)?, &arguments),
-        Command::Close(arguments) => sessions::close(&open(global, ui, Need::Session)?, &arguments),
-        Command::Doctor(_) => doctor::doctor(global, ui),
-        Command::Config(arguments) => settings::settings(arguments, global.project, &ui, json),
-        Command::Policy(arguments) => {
-            policy::policy(&open(global, ui, Need::Settings)?, &arguments)
+        Command::Log(arguments) => sessions::log(&open(Need::Session)?, &arguments),
+        Command::Diff(arguments) => turns::diff(&open(Need::Session)?, &arguments),
+        Command::Undo(arguments) => turns::undo(&open(Need::Session)?, &arguments),
+        Command::Redo(arguments) => turns::redo(&open(Need::Session)?, &arguments),
+        Command::Show(arguments) => show::show(&open(Need::Session)?, &arguments),
+        Command::Close(arguments) => sessions::close(&open(Need::Session)?, &arguments),
+        Command::Doctor => doctor::doctor(&global, ui),
+        Command::Config(arguments) => settings::settings(arguments, &global, &ui),
+        Command::Policy(arguments) => policy::policy(&open(Need::Settings)?, &arguments),
+        Command::Ops(ops::Ops::Run(arguments)) => {
+            let need = if arguments.resumes() { Need::Consent } else { Need::Begin };
+            ops::run(&open(need)?, &arguments)
         }
-        Command::Ops(ops::Ops { what }) => match what {
-            ops::What::Run(arguments) => {
-                let need = if arguments.resumes() { Need::Consent } else { Need::Begin };
-                run::run(&open(global, ui, need)?, &arguments)
-            }
-            ops::What::Validate(arguments) => ops::validate(&arguments, &ui, json),
-            ops::What::Schema(arguments) => Ok(ops::schema(&arguments, json)),
-        },
+        Command::Ops(ops::Ops::Validate { file }) => ops::validate(&file, &ui, json),
+        Command::Ops(ops::Ops::Schema { message }) => Ok(ops::schema(&message, json)),
         Command::Rpc(arguments) => {
             // Not what a file or a variable says.
-            let has_policy_flag = global.settings.sets("policy");
-            rpc::rpc(&open(global, ui, Need::Consent)?, arguments, has_policy_flag)
+            let has_policy_flag = global.settings.given().iter().any(|(name, _)| *name == "policy");
+            rpc::rpc(&open(Need::Consent)?, arguments, has_policy_flag)
         }
-        Command::Generate(generate::Generate { what }) => match what {
-            generate::What::Completions(arguments) => Ok(generate::completions(&arguments, json)),
-            generate::What::Man(arguments) => generate::manual(&arguments, json),
-            generate::What::SystemdUnit(arguments) => {
-                generate::systemd_unit(&open(global, ui, Need::Project)?, &arguments)
-            }
-        },
+        Command::Generate(Generate::Completions { shell }) => {
+            Ok(generate::completions(shell, json))
+        }
+        Command::Generate(Generate::Man(arguments)) => generate::manual(&arguments, json),
+        Command::Generate(Generate::SystemdUnit { clips }) => {
+            generate::systemd_unit(&open(Need::Project)?, clips)
+        }
         Command::Demo(arguments) => demo::demo(&arguments, &ui, json),
     }
 }
 
 /// Finds the project and reads its settings, for a command with this need.
-fn open(global: Global, ui: Terminal, need: Need) -> Result<Context> {
-    let Global { project, settings, now, json, .. } = global;
-    let Location { project, here, by } = Location::find(project)?;
-    let (mut config, mut consent) = Config::load(&project, settings.raw()?)?;
+fn open(global: &Global, ui: Terminal, need: Need) -> Result<Context> {
+    let Location { project, here, by } = Location::find(global.project.clone())?;
+    let (mut config, mut consent) = Config::load(&project, global.settings.raw()?)?;
     config.has_its_settings()?;
     let is_about_one = matches!(need, Need::Project | Need::Session);
     if by == By::Nothing && is_about_one && !config.sessions.exists() {
         return Err(Error::no_base(&config.project));
     }
     config.knows_others()?;
-    if need == Need::Begin && offer_init::is_to_be_set_up(&config, &ui)? {
+    if need == Need::Begin && locate::is_to_be_set_up(&config, &ui)? {
         init::set_up(&project, &ui)?;
-        (config, consent) = Config::load(&project, settings.raw()?)?;
+        (config, consent) = Config::load(&project, global.settings.raw()?)?;
     }
     if need != Need::Settings {
         // What cannot be, nobody is asked about.
         config.holds_no_others()?;
-        consent::require(&config, &consent, &ui)?;
+        settings::require_consent(&config, &consent, &ui)?;
     }
     if by == By::Search && need == Need::Begin {
         ui.say(format!("In the project {}:", config.project.display()));
     }
-    let glimpse = Arc::default();
-    let context = Context { config, clock: Clock(now), ui, json, glimpse, here, by };
+    let context = Context::new(config, global, ui, here, by);
     if need == Need::Session && !context.has_begun() {
         return Err(Error::no_open_session(&context.config.sessions, None));
     }

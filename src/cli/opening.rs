@@ -34,11 +34,17 @@ pub(super) fn open(context: &Context, path: &Path) -> Result<ExitCode> {
 /// by everybody on the machine. The file is there for as long as what is given.
 #[cfg(feature = "serve")]
 pub(super) fn browse(context: &Context, url: &str) -> Result<tempfile::NamedTempFile> {
-    let file = tempfile::Builder::new().prefix("deaddrop-").suffix(".html").tempfile();
-    let file = file.map_err(|e| Error::io("make a file in", &std::env::temp_dir(), e))?;
     let leads = format!("<!doctype html><meta http-equiv=\"refresh\" content=\"0;url={url}\">\n");
-    fs::write(file.path(), leads).map_err(|e| Error::io("write", file.path(), e))?;
+    let file = temporary(".html", &leads)?;
     start(context, None, file.path())?;
+    Ok(file)
+}
+
+/// A file of the person's alone with this text.
+fn temporary(ending: &str, text: &str) -> Result<tempfile::NamedTempFile> {
+    let file = tempfile::Builder::new().prefix("deaddrop-").suffix(ending).tempfile();
+    let file = file.map_err(|e| Error::io("make a file in", &std::env::temp_dir(), e))?;
+    fs::write(file.path(), text).map_err(|e| Error::io("write", file.path(), e))?;
     Ok(file)
 }
 
@@ -55,10 +61,8 @@ pub(super) fn written(context: &Context, what: &str) -> Result<String> {
             "{what} is missing; give it in quotes or with --task-file FILE, or set EDITOR to write it in your editor"
         )));
     };
-    let file = tempfile::Builder::new().prefix("deaddrop-").suffix(".md").tempfile();
-    let file = file.map_err(|e| Error::io("make a file in", &std::env::temp_dir(), e))?;
+    let file = temporary(".md", &format!("\n\n{BELOW}\n"))?;
     let path = file.path();
-    fs::write(path, format!("\n\n{BELOW}\n")).map_err(|e| Error::io("write", path, e))?;
     start(context, Some(&editor), path)?;
     let text = fs::read_to_string(path).map_err(|e| Error::io("read", path, e))?;
     Ok(text.split(BELOW).next().unwrap_or_default().trim().to_owned())

@@ -1,8 +1,8 @@
-//! `ops`: messages of the operations dialect. `run` needs a project (see `run`); `validate` and `schema`
-//! look at the message alone.
+//! `ops`: messages of the operations dialect. `run` carries one out without a session; `validate` and `schema` look at the
+//! message alone.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
@@ -11,62 +11,36 @@ use serde_json::{Value, json};
 
 use super::input::Input;
 use super::output::{self, Terminal};
-use super::run::RunOnce;
-use crate::error::Result;
-use crate::inbox;
+use super::{Context, ProgressReporter, WAITS};
+use crate::error::{Error, Result};
+use crate::ipc::Request;
 use crate::protocol::operations::{
-    EVENTS_SCHEMA, OPERATIONS_SCHEMA, SchemaFault, parse_events_message, parse_operations_message,
+    EVENTS_SCHEMA, OPERATIONS_SCHEMA, SchemaFault, Status, parse_events_message,
+    parse_operations_message,
 };
+use crate::protocol::{Asks, Invalid, Kind, Mistake, Step, read_run};
+use crate::session::{Session, run_id};
+use crate::settings::RUN_POLICY;
 use crate::text::count;
-
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  deaddrop ops run message.json
-  deaddrop ops validate message.json
-  deaddrop ops schema > operations.schema.json")]
-pub(super) struct Ops {
-    #[command(subcommand)]
-    pub(super) what: What,
-}
+use crate::watch::Stop;
+use crate::{inbox, space};
 
 #[derive(Debug, Subcommand)]
-pub(super) enum What {
+pub(super) enum Ops {
     /// Execute one message of operations, and print its events
     Run(RunOnce),
     /// Check an operations message against the specification
-    Validate(Validate),
+    Validate {
+        /// The message; `-` or nothing reads it from standard input
+        #[arg(default_value = "-", hide_default_value = true)]
+        file: PathBuf,
+    },
     /// Print the JSON Schema of a message
-    Schema(Print),
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "\
-FILE contains only the message. A message with `events` and no `operations` is validated as an \
-events message.
-
-Exit code 0: valid; 1: not valid. Each fault is printed on a line: where, what is wrong, and the \
-correct form.
-
-Examples:
-  deaddrop ops validate message.json
-  xclip -selection clipboard -o | deaddrop ops validate --json")]
-pub(super) struct Validate {
-    /// The message; `-` or nothing reads it from standard input
-    file: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "\
-A schema of draft-07. `validate` also checks paths, sizes of files and base64.
-
-Examples:
-  deaddrop ops schema > operations.schema.json
-  deaddrop ops schema events")]
-pub(super) struct Print {
-    /// Which schema
-    #[arg(value_name = "MESSAGE", default_value = "operations", value_parser = ["operations", "events"])]
-    message: String,
+    Schema {
+        /// Which schema
+        #[arg(value_name = "MESSAGE", default_value = "operations", value_parser = ["operations", "events"])]
+        message: String,
+    },
 }
 
 /// What a text is meant as: events only where that is plain, so that what is neither is told how operations are
@@ -78,8 +52,8 @@ fn meant_by(text: &str) -> &'static str {
     if is_of_events { "events" } else { "operations" }
 }
 
-pub(super) fn validate(arguments: &Validate, ui: &Terminal, json: bool) -> Result<ExitCode> {
-    let input = Input::read(arguments.file.as_deref(), "read the message from")?;
+pub(super) fn validate(file: &Path, ui: &Terminal, json: bool) -> Result<ExitCode> {
+    let input = Input::read(file, "read the message from")?;
     let kind = input.text.as_ref().map_or("operations", |text| meant_by(text));
     let (entries, faults, more) = match &input.text {
         Err(why) => {
@@ -105,7 +79,7 @@ pub(super) fn validate(arguments: &Validate, ui: &Terminal, json: bool) -> Resul
     };
     let is_valid = faults.is_empty();
     if json {
-        let fault = |fault: &SchemaFault| json!({ "path": fault.path, "problem": fault.problem, "form": fault.form });
+        let fault = |SchemaFault { path, problem, form }: &SchemaFault| json!({ "path": path, "problem": problem, "form": form });
         let told: Vec<_> = faults.iter().map(fault).collect();
         let mut value = json!({ "valid": is_valid, "kind": kind, "faults": told });
         if more > 0 {
@@ -128,8 +102,8 @@ pub(super) fn validate(arguments: &Validate, ui: &Terminal, json: bool) -> Resul
     Ok(if is_valid { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-pub(super) fn schema(arguments: &Print, json: bool) -> ExitCode {
-    let is_of_events = arguments.message == "events";
+pub(super) fn schema(message: &str, json: bool) -> ExitCode {
+    let is_of_events = message == "events";
     let text = if is_of_events { EVENTS_SCHEMA } else { OPERATIONS_SCHEMA };
     // It is JSON either way; on one line where results are to be an object a line.
     match serde_json::from_str::<Value>(text) {
@@ -137,4 +111,100 @@ pub(super) fn schema(arguments: &Print, json: bool) -> ExitCode {
         _ => output::result(text.trim_end()),
     }
     ExitCode::SUCCESS
+}
+
+#[derive(Debug, Args)]
+pub(super) struct RunOnce {
+    /// The message; `-` or nothing reads it from standard input
+    #[arg(default_value = "-", hide_default_value = true)]
+    file: PathBuf,
+    /// Continue a run that waited for a decision
+    #[arg(long, value_name = "RUN_ID", conflicts_with_all = ["file", "policy"])]
+    resume: Option<String>,
+}
+
+impl RunOnce {
+    /// Whether it goes on with a run that is there.
+    pub(super) fn resumes(&self) -> bool {
+        self.resume.is_some()
+    }
+}
+
+pub(super) fn run(context: &Context, arguments: &RunOnce) -> Result<ExitCode> {
+    let mut request = match &arguments.resume {
+        Some(stem) if run_id(stem).is_none() => {
+            return Err(Error::usage(format!(
+                "'{stem}' is not the id of a run (run_…); `deaddrop resume ID` continues a session"
+            )));
+        }
+        // Where nothing is, nothing is to be made.
+        Some(stem) if !context.has_begun() => {
+            return Err(Error::no_run(stem, &context.config.sessions));
+        }
+        Some(stem) => Request::ResumeRun { stem: stem.clone() },
+        None => {
+            // Before anything is read or made.
+            let policy = context.config.policy.as_deref().unwrap_or(RUN_POLICY);
+            let policy = Box::new(context.config.policy(policy)?);
+            // Before the lock and the handlers of signals: a person may take their time.
+            let input = Input::read(&arguments.file, "read the message from")?;
+            let steps = match input.text {
+                Ok(text) => read_run(&text).steps,
+                Err(why) => vec![unreadable(&input.name, &why)],
+            };
+            Request::Run { steps, policy, asked: None }
+        }
+    };
+    let stop = Stop::on_signals()?;
+    loop {
+        let run = context.request(request, &stop, 0)?.session;
+        let code = tell(context, &run);
+        if stop.is_asked() {
+            return Err(Error::interrupted());
+        }
+        if run.question().is_none() {
+            return Ok(code);
+        }
+        ProgressReporter::new(context).show(&run, &context.preview_question(&run));
+        // What is decided at the terminal need not be resumed by hand.
+        if context.ask(&run, &stop)?.is_none() {
+            let stem = run.stem();
+            context.ui.say(format!("Afterwards, `deaddrop ops run --resume {stem}` continues."));
+            return Ok(code);
+        }
+        request = Request::ResumeRun { stem: run.stem() };
+    }
+}
+
+fn tell(context: &Context, run: &Session) -> ExitCode {
+    let events = space::told(run);
+    // Not by way of a `Value`, which would put the fields into another order.
+    let text = if context.json {
+        serde_json::to_string(&events)
+    } else {
+        serde_json::to_string_pretty(&events)
+    };
+    output::json(&text.expect("texts and numbers become JSON"));
+    match events.status {
+        Status::Completed => ExitCode::SUCCESS,
+        Status::AwaitingApproval => ExitCode::from(WAITS),
+        Status::Error => ExitCode::FAILURE,
+    }
+}
+
+/// A message that is no text is refused as one that is no message.
+fn unreadable(name: &str, why: &str) -> Step {
+    let reason = format!("Nothing was carried out: {name}: {why}");
+    let (kind, mistake) = (Kind::Reply, Mistake::NoText);
+    let invalid = Invalid { kind, mistake, rejected: false, reason };
+    Step {
+        line: 1,
+        asks: Asks::Invalid(invalid),
+        ends: false,
+        passes_over: false,
+        left_out: None,
+        warnings: Vec::new(),
+        asked: None,
+        as_sent: None,
+    }
 }

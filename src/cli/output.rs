@@ -2,14 +2,16 @@
 //! they are wanted. Lines that are drawn in place are in [`live`].
 
 use anstyle::{AnsiColor, Style};
+use clap::ColorChoice;
 
-use super::arguments::{Color, Global};
+use super::arguments::Global;
 use super::prompt::{Prompt, Said};
 use super::rows::cut;
 use super::summary::{Mark, last_of, last_output};
-use super::{Context, flow, live, question, rows};
+use super::{Context, live, question, rows};
 use crate::engine::Turn;
 use crate::error::Error;
+use crate::protocol::operations::OPERATION_TYPES;
 use crate::protocol::{Detail, Kind, Outcome, Warning, tags};
 use crate::session::Session;
 use crate::settings::Secrets;
@@ -49,7 +51,7 @@ pub(super) fn rows_of(text: &str, bar: &str) -> Styled {
 /// wide it is.
 fn in_rows(text: Styled, to: Stream, less: usize) -> Styled {
     let Some(width) = to.is_terminal().then(rows::terminal).flatten() else { return text };
-    let rows = flow::flowed(text.as_str(), width.saturating_sub(less));
+    let rows = rows::flowed(text.as_str(), width.saturating_sub(less));
     text.in_rows(rows)
 }
 
@@ -86,9 +88,8 @@ pub(super) fn json_error(error: &Error) {
 
 /// Prints the help, or what is wrong with the command line, which may quote it.
 pub(super) fn usage(error: &clap::Error) {
-    let (text, refused) =
-        (error.render(), std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty()));
-    let is_colored = |to: Stream| to.is_terminal() && can_draw() && !refused;
+    let text = error.render();
+    let is_colored = |to: Stream| to.is_terminal() && can_draw() && !colors_are_refused();
     if !error.use_stderr() {
         let _ = Stream::Out.help(&text, is_colored(Stream::Out));
         return;
@@ -102,11 +103,10 @@ pub(super) fn usage(error: &clap::Error) {
 
 impl Terminal {
     pub(super) fn new(global: &Global) -> Self {
-        let refused = || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let colored = |is_terminal: bool| match global.color {
-            Color::Always => true,
-            Color::Never => false,
-            Color::Auto => is_terminal && !refused(),
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+            ColorChoice::Auto => is_terminal && !colors_are_refused(),
         };
         let color = colored(Stream::Err.is_terminal());
         if !global.quiet && !global.json && Stream::Err.is_terminal() && can_draw() {
@@ -252,17 +252,14 @@ fn can_draw() -> bool {
     std::env::var("TERM").is_ok_and(|term| !term.is_empty() && term != "dumb")
 }
 
+fn colors_are_refused() -> bool {
+    std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+}
+
 /// What an operation is called in a session of tags, or of operations.
 pub(super) fn name(kind: Kind, in_operations: bool) -> &'static str {
-    match kind {
-        Kind::Message if in_operations => "message",
-        Kind::Create if in_operations => "createFile",
-        Kind::Edit if in_operations => "editFile",
-        Kind::Delete if in_operations => "deleteFile",
-        Kind::Read if in_operations => "readFile",
-        Kind::Run if in_operations => "shell",
-        kind => tags::name(kind),
-    }
+    let mut types = OPERATION_TYPES.into_iter().filter(|_| in_operations);
+    types.find(|(_, known)| *known == kind).map_or_else(|| tags::name(kind), |(name, _)| name)
 }
 
 /// What would be done, as it follows "would".
@@ -325,16 +322,13 @@ pub(super) fn preview_json(outcome: &Outcome) -> serde_json::Value {
 }
 
 /// An outcome as `--json` gives it.
-fn warning_json(warning: &Warning) -> serde_json::Value {
-    serde_json::json!({ "code": warning.kind, "message": warning.text })
-}
-
 pub(super) fn outcome_json(outcome: &Outcome) -> serde_json::Value {
     let output = match &outcome.detail {
         Detail::Ran(execution) => Some(tags::output(&execution.output)),
         Detail::Shown { text } | Detail::Ineffective { summary: text, .. } => Some(text.clone()),
         _ => None,
     };
+    let warning = |it: &Warning| serde_json::json!({ "code": it.kind, "message": it.text });
     serde_json::json!({
         "line": outcome.line,
         "command": tags::name(outcome.kind),
@@ -342,6 +336,6 @@ pub(super) fn outcome_json(outcome: &Outcome) -> serde_json::Value {
         "code": outcome.code(),
         "summary": tags::summary(outcome),
         "output": output,
-        "warnings": outcome.warnings.iter().map(warning_json).collect::<Vec<_>>(),
+        "warnings": outcome.warnings.iter().map(warning).collect::<Vec<_>>(),
     })
 }

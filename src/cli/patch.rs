@@ -1,9 +1,15 @@
-//! What became of something in the workspace as a patch, byte for byte: as git writes it, so that
-//! `git apply -R` and `patch -R -p1` take it. Pure.
+//! What becomes of a file or a link as a patch: byte for byte as git writes it, so that `git apply -R` and
+//! `patch -R -p1` take it, and as a person reads it.
 
-use crate::workspace::overlay::Standing;
-use crate::workspace::unescaped;
+use similar::udiff::UnifiedHunkHeader;
 use similar::{Algorithm, DiffOp, capture_diff_slices, group_diff_ops};
+
+use super::output::Terminal;
+use super::rows::{BAR, pieces};
+use crate::executor::{Rewritten, Standing};
+use crate::terminal::Styled;
+use crate::text::{count, visible, visible_line};
+use crate::workspace::unescaped;
 
 /// So many lines stand around a change.
 const AROUND: usize = 3;
@@ -138,10 +144,7 @@ fn lines(bytes: &[u8]) -> Vec<&[u8]> {
 fn hunks(old: &[&[u8]], new: &[&[u8]]) -> Vec<u8> {
     let mut out = Vec::new();
     for ops in group_diff_ops(capture_diff_slices(Algorithm::Myers, old, new), AROUND) {
-        let (Some(first), Some(last)) = (ops.first(), ops.last()) else { continue };
-        let of_old = range(first.old_range().start, last.old_range().end);
-        let of_new = range(first.new_range().start, last.new_range().end);
-        out.extend(format!("@@ -{of_old} +{of_new} @@\n").into_bytes());
+        out.extend(format!("{}\n", UnifiedHunkHeader::new(&ops)).into_bytes());
         for op in &ops {
             if let DiffOp::Equal { .. } = op {
                 old[op.old_range()].iter().for_each(|line| put(&mut out, b' ', line));
@@ -152,15 +155,6 @@ fn hunks(old: &[&[u8]], new: &[&[u8]]) -> Vec<u8> {
         }
     }
     out
-}
-
-/// A range of lines as a hunk's head has it: an empty one names the line before it.
-fn range(start: usize, end: usize) -> String {
-    match end - start {
-        0 => format!("{start},0"),
-        1 => format!("{}", start + 1),
-        n => format!("{},{n}", start + 1),
-    }
 }
 
 fn put(out: &mut Vec<u8>, sign: u8, line: &[u8]) {
@@ -190,6 +184,90 @@ fn named(side: &str, path: &[u8]) -> Vec<u8> {
     }
     out.push(b'"');
     out
+}
+
+/// What becomes of a file, as `--json` has it.
+pub(super) fn to_json(file: &Rewritten) -> serde_json::Value {
+    let change = match (&file.before, &file.after) {
+        (None, _) => "created",
+        (_, None) => "deleted",
+        _ => "changed",
+    };
+    serde_json::json!({
+        "path": file.path.as_str(), "change": change, "before": file.by_step, "diff": diff(file),
+    })
+}
+
+/// What a reply would change in a file, as a patch.
+pub(super) fn diff(file: &Rewritten) -> String {
+    let standings = [&file.before, &file.after];
+    if standings.into_iter().any(|standing| matches!(standing, Some(Standing::Large))) {
+        let path = visible_line(file.path.as_str());
+        return format!("--- a/{path}\n+++ b/{path}\n(too large to show)\n");
+    }
+    let side = |standing: &Option<Standing>| Side::of(standing.clone()?, false);
+    let [before, after] = standings.map(side);
+    let patch = patch(file.path.as_str().as_bytes(), before.as_ref(), after.as_ref());
+    readable(&patch) + &sizes(before.as_ref(), after.as_ref())
+}
+
+/// How large both sides are, where that is all that can be told.
+pub(super) fn sizes(before: Option<&Side>, after: Option<&Side>) -> String {
+    let size = |side: Option<&Side>| {
+        side.map_or("nothing".to_owned(), |side| count(side.bytes.len(), "byte"))
+    };
+    if [before, after].into_iter().flatten().any(|side| is_binary(&side.bytes)) {
+        format!("# {} -> {}\n", size(before), size(after))
+    } else {
+        String::new()
+    }
+}
+
+/// A patch as a text to look at: each byte that is not UTF-8 stands as `<E9>`.
+pub(super) fn readable(patch: &[u8]) -> String {
+    let mut text = String::with_capacity(patch.len());
+    for chunk in patch.utf8_chunks() {
+        text.push_str(chunk.valid());
+        chunk.invalid().iter().for_each(|byte| text.push_str(&format!("<{byte:02X}>")));
+    }
+    text
+}
+
+/// A text with everything in it visible, the returns at the ends of its lines too.
+fn shown(text: &str) -> String {
+    visible(&text.replace('\r', "␍")).into_owned()
+}
+
+/// A diff in rows of this width that begin with the bar, and what goes on with a line with `…`.
+pub(super) fn rows(ui: &Terminal, diff: &str, width: usize) -> Vec<Styled> {
+    let room = width - BAR.len() - 2;
+    let mut rows = Vec::new();
+    for line in shown(diff).trim_end_matches('\n').split('\n') {
+        for (n, piece) in pieces(line, room, false).into_iter().enumerate() {
+            let piece = if n == 0 { piece } else { format!("…{piece}") };
+            rows.push(Styled::from(BAR) + painted(ui, line, &piece));
+        }
+    }
+    rows
+}
+
+/// A diff in the colours of `ui`, with everything in it visible.
+pub(super) fn coloured(ui: &Terminal, diff: &str) -> Styled {
+    let (shown, mut text) = (shown(diff), Styled::default());
+    for (n, line) in shown.trim_end().split('\n').enumerate() {
+        text.push(if n == 0 { "" } else { "\n" });
+        text.push(painted(ui, line, line));
+    }
+    text
+}
+
+/// A part of a line of a diff in the colour of the line.
+fn painted(ui: &Terminal, line: &str, part: &str) -> Styled {
+    match line.as_bytes().first() {
+        Some(b'+') => ui.green(part),
+        Some(b'-') => ui.red(part),
+        _ => part.into(),
+    }
 }
 
 #[cfg(test)]

@@ -2,58 +2,34 @@
 
 use std::process::ExitCode;
 
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use serde_json::json;
 
-use super::Context;
-use super::output;
+use super::{Context, WAITS, output};
 use crate::engine::{ApprovedCommand, ApprovedCommands};
 use crate::error::{Error, Result};
 use crate::policy::{self, Decision};
 use crate::settings::SESSION_POLICY;
 use crate::text::{named, visible_line};
 
-/// The exit code where the person would be asked.
-const ASKS: u8 = 3;
-
-#[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  deaddrop policy check 'rm -rf temp/*' --policy standard\n  deaddrop policy show restrictive\n  deaddrop policy list\n  deaddrop policy approved"
-)]
-pub(super) struct Policies {
-    #[command(subcommand)]
-    what: What,
-}
-
 #[derive(Debug, Subcommand)]
-enum What {
+pub(super) enum Policies {
     /// Check a command against the policy, without running it
-    #[command(after_help = "\
-Exit code 0: it may run; 1: it would be refused; 3: you would be asked.
-
-Examples:
-  deaddrop policy check 'npm test && git commit -m done'
-  deaddrop policy check --policy standard 'rm -rf temp/*'
-  deaddrop policy check --json 'curl example.org | sh' | jq .decision")]
     Check {
         /// The command line, as one argument
         #[arg(value_name = "COMMAND", allow_hyphen_values = true)]
         command: String,
     },
     /// Print a policy as a table of deaddrop.toml
-    #[command(after_help = "Examples:\n  deaddrop policy show\n  deaddrop policy show standard")]
     Show {
         /// The policy [default: the one in force]
         name: Option<String>,
     },
     /// List all policies; a star marks the one in force
-    #[command(after_help = "Examples:\n  deaddrop policy list")]
     List,
     /// List the commands that always run without a question
-    #[command(after_help = "Examples:\n  deaddrop policy approved")]
     Approved,
     /// Ask about such a command again
-    #[command(after_help = "Examples:\n  deaddrop policy forget 2\n  deaddrop policy forget --all")]
     Forget {
         /// Its number in `deaddrop policy approved`
         #[arg(required_unless_present = "all")]
@@ -66,9 +42,9 @@ Examples:
 
 pub(super) fn policy(context: &Context, arguments: &Policies) -> Result<ExitCode> {
     let in_force = context.config.policy.as_deref().unwrap_or(SESSION_POLICY);
-    match &arguments.what {
-        What::Check { command } => return check(context, in_force, command),
-        What::Show { name } => {
+    match arguments {
+        Policies::Check { command } => return check(context, in_force, command),
+        Policies::Show { name } => {
             let policy = context.config.policy(name.as_deref().unwrap_or(in_force))?;
             if context.json {
                 Context::print_json(&json!(policy));
@@ -76,7 +52,7 @@ pub(super) fn policy(context: &Context, arguments: &Policies) -> Result<ExitCode
                 output::data((policy.to_toml().trim_end().to_owned() + "\n").as_bytes());
             }
         }
-        What::List => {
+        Policies::List => {
             for name in context.config.policy_names() {
                 let is_in_force = name == in_force;
                 output::told(context.json, json!({ "name": name, "inForce": is_in_force }), || {
@@ -84,8 +60,8 @@ pub(super) fn policy(context: &Context, arguments: &Policies) -> Result<ExitCode
                 });
             }
         }
-        What::Approved => approved(context),
-        What::Forget { number, .. } => forget(context, *number)?,
+        Policies::Approved => approved(context),
+        Policies::Forget { number, .. } => forget(context, *number)?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -107,16 +83,16 @@ fn approved(context: &Context) {
 fn forget(context: &Context, number: Option<usize>) -> Result<()> {
     let commands = ApprovedCommands::of(&context.config);
     let all = commands.list();
-    let chosen =
-        match number {
-            None => &all[..],
-            Some(number) => {
-                let chosen = number.checked_sub(1).and_then(|at| all.get(at..number));
-                chosen.ok_or_else(|| Error::usage(format!(
-                "there is no approved command {number}; `deaddrop policy approved` lists them"
-            )))?
-            }
-        };
+    let chosen = match number {
+        None => Some(&all[..]),
+        Some(number) => number.checked_sub(1).and_then(|at| all.get(at..number)),
+    };
+    let chosen = chosen.ok_or_else(|| {
+        let number = number.unwrap_or_default();
+        Error::usage(format!(
+            "there is no approved command {number}; `deaddrop policy approved` lists them"
+        ))
+    })?;
     for command in chosen {
         commands.forget(command)?;
         context.ui.say(format!("You will be asked about {} again.", named(&command.command)));
@@ -169,7 +145,7 @@ fn check(context: &Context, in_force: &str, command: &str) -> Result<ExitCode> {
     }
     Ok(match decision {
         Decision::Allow => ExitCode::SUCCESS,
-        Decision::Ask(_) => ExitCode::from(ASKS),
+        Decision::Ask(_) => ExitCode::from(WAITS),
         Decision::Deny(_) => ExitCode::FAILURE,
     })
 }

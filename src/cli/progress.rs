@@ -8,12 +8,12 @@ use std::time::Duration;
 use sd_notify::NotifyState;
 use serde_json::{Value, json};
 
-use super::clipping::Put;
 use super::output::{Terminal, below, name, outcome_json, result, turn_json};
 use super::prompt::{Prompt, Said};
 use super::sessions::said;
+use super::show::Put;
 use super::summary::Mark;
-use super::{Context, clipping, keyboard, live, notice, question, stat, systemd};
+use super::{Context, keyboard, live, notice, question, show, summary};
 use crate::daemon::{Answer, Person};
 use crate::engine::{Engine, Turn};
 use crate::event::{ClipboardNews, Event, Observer, QuestionPreview, Waiting};
@@ -142,8 +142,7 @@ impl<'a> ProgressReporter<'a> {
         if ui.quiet {
             ui.warning(&format!("your decision is needed: {}", question::summary(session)));
         } else {
-            let how = question::how(self.context, session);
-            ui.say(Styled::from("\n") + question::told(ui, session, preview, &how));
+            ui.say(Styled::from("\n") + question::told(self.context, ui, session, preview));
         }
     }
 
@@ -190,24 +189,23 @@ impl Observer for ProgressReporter<'_> {
             Event::StepDone(outcome) => self.step_done(outcome),
             Event::TurnEnded(turn) => self.turn_ended(turn),
             Event::Warning(warning) => self.warn(warning),
-            Event::Serving => systemd::notify(ui, &NotifyState::Ready),
-            Event::Stopping => systemd::notify(ui, &NotifyState::Stopping),
+            Event::Serving => notify_systemd(ui, &NotifyState::Ready),
+            Event::Stopping => notify_systemd(ui, &NotifyState::Stopping),
             Event::Idle(waiting) => live::still(waiting_for(context, waiting)),
             Event::ReplyTaken { name, session } => self.reply_taken(name, session),
             Event::ReplyWaits { name, session } => ui.say(format!(
                 "{} waits until you have decided; then session {} continues with it.",
-                visible_line(&name.to_string_lossy()),
+                shown(name),
                 session.id
             )),
             Event::FileMoved { name, folder, why } => self.warn(&format!(
                 "{} was moved to {}: {why}",
-                visible_line(&name.to_string_lossy()),
+                shown(name),
                 context.display(folder)
             )),
-            Event::FileStuck { name, why } => self.warn(&format!(
-                "{} is left where it is: {why}",
-                visible_line(&name.to_string_lossy())
-            )),
+            Event::FileStuck { name, why } => {
+                self.warn(&format!("{} is left where it is: {why}", shown(name)));
+            }
             Event::Question { session, preview } => self.question(session, preview),
             Event::WordsAdded(turn) => self.words_added(turn),
             Event::SessionAdded(session) => {
@@ -222,10 +220,11 @@ impl Observer for ProgressReporter<'_> {
                 let done = if removed { "removed" } else { "closed" };
                 ui.say(format!("Session {} was {done}.", session.id));
             }
-            Event::RunEnded(run) if run.pending.is_some() => {
-                ui.say(format!("Run {} waits for a decision.", run.stem()));
+            Event::RunEnded(run) => {
+                let waits = run.pending.is_some();
+                let told = if waits { "waits for a decision" } else { "was executed" };
+                ui.say(format!("Run {} {told}.", run.stem()));
             }
-            Event::RunEnded(run) => ui.say(format!("Run {} was executed.", run.stem())),
             Event::Clipboard(news) => self.clipboard(news),
         }
     }
@@ -260,7 +259,7 @@ impl ProgressReporter<'_> {
         live::nothing();
         let open = Store::new(&self.context.config.sessions).open_sessions().unwrap_or_default();
         let newest = open.into_iter().find(Session::awaits_reply);
-        let put = |it: Session| clipping::put(self.context, &it, it.sequence, &Put::Brief);
+        let put = |it: Session| show::put(self.context, &it, it.sequence, &Put::Brief);
         if let Some(Err(e)) = newest.map(put) {
             self.warn(&e.to_string());
         }
@@ -292,7 +291,7 @@ impl ProgressReporter<'_> {
         let ui = &self.context.ui;
         self.emit("operation", || {
             let mut value = outcome_json(outcome);
-            value["mark"] = Mark::of(outcome).word().into();
+            value["mark"] = json!(Mark::of(outcome));
             value
         });
         // What a command did where it may not is no matter of success.
@@ -313,15 +312,11 @@ impl ProgressReporter<'_> {
 
     fn reply_taken(&self, name: &OsStr, session: &Session) {
         let ui = &self.context.ui;
-        let name = name.to_string_lossy();
+        let (name, Session { sequence, id, .. }) = (shown(name), session);
         // Beside others it stands apart from them.
         let gap = if self.serves { "\n" } else { "" };
-        ui.say(ui.bold(&format!(
-            "{gap}{}, the reply to outbox {} of session {}:",
-            visible_line(&name),
-            session.sequence,
-            session.id
-        )));
+        let told = format!("{gap}{name}, the reply to outbox {sequence} of session {id}:");
+        ui.say(ui.bold(&told));
     }
 
     fn turn_ended(&mut self, turn: &Turn) {
@@ -336,7 +331,7 @@ impl ProgressReporter<'_> {
         } else if context.json {
             Context::print_json(&turn_json(context, turn));
         }
-        if let Some(line) = turn.session.changed.as_deref().and_then(stat::line) {
+        if let Some(line) = turn.session.changed.as_deref().and_then(summary::line) {
             context.ui.say(line);
         }
         match &turn.outbox {
@@ -383,9 +378,9 @@ impl ProgressReporter<'_> {
             _ => None,
         };
         if let Some((path, done)) = copied {
-            self.emit("copied", || clipping::copied_json(self.context, path, done));
+            self.emit("copied", || show::copied_json(self.context, path, done));
         }
-        match clipping::told(self.context, news) {
+        match show::told(self.context, news) {
             Ok(told) => self.context.ui.say(&told),
             Err(told) => self.warn(&told),
         }
@@ -395,6 +390,13 @@ impl ProgressReporter<'_> {
         self.emit_outbox(turn);
         let path = turn.outbox.as_ref().map(|path| format!(" {}", self.context.display(path)));
         self.context.ui.say(said(self.context, turn) + &path.unwrap_or_default());
+    }
+}
+
+/// Tells systemd, if it started this process, that it is ready or about to stop.
+fn notify_systemd(ui: &Terminal, state: &NotifyState<'_>) {
+    if let Err(e) = sd_notify::notify(std::slice::from_ref(state)) {
+        ui.warning(&format!("systemd's socket (NOTIFY_SOCKET) takes no message: {e}"));
     }
 }
 
@@ -417,22 +419,26 @@ fn waiting_for(context: &Context, Waiting { sessions, unfinished }: &Waiting) ->
     let inbox = context.display(&context.config.inbox);
     let asking = sessions.iter().filter(|session| session.question().is_some()).count();
     let open = sessions.len() - asking;
-    let what = match (unfinished.as_slice(), open, asking) {
-        ([first, ..], _, _) => {
-            let name = first.to_string_lossy();
-            format!("{} is not finished yet: a program is still writing it", visible_line(&name))
+    let mut what = match (unfinished.first(), open, asking) {
+        (Some(first), ..) => {
+            format!("{} is not finished yet: a program is still writing it", shown(first))
         }
-        ([], 0, 0) => {
+        (None, 0, 0) => {
             format!("No session is open; waiting for `deaddrop new` or files in {inbox}/")
         }
-        ([], 0, n) => format!("Waiting for {}: `deaddrop approve` or `deny`", count(n, "decision")),
-        ([], 1, 0) => format!("Waiting for a reply in {inbox}/"),
-        ([], open, 0) => format!("Waiting for replies in {inbox}/ · {}", count(open, "session")),
-        ([], open, asking) => format!(
-            "Waiting for replies in {inbox}/ · {} · {}",
-            count(open, "session"),
-            count(asking, "decision")
-        ),
+        (None, 0, n) => {
+            format!("Waiting for {}: `deaddrop approve` or `deny`", count(n, "decision"))
+        }
+        (None, 1, 0) => format!("Waiting for a reply in {inbox}/"),
+        (None, open, _) => format!("Waiting for replies in {inbox}/ · {}", count(open, "session")),
     };
+    if unfinished.is_empty() && open > 0 && asking > 0 {
+        what += &format!(" · {}", count(asking, "decision"));
+    }
     format!("{what} · Ctrl-C stops")
+}
+
+/// The name of a file, for a person.
+fn shown(name: &OsStr) -> String {
+    visible_line(&name.to_string_lossy()).into_owned()
 }

@@ -9,12 +9,11 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use rustix::process::{Signal, kill_current_process_group};
+use rustix::termios::OptionalActions;
 
-use super::keyboard::{
-    CTRL_C, CTRL_D, Key, Keyboard, KeyboardEvent, QUIET, TypedBefore, is_in_front,
-};
+use super::keyboard::{CTRL_C, CTRL_D, Key, Keyboard, KeyboardEvent, QUIET, is_in_front};
 use super::output::Terminal;
-use super::{columns, live};
+use super::{live, rows};
 use crate::session::{ApprovalDecision, Question};
 use crate::terminal::{Stream, Styled};
 
@@ -52,11 +51,11 @@ impl Prompt {
     /// Puts a question; None where there is nobody at a terminal.
     pub(super) fn put(ui: &Terminal, question: impl Into<Styled>) -> Option<Self> {
         let is_terminal = io::stdin().is_terminal() && Stream::Err.is_terminal();
-        if ui.quiet || !is_terminal || !is_in_front() {
+        if ui.quiet || !is_terminal || !is_in_front(io::stdin()) {
             return None;
         }
         // What was typed before it was meant for something else, and so is the rest of a paste.
-        let mut keyboard = Keyboard::open(TypedBefore::Forgotten).ok()?;
+        let mut keyboard = Keyboard::open(OptionalActions::Flush).ok()?;
         let is_quiet = (0..MOST_BEFORE).find_map(|_| match keyboard.read(QUIET / 2) {
             Ok(KeyboardEvent::Keys(_)) => None,
             event => Some(matches!(event, Ok(KeyboardEvent::Quiet))),
@@ -191,7 +190,7 @@ fn typed(keys: &[u8], line: &mut String) -> Option<Said> {
                 continue;
             }
         };
-        Stream::Err.erase(columns::wide(&erased));
+        Stream::Err.erase(rows::wide(&erased));
     }
     if !ends {
         return None;

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::Context;
-use super::changes::{self, diff, rows as diff_rows};
 use super::output::{Terminal, name, preview_json};
+use super::patch::{self, diff, rows as diff_rows};
 use super::rows::{barred, cut, field, squeezed, width};
 use crate::event::QuestionPreview;
 use crate::policy::Opens;
@@ -17,10 +17,10 @@ use crate::text::{count, named, shell_word, visible, visible_line};
 /// All that the person should know before they decide: what would be done, why it is asked, and how
 /// to decide.
 pub(super) fn told(
+    context: &Context,
     ui: &Terminal,
     session: &Session,
     preview: &QuestionPreview,
-    how: &str,
 ) -> Styled {
     let Some(question) = session.question() else { return Styled::default() };
     let id = visible_line(&question.id);
@@ -50,7 +50,7 @@ pub(super) fn told(
         text.push(field("Opens", &opens, width));
     }
     text.push(begin(session, width));
-    text.push(format!("  Decide: {how}"));
+    text.push(format!("  Decide: {}", how(context, session)));
     text
 }
 
@@ -234,12 +234,12 @@ pub(super) fn to_json(context: &Context, session: &Session) -> Value {
                 .first()
                 .map(|file| context.config.workspace.join(file.path.as_str()));
             value["realPath"] = real.map(|path| path.to_string_lossy().into_owned()).into();
-            value["files"] = preview.rewritten.iter().map(changes::to_json).collect();
+            value["files"] = preview.rewritten.iter().map(patch::to_json).collect();
         }
         None => {
             let QuestionPreview { outcomes, rewritten } = context.preview_question(session);
             value["commands"] = outcomes.iter().map(preview_json).collect();
-            value["files"] = rewritten.iter().map(changes::to_json).collect();
+            value["files"] = rewritten.iter().map(patch::to_json).collect();
         }
     }
     value
@@ -268,13 +268,11 @@ fn about(session: &Session) -> Option<(&'static str, &str)> {
 
 fn opens(opens: Opens) -> Option<String> {
     let Opens { protected, repository } = opens;
-    let mut parts = Vec::new();
-    if protected {
-        parts.push("names that otherwise only you can change, for this operation");
-    }
-    if repository {
-        parts.push("the repository, so that git can write to it");
-    }
+    let parts = [
+        (protected, "names that otherwise only you can change, for this operation"),
+        (repository, "the repository, so that git can write to it"),
+    ];
+    let parts: Vec<_> = parts.iter().filter(|(opens, _)| *opens).map(|(_, told)| *told).collect();
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 

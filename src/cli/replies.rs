@@ -6,11 +6,11 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::clipping::{Put, put};
 use super::input::Input;
-use super::{Context, SessionFlag, pasting};
+use super::show::{Put, put};
+use super::{Context, SessionFlag, input};
 use crate::clipboard::{self, Environment, Way};
-use crate::engine::{Selection, Turn};
+use crate::engine::Selection;
 use crate::error::{Error, Result};
 use crate::inbox::HELD;
 use crate::ipc::{GivenReply, Request};
@@ -23,20 +23,10 @@ use crate::text::visible_line;
 use crate::watch::Stop;
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
-Prints the path of the next outbox. Exit code 0: the reply was executed, even if a command in it \
-failed; 3: it waits for your decision (`deaddrop approve --help`).
-
-With --clipboard, an outbox or a text without commands is refused: the reply was probably not \
-copied.
-
-Examples:
-  deaddrop apply reply.txt
-  deaddrop apply --clipboard
-  xclip -selection clipboard -o | deaddrop apply --session a1b2c3d4")]
 pub(super) struct Apply {
     /// The reply [default: standard input]
-    file: Option<PathBuf>,
+    #[arg(default_value = "-", hide_default_value = true)]
+    file: PathBuf,
     /// Read the reply from the clipboard
     #[arg(long, conflicts_with = "file")]
     clipboard: bool,
@@ -45,15 +35,6 @@ pub(super) struct Apply {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
-One turn: copy the reply in the chat window, run this command, and paste into the chat. An outbox or \
-a text without commands is refused. Exit code 3: the reply waits for your decision, and nothing was \
-copied; afterwards, `deaddrop show --copy` copies the next outbox.
-
-Examples:
-  deaddrop next
-  deaddrop next -
-      over SSH: paste the reply into the terminal")]
 pub(super) struct Next {
     /// `-` reads the reply from standard input instead of the clipboard
     #[arg(value_name = "-", value_parser = ["-"], hide_possible_values = true)]
@@ -91,11 +72,11 @@ pub(super) fn left_out(given: &str) -> Result<(usize, String), String> {
 }
 
 pub(super) fn next(context: &Context, arguments: &Next) -> Result<ExitCode> {
-    let (text, name) =
-        if arguments.from.is_some() { read(context, None)? } else { from_clipboard(context)? };
-    let (turn, stop) = carry_out_text(context, &arguments.how, text, &name)?;
-    let id = turn.session.id.clone();
-    let code = context.conclude(turn, true, &stop)?;
+    let (text, name) = match &arguments.from {
+        Some(from) => read(context, Path::new(from))?,
+        None => from_clipboard(context)?,
+    };
+    let (code, id) = carry_out(context, &arguments.how, GivenReply::Text(text), name, true)?;
     let session = Store::new(&context.config.sessions).load(&id)?;
     // What was said of it is all there is where it is complete or waits.
     if session.awaits_reply() {
@@ -104,57 +85,57 @@ pub(super) fn next(context: &Context, arguments: &Next) -> Result<ExitCode> {
     Ok(code)
 }
 
-/// Carries out a text, if it looks like a reply.
-fn carry_out_text(context: &Context, how: &How, text: String, name: &str) -> Result<(Turn, Stop)> {
-    if !how.force
-        && let Some(why) = no_reply(&text)
-    {
-        return Err(Error::no_reply(Path::new(name), why));
-    }
-    carry_out(context, how, GivenReply::Text(text), name)
-}
-
-fn carry_out(context: &Context, how: &How, reply: GivenReply, name: &str) -> Result<(Turn, Stop)> {
-    let session = context.session_id(&how.session)?;
-    let (name, again, force) = (name.to_owned(), how.again, how.force);
-    let left_out = how.leave_out.iter().cloned().collect();
-    let selection = Selection { state: how.as_checked.clone(), left_out };
-    let request = Request::Apply { reply, name, session, again, force, selection };
-    let stop = Stop::on_signals()?;
-    let turn = context.request(request, &stop, 0)?;
-    Ok((turn, stop))
-}
-
 pub(super) fn apply(context: &Context, arguments: &Apply) -> Result<ExitCode> {
-    if arguments.clipboard {
-        let (text, name) = from_clipboard(context)?;
-        let (turn, stop) = carry_out_text(context, &arguments.how, text, &name)?;
-        return context.conclude(turn, true, &stop);
-    }
+    let Apply { file, clipboard: is_copied, how } = arguments;
     // A reply that lies in the inbox is taken out of it, or it would be carried out once more; so is one
     // that is held there, or it would go on waiting for the person.
-    let in_inbox = arguments.file.as_ref().and_then(|file| in_inbox(file, &context.config.inbox));
+    let in_inbox = in_inbox(file, &context.config.inbox);
     // Before the lock and the handlers of signals: a person may take their time, or press Ctrl-C.
     let (reply, name) = match in_inbox {
+        _ if *is_copied => {
+            let (text, name) = from_clipboard(context)?;
+            (GivenReply::Text(text), name)
+        }
         Some(there) => {
-            let file = arguments.file.as_deref().unwrap_or(&there);
-            let name = visible_line(&file.to_string_lossy()).into_owned();
-            (GivenReply::InInbox(there), name)
+            (GivenReply::InInbox(there), visible_line(&file.to_string_lossy()).into_owned())
         }
         None => {
-            let (text, name) = read(context, arguments.file.as_deref())?;
+            let (text, name) = read(context, file)?;
             (GivenReply::Text(text), name)
         }
     };
-    let (turn, stop) = carry_out(context, &arguments.how, reply, &name)?;
-    context.conclude(turn, true, &stop)
+    carry_out(context, how, reply, name, *is_copied).map(|(code, _)| code)
+}
+
+/// Carries out a reply, and what the person decides about it; gives the id of its session, too. A text that was copied is
+/// refused where it does not look like a reply.
+fn carry_out(
+    context: &Context,
+    how: &How,
+    reply: GivenReply,
+    name: String,
+    is_copied: bool,
+) -> Result<(ExitCode, String)> {
+    if let (GivenReply::Text(text), true) = (&reply, is_copied && !how.force)
+        && let Some(why) = no_reply(text)
+    {
+        return Err(Error::no_reply(Path::new(&name), why));
+    }
+    let session = context.session_id(&how.session)?;
+    let (again, force, state) = (how.again, how.force, how.as_checked.clone());
+    let selection = Selection { state, left_out: how.leave_out.iter().cloned().collect() };
+    let request = Request::Apply { reply, name, session, again, force, selection };
+    let stop = Stop::on_signals()?;
+    let turn = context.request(request, &stop, 0)?;
+    let id = turn.session.id.clone();
+    Ok((context.conclude(turn, true, &stop)?, id))
 }
 
 /// The text of a reply from a file, standard input or a terminal, and what to call it.
-pub(super) fn read(context: &Context, file: Option<&Path>) -> Result<(String, String)> {
-    if file.is_none_or(|file| file == Path::new("-")) && pasting::is_possible() {
+pub(super) fn read(context: &Context, file: &Path) -> Result<(String, String)> {
+    if file == Path::new("-") && input::can_paste() {
         let name = "the terminal";
-        let text = pasting::read(&context.ui)?;
+        let text = input::read_paste(&context.ui)?;
         return Ok((text.map_err(|why| Error::no_reply(Path::new(name), why))?, name.to_owned()));
     }
     let Input { name, text } = Input::read(file, "read the reply from")?;
@@ -164,15 +145,12 @@ pub(super) fn read(context: &Context, file: Option<&Path>) -> Result<(String, St
 
 /// Where `file` lies in the inbox, if it does: to be taken, or held.
 fn in_inbox(file: &Path, inbox: &Path) -> Option<PathBuf> {
-    let folders = [inbox.to_owned(), inbox.join(HELD)];
-    let folder = folders.into_iter().find(|folder| lies_in(file, folder))?;
+    let file_itself = fs::canonicalize(file).ok()?;
+    let mut folders = [inbox.to_owned(), inbox.join(HELD)].into_iter();
+    let folder = folders.find(|folder| {
+        fs::canonicalize(folder).is_ok_and(|folder| file_itself.parent() == Some(&*folder))
+    })?;
     Some(folder.join(file.file_name()?))
-}
-
-/// Whether `file` lies directly in `folder`.
-fn lies_in(file: &Path, folder: &Path) -> bool {
-    let parent = fs::canonicalize(file).ok().and_then(|file| Some(file.parent()?.to_owned()));
-    parent.is_some() && parent == fs::canonicalize(folder).ok()
 }
 
 /// What `--force` does to a text that is no reply at a glance.

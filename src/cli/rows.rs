@@ -1,7 +1,12 @@
-//! Text of a model's in rows of the terminal's width: none of it begins a row of its own, and nothing
-//! of it is pushed out of sight by blanks.
+//! How a text stands on the terminal: how wide it is, what of it fits, and the rows that it takes.
+//!
+//! What deaddrop says itself ends its rows between words. Of a text of a model's, nothing begins a row of its own, and
+//! nothing is pushed out of sight by blanks.
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::terminal::Stream;
+use crate::text::visible_line;
 
 /// What every row of a model's text begins with.
 pub(super) const BAR: &str = "  | ";
@@ -19,13 +24,8 @@ pub(super) fn width() -> usize {
 
 /// How wide the terminal is, be it ever so narrow.
 pub(super) fn own_width() -> usize {
-    said_width().unwrap_or(USUAL)
-}
-
-/// The same, where somebody says it.
-pub(super) fn said_width() -> Option<usize> {
     let said = || std::env::var("COLUMNS").ok()?.trim().parse().ok().filter(|width| *width > 0);
-    terminal().or_else(said)
+    terminal().or_else(said).unwrap_or(USUAL)
 }
 
 /// How wide the terminal says that it is.
@@ -88,16 +88,25 @@ fn columns(c: char) -> usize {
     if c.is_ascii() { 1 } else { 2 }
 }
 
-/// A squeezed line in pieces of at most `room` columns; at least one.
-pub(super) fn pieces(line: &str, room: usize) -> Vec<String> {
+/// A squeezed line in pieces of at most `room` columns; at least one. Where it is read and not compared (`at_words`), a
+/// piece ends behind a word if it can.
+pub(super) fn pieces(line: &str, room: usize, at_words: bool) -> Vec<String> {
     let (mut pieces, line) = (Vec::new(), squeezed(line));
     let mut rest = &*line;
     loop {
-        let (piece, more) = rest.split_at(first_of(rest, room));
-        pieces.push(piece.to_owned());
-        if more.is_empty() {
+        let fits = first_of(rest, room);
+        if fits == rest.len() {
+            pieces.push(rest.to_owned());
             return pieces;
         }
+        let (mut piece, mut more) = rest.split_at(fits);
+        if at_words {
+            let is_within = !more.starts_with(' ');
+            let word = piece.rfind(' ').filter(|at| is_within && *at >= fits / 2);
+            (piece, more) = rest.split_at(word.unwrap_or(fits));
+            (piece, more) = (piece.trim_end(), more.strip_prefix(' ').unwrap_or(more));
+        }
+        pieces.push(piece.to_owned());
         rest = more;
     }
 }
@@ -112,30 +121,10 @@ fn first_of(line: &str, room: usize) -> usize {
     ends.next().map_or(line.len(), |(at, _)| at)
 }
 
-/// The same of a text that is read and not compared: a piece ends behind a word where it can.
-fn in_words(line: &str, room: usize) -> Vec<String> {
-    let (mut found, line) = (Vec::new(), squeezed(line));
-    let mut rest = &*line;
-    loop {
-        let first = &rest[..first_of(rest, room)];
-        if first.len() == rest.len() {
-            found.push(first.to_owned());
-            return found;
-        }
-        let at = if rest[first.len()..].starts_with(' ') {
-            first.len()
-        } else {
-            first.rfind(' ').filter(|at| *at >= first.len() / 2).unwrap_or(first.len())
-        };
-        found.push(rest[..at].trim_end().to_owned());
-        rest = rest[at..].strip_prefix(' ').unwrap_or(&rest[at..]);
-    }
-}
-
 /// A visible text in rows that begin with the bar.
 pub(super) fn barred(text: &str, width: usize) -> Vec<String> {
     let room = width - BAR.len();
-    let lines = text.split('\n').flat_map(|line| pieces(line, room));
+    let lines = text.split('\n').flat_map(|line| pieces(line, room, false));
     lines.map(|piece| format!("{BAR}{piece}").trim_end().to_owned()).collect()
 }
 
@@ -143,13 +132,123 @@ pub(super) fn barred(text: &str, width: usize) -> Vec<String> {
 pub(super) fn field(label: &str, text: &str, width: usize) -> String {
     let label = format!("  {:<8}", format!("{label}:"));
     let gap = " ".repeat(label.len() - BAR.len());
-    let rows = in_words(text, width - label.len()).join(&format!("\n{BAR}{gap}"));
+    let rows = pieces(text, width - label.len(), true).join(&format!("\n{BAR}{gap}"));
     format!("{label}{rows}\n")
 }
 
 /// The begin of a line that fits into so many columns.
 pub(super) fn cut(line: &str, room: usize) -> String {
-    super::columns::begin(&squeezed(line), room)
+    begin(&squeezed(line), room)
+}
+
+/// How many columns a text takes that acts on no terminal.
+pub(super) fn wide(text: &str) -> usize {
+    text.width()
+}
+
+/// The begin of a line in at most `room` columns, with everything in it visible.
+pub(super) fn begin(line: &str, room: usize) -> String {
+    let line = visible_line(line);
+    if wide(&line) <= room {
+        return line.into_owned();
+    }
+    let fits = taken(line.chars(), room.saturating_sub(1));
+    let begin: String = line.chars().take(fits).collect();
+    let more = if room > 0 { "…" } else { "" };
+    format!("{}{more}", begin.trim_end())
+}
+
+/// The same of the end of a line of which the begin is not known.
+pub(super) fn end(line: &str, room: usize) -> String {
+    let line = visible_line(line);
+    let fits = taken(line.chars().rev(), room.saturating_sub(1));
+    let skipped = line.chars().count() - fits;
+    let end: String = line.chars().skip(skipped).collect();
+    let more = if room > 0 { "…" } else { "" };
+    format!("{more}{}", end.trim_start())
+}
+
+/// How many of these characters fit.
+fn taken(line: impl Iterator<Item = char>, room: usize) -> usize {
+    let mut left = room;
+    line.take_while(|c| {
+        // What has no width may join what stands beside it, at most by a column.
+        let fits = left.checked_sub(c.width().unwrap_or(1));
+        left = fits.unwrap_or_default();
+        fits.is_some()
+    })
+    .count()
+}
+
+/// In fewer columns nothing is gained.
+const NARROWEST_FLOW: usize = 20;
+/// A label, or columns of them, ends at most here.
+const LABELS: usize = 24;
+
+/// A text whose lines are broken at blanks, so that each row has at most `width` columns; what is in
+/// backticks, and may be copied, stays together. The rows that go on with a line stand below what
+/// follows its label, or are indented by two. A word that is wider than a row is left to the terminal.
+pub(super) fn flowed(text: &str, width: usize) -> String {
+    if width < NARROWEST_FLOW {
+        return text.to_owned();
+    }
+    text.split('\n').map(|line| broken(line, width)).collect::<Vec<_>>().join("\n")
+}
+
+fn broken(line: &str, width: usize) -> String {
+    if wide(line) <= width {
+        return line.to_owned();
+    }
+    let hang = hang(line, width);
+    let (mut text, mut taken) = (String::new(), 0);
+    for (n, word) in words(line, width - hang).into_iter().enumerate() {
+        let room = wide(&word);
+        // What ends a question, a blank, begins no row.
+        if n > 0 && taken > hang && room > 0 && taken + 1 + room > width {
+            text.truncate(text.trim_end_matches(' ').len());
+            text.push_str(&format!("\n{}", " ".repeat(hang)));
+            taken = hang;
+        } else if n > 0 {
+            text.push(' ');
+            taken += 1;
+        }
+        text.push_str(&word);
+        taken += room;
+    }
+    text
+}
+
+/// In which column a line goes on in its next row.
+fn hang(line: &str, width: usize) -> usize {
+    let leading = line.len() - line.trim_start_matches(' ').len();
+    let mut labelled = line.char_indices().filter(|(at, c)| {
+        *c != ' ' && *at > leading && *at <= LABELS && line[..*at].ends_with("  ")
+    });
+    // A path that has no room there is worth more than the column.
+    let has_room =
+        |hang: &usize| *hang <= width / 2 && line.split(' ').all(|word| wide(word) <= width - hang);
+    let after_label = labelled.next_back().map(|(at, _)| wide(&line[..at]));
+    after_label.filter(has_room).unwrap_or(leading + 2).min(width / 2)
+}
+
+/// The words of a line, with as many empty ones between them as there are further blanks. What stands in backticks
+/// is one, if it has room in a row.
+fn words(line: &str, room: usize) -> Vec<String> {
+    let (mut words, mut quoted): (Vec<String>, _) = (Vec::new(), false);
+    for word in line.split(' ') {
+        match words.last_mut().filter(|_| quoted) {
+            Some(last) => last.push_str(&format!(" {word}")),
+            None => words.push(word.to_owned()),
+        }
+        quoted ^= word.matches('`').count() % 2 == 1;
+    }
+    let split = |word: String| {
+        if wide(&word) > room {
+            return word.split(' ').map(str::to_owned).collect();
+        }
+        vec![word]
+    };
+    words.into_iter().flat_map(split).collect()
 }
 
 #[cfg(test)]
@@ -185,5 +284,77 @@ mod tests {
         assert_eq!(rows[1], format!("  |       {}", "w".repeat(50)));
         assert_eq!(cut("ls", 10), "ls");
         assert_eq!(cut("ls -la /tmp", 10), "ls -la /t…");
+    }
+
+    #[test]
+    fn lines_are_cut_by_columns_and_not_by_characters() {
+        assert_eq!(begin("short", 5), "short");
+        assert_eq!(begin("shorter", 5), "shor…");
+        assert_eq!(begin("宽宽宽", 6), "宽宽宽");
+        assert_eq!(begin("宽宽宽", 5), "宽宽…");
+        assert_eq!(begin("宽宽宽", 4), "宽…");
+        assert_eq!(begin("a word", 3), "a…");
+        assert_eq!(begin("naïve", 5), "naïve");
+        assert_eq!(begin("e\u{301}e\u{301}e\u{301}", 3), "e\u{301}e\u{301}e\u{301}");
+        assert_eq!(end("宽宽宽", 5), "…宽宽");
+        assert_eq!(end("progress", 5), "…ress");
+        for room in 0..9 {
+            for line in [
+                "宽x宽y宽",
+                "x宽y宽z",
+                "\u{1f468}\u{200d}\u{1f469}\u{200d}\u{1f467} xyz",
+                "plain text",
+            ] {
+                assert!(wide(&begin(line, room)) <= room, "{line} in {room}");
+                assert!(wide(&end(line, room)) <= room, "{line} in {room}");
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_in_a_line_acts_on_the_terminal() {
+        assert_eq!(begin("\u{1b}[31mred\u{1b}[0m\t\u{7}", 40), "␛[31mred␛[0m␉␇");
+        assert_eq!(end("\u{1b}[2J\u{202e}x", 40), "…␛[2J<U+202E>x");
+    }
+
+    #[test]
+    fn lines_are_broken_between_words() {
+        assert_eq!(
+            flowed("a file was changed since, and nothing was touched\nshort", 30),
+            "a file was changed since, and\n  nothing was touched\nshort"
+        );
+        let row = "exactly as wide as the row";
+        assert_eq!(flowed(row, row.len()), row);
+        assert_eq!(flowed("宽宽宽宽宽 宽宽宽宽宽 宽", 20), "宽宽宽宽宽\n  宽宽宽宽宽 宽");
+        // Blanks that somebody set stay where no row ends.
+        assert_eq!(flowed("a   b        c and more words", 21), "a   b        c and\n  more words");
+    }
+
+    #[test]
+    fn what_has_a_label_goes_on_below_what_follows_it() {
+        assert_eq!(
+            flowed("ok  commands    are isolated, all of them", 34),
+            "ok  commands    are isolated, all\n                of them"
+        );
+        assert_eq!(flowed("a = 1  (/a/path/of/this)", 20), "a = 1\n  (/a/path/of/this)");
+        assert_eq!(flowed("  Decide: yes or no or else", 20), "  Decide: yes or no\n    or else");
+    }
+
+    #[test]
+    fn what_may_be_copied_stays_whole() {
+        let path = "/a/folder/that/has/a/name/wider/than/this";
+        assert_eq!(flowed(&format!("It is in {path}."), 20), format!("It is in\n  {path}."));
+        assert_eq!(flowed(path, 20), path);
+        assert_eq!(
+            flowed("Then type `deaddrop new x` in it", 20),
+            "Then type\n  `deaddrop new x`\n  in it"
+        );
+    }
+
+    #[test]
+    fn a_question_keeps_its_end() {
+        assert_eq!(flowed("Do you agree to that? [y/N] ", 27), "Do you agree to that? [y/N] ");
+        assert_eq!(flowed("Do you agree to that? [y/N] ", 24), "Do you agree to that?\n  [y/N] ");
+        assert_eq!(flowed("a narrow one", 5), "a narrow one");
     }
 }

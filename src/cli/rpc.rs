@@ -20,23 +20,6 @@ use crate::watch::Stop;
 use crate::workspace::Workspace;
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
-Speaks newline-delimited JSON-RPC 2.0 (bouvet-jsonrpc: ping, exec, exec_code, read_file, write_file, \
-list_dir) until standard input ends or a signal arrives. Standard output contains only answers. \
-docs/rpc.md is the reference.
-
-Creates the workspace if it is missing, and locks its project. With --root elsewhere, the project is \
-not touched. A policy applies only if --policy NAME is given here.
-
-Examples:
-  ssh build-box deaddrop rpc -C project
-  deaddrop rpc --unix agent.sock &
-  echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}' | socat - UNIX:agent.sock
-  deaddrop rpc --vsock 52 --root / --sandbox off
-      inside a virtual machine
-
-Exit code 0: standard input has ended, or SIGTERM; 130: SIGINT; 1: it cannot listen; 2: wrong usage \
-or settings; 4: another deaddrop serves the project.")]
 pub(super) struct Rpc {
     #[command(flatten)]
     place: Place,
@@ -98,12 +81,12 @@ pub(super) fn rpc(context: &Context, arguments: Rpc, has_policy_flag: bool) -> R
     let stop = Stop::on_signals()?;
     // Where that cannot be, nothing is to be made.
     let listening = Listening::open(at)?;
-    if root.is_workspace
+    if root.asked.is_none()
         && let Err(e) = config.claim_dirs([&config.sessions, &config.inbox])
     {
         context.ui.warning(&format!("{e}. The next start asks whose the folders here are"));
     }
-    let _lock = root.is_workspace.then(|| Lock::take(config)).transpose()?;
+    let _lock = root.asked.is_none().then(|| Lock::take(config)).transpose()?;
     let borrowed: Result<Vec<_>> = projects.around.iter().map(Lock::borrow).collect();
     let _borrowed = borrowed?;
     projects.told.iter().for_each(|told| context.ui.warning(told));
@@ -147,9 +130,7 @@ pub(super) fn rpc(context: &Context, arguments: Rpc, has_policy_flag: bool) -> R
 /// What is served.
 struct Root {
     path: PathBuf,
-    /// Whether it is the project's own workspace.
-    is_workspace: bool,
-    /// What it was called by whoever asked for another one.
+    /// What it was called by whoever asked for another one; None is the project's own workspace.
     asked: Option<PathBuf>,
     /// deaddrop's own folder for it.
     state: PathBuf,
@@ -157,12 +138,8 @@ struct Root {
 
 impl Root {
     fn of(config: &Config, asked: Option<&Path>) -> Result<Self> {
-        let workspace = Self {
-            path: config.workspace.clone(),
-            is_workspace: true,
-            asked: None,
-            state: config.sessions.clone(),
-        };
+        let workspace =
+            Self { path: config.workspace.clone(), asked: None, state: config.sessions.clone() };
         let Some(asked) = asked else { return Ok(workspace) };
         let path = asked.canonicalize().map_err(|e| Error::io("open --root", asked, e))?;
         if !path.is_dir() {
@@ -184,12 +161,12 @@ impl Root {
         })?;
         let name = blake3::hash(path.as_os_str().as_encoded_bytes()).to_hex()[..16].to_owned();
         let state = home.join("rpc").join(name);
-        Ok(Self { path, is_workspace: false, asked: Some(asked.to_owned()), state })
+        Ok(Self { path, asked: Some(asked.to_owned()), state })
     }
 
     /// Makes what is missing.
     fn make(&self) -> Result<()> {
-        if self.is_workspace {
+        if self.asked.is_none() {
             return fs::create_dir_all(&self.path)
                 .map_err(|e| Error::io("make the folder", &self.path, e));
         }

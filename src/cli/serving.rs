@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::json;
 
-use super::clipping::Clips;
 use super::input::Input;
+use super::show::Clips;
 use super::{Context, Opened, ProgressReporter, SessionOperand, WAITS, live, opening, output};
 use crate::atomic;
 use crate::context::check_pattern;
@@ -26,14 +26,6 @@ use crate::text::{count, first_of, visible_line};
 use crate::watch::Stop;
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  deaddrop new \"Write a calculator in Python, with tests\"
-  deaddrop new --task-file TASK.md --no-watch
-  deaddrop new --include 'src/parser/' \"Make the parser faster\"
-  deaddrop new --dialect operations --policy standard \"Tidy up\"
-  deaddrop new --clipboard \"Sort the imports\"
-  pbpaste | deaddrop new -")]
 pub(super) struct New {
     /// The task, in your words; `-` reads standard input. Without a task, your editor opens
     #[arg(value_name = "TASK")]
@@ -68,12 +60,6 @@ pub(super) struct New {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  deaddrop resume
-  deaddrop resume a1b2c3d4
-  deaddrop resume --clipboard
-  deaddrop resume a1b2c3d4 --reopen \"Now add division, too\"")]
 pub(super) struct Resume {
     #[command(flatten)]
     session: SessionOperand,
@@ -91,14 +77,6 @@ pub(super) struct Resume {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
-A reply belongs to the session that its [REPLY ...] line or its file name names, otherwise to the \
-only open session. At a terminal, `b` and Enter copies the newest outbox in its brief form.
-
-Examples:
-  deaddrop -C ~/projects/calculator watch
-  deaddrop watch --copy --brief
-  deaddrop watch --clipboard")]
 pub(super) struct WatchAll {
     #[command(flatten)]
     clips: Clips,
@@ -119,10 +97,7 @@ pub(super) fn new(context: &Context, arguments: &New) -> Result<ExitCode> {
     let new = NewSession {
         task,
         id: arguments.id.clone(),
-        dialect: match &*arguments.dialect {
-            "operations" => Dialect::Operations,
-            _ => Dialect::Tags,
-        },
+        dialect: if arguments.dialect == "tags" { Dialect::Tags } else { Dialect::Operations },
         offer,
         policy: context.config.policy.as_deref().unwrap_or(SESSION_POLICY).to_owned(),
         workspace: context.config.guest.is_none().then(|| context.config.workspace_name()),
@@ -131,15 +106,8 @@ pub(super) fn new(context: &Context, arguments: &New) -> Result<ExitCode> {
         return preview(context, new, &stop);
     }
     let request = Request::New(new.clone());
-    let mut engine = match context.open_or_hand_over(&request, &stop)? {
-        Opened::Here(engine) => engine,
-        Opened::Elsewhere(done) => {
-            let turn = done.turn;
-            announce(context, &turn, "begins")?;
-            context.ui.say("The running deaddrop will execute the replies.");
-            arguments.clips.copy_once(context, &turn.session)?;
-            return Ok(ExitCode::SUCCESS);
-        }
+    let Some(mut engine) = here(context, &request, "begins", arguments.clips, &stop)? else {
+        return Ok(ExitCode::SUCCESS);
     };
     let unconfined = may_run_unconfined(context, &engine);
     let turn = engine.begin_session(&new, unconfined)?;
@@ -150,6 +118,24 @@ pub(super) fn new(context: &Context, arguments: &New) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     serve(context, &mut engine, &Serve::One(turn.session.id), arguments.clips, &stop)
+}
+
+/// Opens the project to do this; None where the process that serves it has done it, which is told.
+fn here(
+    context: &Context,
+    request: &Request,
+    verb: &str,
+    clips: Clips,
+    stop: &Stop,
+) -> Result<Option<Engine>> {
+    let turn = match context.open_or_hand_over(request, stop)? {
+        Opened::Here(engine) => return Ok(Some(*engine)),
+        Opened::Elsewhere(done) => done.turn,
+    };
+    announce(context, &turn, verb)?;
+    context.ui.say("The running deaddrop will execute the replies.");
+    clips.copy_once(context, &turn.session)?;
+    Ok(None)
 }
 
 /// Shows the first outbox that a session would have.
@@ -179,13 +165,9 @@ pub(super) fn resume(context: &Context, arguments: &Resume) -> Result<ExitCode> 
                 "--reopen needs the session's id, as in `deaddrop resume a1b2c3d4 --reopen \"Now add division\"`; `deaddrop status` lists the sessions",
             ))?;
             let request = Request::Reopen { session, text: text.clone() };
-            match context.open_or_hand_over(&request, &stop)? {
-                Opened::Here(engine) => *engine,
-                Opened::Elsewhere(done) => {
-                    announce(context, &done.turn, "goes on")?;
-                    arguments.clips.copy_once(context, &done.turn.session)?;
-                    return Ok(ExitCode::SUCCESS);
-                }
+            match here(context, &request, "goes on", arguments.clips, &stop)? {
+                Some(engine) => engine,
+                None => return Ok(ExitCode::SUCCESS),
             }
         }
     };
@@ -258,11 +240,7 @@ pub(super) fn watch(context: &Context, arguments: &WatchAll) -> Result<ExitCode>
         }
         context.ui.say(format!("Session {}: {}", session.id, first_line(&session.task)));
         let outbox = (!waits).then(|| engine.outbox_path(&session));
-        match &outbox {
-            _ if context.json => say_session(context, &Turn { session, outbox }),
-            Some(path) => output::result(context.display(path)),
-            None => {}
-        }
+        name_outbox(context, &Turn { session, outbox });
     }
     serve(context, &mut engine, &Serve::All, arguments.clips, &stop)
 }
@@ -316,45 +294,39 @@ fn say_context(context: &Context, outbox: &Path) {
     }
 }
 
-/// Prints as an event that a session is served from now on, as it is.
-fn say_session(context: &Context, turn: &Turn) {
-    let mut value = output::turn_json(context, turn);
-    value["event"] = "session".into();
-    Context::print_json(&value);
+/// Prints the path of the outbox; as JSON, as an event, that the session is served from now on, as it is.
+fn name_outbox(context: &Context, turn: &Turn) {
+    if context.json {
+        let mut value = output::turn_json(context, turn);
+        value["event"] = "session".into();
+        Context::print_json(&value);
+    } else if let Some(path) = &turn.outbox {
+        output::result(context.display(path));
+    }
 }
 
 /// Says what to do with the outbox of a session.
 fn announce(context: &Context, turn: &Turn, verb: &str) -> Result<()> {
     let id = &turn.session.id;
     let task = first_line(&turn.session.task);
-    let begins = context.ui.bold(&format!("Session {id} {verb}: {task}"));
-    let Some(path) = &turn.outbox else {
-        context.ui.say(begins);
-        if context.json {
-            say_session(context, turn);
+    context.ui.say(context.ui.bold(&format!("Session {id} {verb}: {task}")));
+    if let Some(path) = &turn.outbox {
+        let (sessions, damaged) = Store::new(&context.config.sessions).list()?;
+        let open = sessions.iter().filter(|session| !session.is_complete).count() + damaged.len();
+        let name = match open {
+            0 | 1 => "a .txt file".to_owned(),
+            _ => format!("{id}_reply.txt (other sessions are open, so its name says which)"),
+        };
+        if turn.session.sequence == 1 {
+            say_context(context, path);
         }
-        return Ok(());
-    };
-    let (sessions, damaged) = Store::new(&context.config.sessions).list()?;
-    let open = sessions.iter().filter(|session| !session.is_complete).count() + damaged.len();
-    let name = match open {
-        0 | 1 => "a .txt file".to_owned(),
-        _ => format!("{id}_reply.txt (other sessions are open, so its name says which)"),
-    };
-    context.ui.say(begins);
-    if turn.session.sequence == 1 {
-        say_context(context, path);
+        context.ui.say(format!(
+            "Paste this file into a chat window{}, and save the reply as {name} in {}/:",
+            context.weighed(&turn.session),
+            context.display(&context.config.inbox)
+        ));
     }
-    context.ui.say(format!(
-        "Paste this file into a chat window{}, and save the reply as {name} in {}/:",
-        context.weighed(&turn.session),
-        context.display(&context.config.inbox)
-    ));
-    if context.json {
-        say_session(context, turn);
-    } else {
-        output::result(context.display(path));
-    }
+    name_outbox(context, turn);
     Ok(())
 }
 
@@ -400,7 +372,7 @@ fn task(context: &Context, arguments: &New) -> Result<String> {
             fs::read_to_string(path).map_err(|e| Error::io("read the task from", path, e))?
         }
         (None, [only]) if only == "-" => {
-            let Input { name, text } = Input::read(None, "read the task from")?;
+            let Input { name, text } = Input::read(Path::new(only), "read the task from")?;
             text.map_err(|why| Error::usage(format!("the task: {name}: {why}")))?
         }
         (None, []) => opening::written(context, "the task")?,

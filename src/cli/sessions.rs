@@ -1,6 +1,5 @@
 //! `status`, `log`, `say` and `close`: which sessions there are, how each stands, and words for the model.
 
-use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -8,7 +7,7 @@ use serde_json::json;
 
 use super::locate::By;
 use super::serving::first_line;
-use super::{Context, SessionFlag, SessionOperand, output, question, stat};
+use super::{Context, SessionFlag, SessionOperand, output, question, summary};
 
 use crate::atomic;
 use crate::engine::{Turn, TurnDiffs, Which};
@@ -21,19 +20,12 @@ use crate::session::journal;
 use crate::session::log::{self, LogEntry};
 use crate::session::record::History;
 use crate::session::store::Store;
-use crate::session::{Ignored, Session, run_id};
+use crate::session::{Session, run_id};
 use crate::settings::Config;
 use crate::text::visible_line;
 use crate::watch::Stop;
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
-Without an ID, lists all sessions, the newest first.
-
-Examples:
-  deaddrop status
-  deaddrop status a1b2
-  deaddrop status --json | jq -r 'select(.isComplete | not).session'")]
 pub(super) struct Status {
     #[command(flatten)]
     session: SessionOperand,
@@ -47,13 +39,6 @@ impl Status {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
-Replies to a closed session are not executed. `deaddrop resume ID --reopen TEXT` or an undo opens it \
-again. Files in the workspace stay as they are, also with --delete.
-
-Examples:
-  deaddrop close a1b2c3d4
-  deaddrop close a1b2c3d4 --delete")]
 pub(super) struct Close {
     #[command(flatten)]
     session: SessionOperand,
@@ -63,20 +48,12 @@ pub(super) struct Close {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
-One line per turn; -v adds the files that it changed, with their lines.
-
-Examples:
-  deaddrop log
-  deaddrop log -v
-  deaddrop log --session a1b2c3d4 --json")]
 pub(super) struct Log {
     #[command(flatten)]
     session: SessionFlag,
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  deaddrop say \"Please use tabs, not spaces\"")]
 pub(super) struct Say {
     /// Your words for the model, added to the end of the newest outbox
     #[arg(value_name = "TEXT", required = true)]
@@ -138,53 +115,46 @@ pub(super) fn status(context: &Context, arguments: &Status) -> Result<ExitCode> 
         Context::print_json(&value);
         return Ok(ExitCode::SUCCESS);
     }
-    let begun = is_cut_off(context, &session);
+    let row = |label: &str, text: &str| {
+        output::prose(format!("{:<10}{text}", format!("{label}:")));
+    };
     let state = match state(&session) {
-        "open" if begun => "open, stopped within a turn: `deaddrop resume` continues it",
+        "open" if is_cut_off(context, &session) => {
+            "open, stopped within a turn: `deaddrop resume` continues it"
+        }
         "open" => "open, waiting for a reply",
         state => state,
     };
-    let mut lines = vec![
-        format!("{}: {}", question::who(&session), state),
-        format!("Begun:    {}", session.created_at),
-        format!("Changed:  {}", session.updated_at),
-    ];
+    output::prose(format!("{}: {state}", question::who(&session)));
     if session.run.is_none() {
-        lines.insert(1, format!("Task:     {}", first_line(&session.task)));
+        row("Task", &first_line(&session.task));
     }
-    let outbox = context.config.outbox.join(session.outbox_name());
-    let missing = if state != "open, waiting for a reply" || outbox.exists() {
-        ""
-    } else {
-        " (missing; `deaddrop resume` writes it)"
-    };
+    row("Begun", &session.created_at.to_string());
+    row("Changed", &session.updated_at.to_string());
     if session.run.is_none() {
-        lines.push(format!("Outbox:   {}{missing}", context.display(&outbox)));
+        let outbox = context.config.outbox.join(session.outbox_name());
+        let is_there = state != "open, waiting for a reply" || outbox.exists();
+        let missing = if is_there { "" } else { " (missing; `deaddrop resume` writes it)" };
+        row("Outbox", &format!("{}{missing}", context.display(&outbox)));
     }
-    lines.push(format!("Policy:   {}", session.policy));
-    lines.push(format!("Sandbox:  {}", sandbox(context, &session)));
+    row("Policy", &session.policy);
+    row("Sandbox", &sandbox(context, &session));
     if let Some(summary) = &session.summary {
-        lines.push(format!("Summary:  {}", first_line(summary)));
+        row("Summary", &first_line(summary));
     }
     let ui = context.ui.for_results();
     let outcomes = output::outcomes(&session);
     if !outcomes.is_empty() {
-        lines.push("Last reply:".to_owned());
-        lines.drain(..).for_each(output::prose);
+        output::prose("Last reply:");
         outcomes.iter().for_each(|outcome| output::prose(ui.outcome(outcome)));
     }
     // What was added may have come after the outbox was pasted.
-    for words in session.words_added() {
-        lines.push(format!("Added:    {}", first_line(words)));
-    }
-    for words in session.words_to_say() {
-        lines.push(format!("To say:   {}", first_line(words)));
-    }
-    lines.extend(held(context));
-    lines.drain(..).for_each(output::prose);
+    session.words_added().iter().for_each(|words| row("Added", &first_line(words)));
+    session.words_to_say().for_each(|words| row("To say", &first_line(words)));
+    held(context).into_iter().for_each(output::prose);
     if session.question().is_some() {
-        let how = question::how(context, &session);
-        output::prose(question::told(&ui, &session, &context.preview_question(&session), &how));
+        let preview = context.preview_question(&session);
+        output::prose(question::told(context, &ui, &session, &preview));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -249,22 +219,18 @@ pub(super) fn log(context: &Context, arguments: &Log) -> Result<ExitCode> {
     let undone = log::undone(&entries);
     let known = TurnDiffs::of(&context.config, &session, &entries).map_err(|e| e.to_string());
     let files = |sequence| files(known.as_ref().map_err(Clone::clone)?, sequence);
-    let left: BTreeMap<u32, Ignored> = entries
-        .iter()
-        .filter_map(|entry| Some((entry.sequence, log::ignored(&entries, &entry.undid)?)))
-        .collect();
-    let mut turns: Vec<(LogEntry, bool)> =
-        entries.into_iter().map(|entry| (entry, false)).collect();
-    turns.extend(begun(&session).map(|entry| (entry, true)));
-    if turns.is_empty() {
+    let begun = begun(&session);
+    if entries.is_empty() && begun.is_none() {
         context.ui.say(format!("No reply to session {} has been executed yet.", session.stem()));
     }
-    for (entry, waits) in turns {
+    for entry in entries.iter().chain(&begun) {
+        let waits = begun.as_ref().is_some_and(|begun| begun.sequence == entry.sequence);
         let is_undone = undone.contains(&entry.sequence);
+        let left = log::ignored(&entries, &entry.undid);
         if context.json {
             let mut value = json!(entry);
             value["isUndone"] = is_undone.into();
-            if let Some(left) = left.get(&entry.sequence) {
+            if let Some(left) = &left {
                 value["leftIgnored"] = json!(left);
             }
             if context.ui.verbose {
@@ -277,34 +243,33 @@ pub(super) fn log(context: &Context, arguments: &Log) -> Result<ExitCode> {
             continue;
         }
         let what = entry.back().unwrap_or_else(|| entry.work());
-        let beside = stat::beside(&entry, left.get(&entry.sequence));
-        let LogEntry { sequence, at, reply, failed, interrupted, is_complete, recovered, .. } =
-            entry;
+        let LogEntry { sequence, at, reply, failed, interrupted, .. } = entry;
         let mut line = format!("{sequence:>4}  {at}  {what}");
         let how = || match session.question() {
             Some(_) => format!("waits for your decision: {}", question::how(context, &session)),
             None => "decided; whoever began it continues it".to_owned(),
         };
         for (holds, words) in [
-            (failed > 0, format!(", {failed} failed")),
-            (interrupted > 0, format!(" ({interrupted} interrupted, may have run in part)")),
+            (*failed > 0, format!(", {failed} failed")),
+            (*interrupted > 0, format!(" ({interrupted} interrupted, may have run in part)")),
             (is_undone, ", undone".to_owned()),
-            (is_complete, ", done".to_owned()),
-            (recovered, ", recovered after a hard stop".to_owned()),
+            (entry.is_complete, ", done".to_owned()),
+            (entry.recovered, ", recovered after a hard stop".to_owned()),
         ] {
             line.push_str(if holds { &words } else { "" });
         }
         if waits {
             line.push_str(&format!(" so far, {}", how()));
         }
-        output::prose(format!("{line}  ({})", visible_line(&reply)));
+        output::prose(format!("{line}  ({})", visible_line(reply)));
         if context.ui.verbose {
-            match files(sequence) {
+            match files(*sequence) {
                 Ok(files) => {
                     files.iter().for_each(|file| output::result(format!("        {file}")));
                 }
                 Err(why) => output::prose(format!("        {why}")),
             }
+            let beside = summary::beside(entry, left.as_ref());
             beside.iter().for_each(|line| output::result(format!("        {line}")));
         }
     }
@@ -314,7 +279,7 @@ pub(super) fn log(context: &Context, arguments: &Log) -> Result<ExitCode> {
 /// Which files and folders a turn changed, as a line each; else why that is not known.
 fn files(turns: &TurnDiffs, sequence: u32) -> std::result::Result<Vec<String>, String> {
     let shown = turns.shown(Which::One(sequence)).map_err(|e| e.to_string())?;
-    Ok(stat::lines(&shown.told()))
+    Ok(summary::lines(&shown.told()))
 }
 
 /// What a turn that waits has come to so far, as the log will have it.

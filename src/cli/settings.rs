@@ -1,80 +1,49 @@
-//! `config`: the settings in force and where each was made, and changes that keep comments. Works
-//! also where they are not in order, so that they can be put right.
-
-mod folder;
+//! `config`: the settings in force and where each was made, changes that keep comments, and consent to those of a project.
+//! Works also where they are not in order, so that they can be put right.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use serde_json::{Value, json};
 
-use super::consent;
-use super::locate::{By, Location};
+use super::arguments::Global;
+use super::init::can_be_used;
+use super::locate::{By, Location, is_broad};
 use super::output::{self, Terminal};
 use crate::error::{Error, Result};
 use crate::lock::Lock;
-use crate::settings::{self, Config, Consent, InForce, Source, in_force};
+use crate::settings::{
+    self, Config, Consent, InForce, Opening, Raw, Setting, Source, find_setting, git_directory,
+    in_force,
+};
+use crate::terminal::Styled;
 use crate::text::visible_line;
 
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Flags override DEADDROP_* variables, these override deaddrop.toml, and that overrides your own file.
-
-Examples:
-  deaddrop config show
-  deaddrop config set max_tokens 60000
-  deaddrop config set sandbox.readable ~/data /srv/models")]
-pub(super) struct Settings {
-    #[command(subcommand)]
-    asked: Asked,
-}
-
 #[derive(Debug, Subcommand)]
-enum Asked {
+pub(super) enum Asked {
     /// List all settings, their values and where they come from
-    #[command(after_help = "\
--v adds what each setting is for. Data in deaddrop's folders that needs your consent comes last, as \
-`found here` and `tracked by git`.
-
-Examples:
-  deaddrop config show
-  deaddrop config show --changed
-  deaddrop config show --json | jq -r 'select(.source == \"environment\").name'")]
     Show {
         /// List only settings that differ from their defaults
         #[arg(long)]
         changed: bool,
     },
     /// Consent to the project's settings and to data found in its folders
-    Allow(consent::Allow),
+    Allow,
     /// Withdraw your consent to the project's settings and folders
-    Deny(consent::Deny),
+    Deny,
     /// Print the path of the settings file
-    #[command(after_help = "Examples:\n  deaddrop config path\n  deaddrop config path --own")]
     Path {
-        #[command(flatten)]
-        whose: Whose,
+        /// In your own file, which is for all projects, not in deaddrop.toml
+        #[arg(long)]
+        own: bool,
     },
     /// Print the value of a setting, one item per line
-    #[command(after_help = "\
-Examples:
-  deaddrop config get workspace_dir
-  deaddrop config get sandbox.readable --json")]
     Get {
         /// Its name, as in `sandbox.network`
         key: String,
     },
     /// Change a setting; comments and layout stay
-    #[command(after_help = "\
-An invalid value is not written. Give all items of a list at once; [] is an empty list.
-
-Examples:
-  deaddrop config set max_tokens 60000
-  deaddrop config set sandbox.network true
-  deaddrop config set secrets_allow 'tests/fixtures/*.pem' .env.example
-  deaddrop config set guest.command ssh build-box deaddrop rpc
-  deaddrop config set policy standard --own")]
     Set {
         /// Its name, as in `sandbox.network`
         key: String,
@@ -84,39 +53,23 @@ Examples:
         /// Allow your home folder or `/` as the workspace
         #[arg(long)]
         force: bool,
-        #[command(flatten)]
-        whose: Whose,
+        /// In your own file, which is for all projects, not in deaddrop.toml
+        #[arg(long)]
+        own: bool,
     },
     /// Reset a setting to its default
-    #[command(after_help = "\
-Examples:
-  deaddrop config unset max_tokens
-  deaddrop config unset guest
-  deaddrop config unset policy --own")]
     Unset {
         /// The setting's name, such as `sandbox.network`, `guest` or `policies.NAME`
         key: String,
-        #[command(flatten)]
-        whose: Whose,
+        /// In your own file, which is for all projects, not in deaddrop.toml
+        #[arg(long)]
+        own: bool,
     },
 }
 
-/// Which file is meant.
-#[derive(Debug, Args)]
-struct Whose {
-    /// In your own file, which is for all projects, not in deaddrop.toml
-    #[arg(long)]
-    own: bool,
-}
-
-/// `named` is what `-C` says.
-pub(super) fn settings(
-    arguments: Settings,
-    named: Option<PathBuf>,
-    ui: &Terminal,
-    json: bool,
-) -> Result<ExitCode> {
-    match arguments.asked {
+pub(super) fn settings(asked: Asked, global: &Global, ui: &Terminal) -> Result<ExitCode> {
+    let (named, json) = (global.project.clone(), global.json);
+    match asked {
         Asked::Show { changed } => {
             let place = found(named)?;
             if place.by == By::Nothing {
@@ -140,8 +93,8 @@ pub(super) fn settings(
             };
             output::told(json, to_json(found), || bare(&found.value).join("\n"));
         }
-        Asked::Path { whose } => {
-            let file = match project(&whose, named)? {
+        Asked::Path { own } => {
+            let file = match project(own, named)? {
                 Some(project) => Some(project.join(settings::FILE)),
                 None => settings::own_file(),
             };
@@ -154,17 +107,17 @@ pub(super) fn settings(
                 ui.say("It does not exist yet; `deaddrop config set` creates it.");
             }
         }
-        Asked::Allow(_) => return consent::allow(&whole_project(named)?, ui, json),
-        Asked::Deny(_) => return consent::deny(&whole_project(named)?, ui),
-        Asked::Set { key, value, force, whose } => {
-            let project = project(&whose, named)?;
-            let missing = folder::check(project.as_deref(), &key, &value, force)?;
+        Asked::Allow => return allow(&whole_project(named)?, ui, json),
+        Asked::Deny => return deny(&whole_project(named)?, ui),
+        Asked::Set { key, value, force, own } => {
+            let project = project(own, named)?;
+            let missing = check_folder(project.as_deref(), &key, &value, force)?;
             let set = |project: Option<&Path>| settings::set(project, &key, &value).map(Some);
             change(project.as_deref(), &key, ui, json, set)?;
             missing.iter().for_each(|told| ui.warning(told));
         }
-        Asked::Unset { key, whose } => {
-            let project = project(&whose, named)?;
+        Asked::Unset { key, own } => {
+            let project = project(own, named)?;
             let unset = |project: Option<&Path>| settings::unset(project, &key);
             change(project.as_deref(), &key, ui, json, unset)?;
         }
@@ -183,8 +136,8 @@ fn found(named: Option<PathBuf>) -> Result<Location> {
 }
 
 /// Whose file is meant: that of the project, or none for the person's own.
-fn project(whose: &Whose, named: Option<PathBuf>) -> Result<Option<PathBuf>> {
-    if whose.own { Ok(None) } else { whole_project(named).map(Some) }
+fn project(own: bool, named: Option<PathBuf>) -> Result<Option<PathBuf>> {
+    if own { Ok(None) } else { whole_project(named).map(Some) }
 }
 
 /// The whole path of the project.
@@ -224,7 +177,7 @@ fn change(
     }
     let Some(now) = agreed(Some(project)) else { return Ok(()) };
     // Of settings that could not be read nobody knows what was agreed to.
-    consent::follow(before.as_ref().unwrap_or(&now), &now, &[key], ui)
+    follow_consent(before.as_ref().unwrap_or(&now), &now, &[key], ui)
 }
 
 fn show(settings: &[InForce], ui: &Terminal, json: bool) {
@@ -264,4 +217,135 @@ fn bare(value: &Value) -> Vec<String> {
         Value::Array(items) => items.iter().flat_map(bare).collect(),
         other => vec![other.to_string()],
     }
+}
+
+/// The folder that usually exists before.
+const WORKSPACE: &str = "workspace_dir";
+
+/// A warning if the workspace does not exist with `key` set to `words`.
+///
+/// # Errors
+/// The folder is not one, or cannot be made; or, without `force`, the workspace is far more than a project.
+fn check_folder(
+    project: Option<&Path>,
+    key: &str,
+    words: &[String],
+    force: bool,
+) -> Result<Option<String>> {
+    let is_folder = find_setting(key).is_some_and(Setting::is_folder);
+    let (true, [word]) = (is_folder, words) else { return Ok(None) };
+    let folder = match project {
+        Some(project) => project.join(word),
+        // In the person's own file it differs between projects.
+        None if Path::new(word).is_absolute() => PathBuf::from(word),
+        None => return Ok(None),
+    };
+    let real = folder.canonicalize().unwrap_or_else(|_| folder.clone());
+    let is_workspace = key == WORKSPACE;
+    let broad = is_broad(&real).filter(|_| is_workspace && !force);
+    let broad = broad.map(|why| format!("{why}; choose another folder, or use --force"));
+    let in_git = git_directory(&real).filter(|_| is_workspace).map(|git| {
+        format!(
+            "{} is a git directory, and git would run hooks that replies write there; name the folder with the project's files",
+            git.display()
+        )
+    });
+    if let Some(why) = broad.or(in_git) {
+        return Err(Error::config(
+            format!("config set {key} {word}"),
+            format!("nothing changed: {why}"),
+        ));
+    }
+    if word.trim().is_empty() || folder.is_dir() {
+        return Ok(None);
+    }
+    can_be_used(&folder)
+        .map_err(|e| Error::config(format!("config set {key}"), format!("{e}; nothing changed")))?;
+    let shown = visible_line(&folder.display().to_string()).into_owned();
+    let told = format!("{shown} does not exist; it is created, empty, at the next start");
+    Ok(Some(told).filter(|_| key == WORKSPACE))
+}
+
+/// Asks at a terminal whether the person consents, and refuses settings without consent.
+///
+/// # Errors
+/// There is no consent, or it cannot be recorded.
+pub(super) fn require_consent(config: &Config, consent: &Consent, ui: &Terminal) -> Result<()> {
+    consent.requires_names()?;
+    if consent.lacks().is_empty() {
+        return Ok(());
+    }
+    let lines: String = consent.lines().iter().map(|line| format!("  {line}\n")).collect();
+    let is_only_data = consent.lacks().iter().all(|lacks| consent.found() == Some(lacks));
+    let (what, asks) = if is_only_data {
+        ("contains deaddrop data that you have not trusted yet", "Moved or copied? Trust it?")
+    } else {
+        ("needs your consent, because somebody else may have written it", "Do you agree?")
+    };
+    let question = Styled::from(format!("{} {what}:\n{lines}", consent.whose()));
+    let question = question + ui.bold(asks) + " [y/N] ";
+    match ui.agreement(question) {
+        Some(true) => consent.allow(config)?,
+        // They have just read what it is.
+        Some(false) => {
+            return Err(Error::usage(format!(
+                "nothing was done without your consent. Change {}, or consent: answer `y`, or run `deaddrop config allow`",
+                consent.whose()
+            ))
+            .with_code("consent-needed"));
+        }
+        None => return consent.require(),
+    }
+    ui.say("You will not be asked again; `deaddrop config deny` withdraws your consent.");
+    Ok(())
+}
+
+/// `config allow`: shows what needs consent, and records it.
+fn allow(project: &std::path::Path, ui: &Terminal, json: bool) -> Result<ExitCode> {
+    let (config, consent) = Config::load(project, Raw::default())?;
+    for opening in consent.openings().iter().chain(consent.found()) {
+        let Opening { name, value, origin, does, .. } = opening;
+        let value = json!({ "name": name, "value": value, "origin": origin, "does": does });
+        output::told(json, value, || opening.line());
+    }
+    if consent.openings().is_empty() && consent.found().is_none() {
+        ui.say("Nothing here needs your consent.");
+    } else {
+        consent.allow(&config)?;
+        ui.say(format!(
+            "Your consent is recorded for {}; `deaddrop config deny` withdraws it.",
+            consent.whose()
+        ));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `config deny`: withdraws the consent.
+fn deny(project: &std::path::Path, ui: &Terminal) -> Result<ExitCode> {
+    let (config, _) = Config::load(project, Raw::default())?;
+    ui.say(if config.forget()? {
+        "Your consent is withdrawn; a running deaddrop continues as it began."
+    } else {
+        "There was no consent to withdraw here."
+    });
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Counts what the person has just set (`keys`) as consent. Warns if something else in the file needs consent.
+///
+/// # Errors
+/// It cannot be recorded.
+pub(super) fn follow_consent(
+    before: &Consent,
+    now: &Consent,
+    keys: &[&str],
+    ui: &Terminal,
+) -> Result<()> {
+    if !now.follow(before, keys)? {
+        ui.warning(&format!(
+            "{} needs your consent before it takes effect: `deaddrop config allow` shows what, and records it",
+            now.whose()
+        ));
+    }
+    Ok(())
 }

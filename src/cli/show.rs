@@ -1,39 +1,26 @@
-//! `show`: prints an outbox or a part of it, copies it, opens it, or names its file.
+//! `show`: prints an outbox or a part of it, copies it, opens it, or names its file; and what is told of the clipboard.
 
-use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Args;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::clipping::{Put, put};
 use super::sessions::named_or_newest;
 use super::{Context, SessionFlag, opening, output, question};
-use crate::atomic;
+use crate::clipboard::{self, Environment, Way};
+use crate::daemon::Clip;
 use crate::engine::pasted_outbox;
 use crate::error::{Error, Result};
+use crate::event::ClipboardNews;
+use crate::outbox::OutboxForm;
 use crate::outbox::parts::{self, OutboxPart, PartNumber};
-use crate::session::outbox_name;
+use crate::program::Programs;
+use crate::session::{Session, outbox_name};
 use crate::text::count;
 use crate::tokens;
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
-Send parts in their order, one message each. Their first and last lines tell the model when to \
-answer.
-
---copy uses the first that works, and says which: the desktop's clipboard (Wayland, X11), the \
-terminal's clipboard (OSC 52, also over SSH); otherwise it prints the file's path. --open uses \
-$VISUAL or $EDITOR at a terminal, otherwise xdg-open.
-
-Examples:
-  deaddrop show --copy
-  deaddrop show --copy --part 1
-  deaddrop show --copy --brief
-  deaddrop show 2 --session a1b2c3d4 --open
-  deaddrop show --path
-  deaddrop show --json | jq .tokens")]
 pub(super) struct Show {
     /// The outbox's number [default: the newest]
     #[arg(value_name = "N")]
@@ -91,11 +78,7 @@ pub(super) fn show(context: &Context, arguments: &Show) -> Result<ExitCode> {
         }
         return Ok(ExitCode::SUCCESS);
     }
-    let text = if context.config.brief {
-        pasted_outbox(&context.config, &session, sequence, true)?.0.into_bytes()
-    } else {
-        atomic::read_own(&path).map_err(|e| Error::io("read the outbox", &path, e))?
-    };
+    let (text, _) = pasted_outbox(&context.config, &session, sequence, context.config.brief)?;
     if is_answered && !session.is_complete {
         let how = match session.question() {
             Some(_) => {
@@ -105,52 +88,214 @@ pub(super) fn show(context: &Context, arguments: &Show) -> Result<ExitCode> {
         };
         context.ui.say(format!("Outbox {sequence} has been answered, and its turn waits; {how}."));
     }
-    let (text, part, of) = match arguments.part {
-        None => (text, None, None),
-        Some(asked) => {
-            let OutboxPart { text, part, of } = part(context, &path, text, asked)?;
-            (text.into_bytes(), Some(part), Some(of))
-        }
-    };
+    let cut = arguments.part.map(|asked| cut(context, &text, asked)).transpose()?;
+    if let Some(OutboxPart { text, part, of }) = &cut {
+        let characters = count(parts::length(text), "character");
+        context.ui.say(match of {
+            1 => format!("The whole outbox, {characters}: it needs no parts."),
+            _ => format!("Part {part} of {of}, {characters}."),
+        });
+    }
+    let shown = cut.as_ref().map_or(&text, |cut| &cut.text);
     if context.json {
-        let text = as_text(&path, text)?;
         Context::print_json(&json!({
             "session": session.id,
             "sequence": sequence,
             "path": context.display(&path),
-            "part": part,
-            "of": of,
-            "tokens": tokens::about(&text, context.config.max_tokens),
-            "text": text,
+            "part": cut.as_ref().map(|cut| cut.part),
+            "of": cut.as_ref().map(|cut| cut.of),
+            "tokens": tokens::about(shown, context.config.max_tokens),
+            "text": shown,
         }));
-        return Ok(ExitCode::SUCCESS);
+    } else {
+        output::data(shown.as_bytes());
     }
-    output::data(&text);
     Ok(ExitCode::SUCCESS)
 }
 
-/// An outbox as text, which it always is unless somebody else wrote there.
-fn as_text(path: &Path, outbox: Vec<u8>) -> Result<String> {
-    String::from_utf8(outbox).map_err(|e| {
-        Error::io("read the outbox", path, io::Error::new(io::ErrorKind::InvalidData, e))
+/// The part of an outbox that is asked for.
+fn cut(context: &Context, outbox: &str, asked: PartNumber) -> Result<OutboxPart> {
+    parts::part(outbox, asked, context.config.part_characters)
+        .map_err(|e| Error::usage(format!("--part: {e}")))
+}
+
+/// What is done with the clipboard while sessions are served.
+#[derive(Debug, Clone, Copy, Args)]
+pub(super) struct Clips {
+    /// Copy each new outbox to the clipboard
+    #[arg(long)]
+    copy: bool,
+    /// Also take replies from the clipboard if they have the newest outbox's key; implies --copy
+    #[arg(long)]
+    clipboard: bool,
+}
+
+impl From<Clips> for Clip {
+    fn from(clips: Clips) -> Self {
+        Self { copies: clips.copy || clips.clipboard, takes: clips.clipboard }
+    }
+}
+
+impl Clips {
+    /// The flags of a command line that say the same.
+    pub(super) fn flags(self) -> Vec<&'static str> {
+        let flags = [("--copy", self.copy), ("--clipboard", self.clipboard)];
+        flags.into_iter().filter(|(_, is_given)| *is_given).map(|(flag, _)| flag).collect()
+    }
+
+    /// Copies the outbox of a session that is not served any longer, if that is wished.
+    pub(super) fn copy_once(self, context: &Context, session: &Session) -> Result<()> {
+        if Clip::from(self).copies && session.awaits_reply() {
+            put(context, session, session.sequence, &Put::Whole)?;
+        }
+        Ok(())
+    }
+}
+
+/// What of an outbox is put on the clipboard.
+pub(super) enum Put {
+    /// All of it.
+    Whole,
+    /// Its brief form, while sessions are served.
+    Brief,
+    /// A part.
+    Part(parts::PartNumber),
+}
+
+/// Puts an outbox of a session on the clipboard, or a part of it, and says what is next.
+///
+/// It takes the first way there is: the desktop's clipboard (Wayland, X11), the terminal's clipboard (OSC 52, also
+/// over SSH); returns whether there is one.
+pub(super) fn put(context: &Context, session: &Session, sequence: u32, how: &Put) -> Result<bool> {
+    let id = &session.id;
+    let path = context.config.outbox.join(outbox_name(id, sequence));
+    let (asked, is_served) = match how {
+        Put::Whole => (None, false),
+        Put::Brief => (None, true),
+        Put::Part(asked) => (Some(*asked), false),
+    };
+    let wants_brief = context.config.brief || is_served;
+    let (text, form) = pasted_outbox(&context.config, session, sequence, wants_brief)?;
+    let OutboxPart { text, part, of } = match asked {
+        None => OutboxPart { text, part: 1, of: 1 },
+        Some(asked) => cut(context, &text, asked)?,
+    };
+    let done = clipboard::copy(&text, &Environment::here(Programs::of(&context.config)));
+    let tokens = tokens::about(&text, context.config.max_tokens);
+    let brief = if form.is_brief { " --brief" } else { "" };
+    let next = asked.filter(|_| part < of).map(|asked| {
+        let of = asked.of.map(|of| format!("/{of}")).unwrap_or_default();
+        format!("deaddrop show {sequence} --session {id} --copy{brief} --part {}{of}", part + 1)
+    });
+    if context.json {
+        let copied = done.as_ref().map(|way| (&form, *way)).map_err(String::as_str);
+        let mut value = copied_json(context, &path, copied);
+        value["event"] = "copied".into();
+        value["brief"] = form.is_brief.into();
+        value["tokens"] = tokens.into();
+        value["part"] = part.into();
+        value["of"] = of.into();
+        value["next"] = json!(next);
+        Context::print_json(&value);
+    }
+    let what = match of {
+        1 => format!("Outbox {sequence} of session {id}{}", weighed(&form)),
+        _ => format!(
+            "Part {part} of {of} of outbox {sequence} of session {id} ({})",
+            tokens::told(tokens)
+        ),
+    };
+    match &done {
+        Ok(way) => context.ui.say(on_clipboard(&what, *way)),
+        Err(why) => {
+            context.ui.warning(&not_copied(why));
+            let part = if of > 1 { format!(" --part {part}/{of}") } else { String::new() };
+            context.ui.say(format!(
+                "{what}: `deaddrop show {sequence} --session {id}{brief}{part}` prints it; the whole outbox is {}",
+                context.display(&path)
+            ));
+        }
+    }
+    match next {
+        _ if is_served => {}
+        Some(next) => {
+            context.ui.say(format!("Send it, then part {} of {of}: {next}", part + 1));
+        }
+        None => {
+            // A terminal gives nothing back: there the reply is pasted.
+            let reads = done.as_ref().is_ok_and(|way| !way.is_unanswered());
+            let from = if reads { "" } else { " -" };
+            context.ui.say(format!(
+                "Paste it into the chat, copy the reply, then run: deaddrop next{from}"
+            ));
+        }
+    }
+    Ok(done.is_ok())
+}
+
+/// That an outbox is on the clipboard, this way, or is not, for these reasons.
+pub(super) fn copied_json(
+    context: &Context,
+    path: &Path,
+    done: std::result::Result<(&OutboxForm, Way), &str>,
+) -> Value {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let named = stem.split_once("_seq");
+    json!({
+        "session": named.map(|(id, _)| id),
+        "sequence": named.and_then(|(_, sequence)| sequence.parse::<u32>().ok()),
+        "outbox": context.display(path),
+        "brief": done.ok().map(|(form, _)| form.is_brief),
+        "tokens": done.ok().map(|(form, _)| form.tokens),
+        "way": done.map_or("path", |(_, way)| way.name()),
+        "why": done.err(),
     })
 }
 
-/// The part of an outbox that is asked for; says how many there are.
-fn part(context: &Context, path: &Path, outbox: Vec<u8>, asked: PartNumber) -> Result<OutboxPart> {
-    let outbox = as_text(path, outbox)?;
-    let cut = cut(context, &outbox, asked)?;
-    let OutboxPart { text, part, of } = &cut;
-    let characters = count(parts::length(text), "character");
-    context.ui.say(&match of {
-        1 => format!("The whole outbox, {characters}: it needs no parts."),
-        _ => format!("Part {part} of {of}, {characters}."),
-    });
-    Ok(cut)
+/// Which form it is of the two, and how many tokens each has.
+fn weighed(form: &OutboxForm) -> String {
+    let tokens = tokens::told(form.tokens);
+    let Some(other) = form.other.map(tokens::told) else { return format!(" ({tokens})") };
+    let [this, that] = if form.is_brief { ["brief", "complete"] } else { ["complete", "brief"] };
+    format!(" ({this}: {tokens}; {that}: {other})")
 }
 
-/// The part of an outbox that is asked for.
-pub(super) fn cut(context: &Context, outbox: &str, asked: PartNumber) -> Result<OutboxPart> {
-    parts::part(outbox, asked, context.config.part_characters)
-        .map_err(|e| Error::usage(format!("--part: {e}")))
+fn on_clipboard(what: &str, way: Way) -> String {
+    if way.is_unanswered() {
+        format!("{what} was sent to {way}; terminals do not confirm it.")
+    } else {
+        format!("{what} is on {way}.")
+    }
+}
+
+fn not_copied(why: &str) -> String {
+    format!("no clipboard accepts it ({why})")
+}
+
+/// What is said of news of the clipboard while sessions are served; as an error what the person should
+/// look at.
+pub(super) fn told(
+    context: &Context,
+    news: &ClipboardNews<'_>,
+) -> std::result::Result<String, String> {
+    match news {
+        ClipboardNews::Copied(path, form, way) => {
+            // Of the only form, the number of tokens was told already.
+            let weighed = form.other.map(|_| weighed(form)).unwrap_or_default();
+            Ok(on_clipboard(&format!("{}{weighed}", context.display(path)), *way))
+        }
+        ClipboardNews::NotCopied(path, why) => {
+            Err(format!("{}: {}", context.display(path), not_copied(why)))
+        }
+        ClipboardNews::Watched(way) => {
+            Ok(format!("Replies with the newest outbox's key are also taken from {way}."))
+        }
+        ClipboardNews::NotTaken(why) => {
+            Err(format!("a reply on the clipboard was not taken: {why}"))
+        }
+        ClipboardNews::Unreadable(why) => {
+            Err(format!("the clipboard cannot be read ({why}); the inbox still works"))
+        }
+        ClipboardNews::Readable => Ok("The clipboard can be read again.".to_owned()),
+    }
 }

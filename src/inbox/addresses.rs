@@ -6,8 +6,8 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use super::SIZE_LIMIT;
+use super::decode;
 use super::files::{is_young, open, read};
-use super::reading::decode;
 use crate::protocol::{Address, ParsedReply};
 use crate::session::record::FileId;
 

@@ -1,14 +1,15 @@
-//! Files of a folder that others write into: which names count, how they are opened, and which is
-//! which.
+//! Files of a folder that others write into: which names count, how they are opened, which is which, and what their bytes
+//! say.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use super::{HELD, SIZE_LIMIT, UNCLOSED_WAIT};
 use crate::atomic;
 use crate::error::{Error, Result};
+use crate::protocol::ParsedReply;
 use crate::session::record::FileId;
 
 /// The file in `folder` that is this one, whatever its name.
@@ -99,30 +100,78 @@ pub(super) fn read(file: &mut File, path: &Path) -> Result<Vec<u8>> {
 }
 
 /// Opens a regular file for reading, never a link, and without waiting for a FIFO.
-#[cfg(unix)]
 pub(super) fn open(path: &Path) -> io::Result<File> {
     use std::os::unix::fs::OpenOptionsExt;
     File::options().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)
 }
 
-#[cfg(not(unix))]
-pub(super) fn open(path: &Path) -> io::Result<File> {
-    File::open(path)
-}
-
 impl FileId {
     /// What identifies an open file and its content.
-    #[cfg(unix)]
     pub(super) fn of(file: &File) -> Option<Self> {
         use std::os::unix::fs::MetadataExt;
         let found = file.metadata().ok()?;
         let written = crate::clock::nanos(found.mtime(), found.mtime_nsec());
         Some(Self { inode: found.ino(), written, length: found.len() })
     }
+}
 
-    #[cfg(not(unix))]
-    pub(super) fn of(_: &File) -> Option<Self> {
-        None
+/// Why what holds NUL is no reply.
+const NUL: &str = "it is not text: it holds NUL bytes; save the reply as UTF-8";
+
+/// A reply's bytes as text: UTF-8, or UTF-16 with a byte order mark as some editors save it.
+///
+/// # Errors
+/// Why it is no text, for the person.
+pub fn decode(bytes: Vec<u8>) -> Result<String, String> {
+    Read::of(bytes).reply().map(ParsedReply::into_text)
+}
+
+fn unicode(bytes: Vec<u8>) -> Result<String, String> {
+    let wide = |from: fn([u8; 2]) -> u16| {
+        let units: Vec<u16> =
+            bytes[2..].chunks_exact(2).map(|pair| from([pair[0], pair[1]])).collect();
+        String::from_utf16(&units).map_err(|_| "it is not valid UTF-16 text".to_owned())
+    };
+    match bytes.as_slice() {
+        [0xff, 0xfe, ..] => wide(u16::from_le_bytes),
+        [0xfe, 0xff, ..] => wide(u16::from_be_bytes),
+        _ => match String::from_utf8(bytes) {
+            Ok(text) => Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text)),
+            Err(_) => Err("it is not text: save the reply as UTF-8".to_owned()),
+        },
+    }
+}
+
+/// Why a reply of this size is not read.
+pub fn too_large(size: u64) -> String {
+    format!("it is {size} bytes long; a reply may have {SIZE_LIMIT}")
+}
+
+/// What the bytes of a reply come to.
+pub(super) struct Read {
+    /// Whether they end within a character.
+    is_cut: bool,
+    reply: Result<ParsedReply, String>,
+}
+
+impl Read {
+    pub(super) fn of(bytes: Vec<u8>) -> Self {
+        let is_cut = match bytes.as_slice() {
+            [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => !bytes.len().is_multiple_of(2),
+            bytes => std::str::from_utf8(bytes).is_err_and(|e| e.error_len().is_none()),
+        };
+        Self { is_cut, reply: unicode(bytes).map(ParsedReply::new) }
+    }
+
+    /// Whether a reply ends within a block, a message or a character.
+    pub(super) fn ends_early(&self) -> bool {
+        self.is_cut || self.reply.as_ref().is_ok_and(ParsedReply::ends_early)
+    }
+
+    /// The reply, or why it is no text, for the person.
+    pub(super) fn reply(self) -> Result<ParsedReply, String> {
+        let reply = self.reply?;
+        if reply.text().contains('\0') { Err(NUL.to_owned()) } else { Ok(reply) }
     }
 }
 
@@ -167,5 +216,44 @@ mod tests {
                 assert_eq!(name_kind(OsStr::new(name)), kind, "{name}");
             }
         }
+    }
+
+    fn ends_early(bytes: &[u8]) -> bool {
+        Read::of(bytes.to_vec()).ends_early()
+    }
+
+    #[test]
+    fn what_is_cut_off_ends_early_in_either_dialect() {
+        const MESSAGE: &str =
+            r#"{"protocolVersion": "1.0", "operations": [{"type": "shell", "command": "lé"}]}"#;
+        const TAGS: &str = "[CREATE_FILE path=\"a\"]\n{\"operations\": [\n[/CREATE_FILE]\n";
+        for whole in [MESSAGE, TAGS, "```json\n{\"a\": 1}\n```", "Prose {", ""] {
+            assert!(!ends_early(whole.as_bytes()), "{whole}");
+        }
+        for n in 1..MESSAGE.len() {
+            assert!(ends_early(&MESSAGE.as_bytes()[..n]), "{n}");
+            let fenced = [b"Look:\n```json\n", &MESSAGE.as_bytes()[..n]].concat();
+            assert!(ends_early(&fenced), "{n}");
+            let after = [TAGS.as_bytes(), &MESSAGE.as_bytes()[..n]].concat();
+            // Then only what shows the key: most prose behind blocks is no message.
+            let shows = n >= MESSAGE.find("operations").unwrap() + "operations".len();
+            assert_eq!(ends_early(&after), shows, "{n}");
+        }
+        let wide: Vec<u8> = MESSAGE.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let wide = [&[0xff, 0xfe][..], &wide].concat();
+        assert!(!ends_early(&wide) && ends_early(&wide[..wide.len() - 2]));
+    }
+
+    #[test]
+    fn text_is_decoded_whatever_an_editor_made_of_it() {
+        let wide = |mark: [u8; 2], unit: fn(u16) -> [u8; 2]| {
+            let units = "[DONE] ä\n".encode_utf16().flat_map(unit);
+            decode(mark.into_iter().chain(units).collect())
+        };
+        assert_eq!(wide([0xff, 0xfe], u16::to_le_bytes).unwrap(), "[DONE] ä\n");
+        assert_eq!(wide([0xfe, 0xff], u16::to_be_bytes).unwrap(), "[DONE] ä\n");
+        assert_eq!(decode(b"\xef\xbb\xbf[DONE]".to_vec()).unwrap(), "[DONE]");
+        assert!(decode(b"\xff\xd8\xff".to_vec()).unwrap_err().contains("UTF-8"));
+        assert!(decode(b"a\0b".to_vec()).unwrap_err().contains("NUL"));
     }
 }

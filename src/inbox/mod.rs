@@ -5,7 +5,6 @@
 
 mod addresses;
 mod files;
-mod reading;
 mod settle;
 
 use std::ffi::{OsStr, OsString};
@@ -20,10 +19,8 @@ use crate::protocol::{Address, ParsedReply};
 use crate::session::record::FileId;
 use crate::text::visible_line;
 use addresses::Addresses;
-pub use files::held;
-use files::{NameKind, find, is_young, name_kind, note, open, read};
-use reading::Read;
-pub use reading::{decode, too_large};
+use files::{NameKind, Read, find, is_young, name_kind, note, open, read};
+pub use files::{decode, held, too_large};
 use settle::{Settler, Writer};
 
 /// The largest reply that is read, in bytes.
@@ -348,7 +345,6 @@ impl Claimed {
 mod tests {
     use super::*;
 
-    #[cfg(unix)]
     #[test]
     fn a_reply_that_came_back_is_known_whatever_number_its_device_has_now() {
         let dir = tempfile::tempdir().unwrap();

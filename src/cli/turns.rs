@@ -1,36 +1,20 @@
-//! `diff`: what a turn changed, or several, or a whole session.
+//! `diff`, `undo` and `redo`: what turns changed, and turns taken back.
 
 use std::process::ExitCode;
 
 use clap::Args;
 use serde_json::json;
 
-use super::changes::{coloured, readable, sizes};
-use super::patch::{Side, patch};
-use super::{Context, SessionFlag, output, sessions, stat};
-use crate::engine::{TurnDiffs, Which};
+use super::patch::{Side, coloured, patch, readable, sizes};
+use super::{Context, SessionFlag, output, sessions, summary};
+use crate::engine::{TurnDiffs, UndoRequest, Which};
 use crate::error::Result;
+use crate::ipc::Request;
+use crate::watch::Stop;
 use crate::workspace::checkpoint::{Change, What};
 use crate::workspace::unescaped;
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
-A turn has the number of the outbox that its reply answered; `deaddrop log` lists them. Changes by \
-commands are included; changed ignored files are only named. A range shows the total of its turns, \
-undos included.
-
-At a terminal, control characters are made visible. To a program or a file, the output is a patch as \
-git writes it, byte for byte. Lines that begin with # say what a patch cannot; binary files are only \
-named.
-
-Examples:
-  deaddrop diff
-  deaddrop diff 4 --stat
-  deaddrop diff 3..7
-      the total of turns 3 to 7; `3..` is everything from turn 3 on
-  deaddrop diff --all
-  deaddrop diff 4 | git -C workspace apply -R
-  deaddrop diff 4 | patch -R -p1 -d workspace")]
 pub(super) struct Diff {
     /// The turn, or a range such as 3..7 [default: the last turn]
     #[arg(value_name = "SEQ", value_parser = turns)]
@@ -125,7 +109,7 @@ pub(super) fn diff(context: &Context, arguments: &Diff) -> Result<ExitCode> {
         context.ui.say(said);
     }
     if arguments.stat {
-        stat::lines(&told).iter().for_each(output::result);
+        summary::lines(&told).iter().for_each(output::result);
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -174,4 +158,56 @@ fn as_json(what: Option<&What>) -> serde_json::Value {
         Some(What::Link { target }) => json!({ "kind": "link", "target": target }),
         Some(What::Unkept { why, .. }) => json!({ "kind": "unkept", "why": why.in_words() }),
     }
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Undo {
+    /// Undo the last N turns that changed files
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    last: u32,
+    #[command(flatten)]
+    how: How,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Redo {
+    /// The undo or redo to take back, by its number in `deaddrop log` [default: the last undo]
+    #[arg(value_name = "SEQ", value_parser = clap::value_parser!(u32).range(1..))]
+    sequence: Option<u32>,
+    #[command(flatten)]
+    how: How,
+}
+
+#[derive(Debug, Args)]
+struct How {
+    #[command(flatten)]
+    session: SessionFlag,
+    /// Also overwrite later changes, protected files, and files renamed from ignored names
+    #[arg(long)]
+    force: bool,
+    /// Tell the model why, in the next outbox
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+}
+
+pub(super) fn undo(context: &Context, arguments: &Undo) -> Result<ExitCode> {
+    let turns = usize::try_from(arguments.last).unwrap_or(usize::MAX);
+    request(context, UndoRequest::Turns(turns), &arguments.how)
+}
+
+pub(super) fn redo(context: &Context, arguments: &Redo) -> Result<ExitCode> {
+    request(
+        context,
+        arguments.sequence.map_or(UndoRequest::LastUndo, UndoRequest::Step),
+        &arguments.how,
+    )
+}
+
+fn request(context: &Context, undo: UndoRequest, how: &How) -> Result<ExitCode> {
+    let (session, reason) = (context.session_id(&how.session)?, how.reason.clone());
+    let reason = reason.filter(|reason| !reason.trim().is_empty());
+    let request = Request::Undo { undo, session, force: how.force, reason };
+    let stop = Stop::on_signals()?;
+    let turn = context.request(request, &stop, 0)?;
+    context.conclude(turn, false, &stop)
 }
