@@ -4,6 +4,7 @@
 use std::env;
 use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
@@ -37,7 +38,7 @@ pub const TOOLS: [(&str, &str); 19] = [
 const MODULES: [&str; 2] = ["pip", "pytest"];
 
 /// The shell that commands are given to, and how.
-pub const SHELL: &str = if cfg!(windows) { "cmd.exe /c" } else { "/bin/sh -c" };
+pub const SHELL: &str = "/bin/sh -c";
 
 /// The operating system in a few words: `Debian GNU/Linux 12, Linux 6.1.0, x86_64`.
 pub fn system() -> String {
@@ -119,23 +120,13 @@ pub fn tools(seen: &dyn Fn(&Path) -> bool) -> Vec<String> {
 
 /// The first program of that name in these folders, as `PATH` lists them, that is `seen`.
 pub(crate) fn find(name: &str, folders: &OsStr, seen: &dyn Fn(&Path) -> bool) -> Option<PathBuf> {
-    let file = if cfg!(windows) { format!("{name}.exe") } else { name.to_owned() };
+    let is_program =
+        |found: fs::Metadata| found.is_file() && found.permissions().mode() & 0o111 != 0;
     env::split_paths(folders)
         // A relative entry would run what lies in the current folder.
         .filter(|folder| folder.is_absolute())
-        .map(|folder| folder.join(&file))
-        .find(|path| is_program(path) && seen(path))
-}
-
-#[cfg(unix)]
-fn is_program(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
-}
-
-#[cfg(not(unix))]
-fn is_program(path: &Path) -> bool {
-    path.is_file()
+        .map(|folder| folder.join(name))
+        .find(|path| path.metadata().is_ok_and(is_program) && seen(path))
 }
 
 /// The version in what a tool says of itself.
@@ -150,9 +141,8 @@ fn title(word: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
     use std::process::Command;
 
     use super::*;

@@ -5,13 +5,17 @@ use std::collections::BTreeSet;
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::Duration;
 
+use rustix::fs::{Access, access};
+use rustix::process::{Pid, Signal, kill_process_group};
 use wait_timeout::ChildExt;
 
 use crate::links::follow;
@@ -70,7 +74,7 @@ impl Programs {
     /// Those that replies and commands of a project cannot write, nor of any other that was used.
     pub fn of(config: &Config) -> Self {
         let folders = config.sandbox.writable.iter().chain([&config.workspace]);
-        let known = |folder: &PathBuf| Some(id(folder, &fs::metadata(folder).ok()?));
+        let known = |folder: &PathBuf| Some(id(&fs::metadata(folder).ok()?));
         Self {
             writable: folders.filter_map(known).collect(),
             others: written_by_replies().ok(),
@@ -87,15 +91,14 @@ impl Programs {
         let name = Path::new(name.as_ref());
         let places = if name.components().count() == 1 && !name.is_absolute() {
             let folders = env::split_paths(&self.path).filter(|folder| folder.is_absolute());
-            let file = format!("{}{}", name.display(), env::consts::EXE_SUFFIX);
-            folders.map(|folder| folder.join(&file)).collect()
+            folders.map(|folder| folder.join(name)).collect()
         } else {
             vec![std::path::absolute(name)?]
         };
         let mut refused = io::ErrorKind::NotFound.into();
         for place in places.iter().filter(|place| place.is_file()) {
             match self.trusted(place) {
-                Ok(program) if is_executable(&program) => return Ok(program),
+                Ok(program) if access(&program, Access::EXEC_OK).is_ok() => return Ok(program),
                 Ok(_) => {}
                 Err(e) => refused = e,
             }
@@ -122,8 +125,7 @@ impl Programs {
         let mut command = Command::new(self.find(&name)?);
         command.env("PATH", self.folders(&self.path));
         // Some programs are several, by the name that they are called.
-        #[cfg(unix)]
-        std::os::unix::process::CommandExt::arg0(&mut command, &name);
+        command.arg0(&name);
         Ok(command)
     }
 
@@ -134,7 +136,7 @@ impl Programs {
             if FOLDERS.contains(&is) {
                 return Some((name, self.folders(&value)));
             }
-            (KEPT.contains(&is) || is.starts_with("LC_") || cfg!(windows)).then_some((name, value))
+            (KEPT.contains(&is) || is.starts_with("LC_")).then_some((name, value))
         });
         kept.filter(|(_, value)| !value.is_empty()).collect()
     }
@@ -167,14 +169,14 @@ impl Programs {
 
     fn is_written(&self, path: &Path, found: &fs::Metadata) -> bool {
         let is_of_others = || self.others.as_ref().is_none_or(|others| others.contains(path));
-        self.writable.contains(&id(path, found)) || is_of_others()
+        self.writable.contains(&id(found)) || is_of_others()
     }
 
     /// Lets a file or folder pass that only the person, and those whom they trust, can write.
     fn check(&self, path: &Path, found: &fs::Metadata) -> io::Result<()> {
         let who = if self.is_written(path, found) {
             "replies and commands"
-        } else if is_open_to_all(found) {
+        } else if found.mode() & 0o002 != 0 {
             "everybody on this machine"
         } else {
             return Ok(());
@@ -200,15 +202,15 @@ pub fn own() -> io::Result<PathBuf> {
     if cfg!(target_os = "linux") { Ok("/proc/self/exe".into()) } else { env::current_exe() }
 }
 
-/// Runs a program to its end, with no input; one that takes longer is ended with all in its group.
+/// Runs a program to its end with this input; one that takes longer is ended with all in its group.
 ///
 /// # Errors
 /// It cannot be started, or takes too long.
-pub fn output(mut command: Command, patience: Duration) -> io::Result<Output> {
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    #[cfg(unix)]
-    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+pub fn output(mut command: Command, input: &str, patience: Duration) -> io::Result<Output> {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.process_group(0);
     let mut child = command.spawn()?;
+    feed(&mut child, input)?;
     let (stdout, stderr) = (read(child.stdout.take()), read(child.stderr.take()));
     let status = child.wait_timeout(patience);
     let Ok(Some(status)) = status else {
@@ -222,6 +224,13 @@ pub fn output(mut command: Command, patience: Duration) -> io::Result<Output> {
         output.recv_timeout(GRACE).map_err(endless)
     };
     Ok(Output { status, stdout: said(stdout)?, stderr: said(stderr)? })
+}
+
+/// Gives a program its whole input, in a thread because the program may never read it.
+pub(crate) fn feed(child: &mut Child, text: &str) -> io::Result<()> {
+    let (stdin, text) = (child.stdin.take(), text.to_owned());
+    let write = move || stdin.map(|mut stdin| stdin.write_all(text.as_bytes()));
+    thread::Builder::new().name("input".to_owned()).spawn(write).map(drop)
 }
 
 /// Reads an output to its end in a thread of its own, so that nobody has to wait for it.
@@ -240,49 +249,14 @@ fn read(output: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
 
 /// Ends a program that leads a group of its own, and all in that.
 fn end(child: &mut Child) {
-    #[cfg(unix)]
-    let _ = rustix::process::kill_process_group(
-        rustix::process::Pid::from_child(child),
-        rustix::process::Signal::KILL,
-    );
+    let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
     let _ = child.kill();
     let _ = child.wait();
 }
 
 /// What a folder is known by, whatever its path is.
-#[cfg(unix)]
 type Id = (u64, u64);
-#[cfg(not(unix))]
-type Id = PathBuf;
 
-#[cfg(unix)]
-fn id(_: &Path, found: &fs::Metadata) -> Id {
-    use std::os::unix::fs::MetadataExt;
+fn id(found: &fs::Metadata) -> Id {
     (found.dev(), found.ino())
-}
-
-#[cfg(not(unix))]
-fn id(path: &Path, _: &fs::Metadata) -> Id {
-    path.canonicalize().unwrap_or_else(|_| path.to_owned())
-}
-
-#[cfg(unix)]
-fn is_open_to_all(found: &fs::Metadata) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    found.permissions().mode() & 0o002 != 0
-}
-
-#[cfg(unix)]
-fn is_executable(program: &Path) -> bool {
-    rustix::fs::access(program, rustix::fs::Access::EXEC_OK).is_ok()
-}
-
-#[cfg(not(unix))]
-fn is_open_to_all(_: &fs::Metadata) -> bool {
-    false
-}
-
-#[cfg(not(unix))]
-fn is_executable(_: &Path) -> bool {
-    true
 }

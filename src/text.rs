@@ -15,42 +15,34 @@ const NAMED_LENGTH: usize = 120;
 /// assert_eq!(deaddrop::text::visible("a\x1b[31m\r\nb"), "a␛[31m\nb");
 /// ```
 pub fn visible(text: &str) -> Cow<'_, str> {
-    // Most text needs nothing: every hazard is a C0 control, DEL, or not ASCII at all.
-    if text.bytes().all(|b| matches!(b, b'\t' | b'\n' | 0x20..=0x7e)) {
-        return Cow::Borrowed(text);
-    }
-    if !text.chars().any(is_hazard) {
+    shown(text, is_hazard)
+}
+
+/// Like [`visible`], on one line: line feeds and tabs are shown too. For names and paths.
+pub fn visible_line(text: &str) -> Cow<'_, str> {
+    shown(text, |c| c < ' ' || is_hazard(c))
+}
+
+fn shown(text: &str, is_hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
+    // Most text needs nothing, and bytes are faster to look at.
+    let is_plain = |byte: u8| byte.is_ascii() && !is_hidden(char::from(byte));
+    if text.bytes().all(is_plain) || !text.chars().any(&is_hidden) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len() + 16);
     let mut rest = text.chars().peekable();
     while let Some(c) = rest.next() {
         match c {
-            '\r' if rest.peek() == Some(&'\n') => {}
-            '\0'..='\x1f' if is_hazard(c) => shown.push(picture(c)),
+            c if !is_hidden(c) => shown.push(c),
+            '\r' if rest.peek() == Some(&'\n') && !is_hidden('\n') => {}
+            '\0'..='\x1f' => {
+                shown.push(char::from_u32(0x2400 + u32::from(c)).unwrap_or('\u{fffd}'));
+            }
             '\x7f' => shown.push('␡'),
-            _ if is_hazard(c) => shown.push_str(&format!("<U+{:04X}>", u32::from(c))),
-            _ => shown.push(c),
+            _ => shown.push_str(&format!("<U+{:04X}>", u32::from(c))),
         }
     }
     Cow::Owned(shown)
-}
-
-/// Like [`visible`], on one line: line feeds and tabs are shown too. For names and paths.
-pub fn visible_line(text: &str) -> Cow<'_, str> {
-    let is_plain = text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
-    if is_plain || !text.chars().any(|c| c < ' ' || is_hazard(c)) {
-        return Cow::Borrowed(text);
-    }
-    text.chars()
-        .map(|c| match c {
-            '\0'..='\x1f' => picture(c).to_string(),
-            '\x7f' => "␡".to_owned(),
-            _ if is_hazard(c) => format!("<U+{:04X}>", u32::from(c)),
-            _ => c.to_string(),
-        })
-        .collect::<String>()
-        .into()
 }
 
 /// Whether `c` steers a terminal, reorders text, or cannot be seen at all (Unicode's
@@ -67,10 +59,6 @@ pub fn is_hazard(c: char) -> bool {
             | '\u{3164}' | '\u{fe00}'..='\u{fe0d}' | '\u{feff}' | '\u{ffa0}'
             | '\u{fff0}'..='\u{fffb}' | '\u{13430}'..='\u{1343f}'
             | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
-}
-
-fn picture(c: char) -> char {
-    char::from_u32(0x2400 + u32::from(c)).unwrap_or('\u{fffd}')
 }
 
 /// A command in a few words: `'first line'`, with what was left out counted.
@@ -176,15 +164,10 @@ pub fn byte_count(n: u64) -> String {
     if n == 1 { "1 byte".to_owned() } else { format!("{n} bytes") }
 }
 
-/// `1 byte`, `48,120 bytes`: to the byte, as a person reads it.
-pub fn grouped_byte_count(n: u64) -> String {
-    if n == 1 { "1 byte".to_owned() } else { format!("{} bytes", grouped(n)) }
-}
-
 /// `312 bytes`, `5.6 MB`, `56 MB`: as large as matters.
 pub fn size(bytes: u64) -> String {
     if bytes < 10_000 {
-        return grouped_byte_count(bytes);
+        return format!("{} byte{}", grouped(bytes), if bytes == 1 { "" } else { "s" });
     }
     let (mut unit, mut value) = (1_000, "kB");
     for (larger, name) in [(1_000_000, "MB"), (1_000_000_000, "GB")] {

@@ -10,6 +10,9 @@ use std::time::Duration;
 
 use notify::event::{AccessKind, AccessMode, EventKind, ModifyKind, RenameMode};
 use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher};
+use signal_hook::consts::{SIGINT, SIGIO, SIGTERM};
+use signal_hook::flag;
+use signal_hook::iterator::Signals;
 
 use crate::error::{Error, Result};
 use crate::runner::interrupt;
@@ -61,17 +64,11 @@ impl Stop {
     }
 
     /// Calls `wake` from a thread of its own after each such signal, when [`Stop::is_asked`] says so
-    /// already. Should there be no thread for it, or on Windows, it is never called.
+    /// already. Should there be no thread for it, it is never called.
     pub fn wakes(wake: impl Fn() + Send + 'static) {
-        #[cfg(not(windows))]
-        {
-            let signals = [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM];
-            let Ok(mut signals) = signal_hook::iterator::Signals::new(signals) else { return };
-            let heard = move || signals.forever().for_each(|_| wake());
-            drop(std::thread::Builder::new().name("signals".into()).spawn(heard));
-        }
-        #[cfg(windows)]
-        drop(wake);
+        let Ok(mut signals) = Signals::new([SIGINT, SIGTERM]) else { return };
+        let heard = move || signals.forever().for_each(|_| wake());
+        drop(std::thread::Builder::new().name("signals".into()).spawn(heard));
     }
 
     /// Asks to stop.
@@ -103,15 +100,14 @@ impl Stop {
         let stop = Self::default();
         let fail = |e| Error::io("listen for signals in", Path::new("this process"), e);
         let by_hand = Arc::clone(&stop.interrupted);
-        signal_hook::flag::register(signal_hook::consts::SIGINT, by_hand).map_err(fail)?;
-        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-            let flag = Arc::clone(&stop.asked);
-            signal_hook::flag::register_conditional_shutdown(signal, 130, flag).map_err(fail)?;
-            signal_hook::flag::register(signal, Arc::clone(&stop.asked)).map_err(fail)?;
+        flag::register(SIGINT, by_hand).map_err(fail)?;
+        for signal in [SIGINT, SIGTERM] {
+            let asked = || Arc::clone(&stop.asked);
+            flag::register_conditional_shutdown(signal, 130, asked()).map_err(fail)?;
+            flag::register(signal, asked()).map_err(fail)?;
             interrupt::check_on(signal).map_err(fail)?;
         }
-        #[cfg(unix)]
-        signal_hook::flag::register(signal_hook::consts::SIGIO, Arc::default()).map_err(fail)?;
+        flag::register(SIGIO, Arc::default()).map_err(fail)?;
         Ok(stop)
     }
 }

@@ -1,24 +1,24 @@
-//! What a helper reports. A report is a kind (one byte), a length (`u32`, big endian) and so many bytes:
-//!
-//! ```text
-//! .  nothing, or done    t  a text    l  the text is too long    u  it is not UTF-8
-//! !  a failure, in words
-//! ```
+//! What a helper reports: a line of JSON each time.
 
 use std::io::{self, PipeReader, Read, Write};
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
+use memchr::memchr;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use serde::{Deserialize, Serialize};
 
 use super::LIMIT;
 use crate::text::visible_line;
+
+/// No more bytes of a report are read: JSON has six for some characters.
+const LONGEST: usize = 6 * LIMIT + 100;
 
 /// A text, if there is one.
 pub(super) type Report = Result<Option<String>, Failure>;
 
 /// Why a way failed.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub(super) enum Failure {
     #[error("it holds more than {LIMIT} bytes")]
     TooLong,
@@ -55,15 +55,9 @@ pub(super) fn send(report: &Report) -> io::Result<()> {
 }
 
 fn encode(report: &Report) -> io::Result<Vec<u8>> {
-    let (kind, body) = match report {
-        Ok(None) => (b'.', ""),
-        Ok(Some(text)) => (b't', &**text),
-        Err(Failure::TooLong) => (b'l', ""),
-        Err(Failure::NotUtf8) => (b'u', ""),
-        Err(other) => (b'!', &*other.to_string()),
-    };
-    let length = u32::try_from(body.len()).map_err(io::Error::other)?;
-    Ok([&[kind][..], &length.to_be_bytes(), body.as_bytes()].concat())
+    let mut line = serde_json::to_vec(report)?;
+    line.push(b'\n');
+    Ok(line)
 }
 
 /// Reads the reports of a helper.
@@ -100,22 +94,15 @@ impl Reports {
 
     /// Takes a report from the buffer if all of it is there.
     fn decode(&mut self) -> Option<Report> {
-        let (&[kind, ref length @ ..], rest) = self.buffer.split_first_chunk::<5>()?;
-        let length = u32::from_be_bytes(*length) as usize;
-        if length > LIMIT {
-            return Some(Err(Failure::TooLong));
-        }
-        let body = String::from_utf8(rest.get(..length)?.to_vec());
-        let report = match (kind, body) {
-            (b'.', Ok(_)) => Ok(None),
-            (b't', Ok(text)) => Ok(Some(text)),
-            (b'l', Ok(_)) => Err(Failure::TooLong),
-            (b'u', Ok(_)) => Err(Failure::NotUtf8),
-            (b'!', Ok(why)) => Err(Failure::Other(visible_line(&why).into_owned())),
-            _ => Err(Failure::Other("its helper cannot be understood".to_owned())),
+        let Some(end) = memchr(b'\n', &self.buffer) else {
+            return (self.buffer.len() > LONGEST).then_some(Err(Failure::TooLong));
         };
-        self.buffer.drain(..5 + length);
-        Some(report)
+        let line: Vec<u8> = self.buffer.drain(..=end).collect();
+        Some(match serde_json::from_slice(&line) {
+            Ok(Err(Failure::Other(why))) => Err(Failure::Other(visible_line(&why).into_owned())),
+            Ok(report) => report,
+            Err(_) => Err(Failure::Other("its helper cannot be understood".to_owned())),
+        })
     }
 }
 
@@ -154,15 +141,19 @@ mod tests {
 
     #[test]
     fn what_is_no_report_is_a_failure() {
-        let read = |bytes: &[u8]| {
+        let read = |bytes: Vec<u8>| {
             let (output, mut input) = io::pipe().unwrap();
-            input.write_all(bytes).unwrap();
-            Reports::new(output).next(Duration::ZERO).unwrap().unwrap_err()
+            let written = std::thread::spawn(move || drop(input.write_all(&bytes)));
+            let failure = Reports::new(output).next(Duration::from_secs(60)).unwrap().unwrap_err();
+            written.join().unwrap();
+            failure
         };
-        assert_eq!(read(b"t\xff\xff\xff\xff"), Failure::TooLong);
+        assert_eq!(read(vec![b'x'; LONGEST + 1]), Failure::TooLong);
         let unknown = Failure::Other("its helper cannot be understood".to_owned());
-        assert_eq!(read(b"x\0\0\0\0"), unknown);
-        assert_eq!(read(b"t\0\0\0\x01\xff"), unknown);
-        assert_eq!(read(b"!\0\0\0\x04\x1b[2J").to_string(), "␛[2J");
+        for bytes in [&b"x\n"[..], b"{\"Ok\":\"\xff\"}\n", b"{\"Err\":\"Unknown\"}\n"] {
+            assert_eq!(read(bytes.to_vec()), unknown);
+        }
+        let hidden = encode(&Err(Failure::Other("\x1b[2J".to_owned()))).unwrap();
+        assert_eq!(read(hidden).to_string(), "␛[2J");
     }
 }

@@ -1,6 +1,6 @@
 //! Starts helpers and waits for their reports, each with a deadline.
 
-use std::io::{self, Write};
+use std::io;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -58,7 +58,7 @@ impl Drop for Helper {
 /// Puts a text on the clipboard this way, and leaves a helper behind that holds it.
 pub(super) fn hold(way: Way, text: &str, environment: &Environment) -> Result<(), Failure> {
     let mut helper = Helper::start("hold", way, environment)?;
-    feed(&mut helper.child, text)?;
+    program::feed(&mut helper.child, text)?;
     helper.report(HOLDING, || {})?;
     thread::Builder::new().name("clipboard".into()).spawn(move || {
         let mut helper = helper;
@@ -70,11 +70,4 @@ pub(super) fn hold(way: Way, text: &str, environment: &Environment) -> Result<()
 /// Reads the clipboard this way.
 pub(super) fn read(way: Way, environment: &Environment, waits: impl FnOnce()) -> Report {
     Helper::start("read", way, environment)?.report(READING, waits)
-}
-
-/// Gives a program its whole input, in a thread because the program may never read it.
-pub(super) fn feed(child: &mut Child, text: &str) -> io::Result<()> {
-    let (stdin, text) = (child.stdin.take(), text.to_owned());
-    let write = move || stdin.map(|mut stdin| stdin.write_all(text.as_bytes()));
-    thread::Builder::new().spawn(write).map(drop)
 }

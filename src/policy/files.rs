@@ -37,30 +37,24 @@ pub enum Access {
 /// assert!(matches!(policy::path(&standard, Access::Read, &path("a/.env"), None), Decision::Deny(_)));
 /// ```
 pub fn path(policy: &Policy, access: Access, path: &RelPath, size: Option<u64>) -> Decision {
-    of_file(&policy.files, access, path, size)
+    of_file(&policy.files, access, Some(path), size)
 }
 
 /// Whether a search may look into a file of that path and size: where the person would be asked, too,
 /// it may not.
 pub fn may_search(files: &Files) -> impl Fn(&RelPath, u64) -> bool {
-    move |path, size| of_file(files, Access::Read, path, Some(size)) == Decision::Allow
+    move |path, size| of_file(files, Access::Read, Some(path), Some(size)) == Decision::Allow
 }
 
 /// What the policy says of looking into a folder, or into the workspace itself. What lies in it is
 /// judged file by file.
 pub fn folder(policy: &Policy, folder: Option<&RelPath>) -> Decision {
-    let Some(folder) = folder else {
-        return if policy.files.enabled {
-            Decision::Allow
-        } else {
-            Decision::deny(ENABLED, "File operations are disabled", None)
-        };
-    };
     let files = Files { allowed: Vec::new(), ..policy.files.clone() };
     of_file(&files, Access::Read, folder, None)
 }
 
-fn of_file(files: &Files, access: Access, path: &RelPath, size: Option<u64>) -> Decision {
+/// None is the workspace itself.
+fn of_file(files: &Files, access: Access, path: Option<&RelPath>, size: Option<u64>) -> Decision {
     if !files.enabled {
         return Decision::deny(ENABLED, "File operations are disabled", None);
     }
@@ -71,6 +65,7 @@ fn of_file(files: &Files, access: Access, path: &RelPath, size: Option<u64>) -> 
             Some("Only read files, and tell the user what to change".to_owned()),
         );
     }
+    let Some(path) = path else { return Decision::Allow };
     // Some file systems do not tell `.ENV` from `.env`.
     let lower = path.as_str().to_lowercase();
     let is_blocked = |pattern: &&String| matches(&pattern.to_lowercase(), &lower);

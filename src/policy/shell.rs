@@ -56,7 +56,7 @@ pub struct Explained {
 /// assert_eq!(denial.reason, "Command 'sudo' is blocked");
 /// ```
 pub fn command(policy: &Policy, command: &str, guarded: bool) -> Decision {
-    explain(policy, command, guarded).decision
+    run(policy, &ShellCommand::new(command), guarded)
 }
 
 /// The same of a command with all that an operation says of it: variables that change what the line
@@ -74,8 +74,7 @@ pub fn command(policy: &Policy, command: &str, guarded: bool) -> Decision {
 /// assert!(ask.reason.contains("PATH is set"));
 /// ```
 pub fn run(policy: &Policy, run: &ShellCommand, guarded: bool) -> Decision {
-    let variables = run.env.keys().map(String::as_str);
-    match explain_with(policy, &run.command, variables, guarded).decision {
+    match explain(policy, run, guarded).decision {
         Decision::Ask(ask) => Decision::Ask(Ask { reason: ask.reason + &beside(run), ..ask }),
         decision => decision,
     }
@@ -95,17 +94,9 @@ fn beside(run: &ShellCommand) -> String {
 }
 
 /// The same with what it says of each command in the line.
-pub fn explain(policy: &Policy, command: &str, guarded: bool) -> Explained {
-    explain_with(policy, command, [], guarded)
-}
-
-fn explain_with<'a>(
-    policy: &Policy,
-    command: &str,
-    variables: impl IntoIterator<Item = &'a str>,
-    guarded: bool,
-) -> Explained {
-    let shell = &policy.shell;
+pub fn explain(policy: &Policy, run: &ShellCommand, guarded: bool) -> Explained {
+    let (shell, command) = (&policy.shell, &*run.command);
+    let variables = run.env.keys().map(String::as_str);
     let Reading { commands, unreadable, is_partial } = reading::read_with(command, variables);
     let judged = |simple: Simple| {
         let decision = of_simple(shell, &simple);
@@ -143,17 +134,12 @@ fn opened(decision: Decision, subcommand: &str) -> Decision {
     } else {
         format!("'git {subcommand}' writes to the repository")
     };
-    match decision {
-        Decision::Deny(denial) => Decision::Deny(denial),
-        Decision::Allow => {
-            let policy = REPOSITORY.to_owned();
-            Decision::Ask(Ask { reason: why, policy, opens, always: false })
-        }
-        Decision::Ask(ask) => {
-            let reason = format!("{}; {why}", ask.reason);
-            Decision::Ask(Ask { reason, opens, always: false, ..ask })
-        }
-    }
+    let (reason, policy) = match decision {
+        Decision::Deny(_) => return decision,
+        Decision::Allow => (why, REPOSITORY.to_owned()),
+        Decision::Ask(ask) => (format!("{}; {why}", ask.reason), ask.policy),
+    };
+    Decision::Ask(Ask { reason, policy, opens, always: false })
 }
 
 /// What the lists say of a line that cannot be read, for this reason. Anything may be in what is not read at all.

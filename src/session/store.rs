@@ -36,7 +36,9 @@ impl Store {
         let id = run_id(stem).or(Some(stem).filter(|id| is_id(id))).ok_or_else(missing)?;
         let path = self.path(stem);
         match atomic::read_own(&path) {
-            Ok(bytes) => read(&bytes, id).map_err(|problem| Error::damaged_session(&path, problem)),
+            Ok(bytes) => {
+                read(&bytes, id).map_err(|problem| Error::damaged_session(&path, &problem))
+            }
             Err(e) if e.kind() == io::ErrorKind::NotFound => Err(missing()),
             Err(e) => Err(Error::io("read", &path, e)),
         }
@@ -152,7 +154,7 @@ impl Store {
                 let mut ids: Vec<String> = sessions.into_iter().map(|session| session.id).collect();
                 let hint = "and a damaged one, see `deaddrop status`".to_owned();
                 ids.extend((!damaged.is_empty()).then_some(hint));
-                Err(Error::several_sessions(ids))
+                Err(Error::several_sessions(&ids))
             }
         }
     }

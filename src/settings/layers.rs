@@ -44,7 +44,7 @@ pub struct Raw {
     /// By their full names.
     settings: BTreeMap<String, Given>,
     /// Where each table begins.
-    pub(super) tables: BTreeMap<String, (Source, String)>,
+    pub(super) tables: BTreeMap<String, String>,
 }
 
 /// A setting in one or more layers, or its default.
@@ -59,7 +59,7 @@ pub(super) struct Given {
 }
 
 /// The settings of each layer.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct Layers {
     pub(super) own: Raw,
     pub(super) file: Raw,
@@ -91,7 +91,7 @@ impl Raw {
     /// # Errors
     /// There is no such setting, or the value is wrong.
     pub fn set(&mut self, name: &str, value: &str, origin: String) -> Result<()> {
-        let setting = table::find(name).ok_or_else(|| table::unknown(&origin, name))?;
+        let setting = table::named(&origin, name)?;
         self.put(setting, name, setting.kind.value_of(value), Source::Flag, origin)
     }
 
@@ -140,6 +140,10 @@ impl Raw {
         raw.take(document.as_table(), "", source, &|offset| {
             format!("{}:{}", path.display(), line_of(text, offset))
         })?;
+        // A socket is shown, and agreed to, with its port.
+        if raw.sets("guest.socket") && !raw.sets("guest.port") {
+            raw.settings.insert("guest.port".to_owned(), raw.setting("guest.port"));
+        }
         Ok(raw)
     }
 
@@ -163,7 +167,7 @@ impl Raw {
                     return Err(Error::config(origin, problem));
                 }
                 (Some(inner), Some(_), _) => {
-                    self.tables.insert(name.clone(), (source, origin));
+                    self.tables.insert(name.clone(), origin);
                     self.take(inner, &name, source, at)?;
                 }
                 (_, _, Some(setting)) => self.put(setting, &name, json_of(item), source, origin)?,
@@ -325,23 +329,16 @@ fn json_of(item: &Item) -> Value {
 /// It is no regular file or a large one, a link that leads nowhere, is not UTF-8, or cannot be read.
 pub(super) fn read(path: &Path) -> Result<Option<String>> {
     let wrong = |problem: &str| Err(Error::config(path.display().to_string(), problem));
-    match fs::metadata(path) {
-        Err(e) if e.kind() == ErrorKind::NotFound && fs::symlink_metadata(path).is_err() => {
-            return Ok(None);
-        }
-        Err(e) if e.kind() == ErrorKind::NotFound => {
+    if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        return wrong("it is not a regular file, so no settings are read from it; move it away");
+    }
+    let bytes = match read_regular(path, LIMIT) {
+        Err(e) if e.kind() == ErrorKind::NotFound && path.is_symlink() => {
             return wrong(
                 "it is a link to a file that does not exist; create that file, or remove the link",
             );
         }
-        Ok(found) if !found.is_file() => {
-            return wrong(
-                "it is not a regular file, so no settings are read from it; move it away",
-            );
-        }
-        _ => {}
-    }
-    let bytes = match read_regular(path, LIMIT) {
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
         Err(e) if e.kind() == ErrorKind::FileTooLarge => return Err(too_large(path)),
         bytes => bytes.map_err(|e| Error::io("read", path, e))?,
     };

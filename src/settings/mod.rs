@@ -4,7 +4,6 @@
 mod discovery;
 mod edit;
 mod git;
-mod git_settings;
 mod in_force;
 mod layers;
 mod names;
@@ -29,8 +28,7 @@ use crate::text::nearest;
 pub use discovery::{above, find, has_lost_settings, has_marks, marked};
 pub use edit::{Draft, check_name, set, unset};
 pub(crate) use git::is_repository;
-pub use git::{ask_git, git_directory, no_place_in_git};
-pub use git_settings::{Texts, named_by_git};
+pub use git::{Texts, ask_git, git_directory, named_by_git, no_place_in_git};
 pub use in_force::{InForce, in_force};
 use layers::Layers;
 pub use layers::{Raw, Source};
@@ -279,26 +277,23 @@ impl Config {
 
     /// Refuses folders in each other: an outbox in the inbox would be executed as a reply.
     fn keep_apart(&self, raw: &Raw) -> Result<()> {
-        let own = [
+        let folders = [
+            ("workspace_dir", &self.workspace),
             ("inbox_dir", &self.inbox),
             ("outbox_dir", &self.outbox),
             ("sessions_dir", &self.sessions),
             ("approvals_dir", &self.approvals),
         ];
-        for (name, folder) in own {
-            for (other_name, other) in own {
-                if name != other_name && real(folder).starts_with(real(other)) {
-                    return Err(Error::config(
-                        origin_of_either(raw, name, other_name),
-                        format!("{name} must not lie in {other_name}"),
-                    ));
-                }
-            }
-            if real(&self.workspace).starts_with(real(folder)) {
-                return Err(Error::config(
-                    origin_of_either(raw, "workspace_dir", name),
-                    format!("workspace_dir must not lie in {name}, which is deaddrop's own"),
-                ));
+        // The workspace may contain the others.
+        for (outer_name, outer) in &folders[1..] {
+            let is_inside = |(name, folder): &&(&str, &PathBuf)| {
+                name != outer_name && real(folder).starts_with(real(outer))
+            };
+            if let Some((name, _)) = folders.iter().find(is_inside) {
+                let [inner, outer] = [name, outer_name].map(|name| raw.setting(name));
+                let set = if inner.is_default() { outer } else { inner };
+                let problem = format!("{name} must not lie in {outer_name}");
+                return Err(Error::config(set.origin, problem));
             }
         }
         Ok(())
@@ -354,12 +349,6 @@ impl Config {
 /// The canonical path of a project.
 fn open(project: &Path) -> Result<PathBuf> {
     project.canonicalize().map_err(|e| Error::io("open the project", project, e))
-}
-
-/// Where the first of two settings that is not a default was made.
-fn origin_of_either(raw: &Raw, one: &str, other: &str) -> String {
-    let one = raw.setting(one);
-    if one.is_default() { raw.setting(other).origin } else { one.origin }
 }
 
 /// The real path of a folder that may not exist: links on the way are followed as far as something exists.

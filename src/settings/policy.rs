@@ -195,7 +195,7 @@ pub(super) fn resolve(raw: &Raw) -> Result<BTreeMap<String, Policy>> {
     let presets = Policy::PRESETS.iter().filter_map(|name| Policy::preset(name));
     let mut policies: BTreeMap<String, Policy> =
         presets.map(|policy| (policy.name.clone(), policy)).collect();
-    for (table, (_, origin)) in &raw.tables {
+    for (table, origin) in &raw.tables {
         let name = table.strip_prefix("policies.").filter(|name| !name.contains('.'));
         let Some(name) = name else { continue };
         let preset = raw.setting(&format!("{table}.preset"));

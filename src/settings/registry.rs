@@ -8,9 +8,11 @@
 //! the person has consented to.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::fmt::Display;
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -50,7 +52,7 @@ pub(super) struct Known {
 }
 
 /// A project that was used.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Entry {
     project: PathBuf,
     /// Another folder may be at its path later.
@@ -86,14 +88,8 @@ impl Known {
         let is_around = |place: &Path| written[0].starts_with(place);
         let mut links = Links::default();
         for entry in all {
-            let project = links.resolve(&entry.project);
             let mut lies = |place: &Path, there: &dyn Fn(&Path) -> bool| {
-                there(place)
-                    || match (place.strip_prefix(&entry.project), &project) {
-                        (Ok(_), None) => false,
-                        (Ok(rest), Some(project)) => there(&project.join(rest)),
-                        (Err(_), _) => links.resolve(place).is_some_and(|place| there(&place)),
-                    }
+                there(place) || links.resolve(place).is_some_and(|place| there(&place))
             };
             // Also its former folders: if settings name them again, they are trusted.
             let former = entry.folders.iter().filter(|it| lies(&it.place, &is_inside));
@@ -169,14 +165,13 @@ impl Config {
         }
         let mine = entry(self);
         let known = self.known.entry.as_ref();
-        if known.is_some_and(|known| known.covers(&mine)) {
+        if known == Some(&mine.after(known)) {
             return Ok(());
         }
         let registered = change(|all| {
-            let mut mine = mine.clone();
-            all.iter().filter(|it| it.project == self.project).for_each(|it| mine.remember(it));
-            all.retain(|it| it.project != mine.project && (it.lives() || it.stands()));
-            all.push(mine);
+            let entry = mine.after(all.iter().find(|it| it.project == self.project));
+            all.retain(|it| it.project != self.project && (it.lives() || it.stands()));
+            all.push(entry);
             all.drain(..all.len().saturating_sub(MOST));
         });
         match registered {
@@ -305,7 +300,9 @@ impl Config {
 pub(super) fn record_consent(project: &Path, consent: Option<String>) -> Result<()> {
     change(|all| match all.iter_mut().find(|entry| entry.project == project) {
         Some(entry) => entry.consent = consent,
-        None if consent.is_some() => all.push(Entry { consent, ..Entry::of(project.to_owned()) }),
+        None if consent.is_some() => {
+            all.push(Entry { project: project.to_owned(), consent, ..Entry::default() });
+        }
         None => {}
     })
     .map(drop)
@@ -368,7 +365,8 @@ fn entry(config: &Config) -> Entry {
         written: written(config),
         own,
         folders: folders.into_iter().flatten().collect(),
-        ..Entry::of(config.project.clone())
+        project: config.project.clone(),
+        consent: None,
     }
 }
 
@@ -386,32 +384,19 @@ impl Folder {
 }
 
 impl Entry {
-    /// Of a project of which nothing else is known.
-    fn of(project: PathBuf) -> Self {
-        let (identity, consent) = (String::new(), None);
-        let (written, own, folders) = (Vec::new(), Vec::new(), Vec::new());
-        Self { project, identity, written, own, folders, consent }
-    }
-
-    /// Whether this one contains all that another one of the same project says.
-    fn covers(&self, other: &Self) -> bool {
-        self.project == other.project
-            && self.identity == other.identity
-            && self.own == other.own
-            && other.written.iter().all(|place| self.written.contains(place))
-            && other.folders.iter().all(|folder| self.folders.contains(folder))
-    }
-
-    /// Adds what an older entry says of places that may still exist.
-    fn remember(&mut self, before: &Self) {
-        fn add<T: Clone + PartialEq>(all: &mut Vec<T>, before: &[T]) {
-            let new: Vec<T> = before.iter().filter(|it| !all.contains(it)).cloned().collect();
-            all.extend(new);
-            all.truncate(PLACES);
+    /// The entry with what an older one says of places that may still exist.
+    fn after(&self, before: Option<&Self>) -> Self {
+        fn add<T: Clone + PartialEq>(all: &[T], before: &[T]) -> Vec<T> {
+            let older = before.iter().filter(|it| !all.contains(it));
+            all.iter().chain(older).take(PLACES).cloned().collect()
         }
-        add(&mut self.written, &before.written);
-        add(&mut self.folders, &before.folders);
-        self.consent.clone_from(&before.consent);
+        let Some(before) = before else { return self.clone() };
+        Self {
+            written: add(&self.written, &before.written),
+            folders: add(&self.folders, &before.folders),
+            consent: before.consent.clone(),
+            ..self.clone()
+        }
     }
 
     /// Whether it is still a project: one that is gone has no files, and others may be at their places.
@@ -448,7 +433,8 @@ fn change(change: impl FnOnce(&mut Vec<Entry>)) -> Result<bool> {
     Ok(is_changed)
 }
 
-fn exists(place: &Path) -> bool {
+/// Whether something is at a place, be it a link that leads nowhere.
+pub(super) fn exists(place: &Path) -> bool {
     fs::symlink_metadata(place).is_ok()
 }
 
@@ -459,11 +445,7 @@ pub(super) fn identity_of(place: &Path) -> String {
     let Some(found) = found else { return String::new() };
     let born = found.created().ok();
     let born = born.and_then(|born| born.duration_since(SystemTime::UNIX_EPOCH).ok());
-    #[cfg(unix)]
-    let number = std::os::unix::fs::MetadataExt::ino(&found);
-    #[cfg(not(unix))]
-    let number = 0;
-    format!("{number}.{}", born.unwrap_or_default().as_nanos())
+    format!("{}.{}", found.ino(), born.unwrap_or_default().as_nanos())
 }
 
 fn home() -> Result<PathBuf> {
@@ -476,15 +458,11 @@ fn path() -> Result<PathBuf> {
     Ok(home()?.join(NAME))
 }
 
-/// All entries, the oldest first.
-///
-/// # Errors
-/// The file cannot be read, or is not as deaddrop writes it. Nothing is known then, so nothing is safe.
 fn read() -> Result<Vec<Entry>> {
-    load().map_err(unreadable)
+    load().map_err(|why| unreadable(&why))
 }
 
-/// The same, or why it cannot be read.
+/// All entries, the oldest first; or why they cannot be read. Nothing is known then, so nothing is safe.
 fn load() -> Result<Vec<Entry>, String> {
     let Ok(path) = path() else { return Ok(Vec::new()) };
     match atomic::read_own_within(&path, LIMIT) {
@@ -496,7 +474,7 @@ fn load() -> Result<Vec<Entry>, String> {
     }
 }
 
-fn unreadable(why: impl Display) -> Error {
+fn unreadable(why: &str) -> Error {
     let problem = format!(
         "deaddrop cannot read its list of your projects: {why}. Restore it, or move it away: deaddrop then starts a new one and asks about each project again"
     );
@@ -510,7 +488,9 @@ fn parsed(bytes: &[u8]) -> Option<Vec<Entry>> {
         let (letter, rest) = field.split_first()?;
         let path = of_bytes(rest);
         match (letter, all.last_mut()) {
-            (b'b', _) if path.is_absolute() => all.push(Entry::of(path)),
+            (b'b', _) if path.is_absolute() => {
+                all.push(Entry { project: path, ..Entry::default() });
+            }
             (b'i', Some(last)) => last.identity = String::from_utf8_lossy(rest).into_owned(),
             (b'c', Some(last)) => {
                 last.consent = Some(String::from_utf8_lossy(rest).into_owned());
@@ -551,15 +531,8 @@ fn bytes_of(all: &[Entry]) -> Vec<u8> {
     bytes
 }
 
-#[cfg(unix)]
 fn of_bytes(bytes: &[u8]) -> PathBuf {
-    use std::os::unix::ffi::OsStrExt;
-    std::ffi::OsStr::from_bytes(bytes).into()
-}
-
-#[cfg(not(unix))]
-fn of_bytes(bytes: &[u8]) -> PathBuf {
-    String::from_utf8_lossy(bytes).into_owned().into()
+    OsStr::from_bytes(bytes).into()
 }
 
 #[cfg(test)]

@@ -328,6 +328,11 @@ pub fn find(name: &str) -> Option<&'static Setting> {
     })
 }
 
+/// The setting of that name, or an error that names the one that was probably meant.
+pub(super) fn named(origin: &str, name: &str) -> Result<&'static Setting> {
+    find(name).ok_or_else(|| unknown(origin, name))
+}
+
 /// How the header of the table of that name is written, if there can be such a table.
 pub(super) fn header(name: &str) -> Option<String> {
     let deeper = |setting: &&Setting| {

@@ -163,7 +163,7 @@ pub enum Way {
 impl Guest {
     /// What the table `[guest]` says, if there is one; sockets are relative to the project.
     pub(super) fn resolve(raw: &Raw, project: &Path) -> Result<Option<Self>> {
-        let Some((_, origin)) = raw.tables.get("guest") else { return Ok(None) };
+        let Some(origin) = raw.tables.get("guest") else { return Ok(None) };
         let [command, socket, port] =
             ["command", "socket", "port"].map(|name| raw.setting(&format!("guest.{name}")));
         let problem = match (command.is_default(), socket.is_default()) {
@@ -181,16 +181,6 @@ impl Guest {
             }
         };
         Err(Error::config(origin.as_str(), problem))
-    }
-
-    /// What its table says, by the names of its settings.
-    pub(super) fn settings(&self) -> Vec<(&'static str, serde_json::Value)> {
-        match &self.way {
-            Way::Command(command) => vec![("command", command.as_slice().into())],
-            Way::Socket { path, port } => {
-                vec![("socket", path.to_string_lossy().into()), ("port", (*port).into())]
-            }
-        }
     }
 
     /// Which guest it is, for people: its command or its socket.

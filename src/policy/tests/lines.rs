@@ -97,7 +97,8 @@ fn patterns_of_ones_own() {
 
 #[test]
 fn every_command_of_a_line_is_explained() {
-    let explained = explain(&standard(), "cd a && time rm -rf b | python c", false);
+    let line = ShellCommand::new("cd a && time rm -rf b | python c");
+    let explained = explain(&standard(), &line, false);
     let found: Vec<(String, &str)> = explained
         .commands
         .iter()
