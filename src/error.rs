@@ -2,6 +2,7 @@
 //! What goes wrong for the model is not an error here but an outcome (see `protocol`).
 
 use std::borrow::Cow;
+use std::fmt::Display;
 use std::io;
 use std::path::Path;
 use std::process::ExitCode;
@@ -41,8 +42,7 @@ impl Error {
     }
 
     /// A wrong setting; `origin` says where it stands (`deaddrop.toml:3`, a variable, a flag).
-    pub fn config(origin: impl Into<String>, problem: impl Into<String>) -> Self {
-        let (origin, problem) = (origin.into(), problem.into());
+    pub fn config(origin: impl Display, problem: impl Display) -> Self {
         Self::new("invalid-setting", 2, format!("{origin}: {problem}"))
     }
 

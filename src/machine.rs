@@ -11,6 +11,8 @@ use std::sync::LazyLock;
 use regex::Regex;
 use sysinfo::System;
 
+use crate::text::capitalized;
+
 /// The tools that are asked for, and how.
 pub const TOOLS: [(&str, &str); 19] = [
     ("python3", "--version"),
@@ -48,7 +50,7 @@ pub fn system() -> String {
         Err(_) => name,
     });
     let kernel = System::kernel_version().ok();
-    let kernel = kernel.map(|version| format!("{} {version}", title(env::consts::OS)));
+    let kernel = kernel.map(|version| format!("{} {version}", capitalized(env::consts::OS)));
     let parts = [named, kernel, Some(env::consts::ARCH.to_owned())];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
@@ -134,11 +136,6 @@ pub fn version_in(said: &str) -> Option<&str> {
     static VERSION: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"\d+(\.\d+)+").expect("a constant pattern"));
     VERSION.find(said).map(|found| found.as_str())
-}
-
-fn title(word: &str) -> String {
-    let mut letters = word.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 #[cfg(test)]

@@ -50,8 +50,6 @@ const GRACE: Duration = Duration::from_secs(1);
 /// Where programs may be taken from.
 #[derive(Debug, Clone)]
 pub struct Programs {
-    /// The folders that are looked through for a name, as `PATH` lists them.
-    path: OsString,
     /// The folders that replies and commands can write.
     writable: BTreeSet<Id>,
     /// Those of other projects, by their canonical paths: there may be many, and none is looked at.
@@ -62,11 +60,7 @@ pub struct Programs {
 impl Default for Programs {
     /// Those that only other users could write are left out.
     fn default() -> Self {
-        Self {
-            path: env::var_os("PATH").unwrap_or_default(),
-            writable: BTreeSet::new(),
-            others: Some(BTreeSet::new()),
-        }
+        Self { writable: BTreeSet::new(), others: Some(BTreeSet::new()) }
     }
 }
 
@@ -75,11 +69,7 @@ impl Programs {
     pub fn of(config: &Config) -> Self {
         let folders = config.sandbox.writable.iter().chain([&config.workspace]);
         let known = |folder: &PathBuf| Some(id(&fs::metadata(folder).ok()?));
-        Self {
-            writable: folders.filter_map(known).collect(),
-            others: written_by_replies().ok(),
-            ..Self::default()
-        }
+        Self { writable: folders.filter_map(known).collect(), others: written_by_replies().ok() }
     }
 
     /// The program of this name, as a path that neither links nor `PATH` have a say in any more. Relative
@@ -90,7 +80,8 @@ impl Programs {
     pub fn find(&self, name: impl AsRef<OsStr>) -> io::Result<PathBuf> {
         let name = Path::new(name.as_ref());
         let places = if name.components().count() == 1 && !name.is_absolute() {
-            let folders = env::split_paths(&self.path).filter(|folder| folder.is_absolute());
+            let path = path();
+            let folders = env::split_paths(&path).filter(|folder| folder.is_absolute());
             folders.map(|folder| folder.join(name)).collect()
         } else {
             vec![std::path::absolute(name)?]
@@ -123,7 +114,7 @@ impl Programs {
     /// As for [`find`](Self::find).
     pub fn named(&self, name: impl AsRef<OsStr>) -> io::Result<Command> {
         let mut command = Command::new(self.find(&name)?);
-        command.env("PATH", self.folders(&self.path));
+        command.env("PATH", self.folders(&path()));
         // Some programs are several, by the name that they are called.
         command.arg0(&name);
         Ok(command)
@@ -184,6 +175,11 @@ impl Programs {
         let why = format!("deaddrop does not start it: {who} can write to {}", path.display());
         Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
     }
+}
+
+/// The folders that are looked through for a name.
+fn path() -> OsString {
+    env::var_os("PATH").unwrap_or_default()
 }
 
 /// The folders and files whose writers decide what is found at a path, and where it leads.

@@ -85,6 +85,12 @@ pub fn named(command: &str) -> String {
     name
 }
 
+/// `Linux`: a word that begins with a capital.
+pub fn capitalized(word: &str) -> String {
+    let mut letters = word.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
 /// A text as one word for a POSIX shell.
 ///
 /// # Examples

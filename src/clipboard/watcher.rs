@@ -15,7 +15,7 @@ const LONGEST: Duration = Duration::from_mins(1);
 /// How often the thread checks whether it is to end.
 const TICK: Duration = Duration::from_millis(500);
 
-/// What is event of the clipboard.
+/// What happens to the clipboard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClipboardEvent {
     /// From now on the clipboard is watched this way, and this reply was there already.
@@ -36,7 +36,7 @@ pub struct Watcher {
 }
 
 impl Watcher {
-    /// Starts the thread, which calls `wake` whenever something was event. None if there can be no thread.
+    /// Starts the thread, which calls `wake` whenever something happened. None if there can be no thread.
     pub fn start(environment: Environment, wake: impl Fn() + Send + 'static) -> Option<Self> {
         let (sender, event) = mpsc::channel();
         let (running, stopped) = mpsc::channel();
@@ -51,7 +51,7 @@ impl Watcher {
         Some(Self { event, _running: running })
     }
 
-    /// What was event since.
+    /// The next thing that happened, if there is one.
     pub fn event(&self) -> Option<ClipboardEvent> {
         self.event.try_recv().ok()
     }

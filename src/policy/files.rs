@@ -25,17 +25,6 @@ pub enum Access {
 
 /// What the policy says of doing that to a file. `size` is how large it is, or is to become, in
 /// bytes, where that is known.
-///
-/// # Examples
-/// ```
-/// use deaddrop::settings::Policy;
-/// use deaddrop::policy::{self, Access, Decision};
-/// use deaddrop::protocol::RelPath;
-/// let standard = Policy::preset("standard").unwrap();
-/// let path = |text: &str| RelPath::parse(text).unwrap();
-/// assert_eq!(policy::path(&standard, Access::Write, &path("./src/a.ts"), Some(80)), Decision::Allow);
-/// assert!(matches!(policy::path(&standard, Access::Read, &path("a/.env"), None), Decision::Deny(_)));
-/// ```
 pub fn path(policy: &Policy, access: Access, path: &RelPath, size: Option<u64>) -> Decision {
     of_file(&policy.files, access, Some(path), size)
 }

@@ -43,36 +43,12 @@ pub struct Explained {
 
 /// What the policy says of a command line. `guarded` says that commands are kept from protected
 /// names, so that git cannot write to its repository unless the person opens it.
-///
-/// # Examples
-/// ```
-/// use deaddrop::settings::Policy;
-/// use deaddrop::policy::{self, Decision};
-/// let standard = Policy::preset("standard").unwrap();
-/// let decide = |line: &str| policy::command(&standard, line, true);
-/// assert_eq!(decide("cat sudoku.py | head -5"), Decision::Allow);
-/// assert!(matches!(decide("rm -rf temp/*"), Decision::Ask(_)));
-/// let Decision::Deny(denial) = decide("echo hi && sudo ls") else { panic!() };
-/// assert_eq!(denial.reason, "Command 'sudo' is blocked");
-/// ```
 pub fn command(policy: &Policy, command: &str, guarded: bool) -> Decision {
     run(policy, &ShellCommand::new(command), guarded)
 }
 
 /// The same of a command with all that an operation says of it: variables that change what the line
 /// means count as if they stood in it, and the person who is asked is told of what else there is.
-///
-/// # Examples
-/// ```
-/// use deaddrop::settings::Policy;
-/// use deaddrop::policy::{self, Decision};
-/// use deaddrop::protocol::ShellCommand;
-/// let mut run = ShellCommand::new("cat x");
-/// run.env.insert("PATH".to_owned(), "./bin".to_owned());
-/// let standard = Policy::preset("standard").unwrap();
-/// let Decision::Ask(ask) = policy::run(&standard, &run, true) else { panic!() };
-/// assert!(ask.reason.contains("PATH is set"));
-/// ```
 pub fn run(policy: &Policy, run: &ShellCommand, guarded: bool) -> Decision {
     match explain(policy, run, guarded).decision {
         Decision::Ask(ask) => Decision::Ask(Ask { reason: ask.reason + &beside(run), ..ask }),

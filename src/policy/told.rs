@@ -5,17 +5,6 @@ use crate::settings::Policy;
 use crate::text::byte_count;
 
 /// What `policy` keeps from operations; None where it keeps nothing that a line could say.
-///
-/// # Examples
-/// ```
-/// use deaddrop::{settings::Policy, policy::told};
-/// let line = |name| told(&Policy::preset(name).unwrap());
-/// assert_eq!(
-///     line("restrictive").unwrap(),
-///     "restrictive: files can only be read, up to 1048576 bytes, not `.*` `*.env` `*.key` `*.pem`; no commands"
-/// );
-/// assert_eq!(line("workspace"), None);
-/// ```
 pub fn told(policy: &Policy) -> Option<String> {
     let Policy { name, files, shell, .. } = policy;
     let mut of_files = Vec::new();

@@ -94,7 +94,7 @@ impl Config {
             "its {FILE} is gone (`git clean -x` removes it), but its sessions are still in {FOLDER}/: `deaddrop init {}` writes {FILE} again and keeps them; repeat your other settings",
             shell_word(&project.display().to_string())
         );
-        Err(Error::config(project.display().to_string(), problem))
+        Err(Error::config(project.display(), problem))
     }
 }
 
@@ -127,7 +127,7 @@ fn unwritten(project: &Path) -> Result<()> {
         }
     };
     Err(Error::config(
-        project.display().to_string(),
+        project.display(),
         format!("it looks like a project, but {why}; name a project with -C"),
     ))
 }
@@ -139,7 +139,7 @@ fn unlinked(project: &Path) -> Result<()> {
         sessions.is_symlink().then(|| real(&sessions)).filter(|to| !to.starts_with(project));
     let Some(to) = leads else { return Ok(()) };
     Err(Error::config(
-        sessions.display().to_string(),
+        sessions.display(),
         format!(
             "it is a link that leads out of the project, to {}, so it is not clear whose sessions these are; name the project with -C",
             to.display()
@@ -172,7 +172,7 @@ fn own(project: &Path) -> Result<()> {
         };
         if !trusted.contains(&owner) {
             return Err(Error::config(
-                path.display().to_string(),
+                path.display(),
                 format!(
                     "it belongs to another user ({owner}), and its settings can name programs that run with your rights; if you trust it, use -C {}",
                     shell_word(&project.display().to_string())

@@ -89,7 +89,7 @@ fn file(project: Option<&Path>) -> Result<PathBuf> {
                 "it is a link that leads out of the project, to {}; change that file itself, or replace the link by a file",
                 to.display()
             );
-            Err(Error::config(file.display().to_string(), problem))
+            Err(Error::config(file.display(), problem))
         }
         Ok(to) => Ok(to),
         Err(_) => Ok(file),

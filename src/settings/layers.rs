@@ -328,7 +328,7 @@ fn json_of(item: &Item) -> Value {
 /// # Errors
 /// It is no regular file or a large one, a link that leads nowhere, is not UTF-8, or cannot be read.
 pub(super) fn read(path: &Path) -> Result<Option<String>> {
-    let wrong = |problem: &str| Err(Error::config(path.display().to_string(), problem));
+    let wrong = |problem: &str| Err(Error::config(path.display(), problem));
     if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
         return wrong("it is not a regular file, so no settings are read from it; move it away");
     }
@@ -351,7 +351,7 @@ pub(super) fn read(path: &Path) -> Result<Option<String>> {
 
 fn too_large(path: &Path) -> Error {
     let problem = format!("it is larger than {}; shorten it, or move it away", size(LIMIT));
-    Error::config(path.display().to_string(), problem)
+    Error::config(path.display(), problem)
 }
 
 /// A settings file with the places of its parts.

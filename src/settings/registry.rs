@@ -254,7 +254,7 @@ impl Config {
             && Programs::of(self).are_written_at(&own)
         {
             let problem = "it is a link to where replies and commands can write: they could change your own settings. Replace the link by the file";
-            return Err(Error::config(own.display().to_string(), problem));
+            return Err(Error::config(own.display(), problem));
         }
         let workspace = real(&self.workspace);
         let problem = if let Some(git) = git_directory(&workspace) {
@@ -272,7 +272,7 @@ impl Config {
         } else {
             return Ok(());
         };
-        Err(Error::config(workspace.display().to_string(), problem))
+        Err(Error::config(workspace.display(), problem))
     }
 
     /// The registered projects that are in the workspace of this one or keep files there.
@@ -478,7 +478,7 @@ fn unreadable(why: &str) -> Error {
     let problem = format!(
         "deaddrop cannot read its list of your projects: {why}. Restore it, or move it away: deaddrop then starts a new one and asks about each project again"
     );
-    Error::config(path().unwrap_or_default().display().to_string(), problem)
+    Error::config(path().unwrap_or_default().display(), problem)
 }
 
 /// The entries of a registry; None if deaddrop did not write it.

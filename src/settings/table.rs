@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::policy::Policy;
 use crate::error::{Error, Result};
-use crate::text::nearest;
+use crate::text::{capitalized, nearest};
 
 /// The names of all environment variables of deaddrop begin with this.
 const PREFIX: &str = "DEADDROP_";
@@ -276,8 +276,7 @@ impl Setting {
 
     /// What `--help` says of it: what it is for, the words that it can be, and its default.
     pub fn help(&self) -> String {
-        let (first, rest) = self.about.split_at(1);
-        let mut help = format!("{}{rest}", first.to_uppercase());
+        let mut help = capitalized(&self.about);
         if !self.choices().is_empty() {
             help += &format!(": {}", self.choices().join(", "));
         }
