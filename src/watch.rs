@@ -171,12 +171,10 @@ impl Watch {
         let sender = self.sender.clone();
         let folder = self.folder.clone();
         let told = move |event: notify::Result<Event>| {
-            let Some(wake) = event.map_or(Some(Wake::Look), |event| meaning(&event, &folder))
-            else {
-                return;
-            };
             // The receiver is gone only when the program ends.
-            let _ = sender.send(wake);
+            if let Some(wake) = event.map_or(Some(Wake::Look), |it| meaning(&it, &folder)) {
+                let _ = sender.send(wake);
+            }
         };
         self.watcher = notify::recommended_watcher(told)
             .and_then(|mut watcher| {

@@ -144,7 +144,7 @@ mod tests {
         let read = |bytes: Vec<u8>| {
             let (output, mut input) = io::pipe().unwrap();
             let written = std::thread::spawn(move || drop(input.write_all(&bytes)));
-            let failure = Reports::new(output).next(Duration::from_secs(60)).unwrap().unwrap_err();
+            let failure = Reports::new(output).next(Duration::from_mins(1)).unwrap().unwrap_err();
             written.join().unwrap();
             failure
         };

@@ -40,7 +40,7 @@ pub use registry::{known_within, whose_replies_write, written_by_replies};
 pub(crate) use table::protected_by_default;
 pub use table::{SETTINGS, Setting, canonical, find as find_setting, names};
 pub use trust::{Consent, Opening};
-pub use values::{Guest, Mode, Notify, Review, Sandbox, Secrets, SecretsMode, Way};
+pub use values::{Guest, Mode, Notify, Review, Sandbox, Secrets, SecretsMode};
 
 /// The settings file of a project.
 pub const FILE: &str = "deaddrop.toml";

@@ -478,9 +478,9 @@ fn a_guest_is_reached_by_a_command_or_a_socket() {
     let told = told.unwrap().unwrap();
     assert_eq!(told.label(), "ssh build-box deaddrop rpc");
     let told = guest("[guest]\nsocket = \"vm.sock\"").unwrap().unwrap();
-    let way = Way::Socket { path: PathBuf::from("/project/vm.sock"), port: 52 };
+    let socket = Guest::Socket { path: PathBuf::from("/project/vm.sock"), port: 52 };
     assert_eq!(told.label(), "/project/vm.sock (port 52)");
-    assert_eq!(told, Guest { way });
+    assert_eq!(told, socket);
     let told = guest("[guest]\nsocket = \"/run/vm\"\nport = 0x10").unwrap().unwrap();
     assert_eq!(told.label(), "/run/vm (port 16)");
 }

@@ -141,17 +141,10 @@ pub enum Review {
 
 /// Another machine, or a container, in which sessions are executed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Guest {
-    /// How it is reached.
-    pub way: Way,
-}
-
-/// How a guest is reached.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Way {
-    /// Through a program that speaks for it on its standard input and output.
+pub enum Guest {
+    /// It is reached through a program that speaks for it on its standard input and output.
     Command(Vec<String>),
-    /// Through a Unix socket, which is asked to be connected with the port first.
+    /// It is reached through a Unix socket, which is asked to be connected with the port first.
     Socket {
         /// Where it is: absolute.
         path: PathBuf,
@@ -174,10 +167,10 @@ impl Guest {
             (false, true) if !port.is_default() => {
                 "[guest] has a port, but only a socket takes a port"
             }
-            (false, true) => return Ok(Some(Self { way: Way::Command(command.to()) })),
+            (false, true) => return Ok(Some(Self::Command(command.to()))),
             (true, false) => {
                 let path = socket.folder(project);
-                return Ok(Some(Self { way: Way::Socket { path, port: port.to() } }));
+                return Ok(Some(Self::Socket { path, port: port.to() }));
             }
         };
         Err(Error::config(origin.as_str(), problem))
@@ -185,9 +178,9 @@ impl Guest {
 
     /// Which guest it is, for people: its command or its socket.
     pub fn label(&self) -> String {
-        match &self.way {
-            Way::Command(command) => visible_line(&command.join(" ")).into_owned(),
-            Way::Socket { path, port } => {
+        match self {
+            Self::Command(command) => visible_line(&command.join(" ")).into_owned(),
+            Self::Socket { path, port } => {
                 format!("{} (port {port})", visible_line(&path.to_string_lossy()))
             }
         }

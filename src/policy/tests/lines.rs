@@ -1,6 +1,6 @@
 //! What is said of command lines, in words, and lists of the person's own.
 
-use crate::policy::reading::read;
+use crate::policy::reading::{Simple, read};
 use crate::policy::{Decision, NEW_REPOSITORY, Opens, command, explain, run, told};
 use crate::protocol::{RelPath, ShellCommand};
 use crate::settings::Policy;
@@ -167,7 +167,7 @@ fn who_is_asked_learns_where_a_command_runs_and_with_what() {
 #[test]
 fn a_line_is_read_as_its_commands() {
     let reading = read("cd src && env CI=1 npm test | tee \"$LOG\"");
-    let found: Vec<String> = reading.commands.iter().map(|simple| simple.text()).collect();
+    let found: Vec<String> = reading.commands.iter().map(Simple::text).collect();
     assert_eq!(found, ["cd src", "env CI=1 npm test", "npm test", "tee \"$LOG\""]);
     assert!(reading.unreadable.is_empty());
     assert!(!read("$EDITOR notes").unreadable.is_empty());
