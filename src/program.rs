@@ -10,38 +10,30 @@ use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::LazyLock;
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::Duration;
 
 use rustix::fs::{Access, access};
 use rustix::process::{Pid, Signal, kill_process_group};
+use serde::Deserialize;
 use wait_timeout::ChildExt;
 
 use crate::links::follow;
 use crate::settings::{Config, written_by_replies};
 
-/// What a program that deaddrop chooses gets of the environment, beside `LC_*`. Nothing in it names a
-/// program, a library or a module.
-const KEPT: [&str; 15] = [
-    "USER",
-    "LOGNAME",
-    "LANG",
-    "LANGUAGE",
-    "TZ",
-    "TERM",
-    "TMUX",
-    "DISPLAY",
-    "WAYLAND_DISPLAY",
-    "XAUTHORITY",
-    "XDG_RUNTIME_DIR",
-    "XDG_SESSION_TYPE",
-    "XDG_CURRENT_DESKTOP",
-    "DESKTOP_SESSION",
-    "DBUS_SESSION_BUS_ADDRESS",
-];
-/// Lists of folders in which it may look for programs and settings: those of them that may be used are kept.
-const FOLDERS: [&str; 5] = ["PATH", "HOME", "XDG_CONFIG_HOME", "XDG_CONFIG_DIRS", "XDG_DATA_DIRS"];
+/// What a program that deaddrop chooses gets of the environment; the table says what the fields mean.
+#[derive(Deserialize)]
+struct Table {
+    kept: Vec<String>,
+    folders: Vec<String>,
+}
+
+static ENVIRONMENT: LazyLock<Table> = LazyLock::new(|| {
+    toml::from_str(include_str!("data/environment.toml")).expect("a table in order")
+});
+
 /// No more bytes of each of its outputs are read.
 const MOST: u64 = 64 << 20;
 /// How long the last of an output is waited for when its program has ended.
@@ -123,11 +115,11 @@ impl Programs {
     /// What such a program gets of this process's environment.
     fn environment(&self) -> Vec<(OsString, OsString)> {
         let kept = env::vars_os().filter_map(|(name, value)| {
-            let is = name.to_str()?;
-            if FOLDERS.contains(&is) {
+            let is = name.to_str()?.to_owned();
+            if ENVIRONMENT.folders.contains(&is) {
                 return Some((name, self.folders(&value)));
             }
-            (KEPT.contains(&is) || is.starts_with("LC_")).then_some((name, value))
+            (ENVIRONMENT.kept.contains(&is) || is.starts_with("LC_")).then_some((name, value))
         });
         kept.filter(|(_, value)| !value.is_empty()).collect()
     }

@@ -29,16 +29,17 @@ impl Helper {
     /// Starts a helper. `verb` is what it does.
     pub(super) fn start(verb: &str, way: Way, environment: &Environment) -> io::Result<Self> {
         let (reports, output) = io::pipe()?;
+        let reports = Reports::of(reports)?;
         let mut command = Command::new(program::own()?);
         command.args([helper::MARK, verb]).env_clear().envs(environment.variables(way));
         command.stdin(Stdio::piped()).stdout(output).stderr(Stdio::null());
         // It must not be taken for a process that a command of a reply has left behind.
         let (child, started) = Started::by(|| command.spawn())?;
-        Ok(Self { child, reports: Reports::new(reports), _started: started })
+        Ok(Self { child, reports, _started: started })
     }
 
     /// Waits for a report, and calls `waits` if that takes long.
-    fn report(&mut self, patience: Duration, waits: impl FnOnce()) -> Report {
+    fn report(&self, patience: Duration, waits: impl FnOnce()) -> Report {
         if let Some(report) = self.reports.next(SLOW) {
             return report;
         }

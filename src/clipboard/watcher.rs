@@ -84,7 +84,7 @@ impl Listener {
 
     /// Listens to a helper until it fails, or this is over.
     fn listen(&mut self, way: Way, environment: &Environment) -> Result<(), Failure> {
-        let mut helper = Helper::start("watch", way, environment)?;
+        let helper = Helper::start("watch", way, environment)?;
         let mut last = Instant::now();
         while !self.is_over(Duration::ZERO) {
             match helper.reports.next(TICK) {

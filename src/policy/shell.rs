@@ -105,7 +105,7 @@ fn opened(decision: Decision, subcommand: &str) -> Decision {
     let opens = Opens { repository: true, ..Opens::default() };
     let why = if subcommand.is_empty() {
         "a part of it that cannot be read may write to the repository".to_owned()
-    } else if git::makes_repository(subcommand) {
+    } else if matches!(subcommand, "init" | "clone") {
         format!("'git {subcommand}' makes a repository: if new in the workspace, {NEW_REPOSITORY}")
     } else {
         format!("'git {subcommand}' writes to the repository")

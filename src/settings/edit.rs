@@ -66,10 +66,7 @@ pub fn unset(project: Option<&Path>, name: &str) -> Result<Option<PathBuf>> {
     Ok(Some(file))
 }
 
-/// Checks that there can be a setting of this name.
-///
-/// # Errors
-/// There cannot; the error names the one that was probably meant.
+/// Refuses a name that no setting can have. The error says which was probably meant.
 pub fn check_name(name: &str, doing: &str) -> Result<()> {
     table::named(doing, name).map(drop)
 }
@@ -275,17 +272,11 @@ impl Draft {
     }
 
     /// What would be in force with it, as for [`Config::load`].
-    ///
-    /// # Errors
-    /// The settings are wrong.
     pub fn load(&self) -> Result<(Config, Consent)> {
         Config::with_consent(self.project.clone(), &self.layers)
     }
 
     /// Writes it.
-    ///
-    /// # Errors
-    /// The disk.
     pub fn write(&self) -> Result<()> {
         put(&self.project.join(FILE), &self.text)
     }

@@ -9,20 +9,6 @@ use super::table::{Kind, names};
 use super::{Config, Opening, Raw, SESSION_POLICY};
 use crate::error::Result;
 
-impl Source {
-    /// Its name in `--json`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Default => "default",
-            Self::OwnFile => "own file",
-            Self::File => "file",
-            Self::Environment => "environment",
-            Self::Flag => "flag",
-            Self::Folder => "folder",
-        }
-    }
-}
-
 /// A setting in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InForce {

@@ -8,11 +8,12 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use toml_edit::{Document, Item, TableLike};
 
-use super::table::{self, Setting, WORD, shown};
+use super::table::{self, Setting, WORD};
 use super::{FILE, normal, own_file};
 use crate::atomic::read_regular;
 use crate::error::{Error, Result};
@@ -22,11 +23,13 @@ use crate::text::{size, visible_line};
 const LIMIT: u64 = 1 << 20;
 
 /// Where a setting in force was made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Source {
     /// Nowhere: it is the default.
     Default,
     /// In the person's own file.
+    #[serde(rename = "own file")]
     OwnFile,
     /// In the settings file of the project.
     File,
@@ -171,11 +174,6 @@ impl Raw {
                     self.take(inner, &name, source, at)?;
                 }
                 (_, _, Some(setting)) => self.put(setting, &name, json_of(item), source, origin)?,
-                (None, Some(header), None) => {
-                    let value = shown(&json_of(item));
-                    let problem = format!("{name} is {value} but must be a table, as {header}");
-                    return Err(Error::config(origin, problem));
-                }
                 _ => return Err(table::unknown(&origin, &name)),
             }
         }

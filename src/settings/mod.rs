@@ -143,9 +143,6 @@ impl Config {
     }
 
     /// The same with the consent that they have or lack, to show them or to ask.
-    ///
-    /// # Errors
-    /// They are wrong.
     pub fn load(project: &Path, flags: Raw) -> Result<(Self, Consent)> {
         let project = open(project)?;
         Self::with_consent(project.clone(), &Layers::read(&project, flags)?)
@@ -190,9 +187,6 @@ impl Config {
     }
 
     /// The settings in force in a project, to know only where its folders are: they may lack consent.
-    ///
-    /// # Errors
-    /// They are wrong.
     pub fn load_untrusted(project: &Path) -> Result<Self> {
         let project = open(project)?;
         let layers = Layers::read(&project, Raw::default())?;
@@ -200,18 +194,12 @@ impl Config {
     }
 
     /// The settings that would be in force in a project without its file.
-    ///
-    /// # Errors
-    /// They are wrong, or there is no such folder.
     pub fn load_without_file(project: &Path, flags: Raw) -> Result<(Self, Consent)> {
         let project = open(project)?;
         Self::with_consent(project, &Layers::around_the_file(flags)?)
     }
 
     /// The settings of a project by its own file alone.
-    ///
-    /// # Errors
-    /// They are wrong.
     pub fn of_file(project: &Path) -> Result<Self> {
         let project = open(project)?;
         let file = Raw::from_file(&project.join(FILE), Source::File)?;
@@ -247,9 +235,6 @@ impl Config {
     }
 
     /// The policy of that name, a preset or one of the person's own.
-    ///
-    /// # Errors
-    /// There is no such policy.
     pub fn policy(&self, name: &str) -> Result<Policy> {
         self.policy_set_at(name, "policy").cloned()
     }
@@ -257,8 +242,7 @@ impl Config {
     fn policy_set_at(&self, name: &str, origin: &str) -> Result<&Policy> {
         self.policies.get(name).ok_or_else(|| {
             let known = self.policy_names().collect::<Vec<_>>().join(", ");
-            let meant = nearest(name, self.policy_names());
-            let there_are = match meant {
+            let there_are = match nearest(name, self.policy_names()) {
                 Some(meant) => format!("did you mean '{meant}'? There are"),
                 None => "there are".to_owned(),
             };

@@ -1,6 +1,7 @@
 //! The registry: the projects that the person has used, where each keeps its own files, where its replies
 //! write, and which folders deaddrop has kept its files in. A project that contains another one hides the
-//! other's files from its replies, without a search. Data in a folder that is not registered came with it.
+//! other's files from its replies, without a search. Data in a folder that is not registered came with it. If the
+//! registry cannot be read or written, whoever asks gets an error.
 //!
 //! It is one file in the person's own folder. Each field is a letter, a path in bytes and a NUL: `b` begins a
 //! project, `i` is its identity, `w` a place where its replies write, `o` one of its own files or folders,
@@ -136,9 +137,6 @@ fn outermost(mut places: Vec<PathBuf>, covered: &[PathBuf]) -> Vec<PathBuf> {
 impl Config {
     /// Registers this project and the folders of it that exist as deaddrop's own (see
     /// [`Consent`](super::Consent)).
-    ///
-    /// # Errors
-    /// It cannot be registered; the next start would not know it.
     pub(super) fn register(&self) -> Result<()> {
         if self.is_space {
             return Ok(());
@@ -171,9 +169,6 @@ impl Config {
 
     /// Makes these folders and registers them before anything is in them: after a stop in between they are
     /// empty. If nothing can be registered, none is made.
-    ///
-    /// # Errors
-    /// They cannot be registered, or a folder cannot be made.
     pub fn claim_dirs<'a>(&self, folders: impl IntoIterator<Item = &'a PathBuf>) -> Result<()> {
         self.register()?;
         for folder in folders {
@@ -184,9 +179,6 @@ impl Config {
 
     /// Forgets the person's consent, and which folders of this project are deaddrop's own. Returns whether there
     /// was something to forget.
-    ///
-    /// # Errors
-    /// The registry cannot be changed.
     pub fn forget(&self) -> Result<bool> {
         let mine = entry(self);
         change(|all| {
@@ -215,18 +207,12 @@ impl Config {
 
     /// Refuses to go on if the registry cannot be read: nobody knows then which folders are the person's, and
     /// what must be hidden from replies.
-    ///
-    /// # Errors
-    /// It cannot be read.
     pub fn knows_others(&self) -> Result<()> {
         self.known.problem.as_ref().map_or(Ok(()), |why| Err(unreadable(why)))
     }
 
     /// Refuses a workspace that another project keeps its files in, or that is git's: replies could answer and
     /// approve there, or make hooks that git runs.
-    ///
-    /// # Errors
-    /// It is such a workspace, or that is not known.
     pub fn holds_no_others(&self) -> Result<()> {
         self.knows_others()?;
         // The folder of a regular file is out of reach.
@@ -263,20 +249,15 @@ impl Config {
     /// Writes a settings file for each of those that has none: a command could write one. Where this process
     /// cannot write, commands cannot, either.
     pub fn keep_settings_of_others(&self, note: &str) {
-        let is_of_others =
-            |path: &Path| self.known.projects.iter().any(|project| path.parent() == Some(project));
-        for path in &self.known.hidden {
-            if path.ends_with(FILE) && is_of_others(path) && !exists(path) {
-                let _ = atomic::write(path, note.as_bytes());
+        for file in self.known.projects.iter().map(|project| project.join(FILE)) {
+            if self.known.hidden.contains(&file) && !exists(&file) {
+                let _ = atomic::write(&file, note.as_bytes());
             }
         }
     }
 }
 
 /// Records that the person has consented to the settings of a project with this digest, or to none.
-///
-/// # Errors
-/// The registry cannot be changed.
 pub(super) fn record_consent(project: &Path, consent: Option<String>) -> Result<()> {
     change(|all| match all.iter_mut().find(|entry| entry.project == project) {
         Some(entry) => entry.consent = consent,
@@ -293,9 +274,6 @@ pub(super) fn record_consent(project: &Path, consent: Option<String>) -> Result<
 ///
 /// A project that is gone takes no more replies. No reply can make it disappear, since its files are out of
 /// reach.
-///
-/// # Errors
-/// The registry cannot be read.
 pub fn whose_replies_write(folder: &Path) -> Result<Option<PathBuf>> {
     let all = read()?;
     if all.iter().any(|entry| entry.project == folder && !entry.own.is_empty()) {
@@ -306,17 +284,11 @@ pub fn whose_replies_write(folder: &Path) -> Result<Option<PathBuf>> {
 }
 
 /// Where replies of registered projects write.
-///
-/// # Errors
-/// The registry cannot be read.
 pub fn written_by_replies() -> Result<BTreeSet<PathBuf>> {
     Ok(read()?.into_iter().flat_map(|entry| entry.written).collect())
 }
 
 /// The files and folders of registered projects in a folder, by its canonical path.
-///
-/// # Errors
-/// The registry cannot be read.
 pub fn known_within(folder: &Path) -> Result<Vec<PathBuf>> {
     let is_within = |place: &PathBuf| place.starts_with(folder) && place != folder;
     let all = read()?.into_iter().filter(Entry::lives);

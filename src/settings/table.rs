@@ -237,7 +237,7 @@ fn is_text(text: &str) -> bool {
 }
 
 /// A value for an error.
-pub(super) fn shown(value: &Value) -> String {
+fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => format!("{text:?}"),
         Value::Array(_) => "a list".to_owned(),

@@ -488,7 +488,7 @@ fn a_guest_is_reached_by_a_command_or_a_socket() {
 #[test]
 fn wrong_settings_of_the_guest_are_told() {
     for (text, told) in [
-        ("guest = 1", ":1: guest is 1 but must be a table, as [guest]"),
+        ("guest = 1", ":1: guest must be a table, as [guest]"),
         ("[guest]", ":1: [guest] needs a command"),
         (
             "\n[guest]\ncomand = []",

@@ -92,18 +92,12 @@ impl Consent {
         self.openings.is_empty() || self.recorded == Some(self.digest())
     }
 
-    /// Refuses flags and variables that a link in the project leads out of it.
-    ///
-    /// # Errors
-    /// There is one. The person can name the place itself.
+    /// Refuses flags and variables that a link in the project leads out of it: the person can name the place.
     pub fn requires_names(&self) -> Result<()> {
         self.led_away.as_ref().map_or(Ok(()), |told| Err(Error::usage(told.clone())))
     }
 
-    /// Refuses settings that are in force without consent.
-    ///
-    /// # Errors
-    /// There are such settings; the error lists them, and says what to do.
+    /// Refuses settings that are in force without consent. The error lists them, and says what to do.
     pub fn require(&self) -> Result<()> {
         self.requires_names()?;
         if self.lacks.is_empty() {
@@ -168,9 +162,6 @@ impl Consent {
 
     /// Counts what the person has just set (`keys`) as consent, if they had consented to everything `before`.
     /// Returns whether they have consented to everything now.
-    ///
-    /// # Errors
-    /// It cannot be recorded.
     pub fn follow(&self, before: &Self, keys: &[&str]) -> Result<bool> {
         let is_known = |opening: &Opening| {
             before.openings.iter().any(|known| known.exact() == opening.exact())

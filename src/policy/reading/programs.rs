@@ -9,6 +9,9 @@ use super::{Fault, MOST, Reading, Simple, TOO_DEEP, Word, is_name, mentions, rea
 /// How many programs that start others may be before a command: each repeats all that is behind it.
 const CHAIN: usize = 16;
 
+/// Files that are what a program is fed with.
+const FED: [&str; 4] = ["-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"];
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Table {
@@ -188,7 +191,7 @@ fn started(
                 read_into(inner, into, depth)?;
             }
             // A file, as long as it is not what the shell is fed with.
-            Some(file) if !runs_text && !is_code && !file.is_some_and(is_input) => {}
+            Some(file) if !runs_text && !is_code && !file.is_some_and(|it| FED.contains(&it)) => {}
             _ => {
                 into.commands[place].wrapper = true;
                 into.cannot(format!("{text} runs a text that is not on the line"));
@@ -210,11 +213,6 @@ fn started(
     };
     into.commands[place].wrapper = tells || (is_transparent && !words.is_empty());
     Ok(words)
-}
-
-/// Whether a file is what a program is fed with.
-fn is_input(file: &str) -> bool {
-    matches!(file, "-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0")
 }
 
 /// Notes the variables that a builtin sets.

@@ -123,8 +123,8 @@ fn wrong_policies_are_told_with_file_line_and_what_is_right() {
             "[policy.standard]\nnetwork = true",
             "policy is a table but must be the name of a policy, as a string; [policies.NAME] changes one",
         ),
-        ("policies = 1", ":1: policies is 1 but must be a table, as [policies.NAME]"),
-        ("[policies]\nstandard = true", ":2: policies.standard is true but must be a table"),
+        ("policies = 1", ":1: policies must be a table, as [policies.NAME]"),
+        ("[policies]\nstandard = true", ":2: policies.standard must be a table"),
         (
             "[policies.mine]\nnetwork = true",
             ":1: policies.mine needs a preset that it changes: preset = \"standard\"",
@@ -170,10 +170,7 @@ fn wrong_policies_are_told_with_file_line_and_what_is_right() {
         ),
         ("[policies.standard]\nshell.timeout_seconds = 3601", "is 3601 but must be"),
         ("[policies.standard]\nfiles.max_bytes = -1", "files.max_bytes is -1 but must be"),
-        (
-            "[policies.standard]\nfiles = true",
-            "policies.standard.files is true but must be a table",
-        ),
+        ("[policies.standard]\nfiles = true", "policies.standard.files must be a table"),
         ("[policies.\"a b\"]\nnetwork = true", "policies.\"a b\": a policy's name is made of"),
     ] {
         let said = config(&[text]).expect_err(text).to_string();
