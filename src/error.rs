@@ -107,7 +107,7 @@ impl Error {
     }
 
     /// A session file that cannot be read as one.
-    pub fn damaged_session(path: &Path, problem: &str) -> Self {
+    pub fn damaged_session(path: &Path, problem: impl Display) -> Self {
         let message = format!(
             "{} is damaged: {problem}; restore it from a backup, or move it away to continue without that session",
             path.display()

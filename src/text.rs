@@ -131,15 +131,7 @@ pub fn first_of<T: AsRef<str>>(
 /// assert_eq!(deaddrop::text::grouped(4_812_000), "4,812,000");
 /// ```
 pub fn grouped(n: u64) -> String {
-    let digits = n.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    if n < 1_000 { n.to_string() } else { format!("{},{:03}", grouped(n / 1_000), n % 1_000) }
 }
 
 /// The candidate that `word` was most likely meant to be, if one is near enough.
@@ -154,20 +146,13 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 
 /// `text` with every line indented by two spaces; empty lines stay empty.
 pub fn indented(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 16);
-    for line in text.lines() {
-        if !line.is_empty() {
-            out.push_str("  ");
-            out.push_str(line);
-        }
-        out.push('\n');
-    }
-    out
+    let indented = |line: &str| if line.is_empty() { line.to_owned() } else { format!("  {line}") };
+    text.lines().map(|line| indented(line) + "\n").collect()
 }
 
 /// `1 byte`, `48120 bytes`: to the byte, as a program writes it.
 pub fn byte_count(n: u64) -> String {
-    if n == 1 { "1 byte".to_owned() } else { format!("{n} bytes") }
+    format!("{n} byte{}", if n == 1 { "" } else { "s" })
 }
 
 /// `312 bytes`, `5.6 MB`, `56 MB`: as large as matters.
@@ -175,15 +160,14 @@ pub fn size(bytes: u64) -> String {
     if bytes < 10_000 {
         return format!("{} byte{}", grouped(bytes), if bytes == 1 { "" } else { "s" });
     }
-    let (mut unit, mut value) = (1_000, "kB");
-    for (larger, name) in [(1_000_000, "MB"), (1_000_000_000, "GB")] {
-        if bytes >= larger {
-            (unit, value) = (larger, name);
-        }
-    }
+    let (unit, name) = match bytes {
+        ..1_000_000 => (1_000, "kB"),
+        1_000_000..1_000_000_000 => (1_000_000, "MB"),
+        _ => (1_000_000_000, "GB"),
+    };
     match bytes / unit {
-        whole @ 0..10 => format!("{whole}.{} {value}", bytes % unit / (unit / 10)),
-        whole => format!("{} {value}", grouped(whole)),
+        whole @ 0..10 => format!("{whole}.{} {name}", bytes % unit / (unit / 10)),
+        whole => format!("{} {name}", grouped(whole)),
     }
 }
 

@@ -22,13 +22,8 @@ const TICK: Duration = Duration::from_secs(2);
 /// How soon it is looked at again when a file may be finished without a sign.
 const SOON: Duration = Duration::from_millis(50);
 
-/// Why the daemon wakes.
-enum Wake {
-    /// This file was closed after writing, or moved in.
-    Finished(OsString),
-    /// Something else happened.
-    Look,
-}
+/// Why the daemon wakes: this file was closed after writing, or moved in; or something else happened.
+struct Wake(Option<OsString>);
 
 /// Listens for changes in one folder.
 pub struct Watch {
@@ -135,7 +130,7 @@ impl Watch {
     /// What ends a wait, from any thread.
     pub fn waker(&self) -> impl Fn() + Send + Clone + 'static {
         let sender = self.sender.clone();
-        move || drop(sender.send(Wake::Look))
+        move || drop(sender.send(Wake(None)))
     }
 
     /// Waits until there may be something to do, and gives the names of finished files. Returns at
@@ -152,11 +147,8 @@ impl Watch {
             (false, false) => TICK,
         };
         if let (false, Ok(wake)) = (self.stop.is_asked(), self.wakes.recv_timeout(wait)) {
-            for wake in std::iter::once(wake).chain(self.wakes.try_iter()) {
-                if let Wake::Finished(name) = wake {
-                    finished.push(name);
-                }
-            }
+            let wakes = std::iter::once(wake).chain(self.wakes.try_iter());
+            finished.extend(wakes.filter_map(|Wake(name)| name));
         }
         self.follow();
         finished
@@ -172,7 +164,7 @@ impl Watch {
         let folder = self.folder.clone();
         let told = move |event: notify::Result<Event>| {
             // The receiver is gone only when the program ends.
-            if let Some(wake) = event.map_or(Some(Wake::Look), |it| meaning(&it, &folder)) {
+            if let Some(wake) = event.map_or(Some(Wake(None)), |it| meaning(&it, &folder)) {
                 let _ = sender.send(wake);
             }
         };
@@ -198,12 +190,12 @@ fn meaning(event: &Event, folder: &Path) -> Option<Wake> {
         | EventKind::Modify(ModifyKind::Name(RenameMode::To)) => {
             let path = event.paths.first()?;
             let name = path.file_name().filter(|_| path.parent() == Some(folder));
-            Some(name.map_or(Wake::Look, |name| Wake::Finished(name.to_owned())))
+            Some(Wake(name.map(ToOwned::to_owned)))
         }
         // Our own reading and taking away; and data, where its end is told.
         EventKind::Access(_) | EventKind::Modify(ModifyKind::Name(RenameMode::From)) => None,
         EventKind::Modify(ModifyKind::Data(_)) if cfg!(target_os = "linux") => None,
-        _ => Some(Wake::Look),
+        _ => Some(Wake(None)),
     }
 }
 

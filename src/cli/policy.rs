@@ -10,7 +10,6 @@ use super::output;
 use crate::engine::{ApprovedCommand, ApprovedCommands};
 use crate::error::{Error, Result};
 use crate::policy::{self, Decision};
-use crate::protocol::ShellCommand;
 use crate::settings::SESSION_POLICY;
 use crate::text::{named, visible_line};
 
@@ -129,7 +128,7 @@ fn check(context: &Context, in_force: &str, command: &str) -> Result<ExitCode> {
     let policy = context.config.policy(in_force)?;
     // As where commands are confined; without walls nothing keeps git from its repository.
     let guarded = context.config.sandbox.mode != crate::settings::Mode::Off;
-    let explained = policy::explain(&policy, &ShellCommand::new(command), guarded);
+    let explained = policy::explain(&policy, &crate::protocol::ShellCommand::new(command), guarded);
     let decision = &explained.decision;
     if context.json {
         let commands: Vec<_> = explained

@@ -40,13 +40,13 @@ impl Watcher {
     pub fn start(environment: Environment, wake: impl Fn() + Send + 'static) -> Option<Self> {
         let (sender, event) = mpsc::channel();
         let (running, stopped) = mpsc::channel();
-        let wake = Box::new(wake);
-        // The system ends a helper with the thread that started it.
-        let run = move || {
-            let state =
-                Listener { sender, stopped, wake, way: None, in_trouble: false, wait: RETRY };
-            state.run(&environment);
+        let tell = move |event| {
+            let _ = sender.send(event);
+            wake();
         };
+        let listener = Listener { tell, stopped, way: None, in_trouble: false, wait: RETRY };
+        // The system ends a helper with the thread that started it.
+        let run = move || listener.run(&environment);
         thread::Builder::new().name("clipboard".into()).spawn(run).ok()?;
         Some(Self { event, _running: running })
     }
@@ -58,22 +58,21 @@ impl Watcher {
 }
 
 /// The thread of a watcher.
-struct Listener {
-    sender: Sender<ClipboardEvent>,
+struct Listener<Tell> {
+    tell: Tell,
     stopped: Receiver<()>,
-    wake: Box<dyn Fn() + Send>,
     /// The way that was told last.
     way: Option<Way>,
     in_trouble: bool,
     wait: Duration,
 }
 
-impl Listener {
+impl<Tell: Fn(ClipboardEvent)> Listener<Tell> {
     fn run(mut self, environment: &Environment) {
         let ways = environment.ways();
         while let Err(why) = super::first(&ways, |way| self.listen(way, environment)) {
             if !std::mem::replace(&mut self.in_trouble, true) {
-                self.tell(ClipboardEvent::Trouble(why));
+                (self.tell)(ClipboardEvent::Trouble(why));
             }
             if ways.is_empty() || self.is_over(self.wait) {
                 return;
@@ -103,19 +102,14 @@ impl Listener {
         self.wait = RETRY;
         let was_in_trouble = std::mem::take(&mut self.in_trouble);
         if self.way.replace(way) != Some(way) {
-            return self.tell(ClipboardEvent::Begun(way, text));
+            return (self.tell)(ClipboardEvent::Begun(way, text));
         }
         if was_in_trouble {
-            self.tell(ClipboardEvent::Well);
+            (self.tell)(ClipboardEvent::Well);
         }
         if let Some(text) = text {
-            self.tell(ClipboardEvent::Text(text));
+            (self.tell)(ClipboardEvent::Text(text));
         }
-    }
-
-    fn tell(&self, event: ClipboardEvent) {
-        let _ = self.sender.send(event);
-        (self.wake)();
     }
 
     /// Waits, and returns whether the watcher was dropped meanwhile.

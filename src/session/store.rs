@@ -36,9 +36,7 @@ impl Store {
         let id = run_id(stem).or(Some(stem).filter(|id| is_id(id))).ok_or_else(missing)?;
         let path = self.path(stem);
         match atomic::read_own(&path) {
-            Ok(bytes) => {
-                read(&bytes, id).map_err(|problem| Error::damaged_session(&path, &problem))
-            }
+            Ok(bytes) => read(&bytes, id).map_err(|problem| Error::damaged_session(&path, problem)),
             Err(e) if e.kind() == io::ErrorKind::NotFound => Err(missing()),
             Err(e) => Err(Error::io("read", &path, e)),
         }

@@ -147,11 +147,8 @@ fn value(name: &str, words: &[String], doing: &str) -> Result<Value> {
         [_, ..] if setting.kind.is_list() => Ok(list()),
         [word] => Ok(match setting.kind.value_of(word) {
             serde_json::Value::Bool(on) => on.into(),
+            serde_json::Value::Number(number) => number.as_i64().unwrap_or_default().into(),
             // A wrong one is reported with the form that it must have.
-            serde_json::Value::Number(number) => match number.as_i64() {
-                Some(number) => number.into(),
-                None => word.as_str().into(),
-            },
             _ => word.as_str().into(),
         }),
         _ => Err(Error::config(doing, "takes one value; put quotes around it")),

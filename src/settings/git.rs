@@ -313,7 +313,7 @@ impl Reading {
             let is_harmless =
                 GIT.harmless_sections.contains(&section) || GIT.harmless_keys.contains(&key);
             if key == "excludesfile" {
-                self.paths(tops, &value).for_each(|path| self.check(&path));
+                self.paths(tops, &value).iter().for_each(|path| self.check(path));
             }
             if is_harmless && !value.contains("::") {
                 continue;
@@ -332,8 +332,8 @@ impl Reading {
                 let words =
                     value.split(|c: char| c.is_whitespace() || "'\"!;|&()<>`=:".contains(c));
                 for word in words.filter(|word| word.contains('/')) {
-                    let paths = self.paths(tops, word).filter(|path| !path.is_dir());
-                    self.named.places.extend(paths);
+                    let paths = self.paths(tops, word).into_iter();
+                    self.named.places.extend(paths.filter(|path| !path.is_dir()));
                 }
                 self.named.texts.add(&value);
             }
@@ -341,10 +341,12 @@ impl Reading {
     }
 
     /// The paths that a value means in these folders.
-    fn paths(&self, folders: &[PathBuf], value: &str) -> impl Iterator<Item = PathBuf> + use<> {
-        let paths: Vec<PathBuf> =
-            folders.iter().filter_map(|folder| at(self.home.as_ref(), folder, value)).collect();
-        paths.into_iter()
+    fn paths(&self, folders: &[PathBuf], value: &str) -> Vec<PathBuf> {
+        let at = |folder: &PathBuf| match value.strip_prefix("~/") {
+            Some(rest) => Some(self.home.as_ref()?.join(rest)),
+            None => Some(folder.join(value)).filter(|_| !value.is_empty()),
+        };
+        folders.iter().filter_map(at).collect()
     }
 
     fn text(&mut self, file: &Path) -> Option<String> {
@@ -360,13 +362,6 @@ impl Reading {
         {
             self.named.odd.get_or_insert_with(|| file.to_owned());
         }
-    }
-}
-
-fn at(home: Option<&PathBuf>, folder: &Path, path: &str) -> Option<PathBuf> {
-    match path.strip_prefix("~/") {
-        Some(rest) => Some(home?.join(rest)),
-        None => Some(folder.join(path)).filter(|_| !path.is_empty()),
     }
 }
 

@@ -8,7 +8,7 @@
 //! `f` a folder with its role (a letter), its identity and its place, and `c` a digest of the settings that
 //! the person has consented to.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
@@ -87,10 +87,17 @@ impl Known {
         let (written, mut known) = (written(config), Self::default());
         let is_inside = |place: &Path| written.iter().any(|folder| place.starts_with(folder));
         let is_around = |place: &Path| written[0].starts_with(place);
-        // Somebody may have put a link on the way since a place was registered.
-        let lies =
-            |place: &Path, there: &dyn Fn(&Path) -> bool| there(place) || there(&real(place));
+        let mut links = Links::default();
         for entry in all {
+            let project = links.resolve(&entry.project);
+            let mut lies = |place: &Path, there: &dyn Fn(&Path) -> bool| {
+                there(place)
+                    || match (place.strip_prefix(&entry.project), &project) {
+                        (Ok(_), None) => false,
+                        (Ok(rest), Some(project)) => there(&project.join(rest)),
+                        (Err(_), _) => links.resolve(place).is_some_and(|place| there(&place)),
+                    }
+            };
             // Also its former folders: if settings name them again, they are trusted.
             let former = entry.folders.iter().filter(|it| lies(&it.place, &is_inside));
             let former = former.filter(|it| !is_around(&it.place) && it.stands());
@@ -117,6 +124,25 @@ impl Known {
         }
         known.hidden = outermost(known.hidden, &config.own_state());
         known
+    }
+}
+
+/// Where registered places lead now: somebody may have put a link on the way since. Each is looked at once.
+#[derive(Default)]
+struct Links(HashMap<PathBuf, Option<PathBuf>>);
+
+impl Links {
+    /// The real path of a place, if that is another one.
+    fn resolve(&mut self, place: &Path) -> Option<PathBuf> {
+        if let Some(known) = self.0.get(place) {
+            return known.clone();
+        }
+        let (above, name) = (place.parent()?, place.file_name()?);
+        let moved = self.resolve(above).map(|above| above.join(name));
+        let here = moved.as_deref().unwrap_or(place);
+        let now = if fs::read_link(here).is_ok() { Some(real(here)) } else { moved };
+        self.0.insert(place.to_owned(), now.clone());
+        now
     }
 }
 

@@ -427,6 +427,7 @@ fn secrets_are_withheld_unless_the_person_says_otherwise() {
     let set = secrets("secrets = \"warn\"\nsecrets_allow = [\"a/*.pem\", \".env.ci\"]").unwrap();
     assert_eq!(set.mode, SecretsMode::Warn);
     assert_eq!(set.allow, ["a/*.pem", ".env.ci"]);
+    assert!(set.releases("a/server.pem") && !set.releases("server.pem"));
     assert_eq!(with_variable("DEADDROP_SECRETS", "warn").secrets.mode, SecretsMode::Warn);
     assert_eq!(with_variable("DEADDROP_SECRETS_ALLOW", "a, b/**").secrets.allow, ["a", "b/**"]);
 }

@@ -436,11 +436,9 @@ const KEEPERS: [&str; 4] = [".gitkeep", ".keep", ".gitignore", "README.md"];
 /// somebody else can have written it. Folders outside the project are openings themselves.
 fn found(config: &Config) -> Option<Opening> {
     let project = &config.project;
-    let foreign = config.roles().into_iter().filter(|(role, folder)| {
-        real(folder).starts_with(project) && !config.is_own(*role, folder)
-    });
-    let found = foreign.filter_map(|(_, folder)| {
-        let contents = contents(folder)?;
+    let found = config.roles().into_iter().filter_map(|(role, folder)| {
+        let is_foreign = real(folder).starts_with(project) && !config.is_own(role, folder);
+        let contents = is_foreign.then(|| contents(folder)).flatten()?;
         let folder = folder.strip_prefix(project).unwrap_or(folder);
         Some(format!("{} ({contents})", folder.display()))
     });

@@ -245,7 +245,7 @@ fn names_one(word: &Word) -> bool {
 }
 
 /// An option: its letter or its name, and its value if it has one.
-type Given = (String, Option<Word>);
+type Given = (String, Option<String>);
 
 /// The options in front of `words` as `getopt` takes them apart, and where the rest begins; None where the shell puts
 /// in a word that could be either.
@@ -281,13 +281,10 @@ fn options(words: &[Word], program: &Program) -> Option<(Vec<Given>, usize)> {
                 }
             }
         }
-        let value = match value {
-            _ if takes => words.get(at).cloned(),
-            value => value.map(|text| Word { text: text.to_owned(), home: false, ..word.clone() }),
-        };
+        let value = if takes { words.get(at).map(|word| &*word.text) } else { value };
         at += usize::from(takes);
         if let Some(last) = given.last_mut() {
-            last.1 = value;
+            last.1 = value.map(str::to_owned);
         }
     }
     Some((given, at.min(words.len())))
@@ -301,7 +298,7 @@ fn fed(given: &[Given], words: &[Word]) -> Vec<Word> {
     }
     match given.iter().find(|(name, _)| matches!(&**name, "I" | "i" | "replace")) {
         Some((_, value)) => {
-            let mark = value.as_ref().map_or("{}", |word| &word.text);
+            let mark = value.as_deref().unwrap_or("{}");
             words.iter_mut().for_each(|word| word.open |= word.text.contains(mark));
         }
         None => words.push(anything()),
