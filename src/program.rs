@@ -1,7 +1,7 @@
 //! The programs that deaddrop starts with the person's rights. Each is resolved to an absolute path without
 //! links. It is not started from where replies, commands or everybody can write.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -17,20 +17,13 @@ use std::time::Duration;
 
 use rustix::fs::{Access, access};
 use rustix::process::{Pid, Signal, kill_process_group};
-use serde::Deserialize;
 use wait_timeout::ChildExt;
 
 use crate::links::follow;
 use crate::settings::{Config, written_by_replies};
 
-/// What a program that deaddrop chooses gets of the environment; the table says what the fields mean.
-#[derive(Deserialize)]
-struct Table {
-    kept: Vec<String>,
-    folders: Vec<String>,
-}
-
-static ENVIRONMENT: LazyLock<Table> = LazyLock::new(|| {
+/// What a program that deaddrop chooses gets of the environment.
+static ENVIRONMENT: LazyLock<BTreeMap<String, Vec<String>>> = LazyLock::new(|| {
     toml::from_str(include_str!("data/environment.toml")).expect("a table in order")
 });
 
@@ -116,10 +109,10 @@ impl Programs {
     fn environment(&self) -> Vec<(OsString, OsString)> {
         let kept = env::vars_os().filter_map(|(name, value)| {
             let is = name.to_str()?.to_owned();
-            if ENVIRONMENT.folders.contains(&is) {
+            if ENVIRONMENT["folders"].contains(&is) {
                 return Some((name, self.folders(&value)));
             }
-            (ENVIRONMENT.kept.contains(&is) || is.starts_with("LC_")).then_some((name, value))
+            (ENVIRONMENT["kept"].contains(&is) || is.starts_with("LC_")).then_some((name, value))
         });
         kept.filter(|(_, value)| !value.is_empty()).collect()
     }

@@ -6,12 +6,6 @@ use crate::settings::matches;
 use crate::settings::{Files, Policy};
 use crate::text::byte_count;
 
-const ENABLED: &str = "files.enabled";
-const READ_ONLY: &str = "files.readOnly";
-const BLOCKED: &str = "files.blockedPaths";
-const ALLOWED: &str = "files.allowedPaths";
-const SIZE: &str = "files.maxFileSize";
-
 /// What is done to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
@@ -45,11 +39,11 @@ pub fn folder(policy: &Policy, folder: Option<&RelPath>) -> Decision {
 /// None is the workspace itself.
 fn of_file(files: &Files, access: Access, path: Option<&RelPath>, size: Option<u64>) -> Decision {
     if !files.enabled {
-        return Decision::deny(ENABLED, "File operations are disabled", None);
+        return Decision::deny("files.enabled", "File operations are disabled", None);
     }
     if files.read_only && access != Access::Read {
         return Decision::deny(
-            READ_ONLY,
+            "files.readOnly",
             "Files are read-only",
             Some("Only read files, and tell the user what to change".to_owned()),
         );
@@ -60,7 +54,7 @@ fn of_file(files: &Files, access: Access, path: Option<&RelPath>, size: Option<u
     let is_blocked = |pattern: &&String| matches(&pattern.to_lowercase(), &lower);
     if let Some(pattern) = files.blocked.iter().find(is_blocked) {
         return Decision::deny(
-            BLOCKED,
+            "files.blockedPaths",
             format!("Path '{path}' is blocked"),
             Some(format!("Use a path that does not match {pattern}")),
         );
@@ -68,14 +62,14 @@ fn of_file(files: &Files, access: Access, path: Option<&RelPath>, size: Option<u
     let is_allowed = |pattern: &String| matches(pattern, path.as_str());
     if !files.allowed.is_empty() && !files.allowed.iter().any(is_allowed) {
         return Decision::deny(
-            ALLOWED,
+            "files.allowedPaths",
             format!("Path not in allowed list: {path}"),
             Some(format!("Allowed paths: {}", files.allowed.join(", "))),
         );
     }
     match (files.max_bytes, size) {
         (Some(most), Some(size)) if size > most && access != Access::Delete => Decision::deny(
-            SIZE,
+            "files.maxFileSize",
             format!("File is too large: {}, and at most {most} are allowed", byte_count(size)),
             Some("Use smaller files".to_owned()),
         ),

@@ -7,7 +7,7 @@
 //! found without it, whatever the conditions of an include. Only regular files of at most a megabyte are opened.
 //! Command lines are not understood: a file counts if one contains its name (see [`Texts`]).
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::env;
 use std::ffi::OsStr;
 use std::fs;
@@ -22,19 +22,8 @@ use super::folded;
 use crate::atomic::read_regular;
 use crate::program::{self, Programs};
 
-/// What is known of git; the table says what the fields mean.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Table {
-    overrides: Vec<String>,
-    folders: Vec<String>,
-    read: Vec<String>,
-    paths: Vec<String>,
-    harmless_sections: Vec<String>,
-    harmless_keys: Vec<String>,
-}
-
-static GIT: LazyLock<Table> =
+/// What is known of git.
+static GIT: LazyLock<BTreeMap<String, Vec<String>>> =
     LazyLock::new(|| toml::from_str(include_str!("data/git.toml")).expect("a table in order"));
 
 /// A repository can make git read without end.
@@ -56,7 +45,7 @@ pub fn ask_git<T: AsRef<OsStr>>(
         return Err(format!("{} is not a regular file", odd.display()));
     }
     let output = programs.command("git").and_then(|mut git| {
-        git.args(GIT.overrides.iter().flat_map(|setting| ["-c", setting]));
+        git.args(GIT["overrides"].iter().flat_map(|setting| ["-c", setting]));
         git.args(["--no-optional-locks", "--no-pager", "-C"]).arg(folder).args(arguments);
         // It does not fetch missing objects, which can start a program.
         git.envs([
@@ -106,7 +95,7 @@ pub fn git_directory(folder: &Path) -> Option<PathBuf> {
         }
         let name = place.file_name();
         let is_one = || is_repository(|name| place.join(name).symlink_metadata().is_ok());
-        let is_part = part.is_none_or(|part| GIT.folders.iter().any(|known| part == &**known));
+        let is_part = part.is_none_or(|part| GIT["folders"].iter().any(|known| part == &**known));
         if name.is_some_and(|name| name.eq_ignore_ascii_case(".git")) || (is_part && is_one()) {
             return Some(place.to_owned());
         }
@@ -270,7 +259,7 @@ impl Reading {
             self.check(&top.join(file));
         }
         let mut folders: BTreeSet<PathBuf> =
-            GIT.read.iter().map(|part| common.join(part)).collect();
+            GIT["read"].iter().map(|part| common.join(part)).collect();
         folders.extend([git.clone(), git.join("info")]);
         for folder in folders {
             for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -311,7 +300,7 @@ impl Reading {
         let Some(text) = self.text(file) else { return };
         for (section, key, value) in settings(&text) {
             let is_harmless =
-                GIT.harmless_sections.contains(&section) || GIT.harmless_keys.contains(&key);
+                GIT["harmless_sections"].contains(&section) || GIT["harmless_keys"].contains(&key);
             if key == "excludesfile" {
                 self.paths(tops, &value).iter().for_each(|path| self.check(path));
             }
@@ -322,7 +311,7 @@ impl Reading {
                 for path in self.paths(file.parent().map(Path::to_owned).as_slice(), &value) {
                     self.file(&path, tops);
                 }
-            } else if GIT.paths.iter().any(|end| key.ends_with(end)) {
+            } else if GIT["paths"].iter().any(|end| key.ends_with(end)) {
                 for path in self.paths(tops, &value) {
                     self.check(&path);
                     self.named.places.insert(path);

@@ -89,13 +89,9 @@ impl Shell {
 
 /// The policies that are always there.
 static PRESETS: LazyLock<Vec<Policy>> = LazyLock::new(|| {
-    #[derive(Deserialize)]
-    struct Table {
-        preset: Vec<Policy>,
-    }
-    let table: Table =
-        toml::from_str(include_str!("data/policies.toml")).expect("a table in order");
-    table.preset
+    let table = toml::from_str(include_str!("data/policies.toml"));
+    let mut table: BTreeMap<String, Vec<Policy>> = table.expect("a table in order");
+    table.remove("preset").unwrap_or_default()
 });
 
 impl Policy {
@@ -118,18 +114,11 @@ impl Policy {
         if let (Some(mine), Some(theirs)) = (rank(self), rank(other)) {
             return mine > theirs;
         }
-        network(self.network) > network(other.network)
+        // A network that is left to the sandbox's settings may be open.
+        let network = |policy: &Self| policy.network.map_or(1, |is_open| 2 * u8::from(is_open));
+        network(self) > network(other)
             || self.files.allow_more(&other.files)
             || self.shell.allows_more(&other.shell)
-    }
-}
-
-/// A network that is left to the sandbox's settings may be open.
-fn network(network: Option<bool>) -> u8 {
-    match network {
-        Some(false) => 0,
-        None => 1,
-        Some(true) => 2,
     }
 }
 

@@ -1,6 +1,7 @@
 //! The table of all settings. Flags, variables, the reader of settings files, errors, `config`, consent and
 //! docs/settings.md derive from it.
 
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use serde::Deserialize;
@@ -102,13 +103,9 @@ pub(super) enum Weakens {
 
 /// All settings, in the order in which they are shown.
 pub static SETTINGS: LazyLock<Vec<Setting>> = LazyLock::new(|| {
-    #[derive(Deserialize)]
-    struct Table {
-        setting: Vec<Setting>,
-    }
-    let table: Table =
-        toml::from_str(include_str!("data/settings.toml")).expect("a table in order");
-    table.setting
+    let table = toml::from_str(include_str!("data/settings.toml"));
+    let mut table: BTreeMap<String, Vec<Setting>> = table.expect("a table in order");
+    table.remove("setting").unwrap_or_default()
 });
 
 /// The names that only the person may write, by default.
