@@ -10,10 +10,10 @@ use std::path::{Component, Path, PathBuf};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use toml_edit::{Document, Item, TableLike};
 
-use super::table::{self, Setting, WORD};
+use super::table::{self, Setting};
 use super::{FILE, normal, own_file};
 use crate::atomic::read_regular;
 use crate::error::{Error, Result};
@@ -218,23 +218,10 @@ impl Raw {
         })
     }
 
-    /// All settings except those of `[guest]` and `[policies]`, with an object for each table.
+    /// All settings by their names, except those of `[guest]` and `[policies]`.
     pub(super) fn to_json(&self) -> Value {
-        let mut all = Map::new();
-        for name in table::names() {
-            let (table, last) = match name.split_once('.') {
-                Some(parts) => parts,
-                None if name == WORD[0] => (WORD[0], WORD[1]),
-                None => ("", name),
-            };
-            let value = self.setting(name).value;
-            if table.is_empty() {
-                all.insert(last.to_owned(), value);
-            } else {
-                all.entry(table).or_insert_with(|| json!({}))[last] = value;
-            }
-        }
-        Value::Object(all)
+        let all = table::names().map(|name| (name.to_owned(), self.setting(name).value));
+        Value::Object(all.collect())
     }
 }
 

@@ -72,6 +72,7 @@ pub struct Config {
     pub first_contents: bool,
     pub brief: bool,
     pub part_characters: usize,
+    #[serde(flatten)]
     pub sandbox: Sandbox,
     pub protected_names: Vec<String>,
     pub checkpoints: bool,

@@ -12,17 +12,24 @@ use crate::text::visible_line;
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[expect(missing_docs, reason = "data/settings.toml documents each setting")]
 pub struct Sandbox {
+    #[serde(rename = "sandbox")]
     pub mode: Mode,
+    #[serde(rename = "sandbox.network")]
     pub network: bool,
+    #[serde(rename = "sandbox.writable")]
     pub writable: Vec<PathBuf>,
+    #[serde(rename = "sandbox.readable")]
     pub readable: Vec<PathBuf>,
     /// What is added to the environment of commands: deaddrop's own value of it, or this one.
-    #[serde(deserialize_with = "variables")]
+    #[serde(rename = "sandbox.env", deserialize_with = "variables")]
     pub env: Vec<(String, Option<String>)>,
+    #[serde(rename = "sandbox.max_processes")]
     pub max_processes: u64,
+    #[serde(rename = "sandbox.max_file_bytes")]
     pub max_file_bytes: u64,
-    #[serde(deserialize_with = "limit")]
+    #[serde(rename = "sandbox.max_memory_bytes", deserialize_with = "limit")]
     pub max_memory_bytes: Option<u64>,
+    #[serde(rename = "sandbox.min_free_bytes")]
     pub min_free_bytes: u64,
 }
 
