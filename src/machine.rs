@@ -4,40 +4,20 @@
 use std::env;
 use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use regex::Regex;
 use sysinfo::System;
 
-/// The tools that are asked for, and how.
-pub const TOOLS: [(&str, &str); 19] = [
-    ("python3", "--version"),
-    ("pip", "--version"),
-    ("pytest", "--version"),
-    ("node", "--version"),
-    ("npm", "--version"),
-    ("bun", "--version"),
-    ("deno", "--version"),
-    ("cargo", "--version"),
-    ("rustc", "--version"),
-    ("go", "version"),
-    ("java", "-version"),
-    ("dotnet", "--version"),
-    ("ruby", "--version"),
-    ("php", "--version"),
-    ("perl", "-v"),
-    ("gcc", "--version"),
-    ("make", "--version"),
-    ("cmake", "--version"),
-    ("git", "--version"),
-];
+use crate::text::capitalized;
 
-/// Those that may be modules of `python3`, or belong to another one.
-const MODULES: [&str; 2] = ["pip", "pytest"];
+/// A script for a shell, in which each tool says its version; [`tools_in`] reads what it writes.
+pub const SCRIPT: &str = include_str!("data/tools.sh");
 
 /// The shell that commands are given to, and how.
-pub const SHELL: &str = if cfg!(windows) { "cmd.exe /c" } else { "/bin/sh -c" };
+pub const SHELL: &str = "/bin/sh -c";
 
 /// The operating system in a few words: `Debian GNU/Linux 12, Linux 6.1.0, x86_64`.
 pub fn system() -> String {
@@ -47,7 +27,7 @@ pub fn system() -> String {
         Err(_) => name,
     });
     let kernel = System::kernel_version().ok();
-    let kernel = kernel.map(|version| format!("{} {version}", title(env::consts::OS)));
+    let kernel = kernel.map(|version| format!("{} {version}", capitalized(env::consts::OS)));
     let parts = [named, kernel, Some(env::consts::ARCH.to_owned())];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
@@ -61,32 +41,10 @@ pub fn shell() -> String {
     }
 }
 
-/// A script for a shell, in which each tool says its version; [`tools_in`] reads what it writes. Where there is
-/// no `timeout`, they are named without: one of them could take for ever.
-pub fn script() -> String {
-    let tools = TOOLS.map(|(name, flag)| format!("ask {name} {flag} &\n")).concat();
-    let modules = MODULES.map(|name| format!("module {name} &\n")).concat();
-    format!(
-        "exec </dev/null
-cd /
-limit=
-timeout -k 1 1 true 2>/dev/null && limit='timeout -k 1 3'
-has() {{ command -v \"$1\" >/dev/null 2>&1; }}
-ask() {{
-  has \"$1\" || return
-  said=
-  test -n \"$limit\" && said=$({{ $limit \"$@\" 2>&1 || echo '!'; }} | head -c 4000)
-  case $said in *'!') said= ;; esac
-  printf 'tool %s %s\\n' \"$1\" \"$(printf %s \"$said\" | head -n 3 | tr '\\n' ' ')\"
-}}
-module() {{
-  test -n \"$limit\" && has \"$1\" && has python3 || return
-  $limit python3 -m \"$1\" --version >/dev/null 2>&1 || printf 'apart %s\\n' \"$1\"
-}}
-{tools}{modules}wait
-exit 0
-"
-    )
+/// The tools that the script asks, and how.
+pub fn known_tools() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let asks = |line: &'static str| line.strip_prefix("ask ")?.strip_suffix(" &")?.split_once(' ');
+    SCRIPT.lines().filter_map(asks)
 }
 
 /// The tools in what the script wrote: `pip 24.1`.
@@ -107,35 +65,25 @@ pub fn tools_in(said: &str) -> Vec<String> {
             None => name.to_owned(),
         })
     };
-    TOOLS.iter().filter_map(|(name, _)| told(name)).collect()
+    known_tools().filter_map(|(name, _)| told(name)).collect()
 }
 
 /// The names of the tools on PATH that are `seen` by commands. None is started.
 pub fn tools(seen: &dyn Fn(&Path) -> bool) -> Vec<String> {
     let folders = env::var_os("PATH").unwrap_or_default();
-    let found = TOOLS.iter().filter(|(name, _)| find(name, &folders, seen).is_some());
-    found.map(|(name, _)| (*name).to_owned()).collect()
+    let found = known_tools().filter(|(name, _)| find(name, &folders, seen).is_some());
+    found.map(|(name, _)| name.to_owned()).collect()
 }
 
 /// The first program of that name in these folders, as `PATH` lists them, that is `seen`.
 pub(crate) fn find(name: &str, folders: &OsStr, seen: &dyn Fn(&Path) -> bool) -> Option<PathBuf> {
-    let file = if cfg!(windows) { format!("{name}.exe") } else { name.to_owned() };
+    let is_program =
+        |found: fs::Metadata| found.is_file() && found.permissions().mode() & 0o111 != 0;
     env::split_paths(folders)
         // A relative entry would run what lies in the current folder.
         .filter(|folder| folder.is_absolute())
-        .map(|folder| folder.join(&file))
-        .find(|path| is_program(path) && seen(path))
-}
-
-#[cfg(unix)]
-fn is_program(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
-}
-
-#[cfg(not(unix))]
-fn is_program(path: &Path) -> bool {
-    path.is_file()
+        .map(|folder| folder.join(name))
+        .find(|path| path.metadata().is_ok_and(is_program) && seen(path))
 }
 
 /// The version in what a tool says of itself.
@@ -145,14 +93,8 @@ pub fn version_in(said: &str) -> Option<&str> {
     VERSION.find(said).map(|found| found.as_str())
 }
 
-fn title(word: &str) -> String {
-    let mut letters = word.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
-}
-
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
     use std::process::Command;
 
     use super::*;
@@ -183,7 +125,7 @@ mod tests {
         fs::write(folder.path().join("ruby"), "no program").unwrap();
         let path = format!("{}:/usr/bin:/bin", folder.path().display());
         let mut shell = Command::new("/bin/sh");
-        let said = shell.args(["-c", &script()]).env("PATH", path).output().unwrap();
+        let said = shell.args(["-c", SCRIPT]).env("PATH", path).output().unwrap();
         let tools = tools_in(&String::from_utf8_lossy(&said.stdout));
         let alone = "pytest 8.2 (of another Python, with other packages than python3)";
         for told in ["python3 3.9.1", "pip 24.1", alone, "node", "npm", "bun 1.2.3", "go", "dotnet"]

@@ -1,43 +1,32 @@
 //! The programs that deaddrop starts with the person's rights. Each is resolved to an absolute path without
 //! links. It is not started from where replies, commands or everybody can write.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::LazyLock;
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::Duration;
 
+use rustix::fs::{Access, access};
+use rustix::process::{Pid, Signal, kill_process_group};
 use wait_timeout::ChildExt;
 
 use crate::links::follow;
 use crate::settings::{Config, written_by_replies};
 
-/// What a program that deaddrop chooses gets of the environment, beside `LC_*`. Nothing in it names a
-/// program, a library or a module.
-const KEPT: [&str; 15] = [
-    "USER",
-    "LOGNAME",
-    "LANG",
-    "LANGUAGE",
-    "TZ",
-    "TERM",
-    "TMUX",
-    "DISPLAY",
-    "WAYLAND_DISPLAY",
-    "XAUTHORITY",
-    "XDG_RUNTIME_DIR",
-    "XDG_SESSION_TYPE",
-    "XDG_CURRENT_DESKTOP",
-    "DESKTOP_SESSION",
-    "DBUS_SESSION_BUS_ADDRESS",
-];
-/// Lists of folders in which it may look for programs and settings: those of them that may be used are kept.
-const FOLDERS: [&str; 5] = ["PATH", "HOME", "XDG_CONFIG_HOME", "XDG_CONFIG_DIRS", "XDG_DATA_DIRS"];
+/// What a program that deaddrop chooses gets of the environment.
+static ENVIRONMENT: LazyLock<BTreeMap<String, Vec<String>>> = LazyLock::new(|| {
+    toml::from_str(include_str!("data/environment.toml")).expect("a table in order")
+});
+
 /// No more bytes of each of its outputs are read.
 const MOST: u64 = 64 << 20;
 /// How long the last of an output is waited for when its program has ended.
@@ -46,8 +35,6 @@ const GRACE: Duration = Duration::from_secs(1);
 /// Where programs may be taken from.
 #[derive(Debug, Clone)]
 pub struct Programs {
-    /// The folders that are looked through for a name, as `PATH` lists them.
-    path: OsString,
     /// The folders that replies and commands can write.
     writable: BTreeSet<Id>,
     /// Those of other projects, by their canonical paths: there may be many, and none is looked at.
@@ -58,11 +45,7 @@ pub struct Programs {
 impl Default for Programs {
     /// Those that only other users could write are left out.
     fn default() -> Self {
-        Self {
-            path: env::var_os("PATH").unwrap_or_default(),
-            writable: BTreeSet::new(),
-            others: Some(BTreeSet::new()),
-        }
+        Self { writable: BTreeSet::new(), others: Some(BTreeSet::new()) }
     }
 }
 
@@ -70,12 +53,8 @@ impl Programs {
     /// Those that replies and commands of a project cannot write, nor of any other that was used.
     pub fn of(config: &Config) -> Self {
         let folders = config.sandbox.writable.iter().chain([&config.workspace]);
-        let known = |folder: &PathBuf| Some(id(folder, &fs::metadata(folder).ok()?));
-        Self {
-            writable: folders.filter_map(known).collect(),
-            others: written_by_replies().ok(),
-            ..Self::default()
-        }
+        let known = |folder: &PathBuf| Some(id(&fs::metadata(folder).ok()?));
+        Self { writable: folders.filter_map(known).collect(), others: written_by_replies().ok() }
     }
 
     /// The program of this name, as a path that neither links nor `PATH` have a say in any more. Relative
@@ -86,16 +65,16 @@ impl Programs {
     pub fn find(&self, name: impl AsRef<OsStr>) -> io::Result<PathBuf> {
         let name = Path::new(name.as_ref());
         let places = if name.components().count() == 1 && !name.is_absolute() {
-            let folders = env::split_paths(&self.path).filter(|folder| folder.is_absolute());
-            let file = format!("{}{}", name.display(), env::consts::EXE_SUFFIX);
-            folders.map(|folder| folder.join(&file)).collect()
+            let path = path();
+            let folders = env::split_paths(&path).filter(|folder| folder.is_absolute());
+            folders.map(|folder| folder.join(name)).collect()
         } else {
             vec![std::path::absolute(name)?]
         };
         let mut refused = io::ErrorKind::NotFound.into();
         for place in places.iter().filter(|place| place.is_file()) {
             match self.trusted(place) {
-                Ok(program) if is_executable(&program) => return Ok(program),
+                Ok(program) if access(&program, Access::EXEC_OK).is_ok() => return Ok(program),
                 Ok(_) => {}
                 Err(e) => refused = e,
             }
@@ -120,21 +99,20 @@ impl Programs {
     /// As for [`find`](Self::find).
     pub fn named(&self, name: impl AsRef<OsStr>) -> io::Result<Command> {
         let mut command = Command::new(self.find(&name)?);
-        command.env("PATH", self.folders(&self.path));
+        command.env("PATH", self.folders(&path()));
         // Some programs are several, by the name that they are called.
-        #[cfg(unix)]
-        std::os::unix::process::CommandExt::arg0(&mut command, &name);
+        command.arg0(&name);
         Ok(command)
     }
 
     /// What such a program gets of this process's environment.
     fn environment(&self) -> Vec<(OsString, OsString)> {
         let kept = env::vars_os().filter_map(|(name, value)| {
-            let is = name.to_str()?;
-            if FOLDERS.contains(&is) {
+            let is = name.to_str()?.to_owned();
+            if ENVIRONMENT["folders"].contains(&is) {
                 return Some((name, self.folders(&value)));
             }
-            (KEPT.contains(&is) || is.starts_with("LC_") || cfg!(windows)).then_some((name, value))
+            (ENVIRONMENT["kept"].contains(&is) || is.starts_with("LC_")).then_some((name, value))
         });
         kept.filter(|(_, value)| !value.is_empty()).collect()
     }
@@ -167,14 +145,14 @@ impl Programs {
 
     fn is_written(&self, path: &Path, found: &fs::Metadata) -> bool {
         let is_of_others = || self.others.as_ref().is_none_or(|others| others.contains(path));
-        self.writable.contains(&id(path, found)) || is_of_others()
+        self.writable.contains(&id(found)) || is_of_others()
     }
 
     /// Lets a file or folder pass that only the person, and those whom they trust, can write.
     fn check(&self, path: &Path, found: &fs::Metadata) -> io::Result<()> {
         let who = if self.is_written(path, found) {
             "replies and commands"
-        } else if is_open_to_all(found) {
+        } else if found.mode() & 0o002 != 0 {
             "everybody on this machine"
         } else {
             return Ok(());
@@ -182,6 +160,11 @@ impl Programs {
         let why = format!("deaddrop does not start it: {who} can write to {}", path.display());
         Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
     }
+}
+
+/// The folders that are looked through for a name.
+fn path() -> OsString {
+    env::var_os("PATH").unwrap_or_default()
 }
 
 /// The folders and files whose writers decide what is found at a path, and where it leads.
@@ -200,15 +183,15 @@ pub fn own() -> io::Result<PathBuf> {
     if cfg!(target_os = "linux") { Ok("/proc/self/exe".into()) } else { env::current_exe() }
 }
 
-/// Runs a program to its end, with no input; one that takes longer is ended with all in its group.
+/// Runs a program to its end with this input; one that takes longer is ended with all in its group.
 ///
 /// # Errors
 /// It cannot be started, or takes too long.
-pub fn output(mut command: Command, patience: Duration) -> io::Result<Output> {
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    #[cfg(unix)]
-    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+pub fn output(mut command: Command, input: &str, patience: Duration) -> io::Result<Output> {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.process_group(0);
     let mut child = command.spawn()?;
+    feed(&mut child, input)?;
     let (stdout, stderr) = (read(child.stdout.take()), read(child.stderr.take()));
     let status = child.wait_timeout(patience);
     let Ok(Some(status)) = status else {
@@ -222,6 +205,13 @@ pub fn output(mut command: Command, patience: Duration) -> io::Result<Output> {
         output.recv_timeout(GRACE).map_err(endless)
     };
     Ok(Output { status, stdout: said(stdout)?, stderr: said(stderr)? })
+}
+
+/// Gives a program its whole input, in a thread because the program may never read it.
+pub(crate) fn feed(child: &mut Child, text: &str) -> io::Result<()> {
+    let (stdin, text) = (child.stdin.take(), text.to_owned());
+    let write = move || stdin.map(|mut stdin| stdin.write_all(text.as_bytes()));
+    thread::Builder::new().name("input".to_owned()).spawn(write).map(drop)
 }
 
 /// Reads an output to its end in a thread of its own, so that nobody has to wait for it.
@@ -240,49 +230,14 @@ fn read(output: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
 
 /// Ends a program that leads a group of its own, and all in that.
 fn end(child: &mut Child) {
-    #[cfg(unix)]
-    let _ = rustix::process::kill_process_group(
-        rustix::process::Pid::from_child(child),
-        rustix::process::Signal::KILL,
-    );
+    let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
     let _ = child.kill();
     let _ = child.wait();
 }
 
 /// What a folder is known by, whatever its path is.
-#[cfg(unix)]
 type Id = (u64, u64);
-#[cfg(not(unix))]
-type Id = PathBuf;
 
-#[cfg(unix)]
-fn id(_: &Path, found: &fs::Metadata) -> Id {
-    use std::os::unix::fs::MetadataExt;
+fn id(found: &fs::Metadata) -> Id {
     (found.dev(), found.ino())
-}
-
-#[cfg(not(unix))]
-fn id(path: &Path, _: &fs::Metadata) -> Id {
-    path.canonicalize().unwrap_or_else(|_| path.to_owned())
-}
-
-#[cfg(unix)]
-fn is_open_to_all(found: &fs::Metadata) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    found.permissions().mode() & 0o002 != 0
-}
-
-#[cfg(unix)]
-fn is_executable(program: &Path) -> bool {
-    rustix::fs::access(program, rustix::fs::Access::EXEC_OK).is_ok()
-}
-
-#[cfg(not(unix))]
-fn is_open_to_all(_: &fs::Metadata) -> bool {
-    false
-}
-
-#[cfg(not(unix))]
-fn is_executable(_: &Path) -> bool {
-    true
 }

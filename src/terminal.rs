@@ -70,21 +70,9 @@ impl Styled {
     }
 }
 
-impl From<&str> for Styled {
-    fn from(text: &str) -> Self {
-        Self { text: visible(text).into_owned(), styles: Vec::new() }
-    }
-}
-
-impl From<String> for Styled {
-    fn from(text: String) -> Self {
-        Self::from(&*text)
-    }
-}
-
-impl From<&String> for Styled {
-    fn from(text: &String) -> Self {
-        Self::from(&**text)
+impl<T: AsRef<str>> From<T> for Styled {
+    fn from(text: T) -> Self {
+        Self { text: visible(text.as_ref()).into_owned(), styles: Vec::new() }
     }
 }
 

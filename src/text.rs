@@ -15,42 +15,34 @@ const NAMED_LENGTH: usize = 120;
 /// assert_eq!(deaddrop::text::visible("a\x1b[31m\r\nb"), "a␛[31m\nb");
 /// ```
 pub fn visible(text: &str) -> Cow<'_, str> {
-    // Most text needs nothing: every hazard is a C0 control, DEL, or not ASCII at all.
-    if text.bytes().all(|b| matches!(b, b'\t' | b'\n' | 0x20..=0x7e)) {
-        return Cow::Borrowed(text);
-    }
-    if !text.chars().any(is_hazard) {
+    shown(text, is_hazard)
+}
+
+/// Like [`visible`], on one line: line feeds and tabs are shown too. For names and paths.
+pub fn visible_line(text: &str) -> Cow<'_, str> {
+    shown(text, |c| c < ' ' || is_hazard(c))
+}
+
+fn shown(text: &str, is_hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
+    // Most text needs nothing, and bytes are faster to look at.
+    let is_plain = |byte: u8| byte.is_ascii() && !is_hidden(char::from(byte));
+    if text.bytes().all(is_plain) || !text.chars().any(&is_hidden) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len() + 16);
     let mut rest = text.chars().peekable();
     while let Some(c) = rest.next() {
         match c {
-            '\r' if rest.peek() == Some(&'\n') => {}
-            '\0'..='\x1f' if is_hazard(c) => shown.push(picture(c)),
+            c if !is_hidden(c) => shown.push(c),
+            '\r' if rest.peek() == Some(&'\n') && !is_hidden('\n') => {}
+            '\0'..='\x1f' => {
+                shown.push(char::from_u32(0x2400 + u32::from(c)).unwrap_or('\u{fffd}'));
+            }
             '\x7f' => shown.push('␡'),
-            _ if is_hazard(c) => shown.push_str(&format!("<U+{:04X}>", u32::from(c))),
-            _ => shown.push(c),
+            _ => shown.push_str(&format!("<U+{:04X}>", u32::from(c))),
         }
     }
     Cow::Owned(shown)
-}
-
-/// Like [`visible`], on one line: line feeds and tabs are shown too. For names and paths.
-pub fn visible_line(text: &str) -> Cow<'_, str> {
-    let is_plain = text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
-    if is_plain || !text.chars().any(|c| c < ' ' || is_hazard(c)) {
-        return Cow::Borrowed(text);
-    }
-    text.chars()
-        .map(|c| match c {
-            '\0'..='\x1f' => picture(c).to_string(),
-            '\x7f' => "␡".to_owned(),
-            _ if is_hazard(c) => format!("<U+{:04X}>", u32::from(c)),
-            _ => c.to_string(),
-        })
-        .collect::<String>()
-        .into()
 }
 
 /// Whether `c` steers a terminal, reorders text, or cannot be seen at all (Unicode's
@@ -67,10 +59,6 @@ pub fn is_hazard(c: char) -> bool {
             | '\u{3164}' | '\u{fe00}'..='\u{fe0d}' | '\u{feff}' | '\u{ffa0}'
             | '\u{fff0}'..='\u{fffb}' | '\u{13430}'..='\u{1343f}'
             | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
-}
-
-fn picture(c: char) -> char {
-    char::from_u32(0x2400 + u32::from(c)).unwrap_or('\u{fffd}')
 }
 
 /// A command in a few words: `'first line'`, with what was left out counted.
@@ -95,6 +83,12 @@ pub fn named(command: &str) -> String {
         name.push_str(&format!(" and {}", count(more, "more line")));
     }
     name
+}
+
+/// `Linux`: a word that begins with a capital.
+pub fn capitalized(word: &str) -> String {
+    let mut letters = word.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// A text as one word for a POSIX shell.
@@ -137,15 +131,7 @@ pub fn first_of<T: AsRef<str>>(
 /// assert_eq!(deaddrop::text::grouped(4_812_000), "4,812,000");
 /// ```
 pub fn grouped(n: u64) -> String {
-    let digits = n.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    if n < 1_000 { n.to_string() } else { format!("{},{:03}", grouped(n / 1_000), n % 1_000) }
 }
 
 /// The candidate that `word` was most likely meant to be, if one is near enough.
@@ -160,41 +146,28 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 
 /// `text` with every line indented by two spaces; empty lines stay empty.
 pub fn indented(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 16);
-    for line in text.lines() {
-        if !line.is_empty() {
-            out.push_str("  ");
-            out.push_str(line);
-        }
-        out.push('\n');
-    }
-    out
+    let indented = |line: &str| if line.is_empty() { line.to_owned() } else { format!("  {line}") };
+    text.lines().map(|line| indented(line) + "\n").collect()
 }
 
 /// `1 byte`, `48120 bytes`: to the byte, as a program writes it.
 pub fn byte_count(n: u64) -> String {
-    if n == 1 { "1 byte".to_owned() } else { format!("{n} bytes") }
-}
-
-/// `1 byte`, `48,120 bytes`: to the byte, as a person reads it.
-pub fn grouped_byte_count(n: u64) -> String {
-    if n == 1 { "1 byte".to_owned() } else { format!("{} bytes", grouped(n)) }
+    format!("{n} byte{}", if n == 1 { "" } else { "s" })
 }
 
 /// `312 bytes`, `5.6 MB`, `56 MB`: as large as matters.
 pub fn size(bytes: u64) -> String {
     if bytes < 10_000 {
-        return grouped_byte_count(bytes);
+        return format!("{} byte{}", grouped(bytes), if bytes == 1 { "" } else { "s" });
     }
-    let (mut unit, mut value) = (1_000, "kB");
-    for (larger, name) in [(1_000_000, "MB"), (1_000_000_000, "GB")] {
-        if bytes >= larger {
-            (unit, value) = (larger, name);
-        }
-    }
+    let (unit, name) = match bytes {
+        ..1_000_000 => (1_000, "kB"),
+        1_000_000..1_000_000_000 => (1_000_000, "MB"),
+        _ => (1_000_000_000, "GB"),
+    };
     match bytes / unit {
-        whole @ 0..10 => format!("{whole}.{} {value}", bytes % unit / (unit / 10)),
-        whole => format!("{} {value}", grouped(whole)),
+        whole @ 0..10 => format!("{whole}.{} {name}", bytes % unit / (unit / 10)),
+        whole => format!("{} {name}", grouped(whole)),
     }
 }
 

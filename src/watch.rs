@@ -10,6 +10,9 @@ use std::time::Duration;
 
 use notify::event::{AccessKind, AccessMode, EventKind, ModifyKind, RenameMode};
 use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher};
+use signal_hook::consts::{SIGINT, SIGIO, SIGTERM};
+use signal_hook::flag;
+use signal_hook::iterator::Signals;
 
 use crate::error::{Error, Result};
 use crate::runner::interrupt;
@@ -19,13 +22,8 @@ const TICK: Duration = Duration::from_secs(2);
 /// How soon it is looked at again when a file may be finished without a sign.
 const SOON: Duration = Duration::from_millis(50);
 
-/// Why the daemon wakes.
-enum Wake {
-    /// This file was closed after writing, or moved in.
-    Finished(OsString),
-    /// Something else happened.
-    Look,
-}
+/// Why the daemon wakes: this file was closed after writing, or moved in; or something else happened.
+struct Wake(Option<OsString>);
 
 /// Listens for changes in one folder.
 pub struct Watch {
@@ -61,17 +59,11 @@ impl Stop {
     }
 
     /// Calls `wake` from a thread of its own after each such signal, when [`Stop::is_asked`] says so
-    /// already. Should there be no thread for it, or on Windows, it is never called.
+    /// already. Should there be no thread for it, it is never called.
     pub fn wakes(wake: impl Fn() + Send + 'static) {
-        #[cfg(not(windows))]
-        {
-            let signals = [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM];
-            let Ok(mut signals) = signal_hook::iterator::Signals::new(signals) else { return };
-            let heard = move || signals.forever().for_each(|_| wake());
-            drop(std::thread::Builder::new().name("signals".into()).spawn(heard));
-        }
-        #[cfg(windows)]
-        drop(wake);
+        let Ok(mut signals) = Signals::new([SIGINT, SIGTERM]) else { return };
+        let heard = move || signals.forever().for_each(|_| wake());
+        drop(std::thread::Builder::new().name("signals".into()).spawn(heard));
     }
 
     /// Asks to stop.
@@ -103,15 +95,14 @@ impl Stop {
         let stop = Self::default();
         let fail = |e| Error::io("listen for signals in", Path::new("this process"), e);
         let by_hand = Arc::clone(&stop.interrupted);
-        signal_hook::flag::register(signal_hook::consts::SIGINT, by_hand).map_err(fail)?;
-        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-            let flag = Arc::clone(&stop.asked);
-            signal_hook::flag::register_conditional_shutdown(signal, 130, flag).map_err(fail)?;
-            signal_hook::flag::register(signal, Arc::clone(&stop.asked)).map_err(fail)?;
+        flag::register(SIGINT, by_hand).map_err(fail)?;
+        for signal in [SIGINT, SIGTERM] {
+            let asked = || Arc::clone(&stop.asked);
+            flag::register_conditional_shutdown(signal, 130, asked()).map_err(fail)?;
+            flag::register(signal, asked()).map_err(fail)?;
             interrupt::check_on(signal).map_err(fail)?;
         }
-        #[cfg(unix)]
-        signal_hook::flag::register(signal_hook::consts::SIGIO, Arc::default()).map_err(fail)?;
+        flag::register(SIGIO, Arc::default()).map_err(fail)?;
         Ok(stop)
     }
 }
@@ -139,7 +130,7 @@ impl Watch {
     /// What ends a wait, from any thread.
     pub fn waker(&self) -> impl Fn() + Send + Clone + 'static {
         let sender = self.sender.clone();
-        move || drop(sender.send(Wake::Look))
+        move || drop(sender.send(Wake(None)))
     }
 
     /// Waits until there may be something to do, and gives the names of finished files. Returns at
@@ -156,11 +147,8 @@ impl Watch {
             (false, false) => TICK,
         };
         if let (false, Ok(wake)) = (self.stop.is_asked(), self.wakes.recv_timeout(wait)) {
-            for wake in std::iter::once(wake).chain(self.wakes.try_iter()) {
-                if let Wake::Finished(name) = wake {
-                    finished.push(name);
-                }
-            }
+            let wakes = std::iter::once(wake).chain(self.wakes.try_iter());
+            finished.extend(wakes.filter_map(|Wake(name)| name));
         }
         self.follow();
         finished
@@ -175,12 +163,10 @@ impl Watch {
         let sender = self.sender.clone();
         let folder = self.folder.clone();
         let told = move |event: notify::Result<Event>| {
-            let Some(wake) = event.map_or(Some(Wake::Look), |event| meaning(&event, &folder))
-            else {
-                return;
-            };
             // The receiver is gone only when the program ends.
-            let _ = sender.send(wake);
+            if let Some(wake) = event.map_or(Some(Wake(None)), |it| meaning(&it, &folder)) {
+                let _ = sender.send(wake);
+            }
         };
         self.watcher = notify::recommended_watcher(told)
             .and_then(|mut watcher| {
@@ -204,12 +190,12 @@ fn meaning(event: &Event, folder: &Path) -> Option<Wake> {
         | EventKind::Modify(ModifyKind::Name(RenameMode::To)) => {
             let path = event.paths.first()?;
             let name = path.file_name().filter(|_| path.parent() == Some(folder));
-            Some(name.map_or(Wake::Look, |name| Wake::Finished(name.to_owned())))
+            Some(Wake(name.map(ToOwned::to_owned)))
         }
         // Our own reading and taking away; and data, where its end is told.
         EventKind::Access(_) | EventKind::Modify(ModifyKind::Name(RenameMode::From)) => None,
         EventKind::Modify(ModifyKind::Data(_)) if cfg!(target_os = "linux") => None,
-        _ => Some(Wake::Look),
+        _ => Some(Wake(None)),
     }
 }
 

@@ -104,7 +104,7 @@ fn check(context: &Context, in_force: &str, command: &str) -> Result<ExitCode> {
     let policy = context.config.policy(in_force)?;
     // As where commands are confined; without walls nothing keeps git from its repository.
     let guarded = context.config.sandbox.mode != crate::settings::Mode::Off;
-    let explained = policy::explain(&policy, command, guarded);
+    let explained = policy::explain(&policy, &crate::protocol::ShellCommand::new(command), guarded);
     let decision = &explained.decision;
     if context.json {
         let commands: Vec<_> = explained

@@ -203,7 +203,7 @@ fn to_json(setting: &InForce) -> Value {
     json!({
         "name": setting.name,
         "value": setting.value,
-        "source": setting.source.name(),
+        "source": setting.source,
         "origin": setting.origin,
         "about": setting.about,
         "allowed": setting.allowed,

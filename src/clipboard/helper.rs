@@ -9,8 +9,10 @@
 
 use std::fs::File;
 use std::io::{self, Read};
+use std::os::fd::AsFd;
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Resource, Rlimit, chdir, setrlimit, setsid};
 
 use super::LIMIT;
@@ -116,8 +118,15 @@ fn watch() -> Result<(), Failure> {
         let reply = new.filter(|reply| reply.answers().is_some());
         report::send(&Ok(reply.map(|reply| reply.text().to_owned())))?;
         last = digest;
-        if report::is_readable(io::stdin(), INTERVAL) {
+        if is_readable(io::stdin(), INTERVAL) {
             return Ok(());
         }
     }
+}
+
+/// Waits until something can be read, or the other end is closed.
+fn is_readable(input: impl AsFd, wait: Duration) -> bool {
+    let wait = Timespec::try_from(wait).ok();
+    let mut polled = [PollFd::new(&input, PollFlags::IN)];
+    rustix::io::retry_on_intr(|| poll(&mut polled, wait.as_ref())) != Ok(0)
 }

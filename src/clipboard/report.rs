@@ -1,24 +1,23 @@
-//! What a helper reports. A report is a kind (one byte), a length (`u32`, big endian) and so many bytes:
-//!
-//! ```text
-//! .  nothing, or done    t  a text    l  the text is too long    u  it is not UTF-8
-//! !  a failure, in words
-//! ```
+//! What a helper reports: a line of JSON each time.
 
-use std::io::{self, PipeReader, Read, Write};
-use std::os::fd::AsFd;
-use std::time::{Duration, Instant};
+use std::io::{self, BufRead, BufReader, PipeReader, Read, Write};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use serde::{Deserialize, Serialize};
 
 use super::LIMIT;
 use crate::text::visible_line;
+
+/// No more bytes of a report are read: JSON has six for some characters.
+const LONGEST: u64 = 6 * LIMIT as u64 + 100;
 
 /// A text, if there is one.
 pub(super) type Report = Result<Option<String>, Failure>;
 
 /// Why a way failed.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub(super) enum Failure {
     #[error("it holds more than {LIMIT} bytes")]
     TooLong,
@@ -55,80 +54,54 @@ pub(super) fn send(report: &Report) -> io::Result<()> {
 }
 
 fn encode(report: &Report) -> io::Result<Vec<u8>> {
-    let (kind, body) = match report {
-        Ok(None) => (b'.', ""),
-        Ok(Some(text)) => (b't', &**text),
-        Err(Failure::TooLong) => (b'l', ""),
-        Err(Failure::NotUtf8) => (b'u', ""),
-        Err(other) => (b'!', &*other.to_string()),
-    };
-    let length = u32::try_from(body.len()).map_err(io::Error::other)?;
-    Ok([&[kind][..], &length.to_be_bytes(), body.as_bytes()].concat())
+    let mut line = serde_json::to_vec(report)?;
+    line.push(b'\n');
+    Ok(line)
 }
 
-/// Reads the reports of a helper.
-pub(super) struct Reports {
-    output: PipeReader,
-    buffer: Vec<u8>,
-}
+/// The reports of a helper, read in a thread of their own, which ends with the helper.
+pub(super) struct Reports(Receiver<Report>);
 
 impl Reports {
-    pub(super) fn new(output: PipeReader) -> Self {
-        Self { output, buffer: Vec::new() }
+    pub(super) fn of(output: PipeReader) -> io::Result<Self> {
+        let (sender, reports) = mpsc::channel();
+        let mut output = BufReader::new(output);
+        let read = move || while decode(&mut output).is_some_and(|it| sender.send(it).is_ok()) {};
+        thread::Builder::new().name("reports".into()).spawn(read)?;
+        Ok(Self(reports))
     }
 
     /// Waits for the next report. None if it is not here in time.
-    pub(super) fn next(&mut self, wait: Duration) -> Option<Report> {
-        let deadline = Instant::now() + wait;
-        let mut part = vec![0; 1 << 16];
-        loop {
-            if let Some(report) = self.decode() {
-                return Some(report);
-            }
-            if !is_readable(&self.output, deadline.saturating_duration_since(Instant::now())) {
-                return None;
-            }
-            match self.output.read(&mut part) {
-                Ok(length @ 1..) => self.buffer.extend(&part[..length]),
-                Ok(0) | Err(_) => {
-                    let why = "its helper ended; its display may be gone";
-                    return Some(Err(Failure::Other(why.to_owned())));
-                }
+    pub(super) fn next(&self, wait: Duration) -> Option<Report> {
+        match self.0.recv_timeout(wait) {
+            Ok(report) => Some(report),
+            Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Disconnected) => {
+                Some(Err(Failure::Other("its helper ended; its display may be gone".to_owned())))
             }
         }
-    }
-
-    /// Takes a report from the buffer if all of it is there.
-    fn decode(&mut self) -> Option<Report> {
-        let (&[kind, ref length @ ..], rest) = self.buffer.split_first_chunk::<5>()?;
-        let length = u32::from_be_bytes(*length) as usize;
-        if length > LIMIT {
-            return Some(Err(Failure::TooLong));
-        }
-        let body = String::from_utf8(rest.get(..length)?.to_vec());
-        let report = match (kind, body) {
-            (b'.', Ok(_)) => Ok(None),
-            (b't', Ok(text)) => Ok(Some(text)),
-            (b'l', Ok(_)) => Err(Failure::TooLong),
-            (b'u', Ok(_)) => Err(Failure::NotUtf8),
-            (b'!', Ok(why)) => Err(Failure::Other(visible_line(&why).into_owned())),
-            _ => Err(Failure::Other("its helper cannot be understood".to_owned())),
-        };
-        self.buffer.drain(..5 + length);
-        Some(report)
     }
 }
 
-/// Waits until something can be read, or the other end is closed.
-pub(super) fn is_readable(input: impl AsFd, wait: Duration) -> bool {
-    let wait = Timespec::try_from(wait).ok();
-    let mut polled = [PollFd::new(&input, PollFlags::IN)];
-    rustix::io::retry_on_intr(|| poll(&mut polled, wait.as_ref())) != Ok(0)
+/// The next report; None at the end.
+fn decode(output: &mut impl BufRead) -> Option<Report> {
+    let mut line = Vec::new();
+    let length = output.take(LONGEST).read_until(b'\n', &mut line).ok()?;
+    if length as u64 == LONGEST {
+        return Some(Err(Failure::TooLong));
+    }
+    line.ends_with(b"\n").then(|| match serde_json::from_slice(&line) {
+        Ok(Err(Failure::Other(why))) => Err(Failure::Other(visible_line(&why).into_owned())),
+        Ok(report) => report,
+        Err(_) => Err(Failure::Other("its helper cannot be understood".to_owned())),
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const WAIT: Duration = Duration::from_mins(1);
 
     #[test]
     fn reports_arrive_whole_however_they_are_cut() {
@@ -141,28 +114,31 @@ mod tests {
         ];
         let bytes: Vec<u8> = all.iter().flat_map(|report| encode(report).unwrap()).collect();
         let (output, mut input) = io::pipe().unwrap();
-        let mut reports = Reports::new(output);
-        let mut found = Vec::new();
+        let reports = Reports::of(output).unwrap();
         for byte in bytes {
             input.write_all(&[byte]).unwrap();
-            found.extend(reports.next(Duration::ZERO));
         }
-        assert_eq!(found, all);
+        for report in all {
+            assert_eq!(reports.next(WAIT), Some(report));
+        }
+        assert_eq!(reports.next(Duration::ZERO), None);
         drop(input);
-        assert!(matches!(reports.next(Duration::ZERO), Some(Err(Failure::Other(_)))));
+        assert!(matches!(reports.next(WAIT), Some(Err(Failure::Other(_)))));
     }
 
     #[test]
     fn what_is_no_report_is_a_failure() {
-        let read = |bytes: &[u8]| {
+        let read = |bytes: Vec<u8>| {
             let (output, mut input) = io::pipe().unwrap();
-            input.write_all(bytes).unwrap();
-            Reports::new(output).next(Duration::ZERO).unwrap().unwrap_err()
+            thread::spawn(move || drop(input.write_all(&bytes)));
+            Reports::of(output).unwrap().next(WAIT).unwrap().unwrap_err()
         };
-        assert_eq!(read(b"t\xff\xff\xff\xff"), Failure::TooLong);
+        assert_eq!(read(vec![b'x'; 6 * LIMIT + 101]), Failure::TooLong);
         let unknown = Failure::Other("its helper cannot be understood".to_owned());
-        assert_eq!(read(b"x\0\0\0\0"), unknown);
-        assert_eq!(read(b"t\0\0\0\x01\xff"), unknown);
-        assert_eq!(read(b"!\0\0\0\x04\x1b[2J").to_string(), "␛[2J");
+        for bytes in [&b"x\n"[..], b"{\"Ok\":\"\xff\"}\n", b"{\"Err\":\"Unknown\"}\n"] {
+            assert_eq!(read(bytes.to_vec()), unknown);
+        }
+        let hidden = encode(&Err(Failure::Other("\x1b[2J".to_owned()))).unwrap();
+        assert_eq!(read(hidden).to_string(), "␛[2J");
     }
 }

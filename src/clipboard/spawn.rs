@@ -1,6 +1,6 @@
 //! Starts helpers and waits for their reports, each with a deadline.
 
-use std::io::{self, Write};
+use std::io;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -29,16 +29,17 @@ impl Helper {
     /// Starts a helper. `verb` is what it does.
     pub(super) fn start(verb: &str, way: Way, environment: &Environment) -> io::Result<Self> {
         let (reports, output) = io::pipe()?;
+        let reports = Reports::of(reports)?;
         let mut command = Command::new(program::own()?);
         command.args([helper::MARK, verb]).env_clear().envs(environment.variables(way));
         command.stdin(Stdio::piped()).stdout(output).stderr(Stdio::null());
         // It must not be taken for a process that a command of a reply has left behind.
         let (child, started) = Started::by(|| command.spawn())?;
-        Ok(Self { child, reports: Reports::new(reports), _started: started })
+        Ok(Self { child, reports, _started: started })
     }
 
     /// Waits for a report, and calls `waits` if that takes long.
-    fn report(&mut self, patience: Duration, waits: impl FnOnce()) -> Report {
+    fn report(&self, patience: Duration, waits: impl FnOnce()) -> Report {
         if let Some(report) = self.reports.next(SLOW) {
             return report;
         }
@@ -58,7 +59,7 @@ impl Drop for Helper {
 /// Puts a text on the clipboard this way, and leaves a helper behind that holds it.
 pub(super) fn hold(way: Way, text: &str, environment: &Environment) -> Result<(), Failure> {
     let mut helper = Helper::start("hold", way, environment)?;
-    feed(&mut helper.child, text)?;
+    program::feed(&mut helper.child, text)?;
     helper.report(HOLDING, || {})?;
     thread::Builder::new().name("clipboard".into()).spawn(move || {
         let mut helper = helper;
@@ -70,11 +71,4 @@ pub(super) fn hold(way: Way, text: &str, environment: &Environment) -> Result<()
 /// Reads the clipboard this way.
 pub(super) fn read(way: Way, environment: &Environment, waits: impl FnOnce()) -> Report {
     Helper::start("read", way, environment)?.report(READING, waits)
-}
-
-/// Gives a program its whole input, in a thread because the program may never read it.
-pub(super) fn feed(child: &mut Child, text: &str) -> io::Result<()> {
-    let (stdin, text) = (child.stdin.take(), text.to_owned());
-    let write = move || stdin.map(|mut stdin| stdin.write_all(text.as_bytes()));
-    thread::Builder::new().spawn(write).map(drop)
 }

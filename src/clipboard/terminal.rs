@@ -2,16 +2,13 @@
 //! where it is shown. No terminal says whether it did.
 
 use std::ffi::OsString;
-use std::io;
-use std::process::Stdio;
 use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use wait_timeout::ChildExt;
 
-use super::{Environment, Way, spawn};
-use crate::program::Programs;
+use super::{Environment, Way};
+use crate::program;
 use crate::terminal::{self, TERMINAL};
 
 /// The longest text that is sent, in bytes: 100,000 characters of base64, which is as much as several
@@ -33,19 +30,24 @@ pub(super) fn copy(text: &str, environment: &Environment) -> Result<Way, String>
         ));
     }
     if way == Way::Tmux {
-        load_buffer(text, &environment.programs)
-            .map_err(|e| format!("tmux load-buffer -w (since tmux 3.2): {e}"))?;
-    } else {
-        terminal::copy(&STANDARD.encode(text))
-            .map_err(|e| format!("{TERMINAL} cannot be written: {e}"))?;
+        // tmux keeps it as a buffer, and gives it to its terminal.
+        let loaded = environment.programs.command("tmux").and_then(|mut tmux| {
+            tmux.args(["load-buffer", "-w", "-"]);
+            program::output(tmux, text, PATIENCE)
+        });
+        let why = match loaded {
+            Ok(output) if output.status.success() => return Ok(way),
+            Ok(output) => format!("it failed ({})", output.status),
+            Err(e) => e.to_string(),
+        };
+        return Err(format!("tmux load-buffer -w (since tmux 3.2): {why}"));
     }
+    terminal::copy(&STANDARD.encode(text))
+        .map_err(|e| format!("{TERMINAL} cannot be written: {e}"))?;
     Ok(way)
 }
 
 /// How a text would be sent to the terminal's clipboard.
-///
-/// # Errors
-/// There is no terminal, or it has no clipboard.
 pub(super) fn way(
     is_terminal: bool,
     variable: impl Fn(&str) -> Option<OsString>,
@@ -61,24 +63,6 @@ pub(super) fn way(
         (Some(_), _) => Ok(Way::Tmux),
         (None, Some(_)) => Err("GNU screen passes no long text on to its terminal".to_owned()),
         (None, None) => Ok(Way::Terminal),
-    }
-}
-
-/// Has tmux keep a text as a buffer and give it to its terminal.
-fn load_buffer(text: &str, programs: &Programs) -> io::Result<()> {
-    let mut command = programs.command("tmux")?;
-    command.args(["load-buffer", "-w", "-"]);
-    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-    let mut child = command.spawn()?;
-    spawn::feed(&mut child, text)?;
-    match child.wait_timeout(PATIENCE)? {
-        Some(status) if status.success() => Ok(()),
-        Some(status) => Err(io::Error::other(format!("it failed ({status})"))),
-        None => {
-            child.kill()?;
-            child.wait()?;
-            Err(io::Error::other("no answer"))
-        }
     }
 }
 

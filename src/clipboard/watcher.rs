@@ -15,7 +15,7 @@ const LONGEST: Duration = Duration::from_mins(1);
 /// How often the thread checks whether it is to end.
 const TICK: Duration = Duration::from_millis(500);
 
-/// What is event of the clipboard.
+/// What happens to the clipboard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClipboardEvent {
     /// From now on the clipboard is watched this way, and this reply was there already.
@@ -36,44 +36,43 @@ pub struct Watcher {
 }
 
 impl Watcher {
-    /// Starts the thread, which calls `wake` whenever something was event. None if there can be no thread.
+    /// Starts the thread, which calls `wake` whenever something happened. None if there can be no thread.
     pub fn start(environment: Environment, wake: impl Fn() + Send + 'static) -> Option<Self> {
         let (sender, event) = mpsc::channel();
         let (running, stopped) = mpsc::channel();
-        let wake = Box::new(wake);
-        // The system ends a helper with the thread that started it.
-        let run = move || {
-            let state =
-                Listener { sender, stopped, wake, way: None, in_trouble: false, wait: RETRY };
-            state.run(&environment);
+        let tell = move |event| {
+            let _ = sender.send(event);
+            wake();
         };
+        let listener = Listener { tell, stopped, way: None, in_trouble: false, wait: RETRY };
+        // The system ends a helper with the thread that started it.
+        let run = move || listener.run(&environment);
         thread::Builder::new().name("clipboard".into()).spawn(run).ok()?;
         Some(Self { event, _running: running })
     }
 
-    /// What was event since.
+    /// The next thing that happened, if there is one.
     pub fn event(&self) -> Option<ClipboardEvent> {
         self.event.try_recv().ok()
     }
 }
 
 /// The thread of a watcher.
-struct Listener {
-    sender: Sender<ClipboardEvent>,
+struct Listener<Tell> {
+    tell: Tell,
     stopped: Receiver<()>,
-    wake: Box<dyn Fn() + Send>,
     /// The way that was told last.
     way: Option<Way>,
     in_trouble: bool,
     wait: Duration,
 }
 
-impl Listener {
+impl<Tell: Fn(ClipboardEvent)> Listener<Tell> {
     fn run(mut self, environment: &Environment) {
         let ways = environment.ways();
         while let Err(why) = super::first(&ways, |way| self.listen(way, environment)) {
             if !std::mem::replace(&mut self.in_trouble, true) {
-                self.tell(ClipboardEvent::Trouble(why));
+                (self.tell)(ClipboardEvent::Trouble(why));
             }
             if ways.is_empty() || self.is_over(self.wait) {
                 return;
@@ -84,7 +83,7 @@ impl Listener {
 
     /// Listens to a helper until it fails, or this is over.
     fn listen(&mut self, way: Way, environment: &Environment) -> Result<(), Failure> {
-        let mut helper = Helper::start("watch", way, environment)?;
+        let helper = Helper::start("watch", way, environment)?;
         let mut last = Instant::now();
         while !self.is_over(Duration::ZERO) {
             match helper.reports.next(TICK) {
@@ -103,19 +102,14 @@ impl Listener {
         self.wait = RETRY;
         let was_in_trouble = std::mem::take(&mut self.in_trouble);
         if self.way.replace(way) != Some(way) {
-            return self.tell(ClipboardEvent::Begun(way, text));
+            return (self.tell)(ClipboardEvent::Begun(way, text));
         }
         if was_in_trouble {
-            self.tell(ClipboardEvent::Well);
+            (self.tell)(ClipboardEvent::Well);
         }
         if let Some(text) = text {
-            self.tell(ClipboardEvent::Text(text));
+            (self.tell)(ClipboardEvent::Text(text));
         }
-    }
-
-    fn tell(&self, event: ClipboardEvent) {
-        let _ = self.sender.send(event);
-        (self.wake)();
     }
 
     /// Waits, and returns whether the watcher was dropped meanwhile.

@@ -67,7 +67,7 @@ impl Engine {
             told.push(format!("tests: {}", tests.join(", ")));
         }
         let is_missing = |tool: &&str| {
-            let is_known = machine::TOOLS.iter().any(|(known, _)| known == tool);
+            let is_known = machine::known_tools().any(|(known, _)| known == *tool);
             is_known && !installed.iter().any(|found| found.split(' ').next() == Some(*tool))
         };
         let missing = tools.into_iter().filter(is_missing);

@@ -65,35 +65,28 @@ impl Decision {
         Self::Deny(Denial { reason: reason.into(), policy: rule.to_owned(), suggestion })
     }
 
+    /// How strict it is, and the rule that made it and why, if one did.
+    fn parts(&self) -> (u8, Option<(&str, &str)>) {
+        match self {
+            Self::Allow => (0, None),
+            Self::Ask(ask) => (1, Some((&ask.policy, &ask.reason))),
+            Self::Deny(denial) => (2, Some((&denial.policy, &denial.reason))),
+        }
+    }
+
     /// The name of the rule that made it, if one did.
     pub fn rule(&self) -> Option<&str> {
-        match self {
-            Self::Allow => None,
-            Self::Ask(ask) => Some(&ask.policy),
-            Self::Deny(denial) => Some(&denial.policy),
-        }
+        self.parts().1.map(|(rule, _)| rule)
     }
 
     /// Why it is not simply allowed.
     pub fn reason(&self) -> Option<&str> {
-        match self {
-            Self::Allow => None,
-            Self::Ask(ask) => Some(&ask.reason),
-            Self::Deny(denial) => Some(&denial.reason),
-        }
+        self.parts().1.map(|(_, reason)| reason)
     }
 
     /// The stricter of two, the first of two that are equally strict.
     #[must_use]
     pub fn stricter(self, other: Self) -> Self {
-        if other.strictness() > self.strictness() { other } else { self }
-    }
-
-    fn strictness(&self) -> u8 {
-        match self {
-            Self::Allow => 0,
-            Self::Ask(_) => 1,
-            Self::Deny(_) => 2,
-        }
+        if other.parts().0 > self.parts().0 { other } else { self }
     }
 }

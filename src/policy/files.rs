@@ -6,12 +6,6 @@ use crate::settings::matches;
 use crate::settings::{Files, Policy};
 use crate::text::byte_count;
 
-const ENABLED: &str = "files.enabled";
-const READ_ONLY: &str = "files.readOnly";
-const BLOCKED: &str = "files.blockedPaths";
-const ALLOWED: &str = "files.allowedPaths";
-const SIZE: &str = "files.maxFileSize";
-
 /// What is done to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
@@ -25,58 +19,42 @@ pub enum Access {
 
 /// What the policy says of doing that to a file. `size` is how large it is, or is to become, in
 /// bytes, where that is known.
-///
-/// # Examples
-/// ```
-/// use deaddrop::settings::Policy;
-/// use deaddrop::policy::{self, Access, Decision};
-/// use deaddrop::protocol::RelPath;
-/// let standard = Policy::preset("standard").unwrap();
-/// let path = |text: &str| RelPath::parse(text).unwrap();
-/// assert_eq!(policy::path(&standard, Access::Write, &path("./src/a.ts"), Some(80)), Decision::Allow);
-/// assert!(matches!(policy::path(&standard, Access::Read, &path("a/.env"), None), Decision::Deny(_)));
-/// ```
 pub fn path(policy: &Policy, access: Access, path: &RelPath, size: Option<u64>) -> Decision {
-    of_file(&policy.files, access, path, size)
+    of_file(&policy.files, access, Some(path), size)
 }
 
 /// Whether a search may look into a file of that path and size: where the person would be asked, too,
 /// it may not.
 pub fn may_search(files: &Files) -> impl Fn(&RelPath, u64) -> bool {
-    move |path, size| of_file(files, Access::Read, path, Some(size)) == Decision::Allow
+    move |path, size| of_file(files, Access::Read, Some(path), Some(size)) == Decision::Allow
 }
 
 /// What the policy says of looking into a folder, or into the workspace itself. What lies in it is
 /// judged file by file.
 pub fn folder(policy: &Policy, folder: Option<&RelPath>) -> Decision {
-    let Some(folder) = folder else {
-        return if policy.files.enabled {
-            Decision::Allow
-        } else {
-            Decision::deny(ENABLED, "File operations are disabled", None)
-        };
-    };
     let files = Files { allowed: Vec::new(), ..policy.files.clone() };
     of_file(&files, Access::Read, folder, None)
 }
 
-fn of_file(files: &Files, access: Access, path: &RelPath, size: Option<u64>) -> Decision {
+/// None is the workspace itself.
+fn of_file(files: &Files, access: Access, path: Option<&RelPath>, size: Option<u64>) -> Decision {
     if !files.enabled {
-        return Decision::deny(ENABLED, "File operations are disabled", None);
+        return Decision::deny("files.enabled", "File operations are disabled", None);
     }
     if files.read_only && access != Access::Read {
         return Decision::deny(
-            READ_ONLY,
+            "files.readOnly",
             "Files are read-only",
             Some("Only read files, and tell the user what to change".to_owned()),
         );
     }
+    let Some(path) = path else { return Decision::Allow };
     // Some file systems do not tell `.ENV` from `.env`.
     let lower = path.as_str().to_lowercase();
     let is_blocked = |pattern: &&String| matches(&pattern.to_lowercase(), &lower);
     if let Some(pattern) = files.blocked.iter().find(is_blocked) {
         return Decision::deny(
-            BLOCKED,
+            "files.blockedPaths",
             format!("Path '{path}' is blocked"),
             Some(format!("Use a path that does not match {pattern}")),
         );
@@ -84,14 +62,14 @@ fn of_file(files: &Files, access: Access, path: &RelPath, size: Option<u64>) -> 
     let is_allowed = |pattern: &String| matches(pattern, path.as_str());
     if !files.allowed.is_empty() && !files.allowed.iter().any(is_allowed) {
         return Decision::deny(
-            ALLOWED,
+            "files.allowedPaths",
             format!("Path not in allowed list: {path}"),
             Some(format!("Allowed paths: {}", files.allowed.join(", "))),
         );
     }
     match (files.max_bytes, size) {
         (Some(most), Some(size)) if size > most && access != Access::Delete => Decision::deny(
-            SIZE,
+            "files.maxFileSize",
             format!("File is too large: {}, and at most {most} are allowed", byte_count(size)),
             Some("Use smaller files".to_owned()),
         ),

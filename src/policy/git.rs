@@ -57,11 +57,6 @@ pub(super) fn may_write(command: &str) -> bool {
     })
 }
 
-/// Whether this subcommand makes a repository.
-pub(super) fn makes_repository(subcommand: &str) -> bool {
-    matches!(subcommand, "init" | "clone")
-}
-
 /// Where a command line makes a repository by `git init`, relative to the folder that it runs in (`.` is
 /// that folder); None where it makes none, or where the text alone does not say where.
 ///
@@ -113,7 +108,6 @@ fn place_of_init(arguments: &[&str]) -> Option<String> {
 
 /// The subcommand of git that writes to a repository with these arguments of git.
 fn written<'a>(arguments: &[&'a str]) -> Option<&'a str> {
-    let has = |list: &[String], word: &str| list.iter().any(|one| one == word);
     let mut rest = arguments.iter();
     let subcommand = loop {
         match *rest.next()? {
@@ -131,9 +125,12 @@ fn written<'a>(arguments: &[&'a str]) -> Option<&'a str> {
     (!reads).then_some(subcommand)
 }
 
+fn has(list: &[String], word: &str) -> bool {
+    list.iter().any(|one| one == word)
+}
+
 impl Form {
     fn reads(&self, arguments: &[&str]) -> bool {
-        let has = |list: &[String], word: &str| list.iter().any(|one| one == word);
         if !self.never.is_empty() {
             return !arguments.iter().any(|argument| has(&self.never, argument));
         }

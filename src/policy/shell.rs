@@ -43,39 +43,14 @@ pub struct Explained {
 
 /// What the policy says of a command line. `guarded` says that commands are kept from protected
 /// names, so that git cannot write to its repository unless the person opens it.
-///
-/// # Examples
-/// ```
-/// use deaddrop::settings::Policy;
-/// use deaddrop::policy::{self, Decision};
-/// let standard = Policy::preset("standard").unwrap();
-/// let decide = |line: &str| policy::command(&standard, line, true);
-/// assert_eq!(decide("cat sudoku.py | head -5"), Decision::Allow);
-/// assert!(matches!(decide("rm -rf temp/*"), Decision::Ask(_)));
-/// let Decision::Deny(denial) = decide("echo hi && sudo ls") else { panic!() };
-/// assert_eq!(denial.reason, "Command 'sudo' is blocked");
-/// ```
 pub fn command(policy: &Policy, command: &str, guarded: bool) -> Decision {
-    explain(policy, command, guarded).decision
+    run(policy, &ShellCommand::new(command), guarded)
 }
 
 /// The same of a command with all that an operation says of it: variables that change what the line
 /// means count as if they stood in it, and the person who is asked is told of what else there is.
-///
-/// # Examples
-/// ```
-/// use deaddrop::settings::Policy;
-/// use deaddrop::policy::{self, Decision};
-/// use deaddrop::protocol::ShellCommand;
-/// let mut run = ShellCommand::new("cat x");
-/// run.env.insert("PATH".to_owned(), "./bin".to_owned());
-/// let standard = Policy::preset("standard").unwrap();
-/// let Decision::Ask(ask) = policy::run(&standard, &run, true) else { panic!() };
-/// assert!(ask.reason.contains("PATH is set"));
-/// ```
 pub fn run(policy: &Policy, run: &ShellCommand, guarded: bool) -> Decision {
-    let variables = run.env.keys().map(String::as_str);
-    match explain_with(policy, &run.command, variables, guarded).decision {
+    match explain(policy, run, guarded).decision {
         Decision::Ask(ask) => Decision::Ask(Ask { reason: ask.reason + &beside(run), ..ask }),
         decision => decision,
     }
@@ -95,17 +70,9 @@ fn beside(run: &ShellCommand) -> String {
 }
 
 /// The same with what it says of each command in the line.
-pub fn explain(policy: &Policy, command: &str, guarded: bool) -> Explained {
-    explain_with(policy, command, [], guarded)
-}
-
-fn explain_with<'a>(
-    policy: &Policy,
-    command: &str,
-    variables: impl IntoIterator<Item = &'a str>,
-    guarded: bool,
-) -> Explained {
-    let shell = &policy.shell;
+pub fn explain(policy: &Policy, run: &ShellCommand, guarded: bool) -> Explained {
+    let (shell, command) = (&policy.shell, &*run.command);
+    let variables = run.env.keys().map(String::as_str);
     let Reading { commands, unreadable, is_partial } = reading::read_with(command, variables);
     let judged = |simple: Simple| {
         let decision = of_simple(shell, &simple);
@@ -138,22 +105,17 @@ fn opened(decision: Decision, subcommand: &str) -> Decision {
     let opens = Opens { repository: true, ..Opens::default() };
     let why = if subcommand.is_empty() {
         "a part of it that cannot be read may write to the repository".to_owned()
-    } else if git::makes_repository(subcommand) {
+    } else if matches!(subcommand, "init" | "clone") {
         format!("'git {subcommand}' makes a repository: if new in the workspace, {NEW_REPOSITORY}")
     } else {
         format!("'git {subcommand}' writes to the repository")
     };
-    match decision {
-        Decision::Deny(denial) => Decision::Deny(denial),
-        Decision::Allow => {
-            let policy = REPOSITORY.to_owned();
-            Decision::Ask(Ask { reason: why, policy, opens, always: false })
-        }
-        Decision::Ask(ask) => {
-            let reason = format!("{}; {why}", ask.reason);
-            Decision::Ask(Ask { reason, opens, always: false, ..ask })
-        }
-    }
+    let (reason, policy) = match decision {
+        Decision::Deny(_) => return decision,
+        Decision::Allow => (why, REPOSITORY.to_owned()),
+        Decision::Ask(ask) => (format!("{}; {why}", ask.reason), ask.policy),
+    };
+    Decision::Ask(Ask { reason, policy, opens, always: false })
 }
 
 /// What the lists say of a line that cannot be read, for this reason. Anything may be in what is not read at all.

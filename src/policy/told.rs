@@ -5,32 +5,19 @@ use crate::settings::Policy;
 use crate::text::byte_count;
 
 /// What `policy` keeps from operations; None where it keeps nothing that a line could say.
-///
-/// # Examples
-/// ```
-/// use deaddrop::{settings::Policy, policy::told};
-/// let line = |name| told(&Policy::preset(name).unwrap());
-/// assert_eq!(
-///     line("restrictive").unwrap(),
-///     "restrictive: files can only be read, up to 1048576 bytes, not `.*` `*.env` `*.key` `*.pem`; no commands"
-/// );
-/// assert_eq!(line("workspace"), None);
-/// ```
 pub fn told(policy: &Policy) -> Option<String> {
     let Policy { name, files, shell, .. } = policy;
     let mut of_files = Vec::new();
-    match (files.enabled, files.read_only) {
-        (false, _) => of_files.push("no file operations".to_owned()),
-        (true, true) => of_files.push("files can only be read".to_owned()),
-        (true, false) => {}
-    }
     if files.enabled {
+        of_files.extend(files.read_only.then(|| "files can only be read".to_owned()));
         of_files.extend(files.max_bytes.map(|most| {
             let subject = if files.read_only { "" } else { "files " };
             format!("{subject}up to {}", byte_count(most))
         }));
         of_files.extend(listed("only", &files.allowed));
         of_files.extend(listed("not", &files.blocked));
+    } else {
+        of_files.push("no file operations".to_owned());
     }
     let mut of_shell = Vec::new();
     if shell.enabled {

@@ -73,7 +73,7 @@ impl Runner {
     /// The tools that commands find here, with their versions. Where no command can be confined, none is started, and
     /// they are named only.
     pub fn tools(&self, own: &Path) -> Vec<String> {
-        let said = self.look(&machine::script(), TOOLS_PATIENCE, own);
+        let said = self.look(machine::SCRIPT, TOOLS_PATIENCE, own);
         let named = || machine::tools(&|path| self.shows(path));
         said.map_or_else(named, |said| machine::tools_in(&said))
     }

@@ -152,7 +152,7 @@ impl Store {
                 let mut ids: Vec<String> = sessions.into_iter().map(|session| session.id).collect();
                 let hint = "and a damaged one, see `deaddrop status`".to_owned();
                 ids.extend((!damaged.is_empty()).then_some(hint));
-                Err(Error::several_sessions(ids))
+                Err(Error::several_sessions(&ids))
             }
         }
     }

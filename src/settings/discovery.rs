@@ -2,10 +2,10 @@
 //! Its settings can name programs, so it must be the person's own.
 
 use std::fs;
-use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::registry::whose_replies_write;
+use super::registry::{exists, whose_replies_write};
 use super::{Config, FILE, FOLDER, real};
 use crate::error::{Error, Result};
 use crate::text::shell_word;
@@ -24,28 +24,26 @@ pub(super) const MARKS: [&str; 2] = ["journal", ".lock"];
 /// it is where replies of another project can write. Then the person has to name it.
 pub fn find(here: &Path) -> Result<Option<PathBuf>> {
     let here = here.canonicalize().map_err(|e| Error::io("open the folder", here, e))?;
-    let Some(project) = nearest(&here) else { return Ok(None) };
-    own(project)?;
-    unlinked(project)?;
-    unwritten(project)?;
-    Ok(Some(project.to_owned()))
+    let Some(project) = marked(&here) else { return Ok(None) };
+    own(&project)?;
+    unlinked(&project)?;
+    unwritten(&project)?;
+    Ok(Some(project))
 }
 
 /// The nearest folder from `here` upwards that looks like a project, whoever it belongs to.
 pub fn marked(here: &Path) -> Option<PathBuf> {
-    nearest(&here.canonicalize().ok()?).map(Path::to_owned)
-}
-
-/// The same for a canonical path.
-fn nearest(here: &Path) -> Option<&Path> {
-    within_one_file_system(here).find(|folder| is_project(folder))
+    let device = |folder: &Path| fs::metadata(folder).ok().map(|found| found.dev());
+    let here = here.canonicalize().ok()?;
+    let mut within_one = here.ancestors().take_while(|folder| device(folder) == device(&here));
+    within_one.find(|folder| is_project(folder)).map(Path::to_owned)
 }
 
 /// Whether a folder looks like a project.
 fn is_marked(folder: &Path) -> bool {
     let is_folder = |name: &&str| folder.join(name).is_dir();
     let has = |mark: &&str| folder.join("sessions").join(mark).is_file();
-    fs::symlink_metadata(folder.join(FILE)).is_ok()
+    exists(&folder.join(FILE))
         || (FOLDERS.iter().all(is_folder) && MARKS.iter().any(has))
         || has_lost_settings(folder)
 }
@@ -61,11 +59,10 @@ fn is_project(folder: &Path) -> bool {
 /// that file says where its sessions are.
 pub fn has_lost_settings(folder: &Path) -> bool {
     let own = folder.join(FOLDER);
-    let is_there = |path: PathBuf| fs::symlink_metadata(path).is_ok();
     let is_folder = |path: &Path| fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
     // A project that is called `.deaddrop` contains these.
-    let is_project = [FILE, "workspace"].iter().any(|name| is_there(own.join(name)));
-    !is_there(folder.join(FILE))
+    let is_project = [FILE, "workspace"].iter().any(|name| exists(&own.join(name)));
+    !exists(&folder.join(FILE))
         && is_folder(&own)
         && is_folder(&own.join("sessions"))
         && !is_project
@@ -73,7 +70,7 @@ pub fn has_lost_settings(folder: &Path) -> bool {
 
 /// Whether this folder of sessions has been used.
 pub fn has_marks(sessions: &Path) -> bool {
-    MARKS.iter().any(|mark| fs::symlink_metadata(sessions.join(mark)).is_ok())
+    MARKS.iter().any(|mark| exists(&sessions.join(mark)))
 }
 
 impl Config {
@@ -84,9 +81,6 @@ impl Config {
 
     /// Refuses a project that has lost the settings file which says where its sessions are: a second one
     /// would begin beside them.
-    ///
-    /// # Errors
-    /// It has lost that file.
     pub fn has_its_settings(&self) -> Result<()> {
         let project = &self.project;
         if !has_lost_settings(project) || self.sessions == project.join(FOLDER).join("sessions") {
@@ -96,7 +90,7 @@ impl Config {
             "its {FILE} is gone (`git clean -x` removes it), but its sessions are still in {FOLDER}/: `deaddrop init {}` writes {FILE} again and keeps them; repeat your other settings",
             shell_word(&project.display().to_string())
         );
-        Err(Error::config(project.display().to_string(), problem))
+        Err(Error::config(project.display(), problem))
     }
 }
 
@@ -110,40 +104,26 @@ pub fn above(folder: &Path) -> Result<Vec<Config>> {
     marked.map(Config::load_untrusted).collect()
 }
 
-/// A folder and those above it in the same file system.
-#[cfg(unix)]
-fn within_one_file_system(here: &Path) -> impl Iterator<Item = &Path> {
-    use std::os::unix::fs::MetadataExt;
-    let device = |folder: &Path| fs::metadata(folder).ok().map(|found| found.dev());
-    let at = device(here);
-    here.ancestors().take_while(move |folder| device(folder) == at)
-}
-
-#[cfg(not(unix))]
-fn within_one_file_system(here: &Path) -> impl Iterator<Item = &Path> {
-    here.ancestors()
-}
-
 /// Refuses a project that a reply may have made.
 fn unwritten(project: &Path) -> Result<()> {
     // The variables of this shell need not be those of the other project.
     let by_file =
         |above: &Config| Config::of_file(&above.project).is_ok_and(|own| own.works_in(project));
     let works_here = |above: &Config| above.works_in(project) || by_file(above);
-    let found = above(project).map(|above| above.into_iter().find(works_here));
-    let found = match found {
-        Ok(None) => Ok(whose_replies_write(project)?),
-        found => found.map(|above| above.map(|above| above.project)),
-    };
-    let why = match found {
-        Ok(None) => return Ok(()),
-        Ok(Some(other)) => {
+    let why = match above(project).map(|above| above.into_iter().find(works_here)) {
+        Err(e) => format!("is below another one, whose settings cannot be read ({e})"),
+        Ok(found) => {
+            let found = found.map(|above| above.project);
+            let Some(other) =
+                found.map_or_else(|| whose_replies_write(project), |it| Ok(Some(it)))?
+            else {
+                return Ok(());
+            };
             format!("is in the workspace of {}, where replies and commands write", other.display())
         }
-        Err(e) => format!("is below another one, whose settings cannot be read ({e})"),
     };
     Err(Error::config(
-        project.display().to_string(),
+        project.display(),
         format!("it looks like a project, but {why}; name a project with -C"),
     ))
 }
@@ -155,7 +135,7 @@ fn unlinked(project: &Path) -> Result<()> {
         sessions.is_symlink().then(|| real(&sessions)).filter(|to| !to.starts_with(project));
     let Some(to) = leads else { return Ok(()) };
     Err(Error::config(
-        sessions.display().to_string(),
+        sessions.display(),
         format!(
             "it is a link that leads out of the project, to {}, so it is not clear whose sessions these are; name the project with -C",
             to.display()
@@ -164,9 +144,7 @@ fn unlinked(project: &Path) -> Result<()> {
 }
 
 /// Refuses a project with files of other users than the person and root.
-#[cfg(unix)]
 fn own(project: &Path) -> Result<()> {
-    use std::os::unix::fs::MetadataExt;
     let trusted = trusted();
     let settings = project.join(FILE);
     let mut places = vec![project.to_owned(), settings];
@@ -181,16 +159,11 @@ fn own(project: &Path) -> Result<()> {
         .iter()
         .flat_map(|path| [(path, fs::symlink_metadata(path)), (path, fs::metadata(path))]);
     for (path, found) in looked_at {
-        let owner = match found {
-            Ok(found) => found.uid(),
-            Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
-            // What cannot be read is reported when it is used.
-            Err(_) if path.file_name() != Some(FILE.as_ref()) => continue,
-            Err(e) => return Err(Error::io("look at", path, e)),
-        };
+        // What cannot be read is reported when it is used.
+        let Ok(owner) = found.map(|found| found.uid()) else { continue };
         if !trusted.contains(&owner) {
             return Err(Error::config(
-                path.display().to_string(),
+                path.display(),
                 format!(
                     "it belongs to another user ({owner}), and its settings can name programs that run with your rights; if you trust it, use -C {}",
                     shell_word(&project.display().to_string())
@@ -201,13 +174,7 @@ fn own(project: &Path) -> Result<()> {
     Ok(())
 }
 
-#[cfg(not(unix))]
-fn own(_project: &Path) -> Result<()> {
-    Ok(())
-}
-
 /// The users whose files count as the person's: they, root, and for root through `sudo` who called it.
-#[cfg(unix)]
 fn trusted() -> Vec<u32> {
     let me = rustix::process::geteuid();
     let mut trusted = vec![0, me.as_raw()];
@@ -283,7 +250,6 @@ mod tests {
         assert!(told.contains("cannot be read") && told.contains("p/deaddrop.toml:1"), "{told}");
     }
 
-    #[cfg(unix)]
     #[test]
     fn what_belongs_to_somebody_else_is_refused() {
         use std::os::unix::fs::{chown, lchown, symlink};

@@ -5,6 +5,7 @@
 mod tests;
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use toml_edit::{Array, DocumentMut, Item, Table, TableLike, Value};
@@ -22,12 +23,11 @@ use crate::error::{Error, Result};
 /// There is no such setting, or the settings would be wrong with it.
 pub fn set(project: Option<&Path>, name: &str, words: &[String]) -> Result<PathBuf> {
     let doing = format!("config set {name}");
-    let place = place(name, &doing)?;
     let value = value(name, words, &doing)?;
     let file = file(project)?;
     let text = layers::read(&file)?.unwrap_or_default();
     let document = layers::parse(&text, &file)?;
-    let text = match at(document.as_table(), &place).map(Item::span) {
+    let text = match at(document.as_table(), name).map(Item::span) {
         Some(Some(span)) if text[span.clone()].contains('#') => {
             let problem = format!("{} has comments in the value; change it there", file.display());
             return Err(Error::config(doing, problem));
@@ -35,7 +35,7 @@ pub fn set(project: Option<&Path>, name: &str, words: &[String]) -> Result<PathB
         Some(Some(span)) => format!("{}{value}{}", &text[..span.start], &text[span.end..]),
         Some(None) => return Err(unclear(&doing, &file)),
         None => {
-            with(&text, document.into_mut(), &place, value).ok_or_else(|| unclear(&doing, &file))?
+            with(&text, document.into_mut(), name, value).ok_or_else(|| unclear(&doing, &file))?
         }
     };
     write(project, &file, &text, &doing)?;
@@ -49,26 +49,26 @@ pub fn set(project: Option<&Path>, name: &str, words: &[String]) -> Result<PathB
 /// There is no such setting, or the settings would be wrong without it.
 pub fn unset(project: Option<&Path>, name: &str) -> Result<Option<PathBuf>> {
     let doing = format!("config unset {name}");
-    let place = if is_table(name) { parts(name) } else { place(name, &doing)? };
+    let parts: Vec<&str> = name.split('.').collect();
+    if !matches!(parts[..], ["guest"] | ["policies", _]) {
+        check_name(name, &doing)?;
+    }
     let file = file(project)?;
     let text = layers::read(&file)?.unwrap_or_default();
     let document = layers::parse(&text, &file)?;
-    let text = match at(document.as_table(), &place) {
+    let text = match at(document.as_table(), name) {
         None => return Ok(None),
         Some(item) if item.is_value() => without_line_of(&text, item),
-        Some(_) => without_table(document.into_mut(), &place),
+        Some(_) => without_table(document.into_mut(), &parts),
     };
     let text = text.ok_or_else(|| unclear(&doing, &file))?;
     write(project, &file, &text, &doing)?;
     Ok(Some(file))
 }
 
-/// Checks that there can be a setting of this name.
-///
-/// # Errors
-/// There cannot; the error names the one that was probably meant.
+/// Refuses a name that no setting can have. The error says which was probably meant.
 pub fn check_name(name: &str, doing: &str) -> Result<()> {
-    place(name, doing).map(drop)
+    table::named(doing, name).map(drop)
 }
 
 /// The settings file of a project, or the person's own. A link to it stays a link.
@@ -86,7 +86,7 @@ fn file(project: Option<&Path>) -> Result<PathBuf> {
                 "it is a link that leads out of the project, to {}; change that file itself, or replace the link by a file",
                 to.display()
             );
-            Err(Error::config(file.display().to_string(), problem))
+            Err(Error::config(file.display(), problem))
         }
         Ok(to) => Ok(to),
         Err(_) => Ok(file),
@@ -95,26 +95,24 @@ fn file(project: Option<&Path>) -> Result<PathBuf> {
 
 /// Checks the settings as they would be, and writes the file.
 fn write(project: Option<&Path>, file: &Path, text: &str, doing: &str) -> Result<()> {
-    check(project, file, text, doing)?;
+    checked(project, file, text, doing)?;
     put(file, text)
 }
 
-/// Checks settings that are not written yet.
-fn check(project: Option<&Path>, file: &Path, text: &str, doing: &str) -> Result<()> {
-    let checked = || match project {
-        Some(project) => {
+/// Settings that are not written yet, checked.
+fn checked(project: Option<&Path>, file: &Path, text: &str, doing: &str) -> Result<Layers> {
+    let checked = || {
+        let (layers, project) = if let Some(project) = project {
             let file = Raw::from_text(text, file, Source::File)?;
-            let layers = Layers { file, ..Layers::around_the_file(Raw::default())? };
-            Config::of_layers(project.to_owned(), &layers)
-        }
-        // It holds for any project, so what overrides it there is not known.
-        None => {
+            (Layers { file, ..Layers::around_the_file(Raw::default())? }, project)
+        } else {
+            // It holds for any project, so what overrides it there is not known.
             let own = Raw::from_text(text, file, Source::OwnFile)?;
-            Config::of_layers("/".into(), &Layers { own, ..Layers::default() })
-        }
+            (Layers { own, ..Layers::default() }, Path::new("/"))
+        };
+        Config::of_layers(project.to_owned(), &layers).map(|_| layers)
     };
-    let wrong = |e| Error::config(doing, format!("{e}; nothing was written"));
-    checked().map(drop).map_err(wrong)
+    checked().map_err(|e| Error::config(doing, format!("{e}; nothing was written")))
 }
 
 fn put(file: &Path, text: &str) -> Result<()> {
@@ -129,15 +127,8 @@ fn put(file: &Path, text: &str) -> Result<()> {
 }
 
 /// Whether nobody but the person may read a file.
-#[cfg(unix)]
 fn is_private(file: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt;
     fs::metadata(file).is_ok_and(|found| found.permissions().mode().trailing_zeros() >= 6)
-}
-
-#[cfg(not(unix))]
-fn is_private(_file: &Path) -> bool {
-    false
 }
 
 fn unclear(doing: &str, file: &Path) -> Error {
@@ -145,24 +136,9 @@ fn unclear(doing: &str, file: &Path) -> Error {
     Error::config(doing, problem)
 }
 
-fn parts(name: &str) -> Vec<String> {
-    name.split('.').map(str::to_owned).collect()
-}
-
-/// Whether a whole table can have this name.
-fn is_table(name: &str) -> bool {
-    let parts = parts(name);
-    name == "guest" || (parts.len() == 2 && parts[0] == "policies")
-}
-
-/// Where a setting is in a file: the names of its tables and its own.
-fn place(name: &str, doing: &str) -> Result<Vec<String>> {
-    table::find(name).map(|_| parts(name)).ok_or_else(|| table::unknown(doing, name))
-}
-
 /// The value that the words mean for a setting.
 fn value(name: &str, words: &[String], doing: &str) -> Result<Value> {
-    let setting = table::find(name).ok_or_else(|| table::unknown(doing, name))?;
+    let setting = table::named(doing, name)?;
     let list = || Value::Array(words.iter().map(String::as_str).collect::<Array>());
     match words {
         [word] if setting.kind.is_list() && word.trim_start().starts_with('[') => {
@@ -171,20 +147,18 @@ fn value(name: &str, words: &[String], doing: &str) -> Result<Value> {
         [_, ..] if setting.kind.is_list() => Ok(list()),
         [word] => Ok(match setting.kind.value_of(word) {
             serde_json::Value::Bool(on) => on.into(),
+            serde_json::Value::Number(number) => number.as_i64().unwrap_or_default().into(),
             // A wrong one is reported with the form that it must have.
-            serde_json::Value::Number(number) => match number.as_i64() {
-                Some(number) => number.into(),
-                None => word.as_str().into(),
-            },
             _ => word.as_str().into(),
         }),
         _ => Err(Error::config(doing, "takes one value; put quotes around it")),
     }
 }
 
-/// The place in this file of a setting that can be in two: `sandbox` and `sandbox.mode`.
-fn resolved<'a>(top: &Table, place: &'a [String]) -> Vec<&'a str> {
-    let mut names: Vec<&str> = place.iter().map(String::as_str).collect();
+/// The place of a setting in this file: the names of its tables and its own. `sandbox` and `sandbox.mode` are
+/// one.
+fn place<'a>(top: &Table, name: &'a str) -> Vec<&'a str> {
+    let mut names: Vec<&str> = name.split('.').collect();
     let has_table = top.get(WORD[0]).is_some_and(Item::is_table_like);
     if names == WORD && !has_table {
         names.pop();
@@ -194,15 +168,15 @@ fn resolved<'a>(top: &Table, place: &'a [String]) -> Vec<&'a str> {
     names
 }
 
-fn at<'a>(top: &'a Table, place: &[String]) -> Option<&'a Item> {
-    let names = resolved(top, place);
+fn at<'a>(top: &'a Table, name: &str) -> Option<&'a Item> {
+    let names = place(top, name);
     let (first, rest) = names.split_first()?;
     rest.iter().try_fold(top.get(first)?, |item, name| item.as_table_like()?.get(name))
 }
 
 /// The text with a setting that was not there. Line ends become `\n`.
-fn with(text: &str, mut document: DocumentMut, place: &[String], value: Value) -> Option<String> {
-    let names = resolved(document.as_table(), place);
+fn with(text: &str, mut document: DocumentMut, name: &str, value: Value) -> Option<String> {
+    let names = place(document.as_table(), name);
     let (last, tables) = names.split_last()?;
     if document.is_empty() {
         // What a file without settings contains is a note at its head.
@@ -244,7 +218,7 @@ fn without_line_of(text: &str, item: &Item) -> Option<String> {
 }
 
 /// The text without a table. Line ends become `\n`.
-fn without_table(mut document: DocumentMut, place: &[String]) -> Option<String> {
+fn without_table(mut document: DocumentMut, place: &[&str]) -> Option<String> {
     let (last, tables) = place.split_last()?;
     let mut table: &mut dyn TableLike = document.as_table_mut();
     for name in tables {
@@ -259,6 +233,7 @@ fn without_table(mut document: DocumentMut, place: &[String]) -> Option<String> 
 pub struct Draft {
     project: PathBuf,
     text: String,
+    layers: Layers,
 }
 
 impl Draft {
@@ -282,32 +257,23 @@ impl Draft {
     fn of(project: &Path, mut text: String, settings: &[(&str, &str)]) -> Result<Self> {
         let (file, doing) = (project.join(FILE), format!("{FILE} for {}", project.display()));
         for (name, word) in settings {
-            let place = place(name, &doing)?;
+            let value = value(name, &[(*word).to_owned()], &doing)?;
             let document = layers::parse(&text, &file)?;
-            if at(document.as_table(), &place).is_none() {
-                let value = value(name, &[(*word).to_owned()], &doing)?;
-                text = with(&text, document.into_mut(), &place, value)
+            if at(document.as_table(), name).is_none() {
+                text = with(&text, document.into_mut(), name, value)
                     .ok_or_else(|| unclear(&doing, &file))?;
             }
         }
-        check(Some(project), &file, &text, &doing)?;
-        Ok(Self { project: project.to_owned(), text })
+        let layers = checked(Some(project), &file, &text, &doing)?;
+        Ok(Self { project: project.to_owned(), text, layers })
     }
 
     /// What would be in force with it, as for [`Config::load`].
-    ///
-    /// # Errors
-    /// The settings are wrong.
     pub fn load(&self) -> Result<(Config, Consent)> {
-        let file = Raw::from_text(&self.text, &self.project.join(FILE), Source::File)?;
-        let layers = Layers { file, ..Layers::around_the_file(Raw::default())? };
-        Config::with_consent(self.project.clone(), &layers)
+        Config::with_consent(self.project.clone(), &self.layers)
     }
 
     /// Writes it.
-    ///
-    /// # Errors
-    /// The disk.
     pub fn write(&self) -> Result<()> {
         put(&self.project.join(FILE), &self.text)
     }

@@ -1,29 +1,31 @@
-//! Questions to git about a folder that may be anybody's: git starts nothing that its settings name, and a
-//! bare repository, which can be among the files of another one, does not count.
+//! What git reads and runs.
+//!
+//! It is asked about a folder that may be anybody's: it starts nothing that its settings name, and a bare repository,
+//! which can be among the files of another one, does not count.
+//!
+//! The files that its settings name and that it runs or obeys (hooks, further settings, attributes, programs) are
+//! found without it, whatever the conditions of an include. Only regular files of at most a megabyte are opened.
+//! Command lines are not understood: a file counts if one contains its name (see [`Texts`]).
 
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::env;
 use std::ffi::OsStr;
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 use std::time::Duration;
 
-use super::git_settings::named_by_git;
+use serde::{Deserialize, Serialize};
+
+use super::folded;
+use crate::atomic::read_regular;
 use crate::program::{self, Programs};
 
-/// Settings that override those of the repository, so that git starts no program and asks nobody.
-const SETTINGS: [&str; 12] = [
-    "core.fsmonitor=false",
-    "core.hooksPath=/dev/null",
-    "core.pager=cat",
-    "core.editor=false",
-    "core.askPass=false",
-    "core.sshCommand=false",
-    "core.gitProxy=none",
-    "core.alternateRefsCommand=false",
-    "credential.helper=",
-    "diff.external=",
-    "safe.bareRepository=explicit",
-    "safe.directory=*",
-];
+/// What is known of git.
+static GIT: LazyLock<BTreeMap<String, Vec<String>>> =
+    LazyLock::new(|| toml::from_str(include_str!("data/git.toml")).expect("a table in order"));
+
 /// A repository can make git read without end.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -43,7 +45,7 @@ pub fn ask_git<T: AsRef<OsStr>>(
         return Err(format!("{} is not a regular file", odd.display()));
     }
     let output = programs.command("git").and_then(|mut git| {
-        git.args(SETTINGS.into_iter().flat_map(|setting| ["-c", setting]));
+        git.args(GIT["overrides"].iter().flat_map(|setting| ["-c", setting]));
         git.args(["--no-optional-locks", "--no-pager", "-C"]).arg(folder).args(arguments);
         // It does not fetch missing objects, which can start a program.
         git.envs([
@@ -51,7 +53,7 @@ pub fn ask_git<T: AsRef<OsStr>>(
             ("GIT_ALLOW_PROTOCOL", ""),
             ("GIT_TERMINAL_PROMPT", "0"),
         ]);
-        program::output(git, PATIENCE)
+        program::output(git, "", PATIENCE)
     });
     match output {
         Ok(output) if output.status.success() => Ok(Some(output.stdout)),
@@ -76,22 +78,6 @@ pub fn no_place_in_git(folder: &Path) -> Option<String> {
     ))
 }
 
-/// The folders of git in a git directory that is not called `.git`.
-const PARTS: [&str; 12] = [
-    "branches",
-    "hooks",
-    "info",
-    "lfs",
-    "logs",
-    "modules",
-    "objects",
-    "rebase-apply",
-    "rebase-merge",
-    "refs",
-    "remotes",
-    "worktrees",
-];
-
 /// Whether git could use a folder as a repository, by the names that it `has`: `HEAD` with `objects` and `refs`,
 /// or with `commondir`, which says where those are. Their contents can change.
 pub(crate) fn is_repository(has: impl Fn(&str) -> bool) -> bool {
@@ -109,7 +95,7 @@ pub fn git_directory(folder: &Path) -> Option<PathBuf> {
         }
         let name = place.file_name();
         let is_one = || is_repository(|name| place.join(name).symlink_metadata().is_ok());
-        let is_part = part.is_none_or(|part| PARTS.iter().any(|known| part == *known));
+        let is_part = part.is_none_or(|part| GIT["folders"].iter().any(|known| part == &**known));
         if name.is_some_and(|name| name.eq_ignore_ascii_case(".git")) || (is_part && is_one()) {
             return Some(place.to_owned());
         }
@@ -118,10 +104,301 @@ pub fn git_directory(folder: &Path) -> Option<PathBuf> {
     None
 }
 
+/// Longer files are not read.
+const LONGEST: u64 = 1 << 20;
+/// No more files of settings are read, and no more folders of submodules are searched.
+const FILES: usize = 1_000;
+
+/// What git's settings name.
+#[derive(Debug, Default)]
+pub struct Named {
+    /// Files and folders, as absolute paths.
+    pub places: BTreeSet<PathBuf>,
+    /// Command lines.
+    pub texts: Texts,
+    /// The first file that is not regular, so that git could wait for it forever.
+    pub odd: Option<PathBuf>,
+}
+
+/// Values of settings that may be command lines, without quotes and backslashes, each as git could read it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Texts(BTreeSet<String>);
+
+impl Texts {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether one of them contains the name of a file as a word, and it could be this file: it is at
+    /// the `top` of a repository, where git runs commands, or its folder is named too, or the shell
+    /// could put a folder together.
+    pub fn name(&self, name: &str, folder: &str, top: bool) -> bool {
+        let name = plain_text(&folded(name), "");
+        let could_be_it = |text: &String| {
+            let is_made = text.contains(['$', '`', '*', '?', '[', '{']);
+            top || is_made || self.0.iter().any(|text| has_word(text, &folded(folder)))
+        };
+        self.0.iter().any(|text| has_word(text, &name) && could_be_it(text))
+    }
+
+    /// A fast test that rules out most names of files.
+    pub fn may_name(&self) -> impl Fn(&str) -> bool + use<> {
+        let words = self.0.iter().flat_map(|text| text.split(|c| !is_of_name(c)));
+        let words: HashSet<u64> = words.map(hash_of_word).collect();
+        move |name: &str| {
+            let is_plain = |b: u8| b.is_ascii() && !b"'\"\\:".contains(&b);
+            let is_plain = name.bytes().all(is_plain) && !name.ends_with(['.', ' ']);
+            let first = name.split(|c| !is_of_name(c)).find(|word| !word.is_empty());
+            !words.is_empty()
+                && (!is_plain || first.is_some_and(|word| words.contains(&hash_of_word(word))))
+        }
+    }
+
+    fn add(&mut self, value: &str) {
+        let line = value.trim_start_matches(|c: char| c == '!' || c.is_whitespace());
+        for instead in ["", "/"] {
+            let text = plain_text(line, instead).to_uppercase().to_lowercase();
+            // The first word is looked up in `PATH`, or is a command of git's, unless it is a path.
+            let rest = text.trim_start_matches(is_of_name);
+            if rest.starts_with(|c: char| c.is_whitespace()) || rest.is_empty() {
+                self.0.extend(Some(rest.trim().to_owned()).filter(|rest| !rest.is_empty()));
+            } else {
+                self.0.insert(text);
+            }
+        }
+    }
+}
+
+/// A text without quotes, and with something else `instead` of backslashes: they escape, or separate folders.
+fn plain_text(text: &str, instead: &str) -> String {
+    text.replace(['\'', '"'], "").replace('\\', instead)
+}
+
+/// A hash (FNV) that ignores case.
+fn hash_of_word(word: &str) -> u64 {
+    word.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte.to_ascii_lowercase())).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+fn is_of_name(c: char) -> bool {
+    c.is_alphanumeric() || "_-.+%@".contains(c) || !c.is_ascii()
+}
+
+/// Whether a text contains a name as a word.
+fn has_word(text: &str, name: &str) -> bool {
+    !name.is_empty()
+        && text.match_indices(name).any(|(at, _)| {
+            let (before, after) = (&text[..at], &text[at + name.len()..]);
+            !before.ends_with(is_of_name) && !after.starts_with(is_of_name)
+        })
+}
+
+/// What git's settings name for the repositories in these folders: with a `.git`, or repositories themselves.
+pub fn named_by_git(tops: &[PathBuf]) -> Named {
+    let home = env::var_os("HOME").map(PathBuf::from);
+    let mut reading = Reading { home, named: Named::default(), read: BTreeSet::new() };
+    for file in reading.everywhere() {
+        reading.file(&file, tops);
+    }
+    for top in tops {
+        reading.repository(top);
+    }
+    reading.named
+}
+
+struct Reading {
+    home: Option<PathBuf>,
+    named: Named,
+    read: BTreeSet<PathBuf>,
+}
+
+impl Reading {
+    /// The machine's settings and the person's.
+    fn everywhere(&mut self) -> Vec<PathBuf> {
+        let given = |name| env::var_os(name).map(PathBuf::from);
+        let own = given("XDG_CONFIG_HOME").filter(|own| !own.as_os_str().is_empty());
+        let own = own.or_else(|| Some(self.home.as_ref()?.join(".config")));
+        // Git obeys these without any setting.
+        let own_attributes = own.as_ref().map(|own| own.join("git/attributes"));
+        for file in own_attributes.into_iter().chain(["/etc/gitattributes".into()]) {
+            self.check(&file);
+            self.named.places.insert(file);
+        }
+        if let Some(own) = &own {
+            self.check(&own.join("git/ignore"));
+        }
+        let mut files = match given("GIT_CONFIG_SYSTEM") {
+            Some(file) => vec![file],
+            None => ["/etc", "/usr/local/etc", "/opt/homebrew/etc"]
+                .map(|folder| Path::new(folder).join("gitconfig"))
+                .to_vec(),
+        };
+        if let Some(file) = given("GIT_CONFIG_GLOBAL") {
+            files.push(file);
+            return files;
+        }
+        files.extend(own.map(|own| own.join("git/config")));
+        files.extend(self.home.as_ref().map(|home| home.join(".gitconfig")));
+        files
+    }
+
+    /// The settings of a repository and of its submodules, and links in it that lead elsewhere.
+    fn repository(&mut self, top: &Path) {
+        let git = top.join(".git");
+        let git = match self.text(&git) {
+            Some(text) => top.join(text.strip_prefix("gitdir:").unwrap_or_default().trim()),
+            // A bare repository.
+            None if !git.exists() => top.to_owned(),
+            None => git,
+        };
+        let common = self.text(&git.join("commondir")).map(|common| git.join(common.trim()));
+        let common = common.unwrap_or_else(|| git.clone());
+        for file in [".gitignore", ".gitattributes", ".gitmodules"] {
+            self.check(&top.join(file));
+        }
+        let mut folders: BTreeSet<PathBuf> =
+            GIT["read"].iter().map(|part| common.join(part)).collect();
+        folders.extend([git.clone(), git.join("info")]);
+        for folder in folders {
+            for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+                let kind = entry.file_type();
+                if kind.is_ok_and(|kind| !kind.is_file() && !kind.is_dir()) {
+                    self.check(&entry.path());
+                    if entry.path().is_symlink() {
+                        self.named.places.insert(entry.path());
+                    }
+                }
+            }
+        }
+        let tops = [top.to_owned()];
+        self.file(&common.join("config"), &tops);
+        self.file(&git.join("config.worktree"), &tops);
+        let (mut folders, mut looked) = (vec![common.join("modules")], 0);
+        while let Some(folder) = folders.pop().filter(|_| looked < FILES) {
+            looked += 1;
+            if folder.join("HEAD").exists() {
+                self.file(&folder.join("config"), &tops);
+                folders.push(folder.join("modules"));
+                continue;
+            }
+            let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+            let is_folder =
+                |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
+            folders.extend(entries.filter(is_folder).map(|entry| entry.path()));
+        }
+    }
+
+    /// A file of settings that count in these folders, and those that it includes.
+    fn file(&mut self, file: &Path, tops: &[PathBuf]) {
+        if self.read.len() >= FILES || !self.read.insert(file.to_owned()) {
+            return;
+        }
+        // Also one that does not exist yet.
+        self.named.places.insert(file.to_owned());
+        let Some(text) = self.text(file) else { return };
+        for (section, key, value) in settings(&text) {
+            let is_harmless =
+                GIT["harmless_sections"].contains(&section) || GIT["harmless_keys"].contains(&key);
+            if key == "excludesfile" {
+                self.paths(tops, &value).iter().for_each(|path| self.check(path));
+            }
+            if is_harmless && !value.contains("::") {
+                continue;
+            }
+            if section.starts_with("include") {
+                for path in self.paths(file.parent().map(Path::to_owned).as_slice(), &value) {
+                    self.file(&path, tops);
+                }
+            } else if GIT["paths"].iter().any(|end| key.ends_with(end)) {
+                for path in self.paths(tops, &value) {
+                    self.check(&path);
+                    self.named.places.insert(path);
+                }
+            } else {
+                // Ignored files are found only by their paths.
+                let words =
+                    value.split(|c: char| c.is_whitespace() || "'\"!;|&()<>`=:".contains(c));
+                for word in words.filter(|word| word.contains('/')) {
+                    let paths = self.paths(tops, word).into_iter();
+                    self.named.places.extend(paths.filter(|path| !path.is_dir()));
+                }
+                self.named.texts.add(&value);
+            }
+        }
+    }
+
+    /// The paths that a value means in these folders.
+    fn paths(&self, folders: &[PathBuf], value: &str) -> Vec<PathBuf> {
+        let at = |folder: &PathBuf| match value.strip_prefix("~/") {
+            Some(rest) => Some(self.home.as_ref()?.join(rest)),
+            None => Some(folder.join(value)).filter(|_| !value.is_empty()),
+        };
+        folders.iter().filter_map(at).collect()
+    }
+
+    fn text(&mut self, file: &Path) -> Option<String> {
+        self.check(file);
+        Some(String::from_utf8_lossy(&read_regular(file, LONGEST).ok()?).into_owned())
+    }
+
+    /// Notes a file that git could wait for, except `/dev/null`, which means no settings.
+    fn check(&mut self, file: &Path) {
+        let is_odd = |found: fs::Metadata| !found.is_file() && !found.is_dir();
+        if file.metadata().is_ok_and(is_odd)
+            && fs::canonicalize(file).ok() != Some(PathBuf::from("/dev/null"))
+        {
+            self.named.odd.get_or_insert_with(|| file.to_owned());
+        }
+    }
+}
+
+/// The settings in a text, each with its section and key in lower case, without subsections.
+fn settings(text: &str) -> Vec<(String, String, String)> {
+    let text = text.replace("\\\r\n", "").replace("\\\n", "");
+    let (mut section, mut found) = (String::new(), Vec::new());
+    for line in text.lines() {
+        let mut line = line.trim_start_matches('\u{feff}').trim_start();
+        if let Some(rest) = line.strip_prefix('[') {
+            let (mut quoted, mut escaped) = (false, false);
+            let end = rest.find(|c| {
+                quoted ^= c == '"' && !escaped;
+                escaped = c == '\\' && !escaped;
+                c == ']' && !quoted
+            });
+            let Some(end) = end else { continue };
+            let name = rest[..end].split(|c: char| c.is_whitespace() || ".\"".contains(c)).next();
+            section = name.unwrap_or_default().to_lowercase();
+            line = &rest[end + 1..];
+        }
+        if let Some((key, value)) = line.split_once('=') {
+            found.push((section.clone(), key.trim().to_lowercase(), plain(value.trim())));
+        }
+    }
+    found
+}
+
+/// A value without its quotes, escapes and comment.
+fn plain(value: &str) -> String {
+    let (mut text, mut quoted, mut chars) = (String::new(), false, value.chars());
+    while let Some(c) = chars.next() {
+        match c {
+            '"' => quoted = !quoted,
+            '#' | ';' if !quoted => break,
+            '\\' => text.extend(chars.next().map(|c| match c {
+                'n' => '\n',
+                't' => '\t',
+                c => c,
+            })),
+            c => text.push(c),
+        }
+    }
+    text.trim_end().to_owned()
+}
+
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
 
     #[test]
@@ -155,5 +432,55 @@ mod tests {
         {
             assert_eq!(git_directory(&top.join(path)), None, "{path}");
         }
+    }
+
+    #[test]
+    fn a_file_is_named_by_a_text_that_contains_its_name() {
+        for (value, folder, name) in [
+            ("python3 clean.py", "", "clean.py"),
+            ("'tools/my x' %f", "tools", "my x"),
+            ("tools/my\\ x", "tools", "my x"),
+            ("tools\\x", "tools", "x"),
+            ("!cd tools && ./x", "tools", "x"),
+            ("!(cd tools;./x)", "tools", "X"),
+            ("!sh<x", "", "x"),
+            ("!$(git rev-parse --show-toplevel)/tools/x", "tools", "x"),
+            ("!${GIT_PREFIX:-.}/x", "any", "x"),
+            ("ext::tools/x", "tools", "x"),
+            ("-c core.hooksPath=h/x commit", "h", "x"),
+        ] {
+            let mut texts = Texts::default();
+            texts.add(value);
+            assert!(texts.name(name, folder, folder.is_empty()), "{value}");
+            assert!(!texts.name("y", folder, true) && !texts.name("x.py", folder, true), "{value}");
+        }
+        for (value, folder, name) in [
+            ("vim", "", "vim"),
+            ("log --graph", "", "log"),
+            ("python3 clean.py", "", "python3"),
+            ("node index.js", "src", "index.js"),
+            ("git-lfs clean -- %f", "", "f"),
+        ] {
+            let mut texts = Texts::default();
+            texts.add(value);
+            assert!(!texts.name(name, folder, folder.is_empty()), "{value}");
+        }
+    }
+
+    #[test]
+    fn settings_are_read_as_git_reads_them() {
+        let text = "[Core] hooksPath = a ; b\n\tpager=\"x # y\" # z\n[includeIf \"gitdir:~/a]b/\"]\npath = c\\\n/d\n[filter.lfs]\n  clean = \"a \\\"b\\\"\"\n# x = y\n[alias]\n bare\n";
+        let found = settings(text);
+        let found: Vec<_> = found.iter().map(|(s, k, v)| (&**s, &**k, &**v)).collect();
+        assert_eq!(
+            found,
+            [
+                ("core", "hookspath", "a"),
+                ("core", "pager", "x # y"),
+                ("includeif", "path", "c/d"),
+                ("filter", "clean", "a \"b\""),
+                ("filter", "# x", "y"),
+            ]
+        );
     }
 }

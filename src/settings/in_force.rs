@@ -5,23 +5,9 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::layers::{Given, Layers, Source};
-use super::table::{Kind, find, names};
+use super::table::{Kind, names};
 use super::{Config, Opening, Raw, SESSION_POLICY};
 use crate::error::Result;
-
-impl Source {
-    /// Its name in `--json`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Default => "default",
-            Self::OwnFile => "own file",
-            Self::File => "file",
-            Self::Environment => "environment",
-            Self::Flag => "flag",
-            Self::Folder => "folder",
-        }
-    }
-}
 
 /// A setting in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,18 +73,11 @@ pub(super) fn toml_of(value: &Value) -> String {
 pub fn in_force(project: &Path) -> Result<Vec<InForce>> {
     let project = super::open(project)?;
     let layers = Layers::read(&project, Raw::default())?;
-    let (config, consent) = Config::with_consent(project, &layers)?;
+    let (_, consent) = Config::with_consent(project, &layers)?;
     let merged = layers.merged();
     let mut found: Vec<InForce> = names().map(|name| InForce::of(merged.setting(name))).collect();
-    if let (Some(guest), Some((source, origin))) = (&config.guest, merged.tables.get("guest")) {
-        found.extend(guest.settings().into_iter().map(|(name, value)| {
-            let name = format!("guest.{name}");
-            let about = find(&name).map_or("", |setting| &setting.about);
-            let (source, origin) = (*source, origin.clone());
-            InForce { name, value, source, origin, about, allowed: true }
-        }));
-    }
-    found.extend(merged.within("policies").cloned().map(InForce::of));
+    let of_tables = ["guest", "policies"].into_iter().flat_map(|table| merged.within(table));
+    found.extend(of_tables.cloned().map(InForce::of));
     // What a link weakens of a setting is shown with that setting.
     let is_setting = |opening: &Opening| found.iter().any(|setting| setting.name == opening.name);
     let others = consent.openings().iter().chain(consent.found()).filter(|it| !is_setting(it));

@@ -8,11 +8,12 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use toml_edit::{Document, Item, TableLike};
 
-use super::table::{self, Setting, WORD, shown};
+use super::table::{self, Setting};
 use super::{FILE, normal, own_file};
 use crate::atomic::read_regular;
 use crate::error::{Error, Result};
@@ -22,11 +23,13 @@ use crate::text::{size, visible_line};
 const LIMIT: u64 = 1 << 20;
 
 /// Where a setting in force was made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Source {
     /// Nowhere: it is the default.
     Default,
     /// In the person's own file.
+    #[serde(rename = "own file")]
     OwnFile,
     /// In the settings file of the project.
     File,
@@ -44,7 +47,7 @@ pub struct Raw {
     /// By their full names.
     settings: BTreeMap<String, Given>,
     /// Where each table begins.
-    pub(super) tables: BTreeMap<String, (Source, String)>,
+    pub(super) tables: BTreeMap<String, String>,
 }
 
 /// A setting in one or more layers, or its default.
@@ -59,7 +62,7 @@ pub(super) struct Given {
 }
 
 /// The settings of each layer.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct Layers {
     pub(super) own: Raw,
     pub(super) file: Raw,
@@ -91,7 +94,7 @@ impl Raw {
     /// # Errors
     /// There is no such setting, or the value is wrong.
     pub fn set(&mut self, name: &str, value: &str, origin: String) -> Result<()> {
-        let setting = table::find(name).ok_or_else(|| table::unknown(&origin, name))?;
+        let setting = table::named(&origin, name)?;
         self.put(setting, name, setting.kind.value_of(value), Source::Flag, origin)
     }
 
@@ -140,6 +143,10 @@ impl Raw {
         raw.take(document.as_table(), "", source, &|offset| {
             format!("{}:{}", path.display(), line_of(text, offset))
         })?;
+        // A socket is shown, and agreed to, with its port.
+        if raw.sets("guest.socket") && !raw.sets("guest.port") {
+            raw.settings.insert("guest.port".to_owned(), raw.setting("guest.port"));
+        }
         Ok(raw)
     }
 
@@ -163,15 +170,10 @@ impl Raw {
                     return Err(Error::config(origin, problem));
                 }
                 (Some(inner), Some(_), _) => {
-                    self.tables.insert(name.clone(), (source, origin));
+                    self.tables.insert(name.clone(), origin);
                     self.take(inner, &name, source, at)?;
                 }
                 (_, _, Some(setting)) => self.put(setting, &name, json_of(item), source, origin)?,
-                (None, Some(header), None) => {
-                    let value = shown(&json_of(item));
-                    let problem = format!("{name} is {value} but must be a table, as {header}");
-                    return Err(Error::config(origin, problem));
-                }
                 _ => return Err(table::unknown(&origin, &name)),
             }
         }
@@ -216,23 +218,10 @@ impl Raw {
         })
     }
 
-    /// All settings except those of `[guest]` and `[policies]`, with an object for each table.
+    /// All settings by their names, except those of `[guest]` and `[policies]`.
     pub(super) fn to_json(&self) -> Value {
-        let mut all = Map::new();
-        for name in table::names() {
-            let (table, last) = match name.split_once('.') {
-                Some(parts) => parts,
-                None if name == WORD[0] => (WORD[0], WORD[1]),
-                None => ("", name),
-            };
-            let value = self.setting(name).value;
-            if table.is_empty() {
-                all.insert(last.to_owned(), value);
-            } else {
-                all.entry(table).or_insert_with(|| json!({}))[last] = value;
-            }
-        }
-        Value::Object(all)
+        let all = table::names().map(|name| (name.to_owned(), self.setting(name).value));
+        Value::Object(all.collect())
     }
 }
 
@@ -324,24 +313,17 @@ fn json_of(item: &Item) -> Value {
 /// # Errors
 /// It is no regular file or a large one, a link that leads nowhere, is not UTF-8, or cannot be read.
 pub(super) fn read(path: &Path) -> Result<Option<String>> {
-    let wrong = |problem: &str| Err(Error::config(path.display().to_string(), problem));
-    match fs::metadata(path) {
-        Err(e) if e.kind() == ErrorKind::NotFound && fs::symlink_metadata(path).is_err() => {
-            return Ok(None);
-        }
-        Err(e) if e.kind() == ErrorKind::NotFound => {
+    let wrong = |problem: &str| Err(Error::config(path.display(), problem));
+    if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        return wrong("it is not a regular file, so no settings are read from it; move it away");
+    }
+    let bytes = match read_regular(path, LIMIT) {
+        Err(e) if e.kind() == ErrorKind::NotFound && path.is_symlink() => {
             return wrong(
                 "it is a link to a file that does not exist; create that file, or remove the link",
             );
         }
-        Ok(found) if !found.is_file() => {
-            return wrong(
-                "it is not a regular file, so no settings are read from it; move it away",
-            );
-        }
-        _ => {}
-    }
-    let bytes = match read_regular(path, LIMIT) {
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
         Err(e) if e.kind() == ErrorKind::FileTooLarge => return Err(too_large(path)),
         bytes => bytes.map_err(|e| Error::io("read", path, e))?,
     };
@@ -354,7 +336,7 @@ pub(super) fn read(path: &Path) -> Result<Option<String>> {
 
 fn too_large(path: &Path) -> Error {
     let problem = format!("it is larger than {}; shorten it, or move it away", size(LIMIT));
-    Error::config(path.display().to_string(), problem)
+    Error::config(path.display(), problem)
 }
 
 /// A settings file with the places of its parts.

@@ -4,7 +4,6 @@
 mod discovery;
 mod edit;
 mod git;
-mod git_settings;
 mod in_force;
 mod layers;
 mod names;
@@ -29,8 +28,7 @@ use crate::text::nearest;
 pub use discovery::{above, find, has_lost_settings, has_marks, marked};
 pub use edit::{Draft, check_name, set, unset};
 pub(crate) use git::is_repository;
-pub use git::{ask_git, git_directory, no_place_in_git};
-pub use git_settings::{Texts, named_by_git};
+pub use git::{Texts, ask_git, git_directory, named_by_git, no_place_in_git};
 pub use in_force::{InForce, in_force};
 use layers::Layers;
 pub use layers::{Raw, Source};
@@ -42,69 +40,49 @@ pub use registry::{known_within, whose_replies_write, written_by_replies};
 pub(crate) use table::protected_by_default;
 pub use table::{SETTINGS, Setting, canonical, find as find_setting, names};
 pub use trust::{Consent, Opening};
-pub use values::{Guest, Mode, Notify, Review, Sandbox, Secrets, SecretsMode, Way};
+pub use values::{Guest, Mode, Notify, Review, Sandbox, Secrets, SecretsMode};
 
 /// The settings file of a project.
 pub const FILE: &str = "deaddrop.toml";
 /// deaddrop's own folder in a project.
 pub const FOLDER: &str = ".deaddrop";
 
-/// Settings as they are in force; all folders absolute.
+/// Settings as they are in force; all folders absolute. The table of settings says what each is.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[expect(missing_docs, reason = "data/settings.toml documents each setting")]
 pub struct Config {
     /// The folder that the others are relative to.
     #[serde(skip)]
     pub project: PathBuf,
-    /// What replies may touch.
     #[serde(rename = "workspace_dir")]
     pub workspace: PathBuf,
-    /// Where replies are dropped.
     #[serde(rename = "inbox_dir")]
     pub inbox: PathBuf,
-    /// Where outboxes are written.
     #[serde(rename = "outbox_dir")]
     pub outbox: PathBuf,
-    /// Where sessions are kept.
     #[serde(rename = "sessions_dir")]
     pub sessions: PathBuf,
-    /// Where approvals are dropped.
     #[serde(rename = "approvals_dir")]
     pub approvals: PathBuf,
-    /// How long a command may take.
     #[serde(rename = "command_timeout_seconds", deserialize_with = "seconds")]
     pub command_timeout: Duration,
-    /// How many characters of a command's output are kept.
     pub max_output_length: usize,
-    /// How many tokens an outbox is at most.
     pub max_tokens: usize,
-    /// The longest first outbox, in tokens, but for what the person asks for.
     pub context_tokens: usize,
-    /// Whether the first outbox shows contents of the workspace by default.
     pub first_contents: bool,
-    /// Whether outboxes are copied and shown in their brief form.
     pub brief: bool,
-    /// How many characters a part of an outbox may have.
     pub part_characters: usize,
-    /// How commands are confined.
+    #[serde(flatten)]
     pub sandbox: Sandbox,
-    /// Names of files and folders that neither replies nor commands may write.
     pub protected_names: Vec<String>,
-    /// Whether the changes of turns are kept, so that they can be undone.
     pub checkpoints: bool,
-    /// The largest file that is kept for undo, in bytes.
     pub checkpoint_file_bytes: u64,
-    /// The largest ignored file that is kept, in bytes.
     pub checkpoint_ignored_file_bytes: u64,
-    /// How many bytes of ignored files are kept.
     pub checkpoint_ignored_bytes: u64,
-    /// How many bytes are kept for undo.
     pub checkpoint_max_bytes: u64,
-    /// How outboxes are screened for secrets.
     #[serde(flatten)]
     pub secrets: Secrets,
-    /// How the end of a turn is announced.
     pub notify: Notify,
-    /// Whether the person sees what a reply would do, and is asked, before it is executed.
     pub review: Review,
     /// The other machine on which operations are executed, if any.
     #[serde(skip)]
@@ -145,9 +123,6 @@ impl Config {
     }
 
     /// The same with the consent that they have or lack, to show them or to ask.
-    ///
-    /// # Errors
-    /// They are wrong.
     pub fn load(project: &Path, flags: Raw) -> Result<(Self, Consent)> {
         let project = open(project)?;
         Self::with_consent(project.clone(), &Layers::read(&project, flags)?)
@@ -192,9 +167,6 @@ impl Config {
     }
 
     /// The settings in force in a project, to know only where its folders are: they may lack consent.
-    ///
-    /// # Errors
-    /// They are wrong.
     pub fn load_untrusted(project: &Path) -> Result<Self> {
         let project = open(project)?;
         let layers = Layers::read(&project, Raw::default())?;
@@ -202,18 +174,12 @@ impl Config {
     }
 
     /// The settings that would be in force in a project without its file.
-    ///
-    /// # Errors
-    /// They are wrong, or there is no such folder.
     pub fn load_without_file(project: &Path, flags: Raw) -> Result<(Self, Consent)> {
         let project = open(project)?;
         Self::with_consent(project, &Layers::around_the_file(flags)?)
     }
 
     /// The settings of a project by its own file alone.
-    ///
-    /// # Errors
-    /// They are wrong.
     pub fn of_file(project: &Path) -> Result<Self> {
         let project = open(project)?;
         let file = Raw::from_file(&project.join(FILE), Source::File)?;
@@ -249,9 +215,6 @@ impl Config {
     }
 
     /// The policy of that name, a preset or one of the person's own.
-    ///
-    /// # Errors
-    /// There is no such policy.
     pub fn policy(&self, name: &str) -> Result<Policy> {
         self.policy_set_at(name, "policy").cloned()
     }
@@ -259,8 +222,7 @@ impl Config {
     fn policy_set_at(&self, name: &str, origin: &str) -> Result<&Policy> {
         self.policies.get(name).ok_or_else(|| {
             let known = self.policy_names().collect::<Vec<_>>().join(", ");
-            let meant = nearest(name, self.policy_names());
-            let there_are = match meant {
+            let there_are = match nearest(name, self.policy_names()) {
                 Some(meant) => format!("did you mean '{meant}'? There are"),
                 None => "there are".to_owned(),
             };
@@ -279,26 +241,23 @@ impl Config {
 
     /// Refuses folders in each other: an outbox in the inbox would be executed as a reply.
     fn keep_apart(&self, raw: &Raw) -> Result<()> {
-        let own = [
+        let folders = [
+            ("workspace_dir", &self.workspace),
             ("inbox_dir", &self.inbox),
             ("outbox_dir", &self.outbox),
             ("sessions_dir", &self.sessions),
             ("approvals_dir", &self.approvals),
         ];
-        for (name, folder) in own {
-            for (other_name, other) in own {
-                if name != other_name && real(folder).starts_with(real(other)) {
-                    return Err(Error::config(
-                        origin_of_either(raw, name, other_name),
-                        format!("{name} must not lie in {other_name}"),
-                    ));
-                }
-            }
-            if real(&self.workspace).starts_with(real(folder)) {
-                return Err(Error::config(
-                    origin_of_either(raw, "workspace_dir", name),
-                    format!("workspace_dir must not lie in {name}, which is deaddrop's own"),
-                ));
+        // The workspace may contain the others.
+        for (outer_name, outer) in &folders[1..] {
+            let is_inside = |(name, folder): &&(&str, &PathBuf)| {
+                name != outer_name && real(folder).starts_with(real(outer))
+            };
+            if let Some((name, _)) = folders.iter().find(is_inside) {
+                let [inner, outer] = [name, outer_name].map(|name| raw.setting(name));
+                let set = if inner.is_default() { outer } else { inner };
+                let problem = format!("{name} must not lie in {outer_name}");
+                return Err(Error::config(set.origin, problem));
             }
         }
         Ok(())
@@ -354,12 +313,6 @@ impl Config {
 /// The canonical path of a project.
 fn open(project: &Path) -> Result<PathBuf> {
     project.canonicalize().map_err(|e| Error::io("open the project", project, e))
-}
-
-/// Where the first of two settings that is not a default was made.
-fn origin_of_either(raw: &Raw, one: &str, other: &str) -> String {
-    let one = raw.setting(one);
-    if one.is_default() { raw.setting(other).origin } else { one.origin }
 }
 
 /// The real path of a folder that may not exist: links on the way are followed as far as something exists.

@@ -2,6 +2,7 @@
 
 use std::fs::DirBuilder;
 use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use etcetera::BaseStrategy;
@@ -31,9 +32,6 @@ pub(super) fn folders() -> impl Iterator<Item = PathBuf> {
 
 /// Makes those of them that are in one of `writable` and missing: what does not exist cannot be covered, and a
 /// command could make it.
-///
-/// # Errors
-/// One cannot be made.
 pub fn make_folders(writable: &[&Path]) -> Result<()> {
     for folder in folders() {
         let lies_in = |place: &&Path| super::real(&folder).starts_with(super::real(place));
@@ -46,9 +44,5 @@ pub fn make_folders(writable: &[&Path]) -> Result<()> {
 
 /// Makes a folder, and those above it, readable only by the person.
 pub(super) fn make_folder(folder: &Path) -> io::Result<()> {
-    let mut builder = DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }

@@ -14,7 +14,7 @@ use super::Raw;
 use super::layers::Given;
 use super::table::SETTINGS;
 use crate::error::{Error, Result};
-use crate::text::nearest;
+use crate::text::{capitalized, nearest};
 
 /// The default policy of sessions.
 pub const SESSION_POLICY: &str = "workspace";
@@ -80,35 +80,18 @@ pub struct Shell {
 
 impl Shell {
     /// The time limit of a command that asks for `asked`; `default` is that of the settings.
-    ///
-    /// # Examples
-    /// ```
-    /// use std::time::Duration;
-    /// use deaddrop::settings::Policy;
-    /// let seconds = Duration::from_secs;
-    /// let standard = Policy::preset("standard").unwrap().shell;
-    /// assert_eq!(standard.timeout(Some(seconds(300)), seconds(60)), seconds(30));
-    /// let workspace = Policy::preset("workspace").unwrap().shell;
-    /// assert_eq!(workspace.timeout(Some(seconds(300)), seconds(60)), seconds(300));
-    /// assert_eq!(workspace.timeout(None, seconds(60)), seconds(60));
-    /// ```
     pub fn timeout(&self, asked: Option<Duration>, default: Duration) -> Duration {
         let own = self.timeout_seconds.map(Duration::from_secs);
         let most = Duration::from_secs(self.max_timeout_seconds.unwrap_or(LONGEST_SECONDS));
-        let most = own.unwrap_or(most);
-        asked.unwrap_or(own.unwrap_or(default)).min(most)
+        asked.unwrap_or(own.unwrap_or(default)).min(own.unwrap_or(most))
     }
 }
 
 /// The policies that are always there.
 static PRESETS: LazyLock<Vec<Policy>> = LazyLock::new(|| {
-    #[derive(Deserialize)]
-    struct Table {
-        preset: Vec<Policy>,
-    }
-    let table: Table =
-        toml::from_str(include_str!("data/policies.toml")).expect("a table in order");
-    table.preset
+    let table = toml::from_str(include_str!("data/policies.toml"));
+    let mut table: BTreeMap<String, Vec<Policy>> = table.expect("a table in order");
+    table.remove("preset").unwrap_or_default()
 });
 
 impl Policy {
@@ -117,19 +100,10 @@ impl Policy {
         ["restrictive", "standard", "permissive", "ask", "workspace"];
 
     /// The preset of that name.
-    ///
-    /// # Examples
-    /// ```
-    /// use deaddrop::settings::Policy;
-    /// assert!(Policy::PRESETS.iter().all(|name| Policy::preset(name).unwrap().name == *name));
-    /// assert!(Policy::preset("standrad").is_none());
-    /// ```
     pub fn preset(name: &str) -> Option<Self> {
         PRESETS.iter().find(|preset| preset.name == name).cloned()
     }
-}
 
-impl Policy {
     /// Whether this policy may allow something that `other` denies or asks about. Time limits do not count.
     pub fn allows_more(&self, other: &Self) -> bool {
         // The order of presets is known. `ask` allows more files and fewer commands than others.
@@ -140,18 +114,11 @@ impl Policy {
         if let (Some(mine), Some(theirs)) = (rank(self), rank(other)) {
             return mine > theirs;
         }
-        network(self.network) > network(other.network)
+        // A network that is left to the sandbox's settings may be open.
+        let network = |policy: &Self| policy.network.map_or(1, |is_open| 2 * u8::from(is_open));
+        network(self) > network(other)
             || self.files.allow_more(&other.files)
             || self.shell.allows_more(&other.shell)
-    }
-}
-
-/// A network that is left to the sandbox's settings may be open.
-fn network(network: Option<bool>) -> u8 {
-    match network {
-        Some(false) => 0,
-        None => 1,
-        Some(true) => 2,
     }
 }
 
@@ -195,7 +162,7 @@ pub(super) fn resolve(raw: &Raw) -> Result<BTreeMap<String, Policy>> {
     let presets = Policy::PRESETS.iter().filter_map(|name| Policy::preset(name));
     let mut policies: BTreeMap<String, Policy> =
         presets.map(|policy| (policy.name.clone(), policy)).collect();
-    for (table, (_, origin)) in &raw.tables {
+    for (table, origin) in &raw.tables {
         let name = table.strip_prefix("policies.").filter(|name| !name.contains('.'));
         let Some(name) = name else { continue };
         let preset = raw.setting(&format!("{table}.preset"));
@@ -227,24 +194,8 @@ pub(super) fn resolve(raw: &Raw) -> Result<BTreeMap<String, Policy>> {
 
 /// The JSON pointer of a policy's setting in a [`Policy`].
 fn pointer(key: &str) -> String {
-    let mut pointer = String::from("/");
-    for c in key.chars() {
-        match (c, pointer.ends_with('_')) {
-            ('.', _) => pointer.push('/'),
-            (c, true) => {
-                pointer.pop();
-                pointer.extend(c.to_uppercase());
-            }
-            (c, false) => pointer.push(c),
-        }
-    }
-    pointer
-}
-
-/// The names of a policy's settings except its preset, in the order of the table.
-fn keys() -> impl Iterator<Item = &'static str> {
-    let names = SETTINGS.iter().filter_map(|setting| setting.name.strip_prefix("policies.*."));
-    names.filter(|name| *name != "preset")
+    let (first, second) = key.split_once('_').unwrap_or((key, ""));
+    format!("/{}{}", first.replace('.', "/"), capitalized(second))
 }
 
 impl Policy {
@@ -261,13 +212,6 @@ impl Policy {
     }
 
     /// The policy as a table of `deaddrop.toml` that says all of it.
-    ///
-    /// # Examples
-    /// ```
-    /// use deaddrop::settings::Policy;
-    /// let text = Policy::preset("restrictive").unwrap().to_toml();
-    /// assert!(text.starts_with("[policies.restrictive]\nnetwork = false\nfiles.enabled = true\n"));
-    /// ```
     pub fn to_toml(&self) -> String {
         let json = serde_json::to_value(self).unwrap_or_default();
         // `workspace` sets the least of all presets, so it adds nothing to what is written here.
@@ -281,7 +225,8 @@ impl Policy {
             }
             value => value.to_string(),
         };
-        let lines = keys().filter_map(|key| {
+        let keys = SETTINGS.iter().filter_map(|setting| setting.name.strip_prefix("policies.*."));
+        let lines = keys.filter_map(|key| {
             let value = json.pointer(&pointer(key)).filter(|value| !value.is_null())?;
             Some(format!("{key} = {}\n", written(value)))
         });

@@ -1,6 +1,7 @@
 //! The registry: the projects that the person has used, where each keeps its own files, where its replies
 //! write, and which folders deaddrop has kept its files in. A project that contains another one hides the
-//! other's files from its replies, without a search. Data in a folder that is not registered came with it.
+//! other's files from its replies, without a search. Data in a folder that is not registered came with it. If the
+//! registry cannot be read or written, whoever asks gets an error.
 //!
 //! It is one file in the person's own folder. Each field is a letter, a path in bytes and a NUL: `b` begins a
 //! project, `i` is its identity, `w` a place where its replies write, `o` one of its own files or folders,
@@ -8,9 +9,11 @@
 //! the person has consented to.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::fmt::Display;
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -50,7 +53,7 @@ pub(super) struct Known {
 }
 
 /// A project that was used.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Entry {
     project: PathBuf,
     /// Another folder may be at its path later.
@@ -160,23 +163,19 @@ fn outermost(mut places: Vec<PathBuf>, covered: &[PathBuf]) -> Vec<PathBuf> {
 impl Config {
     /// Registers this project and the folders of it that exist as deaddrop's own (see
     /// [`Consent`](super::Consent)).
-    ///
-    /// # Errors
-    /// It cannot be registered; the next start would not know it.
     pub(super) fn register(&self) -> Result<()> {
         if self.is_space {
             return Ok(());
         }
         let mine = entry(self);
         let known = self.known.entry.as_ref();
-        if known.is_some_and(|known| known.covers(&mine)) {
+        if known == Some(&mine.after(known)) {
             return Ok(());
         }
         let registered = change(|all| {
-            let mut mine = mine.clone();
-            all.iter().filter(|it| it.project == self.project).for_each(|it| mine.remember(it));
-            all.retain(|it| it.project != mine.project && (it.lives() || it.stands()));
-            all.push(mine);
+            let entry = mine.after(all.iter().find(|it| it.project == self.project));
+            all.retain(|it| it.project != self.project && (it.lives() || it.stands()));
+            all.push(entry);
             all.drain(..all.len().saturating_sub(MOST));
         });
         match registered {
@@ -196,9 +195,6 @@ impl Config {
 
     /// Makes these folders and registers them before anything is in them: after a stop in between they are
     /// empty. If nothing can be registered, none is made.
-    ///
-    /// # Errors
-    /// They cannot be registered, or a folder cannot be made.
     pub fn claim_dirs<'a>(&self, folders: impl IntoIterator<Item = &'a PathBuf>) -> Result<()> {
         self.register()?;
         for folder in folders {
@@ -209,9 +205,6 @@ impl Config {
 
     /// Forgets the person's consent, and which folders of this project are deaddrop's own. Returns whether there
     /// was something to forget.
-    ///
-    /// # Errors
-    /// The registry cannot be changed.
     pub fn forget(&self) -> Result<bool> {
         let mine = entry(self);
         change(|all| {
@@ -240,18 +233,12 @@ impl Config {
 
     /// Refuses to go on if the registry cannot be read: nobody knows then which folders are the person's, and
     /// what must be hidden from replies.
-    ///
-    /// # Errors
-    /// It cannot be read.
     pub fn knows_others(&self) -> Result<()> {
         self.known.problem.as_ref().map_or(Ok(()), |why| Err(unreadable(why)))
     }
 
     /// Refuses a workspace that another project keeps its files in, or that is git's: replies could answer and
     /// approve there, or make hooks that git runs.
-    ///
-    /// # Errors
-    /// It is such a workspace, or that is not known.
     pub fn holds_no_others(&self) -> Result<()> {
         self.knows_others()?;
         // The folder of a regular file is out of reach.
@@ -259,7 +246,7 @@ impl Config {
             && Programs::of(self).are_written_at(&own)
         {
             let problem = "it is a link to where replies and commands can write: they could change your own settings. Replace the link by the file";
-            return Err(Error::config(own.display().to_string(), problem));
+            return Err(Error::config(own.display(), problem));
         }
         let workspace = real(&self.workspace);
         let problem = if let Some(git) = git_directory(&workspace) {
@@ -277,7 +264,7 @@ impl Config {
         } else {
             return Ok(());
         };
-        Err(Error::config(workspace.display().to_string(), problem))
+        Err(Error::config(workspace.display(), problem))
     }
 
     /// The registered projects that are in the workspace of this one or keep files there.
@@ -288,24 +275,21 @@ impl Config {
     /// Writes a settings file for each of those that has none: a command could write one. Where this process
     /// cannot write, commands cannot, either.
     pub fn keep_settings_of_others(&self, note: &str) {
-        let is_of_others =
-            |path: &Path| self.known.projects.iter().any(|project| path.parent() == Some(project));
-        for path in &self.known.hidden {
-            if path.ends_with(FILE) && is_of_others(path) && !exists(path) {
-                let _ = atomic::write(path, note.as_bytes());
+        for file in self.known.projects.iter().map(|project| project.join(FILE)) {
+            if self.known.hidden.contains(&file) && !exists(&file) {
+                let _ = atomic::write(&file, note.as_bytes());
             }
         }
     }
 }
 
 /// Records that the person has consented to the settings of a project with this digest, or to none.
-///
-/// # Errors
-/// The registry cannot be changed.
 pub(super) fn record_consent(project: &Path, consent: Option<String>) -> Result<()> {
     change(|all| match all.iter_mut().find(|entry| entry.project == project) {
         Some(entry) => entry.consent = consent,
-        None if consent.is_some() => all.push(Entry { consent, ..Entry::of(project.to_owned()) }),
+        None if consent.is_some() => {
+            all.push(Entry { project: project.to_owned(), consent, ..Entry::default() });
+        }
         None => {}
     })
     .map(drop)
@@ -316,9 +300,6 @@ pub(super) fn record_consent(project: &Path, consent: Option<String>) -> Result<
 ///
 /// A project that is gone takes no more replies. No reply can make it disappear, since its files are out of
 /// reach.
-///
-/// # Errors
-/// The registry cannot be read.
 pub fn whose_replies_write(folder: &Path) -> Result<Option<PathBuf>> {
     let all = read()?;
     if all.iter().any(|entry| entry.project == folder && !entry.own.is_empty()) {
@@ -329,17 +310,11 @@ pub fn whose_replies_write(folder: &Path) -> Result<Option<PathBuf>> {
 }
 
 /// Where replies of registered projects write.
-///
-/// # Errors
-/// The registry cannot be read.
 pub fn written_by_replies() -> Result<BTreeSet<PathBuf>> {
     Ok(read()?.into_iter().flat_map(|entry| entry.written).collect())
 }
 
 /// The files and folders of registered projects in a folder, by its canonical path.
-///
-/// # Errors
-/// The registry cannot be read.
 pub fn known_within(folder: &Path) -> Result<Vec<PathBuf>> {
     let is_within = |place: &PathBuf| place.starts_with(folder) && place != folder;
     let all = read()?.into_iter().filter(Entry::lives);
@@ -368,7 +343,8 @@ fn entry(config: &Config) -> Entry {
         written: written(config),
         own,
         folders: folders.into_iter().flatten().collect(),
-        ..Entry::of(config.project.clone())
+        project: config.project.clone(),
+        consent: None,
     }
 }
 
@@ -386,32 +362,19 @@ impl Folder {
 }
 
 impl Entry {
-    /// Of a project of which nothing else is known.
-    fn of(project: PathBuf) -> Self {
-        let (identity, consent) = (String::new(), None);
-        let (written, own, folders) = (Vec::new(), Vec::new(), Vec::new());
-        Self { project, identity, written, own, folders, consent }
-    }
-
-    /// Whether this one contains all that another one of the same project says.
-    fn covers(&self, other: &Self) -> bool {
-        self.project == other.project
-            && self.identity == other.identity
-            && self.own == other.own
-            && other.written.iter().all(|place| self.written.contains(place))
-            && other.folders.iter().all(|folder| self.folders.contains(folder))
-    }
-
-    /// Adds what an older entry says of places that may still exist.
-    fn remember(&mut self, before: &Self) {
-        fn add<T: Clone + PartialEq>(all: &mut Vec<T>, before: &[T]) {
-            let new: Vec<T> = before.iter().filter(|it| !all.contains(it)).cloned().collect();
-            all.extend(new);
-            all.truncate(PLACES);
+    /// The entry with what an older one says of places that may still exist.
+    fn after(&self, before: Option<&Self>) -> Self {
+        fn add<T: Clone + PartialEq>(all: &[T], before: &[T]) -> Vec<T> {
+            let older = before.iter().filter(|it| !all.contains(it));
+            all.iter().chain(older).take(PLACES).cloned().collect()
         }
-        add(&mut self.written, &before.written);
-        add(&mut self.folders, &before.folders);
-        self.consent.clone_from(&before.consent);
+        let Some(before) = before else { return self.clone() };
+        Self {
+            written: add(&self.written, &before.written),
+            folders: add(&self.folders, &before.folders),
+            consent: before.consent.clone(),
+            ..self.clone()
+        }
     }
 
     /// Whether it is still a project: one that is gone has no files, and others may be at their places.
@@ -448,7 +411,8 @@ fn change(change: impl FnOnce(&mut Vec<Entry>)) -> Result<bool> {
     Ok(is_changed)
 }
 
-fn exists(place: &Path) -> bool {
+/// Whether something is at a place, be it a link that leads nowhere.
+pub(super) fn exists(place: &Path) -> bool {
     fs::symlink_metadata(place).is_ok()
 }
 
@@ -459,11 +423,7 @@ pub(super) fn identity_of(place: &Path) -> String {
     let Some(found) = found else { return String::new() };
     let born = found.created().ok();
     let born = born.and_then(|born| born.duration_since(SystemTime::UNIX_EPOCH).ok());
-    #[cfg(unix)]
-    let number = std::os::unix::fs::MetadataExt::ino(&found);
-    #[cfg(not(unix))]
-    let number = 0;
-    format!("{number}.{}", born.unwrap_or_default().as_nanos())
+    format!("{}.{}", found.ino(), born.unwrap_or_default().as_nanos())
 }
 
 fn home() -> Result<PathBuf> {
@@ -476,15 +436,11 @@ fn path() -> Result<PathBuf> {
     Ok(home()?.join(NAME))
 }
 
-/// All entries, the oldest first.
-///
-/// # Errors
-/// The file cannot be read, or is not as deaddrop writes it. Nothing is known then, so nothing is safe.
 fn read() -> Result<Vec<Entry>> {
-    load().map_err(unreadable)
+    load().map_err(|why| unreadable(&why))
 }
 
-/// The same, or why it cannot be read.
+/// All entries, the oldest first; or why they cannot be read. Nothing is known then, so nothing is safe.
 fn load() -> Result<Vec<Entry>, String> {
     let Ok(path) = path() else { return Ok(Vec::new()) };
     match atomic::read_own_within(&path, LIMIT) {
@@ -496,11 +452,11 @@ fn load() -> Result<Vec<Entry>, String> {
     }
 }
 
-fn unreadable(why: impl Display) -> Error {
+fn unreadable(why: &str) -> Error {
     let problem = format!(
         "deaddrop cannot read its list of your projects: {why}. Restore it, or move it away: deaddrop then starts a new one and asks about each project again"
     );
-    Error::config(path().unwrap_or_default().display().to_string(), problem)
+    Error::config(path().unwrap_or_default().display(), problem)
 }
 
 /// The entries of a registry; None if deaddrop did not write it.
@@ -510,7 +466,9 @@ fn parsed(bytes: &[u8]) -> Option<Vec<Entry>> {
         let (letter, rest) = field.split_first()?;
         let path = of_bytes(rest);
         match (letter, all.last_mut()) {
-            (b'b', _) if path.is_absolute() => all.push(Entry::of(path)),
+            (b'b', _) if path.is_absolute() => {
+                all.push(Entry { project: path, ..Entry::default() });
+            }
             (b'i', Some(last)) => last.identity = String::from_utf8_lossy(rest).into_owned(),
             (b'c', Some(last)) => {
                 last.consent = Some(String::from_utf8_lossy(rest).into_owned());
@@ -551,15 +509,8 @@ fn bytes_of(all: &[Entry]) -> Vec<u8> {
     bytes
 }
 
-#[cfg(unix)]
 fn of_bytes(bytes: &[u8]) -> PathBuf {
-    use std::os::unix::ffi::OsStrExt;
-    std::ffi::OsStr::from_bytes(bytes).into()
-}
-
-#[cfg(not(unix))]
-fn of_bytes(bytes: &[u8]) -> PathBuf {
-    String::from_utf8_lossy(bytes).into_owned().into()
+    OsStr::from_bytes(bytes).into()
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The table of all settings. Flags, variables, the reader of settings files, errors, `config`, consent and
 //! docs/settings.md derive from it.
 
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use serde::Deserialize;
@@ -8,7 +9,7 @@ use serde_json::Value;
 
 use super::policy::Policy;
 use crate::error::{Error, Result};
-use crate::text::nearest;
+use crate::text::{capitalized, nearest};
 
 /// The names of all environment variables of deaddrop begin with this.
 const PREFIX: &str = "DEADDROP_";
@@ -102,13 +103,9 @@ pub(super) enum Weakens {
 
 /// All settings, in the order in which they are shown.
 pub static SETTINGS: LazyLock<Vec<Setting>> = LazyLock::new(|| {
-    #[derive(Deserialize)]
-    struct Table {
-        setting: Vec<Setting>,
-    }
-    let table: Table =
-        toml::from_str(include_str!("data/settings.toml")).expect("a table in order");
-    table.setting
+    let table = toml::from_str(include_str!("data/settings.toml"));
+    let mut table: BTreeMap<String, Vec<Setting>> = table.expect("a table in order");
+    table.remove("setting").unwrap_or_default()
 });
 
 /// The names that only the person may write, by default.
@@ -237,7 +234,7 @@ fn is_text(text: &str) -> bool {
 }
 
 /// A value for an error.
-pub(super) fn shown(value: &Value) -> String {
+fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => format!("{text:?}"),
         Value::Array(_) => "a list".to_owned(),
@@ -276,8 +273,7 @@ impl Setting {
 
     /// What `--help` says of it: what it is for, the words that it can be, and its default.
     pub fn help(&self) -> String {
-        let (first, rest) = self.about.split_at(1);
-        let mut help = format!("{}{rest}", first.to_uppercase());
+        let mut help = capitalized(&self.about);
         if !self.choices().is_empty() {
             help += &format!(": {}", self.choices().join(", "));
         }
@@ -326,6 +322,11 @@ pub fn find(name: &str) -> Option<&'static Setting> {
     SETTINGS.iter().find(|setting| {
         name.split('.').count() == setting.name.split('.').count() && begins(setting, name)
     })
+}
+
+/// The setting of that name, or an error that names the one that was probably meant.
+pub(super) fn named(origin: &str, name: &str) -> Result<&'static Setting> {
+    find(name).ok_or_else(|| unknown(origin, name))
 }
 
 /// How the header of the table of that name is written, if there can be such a table.

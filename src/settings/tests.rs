@@ -427,6 +427,7 @@ fn secrets_are_withheld_unless_the_person_says_otherwise() {
     let set = secrets("secrets = \"warn\"\nsecrets_allow = [\"a/*.pem\", \".env.ci\"]").unwrap();
     assert_eq!(set.mode, SecretsMode::Warn);
     assert_eq!(set.allow, ["a/*.pem", ".env.ci"]);
+    assert!(set.releases("a/server.pem") && !set.releases("server.pem"));
     assert_eq!(with_variable("DEADDROP_SECRETS", "warn").secrets.mode, SecretsMode::Warn);
     assert_eq!(with_variable("DEADDROP_SECRETS_ALLOW", "a, b/**").secrets.allow, ["a", "b/**"]);
 }
@@ -478,9 +479,9 @@ fn a_guest_is_reached_by_a_command_or_a_socket() {
     let told = told.unwrap().unwrap();
     assert_eq!(told.label(), "ssh build-box deaddrop rpc");
     let told = guest("[guest]\nsocket = \"vm.sock\"").unwrap().unwrap();
-    let way = Way::Socket { path: PathBuf::from("/project/vm.sock"), port: 52 };
+    let socket = Guest::Socket { path: PathBuf::from("/project/vm.sock"), port: 52 };
     assert_eq!(told.label(), "/project/vm.sock (port 52)");
-    assert_eq!(told, Guest { way });
+    assert_eq!(told, socket);
     let told = guest("[guest]\nsocket = \"/run/vm\"\nport = 0x10").unwrap().unwrap();
     assert_eq!(told.label(), "/run/vm (port 16)");
 }
@@ -488,7 +489,7 @@ fn a_guest_is_reached_by_a_command_or_a_socket() {
 #[test]
 fn wrong_settings_of_the_guest_are_told() {
     for (text, told) in [
-        ("guest = 1", ":1: guest is 1 but must be a table, as [guest]"),
+        ("guest = 1", ":1: guest must be a table, as [guest]"),
         ("[guest]", ":1: [guest] needs a command"),
         (
             "\n[guest]\ncomand = []",

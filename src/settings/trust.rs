@@ -20,7 +20,7 @@ use super::in_force::toml_of;
 use super::layers::Given;
 use super::policy::{self, Policy};
 use super::registry::{identity_of, record_consent};
-use super::table::{SETTINGS, Weakens, canonical, find};
+use super::table::{NeedsConsent, SETTINGS, Weakens, canonical};
 use super::{
     Config, FILE, FOLDER, Guest, Layers, Mode, Name, RUN_POLICY, Raw, SESSION_POLICY, folded, real,
 };
@@ -92,18 +92,12 @@ impl Consent {
         self.openings.is_empty() || self.recorded == Some(self.digest())
     }
 
-    /// Refuses flags and variables that a link in the project leads out of it.
-    ///
-    /// # Errors
-    /// There is one. The person can name the place itself.
+    /// Refuses flags and variables that a link in the project leads out of it: the person can name the place.
     pub fn requires_names(&self) -> Result<()> {
         self.led_away.as_ref().map_or(Ok(()), |told| Err(Error::usage(told.clone())))
     }
 
-    /// Refuses settings that are in force without consent.
-    ///
-    /// # Errors
-    /// There are such settings; the error lists them, and says what to do.
+    /// Refuses settings that are in force without consent. The error lists them, and says what to do.
     pub fn require(&self) -> Result<()> {
         self.requires_names()?;
         if self.lacks.is_empty() {
@@ -111,14 +105,10 @@ impl Consent {
         }
         let lines: String = self.lines().iter().map(|line| format!("\n  {line}")).collect();
         let project = shell_word(&self.project.display().to_string());
-        let what = match &self.found {
-            Some(_) if self.lacks.len() == 1 => {
-                "this folder contains deaddrop data that you have not trusted yet (was it moved or copied?)"
-            }
-            Some(_) => {
-                "these settings weaken the defaults, and this folder contains deaddrop data that you have not trusted yet"
-            }
-            None => "these settings weaken the defaults and need your consent",
+        let what = if self.found.is_some() && self.lacks.len() == 1 {
+            "this folder contains deaddrop data that you have not trusted yet (was it moved or copied?)"
+        } else {
+            "this weakens the defaults and needs your consent"
         };
         let problem = format!(
             "{what}:{lines}\nIf you trust it, run `deaddrop -C {project} config allow` once."
@@ -143,8 +133,8 @@ impl Consent {
     /// # Errors
     /// It cannot be recorded, or is too long to be looked at.
     pub fn allow(&self, config: &Config) -> Result<()> {
-        let long = self.openings.iter().chain(self.found()).find(|opening| opening.is_too_long());
-        if let Some(Opening { name, .. }) = long {
+        let is_long = |opening: &&Opening| opening.cut_at().is_some();
+        if let Some(Opening { name, .. }) = self.openings.iter().chain(self.found()).find(is_long) {
             let problem = format!(
                 "{} is longer than the {SHOWN} characters that can be shown for consent; shorten it, or move it away",
                 visible_line(name)
@@ -172,9 +162,6 @@ impl Consent {
 
     /// Counts what the person has just set (`keys`) as consent, if they had consented to everything `before`.
     /// Returns whether they have consented to everything now.
-    ///
-    /// # Errors
-    /// It cannot be recorded.
     pub fn follow(&self, before: &Self, keys: &[&str]) -> Result<bool> {
         let is_known = |opening: &Opening| {
             before.openings.iter().any(|known| known.exact() == opening.exact())
@@ -197,16 +184,16 @@ impl Consent {
 }
 
 impl Opening {
-    /// Whether its value is longer than what is shown of it.
-    fn is_too_long(&self) -> bool {
-        visible_line(&self.value).char_indices().nth(SHOWN).is_some()
+    /// Where its value is cut off to show it, if it is too long.
+    fn cut_at(&self) -> Option<usize> {
+        visible_line(&self.value).char_indices().nth(SHOWN).map(|(at, _)| at)
     }
 
     /// One line for a terminal.
     pub fn line(&self) -> String {
         let Self { name, value, origin, does, .. } = self;
         let mut value = visible_line(value).into_owned();
-        if let Some((cut, _)) = value.char_indices().nth(SHOWN) {
+        if let Some(cut) = self.cut_at() {
             value.truncate(cut);
             value.push('…');
         }
@@ -255,56 +242,82 @@ impl Opening {
 
 /// What the settings file of the project weakens; `project` is canonical.
 fn openings(project: &Path, layers: &Layers) -> Vec<Opening> {
-    let table = SETTINGS.iter().filter_map(|setting| {
-        let (name, consent) = (&setting.name, setting.consent.as_ref()?);
-        let (value, exact) = opening(name, &consent.when, project, layers)?;
-        let origin = layers.file.sets(name).then(|| layers.file.setting(name).origin);
-        Some(Opening { name: name.clone(), value, origin, does: &consent.does, exact })
-    });
-    table.chain(of_guest(project, layers)).chain(of_policies(layers)).collect()
-}
-
-/// The value of a setting that weakens something, and all that consent is bound to.
-fn opening(
-    name: &str,
-    weakens: &Weakens,
-    project: &Path,
-    layers: &Layers,
-) -> Option<(String, String)> {
-    let (set, own) = (layers.file.setting(name), layers.own.setting(name));
-    let more = |list: &Given, other: &Given| {
-        list.items().any(|item| other.items().all(|other| other != item))
-    };
-    let is_set = layers.file.sets(name);
-    let is_weaker = match weakens {
-        Weakens::Outside => return outside(name, project, layers),
-        // Their tables are judged as a whole.
-        Weakens::Guest | Weakens::Policies => return None,
-        Weakens::Policy => return if is_set { weaker_policy(&set, &own, layers) } else { None },
-        Weakens::Weaker => can_be_weaker(set.to(), own.to()),
-        Weakens::To(value) => set.value == *value && own.value != *value,
-        Weakens::Items => more(&set, &own),
-        Weakens::Lacking => more(&own, &set),
-    };
-    let value = toml_of(&set.value);
-    (is_set && is_weaker).then(|| (value.clone(), value))
-}
-
-/// The policy that the file chooses, if it allows more than the one without the file.
-fn weaker_policy(set: &Given, own: &Given, layers: &Layers) -> Option<(String, String)> {
     let (all, without) = (policies(&[&layers.own, &layers.file]), policies(&[&layers.own]));
-    if set.text().is_empty() && own.text().is_empty() {
-        return None;
+    let judge = Judge { project, layers, all, without };
+    let in_table = SETTINGS.iter().map(|setting| &*setting.name).filter(|name| !name.contains('*'));
+    let of_policies = layers.file.within("policies").map(|given| &*given.name);
+    in_table.chain(of_policies).filter_map(|name| judge.opening(name)).collect()
+}
+
+/// The policies of these layers; none if they are wrong by themselves, and then everything needs consent.
+fn policies(layers: &[&Raw]) -> BTreeMap<String, Policy> {
+    policy::resolve(&Raw::merged(layers.iter().copied())).unwrap_or_default()
+}
+
+/// Compares the settings in a project's file with what holds without it.
+struct Judge<'a> {
+    project: &'a Path,
+    layers: &'a Layers,
+    /// The policies with that file, and without it.
+    all: BTreeMap<String, Policy>,
+    without: BTreeMap<String, Policy>,
+}
+
+impl Judge<'_> {
+    /// What a setting weakens, if it does.
+    fn opening(&self, name: &str) -> Option<Opening> {
+        let Layers { own, file, .. } = self.layers;
+        let (set, beneath) = (file.setting(name), own.setting(name));
+        let NeedsConsent { when, does } = set.setting.consent.as_ref()?;
+        let (mut value, mut exact) = (toml_of(&set.value), None);
+        let more = |list: &Given, other: &Given| {
+            list.items().any(|item| other.items().all(|other| other != item))
+        };
+        let guest = |raw| Guest::resolve(raw, self.project).ok().flatten();
+        let is_weaker = match when {
+            Weakens::Outside => {
+                let (shown, places) = outside(name, self.project, self.layers)?;
+                (value, exact) = (shown, Some(places));
+                true
+            }
+            _ if !file.sets(name) => false,
+            Weakens::Weaker => can_be_weaker(set.to(), beneath.to()),
+            Weakens::To(value) => set.value == *value && beneath.value != *value,
+            Weakens::Items => more(&set, &beneath),
+            Weakens::Lacking => more(&beneath, &set),
+            Weakens::Guest => guest(file) != guest(own),
+            Weakens::Policy => {
+                exact = self.weaker_policy(set.text(), beneath.text());
+                exact.is_some()
+            }
+            Weakens::Policies => self.policy_allows_more(name.split('.').nth(1)?),
+        };
+        let exact = exact.unwrap_or_else(|| value.clone());
+        let origin = file.sets(name).then_some(set.origin);
+        is_weaker.then(|| Opening { name: name.to_owned(), value, origin, does, exact })
     }
-    // An empty name leaves the defaults of sessions and runs in force.
-    let names = if set.text().is_empty() { UNSET.to_vec() } else { vec![set.text()] };
-    let chosen: Vec<&Policy> = names.into_iter().filter_map(|name| all.get(name)).collect();
-    let own = if own.text().is_empty() { RUN_POLICY } else { own.text() };
-    let beneath = without.get(own);
-    let allows_more = |chosen: &&Policy| beneath.is_none_or(|beneath| chosen.allows_more(beneath));
-    // The same name can come to mean another policy.
-    let exact = || chosen.iter().map(|policy| policy.to_toml()).collect();
-    chosen.iter().any(allows_more).then(|| (toml_of(&set.value), exact()))
+
+    /// What the policy `chosen` is, if it allows more than `own`: its name can come to mean another one.
+    fn weaker_policy(&self, chosen: &str, own: &str) -> Option<String> {
+        if chosen.is_empty() && own.is_empty() {
+            return None;
+        }
+        // An empty name leaves the defaults of sessions and runs in force.
+        let names = if chosen.is_empty() { UNSET.to_vec() } else { vec![chosen] };
+        let chosen = names.into_iter().filter_map(|name| self.all.get(name));
+        let beneath = self.without.get(if own.is_empty() { RUN_POLICY } else { own });
+        let mut each = chosen.clone();
+        each.any(|chosen| beneath.is_none_or(|beneath| chosen.allows_more(beneath)))
+            .then(|| chosen.map(Policy::to_toml).collect())
+    }
+
+    /// Whether the changes of a policy allow more. One of a new name is compared with the policy that leaves
+    /// all to the sandbox.
+    fn policy_allows_more(&self, name: &str) -> bool {
+        let beneath = self.without.get(name).or_else(|| self.without.get("workspace"));
+        let changed = self.all.get(name).zip(beneath);
+        changed.is_none_or(|(changed, beneath)| changed.allows_more(beneath))
+    }
 }
 
 /// Whether there are machines on which one confines commands less than the other. Each except `auto` is one
@@ -414,54 +427,6 @@ fn led_away(project: &Path, layers: &Layers) -> Option<String> {
     })
 }
 
-fn of_guest(project: &Path, layers: &Layers) -> Vec<Opening> {
-    let of = |raw: &Raw| Guest::resolve(raw, project).ok().flatten();
-    let (Some(guest), Some((_, origin))) = (of(&layers.file), layers.file.tables.get("guest"))
-    else {
-        return Vec::new();
-    };
-    if of(&layers.own).as_ref() == Some(&guest) {
-        return Vec::new();
-    }
-    let settings = guest.settings().into_iter();
-    settings
-        .map(|(name, value)| {
-            let (name, value) = (format!("guest.{name}"), toml_of(&value));
-            let does = does(&name);
-            Opening { name, exact: value.clone(), value, origin: Some(origin.clone()), does }
-        })
-        .collect()
-}
-
-/// What a setting does if it weakens the defaults.
-fn does(name: &str) -> &'static str {
-    find(name).and_then(|setting| setting.consent.as_ref()).map_or("", |consent| &consent.does)
-}
-
-/// The changes of policies that allow more. One of a new name is compared with the policy that leaves all to
-/// the sandbox.
-fn of_policies(layers: &Layers) -> Vec<Opening> {
-    let Layers { own, file, .. } = layers;
-    let (all, without) = (policies(&[own, file]), policies(&[own]));
-    let allows_more = |given: &&Given| {
-        let name = given.name.split('.').nth(1).unwrap_or_default();
-        let beneath = without.get(name).or_else(|| without.get("workspace"));
-        let changed = all.get(name).zip(beneath);
-        changed.is_none_or(|(changed, beneath)| changed.allows_more(beneath))
-    };
-    let of = |given: &Given| {
-        let (name, value) = (given.name.clone(), toml_of(&given.value));
-        let (does, origin) = (does(&name), Some(given.origin.clone()));
-        Opening { name, exact: value.clone(), value, origin, does }
-    };
-    file.within("policies").filter(allows_more).map(of).collect()
-}
-
-/// The policies of these layers; none if they are wrong by themselves, and then everything needs consent.
-fn policies(layers: &[&Raw]) -> BTreeMap<String, Policy> {
-    policy::resolve(&Raw::merged(layers.iter().copied())).unwrap_or_default()
-}
-
 /// No more names of files are shown.
 const NAMES: usize = 20;
 /// Files that only keep a folder in a repository.
@@ -471,11 +436,9 @@ const KEEPERS: [&str; 4] = [".gitkeep", ".keep", ".gitignore", "README.md"];
 /// somebody else can have written it. Folders outside the project are openings themselves.
 fn found(config: &Config) -> Option<Opening> {
     let project = &config.project;
-    let foreign = config.roles().into_iter().filter(|(role, folder)| {
-        real(folder).starts_with(project) && !config.is_own(*role, folder)
-    });
-    let found = foreign.filter_map(|(_, folder)| {
-        let contents = contents(folder)?;
+    let found = config.roles().into_iter().filter_map(|(role, folder)| {
+        let is_foreign = real(folder).starts_with(project) && !config.is_own(role, folder);
+        let contents = is_foreign.then(|| contents(folder)).flatten()?;
         let folder = folder.strip_prefix(project).unwrap_or(folder);
         Some(format!("{} ({contents})", folder.display()))
     });
@@ -520,12 +483,9 @@ const REGULAR: &str = "100";
 /// What repositories track in deaddrop's own folders, with mode and content of each file, so that a changed
 /// one needs new consent. Without git nobody pulls.
 fn tracked(config: &Config) -> Option<Opening> {
-    let folders = config.roles().map(|(_, folder)| real(folder));
-    let folders: Vec<&Path> = folders
-        .iter()
-        .map(PathBuf::as_path)
-        .filter(|folder| folder.starts_with(&config.project))
-        .collect();
+    let folders = config.roles().map(|(_, folder)| real(folder)).into_iter();
+    let folders: Vec<PathBuf> =
+        folders.filter(|folder| folder.starts_with(&config.project)).collect();
     // A repository can be in another one, which tracks other files.
     let around: BTreeSet<&Path> = folders.iter().flat_map(|folder| folder.ancestors()).collect();
     let repositories = around.into_iter().filter(|folder| folder.join(".git").exists());
@@ -548,7 +508,7 @@ fn tracked(config: &Config) -> Option<Opening> {
 fn tracked_in(
     programs: &Programs,
     repository: &Path,
-    folders: &[&Path],
+    folders: &[PathBuf],
     project: &Path,
 ) -> Vec<(String, String)> {
     let within = folders.iter().filter_map(|folder| folder.strip_prefix(repository).ok());

@@ -8,28 +8,28 @@ use super::{Config, Raw, names};
 use crate::error::{Error, Result};
 use crate::text::visible_line;
 
-/// How commands are confined.
+/// How commands are confined. The table of settings says what each is; paths are absolute, without `.` and `..`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[expect(missing_docs, reason = "data/settings.toml documents each setting")]
 pub struct Sandbox {
-    /// By which means.
+    #[serde(rename = "sandbox")]
     pub mode: Mode,
-    /// Whether commands have the network.
+    #[serde(rename = "sandbox.network")]
     pub network: bool,
-    /// What commands may change besides the workspace: absolute, without `.` and `..`.
+    #[serde(rename = "sandbox.writable")]
     pub writable: Vec<PathBuf>,
-    /// What commands may read besides the system's own and toolchains: absolute, without `.` and `..`.
+    #[serde(rename = "sandbox.readable")]
     pub readable: Vec<PathBuf>,
     /// What is added to the environment of commands: deaddrop's own value of it, or this one.
-    #[serde(deserialize_with = "variables")]
+    #[serde(rename = "sandbox.env", deserialize_with = "variables")]
     pub env: Vec<(String, Option<String>)>,
-    /// How many processes and threads a command may have at once.
+    #[serde(rename = "sandbox.max_processes")]
     pub max_processes: u64,
-    /// How large a file a command may write.
+    #[serde(rename = "sandbox.max_file_bytes")]
     pub max_file_bytes: u64,
-    /// How much address space a process may take, if that is limited.
-    #[serde(deserialize_with = "limit")]
+    #[serde(rename = "sandbox.max_memory_bytes", deserialize_with = "limit")]
     pub max_memory_bytes: Option<u64>,
-    /// A command ends when less than this is free on the disk; 0 is no limit.
+    #[serde(rename = "sandbox.min_free_bytes")]
     pub min_free_bytes: u64,
 }
 
@@ -102,15 +102,6 @@ pub enum SecretsMode {
 impl Secrets {
     /// Whether the file at `path` (relative to the workspace, with `/`) is released. Patterns are
     /// as those of policies: one without `/` means a name at any depth, `**` any number of folders.
-    ///
-    /// # Examples
-    /// ```
-    /// use deaddrop::settings::Secrets;
-    /// let allow = vec!["tests/fixtures/*.pem".to_owned()];
-    /// let secrets = Secrets { allow, ..Secrets::default() };
-    /// assert!(secrets.releases("tests/fixtures/server.pem"));
-    /// assert!(!secrets.releases("server.pem"));
-    /// ```
     pub fn releases(&self, path: &str) -> bool {
         self.allow.iter().any(|allowed| names::matches(allowed, path))
     }
@@ -141,17 +132,10 @@ pub enum Review {
 
 /// Another machine, or a container, in which sessions are executed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Guest {
-    /// How it is reached.
-    pub way: Way,
-}
-
-/// How a guest is reached.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Way {
-    /// Through a program that speaks for it on its standard input and output.
+pub enum Guest {
+    /// It is reached through a program that speaks for it on its standard input and output.
     Command(Vec<String>),
-    /// Through a Unix socket, which is asked to be connected with the port first.
+    /// It is reached through a Unix socket, which is asked to be connected with the port first.
     Socket {
         /// Where it is: absolute.
         path: PathBuf,
@@ -163,7 +147,7 @@ pub enum Way {
 impl Guest {
     /// What the table `[guest]` says, if there is one; sockets are relative to the project.
     pub(super) fn resolve(raw: &Raw, project: &Path) -> Result<Option<Self>> {
-        let Some((_, origin)) = raw.tables.get("guest") else { return Ok(None) };
+        let Some(origin) = raw.tables.get("guest") else { return Ok(None) };
         let [command, socket, port] =
             ["command", "socket", "port"].map(|name| raw.setting(&format!("guest.{name}")));
         let problem = match (command.is_default(), socket.is_default()) {
@@ -174,30 +158,20 @@ impl Guest {
             (false, true) if !port.is_default() => {
                 "[guest] has a port, but only a socket takes a port"
             }
-            (false, true) => return Ok(Some(Self { way: Way::Command(command.to()) })),
+            (false, true) => return Ok(Some(Self::Command(command.to()))),
             (true, false) => {
                 let path = socket.folder(project);
-                return Ok(Some(Self { way: Way::Socket { path, port: port.to() } }));
+                return Ok(Some(Self::Socket { path, port: port.to() }));
             }
         };
         Err(Error::config(origin.as_str(), problem))
     }
 
-    /// What its table says, by the names of its settings.
-    pub(super) fn settings(&self) -> Vec<(&'static str, serde_json::Value)> {
-        match &self.way {
-            Way::Command(command) => vec![("command", command.as_slice().into())],
-            Way::Socket { path, port } => {
-                vec![("socket", path.to_string_lossy().into()), ("port", (*port).into())]
-            }
-        }
-    }
-
     /// Which guest it is, for people: its command or its socket.
     pub fn label(&self) -> String {
-        match &self.way {
-            Way::Command(command) => visible_line(&command.join(" ")).into_owned(),
-            Way::Socket { path, port } => {
+        match self {
+            Self::Command(command) => visible_line(&command.join(" ")).into_owned(),
+            Self::Socket { path, port } => {
                 format!("{} (port {port})", visible_line(&path.to_string_lossy()))
             }
         }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use deaddrop::machine::TOOLS;
+use deaddrop::machine::known_tools;
 
 /// Puts it before the tools of the machine, as `activate` does.
 pub(crate) fn activate(command: &mut Command) {
@@ -24,14 +24,14 @@ fn make(folder: &Path) -> PathBuf {
     let bin = folder.join("bin");
     fs::create_dir_all(&bin).unwrap();
     // `git` says it at once.
-    for (name, flag) in TOOLS.iter().filter(|(name, _)| *name != "git") {
+    for (name, flag) in known_tools().filter(|(name, _)| *name != "git") {
         let path = env::var_os("PATH").unwrap_or_default();
         let folders = env::split_paths(&path).filter(|folder| folder.is_absolute());
         let mut real = folders.map(|folder| folder.join(name)).filter(|tool| tool.is_file());
         let Some(real) = real.find(|tool| !tool.starts_with(folder)) else { continue };
         // It is asked for modules, too: it has all of them.
         let modules =
-            if *name == "python3" { "'-m pip --version'|'-m pytest --version') ;;\n" } else { "" };
+            if name == "python3" { "'-m pip --version'|'-m pytest --version') ;;\n" } else { "" };
         let script = format!(
             "#!/bin/sh\ncase \"$*\" in\n'{flag}') echo '{name} 1.2.3' ;;\n{modules}*) exec '{}' \"$@\" ;;\nesac\n",
             real.display()

@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::protocol::jsonrpc::{
     self, About, AboutParams, FindParams, FindResult, Key, RpcError, State, StepParams, VERSION,
 };
-use crate::settings::Way;
+use crate::settings::Guest::{Command, Socket};
 
 /// So long a guest is tried for that was there a moment ago: what it was doing may have to end first.
 const RETURN: Duration = Duration::from_secs(10);
@@ -245,9 +245,9 @@ impl Guest {
     fn connect(&self, patience: Duration) -> Result<Client, Gone> {
         let begun = Instant::now();
         loop {
-            let tried = match &self.settings.way {
-                Way::Command(command) => Client::spawn(command, &self.programs),
-                Way::Socket { path, port } => Client::connect(path, Some(*port), HANDSHAKE),
+            let tried = match &self.settings {
+                Command(command) => Client::spawn(command, &self.programs),
+                Socket { path, port } => Client::connect(path, Some(*port), HANDSHAKE),
             };
             let answered = tried.and_then(|mut client| client.ping(HELLO).map(|_| client));
             let patience = match &answered {

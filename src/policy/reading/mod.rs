@@ -115,16 +115,6 @@ fn mentions(text: &str) -> bool {
 }
 
 /// Reads a command line. Never fails.
-///
-/// # Examples
-/// ```
-/// use deaddrop::policy::reading::read;
-/// let reading = read("cd src && env CI=1 npm test | tee \"$LOG\"");
-/// let found: Vec<String> = reading.commands.iter().map(|simple| simple.text()).collect();
-/// assert_eq!(found, ["cd src", "env CI=1 npm test", "npm test", "tee \"$LOG\""]);
-/// assert!(reading.unreadable.is_empty());
-/// assert!(!read("$EDITOR notes").unreadable.is_empty());
-/// ```
 pub fn read(text: &str) -> Reading {
     read_with(text, [])
 }

@@ -9,6 +9,9 @@ use super::{Fault, MOST, Reading, Simple, TOO_DEEP, Word, is_name, mentions, rea
 /// How many programs that start others may be before a command: each repeats all that is behind it.
 const CHAIN: usize = 16;
 
+/// Files that are what a program is fed with.
+const FED: [&str; 4] = ["-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"];
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Table {
@@ -188,7 +191,7 @@ fn started(
                 read_into(inner, into, depth)?;
             }
             // A file, as long as it is not what the shell is fed with.
-            Some(file) if !runs_text && !is_code && !file.is_some_and(is_input) => {}
+            Some(file) if !runs_text && !is_code && !file.is_some_and(|it| FED.contains(&it)) => {}
             _ => {
                 into.commands[place].wrapper = true;
                 into.cannot(format!("{text} runs a text that is not on the line"));
@@ -210,11 +213,6 @@ fn started(
     };
     into.commands[place].wrapper = tells || (is_transparent && !words.is_empty());
     Ok(words)
-}
-
-/// Whether a file is what a program is fed with.
-fn is_input(file: &str) -> bool {
-    matches!(file, "-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0")
 }
 
 /// Notes the variables that a builtin sets.
@@ -247,7 +245,7 @@ fn names_one(word: &Word) -> bool {
 }
 
 /// An option: its letter or its name, and its value if it has one.
-type Given = (String, Option<Word>);
+type Given = (String, Option<String>);
 
 /// The options in front of `words` as `getopt` takes them apart, and where the rest begins; None where the shell puts
 /// in a word that could be either.
@@ -283,13 +281,10 @@ fn options(words: &[Word], program: &Program) -> Option<(Vec<Given>, usize)> {
                 }
             }
         }
-        let value = match value {
-            _ if takes => words.get(at).cloned(),
-            value => value.map(|text| Word { text: text.to_owned(), home: false, ..word.clone() }),
-        };
+        let value = if takes { words.get(at).map(|word| &*word.text) } else { value };
         at += usize::from(takes);
         if let Some(last) = given.last_mut() {
-            last.1 = value;
+            last.1 = value.map(str::to_owned);
         }
     }
     Some((given, at.min(words.len())))
@@ -303,7 +298,7 @@ fn fed(given: &[Given], words: &[Word]) -> Vec<Word> {
     }
     match given.iter().find(|(name, _)| matches!(&**name, "I" | "i" | "replace")) {
         Some((_, value)) => {
-            let mark = value.as_ref().map_or("{}", |word| &word.text);
+            let mark = value.as_deref().unwrap_or("{}");
             words.iter_mut().for_each(|word| word.open |= word.text.contains(mark));
         }
         None => words.push(anything()),

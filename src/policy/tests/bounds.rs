@@ -7,6 +7,7 @@ use proptest::sample::select;
 
 use crate::policy::reading::{LONGEST, read};
 use crate::policy::{Decision, command, explain};
+use crate::protocol::ShellCommand;
 use crate::settings::Policy;
 
 const PIECES: &[&str] = &[
@@ -32,7 +33,7 @@ proptest! {
     ) {
         let line = parts.concat() + &noise;
         for policy in everything() {
-            let _ = explain(&policy, &line, true);
+            let _ = explain(&policy, &ShellCommand::new(&line), true);
         }
     }
 

@@ -1,6 +1,7 @@
 //! What is said of command lines, in words, and lists of the person's own.
 
-use crate::policy::{Decision, NEW_REPOSITORY, Opens, command, explain, run};
+use crate::policy::reading::{Simple, read};
+use crate::policy::{Decision, NEW_REPOSITORY, Opens, command, explain, run, told};
 use crate::protocol::{RelPath, ShellCommand};
 use crate::settings::Policy;
 
@@ -97,7 +98,8 @@ fn patterns_of_ones_own() {
 
 #[test]
 fn every_command_of_a_line_is_explained() {
-    let explained = explain(&standard(), "cd a && time rm -rf b | python c", false);
+    let line = ShellCommand::new("cd a && time rm -rf b | python c");
+    let explained = explain(&standard(), &line, false);
     let found: Vec<(String, &str)> = explained
         .commands
         .iter()
@@ -160,4 +162,23 @@ fn who_is_asked_learns_where_a_command_runs_and_with_what() {
         operation.env.insert(format!("A{n:02}"), String::new());
     }
     assert!(reason(&operation).ends_with("A08 and 12 more"), "{}", reason(&operation));
+}
+
+#[test]
+fn a_line_is_read_as_its_commands() {
+    let reading = read("cd src && env CI=1 npm test | tee \"$LOG\"");
+    let found: Vec<String> = reading.commands.iter().map(Simple::text).collect();
+    assert_eq!(found, ["cd src", "env CI=1 npm test", "npm test", "tee \"$LOG\""]);
+    assert!(reading.unreadable.is_empty());
+    assert!(!read("$EDITOR notes").unreadable.is_empty());
+}
+
+#[test]
+fn a_policy_is_told_in_a_line() {
+    let line = |name| told(&Policy::preset(name).unwrap());
+    assert_eq!(
+        line("restrictive").unwrap(),
+        "restrictive: files can only be read, up to 1048576 bytes, not `.*` `*.env` `*.key` `*.pem`; no commands"
+    );
+    assert_eq!(line("workspace"), None);
 }

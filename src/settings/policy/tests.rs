@@ -21,7 +21,11 @@ fn policy(text: &str, name: &str) -> Policy {
 #[test]
 fn presets_are_what_the_table_says() {
     let names = |list: &[String]| list.join(" ");
+    assert!(Policy::PRESETS.iter().all(|name| Policy::preset(name).unwrap().name == *name));
+    assert!(Policy::preset("standrad").is_none());
     let restrictive = policy("", "restrictive");
+    let text = restrictive.to_toml();
+    assert!(text.starts_with("[policies.restrictive]\nnetwork = false\nfiles.enabled = true\n"));
     assert!(restrictive.files.read_only && !restrictive.shell.enabled);
     assert_eq!(restrictive.files.max_bytes, Some(1 << 20));
     assert_eq!(restrictive.shell.timeout_seconds, Some(10));
@@ -44,10 +48,16 @@ fn presets_are_what_the_table_says() {
     let workspace = policy("", "workspace");
     assert_eq!((workspace.network, workspace.shell.timeout_seconds), (None, None));
     assert_eq!(workspace.shell.max_timeout_seconds, Some(3_600));
-    assert_eq!(
-        workspace.shell.timeout(Some(Duration::from_hours(2)), Duration::ZERO),
-        Duration::from_hours(1)
-    );
+    let seconds = Duration::from_secs;
+    for (policy, asked, default, given) in [
+        (&workspace, Some(7_200), 0, 3_600),
+        (&workspace, Some(300), 60, 300),
+        (&workspace, None, 60, 60),
+        (&standard, Some(300), 60, 30),
+    ] {
+        let limit = policy.shell.timeout(asked.map(seconds), seconds(default));
+        assert_eq!(limit, seconds(given), "{asked:?}");
+    }
 }
 
 #[test]
@@ -113,8 +123,8 @@ fn wrong_policies_are_told_with_file_line_and_what_is_right() {
             "[policy.standard]\nnetwork = true",
             "policy is a table but must be the name of a policy, as a string; [policies.NAME] changes one",
         ),
-        ("policies = 1", ":1: policies is 1 but must be a table, as [policies.NAME]"),
-        ("[policies]\nstandard = true", ":2: policies.standard is true but must be a table"),
+        ("policies = 1", ":1: policies must be a table, as [policies.NAME]"),
+        ("[policies]\nstandard = true", ":2: policies.standard must be a table"),
         (
             "[policies.mine]\nnetwork = true",
             ":1: policies.mine needs a preset that it changes: preset = \"standard\"",
@@ -160,10 +170,7 @@ fn wrong_policies_are_told_with_file_line_and_what_is_right() {
         ),
         ("[policies.standard]\nshell.timeout_seconds = 3601", "is 3601 but must be"),
         ("[policies.standard]\nfiles.max_bytes = -1", "files.max_bytes is -1 but must be"),
-        (
-            "[policies.standard]\nfiles = true",
-            "policies.standard.files is true but must be a table",
-        ),
+        ("[policies.standard]\nfiles = true", "policies.standard.files must be a table"),
         ("[policies.\"a b\"]\nnetwork = true", "policies.\"a b\": a policy's name is made of"),
     ] {
         let said = config(&[text]).expect_err(text).to_string();

@@ -49,7 +49,7 @@ fn every_setting_is_shown_with_where_it_was_made() {
             "environment variable DEADDROP_SANDBOX_ENV".to_owned(),
         ),
         ("first_contents", true.into(), "default", "default settings".to_owned()),
-        ("guest.port", 52.into(), "file", format!("{file}:3")),
+        ("guest.port", 52.into(), "default", "default settings".to_owned()),
         ("policies.mine.preset", "standard".into(), "file", format!("{file}:6")),
     ] {
         let found = one(name);

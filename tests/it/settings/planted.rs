@@ -76,7 +76,7 @@ fn nothing_is_begun_with_settings_that_nobody_agreed_to() {
         for part in [
             &*format!("{}/deaddrop.toml: ", here.display()),
             "this program runs with your rights",
-            "(line 2)",
+            "(line 3)",
             &format!("`deaddrop -C '{}' config allow`", here.display()),
         ] {
             assert!(told.contains(part), "{arguments:?}: {part}: {told}");
@@ -99,7 +99,7 @@ fn what_only_tells_of_settings_needs_nobody_to_agree() {
     let told = guest["told"].as_str().unwrap();
     assert!(told.contains("was not asked: it needs your consent"), "{guest}");
     let shown = base.run(&["config", "show", "--changed"]).ok();
-    assert!(shown.stdout.contains(":2, needs consent)"), "{shown:?}");
+    assert!(shown.stdout.contains(":3, needs consent)"), "{shown:?}");
     assert!(shown.stdout.contains("deaddrop.toml:1)"), "{shown:?}");
     assert!(shown.stderr.starts_with("warning: settings marked"), "{shown:?}");
     let shown = base.run(&["config", "show", "--json"]).ok().json_lines();
