@@ -332,7 +332,8 @@ impl Daemon<'_> {
         let (folder, refusal) = match admitted {
             Ok((Admission::Accepted, session)) => {
                 self.person.event(Event::ReplyTaken { name: &name, session: &session });
-                let turn = self.engine.carry_out(session, claimed, &BTreeMap::new(), self.person)?;
+                let turn =
+                    self.engine.carry_out(session, claimed, &BTreeMap::new(), self.person)?;
                 self.sessions.turned(turn, self.person);
                 return Ok(true);
             }
