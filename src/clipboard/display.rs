@@ -60,17 +60,21 @@ impl Display {
         text: String,
         ready: impl FnOnce() -> io::Result<()>,
     ) -> Result<(), Failure> {
-        self.0.set_text(text.as_str())?;
+        let (sender, ended) = mpsc::channel();
+        let held = text.clone();
+        thread::Builder::new().spawn(move || drop(sender.send(stay(held))))?;
         let begun = Instant::now();
         while !self.0.get_text().is_ok_and(|there| there == text) {
+            if let Ok(ended) = ended.try_recv() {
+                ended?;
+                return Ok(ready()?);
+            }
             if begun.elapsed() > SETTLES {
                 return Err(Failure::Other("what was put there is not there".to_owned()));
             }
             thread::sleep(Duration::from_millis(5));
         }
         ready()?;
-        let (sender, ended) = mpsc::channel();
-        thread::Builder::new().spawn(move || drop(sender.send(stay(text))))?;
         loop {
             match ended.recv_timeout(LOOKS) {
                 Err(RecvTimeoutError::Timeout) if self.is_there() => {}
@@ -86,7 +90,7 @@ impl Display {
     }
 }
 
-/// Holds a text until another program has the clipboard.
+/// Puts a text there, and holds it until another program has the clipboard.
 #[cfg(not(target_os = "macos"))]
 fn stay(text: String) -> Result<(), Error> {
     use arboard::SetExtLinux;
@@ -95,8 +99,8 @@ fn stay(text: String) -> Result<(), Error> {
 
 /// There the system holds it.
 #[cfg(target_os = "macos")]
-fn stay(_text: String) -> Result<(), Error> {
-    Ok(())
+fn stay(text: String) -> Result<(), Error> {
+    Clipboard::new()?.set_text(text)
 }
 
 impl From<Error> for Failure {
