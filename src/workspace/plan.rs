@@ -208,7 +208,7 @@ impl Plan {
         };
         let missing = std::mem::take(&mut self.spot.missing);
         self.spot.folder = make_folders(self.spot.folder.try_clone()?, &missing)?;
-        put(&self.spot.folder, temporary, &content, self.spot.found.as_ref(), syncs)
+        put(&self.spot.folder, temporary, &content, self.spot.found.as_ref(), None, syncs)
     }
 
     /// Whether what stands in its place is what it was planned for.
@@ -294,17 +294,21 @@ pub(super) fn not_durable(done: &str, path: &RelPath, error: &io::Error) -> Fail
     ))
 }
 
-fn put(
+/// Writes a new file that is like another: it gets that one's owner and, unless another is given, its mode. With
+/// `syncs` all of it is on disk then. Where that fails, nothing is left of it.
+pub(super) fn put(
     folder: &Dir,
     name: &str,
     bytes: &[u8],
     like: Option<&Metadata>,
+    mode: Option<u32>,
     syncs: bool,
 ) -> io::Result<()> {
     let owner = like.map(|like| (like.uid(), like.gid()));
-    let mode = like.map(|like| like.permissions().mode());
-    let file = write_new(folder, name, bytes, owner, mode)?;
-    if syncs { file.sync_data() } else { Ok(()) }
+    let mode = mode.or_else(|| like.map(|like| like.permissions().mode()));
+    let written = write_new(folder, name, bytes, owner, mode);
+    let written = written.and_then(|file| if syncs { file.sync_data() } else { Ok(()) });
+    written.inspect_err(|_| drop(folder.remove_file(name)))
 }
 
 /// Writes a new file, without set-user-ID and set-group-ID bits. Without an owner it gets the one of the folder.

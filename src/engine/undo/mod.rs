@@ -27,7 +27,7 @@ use crate::session::log::{self, LogEntry};
 use crate::session::record::{Begin, Record, Undoing};
 use crate::session::{self, Session};
 use crate::text::count;
-use crate::workspace::checkpoint::{Change, Plan, What, composed, reversed};
+use crate::workspace::checkpoint::{Change, Plan, TreeEntry, composed, reversed};
 use conflicts::ConflictOwners;
 use select::{Selection, passed_over, select};
 
@@ -212,9 +212,9 @@ impl Engine {
     /// What was put back is another file than the model has seen, whenever it saw it: no edit goes by its
     /// lines before it has seen them again.
     fn mark_outdated(&self, session: &mut Session, done: &[Change]) {
-        let files = done
-            .iter()
-            .filter(|change| matches!(change.after, Some(What::File { .. } | What::Link { .. })));
+        let files = done.iter().filter(|change| {
+            matches!(change.after, Some(TreeEntry::File { .. } | TreeEntry::Link { .. }))
+        });
         let places = files.filter_map(|change| {
             let path = change.place()?;
             // A link is another file that it leads to.

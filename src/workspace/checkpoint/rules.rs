@@ -1,11 +1,9 @@
 //! The ignore rules from before a turn, where it has changed them: also for the rest of one that stopped to
 //! ask, so that a reply cannot have the person's ignored files recorded as its own.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
-use super::{Store, What};
+use super::{Store, TreeEntry};
 use crate::blobs::{BlobId, Blobs};
 use crate::error::{Error, Result};
 use crate::workspace::names::split;
@@ -19,14 +17,17 @@ pub(super) struct Instead(Vec<((String, String), Option<String>)>);
 
 impl Instead {
     /// Of what stood in these places.
-    pub(super) fn of(stood: &BTreeMap<String, Option<What>>, blobs: &Blobs) -> Result<Self> {
+    pub(super) fn of<'a>(
+        stood: impl Iterator<Item = (&'a str, Option<&'a TreeEntry>)>,
+        blobs: &Blobs,
+    ) -> Result<Self> {
         let mut rules = Vec::new();
         for (path, what) in stood {
             let (folder, name) = split(path);
             if !FILES.contains(&name) {
                 continue;
             }
-            let text = match what.as_ref().and_then(What::blob) {
+            let text = match what.and_then(TreeEntry::blob) {
                 Some(blob) => blobs.read(blob)?,
                 None => None,
             };

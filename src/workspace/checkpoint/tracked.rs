@@ -11,7 +11,7 @@ use crate::workspace::Workspace;
 use crate::workspace::folder_cache::FolderCache;
 use crate::workspace::names::ancestors;
 use crate::workspace::walk::detailed::{
-    DetailedWalk, INDEX, IgnoreSource, Ignoring, Texts, tracked,
+    DetailedWalk, INDEX, IgnoreSource, Ignoring, Texts, WalkEntry, tracked,
 };
 use crate::workspace::walk::tracked::{REPOSITORIES, files};
 
@@ -95,7 +95,7 @@ fn meet_all(workspace: &Workspace, close: &mut DetailedWalk, paths: &[String]) {
             if is_on_the_way && !found.is_dir() || workspace.is_state(place, &found) {
                 break;
             }
-            close.met.push(super::places::met(place.to_owned(), &found));
+            close.met.push(WalkEntry::of(place.to_owned(), &found));
             met.insert(place.to_owned());
         }
     }
@@ -121,7 +121,7 @@ mod tests {
 
     fn known(scene: &mut Scene) -> Vec<String> {
         scene.turn("true");
-        tracked(&scene.store.index.rules).collect()
+        tracked(&scene.store.cache.rules).collect()
     }
 
     #[test]
@@ -131,13 +131,13 @@ mod tests {
         track(&scene, &["a.log", "gone.log", "kept", "sub/c.log"]);
         assert_eq!(known(&mut scene), ["a.log", "gone.log", "sub/c.log"]);
         // What is known of it is taken for true.
-        let text = scene.store.index.rules.get_mut(".git/").and_then(|names| names.get_mut(INDEX));
+        let text = scene.store.cache.rules.get_mut(".git/").and_then(|names| names.get_mut(INDEX));
         text.unwrap().push_str("\0b.log");
         assert_eq!(known(&mut scene).last().unwrap(), "b.log");
-        assert!(scene.store.index.seen.contains_key("b.log"));
+        assert!(scene.store.cache.get("b.log").is_some());
         scene.sh("echo kept > sub/.ignore");
         assert_eq!(known(&mut scene), ["a.log", "gone.log", "sub/c.log"]);
-        assert!(!scene.store.index.seen.contains_key("b.log"));
+        assert!(scene.store.cache.get("b.log").is_none());
         track(&scene, &["b.log"]);
         assert_eq!(known(&mut scene), ["b.log"]);
         // No change is told of what was not looked at before; then all is.
@@ -164,7 +164,8 @@ mod tests {
         ];
         track(&scene, &[&paths[..], &[&deep[..250]]].concat());
         assert_eq!(known(&mut scene), ["a.log", "d/up/out.log", "d/f/x.log"]);
-        let seen: Vec<&String> = scene.store.index.seen.keys().collect();
+        let seen = scene.store.cache.seen.iter().filter(|(_, known)| !known.ignored);
+        let seen: Vec<&String> = seen.map(|(path, _)| path).collect();
         assert_eq!(seen, ["", ".gitignore", "a.log", "d"]);
     }
 }

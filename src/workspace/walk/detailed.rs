@@ -103,6 +103,19 @@ pub(in crate::workspace) struct WalkEntry {
     pub(in crate::workspace) facts: FileStat,
 }
 
+impl WalkEntry {
+    /// What was looked at under a path.
+    pub(in crate::workspace) fn of(path: String, found: &Metadata) -> Self {
+        let kind = match () {
+            () if found.is_dir() => None,
+            () if found.is_file() => Some(EntryKind::File),
+            () if found.is_symlink() => Some(EntryKind::Link),
+            () => Some(EntryKind::Other),
+        };
+        Self { path, kind, size: found.len(), facts: FileStat::of(found) }
+    }
+}
+
 impl DetailedWalk {
     pub(super) fn append(&mut self, mut other: Self) {
         self.met.append(&mut other.met);

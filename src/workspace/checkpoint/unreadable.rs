@@ -1,4 +1,4 @@
-//! What no look could meet, since a folder above it cannot be listed or searched: what stands there is
+//! What no scan could meet, since a folder above it cannot be listed or searched: what stands there is
 //! unknown, which is not the same as nothing.
 
 use std::collections::BTreeSet;
@@ -6,22 +6,20 @@ use std::ops::Bound;
 
 use serde::{Deserialize, Serialize};
 
-use super::look::Difference;
-use super::numbers::Identity;
-use super::{What, Why};
-use crate::workspace::walk::detailed::FileStat;
+use super::tree::Identity;
+use super::{NotStored, TreeEntry};
 
-/// Where a look could not see: folders with a `/` at their end (the root is empty), all below which is
+/// Where a scan could not see: folders with a `/` at their end (the root is empty), all below which is
 /// hidden, and single entries with all below them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "BTreeSet<String>", into = "BTreeSet<String>")]
-pub(super) struct Hidden {
+pub(super) struct Unreadable {
     places: BTreeSet<String>,
     /// The same with a `/` at the end of each, without those that lie below another.
     highest: BTreeSet<String>,
 }
 
-impl Hidden {
+impl Unreadable {
     pub(super) fn of(unreadable: Vec<String>) -> Self {
         unreadable.into_iter().collect::<BTreeSet<_>>().into()
     }
@@ -35,7 +33,7 @@ impl Hidden {
     }
 }
 
-impl From<BTreeSet<String>> for Hidden {
+impl From<BTreeSet<String>> for Unreadable {
     fn from(places: BTreeSet<String>) -> Self {
         let with_slash = |place: &String| match place.as_str() {
             "" => String::new(),
@@ -52,34 +50,15 @@ impl From<BTreeSet<String>> for Hidden {
     }
 }
 
-impl From<Hidden> for BTreeSet<String> {
-    fn from(hidden: Hidden) -> Self {
+impl From<Unreadable> for BTreeSet<String> {
+    fn from(hidden: Unreadable) -> Self {
         hidden.places
     }
 }
 
-/// Of what cannot be looked at nothing is known but where it is.
-pub(super) fn unreadable_at(path: &str) -> What {
-    What::Unkept { why: Why::Unreadable, is: Identity::At(path.to_owned()) }
-}
-
-/// Whether that is all that is known of what stood at this path.
-pub(super) fn is_unknown(path: &str, what: Option<&What>) -> bool {
-    matches!(what, Some(What::Unkept { why: Why::Unreadable, is: Identity::At(at) }) if at == path)
-}
-
-impl Difference {
-    /// Whether it could not be met before.
-    pub(super) fn was_hidden(&self) -> bool {
-        is_unknown(&self.path, self.before.as_ref())
-    }
-
-    /// Whether it was hidden before, and is unchanged since then: all that a command did is to let it be
-    /// seen.
-    pub(super) fn was_only_hidden(&self, since: i64) -> bool {
-        let is_old = |facts: &FileStat| facts.changed != 0 && facts.changed < since.into();
-        self.was_hidden() && self.facts.as_ref().is_some_and(|(facts, _)| is_old(facts))
-    }
+/// Whether where it is is all that is known of what stood at this path.
+pub(super) fn is_unknown(path: &str, entry: Option<&TreeEntry>) -> bool {
+    matches!(entry, Some(TreeEntry::Unkept { why: NotStored::Unreadable, is: Identity::At(at) }) if at == path)
 }
 
 #[cfg(test)]
@@ -89,7 +68,7 @@ mod tests {
     #[test]
     fn what_lies_below_a_folder_is_hidden_with_it_and_an_entry_by_itself() {
         let places = ["d/", "d/e", "d/e/x/", "e/f", "e/f-g", "e/f-g/"].map(str::to_owned);
-        let hidden = Hidden::of(places.to_vec());
+        let hidden = Unreadable::of(places.to_vec());
         for (path, is_hidden) in [
             ("d", false),
             ("d/x", true),
@@ -106,7 +85,7 @@ mod tests {
         ] {
             assert_eq!(hidden.hides(path), is_hidden, "{path}");
         }
-        assert!(Hidden::of(vec![String::new()]).hides("x"));
-        assert!(!Hidden::default().hides("x"));
+        assert!(Unreadable::of(vec![String::new()]).hides("x"));
+        assert!(!Unreadable::default().hides("x"));
     }
 }
