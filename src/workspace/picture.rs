@@ -194,7 +194,7 @@ impl<'w> Picture<'w> {
     }
 
     /// Folders that could not be read, sorted.
-    pub fn unreadable(&self) -> &'w [String] {
+    pub fn unreadable(&self) -> impl Iterator<Item = &'w str> {
         self.walk.unreadable()
     }
 }

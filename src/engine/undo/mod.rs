@@ -219,7 +219,10 @@ impl Engine {
             let path = change.place()?;
             // A link is another file that it leads to.
             let reading = Reading::Later(Part::default());
-            self.workspace.place_of(&Operation::Read { path: path.clone(), reading }).or(Some(path))
+            self.workspace
+                .as_is()
+                .place_of(&Operation::Read { path: path.clone(), reading })
+                .or(Some(path))
         });
         session.seen.mark_outdated(places);
     }

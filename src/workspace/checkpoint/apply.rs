@@ -253,12 +253,6 @@ impl Apply<'_> {
         self.store.inspect(self.workspace, &change.path, false).map_err(Fault::Store)
     }
 
-    /// The folder that holds the place of a change, and the name there.
-    fn place(&self, change: &Change) -> io::Result<(Dir, OsString)> {
-        let (folder, name) = split(&change.path);
-        Ok((self.workspace.folder_at(folder)?, unescaped(name)))
-    }
-
     fn touched(&mut self, change: &Change) {
         self.folders.insert(split(&change.path).0.to_owned());
     }
@@ -271,7 +265,7 @@ impl Apply<'_> {
             return Ok(());
         }
         if is_folder(now.as_ref()) && is_folder(change.before.as_ref()) {
-            let (folder, name) = self.place(change)?;
+            let (folder, name) = self.workspace.holder(&change.path)?;
             match folder.remove_dir(name) {
                 Err(e) if e.kind() == io::ErrorKind::DirectoryNotEmpty => {
                     return Err(Fault::Left(self.why_not_empty(change)));
@@ -279,7 +273,7 @@ impl Apply<'_> {
                 removed => removed?,
             }
         } else if now == change.before && now.is_some_and(|now| now.not_stored().is_none()) {
-            let (folder, name) = self.place(change)?;
+            let (folder, name) = self.workspace.holder(&change.path)?;
             folder.remove_file(name)?;
         } else {
             return Err(Fault::Meanwhile);
@@ -322,7 +316,7 @@ impl Apply<'_> {
             Some(_) => return Err(Fault::Meanwhile),
             None => {}
         }
-        let (folder, name) = self.place(change)?;
+        let (folder, name) = self.workspace.holder(&change.path)?;
         folder.create_dir(&name)?;
         give_to_owner(&folder, name.as_os_str())?;
         self.touched(change);
@@ -354,7 +348,7 @@ impl Apply<'_> {
             return Err(Fault::Meanwhile);
         }
         let (folder, name) = split(from);
-        let (to, new) = self.place(change)?;
+        let (to, new) = self.workspace.holder(&change.path)?;
         rename_new(&self.workspace.folder_at(folder)?, &unescaped(name), &to, &new)?;
         self.folders.insert(folder.to_owned());
         self.touched(change);
@@ -376,7 +370,7 @@ impl Apply<'_> {
 
     /// Writes a file or a link under its temporary name.
     fn prepare(&mut self, n: usize, change: &Change) -> Step {
-        let place = self.place(change);
+        let place = self.workspace.holder(&change.path);
         // Before it is looked at: what is changed after that is seen.
         let identity = place.as_ref().ok().and_then(|(folder, name)| identity_of(folder, name));
         let now = self.now(change)?;
@@ -443,7 +437,7 @@ impl Apply<'_> {
     }
 
     fn rename(&mut self, change: &Change, ready: &Ready) -> Step {
-        let (folder, name) = self.place(change)?;
+        let (folder, name) = self.workspace.holder(&change.path)?;
         if identity_of(&folder, &name) != ready.place {
             return Err(Fault::Meanwhile);
         }
@@ -453,7 +447,7 @@ impl Apply<'_> {
     }
 
     fn drop_temporary(&self, ready: &Ready) {
-        if let Ok((folder, _)) = self.place(&self.plan.changes[ready.change]) {
+        if let Ok((folder, _)) = self.workspace.holder(&self.plan.changes[ready.change].path) {
             // What is in the way of it has been reported.
             let _ = folder.remove_file(self.plan.temporary(ready.change));
         }

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::ignored_changes::{IgnoredChange, IgnoredSnapshot};
-use super::rules::{Instead, KeptRules};
+use super::rules::KeptRules;
 use super::scan::{Difference, Scan, now};
 use super::tree::is_folder;
 use super::unreadable::is_unknown;
@@ -20,8 +20,8 @@ use crate::error::{Error, Result};
 use crate::protocol::{FileEffect, MoveEffect, RelPath};
 use crate::workspace::Workspace;
 use crate::workspace::names::{ancestors, escaped, split};
-use crate::workspace::walk::Walk;
 use crate::workspace::walk::detailed::{IgnoreSource, ignores};
+use crate::workspace::walk::{PlaceKind, Walk};
 
 /// What must not be forgotten before an operation is carried out: all that it says is kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -306,18 +306,19 @@ impl<'a> Recorder<'a> {
     fn scan_before(&mut self, workspace: &Workspace) -> Result<(Walk, Mark)> {
         // Nothing of this turn goes by a place in it yet.
         self.store.cache.shorten()?;
-        let by = self.rules.clone().and(self.rules_before()?).into_by();
-        let Scan { walk, ignored, .. } = self.store.scan(workspace, &by)?;
+        let by = self.rules_before()?;
+        let Scan { walk, ignored, .. } = self.store.scan(workspace, &by.0)?;
         self.ignored[0] = Some(ignored);
-        self.repositories = walk.repositories().map(str::to_owned).collect();
+        self.repositories = walk.places(PlaceKind::Repository).map(str::to_owned).collect();
         self.store.settle()?;
         Ok((walk, self.store.cache.write(true)?))
     }
 
-    /// The rules from before the turn, where an operation of it has changed them.
-    fn rules_before(&self) -> Result<Instead> {
+    /// The rules from before the turn, where an operation of it has changed them before the first command.
+    fn rules_before(&self) -> Result<KeptRules> {
         let early = self.stood.iter().filter(|(_, (_, is_early))| *is_early);
-        Instead::of(early.map(|(path, (what, _))| (&**path, what.as_ref())), &self.store.blobs)
+        let early = early.map(|(path, (what, _))| (&**path, what.as_ref()));
+        self.rules.clone().and(early, &self.store.blobs)
     }
 
     /// All commands of the turn have run. Gives what the workspace is like now, where some have.
@@ -366,7 +367,7 @@ impl<'a> Recorder<'a> {
     fn conclude(&mut self, workspace: &Workspace) -> Result<Recorded> {
         let rules = match self.all {
             Some(_) => KeptRules::given(self.store.cache.rules.clone()),
-            None => std::mem::take(&mut self.rules).and(self.rules_before()?),
+            None => self.rules_before()?,
         };
         let mut all: BTreeMap<String, Change> = BTreeMap::new();
         let mut differences = self.differences.take().unwrap_or_default();

@@ -10,21 +10,36 @@ use crate::workspace::names::split;
 use crate::workspace::walk::detailed::{IgnoreSource, Texts};
 use crate::workspace::walk::ignoring::{FILES, first_lines};
 
-/// What counts instead of files of rules that operations have changed, by folder and name; None where
-/// there was none.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Instead(Vec<((String, String), Option<String>)>);
+/// The rules that the rest of a turn goes by: those on disk but for these files, or all, since commands have run that
+/// may have changed any.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct KeptRules(pub(super) IgnoreSource);
 
-impl Instead {
-    /// Of what stood in these places.
-    pub(super) fn of<'a>(
+impl Default for KeptRules {
+    fn default() -> Self {
+        Self(IgnoreSource::Disk(Vec::new()))
+    }
+}
+
+impl KeptRules {
+    /// All of them.
+    pub(super) fn given(texts: Texts) -> Self {
+        Self(IgnoreSource::Given(texts))
+    }
+
+    /// The same where operations have changed files since in whose places this `stood`. What was kept first counts.
+    pub(super) fn and<'a>(
+        mut self,
         stood: impl Iterator<Item = (&'a str, Option<&'a TreeEntry>)>,
         blobs: &Blobs,
     ) -> Result<Self> {
-        let mut rules = Vec::new();
+        let IgnoreSource::Disk(rules) = &mut self.0 else { return Ok(self) };
         for (path, what) in stood {
             let (folder, name) = split(path);
-            if !FILES.contains(&name) {
+            let prefix = if folder.is_empty() { String::new() } else { format!("{folder}/") };
+            let place = (prefix, name.to_owned());
+            if !FILES.contains(&name) || rules.iter().any(|(known, _)| *known == place) {
                 continue;
             }
             let text = match what.and_then(TreeEntry::blob) {
@@ -32,60 +47,9 @@ impl Instead {
                 None => None,
             };
             let text = text.map(|t| String::from_utf8_lossy(first_lines(&t)).into_owned());
-            let prefix = if folder.is_empty() { String::new() } else { format!("{folder}/") };
-            rules.push(((prefix, name.to_owned()), text));
+            rules.push((place, text));
         }
-        Ok(Self(rules))
-    }
-}
-
-/// The rules that the rest of a turn goes by.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct KeptRules(Kept);
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-enum Kept {
-    /// Those on disk, but for these.
-    Disk(Instead),
-    /// These, since commands have run that may have changed any.
-    Given(Texts),
-}
-
-impl Default for Kept {
-    fn default() -> Self {
-        Self::Disk(Instead::default())
-    }
-}
-
-impl KeptRules {
-    /// All of them.
-    pub(super) fn given(texts: Texts) -> Self {
-        Self(Kept::Given(texts))
-    }
-
-    /// The same where operations have changed these since. What was kept first counts.
-    pub(super) fn and(self, Instead(later): Instead) -> Self {
-        Self(match self.0 {
-            Kept::Disk(Instead(mut rules)) => {
-                let known = rules.len();
-                for (place, text) in later {
-                    if !rules[..known].iter().any(|(first, _)| *first == place) {
-                        rules.push((place, text));
-                    }
-                }
-                Kept::Disk(Instead(rules))
-            }
-            given @ Kept::Given(_) => given,
-        })
-    }
-
-    pub(super) fn into_by(self) -> IgnoreSource {
-        match self.0 {
-            Kept::Disk(Instead(rules)) => IgnoreSource::Disk(rules.into_iter().collect()),
-            Kept::Given(texts) => IgnoreSource::Given(texts),
-        }
+        Ok(self)
     }
 }
 

@@ -18,7 +18,7 @@ use crate::workspace::folder_cache::FolderCache;
 use crate::workspace::modes::without_set_ids;
 use crate::workspace::names::{escaped_os, split, unescaped};
 use crate::workspace::walk::detailed::{DetailedWalk, FileStat, IgnoreSource, WalkEntry};
-use crate::workspace::walk::{EntryKind, Walk, walk_closely};
+use crate::workspace::walk::{EntryKind, PlaceKind, Walk, walk_closely};
 use crate::workspace::{Workspace, open_to_look};
 
 /// What was changed so short a time ago may change again without another time, in nanoseconds; on
@@ -60,7 +60,13 @@ impl Store {
         let now = now();
         let mut walk = walk_closely(workspace, by)?;
         let mut close = *walk.take_detailed().unwrap_or_default();
-        tracked::meet(workspace, walk.repositories(), by, &self.cache.rules, &mut close);
+        tracked::meet(
+            workspace,
+            walk.places(PlaceKind::Repository),
+            by,
+            &self.cache.rules,
+            &mut close,
+        );
         let DetailedWalk { mut met, left_out, rules, others, unreadable } = close;
         met.push(workspace.met_root()?);
         met.sort_unstable_by(|a, b| a.path.cmp(&b.path));
@@ -70,6 +76,10 @@ impl Store {
         let (mut differences, mut folders) = (Vec::new(), FolderCache::new(workspace));
         let mut times = TrustedTimes::default();
         for (met, ignored) in met.chain(kept.into_iter().map(|met| (met, true))) {
+            // What git tracks in an ignored folder is met by itself.
+            if self.cache.seen.contains_key(&met.path) {
+                continue;
+            }
             let earlier = &mut self.cache.earlier;
             let is_known = earlier.get(&met.path).is_some_and(|known| known.ignored == ignored);
             let was = if is_known { earlier.remove(&met.path) } else { None };
@@ -94,7 +104,7 @@ impl Store {
                 self.cache.set(met.path, known);
             }
         }
-        let unreadable = Unreadable::of(unreadable);
+        let unreadable = Unreadable::from(unreadable);
         let before = std::mem::take(&mut self.cache.earlier);
         self.hold(before.values().filter_map(|known| known.what.blob()));
         for (path, Known { what, ignored, .. }) in before {

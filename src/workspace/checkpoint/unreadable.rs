@@ -20,10 +20,6 @@ pub(super) struct Unreadable {
 }
 
 impl Unreadable {
-    pub(super) fn of(unreadable: Vec<String>) -> Self {
-        unreadable.into_iter().collect::<BTreeSet<_>>().into()
-    }
-
     /// Whether what stands at an escaped path could not be met.
     pub(super) fn hides(&self, path: &str) -> bool {
         // What stands between a folder and a path below it in this order lies below that folder too.
@@ -68,7 +64,7 @@ mod tests {
     #[test]
     fn what_lies_below_a_folder_is_hidden_with_it_and_an_entry_by_itself() {
         let places = ["d/", "d/e", "d/e/x/", "e/f", "e/f-g", "e/f-g/"].map(str::to_owned);
-        let hidden = Unreadable::of(places.to_vec());
+        let hidden = Unreadable::from(BTreeSet::from(places));
         for (path, is_hidden) in [
             ("d", false),
             ("d/x", true),
@@ -85,7 +81,7 @@ mod tests {
         ] {
             assert_eq!(hidden.hides(path), is_hidden, "{path}");
         }
-        assert!(Unreadable::of(vec![String::new()]).hides("x"));
+        assert!(Unreadable::from(BTreeSet::from([String::new()])).hides("x"));
         assert!(!Unreadable::default().hides("x"));
     }
 }

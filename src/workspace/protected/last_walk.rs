@@ -10,7 +10,7 @@ use super::{MissingRepository, Protection, Repairs, is_git, set_ids};
 use crate::protocol::Warning;
 use crate::workspace::Workspace;
 use crate::workspace::names::{ancestors, split};
-use crate::workspace::walk::{Walk, walk_all};
+use crate::workspace::walk::{PlaceKind, Walk, walk_all};
 
 /// Closed folders are opened this many levels deep.
 const CLOSED: usize = 16;
@@ -27,7 +27,7 @@ impl Protection {
         let listed: BTreeSet<String> = known.git.among(walk).collect();
         let revealed = repairs.reveal(known, walk, has_new_rules);
         let walk = revealed.as_ref().unwrap_or(walk);
-        let ignored: BTreeSet<&str> = walk.ignored().collect();
+        let ignored: BTreeSet<&str> = walk.places(PlaceKind::Ignored).collect();
         for (path, named) in known.unwatched(workspace, walk) {
             let (is_new, is_ignored) = (!known.watches(&path), ignored.contains(&*path));
             // Of an ignored folder, which can be large, the only question is whether it has become a repository.
@@ -74,9 +74,12 @@ impl Snapshot {
     fn unwatched(&self, workspace: &Workspace, walk: &Walk) -> BTreeMap<String, Vec<String>> {
         let mut folders: BTreeMap<String, Vec<String>> = BTreeMap::new();
         let is_compared = |path: &str| !self.leaves_alone(path) && !workspace.is_below_one(path);
-        let obeyed = walk.bare().chain(walk.ignored()).filter(|_| workspace.git_obeys);
+        let obeyed = walk
+            .places(PlaceKind::Bare)
+            .chain(walk.places(PlaceKind::Ignored))
+            .filter(|_| workspace.git_obeys);
         let watched: BTreeSet<&str> = self.folders.iter().map(|folder| &*folder.path).collect();
-        for path in walk.repositories().chain(obeyed) {
+        for path in walk.places(PlaceKind::Repository).chain(obeyed) {
             if !watched.contains(path) && is_compared(path) {
                 folders.entry(path.to_owned()).or_default();
             }
@@ -97,7 +100,8 @@ impl Snapshot {
     /// Whether changed ignore rules can hide something.
     fn has_new_rules(&self, walk: &Walk) -> bool {
         let hides = || {
-            walk.ignored_files().files > 0 || walk.ignored().any(|path| !self.leaves_alone(path))
+            walk.ignored_files().files > 0
+                || walk.places(PlaceKind::Ignored).any(|path| !self.leaves_alone(path))
         };
         walk.rules() != &self.rules && hides()
     }
@@ -142,7 +146,7 @@ impl Repairs<'_> {
             || if has_new_rules { walk_all(workspace).ok() } else { workspace.walk().ok() };
         let mut again = if has_new_rules { walk_again() } else { None };
         for round in 0..=CLOSED {
-            let closed = again.as_ref().unwrap_or(walk).closed();
+            let closed = again.as_ref().unwrap_or(walk).places(PlaceKind::Closed);
             // Where the root cannot be read, somebody replaced it.
             let is_new = |path: &&str| {
                 !path.is_empty() && !known.closed.contains(*path) && !known.leaves_alone(path)

@@ -313,7 +313,7 @@ impl Workspace {
     }
 
     /// The folder that holds what is at an escaped path, and its name there. The root is in none, so nothing moves it.
-    pub(super) fn holder(&self, path: &str) -> io::Result<(Dir, OsString)> {
+    pub(in crate::workspace) fn holder(&self, path: &str) -> io::Result<(Dir, OsString)> {
         if path.is_empty() {
             return Err(io::ErrorKind::NotFound.into());
         }

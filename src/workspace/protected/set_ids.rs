@@ -12,12 +12,12 @@ use crate::workspace::Workspace;
 use crate::workspace::folder_cache::FolderCache;
 use crate::workspace::modes::clear_set_ids;
 use crate::workspace::names::{split, unescaped};
-use crate::workspace::walk::Walk;
+use crate::workspace::walk::{PlaceKind, Walk};
 
 /// The files that have such bits before the first command: they are the person's.
 pub(super) fn all(workspace: &Workspace, walk: &Walk) -> Vec<ProtectedEntry> {
     let mut folders = FolderCache::new(workspace);
-    walk.set_ids().filter_map(|path| file(workspace, &mut folders, path)).collect()
+    walk.places(PlaceKind::SetId).filter_map(|path| file(workspace, &mut folders, path)).collect()
 }
 
 /// Clears the bits of all other files, and of those whose content has changed.
@@ -25,7 +25,7 @@ pub(super) fn clear(workspace: &Workspace, known: &Snapshot, walk: &Walk) -> Vec
     let Some(before) = &known.set_ids else { return Vec::new() };
     let mut folders = FolderCache::new(workspace);
     let mut incidents = Vec::new();
-    for path in walk.set_ids().filter(|path| !known.leaves_alone(path)) {
+    for path in walk.places(PlaceKind::SetId).filter(|path| !known.leaves_alone(path)) {
         let is_known = file(workspace, &mut folders, path).is_some_and(|now| {
             before.iter().any(|before| before.is_itself(&now) && before.is_same(&now))
         });

@@ -98,39 +98,17 @@ mod linux {
             Ok(entries)
         }
 
-        /// What an entry is (None: a folder), its size, and the permissions of a regular file.
-        pub(in crate::workspace) fn look(
-            &self,
-            name: &[u8],
-            kind: FileType,
-        ) -> io::Result<(Option<EntryKind>, u64, u32)> {
-            if kind == FileType::Directory {
-                return Ok((None, 0, 0));
-            }
-            let wanted = StatxFlags::SIZE | StatxFlags::TYPE | StatxFlags::MODE;
-            let found = self.statx(name, AtFlags::STATX_DONT_SYNC, wanted)?;
-            let mode = u32::from(found.stx_mode);
-            Ok(match kind_of(FileType::from_raw_mode(mode)) {
-                Some(EntryKind::File) => (Some(EntryKind::File), found.stx_size, mode & 0o7777),
-                Some(EntryKind::Link) => (Some(EntryKind::Link), found.stx_size, 0),
-                other => (other, 0, 0),
-            })
-        }
-
-        /// The same with all that tells whether it is as it was.
-        pub(in crate::workspace) fn look_closely(
+        /// What an entry is (None: a folder), its size, and all that tells whether it is as it was.
+        pub(in crate::workspace) fn stat(
             &self,
             name: &[u8],
         ) -> io::Result<(Option<EntryKind>, u64, FileStat)> {
             // What the system remembers of a file on another machine may be old, and this decides whether
             // the file is read again: so it is asked as `stat` asks.
-            let found = self.statx(name, AtFlags::STATX_SYNC_AS_STAT, StatxFlags::BASIC_STATS)?;
+            let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::STATX_SYNC_AS_STAT;
+            let found = statx(&self.0, &*CString::new(name)?, flags, StatxFlags::BASIC_STATS)?;
             let kind = kind_of(FileType::from_raw_mode(found.stx_mode.into()));
             Ok((kind, found.stx_size, facts(&found)))
-        }
-
-        fn statx(&self, name: &[u8], sync: AtFlags, wanted: StatxFlags) -> io::Result<Statx> {
-            Ok(statx(&self.0, &*CString::new(name)?, AtFlags::SYMLINK_NOFOLLOW | sync, wanted)?)
         }
     }
 
@@ -178,17 +156,8 @@ mod portable {
             Ok(entries)
         }
 
-        /// What an entry is (None: a folder), its size and its permissions.
-        pub(in crate::workspace) fn look(
-            &self,
-            name: &[u8],
-            _: FileType,
-        ) -> io::Result<(Option<EntryKind>, u64, u32)> {
-            self.look_closely(name).map(|(kind, size, facts)| (kind, size, facts.mode))
-        }
-
-        /// The same with all that tells whether it is as it was.
-        pub(in crate::workspace) fn look_closely(
+        /// What an entry is (None: a folder), its size, and all that tells whether it is as it was.
+        pub(in crate::workspace) fn stat(
             &self,
             name: &[u8],
         ) -> io::Result<(Option<EntryKind>, u64, FileStat)> {

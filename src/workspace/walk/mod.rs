@@ -25,7 +25,8 @@ use crate::protocol::RelPath;
 use crate::secrets;
 use crate::settings::is_repository;
 pub(super) use counting::count;
-use detailed::{IgnoreSource, WalkEntry};
+use detailed::{FileStat, IgnoreSource, WalkEntry};
+pub(super) use found::PlaceKind;
 pub use found::{Count, EntryKind, LeftOut, Listed, Walk};
 pub(super) use handle::{FileType, Handle, may_be_folder};
 use ignoring::{Budget, Rules};
@@ -189,7 +190,7 @@ impl Walker<'_> {
         let stands =
             |part: &str| entries.iter().any(|(name, _)| name.eq_ignore_ascii_case(part.as_bytes()));
         if is_repository(stands) {
-            walk.bare.push(exact.to_owned());
+            walk.note(PlaceKind::Bare, exact);
         }
         let mut names = entries.iter().map(|(name, _)| name.as_slice());
         let read = |name: &[u8]| handle.read_small(name);
@@ -209,7 +210,7 @@ impl Walker<'_> {
         for (name, kind) in &entries {
             // Where case does not count, `.GIT` is one too; it is listed all the same.
             if name.eq_ignore_ascii_case(b".git") {
-                walk.repositories.push(exact.to_owned());
+                walk.note(PlaceKind::Repository, exact);
             }
             let unlisted = name.as_slice() == b".gitkeep";
             if name.as_slice() == b".git" {
@@ -226,12 +227,11 @@ impl Walker<'_> {
                 }
             }
             let looked = match &walk.detailed {
-                None => handle.look(name, *kind).map(|(kind, size, mode)| (kind, size, mode, None)),
-                Some(_) => handle
-                    .look_closely(name)
-                    .map(|(kind, size, facts)| (kind, size, facts.mode, Some(facts))),
+                // Of a folder no more is needed.
+                None if *kind == FileType::Directory => Ok((None, 0, FileStat::default())),
+                _ => handle.stat(name),
             };
-            let (kind, size, mode, facts) = match looked {
+            let (kind, size, facts) = match looked {
                 Ok(looked) => looked,
                 Err(e) => {
                     // Where one cannot be looked at for want of rights, none can: the folder is told.
@@ -244,8 +244,8 @@ impl Walker<'_> {
                 }
             };
             let place = || format!("{exact}{}", escaped(name));
-            if kind == Some(EntryKind::File) && mode & SET_IDS != 0 {
-                walk.set_ids.push(place());
+            if kind == Some(EntryKind::File) && facts.mode & SET_IDS != 0 {
+                walk.note(PlaceKind::SetId, &place());
             }
             if unlisted && walk.detailed.is_none() {
                 continue;
@@ -253,20 +253,18 @@ impl Walker<'_> {
             let below = || below(prefix, exact, name, &text);
             let is_left_out =
                 rules.is_some_and(|rules| rules.ignores(prefix, &text, kind.is_none()));
-            if let (true, Some(close), Some(facts)) = (is_recorded, &mut walk.detailed, facts) {
+            if let (true, Some(close)) = (is_recorded, &mut walk.detailed) {
                 let is_met = !is_left_out && !is_by_product(&text, kind.is_none());
                 let entries = if is_met { &mut close.met } else { &mut close.left_out };
                 entries.push(WalkEntry { path: place(), kind, size, facts });
             }
             if is_left_out {
                 match kind {
-                    None => {
-                        walk.ignored.push(below().unwrap_or_else(|| format!("{prefix}{text}/")));
-                    }
+                    None => walk.note(PlaceKind::Ignored, &place()),
                     Some(kind) => {
                         walk.ignored_files.file(size);
                         if kind == EntryKind::File && secrets::holds_secrets(&text) {
-                            walk.ignored_secrets.push(format!("{prefix}{text}"));
+                            walk.note(PlaceKind::IgnoredSecret, &format!("{prefix}{text}"));
                         }
                     }
                 }
@@ -314,7 +312,7 @@ mod tests {
         let workspace = Workspace::open(&root, &[], &[]).unwrap();
         // Of a folder that was removed nothing can be listed.
         fs::remove_dir(&root).unwrap();
-        assert_eq!(workspace.walk().unwrap().unreadable(), ["."]);
+        assert_eq!(workspace.walk().unwrap().unreadable().collect::<Vec<_>>(), ["."]);
     }
 
     #[test]
@@ -329,8 +327,9 @@ mod tests {
         let workspace = Workspace::open(root, &[], &[]).unwrap();
         let walk = workspace.walk_for_secrets().unwrap();
         assert_eq!(walk.files().map(|file| file.path).collect::<Vec<_>>(), ["a/b/x.pem", "id_rsa"]);
-        assert_eq!(walk.ignored_secrets(), workspace.walk().unwrap().ignored_secrets());
-        assert_eq!(walk.ignored_secrets(), ["a/.env"]);
+        for walk in [walk, workspace.walk().unwrap()] {
+            assert_eq!(walk.ignored_secrets().collect::<Vec<_>>(), ["a/.env"]);
+        }
     }
 
     #[test]
@@ -348,8 +347,8 @@ mod tests {
         fs::write(root.join("w/.git"), "gitdir: ../a/.git").unwrap();
         fs::write(root.join(".gitignore"), "out/\n").unwrap();
         let walk = Workspace::open(root, &[], &[]).unwrap().walk().unwrap();
-        let found: Vec<_> = walk.repositories().collect();
+        let found: Vec<_> = walk.places(PlaceKind::Repository).collect();
         assert_eq!(found, ["a", "a/b", "a/n%FF%25", "c", "w"]);
-        assert_eq!(walk.ignored().collect::<Vec<_>>(), ["out"]);
+        assert_eq!(walk.places(PlaceKind::Ignored).collect::<Vec<_>>(), ["out"]);
     }
 }
