@@ -90,7 +90,7 @@ impl Engine {
             Error::undo("what it changed before your decision is not kept any more")
         })?;
         if !changes.is_empty() {
-            records.push(store.record(&changes)?);
+            records.push(store.note(&changes)?);
         }
         let rules = rules.map(|rules| store.note(&rules)).transpose()?;
         store.settle()?;

@@ -197,7 +197,7 @@ impl Engine {
         let done = restored.made(plan.changes, recovered);
         let mut records = Vec::new();
         if !done.is_empty() {
-            records.push(self.checkpoints.record(&done)?);
+            records.push(self.checkpoints.note(&done)?);
         }
         self.checkpoints.settle()?;
         self.checkpoints.note_size();

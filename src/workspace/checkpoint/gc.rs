@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 
-use super::{Change, Store};
+use super::Store;
 use crate::blobs::{BlobId, Blobs};
 use crate::error::Result;
 
@@ -44,11 +44,6 @@ impl Store {
     /// The turn needs the contents of these.
     pub(super) fn hold<'a>(&mut self, blobs: impl Iterator<Item = &'a BlobId>) {
         self.held.extend(blobs.cloned());
-    }
-
-    /// The turn needs the contents of these, of both sides.
-    pub(super) fn hold_all(&mut self, changes: &[Change]) {
-        self.hold(changes.iter().flat_map(Change::blobs));
     }
 
     /// Whether so many bytes more may be kept, when what need not be kept for that is gone.

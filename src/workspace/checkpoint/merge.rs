@@ -60,7 +60,7 @@ impl Store {
         force: bool,
     ) -> Result<Plan> {
         self.hold_anew();
-        self.hold_all(&changes);
+        self.hold(changes.iter().flat_map(Change::blobs));
         let key = format!(".deaddrop-{}", uuid::Uuid::new_v4().simple());
         let plan = Plan { key, moves: moves(&changes), ..Plan::default() };
         let known = changes.iter().map(|change| change.path.clone()).collect();

@@ -99,13 +99,8 @@ impl Store {
         }
     }
 
-    /// Adds the record of a turn, whatever room there is. It is on disk after the next
-    /// [`Store::settle`].
-    pub fn record(&mut self, changes: &[Change]) -> Result<BlobId> {
-        self.note(changes)
-    }
-
-    /// Adds what a turn needs of its own, in the same way.
+    /// Adds what a turn needs, such as the record of what it changed, whatever room there is. It is on disk after the
+    /// next [`Store::settle`].
     ///
     /// # Panics
     /// Never: strings and numbers always become JSON.

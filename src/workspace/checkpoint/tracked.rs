@@ -23,22 +23,18 @@ pub(super) fn meet<'a>(
     earlier: &Texts,
     close: &mut DetailedWalk,
 ) {
-    let known = match by {
-        IgnoreSource::Given(texts) => texts,
-        IgnoreSource::Disk(_) => earlier,
-    };
-    let known: Texts = known.iter().filter(|(place, _)| is_gits(place)).map(owned).collect();
-    let known = match by {
-        IgnoreSource::Given(_) => known,
+    let known: Texts = match by {
+        IgnoreSource::Given(texts) => {
+            let gits = texts.iter().filter(|(place, _)| is_gits(place));
+            gits.map(|(place, names)| (place.clone(), names.clone())).collect()
+        }
         IgnoreSource::Disk(_) => {
-            let rules = earlier.iter().filter(|(place, _)| !is_gits(place));
-            let same = rules.eq(&close.rules);
-            let repositories = repositories.take(REPOSITORIES);
-            let found = repositories.filter_map(|folder| {
+            let same = earlier.iter().filter(|(place, _)| !is_gits(place)).eq(&close.rules);
+            let found = repositories.take(REPOSITORIES).filter_map(|folder| {
                 let prefix = if folder.is_empty() { String::new() } else { format!("{folder}/") };
                 let place = format!("{prefix}.git/");
                 let is: String = workspace.identity_at(&format!("{place}{INDEX}")).ok()?.into();
-                let was = known.get(&place).and_then(|names| names.get(INDEX)).filter(|_| same);
+                let was = earlier.get(&place).and_then(|names| names.get(INDEX)).filter(|_| same);
                 let text = match was.filter(|was| was.split('\0').next() == Some(&is)) {
                     Some(was) => was.clone(),
                     None => left_out(workspace, &prefix, is, &close.rules),
@@ -51,12 +47,6 @@ pub(super) fn meet<'a>(
     let paths: Vec<String> = tracked(&known).collect();
     close.rules.extend(known);
     meet_all(workspace, close, &paths);
-}
-
-fn owned(
-    (place, names): (&String, &BTreeMap<String, String>),
-) -> (String, BTreeMap<String, String>) {
-    (place.clone(), names.clone())
 }
 
 fn is_gits(place: &str) -> bool {

@@ -22,7 +22,8 @@ impl Protection {
         let (Some(quarantine), Some(known)) = (&self.quarantine, &mut self.known) else {
             return Vec::new();
         };
-        let mut repairs = Repairs::new(workspace, quarantine, &mut self.missing);
+        let (missing, incidents) = (&mut self.missing, Vec::new());
+        let mut repairs = Repairs { workspace, quarantine, missing, incidents };
         let has_new_rules = known.has_new_rules(walk);
         let listed: BTreeSet<String> = known.git.among(walk).collect();
         let revealed = repairs.reveal(known, walk, has_new_rules);

@@ -127,7 +127,8 @@ impl Protection {
             return Vec::new();
         };
         known.forget_old_inodes(workspace.inode());
-        let mut repairs = Repairs::new(workspace, quarantine, &mut self.missing);
+        let (missing, incidents) = (&mut self.missing, Vec::new());
+        let mut repairs = Repairs { workspace, quarantine, missing, incidents };
         for mut folder in std::mem::take(&mut known.folders) {
             if let Some(now) = Scan::again(workspace, &folder) {
                 self.is_ahead |= repairs.folder(&mut folder, now);
@@ -225,15 +226,7 @@ struct Repairs<'a> {
     incidents: Vec<Incident>,
 }
 
-impl<'a> Repairs<'a> {
-    fn new(
-        workspace: &'a Workspace,
-        quarantine: &'a Quarantine,
-        missing: &'a mut Vec<MissingRepository>,
-    ) -> Self {
-        Self { workspace, quarantine, missing, incidents: Vec::new() }
-    }
-
+impl Repairs<'_> {
     /// Moves an entry to the quarantine.
     fn move_away(&self, place: &str) -> io::Result<String> {
         let (folder, name) = self.workspace.holder(place)?;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use super::detailed::DetailedWalk;
-use crate::workspace::names::escaped;
+use crate::workspace::names::{escaped, shown};
 
 /// What stands in the workspace.
 #[derive(Debug, Default)]
@@ -133,6 +133,13 @@ impl Walk {
         Listed { path: self.path(entry), size: entry.size, kind: entry.kind }
     }
 
+    /// The number of the file of that path among these.
+    pub(in super::super) fn find(&self, path: &str, files: Range<usize>) -> Option<usize> {
+        let end = files.end;
+        let at = self.first(files, |one| one < path);
+        (at < end && self.file(at).path == path).then_some(at)
+    }
+
     /// The number of the first file of `range` whose path is not `before` what is looked for, or the
     /// end of the range.
     pub(in super::super) fn first(
@@ -246,11 +253,10 @@ impl Walk {
     }
 
     /// Notes that an entry of a folder cannot be looked at; without a name, that none of them can.
-    pub(super) fn cannot_look(&mut self, [prefix, exact]: [&str; 2], name: &[u8]) {
-        let told = format!("{prefix}{}", String::from_utf8_lossy(name));
-        let told = if told.is_empty() { ".".to_owned() } else { told };
+    pub(super) fn cannot_look(&mut self, folder: &str, name: &[u8]) {
+        let place = format!("{folder}{}", escaped(name));
+        let told = if place.is_empty() { ".".to_owned() } else { shown(&place) };
         self.places.insert((PlaceKind::Unreadable, told));
-        let place = format!("{exact}{}", escaped(name));
         if name.is_empty() {
             self.note(PlaceKind::Closed, &place);
         }

@@ -10,6 +10,7 @@ mod handle;
 pub(crate) mod ignoring;
 pub(super) mod tracked;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -18,7 +19,7 @@ use std::time::Instant;
 
 use super::Workspace;
 use super::modes::SET_IDS;
-use super::names::escaped;
+use super::names::{escaped, shown};
 use super::products::is_by_product;
 use crate::error::{Error, Result};
 use crate::protocol::RelPath;
@@ -38,10 +39,8 @@ const PARALLEL_FROM: usize = 5_000;
 struct Job {
     parent: Arc<Handle>,
     name: Vec<u8>,
-    /// Its path with a `/` at the end.
-    prefix: String,
-    /// The same in its escaped form, where that is another.
-    exact: Option<String>,
+    /// Its escaped path with a `/` at the end.
+    path: String,
     rules: Option<Arc<Rules>>,
 }
 
@@ -77,7 +76,7 @@ pub(super) fn walk(
         let mut mine = walker.begin();
         let mut buffer = Vec::with_capacity(32 << 10);
         let (mut helper, mut tried) = (None, false);
-        walker.folder(&Arc::new(root), ["", ""], None, &mut mine, &mut buffer);
+        walker.folder(&Arc::new(root), "", None, &mut mine, &mut buffer);
         queue.done();
         while let Some(job) = queue.next() {
             walker.job(&job, &mut mine, &mut buffer);
@@ -165,27 +164,28 @@ impl Walker<'_> {
     }
 
     fn job(&self, job: &Job, walk: &mut Walk, buffer: &mut Vec<u8>) {
-        let place = [&job.prefix, job.exact.as_deref().unwrap_or(&job.prefix)];
         match job.parent.child(&job.name) {
             Ok(handle) => {
-                self.folder(&Arc::new(handle), place, job.rules.as_ref(), walk, buffer);
+                self.folder(&Arc::new(handle), &job.path, job.rules.as_ref(), walk, buffer);
             }
-            Err(_) => walk.cannot_look(place, b""),
+            Err(_) => walk.cannot_look(&job.path, b""),
         }
     }
 
     fn folder(
         &self,
         handle: &Arc<Handle>,
-        [prefix, exact]: [&str; 2],
+        exact: &str,
         rules: Option<&Arc<Rules>>,
         walk: &mut Walk,
         buffer: &mut Vec<u8>,
     ) {
         let Ok(entries) = handle.entries(buffer, usize::MAX) else {
-            walk.cannot_look([prefix, exact], b"");
+            walk.cannot_look(exact, b"");
             return;
         };
+        let text = if exact.contains('%') { shown(exact).into() } else { Cow::Borrowed(exact) };
+        let prefix = &*text;
         // Where case does not count, `head` is one too.
         let stands =
             |part: &str| entries.iter().any(|(name, _)| name.eq_ignore_ascii_case(part.as_bytes()));
@@ -237,8 +237,8 @@ impl Walker<'_> {
                     // Where one cannot be looked at for want of rights, none can: the folder is told.
                     match e.kind() {
                         ErrorKind::NotFound => {}
-                        ErrorKind::PermissionDenied => walk.cannot_look([prefix, exact], b""),
-                        _ => walk.cannot_look([prefix, exact], name),
+                        ErrorKind::PermissionDenied => walk.cannot_look(exact, b""),
+                        _ => walk.cannot_look(exact, name),
                     }
                     continue;
                 }
@@ -250,7 +250,6 @@ impl Walker<'_> {
             if unlisted && walk.detailed.is_none() {
                 continue;
             }
-            let below = || below(prefix, exact, name, &text);
             let is_left_out =
                 rules.is_some_and(|rules| rules.ignores(prefix, &text, kind.is_none()));
             if let (true, Some(close)) = (is_recorded, &mut walk.detailed) {
@@ -274,8 +273,7 @@ impl Walker<'_> {
                 None => folders.push(Job {
                     parent: Arc::clone(handle),
                     name: name.clone(),
-                    prefix: format!("{prefix}{text}/"),
-                    exact: below(),
+                    path: place() + "/",
                     rules: rules.cloned(),
                 }),
                 Some(_) if unlisted => {}
@@ -290,12 +288,6 @@ impl Walker<'_> {
 fn given(texts: &BTreeMap<String, String>, name: &[u8]) -> std::io::Result<Vec<u8>> {
     let text = std::str::from_utf8(name).ok().and_then(|name| texts.get(name));
     text.map(|text| text.clone().into_bytes()).ok_or_else(|| std::io::ErrorKind::NotFound.into())
-}
-
-/// The escaped form of a folder's path, where that is another than the path as text.
-fn below(prefix: &str, exact: &str, name: &[u8], text: &str) -> Option<String> {
-    let plain = text.as_bytes() == name && !name.contains(&b'%');
-    (!plain || prefix != exact).then(|| format!("{exact}{}/", escaped(name)))
 }
 
 #[cfg(all(test, target_os = "linux"))]
