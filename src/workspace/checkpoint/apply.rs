@@ -211,10 +211,10 @@ impl Apply<'_> {
     /// Makes these changes, each in the same way.
     fn each<'c>(
         &mut self,
-        changes: impl Iterator<Item = (usize, &'c Change)>,
+        mut changes: impl Iterator<Item = (usize, &'c Change)>,
         make: impl Fn(&mut Self, &Change) -> Step,
     ) -> Result<()> {
-        changes.into_iter().try_for_each(|(n, change)| self.step(n, change, &make))
+        changes.try_for_each(|(n, change)| self.step(n, change, &make))
     }
 
     /// Makes a change; where that fails, it is left alone.

@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::tree::{Lasting, change_at, is_folder, is_same};
-use super::unreadable::is_unknown;
 use super::{Change, NotStored, Store, TreeEntry};
 use crate::blobs::BlobId;
 use crate::error::{Error, Result};
@@ -81,7 +80,8 @@ impl Store {
             let mut now = self.inspect_as(workspace, &change.path, force && !is_end, known)?;
             let is = |what: &Option<TreeEntry>| is_same(now.as_ref(), what.as_ref());
             // What was unreadable cannot come back, whatever stands there.
-            let is_unknown = is_unknown(&change.path, change.after.as_ref());
+            let is_unknown =
+                change.after.as_ref().is_some_and(|after| after.is_unknown_at(&change.path));
             let is_done = !is_unknown && is(&change.after);
             let is_conflict =
                 !is_unknown && (change.mixed && !change.ignored || !is_done && !is(&change.before));

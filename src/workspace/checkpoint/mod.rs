@@ -18,7 +18,7 @@
 //! |---|---|
 //! | `tree` | what stands somewhere, and how that changed |
 //! | `stat_cache` | remembers what was seen, so that an unchanged file is not read again |
-//! | `scan` | compares the workspace with it; `unreadable` is what could not be seen, `tracked` what git tracks although ignored, `trusted_times` says whether times can be trusted |
+//! | `scan` | compares the workspace with it; `tracked` what git tracks although ignored, `trusted_times` says whether times can be trusted |
 //! | `record` | scans around the operations of a turn; `rules` are the ignore rules from before the turn, `ignored_changes` what changed of what they leave out |
 //! | `merge`, `apply` | undo and redo: what is to change, and changing it |
 //! | `gc` | what is kept, and what goes when there is too much |
@@ -37,7 +37,6 @@ mod tests;
 mod tracked;
 mod tree;
 mod trusted_times;
-mod unreadable;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -14,7 +14,6 @@ use super::ignored_changes::{IgnoredChange, IgnoredSnapshot};
 use super::rules::KeptRules;
 use super::scan::{Difference, Scan, now};
 use super::tree::is_folder;
-use super::unreadable::is_unknown;
 use super::{Change, Mark, Store, TreeEntry};
 use crate::error::{Error, Result};
 use crate::protocol::{FileEffect, MoveEffect, RelPath};
@@ -445,7 +444,8 @@ impl Difference {
     /// seen.
     fn was_only_unseen(&self, since: i64) -> bool {
         let is_old = |changed: i128| changed != 0 && changed < since.into();
-        is_unknown(&self.change.path, self.change.before.as_ref())
+        let before = self.change.before.as_ref();
+        before.is_some_and(|before| before.is_unknown_at(&self.change.path))
             && self.facts.is_some_and(|(facts, _)| is_old(facts.changed))
     }
 }

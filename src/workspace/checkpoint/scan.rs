@@ -7,10 +7,9 @@ use cap_std::fs::{Dir, Metadata};
 
 use super::ignored;
 use super::ignored_changes::IgnoredSnapshot;
-use super::stat_cache::Known;
+use super::stat_cache::{Known, Unreadable};
 use super::tree::{Identity, is_same, shown_path};
 use super::trusted_times::TrustedTimes;
-use super::unreadable::Unreadable;
 use super::{Change, NotStored, Store, TreeEntry, tracked};
 use crate::blobs::BlobId;
 use crate::error::{Error, Result};

@@ -104,6 +104,11 @@ impl TreeEntry {
         self.not_stored() == Some(NotStored::Unreadable)
     }
 
+    /// Whether where it is, that path, is all that is known of it.
+    pub(super) fn is_unknown_at(&self, path: &str) -> bool {
+        matches!(self, Self::Unkept { why: NotStored::Unreadable, is: Identity::At(at) } if at == path)
+    }
+
     /// Whether it is a folder.
     pub fn is_folder(&self) -> bool {
         matches!(self, Self::Folder { .. })

@@ -89,10 +89,8 @@ impl Snapshot {
         if is_new_repository {
             folder.is_bare = Some(true);
         }
-        let named = folder.named.clone();
-        let Some(mut now) = Scan::new(workspace).folder(&folder.path, named, folder.is_bare) else {
-            return;
-        };
+        let now = Scan::new(workspace).folder(&folder.path, folder.named.clone(), folder.is_bare);
+        let Some(mut now) = now else { return };
         if !is_new_repository {
             now.entries.retain(|known, _| ancestors(&key).any(|way| way == known));
         }

@@ -23,7 +23,6 @@ mod read_only;
 mod report;
 mod scan;
 mod scope;
-mod set_ids;
 mod shared;
 mod snapshot;
 #[cfg(all(test, unix))]
@@ -196,7 +195,7 @@ impl Snapshot {
             closed: walk.places(PlaceKind::Closed).map(str::to_owned).collect(),
             rules: walk.rules().clone(),
             git,
-            set_ids: Some(set_ids::all(workspace, walk)),
+            set_ids: Some(last_walk::set_ids(workspace, walk)),
         }
     }
 }
