@@ -27,7 +27,7 @@ use crate::session::log::{self, LogEntry};
 use crate::session::record::{Begin, Record, Undoing};
 use crate::session::{self, Session};
 use crate::text::count;
-use crate::workspace::checkpoint::{Change, Plan, TreeEntry, composed, reversed};
+use crate::workspace::checkpoint::{Change, TreeEntry, UndoPlan, composed, reversed};
 use conflicts::ConflictOwners;
 use select::{Selection, passed_over, select};
 
@@ -165,7 +165,7 @@ impl Engine {
     ) -> Result<Session> {
         observer.event(Event::TurnBegun { session: &begin.session, reply: begin.reply() });
         let plan = self.checkpoints.blobs.read(&undoing.plan)?;
-        let plan = plan.and_then(|text| serde_json::from_slice::<Plan>(&text).ok());
+        let plan = plan.and_then(|text| serde_json::from_slice::<UndoPlan>(&text).ok());
         let lost = plan.is_none();
         let plan = plan.unwrap_or_default();
         for (n, change) in plan.changes.iter().enumerate() {
@@ -247,7 +247,7 @@ fn number(session: &Session) -> u32 {
 
 /// Said of what the person or other turns had changed, and force puts aside; None where there is none.
 fn put_aside(
-    plan: &Plan,
+    plan: &UndoPlan,
     owners: &ConflictOwners,
     again: &str,
     session: &Session,
@@ -281,7 +281,7 @@ fn named_with<'a>(
 }
 
 /// Said where nothing of turns can be taken back; `next` is one before them of which something may be.
-fn nothing_of(turns: &[u32], plan: &Plan, next: Option<(usize, u32)>) -> String {
+fn nothing_of(turns: &[u32], plan: &UndoPlan, next: Option<(usize, u32)>) -> String {
     let whys: BTreeMap<&str, &str> = plan.left.iter().map(|(p, why)| (&**p, &**why)).collect();
     let left =
         named_with(plan.left.iter().map(|(path, _)| path), |path| format!(" ({})", whys[path]));

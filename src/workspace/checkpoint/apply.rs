@@ -1,4 +1,4 @@
-//! Carries out a [`Plan`]. Each place is looked at again just before it is touched, and is left alone where
+//! Carries out an [`UndoPlan`]. Each place is looked at again just before it is touched, and is left alone where
 //! something else stands there than was planned for. What stands somewhere tells whether it is done, so all of it
 //! can be repeated after a hard stop.
 //!
@@ -14,7 +14,7 @@ use cap_std::fs::{Dir, Metadata, MetadataExt};
 use super::merge::ONLY_COPY;
 use super::scan::is_closed;
 use super::tree::{Identity, is_folder, is_same};
-use super::{Change, Plan, Store, TreeEntry};
+use super::{Change, Store, TreeEntry, UndoPlan};
 use crate::atomic::{self, rename_new};
 use crate::blobs::BlobId;
 use crate::error::{Error, Result};
@@ -84,7 +84,7 @@ struct Ready {
 }
 
 struct Apply<'a> {
-    plan: &'a Plan,
+    plan: &'a UndoPlan,
     store: &'a mut Store,
     workspace: &'a Workspace,
     restored: Restored,
@@ -99,7 +99,7 @@ struct Apply<'a> {
     folders: BTreeSet<String>,
 }
 
-impl Plan {
+impl UndoPlan {
     /// Removes what an earlier try left under temporary names.
     pub fn sweep(&self, workspace: &Workspace) {
         for (n, change) in self.changes.iter().enumerate() {

@@ -75,7 +75,7 @@ impl IgnoredSnapshot {
         differences: impl Iterator<Item = &'a Difference>,
     ) -> BTreeSet<String> {
         let find = self.finder();
-        let renamed = |Difference { change, facts }: &Difference| {
+        let renamed = |Difference { change, facts, .. }: &Difference| {
             let is_folder = is_folder(change.after.as_ref());
             let (facts, size) = facts.as_ref()?;
             find(facts, *size, is_folder).map(|_| named(&change.path, is_folder))
@@ -108,7 +108,7 @@ impl IgnoredSnapshot {
         let is_other = |path: &&String| self.all.get(*path) != now.all.get(*path);
         let changed = both.into_iter().filter(is_other);
         let changed = changed.filter(|path| !self.is_recorded(now, path, recorded));
-        let met = cache.seen.iter().filter(|(_, known)| !known.ignored);
+        let met = cache.seen.iter().filter(|(_, known)| known.is_met());
         let met = met.map(|(path, known)| (path, &known.facts, known.size, known.what.is_folder()));
         let others = now.all.iter().filter(|(path, it)| self.all.get(*path) != Some(*it));
         let others = others.map(|(path, (facts, size))| (path, facts, *size, path.ends_with('/')));

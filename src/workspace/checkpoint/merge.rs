@@ -18,7 +18,7 @@ pub(super) const ONLY_COPY: &str = "it holds what could not be put back elsewher
 /// The changes that put the workspace back, in the order of paths.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Plan {
+pub struct UndoPlan {
     /// From what stands there now, which is stored, to what is to stand there.
     pub changes: Vec<Change>,
     /// What the names of temporary files begin with.
@@ -39,7 +39,7 @@ pub struct Plan {
 
 /// A plan that is being made.
 struct Draft {
-    plan: Plan,
+    plan: UndoPlan,
     /// The paths that are decided about.
     known: BTreeSet<String>,
     /// What cannot be put back, and why.
@@ -57,11 +57,11 @@ impl Store {
         workspace: &Workspace,
         changes: Vec<Change>,
         force: bool,
-    ) -> Result<Plan> {
+    ) -> Result<UndoPlan> {
         self.hold_anew();
         self.hold(changes.iter().flat_map(Change::blobs));
         let key = format!(".deaddrop-{}", uuid::Uuid::new_v4().simple());
-        let plan = Plan { key, moves: moves(&changes), ..Plan::default() };
+        let plan = UndoPlan { key, moves: moves(&changes), ..UndoPlan::default() };
         let known = changes.iter().map(|change| change.path.clone()).collect();
         let mut draft = Draft { plan, known, left: Vec::new() };
         let ends = draft.plan.moves.iter().flat_map(|(to, from)| [to, from]);
@@ -281,7 +281,7 @@ impl Draft {
     }
 }
 
-impl Plan {
+impl UndoPlan {
     /// Whether something else is to stand in its place, or in that of a folder that holds it.
     pub(super) fn makes_room(&self, change: &Change) -> bool {
         ancestors(&change.path).filter_map(|path| self.change(path)).any(|change| {

@@ -49,7 +49,7 @@ pub use apply::Restored;
 pub use gc::{Needs, Turns};
 pub use ignored::IgnoredLimits;
 pub use ignored_changes::{IgnoredChange, Loss};
-pub use merge::{Plan, moved, unrestorable};
+pub use merge::{UndoPlan, moved, unrestorable};
 pub use record::{Noted, Recorded, Recorder};
 pub use rules::KeptRules;
 pub use stat_cache::Mark;
@@ -118,12 +118,12 @@ impl Store {
 
     /// All that these records say, as one list; None where one of them is gone.
     pub fn composed(&self, records: &[BlobId]) -> Result<Option<Vec<Change>>> {
-        let parts: Option<Vec<_>> =
-            records.iter().map(|record| self.recorded(record).transpose()).collect();
-        Ok(parts
-            .map(|parts| parts.into_iter().collect::<Result<Vec<_>>>())
-            .transpose()?
-            .map(composed))
+        let mut parts = Vec::new();
+        for record in records {
+            let Some(changes) = self.recorded(record)? else { return Ok(None) };
+            parts.push(changes);
+        }
+        Ok(Some(composed(parts)))
     }
 
     /// Brings all that was added to disk.

@@ -378,12 +378,13 @@ impl<'a> Recorder<'a> {
         });
         for one in differences {
             let was_unseen = one.was_only_unseen(self.since);
-            let Difference { mut change, .. } = one;
+            let Difference { mut change, is_met, .. } = one;
+            let is_left_alone = !is_met && !change.by_command;
+            change.ignored &= change.by_command;
             // What was ignored before is left alone, but for what it took the place of: a conflict.
             change.mixed = !change.ignored
                 && (renamed.contains(&change.path)
                     || ancestors(&change.path).any(|above| renamed.contains(&format!("{above}/"))));
-            let is_left_alone = change.ignored && !change.by_command;
             if was_unseen || is_left_alone || change.mixed && change.before.is_none() {
                 continue;
             }

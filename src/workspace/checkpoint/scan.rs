@@ -1,5 +1,6 @@
 //! What stands in one place of the workspace, and in all of it.
 
+use std::collections::HashSet;
 use std::io::{self, Read};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -40,6 +41,8 @@ pub(super) struct Scan {
 #[derive(Debug)]
 pub(super) struct Difference {
     pub(super) change: Change,
+    /// Whether a scan meets it; otherwise it is only kept though rules leave it out.
+    pub(super) is_met: bool,
     /// What is told of it now, where a walk met it.
     pub(super) facts: Option<(FileStat, u64)>,
 }
@@ -70,20 +73,26 @@ impl Store {
         met.push(workspace.met_root()?);
         met.sort_unstable_by(|a, b| a.path.cmp(&b.path));
         let kept = ignored::kept(workspace, &left_out, self.ignored_limits);
-        let met = met.into_iter().map(|met| (met, false));
+        let paths: HashSet<String> = kept.iter().map(|kept| kept.path.clone()).collect();
+        // What git tracks in an ignored folder is met by itself.
+        let met = met.into_iter().map(|met| {
+            let tracked = paths.contains(&met.path);
+            (met, tracked, tracked)
+        });
+        let kept = kept.into_iter().map(|kept| (kept, true, false));
         self.cache.earlier = std::mem::take(&mut self.cache.seen);
         let (mut differences, mut folders) = (Vec::new(), FolderCache::new(workspace));
         let mut times = TrustedTimes::default();
-        for (met, ignored) in met.chain(kept.into_iter().map(|met| (met, true))) {
-            // What git tracks in an ignored folder is met by itself.
+        for (met, ignored, tracked) in met.chain(kept) {
             if self.cache.seen.contains_key(&met.path) {
                 continue;
             }
+            let is_met = !ignored || tracked;
             let earlier = &mut self.cache.earlier;
-            let is_known = earlier.get(&met.path).is_some_and(|known| known.ignored == ignored);
+            let is_known = earlier.get(&met.path).is_some_and(|known| known.is_met() == is_met);
             let was = if is_known { earlier.remove(&met.path) } else { None };
             let known = self.known_of(&met, was.as_ref(), &mut folders, &mut times, now)?;
-            let known = Known { ignored, ..known };
+            let known = Known { ignored, tracked, ..known };
             let before = match &was {
                 Some(known) => Some(known.what.clone()),
                 None => {
@@ -93,9 +102,14 @@ impl Store {
             };
             // What the root was is unknown where no scan before had it.
             let is_new_root = met.path.is_empty() && was.is_none();
-            if !ignored && before.as_ref() != Some(&known.what) && !is_new_root {
+            if is_met && before.as_ref() != Some(&known.what) && !is_new_root {
+                // A file in the place of an ignored folder.
+                let ignored = was.as_ref().is_some_and(|was| was.ignored && was.what.is_folder())
+                    && !known.what.is_folder();
                 let change = Change::of(met.path.clone(), before, Some(known.what.clone()));
-                differences.push(Difference { change, facts: Some((met.facts, met.size)) });
+                let change = Change { ignored, ..change };
+                let facts = Some((met.facts, met.size));
+                differences.push(Difference { change, is_met, facts });
             }
             if was.as_ref() == Some(&known) {
                 self.cache.seen.insert(met.path, known);
@@ -106,16 +120,17 @@ impl Store {
         let unreadable = Unreadable::from(unreadable);
         let before = std::mem::take(&mut self.cache.earlier);
         self.hold(before.values().filter_map(|known| known.what.blob()));
-        for (path, Known { what, ignored, .. }) in before {
+        for (path, known) in before {
+            let (is_met, Known { what, ignored, .. }) = (known.is_met(), known);
             // What cannot be listed may still be known by its name.
-            let after = if !ignored && !unreadable.hides(&path) {
+            let after = if is_met && !unreadable.hides(&path) {
                 None
             } else {
                 match folders.stands_at(&path).map(|(_, found)| found.is_dir()) {
                     Err(e) if folders.tells_nothing_is_there(&path, &e) => None,
                     // A file in the place of an ignored folder is told by itself.
-                    Ok(false) if ignored && what.is_folder() => None,
-                    _ if ignored => Some(what.clone()),
+                    Ok(false) if !is_met && what.is_folder() => None,
+                    _ if !is_met => Some(what.clone()),
                     Ok(_) => self.inspect_next(workspace, &mut folders, &path, true)?,
                     Err(_) => Some(TreeEntry::unreadable_at(&path)),
                 }
@@ -125,7 +140,7 @@ impl Store {
             }
             if after.as_ref() != Some(&what) {
                 let change = Change { ignored, ..Change::of(path, Some(what), after) };
-                differences.push(Difference { change, facts: None });
+                differences.push(Difference { change, is_met, facts: None });
             }
         }
         self.cache.cannot_read(unreadable);
@@ -162,7 +177,7 @@ impl Store {
         let found = self.entry(folders.folder(split(&met.path).0).ok(), met, true)?;
         let (what, facts, size) = found.unwrap_or_else(|| (unread(was, met), met.facts, met.size));
         let sure = tells && facts.changed != 0 && facts.changed + YOUNG < now;
-        Ok(Known { what, facts, size, sure, ignored: false })
+        Ok(Known { what, facts, size, sure, ignored: false, tracked: false })
     }
 
     /// What stands in a folder, as it was met, and what is told of it; None where it cannot be read. With `keep`

@@ -40,9 +40,17 @@ pub(super) struct Known {
     /// Whether it is kept though rules leave it out.
     #[serde(rename = "i", default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) ignored: bool,
+    /// Whether it is met all the same, since git tracks it or something in it.
+    #[serde(rename = "t", default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) tracked: bool,
 }
 
 impl Known {
+    /// Whether a scan meets it, like all that no rules leave out.
+    pub(super) fn is_met(&self) -> bool {
+        !self.ignored || self.tracked
+    }
+
     /// Whether it is known to be as it was.
     pub(super) fn holds_for(&self, met: &WalkEntry) -> bool {
         let same_kind = match (&self.what, met.kind) {
@@ -67,51 +75,46 @@ enum Line {
     At(usize, String, Option<Known>),
     /// The files of rules in a folder.
     RulesIn(usize, String, Option<BTreeMap<String, String>>),
-    #[serde(rename = "Hidden")]
     Unreadable(Unreadable),
 }
 
-/// Where a scan could not see, since a folder above it cannot be listed or searched: what stands there is unknown,
-/// which is not the same as nothing. Folders with a `/` at their end (the root is empty), all below which is
-/// hidden, and single entries with all below them.
+/// Where a scan could not see, since a folder cannot be listed or searched: what stands there is unknown, which is
+/// not the same as nothing. Folders with a `/` at their end (the root is empty), all below which is hidden, and whether
+/// that is hidden itself; none below another.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "BTreeSet<String>", into = "BTreeSet<String>")]
-pub(super) struct Unreadable {
-    places: BTreeSet<String>,
-    /// The same with a `/` at the end of each, without those that lie below another.
-    highest: BTreeSet<String>,
-}
+pub(super) struct Unreadable(BTreeMap<String, bool>);
 
 impl Unreadable {
     /// Whether what stands at an escaped path could not be met.
     pub(super) fn hides(&self, path: &str) -> bool {
+        if self.0.is_empty() {
+            return false;
+        }
+        let path = format!("{path}/");
         // What stands between a folder and a path below it in this order lies below that folder too.
-        let last =
-            self.highest.range::<str, _>((Bound::Unbounded, Bound::Included(path))).next_back();
-        last.is_some_and(|folder| path.starts_with(folder.as_str())) || self.places.contains(path)
+        let last = self.0.range::<str, _>((Bound::Unbounded, Bound::Included(&*path))).next_back();
+        last.is_some_and(|(folder, itself)| {
+            path.starts_with(folder) && (*itself || path.len() > folder.len())
+        })
     }
 }
 
 impl From<BTreeSet<String>> for Unreadable {
+    /// Of folders with a `/` at their end, all below which is hidden, and single entries with all below them.
     fn from(places: BTreeSet<String>) -> Self {
-        let with_slash = |place: &String| match place.as_str() {
-            "" => String::new(),
-            place => format!("{}/", place.trim_end_matches('/')),
-        };
-        let all: BTreeSet<String> = places.iter().map(with_slash).collect();
-        let mut highest: BTreeSet<String> = BTreeSet::new();
-        for place in all {
-            if highest.last().is_none_or(|last| !place.starts_with(last.as_str())) {
-                highest.insert(place);
+        let mut all: BTreeMap<String, bool> = BTreeMap::new();
+        for place in places {
+            let is_below = place.is_empty() || place.ends_with('/');
+            let folder = if is_below { place } else { place + "/" };
+            *all.entry(folder).or_default() |= !is_below;
+        }
+        let mut highest = Self::default();
+        for (folder, itself) in all {
+            if highest.0.last_key_value().is_none_or(|(last, _)| !folder.starts_with(last)) {
+                highest.0.insert(folder, itself);
             }
         }
-        Self { places, highest }
-    }
-}
-
-impl From<Unreadable> for BTreeSet<String> {
-    fn from(hidden: Unreadable) -> Self {
-        hidden.places
+        highest
     }
 }
 
@@ -195,9 +198,9 @@ impl StatCache {
         Some(())
     }
 
-    /// What stands at a path that no rules leave out, as far as it was seen.
+    /// What stands at a path that a scan meets, as far as it was seen.
     pub(super) fn get(&self, path: &str) -> Option<&Known> {
-        self.seen.get(path).filter(|known| !known.ignored)
+        self.seen.get(path).filter(|known| known.is_met())
     }
 
     pub(super) fn set(&mut self, path: String, known: Known) {
@@ -340,9 +343,14 @@ mod tests {
     use super::*;
     use crate::workspace::walk::EntryKind;
 
+    fn blank() -> Known {
+        let (what, facts) = (TreeEntry::unreadable_at(""), FileStat::default());
+        Known { what, facts, size: 0, sure: false, ignored: false, tracked: false }
+    }
+
     fn known(path: &str) -> Known {
         let what = TreeEntry::unreadable_at(path);
-        Known { what, facts: FileStat::default(), size: 1, sure: false, ignored: false }
+        Known { what, size: 1, ..blank() }
     }
 
     proptest! {
@@ -395,7 +403,7 @@ mod tests {
             facts: at(device, 7),
             size,
             sure: true,
-            ignored: false,
+            ..blank()
         };
         let met = |device| {
             let (path, kind, facts) = (path.clone(), Some(EntryKind::Link), at(device, 7));

@@ -15,7 +15,7 @@ use crate::workspace::walk::detailed::{
 };
 use crate::workspace::walk::tracked::{REPOSITORIES, files};
 
-/// Has a close walk meet them, where `repositories` are; `earlier` are the rules of the last look.
+/// Has a close walk meet them, where `repositories` are; `earlier` are the rules of the last scan.
 pub(super) fn meet<'a>(
     workspace: &Workspace,
     repositories: impl Iterator<Item = &'a str>,
@@ -154,7 +154,7 @@ mod tests {
         ];
         track(&scene, &[&paths[..], &[&deep[..250]]].concat());
         assert_eq!(known(&mut scene), ["a.log", "d/up/out.log", "d/f/x.log"]);
-        let seen = scene.store.cache.seen.iter().filter(|(_, known)| !known.ignored);
+        let seen = scene.store.cache.seen.iter().filter(|(_, known)| known.is_met());
         let seen: Vec<&String> = seen.map(|(path, _)| path).collect();
         assert_eq!(seen, ["", ".gitignore", "a.log", "d"]);
     }

@@ -145,7 +145,6 @@ impl DetailedWalk {
         }
         let counts = match by {
             IgnoreSource::Given(texts) => texts.get(folder).cloned().unwrap_or_default(),
-            IgnoreSource::Disk(instead) if instead.is_empty() => on_disk.clone(),
             IgnoreSource::Disk(instead) => {
                 let mut counts = on_disk.clone();
                 for ((_, name), text) in instead.iter().filter(|((place, _), _)| place == folder) {

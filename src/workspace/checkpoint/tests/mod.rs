@@ -78,7 +78,7 @@ impl Scene {
         recorder.finish(&self.workspace).changes.unwrap()
     }
 
-    pub(super) fn plan(&mut self, changes: Vec<Change>, force: bool) -> Plan {
+    pub(super) fn plan(&mut self, changes: Vec<Change>, force: bool) -> UndoPlan {
         let plan = self.store.plan(&self.workspace, changes, force).unwrap();
         self.store.settle().unwrap();
         plan
