@@ -10,7 +10,7 @@ use super::patch::{Side, patch};
 use super::{Context, SessionFlag, output, sessions, stat};
 use crate::engine::{TurnDiffs, Which};
 use crate::error::Result;
-use crate::workspace::checkpoint::{Change, TreeEntry};
+use crate::workspace::checkpoint::{Change, TreeEntry, TreeEntry::Folder};
 use crate::workspace::unescaped;
 
 #[derive(Debug, Args)]
@@ -148,7 +148,7 @@ fn beside(change: &Change) -> String {
     };
     let told = |what: &TreeEntry| match what {
         TreeEntry::File { mode, .. } => format!("file, mode {mode:04o}"),
-        TreeEntry::Folder { mode } => format!("folder, mode {mode:04o}"),
+        Folder { mode } => format!("folder, mode {mode:04o}"),
         TreeEntry::Link { .. } => "link".to_owned(),
         TreeEntry::Unkept { why, .. } => format!("not kept: {}", why.in_words()),
     };
@@ -170,9 +170,7 @@ fn as_json(what: Option<&TreeEntry>) -> serde_json::Value {
         Some(TreeEntry::File { mode, size, .. }) => {
             json!({ "kind": "file", "mode": format!("{mode:04o}"), "size": size })
         }
-        Some(TreeEntry::Folder { mode }) => {
-            json!({ "kind": "folder", "mode": format!("{mode:04o}") })
-        }
+        Some(Folder { mode }) => json!({ "kind": "folder", "mode": format!("{mode:04o}") }),
         Some(TreeEntry::Link { target }) => json!({ "kind": "link", "target": target }),
         Some(TreeEntry::Unkept { why, .. }) => json!({ "kind": "unkept", "why": why.in_words() }),
     }

@@ -80,11 +80,10 @@ impl Served {
     }
 
     pub(super) fn looked(&self, asked: &LookParams) -> LookResult {
-        let workspace = &self.serving.workspace;
-        let place = workspace.as_is().place_of(&asked.operation);
-        let standing =
-            if asked.standing { workspace.as_is().standing(&asked.operation) } else { None };
-        match workspace.as_is().look(&asked.operation) {
+        let workspace = self.serving.workspace.as_is();
+        let place = workspace.place_of(&asked.operation);
+        let standing = if asked.standing { workspace.standing(&asked.operation) } else { None };
+        match workspace.look(&asked.operation) {
             None => LookResult { place, standing, ..LookResult::default() },
             Some(look) => LookResult {
                 seen: true,
