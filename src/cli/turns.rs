@@ -11,7 +11,7 @@ use crate::engine::{TurnDiffs, UndoRequest, Which};
 use crate::error::Result;
 use crate::ipc::Request;
 use crate::watch::Stop;
-use crate::workspace::checkpoint::{Change, What};
+use crate::workspace::checkpoint::{Change, TreeEntry, TreeEntry::Folder};
 use crate::workspace::unescaped;
 
 #[derive(Debug, Args)]
@@ -59,9 +59,9 @@ pub(super) fn diff(context: &Context, arguments: &Diff) -> Result<ExitCode> {
             // A patch has no word for it.
             Some(why) => (format!("# {}: {why}\n", change.shown()).into_bytes(), String::new()),
             None => {
-                let side = |what: Option<&What>| -> Result<Option<Side>> {
+                let side = |what: Option<&TreeEntry>| -> Result<Option<Side>> {
                     let executable =
-                        matches!(what, Some(What::File { mode, .. }) if mode & 0o100 != 0);
+                        matches!(what, Some(TreeEntry::File { mode, .. }) if mode & 0o100 != 0);
                     Ok(shown.standing(what)?.and_then(|standing| Side::of(standing, executable)))
                 };
                 let (before, after) = (side(change.before.as_ref())?, side(change.after.as_ref())?);
@@ -117,7 +117,7 @@ pub(super) fn diff(context: &Context, arguments: &Diff) -> Result<ExitCode> {
 /// Why nothing can be shown of it, if that is so.
 fn unkept(change: &Change) -> Option<String> {
     [&change.before, &change.after].into_iter().flatten().find_map(|what| match what {
-        What::Unkept { why, .. } => Some(format!("changed, and not kept: {}", why.in_words())),
+        TreeEntry::Unkept { why, .. } => Some(format!("changed, and not kept: {}", why.in_words())),
         _ => None,
     })
 }
@@ -130,11 +130,11 @@ fn beside(change: &Change) -> String {
     } else {
         String::new()
     };
-    let told = |what: &What| match what {
-        What::File { mode, .. } => format!("file, mode {mode:04o}"),
-        What::Folder { mode } => format!("folder, mode {mode:04o}"),
-        What::Link { .. } => "link".to_owned(),
-        What::Unkept { why, .. } => format!("not kept: {}", why.in_words()),
+    let told = |what: &TreeEntry| match what {
+        TreeEntry::File { mode, .. } => format!("file, mode {mode:04o}"),
+        Folder { mode } => format!("folder, mode {mode:04o}"),
+        TreeEntry::Link { .. } => "link".to_owned(),
+        TreeEntry::Unkept { why, .. } => format!("not kept: {}", why.in_words()),
     };
     let beside = match (&change.before, &change.after) {
         (None, Some(after)) => format!("# new {path} ({})\n", told(after)),
@@ -148,15 +148,15 @@ fn beside(change: &Change) -> String {
 }
 
 /// What stood or stands somewhere, as JSON.
-fn as_json(what: Option<&What>) -> serde_json::Value {
+fn as_json(what: Option<&TreeEntry>) -> serde_json::Value {
     match what {
         None => serde_json::Value::Null,
-        Some(What::File { mode, size, .. }) => {
+        Some(TreeEntry::File { mode, size, .. }) => {
             json!({ "kind": "file", "mode": format!("{mode:04o}"), "size": size })
         }
-        Some(What::Folder { mode }) => json!({ "kind": "folder", "mode": format!("{mode:04o}") }),
-        Some(What::Link { target }) => json!({ "kind": "link", "target": target }),
-        Some(What::Unkept { why, .. }) => json!({ "kind": "unkept", "why": why.in_words() }),
+        Some(Folder { mode }) => json!({ "kind": "folder", "mode": format!("{mode:04o}") }),
+        Some(TreeEntry::Link { target }) => json!({ "kind": "link", "target": target }),
+        Some(TreeEntry::Unkept { why, .. }) => json!({ "kind": "unkept", "why": why.in_words() }),
     }
 }
 

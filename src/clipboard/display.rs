@@ -57,11 +57,11 @@ impl Display {
     /// clipboard, or its display is gone.
     pub(super) fn hold(
         mut self,
-        text: String,
+        text: &str,
         ready: impl FnOnce() -> io::Result<()>,
     ) -> Result<(), Failure> {
         let (sender, ended) = mpsc::channel();
-        let held = text.clone();
+        let held = text.to_owned();
         thread::Builder::new().spawn(move || drop(sender.send(stay(held))))?;
         let begun = Instant::now();
         while !self.0.get_text().is_ok_and(|there| there == text) {

@@ -88,7 +88,7 @@ fn end_with_parent() -> io::Result<()> {
 fn hold() -> Result<(), Failure> {
     let text = io::read_to_string(io::stdin().take(LIMIT as u64))?;
     // A parent that does not hear this does not rely on the text.
-    Display::open()?.hold(text, || {
+    Display::open()?.hold(&text, || {
         report::send(&Ok(None))?;
         let null = File::options().read(true).write(true).open("/dev/null")?;
         rustix::stdio::dup2_stdin(&null)?;

@@ -14,8 +14,8 @@ use crate::event::{Event, Observer};
 use crate::session::record::Begin;
 use crate::session::{ChangeKind, Changed, FileChange, Ignored, NAMED, Session, Several};
 use crate::workspace::checkpoint::{
-    Change, KeptRules, LeftAside, Loss, Recorded, Recorder, Store, What, Why, composed, moved,
-    unrestorable,
+    Change, IgnoredChange, KeptRules, Loss, NotStored, Recorded, Recorder, Store, TreeEntry,
+    composed, moved, unrestorable,
 };
 use crate::workspace::products::is_ignored_place;
 
@@ -90,7 +90,7 @@ impl Engine {
             Error::undo("what it changed before your decision is not kept any more")
         })?;
         if !changes.is_empty() {
-            records.push(store.record(&changes)?);
+            records.push(store.note(&changes)?);
         }
         let rules = rules.map(|rules| store.note(&rules)).transpose()?;
         store.settle()?;
@@ -100,8 +100,8 @@ impl Engine {
 }
 
 /// What is told of places that rules leave out; None where there are none.
-fn left_out(mut places: Vec<LeftAside>) -> Option<Ignored> {
-    let is_product = |place: &LeftAside| is_ignored_place(&place.path);
+fn left_out(mut places: Vec<IgnoredChange>) -> Option<Ignored> {
+    let is_product = |place: &IgnoredChange| is_ignored_place(&place.path);
     places.sort_by_key(|place| (is_product(place), place.lost.is_none()));
     let mut told = Ignored {
         places: places.len(),
@@ -167,7 +167,7 @@ fn folders(changes: &[Change]) -> Several {
         .collect();
     let mut folders = Several::default();
     for change in changes.iter().filter(|change| how(change).is_none()) {
-        let mode = |what: &Option<What>| what.as_ref().and_then(What::mode);
+        let mode = |what: &Option<TreeEntry>| what.as_ref().and_then(TreeEntry::mode);
         let path = change.shown();
         match (mode(&change.before), mode(&change.after)) {
             (Some(was), Some(is)) if was != is => {
@@ -185,9 +185,10 @@ fn folders(changes: &[Change]) -> Several {
 /// How a file or a link changed; None where it is a folder alone.
 fn how(change: &Change) -> Option<ChangeKind> {
     // A repository goes with its folder.
-    let file = |what: &Option<What>| {
-        let is_none = |what: &What| {
-            matches!(what, What::Folder { .. }) || what.unkept() == Some(Why::Repository)
+    let file = |what: &Option<TreeEntry>| {
+        let is_none = |what: &TreeEntry| {
+            matches!(what, TreeEntry::Folder { .. })
+                || what.not_stored() == Some(NotStored::Repository)
         };
         what.as_ref().is_some_and(|what| !is_none(what))
     };
@@ -196,7 +197,7 @@ fn how(change: &Change) -> Option<ChangeKind> {
         (false, true) => ChangeKind::New,
         (true, false) => ChangeKind::Deleted,
         (true, true) => match (&change.before, &change.after) {
-            (Some(What::File { blob, .. }), Some(What::File { blob: same, .. }))
+            (Some(TreeEntry::File { blob, .. }), Some(TreeEntry::File { blob: same, .. }))
                 if blob == same =>
             {
                 ChangeKind::Mode
@@ -209,9 +210,9 @@ fn how(change: &Change) -> Option<ChangeKind> {
 
 /// How many lines were added and removed; None where it is no text.
 fn lines(store: &Store, change: &Change) -> Option<(usize, usize)> {
-    let text = |what: &Option<What>| match what {
-        None | Some(What::Folder { .. }) => Some(String::new()),
-        Some(What::File { blob, size, .. }) if *size <= COUNTED => {
+    let text = |what: &Option<TreeEntry>| match what {
+        None | Some(TreeEntry::Folder { .. }) => Some(String::new()),
+        Some(TreeEntry::File { blob, size, .. }) if *size <= COUNTED => {
             let bytes = store.blobs.read(blob).ok()??;
             String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'))
         }

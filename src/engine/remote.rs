@@ -91,7 +91,7 @@ impl Engine {
         for (path, part) in session.read_requests() {
             let contents = match &self.guest {
                 Some(guest) => guest.read_part(path, part)?,
-                None => self.workspace.read_part(path, part),
+                None => self.workspace.as_is().read_part(path, part),
             };
             if let Some(part) = contents.as_ref().ok().filter(|contents| contents.lines.is_some()) {
                 self.add_whole(&mut wholes, &part.path)?;

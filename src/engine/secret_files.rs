@@ -24,7 +24,7 @@ impl Engine {
         let is_one =
             |path: &&str| secrets::holds_secrets(path) && !self.config.secrets.releases(path);
         let listed = walk.files().filter(|file| file.kind == EntryKind::File).map(|file| file.path);
-        let ignored = walk.ignored_secrets().iter().map(String::as_str);
+        let ignored = walk.ignored_secrets();
         let unseen = self.guest.is_some().then_some(".env");
         let mut paths: Vec<&str> =
             listed.filter(is_one).chain(ignored.chain(unseen).filter(is_one)).collect();

@@ -328,19 +328,19 @@ impl Executor for LocalExecutor<'_> {
     }
 
     fn read(&self, path: &RelPath, part: Part) -> Result<Result<Contents, Failure>> {
-        Ok(self.workspace.read_part(path, part))
+        Ok(self.workspace.as_is().read_part(path, part))
     }
 
     fn look(&self, operation: &Operation) -> Result<Option<Look>> {
-        Ok(self.workspace.look(operation))
+        Ok(self.workspace.as_is().look(operation))
     }
 
     fn place_of(&self, operation: &Operation) -> Result<Option<RelPath>> {
-        Ok(self.workspace.place_of(operation))
+        Ok(self.workspace.as_is().place_of(operation))
     }
 
     fn standing(&self, operation: &Operation) -> Result<Option<Digest>> {
-        Ok(self.workspace.standing(operation))
+        Ok(self.workspace.as_is().standing(operation))
     }
 
     fn left(&mut self, effect: &Effect, _: &Operation) -> Result<Left> {

@@ -239,7 +239,7 @@ fn closing(picture: &Picture<'_>) -> String {
         Count::NONE => String::new(),
         ignored => format!("  … {} (not listed)\n", describe(ignored, "ignored ")),
     };
-    let mut folders: Vec<_> = picture.unreadable().iter().map(|path| visible_line(path)).collect();
+    let mut folders: Vec<_> = picture.unreadable().map(visible_line).collect();
     let hidden = folders.len().saturating_sub(UNREADABLE + 2);
     if hidden > 0 {
         let more = format!("… and {} more", grouped(hidden as u64));

@@ -75,12 +75,12 @@ impl Served {
         });
         let Count { files: single, bytes, .. } = walk.ignored_files();
         let left_out = LeftOut { files: (single, bytes), folders: folders.collect() };
-        let unreadable = walk.unreadable().to_vec();
+        let unreadable = walk.unreadable().map(str::to_owned).collect();
         Ok(WalkResult { files: files.collect(), unreadable, left_out })
     }
 
     pub(super) fn looked(&self, asked: &LookParams) -> LookResult {
-        let workspace = &self.serving.workspace;
+        let workspace = self.serving.workspace.as_is();
         let place = workspace.place_of(&asked.operation);
         let standing = if asked.standing { workspace.standing(&asked.operation) } else { None };
         match workspace.look(&asked.operation) {
@@ -108,7 +108,7 @@ impl Served {
         let read = if part.is_whole() {
             self.serving.workspace.read(path, (*limit).min(READ_LIMIT))
         } else {
-            self.serving.workspace.read_part(path, *part)
+            self.serving.workspace.as_is().read_part(path, *part)
         };
         Ok(match read {
             Ok(file) => ReadResult::file(file.path, file.bytes, file.size, file.lines),

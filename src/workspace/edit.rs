@@ -5,7 +5,10 @@ use memchr::{memchr_iter, memmem};
 
 use super::bom;
 use super::lines::Lines;
-use crate::protocol::Replacement;
+use crate::protocol::{Likeness, Replacement};
+
+/// So many lines are told of a text that occurs more than once.
+pub(super) const TOLD: usize = 10;
 
 /// A file after an edit.
 #[derive(Debug, PartialEq, Eq)]
@@ -41,13 +44,32 @@ pub fn replace_lines(old: &[u8], start: usize, end: usize, with: &str) -> Result
     Ok(Edited { bytes: [mark, &lines.into_bytes()].concat(), replaced, inserted, total })
 }
 
-/// Why texts were not replaced.
+/// Why nothing was replaced.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Unreplaced {
-    /// Replacement `n`, from 0, finds nothing. A text that is empty is found nowhere.
-    NotFound {
+pub enum Unfound {
+    /// Replacement `n`, from 0, has no text to search for.
+    Empty {
         /// Which.
         n: usize,
+    },
+    /// Its text stands nowhere.
+    Nowhere {
+        /// Which.
+        n: usize,
+    },
+    /// Its text stands in more than one place.
+    Often {
+        /// Which.
+        n: usize,
+        /// The first [`TOLD`] lines, from 1, that it begins on, as they are in the file; None for one
+        /// that an edit before it put in.
+        lines: Vec<Option<usize>>,
+        /// How often it stands there.
+        count: usize,
+        /// Whether that is all; else it was counted no further, since that would be too much work.
+        all: bool,
+        /// What was left out of account; None for nothing.
+        likeness: Option<Likeness>,
     },
     /// All of them together would look at and move too many bytes.
     TooMuch,
@@ -64,16 +86,16 @@ pub fn replace_first(
     old: &[u8],
     replacements: &[Replacement],
     limit: u64,
-) -> Result<Vec<u8>, Unreplaced> {
+) -> Result<Vec<u8>, Unfound> {
     let mut bytes = old.to_vec();
     let mut left = limit;
-    let mut spend = |n: usize| -> Result<(), Unreplaced> {
-        left = left.checked_sub(n as u64).ok_or(Unreplaced::TooMuch)?;
+    let mut spend = |n: usize| -> Result<(), Unfound> {
+        left = left.checked_sub(n as u64).ok_or(Unfound::TooMuch)?;
         Ok(())
     };
     for (n, Replacement { old, new }) in replacements.iter().enumerate() {
         let found = memmem::find(&bytes, old.as_bytes()).filter(|_| !old.is_empty());
-        let Some(at) = found else { return Err(Unreplaced::NotFound { n }) };
+        let Some(at) = found else { return Err(Unfound::Nowhere { n }) };
         let end = at + old.len();
         spend(end)?;
         spend(new.len())?;
@@ -139,7 +161,7 @@ mod tests {
             replace_first(b"a.c abc abc", &replacements, 1000)
                 .map(|new| String::from_utf8(new).unwrap())
         };
-        let not_found = |n| Err(Unreplaced::NotFound { n });
+        let not_found = |n| Err(Unfound::Nowhere { n });
         assert_eq!(edit(&[("abc", "$& \\1 ")]).unwrap(), "a.c $& \\1  abc");
         assert_eq!(edit(&[("a.c", "x")]).unwrap(), "x abc abc");
         assert_eq!(edit(&[("abc", "y"), ("y ", "z"), ("abc", "")]).unwrap(), "a.c z");
@@ -163,12 +185,12 @@ mod tests {
         let cost = edits.iter().map(|(_, cost)| cost).sum();
         assert_eq!(replace_first(b"abcd e", &all, cost).unwrap(), b"aBBCd ");
         for n in 0..cost {
-            assert_eq!(replace_first(b"abcd e", &all, n), Err(Unreplaced::TooMuch));
+            assert_eq!(replace_first(b"abcd e", &all, n), Err(Unfound::TooMuch));
         }
         // A small file that the first edit makes large.
         let mut many = vec![replacement("a", &format!("{}z", "a".repeat(10_000)))];
         many.extend((0..4_000).map(|_| replacement("z", "zz")));
-        assert_eq!(replace_first(b"a", &many, 4_000 * 10_000), Err(Unreplaced::TooMuch));
+        assert_eq!(replace_first(b"a", &many, 4_000 * 10_000), Err(Unfound::TooMuch));
         assert_eq!(replace_first(b"a", &many, 4_000 * 20_000).unwrap().len(), 14_001);
     }
 

@@ -1,9 +1,8 @@
 //! What can be told of a place before anything is done there, and files that are given whole.
 
+use super::Contents;
 use super::locate::{Found, Last, Way, is_own_state};
 use super::overlay::Overlay;
-use super::plan::digest;
-use super::{Contents, Workspace};
 use crate::protocol::operations::Encoding;
 use crate::protocol::{Detail, Digest, Failure, MoveLook, Operation, RelPath};
 use crate::text;
@@ -21,18 +20,14 @@ pub struct Look {
     pub moved: Option<Box<MoveLook>>,
 }
 
-impl Workspace {
-    /// What can be told of the path of a file operation; None for other operations.
+impl Overlay<'_> {
+    /// What could be told of the path of a file operation; None for other operations.
     pub fn look(&self, operation: &Operation) -> Option<Look> {
-        self.look_through(operation, None)
-    }
-
-    fn look_through(&self, operation: &Operation, overlay: Option<&Overlay>) -> Option<Look> {
         if let Operation::Move { path, to } = operation {
-            return Some(self.look_at_move(path, to, overlay));
+            return Some(self.look_at_move(path, to));
         }
         let (path, last) = meant_by(operation)?;
-        let way = match self.way(path, last, overlay) {
+        let way = match self.way(path, last) {
             Ok(way) => way,
             // Nobody is asked about what nobody can open.
             Err(failure) if is_own_state(&failure) => {
@@ -41,67 +36,44 @@ impl Workspace {
             Err(_) => {
                 // A link may lead to a folder, which is looked into.
                 let real = Some(operation).filter(|operation| is_of_folders(operation));
-                let real = real.and_then(|operation| self.place_through(operation, overlay));
-                return Some(self.looked(path, real, None));
+                return Some(self.looked(path, real.and_then(|one| self.place_of(one)), None));
             }
         };
-        let size = size_at(&way, overlay);
-        let is_obeyed = changed_by(operation).is_some() && self.is_obeyed(&way, overlay);
+        let size = self.size_at(&way);
+        let is_obeyed = changed_by(operation).is_some() && self.is_obeyed(&way);
         let look = self.looked(path, Some(way.real), size);
         Some(Look { protected: look.protected || is_obeyed, ..look })
     }
 
-    /// The digest of what stands where a file operation would change something: what an approval is bound to.
+    /// The digest of what would stand where a file operation would change something: what an approval is bound to.
     pub fn standing(&self, operation: &Operation) -> Option<Digest> {
-        self.standing_through(operation, None)
-    }
-
-    fn standing_through(&self, operation: &Operation, overlay: Option<&Overlay>) -> Option<Digest> {
         let (path, last) = changed_by(operation)?;
-        let way = self.way(path, last, overlay).ok()?;
+        let way = self.way(path, last).ok()?;
         match way.found.as_ref()? {
-            Found::File => Some(Digest::of(overlay?.made(&way.real))),
             Found::Folder => None,
             // A folder moves with all that is in it.
             Found::OnDisk(found)
                 if found.is_dir() && matches!(operation, Operation::Move { .. }) =>
             {
-                Some(self.below(&way.real).ok()?.digest)
+                Some(self.workspace.below(&way.real).ok()?.digest)
             }
-            Found::OnDisk(_) => digest(path, &way.on_disk(path).ok()?).ok()?,
+            Found::File | Found::OnDisk(_) => self.digest(path, &way).ok()?,
         }
     }
 
     fn looked(&self, path: &RelPath, real: Option<RelPath>, size: Option<u64>) -> Look {
-        let is_protected = |path: &RelPath| self.protected.name_in(path).is_some();
+        let is_protected = |path: &RelPath| self.workspace.protected.name_in(path).is_some();
         let protected = is_protected(path) || real.as_ref().is_some_and(is_protected);
         Look { real, size, protected, moved: None }
     }
-}
 
-impl Overlay<'_> {
-    /// What could be told of the path of a file operation; None for other operations.
-    pub fn look(&self, operation: &Operation) -> Option<Look> {
-        self.workspace.look_through(operation, Some(self))
-    }
-
-    /// As [`Workspace::place_of`], where its changes would be made.
-    pub fn place_of(&self, operation: &Operation) -> Option<RelPath> {
-        self.workspace.place_through(operation, Some(self))
-    }
-
-    /// The digest of what would stand where a file operation would change something.
-    pub fn standing(&self, operation: &Operation) -> Option<Digest> {
-        self.workspace.standing_through(operation, Some(self))
-    }
-}
-
-/// The size of the regular file at the end of a way.
-pub(super) fn size_at(way: &Way, overlay: Option<&Overlay>) -> Option<u64> {
-    match way.found.as_ref()? {
-        Found::OnDisk(found) => found.is_file().then(|| found.len()),
-        Found::File => overlay.map(|overlay| overlay.made(&way.real).len() as u64),
-        Found::Folder => None,
+    /// The size of the regular file at the end of a way.
+    pub(super) fn size_at(&self, way: &Way) -> Option<u64> {
+        match way.found.as_ref()? {
+            Found::OnDisk(found) => found.is_file().then(|| found.len()),
+            Found::File => Some(self.made(&way.real).len() as u64),
+            Found::Folder => None,
+        }
     }
 }
 

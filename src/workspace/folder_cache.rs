@@ -76,8 +76,16 @@ impl<'a> FolderCache<'a> {
         Ok((folder, found))
     }
 
+    /// Whether this error of a look at a path says that nothing stands there: it is gone, or a folder on the
+    /// way is gone or is something else now, or no such name can be.
+    pub(super) fn tells_nothing_is_there(&mut self, path: &str, error: &io::Error) -> bool {
+        use io::ErrorKind::{InvalidFilename, InvalidInput, NotADirectory, NotFound};
+        matches!(error.kind(), NotFound | NotADirectory | InvalidFilename | InvalidInput)
+            || self.is_behind_link(path)
+    }
+
     /// Whether a link stands in the place of a folder on the way to an escaped path.
-    pub(super) fn is_behind_link(&mut self, path: &str) -> bool {
+    fn is_behind_link(&mut self, path: &str) -> bool {
         let Some((folder, _)) = path.rsplit_once('/') else { return false };
         if self.folder(folder).is_ok() {
             return false;
@@ -157,6 +165,13 @@ impl Workspace {
         let mut folders = FolderCache::new(self);
         folders.folder(path)?;
         folders.into_last()
+    }
+
+    /// What stands at an escaped path, and the folder that holds it; the root holds itself.
+    pub(super) fn stands_at(&self, path: &str) -> io::Result<(Dir, Metadata)> {
+        let mut folders = FolderCache::new(self);
+        let (_, found) = folders.stands_at(path)?;
+        Ok((folders.into_last()?, found))
     }
 }
 

@@ -11,41 +11,34 @@ use super::locate::{Arrival, Found, Last, failed, own_state};
 use super::overlay::Overlay;
 use crate::protocol::{Failure, Operation, RelPath};
 
-impl Workspace {
+impl Overlay<'_> {
     /// Where the path of a file operation leads, or that of the folder of a command, links resolved.
     /// None where there is no path, it leads to the root itself, or out of reach.
     pub fn place_of(&self, operation: &Operation) -> Option<RelPath> {
-        self.place_through(operation, None)
-    }
-
-    /// The same, perhaps through an overlay.
-    pub(super) fn place_through(
-        &self,
-        operation: &Operation,
-        overlay: Option<&Overlay>,
-    ) -> Option<RelPath> {
         let (path, last) = match operation {
             Operation::Run(run) => (run.cwd.as_ref()?, Last::Follow),
             _ => meant_by(operation)?,
         };
-        match self.walk_to(path, last, overlay).ok()? {
+        match self.walk_to(path, last).ok()? {
             Arrival::At(way) => Some(way.real),
             Arrival::Folder(names) => RelPath::parse(&names.join("/")).ok(),
         }
     }
 
     /// Whether `path` leads to a folder, be it through a link.
-    pub(super) fn leads_to_folder(&self, path: &RelPath, overlay: Option<&Overlay>) -> bool {
-        match self.walk_to(path, Last::Follow, overlay) {
+    pub(super) fn leads_to_folder(&self, path: &RelPath) -> bool {
+        match self.walk_to(path, Last::Follow) {
             Ok(Arrival::Folder(_)) => true,
             Ok(Arrival::At(way)) => way.found.is_some_and(|found| found.is_folder()),
             Err(_) => false,
         }
     }
+}
 
+impl Workspace {
     /// The folder that `path` names, free of links: what is handed to somebody else.
     pub fn folder(&self, path: &RelPath) -> Result<PathBuf, Failure> {
-        let way = match self.walk_to(path, Last::Follow, None)? {
+        let way = match self.as_is().walk_to(path, Last::Follow)? {
             Arrival::Folder(names) => return Ok(self.path.join(names.join("/"))),
             Arrival::At(way) => way,
         };
@@ -55,7 +48,7 @@ impl Workspace {
                 "'{path}' is not a folder: name one, or none for the workspace's root"
             ))),
             None => {
-                let meant = self.meant_folder(path);
+                let meant = self.as_is().meant_folder(path);
                 let meant = meant.map(|meant| format!(" (did you mean '{meant}'?)"));
                 Err(Failure::execution(format!(
                     "No folder '{path}' in the workspace{}: make it first, or name one that exists",
@@ -71,7 +64,7 @@ impl Workspace {
         let root = self.root.try_clone();
         let root = root.map_err(|e| Failure::execution(format!("Cannot open the root: {e}")))?;
         let Some(path) = path else { return Ok((root, String::new())) };
-        let names = match self.walk_to(path, Last::Follow, None)? {
+        let names = match self.as_is().walk_to(path, Last::Follow)? {
             Arrival::Folder(names) => names,
             Arrival::At(way) => match &way.found {
                 Some(Found::OnDisk(found)) if found.is_dir() => {

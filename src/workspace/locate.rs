@@ -82,6 +82,12 @@ impl Found {
 }
 
 impl Way {
+    /// The deepest folder on the way, and the name in it, where that is no folder of the overlay.
+    pub(super) fn place(&self, path: &RelPath) -> Result<(&Dir, &str), Failure> {
+        let folder = self.folders.last().and_then(Option::as_ref);
+        Ok((folder.ok_or_else(|| not_found(path))?, &self.name))
+    }
+
     /// The same without the overlay.
     pub(super) fn on_disk(self, path: &RelPath) -> Result<Spot, Failure> {
         let Self { folders, missing, name, real, found } = self;
@@ -98,7 +104,7 @@ impl Way {
 impl Workspace {
     /// Finds the place that `path` names.
     pub(super) fn locate(&self, path: &RelPath, last: Last) -> Result<Spot, Failure> {
-        self.way(path, last, None)?.on_disk(path)
+        self.as_is().way(path, last)?.on_disk(path)
     }
 
     /// Refuses to write what only the person may. `path` is asked for before it is located, and the
@@ -109,125 +115,6 @@ impl Workspace {
             return Err(own_state(path));
         }
         self.protected.refuse(path, real)
-    }
-
-    /// Finds the place that `path` names or, where there is an overlay, would name.
-    pub(super) fn way(
-        &self,
-        path: &RelPath,
-        last: Last,
-        overlay: Option<&Overlay>,
-    ) -> Result<Way, Failure> {
-        match self.walk_to(path, last, overlay)? {
-            Arrival::At(way) => Ok(*way),
-            Arrival::Folder(_) => Err(is_folder(path)),
-        }
-    }
-
-    /// Finds the place that `path` names or would name, to change something there: under a protected
-    /// name only where the person permits it.
-    pub(super) fn way_to_write(
-        &self,
-        path: &RelPath,
-        last: Last,
-        permit: bool,
-        overlay: Option<&Overlay>,
-    ) -> Result<Way, Failure> {
-        if !permit {
-            self.refuse_protected(path, path)?;
-        }
-        let way = self.way(path, last, overlay)?;
-        if !permit {
-            self.refuse_protected(path, &way.real)?;
-            self.refuse_obeyed(path, &way, overlay)?;
-        }
-        Ok(way)
-    }
-
-    /// Walks along `path` to its end.
-    pub(super) fn walk_to(
-        &self,
-        path: &RelPath,
-        last: Last,
-        overlay: Option<&Overlay>,
-    ) -> Result<Arrival, Failure> {
-        let arrived = |way: Result<Way, Failure>| way.map(|way| Arrival::At(Box::new(way)));
-        let mut todo: VecDeque<String> = path.components().map(str::to_owned).collect();
-        let mut held: Vec<(String, Option<Dir>)> = Vec::new();
-        let mut links = 0;
-        while let Some(name) = todo.pop_front() {
-            if name == ".." {
-                held.pop().ok_or_else(|| outside(path))?;
-                continue;
-            }
-            let here = held.last().map_or(Some(&self.root), |(_, dir)| dir.as_ref());
-            let at_end = todo.is_empty();
-            let cover = overlay.and_then(|overlay| overlay.cover(&joined(&held, &name)));
-            let Some(found) = look(here, &name, cover).map_err(|e| failed("look at", path, &e))?
-            else {
-                let mut missing: Vec<String> = std::iter::once(name).chain(todo).collect();
-                if missing.iter().any(|part| part == "..") {
-                    return Err(not_found(path));
-                }
-                let name = missing.pop().unwrap_or_default();
-                return arrived(self.arrived(path, held, missing, name, None));
-            };
-            let (Found::OnDisk(found), Some(here)) = (&found, here) else {
-                match found {
-                    _ if at_end => {
-                        return arrived(self.arrived(path, held, Vec::new(), name, Some(found)));
-                    }
-                    Found::Folder => held.push((name, None)),
-                    _ => return Err(no_folder(path, &name)),
-                }
-                continue;
-            };
-            if found.is_symlink() && !(at_end && last == Last::Keep) {
-                links += 1;
-                if links > LINK_LIMIT {
-                    return Err(Failure::rejected(format!(
-                        "Path runs in a circle of links: '{path}'"
-                    )));
-                }
-                let target = here
-                    .read_link_contents(&name)
-                    .map_err(|e| failed("read the link", path, &e))?;
-                let inside = match target.strip_prefix(&self.path) {
-                    Ok(inside) => {
-                        held.clear();
-                        inside
-                    }
-                    Err(_) => &target,
-                };
-                for part in inside.components().rev() {
-                    match part {
-                        Component::Normal(part) => {
-                            let part = part.to_str().ok_or_else(|| {
-                                Failure::rejected(format!(
-                                    "'{path}' leads through a link to a name that is no text"
-                                ))
-                            })?;
-                            todo.push_front(part.to_owned());
-                        }
-                        Component::ParentDir => todo.push_front("..".to_owned()),
-                        Component::CurDir => {}
-                        Component::RootDir | Component::Prefix(_) => return Err(outside(path)),
-                    }
-                }
-            } else if at_end {
-                let found = Found::OnDisk(found.clone());
-                return arrived(self.arrived(path, held, Vec::new(), name, Some(found)));
-            } else if found.is_dir() {
-                let dir = here.open_dir_nofollow(&name).map_err(|e| failed("open", path, &e))?;
-                let opened = dir.dir_metadata().map_err(|e| failed("look at", path, &e))?;
-                self.refuse_opened(&dir, &name, &opened, path)?;
-                held.push((name, Some(dir)));
-            } else {
-                return Err(no_folder(path, &name));
-            }
-        }
-        // Only a link to a folder ends here.
-        Ok(Arrival::Folder(held.into_iter().map(|(name, _)| name).collect()))
     }
 
     fn arrived(
@@ -284,6 +171,123 @@ impl Workspace {
         } else {
             self.refuse_state(found, path)
         }
+    }
+}
+
+impl Overlay<'_> {
+    /// Finds the place that `path` would name.
+    pub(super) fn way(&self, path: &RelPath, last: Last) -> Result<Way, Failure> {
+        match self.walk_to(path, last)? {
+            Arrival::At(way) => Ok(*way),
+            Arrival::Folder(_) => Err(is_folder(path)),
+        }
+    }
+
+    /// Finds the place that `path` would name, to change something there: under a protected
+    /// name only where the person permits it.
+    pub(super) fn way_to_write(
+        &self,
+        path: &RelPath,
+        last: Last,
+        permit: bool,
+    ) -> Result<Way, Failure> {
+        if !permit {
+            self.workspace.refuse_protected(path, path)?;
+        }
+        let way = self.way(path, last)?;
+        if !permit {
+            self.workspace.refuse_protected(path, &way.real)?;
+            self.refuse_obeyed(path, &way)?;
+        }
+        Ok(way)
+    }
+
+    /// Walks along `path` to its end.
+    pub(super) fn walk_to(&self, path: &RelPath, last: Last) -> Result<Arrival, Failure> {
+        let workspace = self.workspace;
+        let arrived = |way: Result<Way, Failure>| way.map(|way| Arrival::At(Box::new(way)));
+        let mut todo: VecDeque<String> = path.components().map(str::to_owned).collect();
+        let mut held: Vec<(String, Option<Dir>)> = Vec::new();
+        let mut links = 0;
+        while let Some(name) = todo.pop_front() {
+            if name == ".." {
+                held.pop().ok_or_else(|| outside(path))?;
+                continue;
+            }
+            let here = held.last().map_or(Some(&workspace.root), |(_, dir)| dir.as_ref());
+            let at_end = todo.is_empty();
+            let cover = self.cover(|| joined(&held, &name));
+            let Some(found) = look(here, &name, cover).map_err(|e| failed("look at", path, &e))?
+            else {
+                let mut missing: Vec<String> = std::iter::once(name).chain(todo).collect();
+                if missing.iter().any(|part| part == "..") {
+                    return Err(not_found(path));
+                }
+                let name = missing.pop().unwrap_or_default();
+                return arrived(workspace.arrived(path, held, missing, name, None));
+            };
+            let (Found::OnDisk(found), Some(here)) = (&found, here) else {
+                match found {
+                    _ if at_end => {
+                        return arrived(workspace.arrived(
+                            path,
+                            held,
+                            Vec::new(),
+                            name,
+                            Some(found),
+                        ));
+                    }
+                    Found::Folder => held.push((name, None)),
+                    _ => return Err(no_folder(path, &name)),
+                }
+                continue;
+            };
+            if found.is_symlink() && !(at_end && last == Last::Keep) {
+                links += 1;
+                if links > LINK_LIMIT {
+                    return Err(Failure::rejected(format!(
+                        "Path runs in a circle of links: '{path}'"
+                    )));
+                }
+                let target = here
+                    .read_link_contents(&name)
+                    .map_err(|e| failed("read the link", path, &e))?;
+                let inside = match target.strip_prefix(&workspace.path) {
+                    Ok(inside) => {
+                        held.clear();
+                        inside
+                    }
+                    Err(_) => &target,
+                };
+                for part in inside.components().rev() {
+                    match part {
+                        Component::Normal(part) => {
+                            let part = part.to_str().ok_or_else(|| {
+                                Failure::rejected(format!(
+                                    "'{path}' leads through a link to a name that is no text"
+                                ))
+                            })?;
+                            todo.push_front(part.to_owned());
+                        }
+                        Component::ParentDir => todo.push_front("..".to_owned()),
+                        Component::CurDir => {}
+                        Component::RootDir | Component::Prefix(_) => return Err(outside(path)),
+                    }
+                }
+            } else if at_end {
+                let found = Found::OnDisk(found.clone());
+                return arrived(workspace.arrived(path, held, Vec::new(), name, Some(found)));
+            } else if found.is_dir() {
+                let dir = here.open_dir_nofollow(&name).map_err(|e| failed("open", path, &e))?;
+                let opened = dir.dir_metadata().map_err(|e| failed("look at", path, &e))?;
+                workspace.refuse_opened(&dir, &name, &opened, path)?;
+                held.push((name, Some(dir)));
+            } else {
+                return Err(no_folder(path, &name));
+            }
+        }
+        // Only a link to a folder ends here.
+        Ok(Arrival::Folder(held.into_iter().map(|(name, _)| name).collect()))
     }
 }
 

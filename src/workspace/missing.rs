@@ -3,7 +3,6 @@
 
 use std::collections::VecDeque;
 
-use super::Workspace;
 use super::locate::{Last, not_found, nothing_found};
 use super::names::split;
 use super::overlay::Overlay;
@@ -31,43 +30,34 @@ impl Needed {
     }
 }
 
-impl Workspace {
+impl Overlay<'_> {
     /// The failure of something that needs a file at `path`, where none is.
     pub(super) fn missing(&self, path: &RelPath) -> Failure {
-        self.missing_through(path, Needed::File, None)
+        self.suggest(path, Needed::File, not_found(path))
     }
 
     /// The same of something that needs a folder there, and takes a file.
-    pub(super) fn nothing_at(&self, path: &RelPath, overlay: Option<&Overlay>) -> Failure {
-        self.missing_through(path, Needed::Any, overlay)
+    pub(super) fn nothing_at(&self, path: &RelPath) -> Failure {
+        self.suggest(path, Needed::Any, nothing_found(path))
     }
 
-    fn missing_through(
-        &self,
-        path: &RelPath,
-        needed: Needed,
-        overlay: Option<&Overlay>,
-    ) -> Failure {
-        let mut failure = match needed {
-            Needed::File => not_found(path),
-            Needed::Folder | Needed::Any => nothing_found(path),
-        };
-        if let Some(meant) = self.meant(path, needed, overlay) {
-            failure = failure.suggesting(format!("did you mean '{meant}'?"));
+    fn suggest(&self, path: &RelPath, needed: Needed, failure: Failure) -> Failure {
+        match self.meant(path, needed) {
+            Some(meant) => failure.suggesting(format!("did you mean '{meant}'?")),
+            None => failure,
         }
-        failure
     }
 
     /// The folder that was meant by a path where none is, most likely.
     pub(super) fn meant_folder(&self, path: &RelPath) -> Option<RelPath> {
-        self.meant(path, Needed::Folder, None)
+        self.meant(path, Needed::Folder)
     }
 
     /// The file that was meant by a path, most likely: the end of it, another with its name, one
     /// that is spelled nearly so in its folder.
-    fn meant(&self, path: &RelPath, needed: Needed, overlay: Option<&Overlay>) -> Option<RelPath> {
+    fn meant(&self, path: &RelPath, needed: Needed) -> Option<RelPath> {
         let is_there = |path: &RelPath| {
-            let way = self.way(path, Last::Follow, overlay).ok();
+            let way = self.way(path, Last::Follow).ok();
             let found = way.and_then(|way| way.found);
             found.is_some_and(|found| needed.is_met_by(found.is_folder()))
         };
@@ -86,7 +76,7 @@ impl Workspace {
         folders.extend((!own.is_empty()).then(String::new));
         while let Some(folder) = folders.pop_front().filter(|_| left > 0) {
             let place = RelPath::parse(&folder).ok();
-            for entry in self.list_up_to(place.as_ref(), left).unwrap_or_default() {
+            for entry in self.workspace.list_up_to(place.as_ref(), left).unwrap_or_default() {
                 left = left.saturating_sub(1);
                 let Some(name) = entry.name.to_str() else { continue };
                 let prefix = place.as_ref().map_or(String::new(), |place| format!("{place}/"));
@@ -101,7 +91,7 @@ impl Workspace {
                 }
             }
         }
-        found.extend(overlay.into_iter().flat_map(|overlay| overlay.made_near(own)));
+        found.extend(self.made_near(own));
         found.sort();
         found.dedup();
         found.retain(is_there);
@@ -126,9 +116,7 @@ impl Workspace {
         };
         near.iter().filter(is_close).min_by_key(distance).cloned()
     }
-}
 
-impl Overlay<'_> {
     /// The files that were made in it, also as they may stand in this folder.
     fn made_near(&self, folder: &str) -> Vec<RelPath> {
         let is_seen = |path: &RelPath| {
@@ -140,10 +128,5 @@ impl Overlay<'_> {
         made.flat_map(|path| [is_seen(path).then(|| path.clone()), beside(path)])
             .flatten()
             .collect()
-    }
-
-    /// The same, where some changes were not made.
-    pub(super) fn missing(&self, path: &RelPath) -> Failure {
-        self.workspace.missing_through(path, Needed::File, Some(self))
     }
 }

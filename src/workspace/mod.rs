@@ -51,10 +51,11 @@ use crate::text::visible_line;
 pub use changing::changed;
 pub use facts::Look;
 pub use list::Entry;
+use locate::failed;
 pub(crate) use locate::is_folder;
-use locate::{Last, Spot, failed};
 pub use moving::{MOVED_FILES, MovePlan};
 pub use names::unescaped;
+use overlay::Overlay;
 pub use plan::Plan;
 use protected::ProtectedNames;
 pub use search::{Terms, check};
@@ -158,16 +159,14 @@ impl Workspace {
         &self.path
     }
 
-    /// Reads a regular file, at most its first `limit` bytes. Never blocks.
-    pub fn read(&self, path: &RelPath, limit: u64) -> Result<Contents, Failure> {
-        let spot = self.locate(path, Last::Follow)?;
-        regular(path, spot.found.as_ref().ok_or_else(|| self.missing(path))?)?;
-        read_up_to(path, &spot, limit)
+    /// The workspace without any changes that were not made.
+    pub fn as_is(&self) -> Overlay<'_> {
+        Overlay::new(self)
     }
 
-    /// Reads a text for the model, at most its first [`READ_LIMIT`] bytes.
-    pub fn read_text(&self, path: &RelPath) -> Result<Contents, Failure> {
-        self.read(path, READ_LIMIT)?.text()
+    /// Reads a regular file, at most its first `limit` bytes. Never blocks.
+    pub fn read(&self, path: &RelPath, limit: u64) -> Result<Contents, Failure> {
+        self.as_is().read(path, limit)
     }
 
     /// Lists every file that is not ignored.
@@ -223,28 +222,26 @@ fn regular<'a>(path: &RelPath, found: &'a Metadata) -> Result<&'a Metadata, Fail
     }
 }
 
-fn read_up_to(path: &RelPath, spot: &Spot, limit: u64) -> Result<Contents, Failure> {
-    let (file, size) = open_spot(path, spot)?;
+/// The first bytes of a regular file, and its size.
+fn read_up_to(
+    path: &RelPath,
+    folder: &Dir,
+    name: &str,
+    limit: u64,
+) -> Result<(Vec<u8>, u64), Failure> {
+    let (file, size) = open_to_read(path, folder, name)?;
     // A sparse file may claim more than there is memory.
     let expected = size.min(limit).min(1 << 20);
     let mut bytes = Vec::with_capacity(usize::try_from(expected).unwrap_or_default());
     let read = file.take(limit).read_to_end(&mut bytes);
     read.map_err(|e| failed("read", path, &e))?;
     let size = size.max(bytes.len() as u64);
-    Ok(Contents { path: spot.real.clone(), bytes, size, lines: None })
+    Ok((bytes, size))
 }
 
-/// Opens a regular file to be read; tells where it really stands, and its size.
-fn open_to_read(workspace: &Workspace, path: &RelPath) -> Result<(RelPath, File, u64), Failure> {
-    let spot = workspace.locate(path, Last::Follow)?;
-    regular(path, spot.found.as_ref().ok_or_else(|| workspace.missing(path))?)?;
-    let (file, size) = open_spot(path, &spot)?;
-    Ok((spot.real, file, size))
-}
-
-/// Opens what stands at a spot, if that is a regular file; tells its size. Never blocks.
-fn open_spot(path: &RelPath, spot: &Spot) -> Result<(File, u64), Failure> {
-    let opened = open_to_look(&spot.folder, OsStr::new(&spot.name));
+/// Opens what stands in a folder under a name, if that is a regular file; tells its size. Never blocks.
+fn open_to_read(path: &RelPath, folder: &Dir, name: &str) -> Result<(File, u64), Failure> {
+    let opened = open_to_look(folder, OsStr::new(name));
     let (file, found) = opened.map_err(|e| failed("read", path, &e))?;
     // What stands there now need not be what was looked at before.
     let size = regular(path, &found)?.len();

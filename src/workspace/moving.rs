@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 
 use cap_fs_ext::MetadataExt;
 
-use super::facts::{Look, size_at};
+use super::facts::Look;
 use super::list::{Visited, Which};
 use super::locate::{Found, Last, Spot, Way, failed, is_own_state};
 use super::overlay::Overlay;
@@ -58,9 +58,9 @@ impl Workspace {
         to: &RelPath,
         permit: bool,
     ) -> Result<MovePlan, Failure> {
-        let [from, target] = self.ends(path, to, permit, None)?;
+        let [from, target] = self.as_is().ends(path, to, permit)?;
         let (from, target) = (from.on_disk(path)?, target.on_disk(to)?);
-        let Some(found) = &from.found else { return Err(self.nothing_at(path, None)) };
+        let Some(found) = &from.found else { return Err(self.as_is().nothing_at(path)) };
         let is_folder = found.is_dir();
         let mut files = None;
         if is_folder {
@@ -84,78 +84,10 @@ impl Workspace {
             from: from.real.clone(),
             to: target.real.clone(),
             inode: found.ino(),
-            digest: if is_folder { None } else { digest(path, &from)? },
+            digest: if is_folder { None } else { digest(path, &from.folder, &from.name, found)? },
             detail,
         };
         Ok(MovePlan { asked: (path.clone(), to.clone()), from, to: target, effect, is_folder })
-    }
-
-    /// Where something is moved from and to, perhaps through an overlay: it stands at the one, and may
-    /// stand at the other.
-    fn ends(
-        &self,
-        path: &RelPath,
-        to: &RelPath,
-        permit: bool,
-        overlay: Option<&Overlay>,
-    ) -> Result<[Way; 2], Failure> {
-        let from = self.way_to_write(path, Last::Keep, permit, overlay)?;
-        if from.found.is_none() {
-            return Err(self.nothing_at(path, overlay));
-        }
-        let target = self
-            .way_to_write(to, Last::Keep, permit, overlay)
-            .map_err(|failure| is_to_be_whole(failure, path, to))?;
-        // A link to a folder is one to whoever names it.
-        let stands = target.found.as_ref().map(|_| self.leads_to_folder(to, overlay));
-        may_move([path, to], [&from.real, &target.real], stands)?;
-        let is_in =
-            |state: &&RelPath| [&from, &target].into_iter().any(|end| state.is_within(&end.real));
-        match self.state.iter().find(is_in) {
-            None => Ok([from, target]),
-            Some(state) => Err(Failure::rejected(format!(
-                "'{path}' is not moved to '{to}': '{state}' is part of deaddrop's own state"
-            ))),
-        }
-    }
-
-    /// What can be told of a move before it is made, perhaps through an overlay; what is below a folder
-    /// is as on disk.
-    pub(super) fn look_at_move(
-        &self,
-        path: &RelPath,
-        to: &RelPath,
-        overlay: Option<&Overlay>,
-    ) -> Look {
-        let way = |path: &RelPath| {
-            let way = self.way(path, Last::Keep, overlay);
-            // Nobody is asked about what nobody can open.
-            let is_own = way.as_ref().is_err_and(is_own_state);
-            (way.ok(), is_own)
-        };
-        let ((target, to_own), (from, of_own)) = (way(to), way(path));
-        let is_obeyed =
-            [&target, &from].into_iter().flatten().any(|way| self.is_obeyed(way, overlay));
-        let mut moved = MoveLook { to: target.map(|way| way.real), ..MoveLook::default() };
-        let (mut real, mut size, mut inside) = (None, None, false);
-        if let Some(from) = from {
-            if let Some(Found::OnDisk(found)) = &from.found
-                && found.is_dir()
-                && let Ok(below) = self.below(&from.real)
-            {
-                let all = below.files.iter().map(|(rest, _)| rest).chain(&below.folders);
-                inside = all.into_iter().any(|rest| self.is_protected(rest))
-                    || self.git_obeys_below(&below, [Some(&from.real), moved.to.as_ref()]);
-                moved.files = below.files;
-            }
-            size = size_at(&from, overlay);
-            real = Some(from.real);
-        }
-        let ends = [Some(path), Some(to), real.as_ref(), moved.to.as_ref()];
-        let named =
-            inside || is_obeyed || ends.into_iter().flatten().any(|path| self.is_protected(path));
-        let protected = named && !to_own && !of_own;
-        Look { real, size, protected, moved: Some(Box::new(moved)) }
     }
 
     pub(super) fn below(&self, real: &RelPath) -> Result<Below, Failure> {
@@ -217,7 +149,8 @@ impl Workspace {
             spot => spot?,
         };
         let Some(found) = &spot.found else { return Ok(None) };
-        let digest = if found.is_dir() { None } else { digest(real, &spot)? };
+        let digest =
+            if found.is_dir() { None } else { digest(real, &spot.folder, &spot.name, found)? };
         Ok(Some((found.ino(), digest)))
     }
 
@@ -254,6 +187,63 @@ impl Below {
 }
 
 impl Overlay<'_> {
+    /// Where something is moved from and to: it stands at the one, and may
+    /// stand at the other.
+    fn ends(&self, path: &RelPath, to: &RelPath, permit: bool) -> Result<[Way; 2], Failure> {
+        let from = self.way_to_write(path, Last::Keep, permit)?;
+        if from.found.is_none() {
+            return Err(self.nothing_at(path));
+        }
+        let target = self
+            .way_to_write(to, Last::Keep, permit)
+            .map_err(|failure| is_to_be_whole(failure, path, to))?;
+        // A link to a folder is one to whoever names it.
+        let stands = target.found.as_ref().map(|_| self.leads_to_folder(to));
+        may_move([path, to], [&from.real, &target.real], stands)?;
+        let is_in =
+            |state: &&RelPath| [&from, &target].into_iter().any(|end| state.is_within(&end.real));
+        match self.workspace.state.iter().find(is_in) {
+            None => Ok([from, target]),
+            Some(state) => Err(Failure::rejected(format!(
+                "'{path}' is not moved to '{to}': '{state}' is part of deaddrop's own state"
+            ))),
+        }
+    }
+
+    /// What can be told of a move before it is made; what is below a folder is as on disk.
+    pub(super) fn look_at_move(&self, path: &RelPath, to: &RelPath) -> Look {
+        let workspace = self.workspace;
+        let way = |path: &RelPath| {
+            let way = self.way(path, Last::Keep);
+            // Nobody is asked about what nobody can open.
+            let is_own = way.as_ref().is_err_and(is_own_state);
+            (way.ok(), is_own)
+        };
+        let ((target, to_own), (from, of_own)) = (way(to), way(path));
+        let is_obeyed = [&target, &from].into_iter().flatten().any(|way| self.is_obeyed(way));
+        let mut moved = MoveLook { to: target.map(|way| way.real), ..MoveLook::default() };
+        let (mut real, mut size, mut inside) = (None, None, false);
+        if let Some(from) = from {
+            if let Some(Found::OnDisk(found)) = &from.found
+                && found.is_dir()
+                && let Ok(below) = workspace.below(&from.real)
+            {
+                let all = below.files.iter().map(|(rest, _)| rest).chain(&below.folders);
+                inside = all.into_iter().any(|rest| workspace.is_protected(rest))
+                    || workspace.git_obeys_below(&below, [Some(&from.real), moved.to.as_ref()]);
+                moved.files = below.files;
+            }
+            size = self.size_at(&from);
+            real = Some(from.real);
+        }
+        let ends = [Some(path), Some(to), real.as_ref(), moved.to.as_ref()];
+        let named = inside
+            || is_obeyed
+            || ends.into_iter().flatten().any(|path| workspace.is_protected(path));
+        let protected = named && !to_own && !of_own;
+        Look { real, size, protected, moved: Some(Box::new(moved)) }
+    }
+
     /// Moves a file as [`Workspace::plan_move`] would. None where what would be moved cannot be held
     /// in memory: a folder, a link, a large file.
     ///
@@ -265,9 +255,9 @@ impl Overlay<'_> {
         to: &RelPath,
         permit: bool,
     ) -> Result<Option<Detail>, Failure> {
-        let [from, target] = self.workspace.ends(path, to, permit, Some(self))?;
+        let [from, target] = self.ends(path, to, permit)?;
         let (real, target) = (from.real.clone(), target.real);
-        let Some(bytes) = self.held(path, from)? else { return Ok(None) };
+        let Some(bytes) = self.held(path, &from)? else { return Ok(None) };
         self.put(&real, None);
         self.put(&target, Some(bytes));
         Ok(Some(Detail::Moved { path: real, to: target, files: None }))

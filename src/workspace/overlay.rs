@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 
 use super::locate::{Found, Last, Way, already_exists, is_folder};
+use super::plan::digest;
 use super::{
     Contents, EDIT_LIMIT, Workspace, changed, editable, nothing_left_out, read_up_to, regular,
 };
-use crate::protocol::{Change, Detail, Existing, Failure, RelPath};
+use crate::protocol::{Change, Detail, Digest, Existing, Failure, RelPath};
 
 /// Changes in memory, over a workspace that stays as it is.
 pub struct Overlay<'a> {
@@ -55,6 +56,16 @@ pub struct Rewritten {
     pub by_step: Option<usize>,
 }
 
+/// A change of one file, thought out.
+pub(super) struct Draft {
+    pub(super) way: Way,
+    /// What identifies the content that stands there now.
+    pub(super) before: Option<Digest>,
+    /// The new content; None where the file goes.
+    pub(super) content: Option<Vec<u8>>,
+    pub(super) detail: Detail,
+}
+
 impl<'a> Overlay<'a> {
     /// The workspace as it is.
     pub fn new(workspace: &'a Workspace) -> Self {
@@ -70,20 +81,7 @@ impl<'a> Overlay<'a> {
         existing: Existing,
         permit: bool,
     ) -> Result<Detail, Failure> {
-        let way = self.way_to_write(path, Last::Follow, permit)?;
-        let replaced = way.found.is_some();
-        if let Some(found) = way.found.as_ref().filter(|_| existing == Existing::Fail) {
-            return Err(already_exists(path, found.is_folder()));
-        }
-        let real = way.real.clone();
-        if way.found.is_some() && existing.must_compare_with(content) {
-            self.size(path, &way)?;
-            nothing_left_out(path, content, &self.contents(path, way, EDIT_LIMIT)?.bytes)?;
-        } else {
-            readable(path, way)?;
-        }
-        self.put(&real, Some(content.to_vec()));
-        Ok(Detail::Created { path: real, bytes: content.len() as u64, replaced })
+        Ok(self.make(self.draft_create(path, content, existing, permit)?))
     }
 
     /// Changes part of a file.
@@ -93,32 +91,83 @@ impl<'a> Overlay<'a> {
         change: &Change,
         permit: bool,
     ) -> Result<Detail, Failure> {
-        let way = self.way_to_write(path, Last::Follow, permit)?;
-        editable(path, self.size(path, &way)?)?;
-        let real = way.real.clone();
-        let old = self.contents(path, way, EDIT_LIMIT)?.bytes;
-        let (new, detail) = changed(&real, &old, change)?;
-        self.put(&real, Some(new));
-        Ok(detail)
+        Ok(self.make(self.draft_edit(path, change, permit)?))
     }
 
     /// Removes a file, or a link itself.
     pub fn delete(&mut self, path: &RelPath, permit: bool) -> Result<Detail, Failure> {
-        let way = self.way_to_write(path, Last::Keep, permit)?;
-        if way.found.is_none() {
-            return Err(self.missing(path));
+        Ok(self.make(self.draft_delete(path, permit)?))
+    }
+
+    fn make(&mut self, draft: Draft) -> Detail {
+        self.put(&draft.way.real, draft.content);
+        draft.detail
+    }
+
+    pub(super) fn draft_create(
+        &self,
+        path: &RelPath,
+        content: &[u8],
+        existing: Existing,
+        permit: bool,
+    ) -> Result<Draft, Failure> {
+        let way = self.way_to_write(path, Last::Follow, permit)?;
+        if let Some(found) = &way.found {
+            if existing == Existing::Fail {
+                return Err(already_exists(path, found.is_folder()));
+            }
+            self.size(path, &way)?;
+            if existing.must_compare_with(content) {
+                nothing_left_out(path, content, &self.contents(path, &way, EDIT_LIMIT)?.bytes)?;
+            }
         }
-        let real = way.real.clone();
-        readable(path, way)?;
-        self.put(&real, None);
-        Ok(Detail::Deleted { path: real })
+        let (before, bytes) = (self.digest(path, &way)?, content.len() as u64);
+        let detail =
+            Detail::Created { path: way.real.clone(), bytes, replaced: way.found.is_some() };
+        Ok(Draft { way, before, content: Some(content.to_vec()), detail })
+    }
+
+    pub(super) fn draft_edit(
+        &self,
+        path: &RelPath,
+        change: &Change,
+        permit: bool,
+    ) -> Result<Draft, Failure> {
+        let way = self.way_to_write(path, Last::Follow, permit)?;
+        editable(path, self.size(path, &way)?)?;
+        let old = self.contents(path, &way, EDIT_LIMIT)?.bytes;
+        let (content, detail) = changed(&way.real, &old, change)?;
+        Ok(Draft { way, before: Some(Digest::of(&old)), content: Some(content), detail })
+    }
+
+    pub(super) fn draft_delete(&self, path: &RelPath, permit: bool) -> Result<Draft, Failure> {
+        let way = self.way_to_write(path, Last::Keep, permit)?;
+        if !matches!(&way.found, Some(Found::OnDisk(found)) if found.is_symlink()) {
+            self.size(path, &way)?;
+        }
+        let before = self.digest(path, &way)?;
+        let detail = Detail::Deleted { path: way.real.clone() };
+        Ok(Draft { way, before, content: None, detail })
+    }
+
+    /// What identifies the content of what stands at the end of a way; None where nothing does.
+    pub(super) fn digest(&self, path: &RelPath, way: &Way) -> Result<Option<Digest>, Failure> {
+        match &way.found {
+            None => Ok(None),
+            Some(Found::Folder) => Err(is_folder(path)),
+            Some(Found::File) => Ok(Some(Digest::of(self.made(&way.real)))),
+            Some(Found::OnDisk(found)) => {
+                let (folder, name) = way.place(path)?;
+                digest(path, folder, name, found)
+            }
+        }
     }
 
     /// Reads a file, at most its first `limit` bytes.
     pub fn read(&self, path: &RelPath, limit: u64) -> Result<Contents, Failure> {
         let way = self.way(path, Last::Follow)?;
         self.size(path, &way)?;
-        self.contents(path, way, limit)
+        self.contents(path, &way, limit)
     }
 
     /// Fails where nothing would stand at a path, be it a file or a folder.
@@ -127,14 +176,14 @@ impl<'a> Overlay<'a> {
     /// Nothing would, or it cannot be reached.
     pub fn stands(&self, path: &RelPath) -> Result<(), Failure> {
         match self.way(path, Last::Follow) {
-            Ok(way) if way.found.is_none() => Err(self.workspace.nothing_at(path, Some(self))),
+            Ok(way) if way.found.is_none() => Err(self.nothing_at(path)),
             Err(failure) => self.workspace.start(path.into()).map(drop).map_err(|_| failure),
             Ok(_) => Ok(()),
         }
     }
 
     /// The bytes of what would stand at the end of a way; None where it is no file that can be held.
-    pub(super) fn held(&self, path: &RelPath, way: Way) -> Result<Option<Vec<u8>>, Failure> {
+    pub(super) fn held(&self, path: &RelPath, way: &Way) -> Result<Option<Vec<u8>>, Failure> {
         match &way.found {
             Some(Found::File) => Ok(Some(self.made(&way.real).to_vec())),
             Some(Found::OnDisk(found)) if found.is_file() && found.len() <= EDIT_LIMIT => {
@@ -142,14 +191,6 @@ impl<'a> Overlay<'a> {
             }
             _ => Ok(None),
         }
-    }
-
-    /// Where a path leads, and what would be made there; None where that is as on disk.
-    pub(super) fn made_at(&self, path: &RelPath) -> Result<(RelPath, Option<&[u8]>), Failure> {
-        let way = self.way(path, Last::Follow)?;
-        self.size(path, &way)?;
-        let is_made = matches!(way.found, Some(Found::File));
-        Ok((way.real.clone(), is_made.then(|| self.made(&way.real))))
     }
 
     /// The files that would be changed since this was last called, by path.
@@ -166,28 +207,25 @@ impl<'a> Overlay<'a> {
             .collect()
     }
 
-    pub(super) fn cover(&self, real: &str) -> Option<Cover> {
+    /// What it has at a real path.
+    pub(super) fn cover(&self, real: impl FnOnce() -> String) -> Option<Cover> {
+        if self.files.is_empty() {
+            return None;
+        }
+        let real = real();
         let below = || {
             let folder = format!("{real}/");
             let from = (Bound::Excluded(folder.as_str()), Bound::Unbounded);
             let next = self.files.range::<str, _>(from).next();
             next.is_some_and(|(path, _)| path.starts_with(&folder))
         };
-        match self.files.get(real) {
+        match self.files.get(&real) {
             Some((_, Some(_))) => Some(Cover::File),
             // A file that was made there and removed leaves its folder behind.
             _ if below() => Some(Cover::Folder),
             Some((_, None)) => Some(Cover::Gone),
             None => None,
         }
-    }
-
-    pub(super) fn way(&self, path: &RelPath, last: Last) -> Result<Way, Failure> {
-        self.workspace.way(path, last, Some(self))
-    }
-
-    fn way_to_write(&self, path: &RelPath, last: Last, permit: bool) -> Result<Way, Failure> {
-        self.workspace.way_to_write(path, last, permit, Some(self))
     }
 
     /// The size of the regular file at the end of a way.
@@ -200,14 +238,16 @@ impl<'a> Overlay<'a> {
         }
     }
 
-    fn contents(&self, path: &RelPath, way: Way, limit: u64) -> Result<Contents, Failure> {
-        if !matches!(way.found, Some(Found::File)) {
-            return read_up_to(path, &way.on_disk(path)?, limit);
-        }
-        let bytes = self.made(&way.real);
-        let size = bytes.len() as u64;
-        let shown = usize::try_from(size.min(limit)).unwrap_or(bytes.len());
-        Ok(Contents { path: way.real, bytes: bytes[..shown].to_vec(), size, lines: None })
+    fn contents(&self, path: &RelPath, way: &Way, limit: u64) -> Result<Contents, Failure> {
+        let (bytes, size) = if matches!(way.found, Some(Found::File)) {
+            let made = self.made(&way.real);
+            let shown = usize::try_from(limit).unwrap_or(usize::MAX).min(made.len());
+            (made[..shown].to_vec(), made.len() as u64)
+        } else {
+            let (folder, name) = way.place(path)?;
+            read_up_to(path, folder, name, limit)?
+        };
+        Ok(Contents { path: way.real.clone(), bytes, size, lines: None })
     }
 
     pub(super) fn made(&self, real: &RelPath) -> &[u8] {
@@ -229,19 +269,6 @@ impl<'a> Overlay<'a> {
         }
         self.files.insert(real.as_str().to_owned(), (real.clone(), after));
     }
-}
-
-/// Fails where a real change would, because it first reads what it changes.
-fn readable(path: &RelPath, way: Way) -> Result<(), Failure> {
-    let size = match &way.found {
-        Some(Found::Folder) => return Err(is_folder(path)),
-        Some(Found::OnDisk(found)) if !found.is_symlink() => regular(path, found)?.len(),
-        _ => return Ok(()),
-    };
-    if size <= EDIT_LIMIT {
-        read_up_to(path, &way.on_disk(path)?, 0)?;
-    }
-    Ok(())
 }
 
 /// A file of these bytes, as far as it can be shown.
@@ -267,5 +294,5 @@ fn standing(workspace: &Workspace, real: &RelPath) -> Option<Standing> {
     if found.len() > EDIT_LIMIT {
         return Some(Standing::Large);
     }
-    Some(Standing::File(read_up_to(real, &spot, EDIT_LIMIT).ok()?.bytes))
+    Some(Standing::File(read_up_to(real, &spot.folder, &spot.name, EDIT_LIMIT).ok()?.0))
 }

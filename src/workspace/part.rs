@@ -3,8 +3,9 @@
 
 use std::io::{self, Read};
 
+use super::locate::{Found, Last};
 use super::overlay::Overlay;
-use super::{Contents, READ_LIMIT, Workspace, open_to_read};
+use super::{Contents, READ_LIMIT, open_to_read};
 use crate::protocol::{Failure, Lines, Mistake, Part, RelPath};
 use crate::text::{byte_count, count};
 
@@ -14,34 +15,24 @@ pub const SCAN_LIMIT: u64 = 256 << 20;
 /// So many of a file's bytes tell whether it is text.
 const SNIFFED: u64 = 8 << 10;
 
-impl Workspace {
+impl Overlay<'_> {
     /// Reads a text for the model: all of it, at most its first [`READ_LIMIT`] bytes, or the lines that
     /// were asked for, at most so many bytes of them. Never blocks.
     pub fn read_part(&self, path: &RelPath, part: Part) -> Result<Contents, Failure> {
         if part.is_whole() {
-            let text = self.read_text(path)?;
+            let text = self.read(path, READ_LIMIT)?.text()?;
             if !text.is_within_a_line() {
                 return Ok(text);
             }
         }
-        let (real, file, size) = open_to_read(self, path)?;
-        of_reader(&real, file, size, part)
-    }
-}
-
-impl Overlay<'_> {
-    /// The same, where some changes were not made.
-    pub fn read_part(&self, path: &RelPath, part: Part) -> Result<Contents, Failure> {
-        if part.is_whole() {
-            let text = self.read(path, READ_LIMIT).and_then(Contents::text)?;
-            if !text.is_within_a_line() {
-                return Ok(text);
-            }
+        let way = self.way(path, Last::Follow)?;
+        let size = self.size(path, &way)?;
+        if matches!(way.found, Some(Found::File)) {
+            return of_reader(&way.real, self.made(&way.real), size, part);
         }
-        match self.made_at(path)? {
-            (real, Some(bytes)) => of_reader(&real, bytes, bytes.len() as u64, part),
-            (real, None) => self.workspace.read_part(&real, part),
-        }
+        let (folder, name) = way.place(path)?;
+        let (file, size) = open_to_read(path, folder, name)?;
+        of_reader(&way.real, file, size, part)
     }
 }
 

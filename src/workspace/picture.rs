@@ -87,7 +87,7 @@ impl<'w> Picture<'w> {
             rows.push(all + found.len());
             let touched = touched.iter().filter(|path| path.starts_with(product));
             let mut touched: Vec<usize> =
-                touched.filter_map(|path| sorter.find(path, &files)).collect();
+                touched.filter_map(|path| walk.find(path, files.clone())).collect();
             touched.sort_unstable();
             touched.dedup();
             rows.extend(touched);
@@ -194,7 +194,7 @@ impl<'w> Picture<'w> {
     }
 
     /// Folders that could not be read, sorted.
-    pub fn unreadable(&self) -> &'w [String] {
+    pub fn unreadable(&self) -> impl Iterator<Item = &'w str> {
         self.walk.unreadable()
     }
 }
@@ -227,11 +227,8 @@ fn marked(walk: &Walk) -> HashSet<&str> {
         }
         let start = memchr::memrchr(b'/', file.path.as_bytes()).map_or(0, |n| n + 1);
         let (folder, name) = file.path.split_at(start);
-        let has = |name: &str| {
-            let path = format!("{folder}{name}");
-            let at = walk.first(0..walk.files().len(), |one| *one < *path);
-            at < walk.files().len() && walk.file(at).path == path
-        };
+        let has =
+            |name: &str| walk.find(&format!("{folder}{name}"), 0..walk.files().len()).is_some();
         if start > 0 && is_mark(name) && is_marked(folder, name, has) {
             found.insert(folder);
         }
@@ -270,12 +267,10 @@ impl Sorter<'_> {
 
     /// Whether there is a file or folder of that path.
     fn holds(&self, path: &str) -> bool {
-        let there = |path: &str, end: bool| {
-            let at = self.walk.first(0..self.all, |one| one < path);
-            at < self.all
-                && self.walk.file(at).path.strip_prefix(path).is_some_and(|r| end || r.is_empty())
-        };
-        there(path, false) || there(&format!("{path}/"), true)
+        let below = format!("{path}/");
+        let at = self.walk.first(0..self.all, |one| *one < *below);
+        self.walk.find(path, 0..self.all).is_some()
+            || at < self.all && self.walk.file(at).path.starts_with(&below)
     }
 
     /// The names of what is in a folder.
@@ -297,12 +292,6 @@ impl Sorter<'_> {
     /// The files below a folder, of which `first` is the first.
     fn below(&self, folder: &str, first: usize) -> Range<usize> {
         first..self.walk.first(first..self.all, |path| path.starts_with(folder))
-    }
-
-    /// The number of the file of that path among these.
-    fn find(&self, path: &str, files: &Range<usize>) -> Option<usize> {
-        let at = self.walk.first(files.clone(), |one| one < path);
-        (at < files.end && self.walk.file(at).path == path).then_some(at)
     }
 }
 

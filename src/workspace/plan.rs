@@ -13,12 +13,11 @@ use cap_std::fs::{
 use rustix::fs::{AtFlags, Gid, Uid, chownat};
 use rustix::path::Arg;
 
-use super::locate::{Last, Spot, already_exists, failed};
+use super::locate::{Last, Spot, failed};
 use super::modes::without_set_ids;
+use super::overlay::Draft;
 use super::walk::detailed::FileStat;
-use super::{
-    EDIT_LIMIT, Workspace, changed, editable, nothing_left_out, read_up_to, regular, sync,
-};
+use super::{EDIT_LIMIT, Workspace, read_up_to, sync};
 use crate::atomic;
 use crate::protocol::{Change, Detail, Digest, Existing, Failure, FileEffect, RelPath};
 
@@ -50,24 +49,7 @@ impl Workspace {
         existing: Existing,
         permit: bool,
     ) -> Result<Plan, Failure> {
-        let spot = self.locate_to_write(path, Last::Follow, permit)?;
-        if let Some(found) = &spot.found {
-            if existing == Existing::Fail {
-                return Err(already_exists(path, found.is_dir()));
-            }
-            regular(path, found)?;
-            if existing.must_compare_with(content) {
-                let old = read_up_to(path, &spot, EDIT_LIMIT)?;
-                nothing_left_out(path, content, &old.bytes)?;
-            }
-        }
-        let before = digest(path, &spot)?;
-        let detail = Detail::Created {
-            path: spot.real.clone(),
-            bytes: content.len() as u64,
-            replaced: spot.found.is_some(),
-        };
-        Ok(Plan::new(path, permit, spot, before, Some(content.to_vec()), detail))
+        self.as_is().draft_create(path, content, existing, permit)?.plan(path, permit)
     }
 
     /// Plans to change part of a file.
@@ -77,34 +59,22 @@ impl Workspace {
         change: &Change,
         permit: bool,
     ) -> Result<Plan, Failure> {
-        let spot = self.locate_to_write(path, Last::Follow, permit)?;
-        let found = regular(path, spot.found.as_ref().ok_or_else(|| self.missing(path))?)?;
-        editable(path, found.len())?;
-        let old = read_up_to(path, &spot, EDIT_LIMIT)?;
-        let (content, detail) = changed(&spot.real, &old.bytes, change)?;
-        let before = Some(Digest::of(&old.bytes));
-        Ok(Plan::new(path, permit, spot, before, Some(content), detail))
+        self.as_is().draft_edit(path, change, permit)?.plan(path, permit)
     }
 
     /// Plans to remove a file, or a link itself rather than what it leads to. Never a folder.
     pub fn plan_delete(&self, path: &RelPath, permit: bool) -> Result<Plan, Failure> {
-        let spot = self.locate_to_write(path, Last::Keep, permit)?;
-        let found = spot.found.as_ref().ok_or_else(|| self.missing(path))?;
-        if !found.is_symlink() {
-            regular(path, found)?;
-        }
-        let before = digest(path, &spot)?;
-        let detail = Detail::Deleted { path: spot.real.clone() };
-        Ok(Plan::new(path, permit, spot, before, None, detail))
+        self.as_is().draft_delete(path, permit)?.plan(path, permit)
     }
 
     fn locate_to_write(&self, path: &RelPath, last: Last, permit: bool) -> Result<Spot, Failure> {
-        self.way_to_write(path, last, permit, None)?.on_disk(path)
+        self.as_is().way_to_write(path, last, permit)?.on_disk(path)
     }
 
     /// What stands at a real path now, as [`FileEffect`] has it; None where nothing does.
     pub fn digest(&self, real: &RelPath) -> Result<Option<Digest>, Failure> {
-        digest(real, &self.locate(real, Last::Keep)?)
+        let overlay = self.as_is();
+        overlay.digest(real, &overlay.way(real, Last::Keep)?)
     }
 
     /// Removes the temporary file that an effect named, if it is still there.
@@ -120,23 +90,19 @@ impl Workspace {
     }
 }
 
-impl Plan {
-    fn new(
-        asked: &RelPath,
-        permit: bool,
-        spot: Spot,
-        before: Option<Digest>,
-        content: Option<Vec<u8>>,
-        detail: Detail,
-    ) -> Self {
+impl Draft {
+    fn plan(self, path: &RelPath, permit: bool) -> Result<Plan, Failure> {
+        let Self { way, before, content, detail } = self;
+        let spot = way.on_disk(path)?;
         let temporary =
             content.is_some().then(|| format!(".deaddrop-{}.tmp", uuid::Uuid::new_v4().simple()));
         let after = content.as_deref().map(Digest::of);
-        let path = spot.real.clone();
-        let effect = FileEffect { path, temporary, before, after, detail };
-        Self { asked: asked.clone(), permit, spot, content, effect }
+        let effect = FileEffect { path: spot.real.clone(), temporary, before, after, detail };
+        Ok(Plan { asked: path.clone(), permit, spot, content, effect })
     }
+}
 
+impl Plan {
     /// What will be done.
     pub fn effect(&self) -> &FileEffect {
         &self.effect
@@ -208,7 +174,7 @@ impl Plan {
         };
         let missing = std::mem::take(&mut self.spot.missing);
         self.spot.folder = make_folders(self.spot.folder.try_clone()?, &missing)?;
-        put(&self.spot.folder, temporary, &content, self.spot.found.as_ref(), syncs)
+        put(&self.spot.folder, temporary, &content, self.spot.found.as_ref(), None, syncs)
     }
 
     /// Whether what stands in its place is what it was planned for.
@@ -250,12 +216,16 @@ fn sync_all(plans: &[Plan]) -> io::Result<()> {
     Ok(())
 }
 
-/// What identifies the content of what stands at a spot. Of a file that is too large to be edited,
+/// What identifies the content of what was found in a folder under a name. Of a file that is too large to be edited,
 /// its place and times do.
-pub(super) fn digest(path: &RelPath, spot: &Spot) -> Result<Option<Digest>, Failure> {
-    let Some(found) = &spot.found else { return Ok(None) };
+pub(super) fn digest(
+    path: &RelPath,
+    folder: &Dir,
+    name: &str,
+    found: &Metadata,
+) -> Result<Option<Digest>, Failure> {
     if found.is_symlink() {
-        let target = spot.folder.read_link_contents(&spot.name);
+        let target = folder.read_link_contents(name);
         let target = target.map_err(|e| failed("read the link", path, &e))?;
         return Ok(Some(Digest::of_link(target.to_string_lossy().as_bytes())));
     }
@@ -267,7 +237,7 @@ pub(super) fn digest(path: &RelPath, spot: &Spot) -> Result<Option<Digest>, Fail
     if !found.is_file() {
         return Ok(Some(Digest::of_link(b"no file")));
     }
-    Ok(Some(Digest::of(&read_up_to(path, spot, EDIT_LIMIT)?.bytes)))
+    Ok(Some(Digest::of(&read_up_to(path, folder, name, EDIT_LIMIT)?.0)))
 }
 
 /// Makes folders below one, and gives the last.
@@ -294,17 +264,21 @@ pub(super) fn not_durable(done: &str, path: &RelPath, error: &io::Error) -> Fail
     ))
 }
 
-fn put(
+/// Writes a new file that is like another: it gets that one's owner and, unless another is given, its mode. With
+/// `syncs` all of it is on disk then. Where that fails, nothing is left of it.
+pub(super) fn put(
     folder: &Dir,
     name: &str,
     bytes: &[u8],
     like: Option<&Metadata>,
+    mode: Option<u32>,
     syncs: bool,
 ) -> io::Result<()> {
     let owner = like.map(|like| (like.uid(), like.gid()));
-    let mode = like.map(|like| like.permissions().mode());
-    let file = write_new(folder, name, bytes, owner, mode)?;
-    if syncs { file.sync_data() } else { Ok(()) }
+    let mode = mode.or_else(|| like.map(|like| like.permissions().mode()));
+    let written = write_new(folder, name, bytes, owner, mode);
+    let written = written.and_then(|file| if syncs { file.sync_data() } else { Ok(()) });
+    written.inspect_err(|_| drop(folder.remove_file(name)))
 }
 
 /// Writes a new file, without set-user-ID and set-group-ID bits. Without an owner it gets the one of the folder.

@@ -85,51 +85,30 @@ pub(super) fn obeyed(path: &RelPath, place: &str) -> Failure {
     ))
 }
 
-impl Workspace {
+impl Overlay<'_> {
     /// Refuses to write what git obeys, or would obey with it.
-    pub(super) fn refuse_obeyed(
-        &self,
-        path: &RelPath,
-        way: &Way,
-        overlay: Option<&Overlay>,
-    ) -> Result<(), Failure> {
-        match self.obeyed_at(way, overlay) {
+    pub(super) fn refuse_obeyed(&self, path: &RelPath, way: &Way) -> Result<(), Failure> {
+        match self.obeyed_at(way) {
             None => Ok(()),
             Some((place, _)) => Err(obeyed(path, if place.is_empty() { "." } else { &place })),
         }
     }
 
     /// Whether git obeys what stands there, or would obey it then.
-    pub(super) fn is_obeyed(&self, way: &Way, overlay: Option<&Overlay>) -> bool {
-        self.obeyed_at(way, overlay).is_some()
-    }
-
-    /// Whether only the person may write at a real path.
-    pub(super) fn is_kept(&self, real: &RelPath) -> bool {
-        let is_obeyed =
-            || self.way(real, Last::Keep, None).is_ok_and(|way| self.is_obeyed(&way, None));
-        self.protected.name_in(real).is_some() || is_obeyed()
-    }
-
-    /// How many names of a real path lead to the folder in which git, or a setting of git's, makes the next one
-    /// the person's; and whether a setting does.
-    pub(super) fn obeyed_around(&self, real: &RelPath) -> Option<(usize, bool)> {
-        let way = self.way(real, Last::Keep, None).ok()?;
-        let (place, is_named) = self.obeyed_at(&way, None)?;
-        let names = place.split('/').filter(|name| !name.is_empty()).count();
-        Some((names.saturating_sub(usize::from(is_named)), is_named))
+    pub(super) fn is_obeyed(&self, way: &Way) -> bool {
+        self.obeyed_at(way).is_some()
     }
 
     /// The repository, or the file or folder that git's settings name, that is or holds what is at the end of a
     /// way, or lies in it; and whether it is such a file or folder.
-    fn obeyed_at(&self, way: &Way, overlay: Option<&Overlay>) -> Option<(String, bool)> {
-        if !self.git_obeys {
+    fn obeyed_at(&self, way: &Way) -> Option<(String, bool)> {
+        let workspace = self.workspace;
+        if !workspace.git_obeys {
             return None;
         }
         let names: Vec<&str> = way.real.components().collect();
         let stands = |n: usize, name: &str| {
-            let cover = overlay
-                .and_then(|overlay| overlay.cover(&[&names[..n], &[name]].concat().join("/")));
+            let cover = self.cover(|| [&names[..n], &[name]].concat().join("/"));
             let found = || way.folders.get(n)?.as_ref()?.symlink_metadata(name).ok();
             match cover {
                 Some(Cover::Gone) => false,
@@ -142,7 +121,7 @@ impl Workspace {
             return Some((names[..n].join("/"), false));
         }
         let tops = (0..names.len()).filter(|n| stands(*n, GIT)).map(|n| names[..n].join("/"));
-        let git = self.named_by_git(tops.chain(self.repositories()));
+        let git = workspace.named_by_git(tops.chain(workspace.repositories()));
         let written: Vec<String> = names.iter().map(|name| folded(name)).collect();
         let place = git.places.iter().find(|place| {
             let place: Vec<String> = place.split('/').map(folded).collect();
@@ -151,6 +130,22 @@ impl Workspace {
         let is_folder = way.found.as_ref().is_some_and(locate::Found::is_folder);
         let itself = || Some(way.real.to_string()).filter(|path| !is_folder && git.name(path));
         Some((place.cloned().or_else(itself)?, true))
+    }
+}
+
+impl Workspace {
+    /// Whether only the person may write at a real path.
+    pub(super) fn is_kept(&self, real: &RelPath) -> bool {
+        self.protected.name_in(real).is_some() || self.obeyed_around(real).is_some()
+    }
+
+    /// How many names of a real path lead to the folder in which git, or a setting of git's, makes the next one
+    /// the person's; and whether a setting does.
+    pub(super) fn obeyed_around(&self, real: &RelPath) -> Option<(usize, bool)> {
+        let overlay = self.as_is();
+        let (place, is_named) = overlay.obeyed_at(&overlay.way(real, Last::Keep).ok()?)?;
+        let names = place.split('/').filter(|name| !name.is_empty()).count();
+        Some((names.saturating_sub(usize::from(is_named)), is_named))
     }
 
     /// Whether git's settings name one of these files.
@@ -174,7 +169,7 @@ impl Workspace {
     /// Notes the repositories that a walk found.
     pub(super) fn note_repositories(&self, walk: &Walk, took: Duration) {
         let until = Instant::now() + COUNTS.0.max(took * COUNTS.1);
-        let folders = walk.repositories().chain(walk.bare()).map(shown).collect();
+        let folders = walk.obeyed().map(shown).collect();
         let found = Some(Found { folders, until });
         *self.repositories.lock().unwrap_or_else(PoisonError::into_inner) = found;
     }

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::session::log::{self, LogEntry};
 use crate::session::{Changed, Ignored, Session};
 use crate::settings::Config;
-use crate::workspace::checkpoint::{Change, Store, What, composed};
+use crate::workspace::checkpoint::{Change, Store, TreeEntry, composed};
 use crate::workspace::overlay::Standing;
 
 /// Which turns are shown.
@@ -45,12 +45,12 @@ impl TurnDiff<'_> {
     ///
     /// # Errors
     /// The content is gone.
-    pub fn standing(&self, what: Option<&What>) -> Result<Option<Standing>> {
+    pub fn standing(&self, what: Option<&TreeEntry>) -> Result<Option<Standing>> {
         Ok(match what {
-            None | Some(What::Folder { .. }) => None,
-            Some(What::Link { target }) => Some(Standing::Link(target.clone())),
-            Some(What::Unkept { .. }) => Some(Standing::Large),
-            Some(What::File { blob, .. }) => {
+            None | Some(TreeEntry::Folder { .. }) => None,
+            Some(TreeEntry::Link { target }) => Some(Standing::Link(target.clone())),
+            Some(TreeEntry::Unkept { .. }) => Some(Standing::Large),
+            Some(TreeEntry::File { blob, .. }) => {
                 let bytes = self.store.blobs.read(blob)?.ok_or_else(|| gone(self.turn_of(blob)))?;
                 Some(Standing::File(bytes))
             }

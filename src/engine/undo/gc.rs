@@ -1,6 +1,6 @@
 //! How much of checkpoints is kept, and for which turns.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use crate::blobs::BlobId;
 use crate::clock::Timestamp;
@@ -10,7 +10,7 @@ use crate::session::log;
 use crate::session::store::Store as Sessions;
 use crate::settings::Config;
 use crate::workspace::checkpoint::{
-    Change, IgnoredLimits, Needs, Store, Turns, Why, composed, unrestorable,
+    Change, IgnoredLimits, Needs, NotStored, Store, Turns, composed, unrestorable,
 };
 
 /// Of the most that is kept, so many tenths are left when it was too much: else each turn would have to
@@ -99,7 +99,7 @@ fn all(config: &Config, store: &Store) -> Result<Vec<KeptTurn>> {
             let is_whole = parts.len() == entry.records.len();
             let changes = composed(parts);
             let without_room =
-                unrestorable(&changes).iter().filter(|(_, why)| *why == Why::Room).count();
+                unrestorable(&changes).iter().filter(|(_, why)| *why == NotStored::Room).count();
             let (session, sequence, at) = (id.clone(), entry.sequence, entry.at);
             let records = entry.records;
             all.push(KeptTurn { session, sequence, at, without_room, is_whole, records, needs });
@@ -110,40 +110,9 @@ fn all(config: &Config, store: &Store) -> Result<Vec<KeptTurn>> {
 }
 
 impl Engine {
-    /// Removes checkpoints, the oldest first, until no more than `most` bytes are kept; where what the workspace is
-    /// like now takes that already, until the limit is kept. What the workspace is like now stays known, and so does
-    /// the last checkpoint. Contents that no checkpoint needs go in any case.
-    fn prune_to(&mut self, most: u64) -> Result<()> {
-        let always = waiting(&self.store, &self.checkpoints)?;
-        let mut all = all(&self.config, &self.checkpoints)?;
-        all.retain(|kept| kept.is_whole);
-        let lengths: BTreeMap<BlobId, u64> = self.checkpoints.blobs.all().into_iter().collect();
-        // The newest first, as long as there is room for them beside what is always needed.
-        let mut needed = always;
-        needed.extend(self.checkpoints.known_blobs()?);
-        let length = |blob: &BlobId| lengths.get(blob).copied().unwrap_or_default();
-        let present: u64 = needed.iter().map(length).sum();
-        let most = if present > most { self.checkpoints.limit() } else { most };
-        let (mut sum, mut went) = (present, all.len());
-        for (nth, kept) in all.iter().rev().enumerate() {
-            let more: u64 = kept.needs.difference(&needed).map(length).sum();
-            if nth >= 1 && sum.saturating_add(more) > most {
-                break;
-            }
-            sum += more;
-            went -= 1;
-            needed.extend(kept.needs.iter().cloned());
-        }
-        let gone = all[..went].iter().flat_map(|kept| &kept.records);
-        self.checkpoints.drop_records(gone, &needed)?;
-        self.checkpoints.sweep(&needed)?;
-        self.checkpoints.note_size();
-        Ok(())
-    }
-
     /// Removes what was kept for a session that is gone.
     pub(in crate::engine) fn forget_checkpoints(&mut self) -> Result<()> {
-        self.prune_to(self.checkpoints.limit())
+        self.checkpoints.prune(self.checkpoints.limit())
     }
 
     /// Makes room where more is kept than may be. What goes wrong is told by whoever asks for it.
@@ -152,7 +121,7 @@ impl Engine {
             let limit = self.checkpoints.limit();
             // It is tried again after a later turn. What a forced undo put away is in the last one, and
             // nowhere else.
-            let _ = self.prune_to(limit / 10 * TENTHS);
+            let _ = self.checkpoints.prune(limit / 10 * TENTHS);
         }
     }
 }

@@ -27,7 +27,7 @@ use crate::session::log::{self, LogEntry};
 use crate::session::record::{Begin, Record, Undoing};
 use crate::session::{self, Session};
 use crate::text::count;
-use crate::workspace::checkpoint::{Change, Plan, What, composed, reversed};
+use crate::workspace::checkpoint::{Change, TreeEntry, UndoPlan, composed, reversed};
 use conflicts::ConflictOwners;
 use select::{Selection, passed_over, select};
 
@@ -165,7 +165,7 @@ impl Engine {
     ) -> Result<Session> {
         observer.event(Event::TurnBegun { session: &begin.session, reply: begin.reply() });
         let plan = self.checkpoints.blobs.read(&undoing.plan)?;
-        let plan = plan.and_then(|text| serde_json::from_slice::<Plan>(&text).ok());
+        let plan = plan.and_then(|text| serde_json::from_slice::<UndoPlan>(&text).ok());
         let lost = plan.is_none();
         let plan = plan.unwrap_or_default();
         for (n, change) in plan.changes.iter().enumerate() {
@@ -197,7 +197,7 @@ impl Engine {
         let done = restored.made(plan.changes, recovered);
         let mut records = Vec::new();
         if !done.is_empty() {
-            records.push(self.checkpoints.record(&done)?);
+            records.push(self.checkpoints.note(&done)?);
         }
         self.checkpoints.settle()?;
         self.checkpoints.note_size();
@@ -212,14 +212,17 @@ impl Engine {
     /// What was put back is another file than the model has seen, whenever it saw it: no edit goes by its
     /// lines before it has seen them again.
     fn mark_outdated(&self, session: &mut Session, done: &[Change]) {
-        let files = done
-            .iter()
-            .filter(|change| matches!(change.after, Some(What::File { .. } | What::Link { .. })));
+        let files = done.iter().filter(|change| {
+            matches!(change.after, Some(TreeEntry::File { .. } | TreeEntry::Link { .. }))
+        });
         let places = files.filter_map(|change| {
             let path = change.place()?;
             // A link is another file that it leads to.
             let reading = Reading::Later(Part::default());
-            self.workspace.place_of(&Operation::Read { path: path.clone(), reading }).or(Some(path))
+            self.workspace
+                .as_is()
+                .place_of(&Operation::Read { path: path.clone(), reading })
+                .or(Some(path))
         });
         session.seen.mark_outdated(places);
     }
@@ -244,7 +247,7 @@ fn number(session: &Session) -> u32 {
 
 /// Said of what the person or other turns had changed, and force puts aside; None where there is none.
 fn put_aside(
-    plan: &Plan,
+    plan: &UndoPlan,
     owners: &ConflictOwners,
     again: &str,
     session: &Session,
@@ -278,7 +281,7 @@ fn named_with<'a>(
 }
 
 /// Said where nothing of turns can be taken back; `next` is one before them of which something may be.
-fn nothing_of(turns: &[u32], plan: &Plan, next: Option<(usize, u32)>) -> String {
+fn nothing_of(turns: &[u32], plan: &UndoPlan, next: Option<(usize, u32)>) -> String {
     let whys: BTreeMap<&str, &str> = plan.left.iter().map(|(p, why)| (&**p, &**why)).collect();
     let left =
         named_with(plan.left.iter().map(|(path, _)| path), |path| format!(" ({})", whys[path]));

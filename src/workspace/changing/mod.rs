@@ -1,8 +1,8 @@
 //! What a change makes of a file's bytes, how that is told, and why it is refused. Pure.
 
-use super::edit::{self, Unreplaced, count_lines};
+use super::edit::{self, Unfound, count_lines};
 use super::excerpt::{Place, around};
-use super::search_edit::{self, Searched, Unfound};
+use super::search_edit::{self, Searched};
 use super::{bom, closest, lines_left_out};
 use crate::protocol::{
     Change, Detail, Excerpt, Failure, FileVersion, Fresh, FuzzyMatch, Likeness, Mistake, RelPath,
@@ -141,24 +141,33 @@ fn first(
         let which = format!("{}Line {line} of newContent", EDITS.which(edits, n));
         return Err(lines_left_out(real, &which, text, WHOLE));
     }
-    match edit::replace_first(old, replacements, EDITS_LIMIT) {
-        Ok(bytes) => {
-            let revision = Some(revision(old, &bytes, Excerpt::default(), Vec::new()));
-            Ok((bytes, Detail::Replaced { path: real.clone(), edits, revision }))
-        }
-        Err(Unreplaced::NotFound { n }) if replacements[n].old.is_empty() => {
-            Err(empty(real, &EDITS, edits, n))
-        }
-        Err(Unreplaced::NotFound { n }) => Err(nowhere(real, old, replacements, n, &EDITS)),
-        Err(Unreplaced::TooMuch) => Err(too_much(real, old, edits)),
-    }
+    let bytes = edit::replace_first(old, replacements, EDITS_LIMIT)
+        .map_err(|why| not_replaced(real, old, replacements, why, &EDITS))?;
+    let revision = Some(revision(old, &bytes, Excerpt::default(), Vec::new()));
+    Ok((bytes, Detail::Replaced { path: real.clone(), edits, revision }))
 }
 
-fn too_much(real: &RelPath, old: &[u8], edits: usize) -> Failure {
-    Failure::execution(format!(
-        "{edits} edits are too many for '{real}' at once ({} bytes): send them in several operations, or the whole file anew",
-        old.len()
-    ))
+/// Why the texts of edits were not replaced in a file that was `old` before the first.
+fn not_replaced(
+    real: &RelPath,
+    old: &[u8],
+    replacements: &[Replacement],
+    why: Unfound,
+    words: &Words,
+) -> Failure {
+    let edits = replacements.len();
+    match why {
+        Unfound::Empty { n } => empty(real, words, edits, n),
+        Unfound::Nowhere { n } if replacements[n].old.is_empty() => empty(real, words, edits, n),
+        Unfound::Nowhere { n } => nowhere(real, old, replacements, n, words),
+        Unfound::Often { n, lines, count, all, likeness } => {
+            often(real, &words.which(edits, n), &lines, (count, all), likeness)
+        }
+        Unfound::TooMuch => Failure::execution(format!(
+            "{edits} edits are too many for '{real}' at once ({} bytes): send them in several operations, or the whole file anew",
+            old.len()
+        )),
+    }
 }
 
 /// What to do instead of a newContent that stands for lines.
@@ -174,14 +183,8 @@ fn once(
 ) -> Result<(Vec<u8>, Detail), Failure> {
     let edits = replacements.len();
     let Searched { bytes, places, more, loosely } =
-        search_edit::replace_once(old, replacements, EDITS_LIMIT).map_err(|why| match why {
-            Unfound::Empty { n } => empty(real, &PAIRS, edits, n),
-            Unfound::Nowhere { n } => nowhere(real, old, replacements, n, &PAIRS),
-            Unfound::Often { n, lines, count, all, likeness } => {
-                often(real, &PAIRS.which(edits, n), &lines, (count, all), likeness)
-            }
-            Unfound::TooMuch => too_much(real, old, edits),
-        })?;
+        search_edit::replace_once(old, replacements, EDITS_LIMIT)
+            .map_err(|why| not_replaced(real, old, replacements, why, &PAIRS))?;
     if let Some((n, line, text)) = elision::left_out_of_pairs(replacements, old, real) {
         let which = format!("{}Line {line} of the REPLACE text", PAIRS.which(edits, n));
         return Err(lines_left_out(real, &which, text, INSTEAD));

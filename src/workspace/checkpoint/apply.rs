@@ -1,4 +1,4 @@
-//! Carries out a [`Plan`]. Each place is looked at again just before it is touched, and is left alone where
+//! Carries out an [`UndoPlan`]. Each place is looked at again just before it is touched, and is left alone where
 //! something else stands there than was planned for. What stands somewhere tells whether it is done, so all of it
 //! can be repeated after a hard stop.
 //!
@@ -11,17 +11,17 @@ use std::io;
 
 use cap_std::fs::{Dir, Metadata, MetadataExt};
 
-use super::look::is_closed;
 use super::merge::ONLY_COPY;
-use super::numbers::Identity;
-use super::{Change, Plan, Store, What, is_folder};
+use super::scan::is_closed;
+use super::tree::{Identity, is_folder, is_same};
+use super::{Change, Store, TreeEntry, UndoPlan};
 use crate::atomic::{self, rename_new};
 use crate::blobs::BlobId;
 use crate::error::{Error, Result};
 use crate::text::visible_line;
 use crate::workspace::modes::{set_mode, without_set_ids};
 use crate::workspace::names::{ancestors, shown, split, unescaped};
-use crate::workspace::plan::{give_to_owner, write_new};
+use crate::workspace::plan::{give_to_owner, put};
 use crate::workspace::walk::detailed::FileStat;
 use crate::workspace::{Workspace, sync};
 
@@ -84,7 +84,7 @@ struct Ready {
 }
 
 struct Apply<'a> {
-    plan: &'a Plan,
+    plan: &'a UndoPlan,
     store: &'a mut Store,
     workspace: &'a Workspace,
     restored: Restored,
@@ -99,7 +99,7 @@ struct Apply<'a> {
     folders: BTreeSet<String>,
 }
 
-impl Plan {
+impl UndoPlan {
     /// Removes what an earlier try left under temporary names.
     pub fn sweep(&self, workspace: &Workspace) {
         for (n, change) in self.changes.iter().enumerate() {
@@ -120,7 +120,7 @@ impl Plan {
         workspace: &Workspace,
         again: bool,
     ) -> Result<Restored> {
-        let is_file = |change: &&Change| change.after.as_ref().and_then(What::blob).is_some();
+        let is_file = |change: &&Change| change.after.as_ref().and_then(TreeEntry::blob).is_some();
         let mut apply = Apply {
             plan: self,
             store,
@@ -144,8 +144,10 @@ impl Plan {
 
 /// Whether what stood there goes, or makes way for something of another sort.
 fn goes(change: &Change) -> bool {
-    let sort = |what: &Option<What>| what.as_ref().map(std::mem::discriminant);
-    let is_file = |what: &Option<What>| matches!(what, Some(What::File { .. } | What::Link { .. }));
+    let sort = |what: &Option<TreeEntry>| what.as_ref().map(std::mem::discriminant);
+    let is_file = |what: &Option<TreeEntry>| {
+        matches!(what, Some(TreeEntry::File { .. } | TreeEntry::Link { .. }))
+    };
     change.before.is_some()
         && sort(&change.before) != sort(&change.after)
         && !(is_file(&change.before) && is_file(&change.after))
@@ -157,7 +159,7 @@ impl Apply<'_> {
         let all = || plan.changes.iter().enumerate();
         let is_moved = |path: &String| plan.moves.values().any(|from| from == path);
         for (_, change) in all() {
-            if let Some(What::Folder { mode }) = change.before {
+            if let Some(TreeEntry::Folder { mode }) = change.before {
                 // Where that cannot be done, what is in it tells.
                 let _ = self.set_mode(&change.path, mode | 0o700);
             }
@@ -167,51 +169,52 @@ impl Apply<'_> {
         let going =
             |first| all().rev().filter(move |(_, c)| goes(c) && plan.makes_room(c) == first);
         let is_file = |change: &Change| !is_folder(change.before.as_ref());
-        for (n, change) in going(true).filter(|(_, c)| is_file(c) && !is_moved(&c.path)) {
-            self.step(n, change, Self::remove)?;
-        }
+        let are_gone = |first, files| {
+            going(first).filter(move |(_, c)| is_file(c) == files && !(files && is_moved(&c.path)))
+        };
+        self.each(are_gone(true, true), Self::remove)?;
         let coming = || all().filter(|(_, change)| change.before != change.after);
-        for (n, change) in coming().filter(|(_, c)| is_folder(c.after.as_ref())) {
-            self.step(n, change, Self::make_folder)?;
-        }
+        self.each(coming().filter(|(_, c)| is_folder(c.after.as_ref())), Self::make_folder)?;
         for (n, change) in coming() {
             if let Some(from) = plan.moves.get(&change.path) {
                 self.step(n, change, |apply, change| apply.move_back(from, change))?;
             }
         }
-        for (n, change) in going(true).filter(|(_, c)| !is_file(c)) {
-            self.step(n, change, Self::remove)?;
-        }
+        self.each(are_gone(true, false), Self::remove)?;
         for (n, change) in coming() {
-            if matches!(change.after, Some(What::File { .. } | What::Link { .. })) {
+            if matches!(change.after, Some(TreeEntry::File { .. } | TreeEntry::Link { .. })) {
                 self.prepare_with_room(n, change)?;
             }
         }
         self.put_ready()?;
         let undone = self.restored.undone.iter().filter_map(|n| plan.changes[*n].after.as_ref());
-        let lacking: BTreeSet<BlobId> = undone.filter_map(What::blob).cloned().collect();
-        for (n, change) in going(false).filter(|(_, c)| is_file(c) && !is_moved(&c.path)) {
-            let is_lacking = change.before.as_ref().and_then(What::blob);
-            let is_lacking = is_lacking.is_some_and(|content| lacking.contains(content));
-            self.step(n, change, |apply, change| {
-                if is_lacking {
-                    return Err(Fault::Left(ONLY_COPY.to_owned()));
-                }
-                apply.remove(change)
-            })?;
-        }
-        for (n, change) in going(false).filter(|(_, c)| !is_file(c)) {
-            self.step(n, change, Self::remove)?;
-        }
+        let lacking: BTreeSet<BlobId> = undone.filter_map(TreeEntry::blob).cloned().collect();
+        self.each(are_gone(false, true), |apply, change| {
+            let content = change.before.as_ref().and_then(TreeEntry::blob);
+            match content.filter(|content| lacking.contains(*content)) {
+                Some(_) => Err(Fault::Left(ONLY_COPY.to_owned())),
+                None => apply.remove(change),
+            }
+        })?;
+        self.each(are_gone(false, false), Self::remove)?;
         for (n, change) in all().rev() {
             let undone = self.restored.undone.contains(&n);
             let folder = if undone { &change.before } else { &change.after };
-            if let Some(What::Folder { mode }) = folder {
+            if let Some(TreeEntry::Folder { mode }) = folder {
                 let set = self.set_mode(&change.path, *mode);
                 self.step(n, change, |_, _| Ok(set?))?;
             }
         }
         self.sync()
+    }
+
+    /// Makes these changes, each in the same way.
+    fn each<'c>(
+        &mut self,
+        mut changes: impl Iterator<Item = (usize, &'c Change)>,
+        make: impl Fn(&mut Self, &Change) -> Step,
+    ) -> Result<()> {
+        changes.try_for_each(|(n, change)| self.step(n, change, &make))
     }
 
     /// Makes a change; where that fails, it is left alone.
@@ -246,14 +249,8 @@ impl Apply<'_> {
         Ok(())
     }
 
-    fn now(&mut self, change: &Change) -> Result<Option<What>, Fault> {
-        self.store.look_at(self.workspace, &change.path, false).map_err(Fault::Store)
-    }
-
-    /// The folder that holds the place of a change, and the name there.
-    fn place(&self, change: &Change) -> io::Result<(Dir, OsString)> {
-        let (folder, name) = split(&change.path);
-        Ok((self.workspace.folder_at(folder)?, unescaped(name)))
+    fn now(&mut self, change: &Change) -> Result<Option<TreeEntry>, Fault> {
+        self.store.inspect(self.workspace, &change.path, false).map_err(Fault::Store)
     }
 
     fn touched(&mut self, change: &Change) {
@@ -268,15 +265,15 @@ impl Apply<'_> {
             return Ok(());
         }
         if is_folder(now.as_ref()) && is_folder(change.before.as_ref()) {
-            let (folder, name) = self.place(change)?;
+            let (folder, name) = self.workspace.holder(&change.path)?;
             match folder.remove_dir(name) {
                 Err(e) if e.kind() == io::ErrorKind::DirectoryNotEmpty => {
                     return Err(Fault::Left(self.why_not_empty(change)));
                 }
                 removed => removed?,
             }
-        } else if now == change.before && !now.is_some_and(|now| now.is_unkept()) {
-            let (folder, name) = self.place(change)?;
+        } else if now == change.before && now.is_some_and(|now| now.not_stored().is_none()) {
+            let (folder, name) = self.workspace.holder(&change.path)?;
             folder.remove_file(name)?;
         } else {
             return Err(Fault::Meanwhile);
@@ -315,11 +312,11 @@ impl Apply<'_> {
 
     fn make_folder(&mut self, change: &Change) -> Step {
         match self.now(change)? {
-            Some(What::Folder { .. }) => return Ok(()),
+            Some(TreeEntry::Folder { .. }) => return Ok(()),
             Some(_) => return Err(Fault::Meanwhile),
             None => {}
         }
-        let (folder, name) = self.place(change)?;
+        let (folder, name) = self.workspace.holder(&change.path)?;
         folder.create_dir(&name)?;
         give_to_owner(&folder, name.as_os_str())?;
         self.touched(change);
@@ -341,8 +338,8 @@ impl Apply<'_> {
     fn move_back(&mut self, from: &str, change: &Change) -> Step {
         let was = self.plan.change(from).and_then(|planned| planned.before.as_ref());
         let is = |path: &str| {
-            let now = self.workspace.as_unkept(path, [was, None]).pop();
-            now.is_some_and(|(was, now)| super::merge::is_same(Some(was), Some(&now)))
+            let now = was.and_then(|was| self.workspace.as_unkept(path, was));
+            now.is_some() && is_same(was, now.as_ref())
         };
         if self.workspace.stands_at(&change.path).is_ok() {
             return if is(&change.path) { Ok(()) } else { Err(Fault::Meanwhile) };
@@ -351,7 +348,7 @@ impl Apply<'_> {
             return Err(Fault::Meanwhile);
         }
         let (folder, name) = split(from);
-        let (to, new) = self.place(change)?;
+        let (to, new) = self.workspace.holder(&change.path)?;
         rename_new(&self.workspace.folder_at(folder)?, &unescaped(name), &to, &new)?;
         self.folders.insert(folder.to_owned());
         self.touched(change);
@@ -373,7 +370,7 @@ impl Apply<'_> {
 
     /// Writes a file or a link under its temporary name.
     fn prepare(&mut self, n: usize, change: &Change) -> Step {
-        let place = self.place(change);
+        let place = self.workspace.holder(&change.path);
         // Before it is looked at: what is changed after that is seen.
         let identity = place.as_ref().ok().and_then(|(folder, name)| identity_of(folder, name));
         let now = self.now(change)?;
@@ -381,17 +378,20 @@ impl Apply<'_> {
             return Ok(());
         }
         let is_free = now.is_none() && (change.before.is_none() || goes(change));
-        if now != change.before && !is_free || now.as_ref().is_some_and(What::is_unkept) {
+        if now != change.before && !is_free
+            || now.as_ref().is_some_and(|now| now.not_stored().is_some())
+        {
             return Err(Fault::Meanwhile);
         }
         let ((folder, name), temporary) = (place?, self.plan.temporary(n));
         let _ = folder.remove_file(&temporary);
         match (&change.after, &now) {
-            (Some(What::File { blob, mode, .. }), Some(What::File { blob: same, .. }))
-                if blob == same =>
-            {
+            (
+                Some(TreeEntry::File { blob, mode, .. }),
+                Some(TreeEntry::File { blob: same, .. }),
+            ) if blob == same => {
                 set_mode(&folder, &name, without_set_ids(*mode))?;
-                let was = now.as_ref().and_then(What::mode).unwrap_or_default();
+                let was = now.as_ref().and_then(TreeEntry::mode).unwrap_or_default();
                 // Now it can be read, and may be another than it was taken for.
                 if is_closed(was) && self.now(change)? != change.after {
                     set_mode(&folder, &name, was)?;
@@ -402,14 +402,15 @@ impl Apply<'_> {
                 self.touched(change);
                 return Ok(());
             }
-            (Some(What::File { blob, mode, size }), _) => {
+            (Some(TreeEntry::File { blob, mode, size }), _) => {
                 let bytes = self.store.blobs.read(blob).map_err(Fault::Store)?;
                 let gone = || Fault::Left("what it was is not kept any more".to_owned());
                 let bytes = bytes.ok_or_else(gone)?;
-                put(&folder, &temporary, &name, &bytes, *mode, !self.together)?;
+                let like = folder.symlink_metadata(&name).ok().filter(Metadata::is_file);
+                put(&folder, &temporary, &bytes, like.as_ref(), Some(*mode), !self.together)?;
                 self.waiting += size;
             }
-            (Some(What::Link { target }), _) => link(&folder, target, &temporary)?,
+            (Some(TreeEntry::Link { target }), _) => link(&folder, target, &temporary)?,
             _ => return Ok(()),
         }
         self.ready.push(Ready { change: n, place: identity });
@@ -436,7 +437,7 @@ impl Apply<'_> {
     }
 
     fn rename(&mut self, change: &Change, ready: &Ready) -> Step {
-        let (folder, name) = self.place(change)?;
+        let (folder, name) = self.workspace.holder(&change.path)?;
         if identity_of(&folder, &name) != ready.place {
             return Err(Fault::Meanwhile);
         }
@@ -446,7 +447,7 @@ impl Apply<'_> {
     }
 
     fn drop_temporary(&self, ready: &Ready) {
-        if let Ok((folder, _)) = self.place(&self.plan.changes[ready.change]) {
+        if let Ok((folder, _)) = self.workspace.holder(&self.plan.changes[ready.change].path) {
             // What is in the way of it has been reported.
             let _ = folder.remove_file(self.plan.temporary(ready.change));
         }
@@ -494,22 +495,6 @@ impl Apply<'_> {
 fn identity_of(folder: &Dir, name: &OsStr) -> Option<Identity> {
     let found = folder.symlink_metadata(name).ok()?;
     Some(Identity::of(&FileStat { changed: 0, ..FileStat::of(&found) }, found.len()))
-}
-
-/// Writes a file under a temporary name as it is to be; with `synced` all of it is on disk then.
-fn put(
-    folder: &Dir,
-    temporary: &str,
-    name: &OsStr,
-    bytes: &[u8],
-    mode: u32,
-    synced: bool,
-) -> io::Result<()> {
-    let like = folder.symlink_metadata(name).ok().filter(Metadata::is_file);
-    let owner = like.map(|like| (like.uid(), like.gid()));
-    let written = write_new(folder, temporary, bytes, owner, Some(mode));
-    let written = written.and_then(|file| if synced { file.sync_data() } else { Ok(()) });
-    written.inspect_err(|_| drop(folder.remove_file(temporary)))
 }
 
 fn link(folder: &Dir, target: &str, name: &str) -> io::Result<()> {

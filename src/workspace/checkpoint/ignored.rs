@@ -2,7 +2,6 @@
 //! ones that are no build products and by their names hold no secrets. An ignored folder is kept as a whole, or
 //! not at all.
 
-use super::places::met;
 use crate::secrets::is_secret_file;
 use crate::workspace::Workspace;
 use crate::workspace::folder_cache::FolderCache;
@@ -54,7 +53,7 @@ fn whole(
     let (mut found, mut pending, mut bytes) = (Vec::new(), vec![path.to_owned()], 0);
     while let Some(path) = pending.pop() {
         let (_, stands) = folders.stands_at(&path).ok()?;
-        let mut met = met(path, &stands);
+        let mut met = WalkEntry::of(path, &stands);
         let name = shown(&met.path);
         let is_kept = match met.kind {
             None => {

@@ -5,9 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::hidden::is_unknown;
-use super::numbers::Lasting;
-use super::{Change, Store, What, Why, change_at, is_folder};
+use super::tree::{Lasting, change_at, is_folder, is_same};
+use super::{Change, NotStored, Store, TreeEntry};
 use crate::blobs::BlobId;
 use crate::error::{Error, Result};
 use crate::workspace::Workspace;
@@ -19,7 +18,7 @@ pub(super) const ONLY_COPY: &str = "it holds what could not be put back elsewher
 /// The changes that put the workspace back, in the order of paths.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Plan {
+pub struct UndoPlan {
     /// From what stands there now, which is stored, to what is to stand there.
     pub changes: Vec<Change>,
     /// What the names of temporary files begin with.
@@ -40,7 +39,7 @@ pub struct Plan {
 
 /// A plan that is being made.
 struct Draft {
-    plan: Plan,
+    plan: UndoPlan,
     /// The paths that are decided about.
     known: BTreeSet<String>,
     /// What cannot be put back, and why.
@@ -58,11 +57,11 @@ impl Store {
         workspace: &Workspace,
         changes: Vec<Change>,
         force: bool,
-    ) -> Result<Plan> {
+    ) -> Result<UndoPlan> {
         self.hold_anew();
-        self.hold_all(&changes);
+        self.hold(changes.iter().flat_map(Change::blobs));
         let key = format!(".deaddrop-{}", uuid::Uuid::new_v4().simple());
-        let plan = Plan { key, moves: moves(&changes), ..Plan::default() };
+        let plan = UndoPlan { key, moves: moves(&changes), ..UndoPlan::default() };
         let known = changes.iter().map(|change| change.path.clone()).collect();
         let mut draft = Draft { plan, known, left: Vec::new() };
         let ends = draft.plan.moves.iter().flat_map(|(to, from)| [to, from]);
@@ -78,10 +77,11 @@ impl Store {
             }
             let is_end = ends.contains(&change.path);
             let known = [change.before.as_ref(), change.after.as_ref()];
-            let mut now = self.look_for(workspace, &change.path, force && !is_end, known)?;
-            let is = |what: &Option<What>| is_same(now.as_ref(), what.as_ref());
+            let mut now = self.inspect_as(workspace, &change.path, force && !is_end, known)?;
+            let is = |what: &Option<TreeEntry>| is_same(now.as_ref(), what.as_ref());
             // What was unreadable cannot come back, whatever stands there.
-            let is_unknown = is_unknown(&change.path, change.after.as_ref());
+            let is_unknown =
+                change.after.as_ref().is_some_and(|after| after.is_unknown_at(&change.path));
             let is_done = !is_unknown && is(&change.after);
             let is_conflict =
                 !is_unknown && (change.mixed && !change.ignored || !is_done && !is(&change.before));
@@ -92,15 +92,14 @@ impl Store {
             if is_conflict {
                 draft.plan.conflicts.push(change.shown());
                 if force {
-                    now = self.look_at(workspace, &change.path, true)?;
+                    now = self.inspect(workspace, &change.path, true)?;
                 }
             }
             if is_done || is_conflict && !force {
                 continue;
             }
-            let unkept = |what: Option<&What>| what.is_some_and(What::is_unkept);
             let ends_alone = match (&now, &change.after) {
-                (what, None) | (None, what) => unkept(what.as_ref()),
+                (Some(what), None) | (None, Some(what)) => what.not_stored().is_some(),
                 _ => false,
             };
             let cannot = if is_end && !is_conflict && ends_alone {
@@ -150,11 +149,11 @@ impl Store {
                 draft.leave_below(&folder);
                 continue;
             }
-            self.index.load(None)?;
-            let known = self.index.seen.get(&folder).and_then(|known| known.what.mode());
-            let now = self.look_at(workspace, &folder, force)?;
+            self.cache.load(None)?;
+            let known = self.cache.get(&folder).and_then(|known| known.what.mode());
+            let now = self.inspect(workspace, &folder, force)?;
             let mode = known.unwrap_or(0o755);
-            let change = Change::of(folder, now, Some(What::Folder { mode }));
+            let change = Change::of(folder, now, Some(TreeEntry::Folder { mode }));
             draft.plan.conflicts.push(change.shown());
             match self.cannot(change.before.as_ref(), None)? {
                 Some(why) => draft.leave(change, &why),
@@ -165,23 +164,51 @@ impl Store {
         Ok(())
     }
 
+    /// The files and links of these changes where something else stands than the change left there, by
+    /// their paths for people. Of what cannot be read nothing is known. With `again` a disk that fails is
+    /// passed over: otherwise nothing could go on where one is damaged.
+    ///
+    /// # Errors
+    /// One of them cannot be looked at.
+    pub fn others(
+        &mut self,
+        workspace: &Workspace,
+        changes: &[Change],
+        again: bool,
+    ) -> Result<Vec<String>> {
+        let is_file =
+            |what: &Option<TreeEntry>| what.as_ref().is_some_and(|what| !what.is_folder());
+        let mut others = Vec::new();
+        for change in changes.iter().filter(|one| is_file(&one.before) || is_file(&one.after)) {
+            let after = change.after.as_ref();
+            match self.inspect_as(workspace, &change.path, false, [after, None]) {
+                Ok(Some(now)) if now.is_unreadable() => {}
+                Ok(now) if is_same(now.as_ref(), after) => {}
+                Ok(_) => others.push(change.shown()),
+                Err(_) if again => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(others)
+    }
+
     /// Why what stands somewhere cannot become that. The content it is to get is read, so that a failing disk is
     /// found before anything is touched.
-    fn cannot(&self, now: Option<&What>, after: Option<&What>) -> Result<Option<String>> {
-        if let Some(blob) = after.and_then(What::blob) {
+    fn cannot(&self, now: Option<&TreeEntry>, after: Option<&TreeEntry>) -> Result<Option<String>> {
+        if let Some(blob) = after.and_then(TreeEntry::blob) {
             let content = self.blobs.read(blob);
             let content = content.map_err(|e| Error::undo(format!("{e}; nothing was touched")))?;
             if content.is_none() {
                 return Ok(Some("what it was is not kept".to_owned()));
             }
         }
-        if let Some(What::File { blob, size, .. }) = now
+        if let Some(TreeEntry::File { blob, size, .. }) = now
             && !self.blobs.has(blob, *size)
         {
             return Ok(Some("what it is now is not kept".to_owned()));
         }
-        let why = |what: Option<&What>, is: &str| {
-            Some(format!("{is} is not kept: {}", what?.unkept()?.in_words()))
+        let why = |what: Option<&TreeEntry>, is: &str| {
+            Some(format!("{is} is not kept: {}", what?.not_stored()?.in_words()))
         };
         Ok(why(after, "what it was").or_else(|| why(now, "what it is now")))
     }
@@ -217,8 +244,8 @@ impl Draft {
 
     /// Leaves of each content that cannot be put back in its place as many other copies, those first that would go.
     fn leave_copies(&mut self) {
-        let content = |what: &Option<What>| match what {
-            Some(What::File { blob, size: 1.., .. }) => Some(blob.clone()),
+        let content = |what: &Option<TreeEntry>| match what {
+            Some(TreeEntry::File { blob, size: 1.., .. }) => Some(blob.clone()),
             _ => None,
         };
         let mut lacking: BTreeMap<BlobId, isize> = BTreeMap::new();
@@ -254,7 +281,7 @@ impl Draft {
     }
 }
 
-impl Plan {
+impl UndoPlan {
     /// Whether something else is to stand in its place, or in that of a folder that holds it.
     pub(super) fn makes_room(&self, change: &Change) -> bool {
         ancestors(&change.path).filter_map(|path| self.change(path)).any(|change| {
@@ -274,26 +301,15 @@ impl Plan {
     }
 }
 
-/// What tells a file that is not stored from others, also after a rename.
-fn lasting(what: Option<&What>) -> Option<Lasting> {
-    let What::Unkept { is, .. } = what? else { return None };
-    is.lasting()
-}
-
-/// Whether both are the same; a rename makes no other file of one that is not stored.
-pub(super) fn is_same(one: Option<&What>, other: Option<&What>) -> bool {
-    one == other || lasting(one).is_some() && lasting(one) == lasting(other)
-}
-
 /// The files that were moved unchanged, by their new paths: each as it was in the old place. Empty files are all
 /// alike, and count as new.
 pub fn moved<'a>(
     changes: impl Iterator<Item = &'a Change> + Clone,
 ) -> BTreeMap<&'a str, &'a Change> {
-    fn is(what: Option<&What>) -> Option<(Option<&BlobId>, Option<Lasting>)> {
+    fn is(what: Option<&TreeEntry>) -> Option<(Option<&BlobId>, Option<Lasting>)> {
         match what? {
-            What::File { blob, size: 1.., .. } => Some((Some(blob), None)),
-            what => Some((None, Some(lasting(Some(what))?))),
+            TreeEntry::File { blob, size: 1.., .. } => Some((Some(blob), None)),
+            what => Some((None, Some(what.lasting()?))),
         }
     }
     let mut gone: BTreeMap<_, Vec<&Change>> = BTreeMap::new();
@@ -314,38 +330,19 @@ pub fn moved<'a>(
 fn moves(changes: &[Change]) -> BTreeMap<String, String> {
     moved(changes.iter().filter(|change| !change.mixed))
         .into_iter()
-        .filter(|(_, from)| from.before.as_ref().is_some_and(What::is_unkept))
+        .filter(|(_, from)| from.before.as_ref().is_some_and(|was| was.not_stored().is_some()))
         .map(|(to, from)| (to.to_owned(), from.path.clone()))
         .collect()
 }
 
 /// Which of these changes cannot be taken back, and why: what stood or stands there is not stored.
-pub fn unrestorable(changes: &[Change]) -> Vec<(&Change, Why)> {
+pub fn unrestorable(changes: &[Change]) -> Vec<(&Change, NotStored)> {
     let moves = moves(&super::reversed(changes.to_vec()));
     let ends: BTreeSet<&String> = moves.iter().flat_map(|(to, from)| [to, from]).collect();
     let why = |change: &Change| {
         let mut sides = [&change.before, &change.after].into_iter().flatten();
-        sides.find_map(What::unkept)
+        sides.find_map(TreeEntry::not_stored)
     };
     let changes = changes.iter().filter(|change| !ends.contains(&change.path));
     changes.filter_map(|change| Some((change, why(change)?))).collect()
-}
-
-impl Workspace {
-    /// Those of these that are not stored, each with what stands at a path now, said in its words. None where
-    /// nothing stands there.
-    pub(super) fn as_unkept<'a>(
-        &self,
-        path: &str,
-        known: [Option<&'a What>; 2],
-    ) -> Vec<(&'a What, What)> {
-        let unkept = |what: &'a What| Some((what, what.unkept()?));
-        let unkept: Vec<_> = known.into_iter().flatten().filter_map(unkept).collect();
-        if unkept.is_empty() {
-            return Vec::new();
-        }
-        let Ok(is) = self.identity_at(path) else { return Vec::new() };
-        let now = |(what, why)| (what, What::Unkept { why, is: is.clone() });
-        unkept.into_iter().map(now).collect()
-    }
 }

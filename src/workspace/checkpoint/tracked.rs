@@ -11,11 +11,11 @@ use crate::workspace::Workspace;
 use crate::workspace::folder_cache::FolderCache;
 use crate::workspace::names::ancestors;
 use crate::workspace::walk::detailed::{
-    DetailedWalk, INDEX, IgnoreSource, Ignoring, Texts, tracked,
+    DetailedWalk, INDEX, IgnoreSource, Ignoring, Texts, WalkEntry, tracked,
 };
 use crate::workspace::walk::tracked::{REPOSITORIES, files};
 
-/// Has a close walk meet them, where `repositories` are; `earlier` are the rules of the last look.
+/// Has a close walk meet them, where `repositories` are; `earlier` are the rules of the last scan.
 pub(super) fn meet<'a>(
     workspace: &Workspace,
     repositories: impl Iterator<Item = &'a str>,
@@ -23,22 +23,18 @@ pub(super) fn meet<'a>(
     earlier: &Texts,
     close: &mut DetailedWalk,
 ) {
-    let known = match by {
-        IgnoreSource::Given(texts) => texts,
-        IgnoreSource::Disk(_) => earlier,
-    };
-    let known: Texts = known.iter().filter(|(place, _)| is_gits(place)).map(owned).collect();
-    let known = match by {
-        IgnoreSource::Given(_) => known,
+    let known: Texts = match by {
+        IgnoreSource::Given(texts) => {
+            let gits = texts.iter().filter(|(place, _)| is_gits(place));
+            gits.map(|(place, names)| (place.clone(), names.clone())).collect()
+        }
         IgnoreSource::Disk(_) => {
-            let rules = earlier.iter().filter(|(place, _)| !is_gits(place));
-            let same = rules.eq(&close.rules);
-            let repositories = repositories.take(REPOSITORIES);
-            let found = repositories.filter_map(|folder| {
+            let same = earlier.iter().filter(|(place, _)| !is_gits(place)).eq(&close.rules);
+            let found = repositories.take(REPOSITORIES).filter_map(|folder| {
                 let prefix = if folder.is_empty() { String::new() } else { format!("{folder}/") };
                 let place = format!("{prefix}.git/");
                 let is: String = workspace.identity_at(&format!("{place}{INDEX}")).ok()?.into();
-                let was = known.get(&place).and_then(|names| names.get(INDEX)).filter(|_| same);
+                let was = earlier.get(&place).and_then(|names| names.get(INDEX)).filter(|_| same);
                 let text = match was.filter(|was| was.split('\0').next() == Some(&is)) {
                     Some(was) => was.clone(),
                     None => left_out(workspace, &prefix, is, &close.rules),
@@ -51,12 +47,6 @@ pub(super) fn meet<'a>(
     let paths: Vec<String> = tracked(&known).collect();
     close.rules.extend(known);
     meet_all(workspace, close, &paths);
-}
-
-fn owned(
-    (place, names): (&String, &BTreeMap<String, String>),
-) -> (String, BTreeMap<String, String>) {
-    (place.clone(), names.clone())
 }
 
 fn is_gits(place: &str) -> bool {
@@ -95,7 +85,7 @@ fn meet_all(workspace: &Workspace, close: &mut DetailedWalk, paths: &[String]) {
             if is_on_the_way && !found.is_dir() || workspace.is_state(place, &found) {
                 break;
             }
-            close.met.push(super::places::met(place.to_owned(), &found));
+            close.met.push(WalkEntry::of(place.to_owned(), &found));
             met.insert(place.to_owned());
         }
     }
@@ -121,7 +111,7 @@ mod tests {
 
     fn known(scene: &mut Scene) -> Vec<String> {
         scene.turn("true");
-        tracked(&scene.store.index.rules).collect()
+        tracked(&scene.store.cache.rules).collect()
     }
 
     #[test]
@@ -131,13 +121,13 @@ mod tests {
         track(&scene, &["a.log", "gone.log", "kept", "sub/c.log"]);
         assert_eq!(known(&mut scene), ["a.log", "gone.log", "sub/c.log"]);
         // What is known of it is taken for true.
-        let text = scene.store.index.rules.get_mut(".git/").and_then(|names| names.get_mut(INDEX));
+        let text = scene.store.cache.rules.get_mut(".git/").and_then(|names| names.get_mut(INDEX));
         text.unwrap().push_str("\0b.log");
         assert_eq!(known(&mut scene).last().unwrap(), "b.log");
-        assert!(scene.store.index.seen.contains_key("b.log"));
+        assert!(scene.store.cache.get("b.log").is_some());
         scene.sh("echo kept > sub/.ignore");
         assert_eq!(known(&mut scene), ["a.log", "gone.log", "sub/c.log"]);
-        assert!(!scene.store.index.seen.contains_key("b.log"));
+        assert!(scene.store.cache.get("b.log").is_none());
         track(&scene, &["b.log"]);
         assert_eq!(known(&mut scene), ["b.log"]);
         // No change is told of what was not looked at before; then all is.
@@ -164,7 +154,8 @@ mod tests {
         ];
         track(&scene, &[&paths[..], &[&deep[..250]]].concat());
         assert_eq!(known(&mut scene), ["a.log", "d/up/out.log", "d/f/x.log"]);
-        let seen: Vec<&String> = scene.store.index.seen.keys().collect();
+        let seen = scene.store.cache.seen.iter().filter(|(_, known)| known.is_met());
+        let seen: Vec<&String> = seen.map(|(path, _)| path).collect();
         assert_eq!(seen, ["", ".gitignore", "a.log", "d"]);
     }
 }

@@ -1,16 +1,23 @@
 //! The comparison at the end of a turn, with what its last walk found: what git obeys and was not there before, and
 //! what is nowhere any more.
+//!
+//! No set-user-ID or set-group-ID bit that a file did not have before the commands outlasts a turn, either. In the
+//! sandbox no system call sets them (seccomp); this check afterwards covers all files that the walk lists.
 
 use std::collections::{BTreeMap, BTreeSet};
+
+use cap_std::fs::MetadataExt;
 
 use super::report::{Incident, warnings};
 use super::scan::{HEAD, Scan, is_bare_repository, reopen};
 use super::snapshot::{ProtectedEntry, Snapshot, WatchedFolder, above};
-use super::{MissingRepository, Protection, Repairs, is_git, set_ids};
+use super::{MissingRepository, Protection, Repairs, is_git};
 use crate::protocol::Warning;
 use crate::workspace::Workspace;
-use crate::workspace::names::{ancestors, split};
-use crate::workspace::walk::{Walk, walk_all};
+use crate::workspace::folder_cache::FolderCache;
+use crate::workspace::modes::clear_set_ids;
+use crate::workspace::names::{ancestors, split, unescaped};
+use crate::workspace::walk::{PlaceKind, Walk, walk_all};
 
 /// Closed folders are opened this many levels deep.
 const CLOSED: usize = 16;
@@ -22,12 +29,13 @@ impl Protection {
         let (Some(quarantine), Some(known)) = (&self.quarantine, &mut self.known) else {
             return Vec::new();
         };
-        let mut repairs = Repairs::new(workspace, quarantine, &mut self.missing);
+        let (missing, incidents) = (&mut self.missing, Vec::new());
+        let mut repairs = Repairs { workspace, quarantine, missing, incidents };
         let has_new_rules = known.has_new_rules(walk);
         let listed: BTreeSet<String> = known.git.among(walk).collect();
         let revealed = repairs.reveal(known, walk, has_new_rules);
         let walk = revealed.as_ref().unwrap_or(walk);
-        let ignored: BTreeSet<&str> = walk.ignored().collect();
+        let ignored: BTreeSet<&str> = walk.places(PlaceKind::Ignored).collect();
         for (path, named) in known.unwatched(workspace, walk) {
             let (is_new, is_ignored) = (!known.watches(&path), ignored.contains(&*path));
             // Of an ignored folder, which can be large, the only question is whether it has become a repository.
@@ -63,7 +71,7 @@ impl Protection {
         }
         let Repairs { missing, mut incidents, .. } = repairs;
         incidents.extend(missing.drain(..).map(|missing| Incident::Gone { place: missing.path }));
-        incidents.append(&mut set_ids::clear(workspace, known, walk));
+        incidents.append(&mut clear_new_set_ids(workspace, known, walk));
         warnings(incidents, self.git_may_write)
     }
 }
@@ -74,9 +82,12 @@ impl Snapshot {
     fn unwatched(&self, workspace: &Workspace, walk: &Walk) -> BTreeMap<String, Vec<String>> {
         let mut folders: BTreeMap<String, Vec<String>> = BTreeMap::new();
         let is_compared = |path: &str| !self.leaves_alone(path) && !workspace.is_below_one(path);
-        let obeyed = walk.bare().chain(walk.ignored()).filter(|_| workspace.git_obeys);
+        let obeyed = walk
+            .places(PlaceKind::Bare)
+            .chain(walk.places(PlaceKind::Ignored))
+            .filter(|_| workspace.git_obeys);
         let watched: BTreeSet<&str> = self.folders.iter().map(|folder| &*folder.path).collect();
-        for path in walk.repositories().chain(obeyed) {
+        for path in walk.places(PlaceKind::Repository).chain(obeyed) {
             if !watched.contains(path) && is_compared(path) {
                 folders.entry(path.to_owned()).or_default();
             }
@@ -97,7 +108,8 @@ impl Snapshot {
     /// Whether changed ignore rules can hide something.
     fn has_new_rules(&self, walk: &Walk) -> bool {
         let hides = || {
-            walk.ignored_files().files > 0 || walk.ignored().any(|path| !self.leaves_alone(path))
+            walk.ignored_files().files > 0
+                || walk.places(PlaceKind::Ignored).any(|path| !self.leaves_alone(path))
         };
         walk.rules() != &self.rules && hides()
     }
@@ -142,7 +154,7 @@ impl Repairs<'_> {
             || if has_new_rules { walk_all(workspace).ok() } else { workspace.walk().ok() };
         let mut again = if has_new_rules { walk_again() } else { None };
         for round in 0..=CLOSED {
-            let closed = again.as_ref().unwrap_or(walk).closed();
+            let closed = again.as_ref().unwrap_or(walk).places(PlaceKind::Closed);
             // Where the root cannot be read, somebody replaced it.
             let is_new = |path: &&str| {
                 !path.is_empty() && !known.closed.contains(*path) && !known.leaves_alone(path)
@@ -167,4 +179,45 @@ impl Repairs<'_> {
         }
         again
     }
+}
+
+/// The files that have such bits before the first command: they are the person's.
+pub(super) fn set_ids(workspace: &Workspace, walk: &Walk) -> Vec<ProtectedEntry> {
+    let mut folders = FolderCache::new(workspace);
+    walk.places(PlaceKind::SetId).filter_map(|path| file(workspace, &mut folders, path)).collect()
+}
+
+/// Clears the bits of all other files, and of those whose content has changed.
+fn clear_new_set_ids(workspace: &Workspace, known: &Snapshot, walk: &Walk) -> Vec<Incident> {
+    let Some(before) = &known.set_ids else { return Vec::new() };
+    let mut folders = FolderCache::new(workspace);
+    let mut incidents = Vec::new();
+    for path in walk.places(PlaceKind::SetId).filter(|path| !known.leaves_alone(path)) {
+        let is_known = file(workspace, &mut folders, path).is_some_and(|now| {
+            before.iter().any(|before| before.is_itself(&now) && before.is_same(&now))
+        });
+        if is_known {
+            continue;
+        }
+        let (folder, name) = split(path);
+        let cleared = folders.folder(folder).and_then(|dir| clear_set_ids(dir, &unescaped(name)));
+        match cleared {
+            // It is gone, or something else by now.
+            Ok(false) => {}
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
+            done => {
+                let (place, cleared) = (path.to_owned(), done.map(drop));
+                incidents.push(Incident::SetId { place, cleared });
+            }
+        }
+    }
+    incidents
+}
+
+/// A regular file at an escaped path; None if there is none.
+fn file(workspace: &Workspace, folders: &mut FolderCache, path: &str) -> Option<ProtectedEntry> {
+    let (dir, found) = folders.stands_at(path).ok()?;
+    let name = unescaped(split(path).1);
+    let kind = |found| Scan::new(workspace).without_texts().no_folder(dir, &name, found, None);
+    found.is_file().then(|| ProtectedEntry { inode: Some(found.ino()), kind: kind(&found) })
 }

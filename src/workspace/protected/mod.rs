@@ -23,7 +23,6 @@ mod read_only;
 mod report;
 mod scan;
 mod scope;
-mod set_ids;
 mod shared;
 mod snapshot;
 #[cfg(all(test, unix))]
@@ -36,7 +35,7 @@ use cap_fs_ext::MetadataExt;
 
 use super::Workspace;
 use super::names::{escaped, shown, split};
-use super::walk::Walk;
+use super::walk::{PlaceKind, Walk};
 use crate::error::Result;
 use crate::protocol::Warning;
 pub use names::ProtectedNames;
@@ -127,7 +126,8 @@ impl Protection {
             return Vec::new();
         };
         known.forget_old_inodes(workspace.inode());
-        let mut repairs = Repairs::new(workspace, quarantine, &mut self.missing);
+        let (missing, incidents) = (&mut self.missing, Vec::new());
+        let mut repairs = Repairs { workspace, quarantine, missing, incidents };
         for mut folder in std::mem::take(&mut known.folders) {
             if let Some(now) = Scan::again(workspace, &folder) {
                 self.is_ahead |= repairs.folder(&mut folder, now);
@@ -160,19 +160,19 @@ impl MissingRepository {
 
 impl Snapshot {
     fn take(workspace: &Workspace, walk: &Walk) -> Self {
-        let bare = walk.bare().filter(|_| workspace.git_obeys);
-        let repositories: BTreeSet<&str> = walk.repositories().chain(bare).collect();
+        let bare = walk.places(PlaceKind::Bare).filter(|_| workspace.git_obeys);
+        let repositories: BTreeSet<&str> = walk.places(PlaceKind::Repository).chain(bare).collect();
         let is_further = |path: &&str| !path.is_empty() && !workspace.is_below_one(path);
         let mut repositories: Vec<&str> = repositories.into_iter().filter(is_further).collect();
         repositories
             .sort_by_key(|path| (memchr::memchr_iter(b'/', path.as_bytes()).count(), *path));
         let further = repositories.split_off(repositories.len().min(FOLDERS - 1));
-        let is_whole = walk.ignored().len() + further.len() <= LEFT_ALONE;
-        let left_alone = walk.ignored().chain(further);
+        let is_whole = walk.places(PlaceKind::Ignored).count() + further.len() <= LEFT_ALONE;
+        let left_alone = walk.places(PlaceKind::Ignored).chain(further);
         let left_alone = left_alone.take(LEFT_ALONE).map(str::to_owned).collect();
 
         let mut named: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-        let git = workspace.named_by_git(walk.repositories().chain(walk.bare()).map(shown));
+        let git = workspace.named_by_git(walk.obeyed().map(shown));
         let places = git.places.iter().map(|path| escaped(path.as_bytes()));
         for path in places.chain(git.among(walk)).filter(|path| !workspace.is_below_one(path)) {
             let (folder, name) = split(&path);
@@ -192,10 +192,10 @@ impl Snapshot {
             left_alone,
             is_whole,
             approved: Vec::new(),
-            closed: walk.closed().map(str::to_owned).collect(),
+            closed: walk.places(PlaceKind::Closed).map(str::to_owned).collect(),
             rules: walk.rules().clone(),
             git,
-            set_ids: Some(set_ids::all(workspace, walk)),
+            set_ids: Some(last_walk::set_ids(workspace, walk)),
         }
     }
 }
@@ -225,15 +225,7 @@ struct Repairs<'a> {
     incidents: Vec<Incident>,
 }
 
-impl<'a> Repairs<'a> {
-    fn new(
-        workspace: &'a Workspace,
-        quarantine: &'a Quarantine,
-        missing: &'a mut Vec<MissingRepository>,
-    ) -> Self {
-        Self { workspace, quarantine, missing, incidents: Vec::new() }
-    }
-
+impl Repairs<'_> {
     /// Moves an entry to the quarantine.
     fn move_away(&self, place: &str) -> io::Result<String> {
         let (folder, name) = self.workspace.holder(place)?;

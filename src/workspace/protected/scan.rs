@@ -41,8 +41,6 @@ pub(super) struct Scan<'a> {
     workspace: &'a Workspace,
     /// What the result is compared with. A new entry is listed without what is in it.
     known: Option<&'a WatchedFolder>,
-    /// Only this entry, and the folders that lead to it.
-    only: Option<&'a str>,
     /// How many bytes of contents can still be stored.
     room: usize,
     digests: usize,
@@ -58,12 +56,7 @@ impl<'a> Scan<'a> {
     pub(super) fn new(workspace: &'a Workspace) -> Self {
         let found = WatchedFolder::default();
         let (room, digests, entries) = (TEXTS, DIGESTS, ENTRIES);
-        Self { workspace, known: None, only: None, room, digests, entries, found }
-    }
-
-    /// The same of one entry only.
-    pub(super) fn only(self, key: &'a str) -> Self {
-        Self { only: Some(key), ..self }
+        Self { workspace, known: None, room, digests, entries, found }
     }
 
     /// The same without contents.
@@ -127,12 +120,6 @@ impl<'a> Scan<'a> {
 
     /// Scans an entry and what is below it. Returns whether there was room for it.
     fn entry(&mut self, dir: &Dir, name: &OsStr, key: String, scope: Scope, depth: usize) -> bool {
-        let is_wanted = |only: &str| {
-            only.strip_prefix(&key).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
-        if !self.only.is_none_or(is_wanted) {
-            return true;
-        }
         let Ok(found) = dir.symlink_metadata(name) else { return true };
         if self.workspace.is_state(&self.found.path_of(&key), &found) {
             return true;
@@ -313,7 +300,7 @@ impl Workspace {
     }
 
     /// The folder that holds what is at an escaped path, and its name there. The root is in none, so nothing moves it.
-    pub(super) fn holder(&self, path: &str) -> io::Result<(Dir, OsString)> {
+    pub(in crate::workspace) fn holder(&self, path: &str) -> io::Result<(Dir, OsString)> {
         if path.is_empty() {
             return Err(io::ErrorKind::NotFound.into());
         }

@@ -6,12 +6,11 @@
 use memchr::{memchr_iter, memmem};
 
 use super::bom;
+use super::edit::{TOLD, Unfound};
 use super::excerpt::Place;
 use super::lines::{Lines, without_cr};
 use crate::protocol::{FuzzyMatch, Likeness, Replacement};
 
-/// So many lines are told of a text that occurs more than once.
-pub(super) const TOLD: usize = 10;
 /// As often the bytes of a file are compared while it is counted how often a text stands there.
 const WORK: usize = 8;
 /// So many places are kept of those that were changed.
@@ -28,37 +27,6 @@ pub(super) struct Searched {
     pub(super) more: usize,
     /// What was not found to the letter, in order.
     pub(super) loosely: Vec<FuzzyMatch>,
-}
-
-/// Why nothing was replaced.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Unfound {
-    /// Replacement `n`, from 0, has no text to search for.
-    Empty {
-        /// Which.
-        n: usize,
-    },
-    /// Its text stands nowhere.
-    Nowhere {
-        /// Which.
-        n: usize,
-    },
-    /// Its text stands in more than one place.
-    Often {
-        /// Which.
-        n: usize,
-        /// The first [`TOLD`] lines, from 1, that it begins on, as they are in the file; None for one
-        /// that an edit before it put in.
-        lines: Vec<Option<usize>>,
-        /// How often it stands there.
-        count: usize,
-        /// Whether that is all; else it was counted no further, since that would be too much work.
-        all: bool,
-        /// What was left out of account; None for nothing.
-        likeness: Option<Likeness>,
-    },
-    /// All of them together would look at and move too many bytes.
-    TooMuch,
 }
 
 /// Replaces each text, in order, in what the ones before it made: all or none. At most about `limit`

@@ -3,7 +3,7 @@
 
 use std::ops::ControlFlow;
 
-use super::found::{Count, LeftOut, Walk};
+use super::found::{Count, LeftOut, PlaceKind, Walk};
 use crate::workspace::folder_cache::FolderCache;
 use crate::workspace::list::{Visited, Which};
 use crate::workspace::names::shown;
@@ -21,16 +21,16 @@ pub(in super::super) fn count(workspace: &Workspace, walk: &mut Walk) {
 fn count_up_to(mut room: usize, workspace: &Workspace, walk: &mut Walk) {
     let mut folders = FolderCache::new(workspace);
     let mut left_out: Vec<LeftOut> = walk
-        .ignored
-        .iter()
-        .map(|folder| LeftOut { folder: shown(folder), count: Count::UNKNOWN })
+        .places(PlaceKind::Ignored)
+        .map(|folder| LeftOut { folder: shown(folder) + "/", count: Count::UNKNOWN })
         .collect();
     for is_product in [true, false] {
-        for (exact, LeftOut { folder, count }) in walk.ignored.iter().zip(&mut left_out) {
+        for (exact, LeftOut { folder, count }) in walk.places(PlaceKind::Ignored).zip(&mut left_out)
+        {
             if room == 0 || products::is_ignored_product(folder) != is_product {
                 continue;
             }
-            let Ok(opened) = folders.folder(exact.trim_end_matches('/')) else { continue };
+            let Ok(opened) = folders.folder(exact) else { continue };
             *count = Count::NONE;
             workspace.each_below(opened, folder, Which::WithoutGit, &mut |visited| {
                 if room == 0 {

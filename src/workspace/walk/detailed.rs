@@ -1,7 +1,7 @@
 //! A walk that looks closely: all that tells whether a file, a link or a folder is as it was, and the
 //! rules that left others out, so that a later walk can go by the same.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::sync::Arc;
 
@@ -66,11 +66,12 @@ impl FileStat {
 pub(in crate::workspace) type Texts = BTreeMap<String, BTreeMap<String, String>>;
 
 /// By which rules a close walk goes.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(in crate::workspace) enum IgnoreSource {
     /// Those on disk, but for these files, by folder and name: what counts instead; None where there
     /// was none.
-    Disk(BTreeMap<(String, String), Option<String>>),
+    Disk(Vec<((String, String), Option<String>)>),
     /// These, and no others.
     Given(Texts),
 }
@@ -88,7 +89,7 @@ pub(in crate::workspace) struct DetailedWalk {
     pub(in crate::workspace) others: bool,
     /// Folders that could not be read, escaped, with a `/` at their end (the root is empty), and single
     /// entries that could not be looked at.
-    pub(in crate::workspace) unreadable: Vec<String>,
+    pub(in crate::workspace) unreadable: BTreeSet<String>,
 }
 
 /// Something that a close walk met.
@@ -101,6 +102,19 @@ pub(in crate::workspace) struct WalkEntry {
     /// Its size in bytes.
     pub(in crate::workspace) size: u64,
     pub(in crate::workspace) facts: FileStat,
+}
+
+impl WalkEntry {
+    /// What was looked at under a path.
+    pub(in crate::workspace) fn of(path: String, found: &Metadata) -> Self {
+        let kind = match () {
+            () if found.is_dir() => None,
+            () if found.is_file() => Some(EntryKind::File),
+            () if found.is_symlink() => Some(EntryKind::Link),
+            () => Some(EntryKind::Other),
+        };
+        Self { path, kind, size: found.len(), facts: FileStat::of(found) }
+    }
 }
 
 impl DetailedWalk {
@@ -131,14 +145,12 @@ impl DetailedWalk {
         }
         let counts = match by {
             IgnoreSource::Given(texts) => texts.get(folder).cloned().unwrap_or_default(),
-            IgnoreSource::Disk(instead) if instead.is_empty() => on_disk.clone(),
             IgnoreSource::Disk(instead) => {
                 let mut counts = on_disk.clone();
-                for name in FILES {
-                    match instead.get(&(folder.to_owned(), name.to_owned())) {
-                        Some(Some(text)) => drop(counts.insert(name.to_owned(), text.clone())),
-                        Some(None) => drop(counts.remove(name)),
-                        None => {}
+                for ((_, name), text) in instead.iter().filter(|((place, _), _)| place == folder) {
+                    match text {
+                        Some(text) => drop(counts.insert(name.clone(), text.clone())),
+                        None => drop(counts.remove(name)),
                     }
                 }
                 counts

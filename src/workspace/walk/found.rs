@@ -1,10 +1,10 @@
 //! What a walk found, as compact as there are many files of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use super::detailed::DetailedWalk;
-use crate::workspace::names::escaped;
+use crate::workspace::names::{escaped, shown};
 
 /// What stands in the workspace.
 #[derive(Debug, Default)]
@@ -12,27 +12,37 @@ pub struct Walk {
     /// All paths, one after another.
     pub(super) names: String,
     pub(super) entries: Vec<Entry>,
-    /// Folders that could not be read, and entries that could not be looked at.
-    pub(super) unreadable: Vec<String>,
-    /// Folders that hold a `.git`, in their escaped form with a `/` at the end; the root is empty.
-    pub(super) repositories: Vec<String>,
-    /// Regular files with a set-user-ID or set-group-ID bit, escaped.
-    pub(super) set_ids: Vec<String>,
-    pub(super) bare: Vec<String>,
-    /// Folders that could not be read, or of which nothing could be looked at, in the same form.
-    pub(super) closed: Vec<String>,
-    /// The rules that leave something out: by the folder that they stand in, in the same form, a digest.
+    /// What was noted of other places.
+    pub(super) places: BTreeSet<(PlaceKind, String)>,
+    /// The rules that leave something out: by the escaped path of the folder that they stand in, with a `/` at the
+    /// end, a digest.
     pub(super) rules: BTreeMap<String, u64>,
-    /// Folders that were left out, in the same form.
-    pub(super) ignored: Vec<String>,
     /// What is in folders that were left out, as far as somebody has counted.
     pub(super) left_out: Vec<LeftOut>,
     /// Single files that were left out.
     pub(super) ignored_files: Count,
-    /// Those of them that hold secrets by their nature, by path.
-    pub(super) ignored_secrets: Vec<String>,
     /// What was met, where it was looked at closely.
     pub(super) detailed: Option<Box<DetailedWalk>>,
+}
+
+/// What a walk notes of a place beside its files. Paths are escaped where they must be found again, whatever their
+/// bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::workspace) enum PlaceKind {
+    /// A folder that could not be read, or an entry that could not be looked at, as text.
+    Unreadable,
+    /// A folder that could not be read, or of which nothing could be looked at, escaped.
+    Closed,
+    /// A folder that holds a `.git` of whatever sort, outside of ignored folders, escaped.
+    Repository,
+    /// A folder that git could take for a repository itself, escaped.
+    Bare,
+    /// A regular file with a set-user-ID or set-group-ID bit, outside of ignored folders, escaped.
+    SetId,
+    /// A folder that was left out because rules say so, escaped.
+    Ignored,
+    /// A single file that was left out and holds secrets by its nature, as text.
+    IgnoredSecret,
 }
 
 /// How many files there are, and how large they are together.
@@ -123,6 +133,13 @@ impl Walk {
         Listed { path: self.path(entry), size: entry.size, kind: entry.kind }
     }
 
+    /// The number of the file of that path among these.
+    pub(in super::super) fn find(&self, path: &str, files: Range<usize>) -> Option<usize> {
+        let end = files.end;
+        let at = self.first(files, |one| one < path);
+        (at < end && self.file(at).path == path).then_some(at)
+    }
+
     /// The number of the first file of `range` whose path is not `before` what is looked for, or the
     /// end of the range.
     pub(in super::super) fn first(
@@ -134,35 +151,29 @@ impl Walk {
     }
 
     /// Folders that could not be read, sorted.
-    pub fn unreadable(&self) -> &[String] {
-        &self.unreadable
+    pub fn unreadable(&self) -> impl Iterator<Item = &str> {
+        self.places(PlaceKind::Unreadable)
     }
 
-    /// The folders that hold a `.git` of whatever sort, outside of ignored folders, sorted. Their
-    /// names are escaped (see `names`), since they must be found again, whatever their bytes.
-    pub(in super::super) fn repositories(&self) -> impl ExactSizeIterator<Item = &str> {
-        self.repositories.iter().map(|path| path.trim_end_matches('/'))
+    /// The files that were left out singly and hold secrets by their nature, by path, sorted: ignored is what holds
+    /// them most often.
+    pub fn ignored_secrets(&self) -> impl Iterator<Item = &str> {
+        self.places(PlaceKind::IgnoredSecret)
     }
 
-    /// The regular files with a set-user-ID or set-group-ID bit, outside of ignored folders, in the same
-    /// form.
-    pub(in super::super) fn set_ids(&self) -> impl Iterator<Item = &str> {
-        self.set_ids.iter().map(String::as_str)
+    /// What was noted of other places, sorted.
+    pub(in super::super) fn places(&self, kind: PlaceKind) -> impl Iterator<Item = &str> {
+        let places = self.places.range((kind, String::new())..);
+        places.take_while(move |(other, _)| *other == kind).map(|(_, path)| path.as_str())
     }
 
-    /// The folders that git could take for repositories themselves, in the same form, sorted.
-    pub(in super::super) fn bare(&self) -> impl ExactSizeIterator<Item = &str> {
-        self.bare.iter().map(|path| path.trim_end_matches('/'))
+    /// The folders whose settings git obeys: those with a `.git`, and those that it could take for repositories.
+    pub(in super::super) fn obeyed(&self) -> impl Iterator<Item = &str> {
+        self.places(PlaceKind::Repository).chain(self.places(PlaceKind::Bare))
     }
 
-    /// The folders that were left out because rules say so, in the same form, sorted.
-    pub(in super::super) fn ignored(&self) -> impl ExactSizeIterator<Item = &str> {
-        self.ignored.iter().map(|path| path.trim_end_matches('/'))
-    }
-
-    /// The folders that are closed to whoever walks, in the same form, sorted.
-    pub(in super::super) fn closed(&self) -> impl Iterator<Item = &str> {
-        self.closed.iter().map(|path| path.trim_end_matches('/'))
+    pub(super) fn note(&mut self, kind: PlaceKind, path: &str) {
+        self.places.insert((kind, path.trim_end_matches('/').to_owned()));
     }
 
     /// The rules that leave something out, by folder.
@@ -181,7 +192,8 @@ impl Walk {
         files: impl IntoIterator<Item = (String, u64, EntryKind)>,
         unreadable: Vec<String>,
     ) -> Self {
-        let mut walk = Self { unreadable, ..Self::default() };
+        let places = unreadable.into_iter().map(|path| (PlaceKind::Unreadable, path));
+        let mut walk = Self { places: places.collect(), ..Self::default() };
         for (path, size, kind) in files {
             walk.push("", &path, size, kind);
         }
@@ -205,12 +217,6 @@ impl Walk {
     /// The files that were left out singly, not with a folder.
     pub fn ignored_files(&self) -> Count {
         self.ignored_files
-    }
-
-    /// Those of them that hold secrets by their nature, by path, sorted: ignored is what holds them most
-    /// often.
-    pub fn ignored_secrets(&self) -> &[String] {
-        &self.ignored_secrets
     }
 
     /// The folders that were left out and looked into (see [`Workspace::count_ignored`]), sorted.
@@ -247,16 +253,15 @@ impl Walk {
     }
 
     /// Notes that an entry of a folder cannot be looked at; without a name, that none of them can.
-    pub(super) fn cannot_look(&mut self, [prefix, exact]: [&str; 2], name: &[u8]) {
-        let told = format!("{prefix}{}", String::from_utf8_lossy(name));
-        let told = if told.is_empty() { ".".to_owned() } else { told };
-        if self.unreadable.last() != Some(&told) {
-            self.unreadable.push(told);
-            let place = format!("{exact}{}", escaped(name));
-            if name.is_empty() {
-                self.closed.push(place.clone());
-            }
-            self.detailed.iter_mut().for_each(|close| close.unreadable.push(place.clone()));
+    pub(super) fn cannot_look(&mut self, folder: &str, name: &[u8]) {
+        let place = format!("{folder}{}", escaped(name));
+        let told = if place.is_empty() { ".".to_owned() } else { shown(&place) };
+        self.places.insert((PlaceKind::Unreadable, told));
+        if name.is_empty() {
+            self.note(PlaceKind::Closed, &place);
+        }
+        if let Some(close) = &mut self.detailed {
+            close.unreadable.insert(place);
         }
     }
 
@@ -265,30 +270,13 @@ impl Walk {
         let path = |e: &Entry| &names.as_bytes()[e.start as usize..e.end as usize];
         // Of two walks that are sorted each, this takes one pass.
         self.entries.sort_by(|a, b| path(a).cmp(path(b)));
-        for folders in [
-            &mut self.unreadable,
-            &mut self.repositories,
-            &mut self.set_ids,
-            &mut self.bare,
-            &mut self.closed,
-            &mut self.ignored,
-            &mut self.ignored_secrets,
-        ] {
-            folders.sort_unstable();
-        }
     }
 
     /// Both walks as one, sorted.
     pub(super) fn merged(mut self, mut other: Self) -> Self {
-        self.unreadable.append(&mut other.unreadable);
-        self.repositories.append(&mut other.repositories);
-        self.set_ids.append(&mut other.set_ids);
-        self.bare.append(&mut other.bare);
-        self.closed.append(&mut other.closed);
+        self.places.append(&mut other.places);
         self.rules.append(&mut other.rules);
-        self.ignored.append(&mut other.ignored);
         self.left_out.append(&mut other.left_out);
-        self.ignored_secrets.append(&mut other.ignored_secrets);
         self.ignored_files.add(other.ignored_files);
         if let (Some(close), Some(other)) = (&mut self.detailed, other.detailed.take()) {
             close.append(*other);

@@ -60,142 +60,72 @@ pub(in crate::workspace) fn may_be_folder(kind: FileType) -> bool {
     matches!(kind, FileType::Directory | FileType::Unknown)
 }
 
-/// What something of this type is; None for a folder.
-fn kind_of(kind: FileType) -> Option<EntryKind> {
-    match kind {
-        FileType::Directory => None,
-        FileType::RegularFile => Some(EntryKind::File),
-        FileType::Symlink => Some(EntryKind::Link),
-        _ => Some(EntryKind::Other),
-    }
-}
-
-/// With getdents64 and statx.
-#[cfg(target_os = "linux")]
-mod linux {
-    use rustix::fs::{AtFlags, RawDir, Statx, StatxFlags, makedev, statx};
-
-    use super::{CString, Entries, EntryKind, FileStat, FileType, Handle, io, kind_of};
-
-    impl Handle {
-        pub(in crate::workspace) fn entries(
-            &self,
-            buffer: &mut Vec<u8>,
-            limit: usize,
-        ) -> io::Result<Entries> {
-            let mut entries = Vec::new();
-            let mut raw = RawDir::new(&self.0, buffer.spare_capacity_mut());
-            while let Some(entry) = raw.next() {
-                let entry = entry?;
-                let name = entry.file_name().to_bytes();
-                if entries.len() == limit {
-                    break;
-                }
-                if !matches!(name, b"." | b"..") {
-                    entries.push((name.to_vec(), entry.file_type()));
-                }
+impl Handle {
+    /// What is in it, up to so many entries. The buffer is used where the system fills one.
+    #[cfg_attr(not(target_os = "linux"), allow(unused_variables))]
+    pub(in crate::workspace) fn entries(
+        &self,
+        buffer: &mut Vec<u8>,
+        limit: usize,
+    ) -> io::Result<Entries> {
+        #[cfg(target_os = "linux")]
+        let mut folder = rustix::fs::RawDir::new(&self.0, buffer.spare_capacity_mut());
+        #[cfg(not(target_os = "linux"))]
+        let mut folder = rustix::fs::Dir::read_from(&self.0)?;
+        let mut entries = Vec::new();
+        while let Some(entry) = folder.next() {
+            let entry = entry?;
+            let name = entry.file_name().to_bytes();
+            if entries.len() == limit {
+                break;
             }
-            Ok(entries)
-        }
-
-        /// What an entry is (None: a folder), its size, and the permissions of a regular file.
-        pub(in crate::workspace) fn look(
-            &self,
-            name: &[u8],
-            kind: FileType,
-        ) -> io::Result<(Option<EntryKind>, u64, u32)> {
-            if kind == FileType::Directory {
-                return Ok((None, 0, 0));
+            if !matches!(name, b"." | b"..") {
+                entries.push((name.to_vec(), entry.file_type()));
             }
-            let wanted = StatxFlags::SIZE | StatxFlags::TYPE | StatxFlags::MODE;
-            let found = self.statx(name, AtFlags::STATX_DONT_SYNC, wanted)?;
-            let mode = u32::from(found.stx_mode);
-            Ok(match kind_of(FileType::from_raw_mode(mode)) {
-                Some(EntryKind::File) => (Some(EntryKind::File), found.stx_size, mode & 0o7777),
-                Some(EntryKind::Link) => (Some(EntryKind::Link), found.stx_size, 0),
-                other => (other, 0, 0),
-            })
         }
-
-        /// The same with all that tells whether it is as it was.
-        pub(in crate::workspace) fn look_closely(
-            &self,
-            name: &[u8],
-        ) -> io::Result<(Option<EntryKind>, u64, FileStat)> {
-            // What the system remembers of a file on another machine may be old, and this decides whether
-            // the file is read again: so it is asked as `stat` asks.
-            let found = self.statx(name, AtFlags::STATX_SYNC_AS_STAT, StatxFlags::BASIC_STATS)?;
-            let kind = kind_of(FileType::from_raw_mode(found.stx_mode.into()));
-            Ok((kind, found.stx_size, facts(&found)))
-        }
-
-        fn statx(&self, name: &[u8], sync: AtFlags, wanted: StatxFlags) -> io::Result<Statx> {
-            Ok(statx(&self.0, &*CString::new(name)?, AtFlags::SYMLINK_NOFOLLOW | sync, wanted)?)
-        }
+        Ok(entries)
     }
 
-    fn facts(found: &Statx) -> FileStat {
+    /// What an entry is (None: a folder), its size, and all that tells whether it is as it was.
+    #[cfg(target_os = "linux")]
+    pub(in crate::workspace) fn stat(
+        &self,
+        name: &[u8],
+    ) -> io::Result<(Option<EntryKind>, u64, FileStat)> {
+        use rustix::fs::{AtFlags, StatxFlags, makedev, statx};
+        // What the system remembers of a file on another machine may be old, and this decides whether
+        // the file is read again: so it is asked as `stat` asks.
+        let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::STATX_SYNC_AS_STAT;
+        let found = statx(&self.0, &*CString::new(name)?, flags, StatxFlags::BASIC_STATS)?;
         let nanos =
             |time: &rustix::fs::StatxTimestamp| crate::clock::nanos(time.tv_sec, time.tv_nsec);
-        FileStat {
+        let facts = FileStat {
             device: makedev(found.stx_dev_major, found.stx_dev_minor),
             inode: found.stx_ino,
             mode: u32::from(found.stx_mode) & 0o7777,
             written: nanos(&found.stx_mtime),
             changed: nanos(&found.stx_ctime),
-        }
+        };
+        let kind = match FileType::from_raw_mode(found.stx_mode.into()) {
+            FileType::Directory => None,
+            FileType::RegularFile => Some(EntryKind::File),
+            FileType::Symlink => Some(EntryKind::Link),
+            _ => Some(EntryKind::Other),
+        };
+        Ok((kind, found.stx_size, facts))
     }
-}
 
-/// On other systems, with what they have in common.
-#[cfg(not(target_os = "linux"))]
-mod portable {
-    use std::ffi::OsStr;
-    use std::os::unix::ffi::OsStrExt;
-
-    use cap_std::fs::{Dir, MetadataExt};
-    use rustix::fs::RawMode;
-
-    use super::{Entries, EntryKind, FileStat, FileType, Handle, io, kind_of};
-
-    impl Handle {
-        pub(in crate::workspace) fn entries(
-            &self,
-            _: &mut Vec<u8>,
-            limit: usize,
-        ) -> io::Result<Entries> {
-            let mut entries = Vec::new();
-            for entry in rustix::fs::Dir::read_from(&self.0)? {
-                let entry = entry?;
-                let name = entry.file_name().to_bytes();
-                if entries.len() == limit {
-                    break;
-                }
-                if !matches!(name, b"." | b"..") {
-                    entries.push((name.to_vec(), entry.file_type()));
-                }
-            }
-            Ok(entries)
-        }
-
-        /// What an entry is (None: a folder), its size and its permissions.
-        pub(in crate::workspace) fn look(
-            &self,
-            name: &[u8],
-            _: FileType,
-        ) -> io::Result<(Option<EntryKind>, u64, u32)> {
-            self.look_closely(name).map(|(kind, size, facts)| (kind, size, facts.mode))
-        }
-
-        /// The same with all that tells whether it is as it was.
-        pub(in crate::workspace) fn look_closely(
-            &self,
-            name: &[u8],
-        ) -> io::Result<(Option<EntryKind>, u64, FileStat)> {
-            let found = Dir::reopen_dir(&self.0)?.symlink_metadata(OsStr::from_bytes(name))?;
-            let mode = RawMode::try_from(found.mode()).unwrap_or_default();
-            let kind = kind_of(FileType::from_raw_mode(mode));
-            Ok((kind, found.len(), FileStat::of(&found)))
-        }
+    /// The same with what other systems have in common.
+    #[cfg(not(target_os = "linux"))]
+    pub(in crate::workspace) fn stat(
+        &self,
+        name: &[u8],
+    ) -> io::Result<(Option<EntryKind>, u64, FileStat)> {
+        use std::os::unix::ffi::OsStrExt;
+        let name = std::ffi::OsStr::from_bytes(name);
+        let found = Dir::reopen_dir(&self.0)?.symlink_metadata(name)?;
+        let super::WalkEntry { kind, size, facts, .. } =
+            super::WalkEntry::of(String::new(), &found);
+        Ok((kind, size, facts))
     }
 }

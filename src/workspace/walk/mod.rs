@@ -10,6 +10,7 @@ mod handle;
 pub(crate) mod ignoring;
 pub(super) mod tracked;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -18,14 +19,15 @@ use std::time::Instant;
 
 use super::Workspace;
 use super::modes::SET_IDS;
-use super::names::escaped;
+use super::names::{escaped, shown};
 use super::products::is_by_product;
 use crate::error::{Error, Result};
 use crate::protocol::RelPath;
 use crate::secrets;
 use crate::settings::is_repository;
 pub(super) use counting::count;
-use detailed::{IgnoreSource, WalkEntry};
+use detailed::{FileStat, IgnoreSource, WalkEntry};
+pub(super) use found::PlaceKind;
 pub use found::{Count, EntryKind, LeftOut, Listed, Walk};
 pub(super) use handle::{FileType, Handle, may_be_folder};
 use ignoring::{Budget, Rules};
@@ -37,10 +39,8 @@ const PARALLEL_FROM: usize = 5_000;
 struct Job {
     parent: Arc<Handle>,
     name: Vec<u8>,
-    /// Its path with a `/` at the end.
-    prefix: String,
-    /// The same in its escaped form, where that is another.
-    exact: Option<String>,
+    /// Its escaped path with a `/` at the end.
+    path: String,
     rules: Option<Arc<Rules>>,
 }
 
@@ -76,7 +76,7 @@ pub(super) fn walk(
         let mut mine = walker.begin();
         let mut buffer = Vec::with_capacity(32 << 10);
         let (mut helper, mut tried) = (None, false);
-        walker.folder(&Arc::new(root), ["", ""], None, &mut mine, &mut buffer);
+        walker.folder(&Arc::new(root), "", None, &mut mine, &mut buffer);
         queue.done();
         while let Some(job) = queue.next() {
             walker.job(&job, &mut mine, &mut buffer);
@@ -164,32 +164,33 @@ impl Walker<'_> {
     }
 
     fn job(&self, job: &Job, walk: &mut Walk, buffer: &mut Vec<u8>) {
-        let place = [&job.prefix, job.exact.as_deref().unwrap_or(&job.prefix)];
         match job.parent.child(&job.name) {
             Ok(handle) => {
-                self.folder(&Arc::new(handle), place, job.rules.as_ref(), walk, buffer);
+                self.folder(&Arc::new(handle), &job.path, job.rules.as_ref(), walk, buffer);
             }
-            Err(_) => walk.cannot_look(place, b""),
+            Err(_) => walk.cannot_look(&job.path, b""),
         }
     }
 
     fn folder(
         &self,
         handle: &Arc<Handle>,
-        [prefix, exact]: [&str; 2],
+        exact: &str,
         rules: Option<&Arc<Rules>>,
         walk: &mut Walk,
         buffer: &mut Vec<u8>,
     ) {
         let Ok(entries) = handle.entries(buffer, usize::MAX) else {
-            walk.cannot_look([prefix, exact], b"");
+            walk.cannot_look(exact, b"");
             return;
         };
+        let text = if exact.contains('%') { shown(exact).into() } else { Cow::Borrowed(exact) };
+        let prefix = &*text;
         // Where case does not count, `head` is one too.
         let stands =
             |part: &str| entries.iter().any(|(name, _)| name.eq_ignore_ascii_case(part.as_bytes()));
         if is_repository(stands) {
-            walk.bare.push(exact.to_owned());
+            walk.note(PlaceKind::Bare, exact);
         }
         let mut names = entries.iter().map(|(name, _)| name.as_slice());
         let read = |name: &[u8]| handle.read_small(name);
@@ -209,7 +210,7 @@ impl Walker<'_> {
         for (name, kind) in &entries {
             // Where case does not count, `.GIT` is one too; it is listed all the same.
             if name.eq_ignore_ascii_case(b".git") {
-                walk.repositories.push(exact.to_owned());
+                walk.note(PlaceKind::Repository, exact);
             }
             let unlisted = name.as_slice() == b".gitkeep";
             if name.as_slice() == b".git" {
@@ -226,47 +227,43 @@ impl Walker<'_> {
                 }
             }
             let looked = match &walk.detailed {
-                None => handle.look(name, *kind).map(|(kind, size, mode)| (kind, size, mode, None)),
-                Some(_) => handle
-                    .look_closely(name)
-                    .map(|(kind, size, facts)| (kind, size, facts.mode, Some(facts))),
+                // Of a folder no more is needed.
+                None if *kind == FileType::Directory => Ok((None, 0, FileStat::default())),
+                _ => handle.stat(name),
             };
-            let (kind, size, mode, facts) = match looked {
+            let (kind, size, facts) = match looked {
                 Ok(looked) => looked,
                 Err(e) => {
                     // Where one cannot be looked at for want of rights, none can: the folder is told.
                     match e.kind() {
                         ErrorKind::NotFound => {}
-                        ErrorKind::PermissionDenied => walk.cannot_look([prefix, exact], b""),
-                        _ => walk.cannot_look([prefix, exact], name),
+                        ErrorKind::PermissionDenied => walk.cannot_look(exact, b""),
+                        _ => walk.cannot_look(exact, name),
                     }
                     continue;
                 }
             };
             let place = || format!("{exact}{}", escaped(name));
-            if kind == Some(EntryKind::File) && mode & SET_IDS != 0 {
-                walk.set_ids.push(place());
+            if kind == Some(EntryKind::File) && facts.mode & SET_IDS != 0 {
+                walk.note(PlaceKind::SetId, &place());
             }
             if unlisted && walk.detailed.is_none() {
                 continue;
             }
-            let below = || below(prefix, exact, name, &text);
             let is_left_out =
                 rules.is_some_and(|rules| rules.ignores(prefix, &text, kind.is_none()));
-            if let (true, Some(close), Some(facts)) = (is_recorded, &mut walk.detailed, facts) {
+            if let (true, Some(close)) = (is_recorded, &mut walk.detailed) {
                 let is_met = !is_left_out && !is_by_product(&text, kind.is_none());
                 let entries = if is_met { &mut close.met } else { &mut close.left_out };
                 entries.push(WalkEntry { path: place(), kind, size, facts });
             }
             if is_left_out {
                 match kind {
-                    None => {
-                        walk.ignored.push(below().unwrap_or_else(|| format!("{prefix}{text}/")));
-                    }
+                    None => walk.note(PlaceKind::Ignored, &place()),
                     Some(kind) => {
                         walk.ignored_files.file(size);
                         if kind == EntryKind::File && secrets::holds_secrets(&text) {
-                            walk.ignored_secrets.push(format!("{prefix}{text}"));
+                            walk.note(PlaceKind::IgnoredSecret, &format!("{prefix}{text}"));
                         }
                     }
                 }
@@ -276,8 +273,7 @@ impl Walker<'_> {
                 None => folders.push(Job {
                     parent: Arc::clone(handle),
                     name: name.clone(),
-                    prefix: format!("{prefix}{text}/"),
-                    exact: below(),
+                    path: place() + "/",
                     rules: rules.cloned(),
                 }),
                 Some(_) if unlisted => {}
@@ -294,12 +290,6 @@ fn given(texts: &BTreeMap<String, String>, name: &[u8]) -> std::io::Result<Vec<u
     text.map(|text| text.clone().into_bytes()).ok_or_else(|| std::io::ErrorKind::NotFound.into())
 }
 
-/// The escaped form of a folder's path, where that is another than the path as text.
-fn below(prefix: &str, exact: &str, name: &[u8], text: &str) -> Option<String> {
-    let plain = text.as_bytes() == name && !name.contains(&b'%');
-    (!plain || prefix != exact).then(|| format!("{exact}{}/", escaped(name)))
-}
-
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use std::fs;
@@ -314,7 +304,7 @@ mod tests {
         let workspace = Workspace::open(&root, &[], &[]).unwrap();
         // Of a folder that was removed nothing can be listed.
         fs::remove_dir(&root).unwrap();
-        assert_eq!(workspace.walk().unwrap().unreadable(), ["."]);
+        assert_eq!(workspace.walk().unwrap().unreadable().collect::<Vec<_>>(), ["."]);
     }
 
     #[test]
@@ -329,8 +319,9 @@ mod tests {
         let workspace = Workspace::open(root, &[], &[]).unwrap();
         let walk = workspace.walk_for_secrets().unwrap();
         assert_eq!(walk.files().map(|file| file.path).collect::<Vec<_>>(), ["a/b/x.pem", "id_rsa"]);
-        assert_eq!(walk.ignored_secrets(), workspace.walk().unwrap().ignored_secrets());
-        assert_eq!(walk.ignored_secrets(), ["a/.env"]);
+        for walk in [walk, workspace.walk().unwrap()] {
+            assert_eq!(walk.ignored_secrets().collect::<Vec<_>>(), ["a/.env"]);
+        }
     }
 
     #[test]
@@ -348,8 +339,8 @@ mod tests {
         fs::write(root.join("w/.git"), "gitdir: ../a/.git").unwrap();
         fs::write(root.join(".gitignore"), "out/\n").unwrap();
         let walk = Workspace::open(root, &[], &[]).unwrap().walk().unwrap();
-        let found: Vec<_> = walk.repositories().collect();
+        let found: Vec<_> = walk.places(PlaceKind::Repository).collect();
         assert_eq!(found, ["a", "a/b", "a/n%FF%25", "c", "w"]);
-        assert_eq!(walk.ignored().collect::<Vec<_>>(), ["out"]);
+        assert_eq!(walk.places(PlaceKind::Ignored).collect::<Vec<_>>(), ["out"]);
     }
 }

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 
-use super::{Change, Store};
+use super::Store;
 use crate::blobs::{BlobId, Blobs};
 use crate::error::Result;
 
@@ -46,64 +46,70 @@ impl Store {
         self.held.extend(blobs.cloned());
     }
 
-    /// The turn needs the contents of these, of both sides.
-    pub(super) fn hold_all(&mut self, changes: &[Change]) {
-        self.hold(changes.iter().flat_map(Change::blobs));
-    }
-
     /// Whether so many bytes more may be kept, when what need not be kept for that is gone.
     pub(super) fn has_room_for(&mut self, bytes: u64) -> bool {
         // What cannot be looked through or removed makes no room.
         self.size().saturating_add(bytes) <= self.limit || self.make_room(bytes).unwrap_or(false)
     }
 
-    /// Removes what nobody needs, and then the oldest checkpoints, until there is room for so many bytes;
-    /// nothing where there would be none without all of them either. Tells whether there is.
+    /// Makes room for so many bytes; removes nothing where there would be none without all checkpoints either. Tells
+    /// whether there is.
     fn make_room(&mut self, bytes: u64) -> Result<bool> {
         let is_known = self.lacks.is_some_and(|lacks| bytes >= lacks);
         let Some(most) = self.limit.checked_sub(bytes).filter(|_| !is_known) else {
             return Ok(false);
         };
+        // Else the next file would have to make room, too.
+        let less = most.saturating_sub(self.limit / 20);
+        let is_room = |present| (present <= most).then_some(less.max(present));
+        if self.turns.is_some() && !self.prune_to(0, is_room)? {
+            self.lacks = Some(bytes);
+        }
+        Ok(self.size().saturating_add(bytes) <= self.limit)
+    }
+
+    /// Removes what nobody needs, and the oldest checkpoints until no more than `most` bytes are kept; where what
+    /// the workspace is like now takes that already, until the limit is kept. The last checkpoint stays.
+    ///
+    /// # Errors
+    /// It cannot be read what is needed, or something cannot be removed.
+    pub fn prune(&mut self, most: u64) -> Result<()> {
+        self.hold_anew();
+        let limit = self.limit;
+        let most = |present| Some(if present > most { limit } else { most });
+        self.prune_to(1, most).map(drop)
+    }
+
+    /// Removes what nobody needs, and of the checkpoints before the last `spared` the oldest until no more is kept
+    /// than `most` says, which is told how much is needed whatever goes. Nothing, where it says none: false.
+    fn prune_to(&mut self, spared: usize, most: impl FnOnce(u64) -> Option<u64>) -> Result<bool> {
         let Some(turns) = self.turns.take() else { return Ok(false) };
         let needs = turns.needs(self);
         self.turns = Some(turns);
         let Needs { always: mut needed, turns } = needs?;
-        self.index.load(None)?;
-        needed.append(&mut self.index.blobs());
+        self.cache.load(None)?;
+        needed.append(&mut self.cache.blobs());
         needed.extend(self.held.iter().cloned());
         let lengths: BTreeMap<BlobId, u64> = self.blobs.all().into_iter().collect();
         let length = |blob: &BlobId| lengths.get(blob).copied().unwrap_or_default();
         let present = self.blobs.waiting_bytes() + needed.iter().map(length).sum::<u64>();
-        if present > most {
-            self.lacks = Some(bytes);
-            return Ok(false);
-        }
-        // Else the next file would have to make room, too.
-        let most = most.saturating_sub(self.limit / 20).max(present);
+        let Some(most) = most(present) else { return Ok(false) };
         let (mut sum, mut went) = (present, turns.len());
-        for (_, needs) in turns.iter().rev() {
+        for (nth, (_, needs)) in turns.iter().rev().enumerate() {
             sum += needs.difference(&needed).map(length).sum::<u64>();
-            if sum > most {
+            if nth >= spared && sum > most {
                 break;
             }
             went -= 1;
             needed.extend(needs.iter().cloned());
         }
-        self.drop_records(turns[..went].iter().flat_map(|(records, _)| records), &needed)?;
+        // The records of turns whose checkpoints go, before anything else of them: what lacks one is said to be gone.
+        let gone = turns[..went].iter().flat_map(|(records, _)| records);
+        gone.filter(|record| !needed.contains(*record))
+            .try_for_each(|record| self.blobs.remove(record))?;
         self.sweep(&needed)?;
         self.note_size();
-        Ok(self.size().saturating_add(bytes) <= self.limit)
-    }
-
-    /// Removes the records of turns whose checkpoints go, before anything else of them: what lacks one is said
-    /// to be gone.
-    pub fn drop_records<'a>(
-        &self,
-        records: impl Iterator<Item = &'a BlobId>,
-        needed: &BTreeSet<BlobId>,
-    ) -> Result<()> {
-        let gone = |record: &&BlobId| !needed.contains(*record);
-        records.filter(gone).try_for_each(|record| self.blobs.remove(record))
+        Ok(true)
     }
 
     /// How many bytes are kept.
@@ -147,20 +153,14 @@ impl Store {
         }
     }
 
-    /// The contents of the workspace as it was when it was last looked at.
-    pub fn known_blobs(&mut self) -> Result<BTreeSet<BlobId>> {
-        self.index.load(None)?;
-        Ok(self.index.blobs())
-    }
-
-    /// Removes the blobs that neither these are, nor the index needs. Gives how many bytes are kept
+    /// Removes the blobs that neither these are, nor the cache needs. Gives how many bytes are kept
     /// then.
-    pub fn sweep(&mut self, needed: &BTreeSet<BlobId>) -> Result<u64> {
-        self.index.load(None)?;
-        let index = self.index.blobs();
+    pub(super) fn sweep(&mut self, needed: &BTreeSet<BlobId>) -> Result<u64> {
+        self.cache.load(None)?;
+        let known = self.cache.blobs();
         let mut size = self.blobs.waiting_bytes();
         for (id, length) in self.blobs.all() {
-            if needed.contains(&id) || index.contains(&id) {
+            if needed.contains(&id) || known.contains(&id) {
                 size += length;
             } else {
                 self.blobs.remove(&id)?;

@@ -78,7 +78,7 @@ impl Scene {
         recorder.finish(&self.workspace).changes.unwrap()
     }
 
-    pub(super) fn plan(&mut self, changes: Vec<Change>, force: bool) -> Plan {
+    pub(super) fn plan(&mut self, changes: Vec<Change>, force: bool) -> UndoPlan {
         let plan = self.store.plan(&self.workspace, changes, force).unwrap();
         self.store.settle().unwrap();
         plan
@@ -282,7 +282,7 @@ fn beyond_the_room_files_are_named_and_nothing_is_deleted_that_is_not_kept() {
     scene.store = Store::new(&scene.dir.path().join("checkpoints"), 1000, IGNORED, 1500);
     scene.sh("head -c 900 /dev/zero > a; head -c 900 /dev/urandom > b; echo c > c");
     let changes = scene.turn("rm c; echo x > b; head -c 800 /dev/urandom > n");
-    let kept = |n: usize| matches!(changes[n].before, Some(What::File { .. }));
+    let kept = |n: usize| matches!(changes[n].before, Some(TreeEntry::File { .. }));
     assert_eq!(paths(&changes), ["b", "c", "n"]);
     assert!(!kept(0) && kept(1), "{changes:?}");
     let left = scene.make(reversed(changes));
@@ -342,7 +342,7 @@ fn a_turn_that_is_taken_up_again_knows_what_was_before_it() {
         .after_commands(&scene.workspace)
         .unwrap();
     scene.store.settle().unwrap();
-    scene.store.index.write(false).unwrap();
+    scene.store.cache.write(false).unwrap();
     scene.store = Store::new(&scene.dir.path().join("checkpoints"), 1000, IGNORED, 100_000);
     let recorder = Recorder::resumed(&mut scene.store, noted.clone(), &[]);
     assert_eq!(recorder.failed(), None);
@@ -355,8 +355,8 @@ fn a_turn_that_is_taken_up_again_knows_what_was_before_it() {
     assert!(recorder.finish(&scene.workspace).changes.unwrap_err().contains("is gone"));
 }
 
-fn file(bytes: &[u8]) -> What {
-    What::File { blob: BlobId::of(bytes), mode: 0o644, size: bytes.len() as u64 }
+fn file(bytes: &[u8]) -> TreeEntry {
+    TreeEntry::File { blob: BlobId::of(bytes), mode: 0o644, size: bytes.len() as u64 }
 }
 
 #[test]

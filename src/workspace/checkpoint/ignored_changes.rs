@@ -1,31 +1,26 @@
-//! What rules leave out: nothing of it is kept. That it changed is known all the same where a look before the
-//! commands of a turn and one after them tell it apart: of single files, and of folders as far as names
-//! came or went directly in them.
+//! What rules leave out: that it changed is known where a scan before the commands of a turn and one after them tell
+//! it apart: of single files, and of folders as far as names came or went directly in them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use cap_std::fs::Metadata;
-
-use super::index::Known;
-use super::look::Difference;
-use super::{Change, What, change_at};
-use crate::text::visible_line;
+use super::scan::Difference;
+use super::stat_cache::StatCache;
+use super::tree::{Change, change_at, is_folder, shown_path};
 use crate::workspace::Workspace;
-use crate::workspace::names::shown;
 use crate::workspace::walk::detailed::{FileStat, WalkEntry};
 
-/// What was left out of a look.
+/// What was left out of a scan.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Aside {
+pub(super) struct IgnoredSnapshot {
     /// By its escaped path, that of a folder with a `/` at its end.
     all: BTreeMap<String, (FileStat, u64)>,
     /// What a command had changed of it before an operation did, so that the record tells of that alone.
-    spoilt: BTreeSet<String>,
+    changed_before: BTreeSet<String>,
 }
 
 /// Something that rules leave out and that changed while commands of a turn ran.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LeftAside {
+pub struct IgnoredChange {
     /// Its path for people, of a folder with a `/` at the end.
     pub path: String,
     /// What is lost of what was there before; None where nothing is, as far as that is known: it is new, has
@@ -44,18 +39,21 @@ pub enum Loss {
     Within,
 }
 
-impl Aside {
+/// A path, with a `/` at the end if it is a folder's.
+fn named(path: &str, is_folder: bool) -> String {
+    format!("{path}{}", if is_folder { "/" } else { "" })
+}
+
+impl IgnoredSnapshot {
     pub(super) fn of(left_out: Vec<WalkEntry>) -> Self {
-        let known = |WalkEntry { path, kind, size, facts }| {
-            let end = if kind.is_none() { "/" } else { "" };
-            (format!("{path}{end}"), (facts, size))
-        };
-        Self { all: left_out.into_iter().map(known).collect(), spoilt: BTreeSet::new() }
+        let known =
+            |WalkEntry { path, kind, size, facts }| (named(&path, kind.is_none()), (facts, size));
+        Self { all: left_out.into_iter().map(known).collect(), ..Self::default() }
     }
 
-    /// Where something is left out that is this: by its number, time of writing and size, since a number may be
-    /// that of a new file.
-    fn same<'a>(&'a self) -> impl Fn(&FileStat, u64, bool) -> Option<&'a str> {
+    /// Tells where something is left out that is this: by its number, time of writing and size, since a number may
+    /// be that of a new file.
+    fn finder<'a>(&'a self) -> impl Fn(&FileStat, u64, bool) -> Option<&'a str> {
         let mut by_number: HashMap<u64, Vec<(&str, &FileStat, u64)>> = HashMap::new();
         for (path, (facts, size)) in &self.all {
             by_number.entry(facts.inode).or_default().push((path, facts, *size));
@@ -76,66 +74,56 @@ impl Aside {
         &self,
         differences: impl Iterator<Item = &'a Difference>,
     ) -> BTreeSet<String> {
-        let same = self.same();
-        let is_renamed = |one: &&Difference| {
-            let is_folder = matches!(one.after, Some(What::Folder { .. }));
-            one.facts.is_some_and(|(facts, size)| same(&facts, size, is_folder).is_some())
+        let find = self.finder();
+        let renamed = |Difference { change, facts, .. }: &Difference| {
+            let is_folder = is_folder(change.after.as_ref());
+            let (facts, size) = facts.as_ref()?;
+            find(facts, *size, is_folder).map(|_| named(&change.path, is_folder))
         };
-        let name = |one: &Difference| match one.after {
-            Some(What::Folder { .. }) => format!("{}/", one.path),
-            _ => one.path.clone(),
-        };
-        differences.filter(is_renamed).map(name).collect()
+        differences.filter_map(renamed).collect()
     }
 
     /// An operation is about to change a file for the first time.
     pub(super) fn touch(&mut self, workspace: &Workspace, path: &str) {
         let Some((was, size)) = self.all.get(path) else { return };
-        let is_it = |found: &Metadata| {
-            let is = FileStat::of(found);
+        let is_it = workspace.stands_at(path).is_ok_and(|(_, found)| {
+            let is = FileStat::of(&found);
             is.is_number_of(was) && (is.written, found.len()) == (was.written, *size)
-        };
-        if !workspace.stands_at(path).is_ok_and(|(_, found)| is_it(&found)) {
-            self.spoilt.insert(path.to_owned());
+        });
+        if !is_it {
+            self.changed_before.insert(path.to_owned());
         }
     }
 
-    /// What is not as it was in this look; but for what is recorded, in the order of paths, and folders that
+    /// What is not as it was in this scan; but for what is recorded, in the order of paths, and folders that
     /// hold something which is. `renamed_to` are the names that some of it has now elsewhere.
     pub(super) fn changed(
         &self,
         now: &Self,
         recorded: &[Change],
         renamed_to: &BTreeSet<String>,
-        met: &BTreeMap<String, Known>,
-    ) -> Vec<LeftAside> {
-        let both =
-            self.all.keys().chain(now.all.keys().filter(|path| !self.all.contains_key(*path)));
-        let changed = both.filter(|path| {
-            self.all.get(*path) != now.all.get(*path) && !self.is_recorded(now, path, recorded)
-        });
-        let same = self.same();
-        let is_elsewhere = met.iter().map(|(path, known)| {
-            (path, &known.facts, known.size, matches!(known.what, What::Folder { .. }))
-        });
+        cache: &StatCache,
+    ) -> Vec<IgnoredChange> {
+        let both: BTreeSet<&String> = self.all.keys().chain(now.all.keys()).collect();
+        let is_other = |path: &&String| self.all.get(*path) != now.all.get(*path);
+        let changed = both.into_iter().filter(is_other);
+        let changed = changed.filter(|path| !self.is_recorded(now, path, recorded));
+        let met = cache.seen.iter().filter(|(_, known)| known.is_met());
+        let met = met.map(|(path, known)| (path, &known.facts, known.size, known.what.is_folder()));
         let others = now.all.iter().filter(|(path, it)| self.all.get(*path) != Some(*it));
         let others = others.map(|(path, (facts, size))| (path, facts, *size, path.ends_with('/')));
-        let found = is_elsewhere.chain(others);
-        let renamed: HashSet<&str> = found
+        let find = self.finder();
+        let renamed: HashSet<&str> = met
+            .chain(others)
             .filter_map(|(path, facts, size, is_folder)| {
-                same(facts, size, is_folder).filter(|was| was.trim_end_matches('/') != path)
+                find(facts, size, is_folder).filter(|was| was.trim_end_matches('/') != path)
             })
             .collect();
-        let mut changed: Vec<LeftAside> = changed
-            .map(|path| {
-                let lost = self.lost(now, path).filter(|_| !renamed.contains(&**path));
-                LeftAside { path: visible_line(&shown(path)).into_owned(), lost }
-            })
-            .collect();
-        let renamed = renamed_to
-            .iter()
-            .map(|path| LeftAside { path: visible_line(&shown(path)).into_owned(), lost: None });
-        changed.extend(renamed);
+        let changed = changed
+            .map(|path| (path, self.lost(now, path).filter(|_| !renamed.contains(&**path))))
+            .chain(renamed_to.iter().map(|path| (path, None)));
+        let mut changed: Vec<IgnoredChange> =
+            changed.map(|(path, lost)| IgnoredChange { path: shown_path(path), lost }).collect();
         changed.sort_unstable_by(|a, b| a.path.cmp(&b.path));
         changed
     }
@@ -143,31 +131,27 @@ impl Aside {
     /// Whether a record tells of it: of what stood there, too, since where a file took the place of a folder
     /// that was left out, only the file is recorded.
     fn is_recorded(&self, now: &Self, path: &str, recorded: &[Change]) -> bool {
-        let (plain, is_folder) = match path.strip_suffix('/') {
-            Some(folder) => (folder, true),
-            None => (path, false),
-        };
-        let stands = |what: &Option<What>| {
-            what.as_ref().is_some_and(|what| matches!(what, What::Folder { .. }) == is_folder)
-        };
-        let was = self.all.contains_key(path);
-        let is = now.all.contains_key(path);
+        let is_of_folder = path.ends_with('/');
+        let (was, is) = (self.all.contains_key(path), now.all.contains_key(path));
         // Of such a folder that is not kept a command's record tells only what git tracks in it.
         let tells = |change: &Change| {
-            !(is_folder && change.by_command && !change.ignored)
-                && (!was || stands(&change.before))
-                && (!is || stands(&change.after))
+            let stands =
+                [(was, &change.before), (is, &change.after)].into_iter().all(|(was, what)| {
+                    !was || what.as_ref().is_some_and(|what| what.is_folder() == is_of_folder)
+                });
+            stands && !(is_of_folder && change.by_command && !change.ignored)
         };
         let holds_some = || {
             let below = recorded.partition_point(|change| *change.path < *path);
             let mut below = recorded[below..].iter().take_while(|c| c.path.starts_with(path));
             below.any(|change| !change.by_command)
         };
-        !self.spoilt.contains(path)
-            && (change_at(recorded, plain).is_some_and(tells) || is_folder && is && holds_some())
+        let change = change_at(recorded, path.trim_end_matches('/'));
+        !self.changed_before.contains(path)
+            && (change.is_some_and(tells) || is_of_folder && is && holds_some())
     }
 
-    /// What is lost of what was there in this look.
+    /// What is lost of what was there in this scan.
     fn lost(&self, now: &Self, path: &str) -> Option<Loss> {
         let (was, size) = self.all.get(path)?;
         let Some((is, new_size)) = now.all.get(path) else { return Some(Loss::Deleted) };
@@ -185,7 +169,7 @@ mod tests {
     use std::process::Command;
 
     use super::super::tests::{Scene, scene};
-    use super::super::{LeftAside, Recorder};
+    use super::super::{IgnoredChange, Recorder};
 
     #[test]
     fn what_was_left_out_and_changed_is_named() {
@@ -202,8 +186,8 @@ mod tests {
             assert!(done.unwrap().success(), "{script}");
             recorder.finish(workspace).ignored
         };
-        let told = |ignored: Vec<LeftAside>| {
-            let told = |LeftAside { path, lost }: &LeftAside| match lost {
+        let told = |ignored: Vec<IgnoredChange>| {
+            let told = |IgnoredChange { path, lost }: &IgnoredChange| match lost {
                 None => path.clone(),
                 Some(lost) => format!("{path} {lost:?}"),
             };

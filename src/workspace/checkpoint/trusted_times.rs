@@ -1,32 +1,38 @@
 //! Whether the times of files tell that one is as it was. Most file systems note when anything of a file was
 //! changed, and nobody can set that. Some have no such time and give that of the last writing for it, which
 //! anybody can set back; and what is behind a network or another program, only its other side knows. There
-//! files are read again at every look.
+//! files are read again at every scan.
 
 use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 
 use cap_std::fs::Dir;
 
-/// What is known of file systems, by device, within one look: a device can be another file system later.
-#[derive(Debug, Default)]
-pub(super) struct Clocks(BTreeMap<u64, bool>);
+use crate::workspace::folder_cache::FolderCache;
+use crate::workspace::names::{split, unescaped};
+use crate::workspace::walk::EntryKind;
+use crate::workspace::walk::detailed::WalkEntry;
 
-impl Clocks {
-    /// Whether the times of a file on this device tell that it is as it was; `place` is the folder that holds it,
-    /// and its name there.
-    pub(super) fn tell<'a>(
-        &mut self,
-        device: u64,
-        place: impl FnOnce() -> Option<(&'a Dir, OsString)>,
-    ) -> bool {
-        if let Some(known) = self.0.get(&device) {
+/// What is known of file systems, by device, within one scan: a device can be another file system later.
+#[derive(Debug, Default)]
+pub(super) struct TrustedTimes(BTreeMap<u64, bool>);
+
+impl TrustedTimes {
+    /// Whether the times of what was met tell that it is as it was.
+    pub(super) fn tell(&mut self, met: &WalkEntry, folders: &mut FolderCache) -> bool {
+        if met.kind != Some(EntryKind::File) {
+            return true;
+        }
+        if let Some(known) = self.0.get(&met.facts.device) {
             return *known;
         }
+        let (folder, name) = split(&met.path);
         // Of what cannot be looked at nothing is known.
-        let tell = place().and_then(|(folder, name)| tell_of(folder, &name));
-        let Some(tell) = tell else { return false };
-        self.0.insert(device, tell);
+        let folder = folders.folder(folder).ok();
+        let Some(tell) = folder.and_then(|folder| tell_of(folder, &unescaped(name))) else {
+            return false;
+        };
+        self.0.insert(met.facts.device, tell);
         tell
     }
 }
@@ -34,29 +40,18 @@ impl Clocks {
 /// The same of what stands in a folder under a name; None where it cannot be looked at.
 #[cfg(target_os = "linux")]
 fn tell_of(folder: &Dir, name: &OsStr) -> Option<bool> {
-    use rustix::fs::{Mode, OFlags, openat};
-    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    tell_in(openat(folder, name, flags, Mode::empty()).ok()?)
-}
-
-/// The same of what is open; None where it cannot be told.
-#[cfg(target_os = "linux")]
-pub(super) fn tell_in(open: impl std::os::fd::AsFd) -> Option<bool> {
+    use rustix::fs::{Mode, OFlags, fstatfs, openat};
     #[cfg(test)]
     if tests::ARE_UNTOLD.get() {
         return Some(false);
     }
-    let found = rustix::fs::fstatfs(open).ok()?;
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let found = fstatfs(openat(folder, name, flags, Mode::empty()).ok()?).ok()?;
     Some(tell_by(u64::try_from(found.f_type).unwrap_or_default()))
 }
 
 #[cfg(not(target_os = "linux"))]
 fn tell_of(_: &Dir, _: &OsStr) -> Option<bool> {
-    Some(true)
-}
-
-#[cfg(not(target_os = "linux"))]
-pub(super) fn tell_in(_: &Dir) -> Option<bool> {
     Some(true)
 }
 
@@ -84,7 +79,7 @@ fn tell_by(sort: u64) -> bool {
 mod tests {
     use std::cell::Cell;
 
-    use super::super::look::{YOUNG, now};
+    use super::super::scan::{YOUNG, now};
     use super::super::tests::scene;
     use super::*;
 

@@ -73,7 +73,7 @@ impl Scene {
 fn told(changes: &[Change]) -> String {
     let files = changes.iter().filter(|change| {
         let folder =
-            |what: &Option<What>| what.as_ref().is_none_or(|w| matches!(w, What::Folder { .. }));
+            |what: &Option<TreeEntry>| what.as_ref().is_none_or(|w| matches!(w, TreeEntry::Folder { .. }));
         !(folder(&change.before) && folder(&change.after))
     });
     let told =

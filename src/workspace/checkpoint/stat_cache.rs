@@ -1,0 +1,439 @@
+//! What was seen of the workspace at the last scan, so that what is unchanged is not read again; and
+//! what stood there before a command, for a turn that is taken up again.
+//!
+//! A file of lines, `checksum " " JSON`, that only grows within a turn. A line says what stands at a path or which
+//! rules its folder has, or that nothing does any more. So a turn writes as much as has changed, and a place in the
+//! file ([`Mark`]) stands for all that was so then. What is torn or damaged at its end counts as never seen.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::ops::Bound;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::{NotStored, TreeEntry};
+use crate::atomic;
+use crate::blobs::BlobId;
+use crate::error::{Error, Result};
+use crate::workspace::names::common_prefix;
+use crate::workspace::walk::EntryKind;
+use crate::workspace::walk::detailed::{FileStat, Texts, WalkEntry};
+
+/// A file that is so much longer than it would be anew is written anew, in bytes.
+const SLACK: u64 = 256 << 10;
+
+/// What was seen somewhere.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Known {
+    #[serde(rename = "w")]
+    pub(super) what: TreeEntry,
+    #[serde(rename = "f")]
+    pub(super) facts: FileStat,
+    /// Its size, as the system told it.
+    #[serde(rename = "z")]
+    pub(super) size: u64,
+    /// Whether it is as it was where its facts are.
+    #[serde(rename = "s", default)]
+    pub(super) sure: bool,
+    /// Whether it is kept though rules leave it out.
+    #[serde(rename = "i", default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) ignored: bool,
+    /// Whether it is met all the same, since git tracks it or something in it.
+    #[serde(rename = "t", default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) tracked: bool,
+}
+
+impl Known {
+    /// Whether a scan meets it, like all that no rules leave out.
+    pub(super) fn is_met(&self) -> bool {
+        !self.ignored || self.tracked
+    }
+
+    /// Whether it is known to be as it was.
+    pub(super) fn holds_for(&self, met: &WalkEntry) -> bool {
+        let same_kind = match (&self.what, met.kind) {
+            (TreeEntry::Folder { .. }, None)
+            | (TreeEntry::Link { .. }, Some(EntryKind::Link))
+            | (TreeEntry::File { .. }, Some(EntryKind::File)) => true,
+            (TreeEntry::Unkept { why, .. }, Some(_)) => *why != NotStored::Unreadable,
+            _ => false,
+        };
+        let same = self.facts == met.facts && self.facts.is_number_of(&met.facts);
+        self.sure && same_kind && same && self.size == met.size
+    }
+}
+
+/// A line. Of a path it has how many bytes it begins with as the one before, and the rest: so the paths of nested
+/// folders do not take quadratic space.
+#[derive(Debug, Serialize, Deserialize)]
+enum Line {
+    /// The first: which file it is.
+    Id(String),
+    /// What stands at a path.
+    At(usize, String, Option<Known>),
+    /// The files of rules in a folder.
+    RulesIn(usize, String, Option<BTreeMap<String, String>>),
+    Unreadable(Unreadable),
+}
+
+/// Where a scan could not see, since a folder cannot be listed or searched: what stands there is unknown, which is
+/// not the same as nothing. Folders with a `/` at their end (the root is empty), all below which is hidden, and whether
+/// that is hidden itself; none below another.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Unreadable(BTreeMap<String, bool>);
+
+impl Unreadable {
+    /// Whether what stands at an escaped path could not be met.
+    pub(super) fn hides(&self, path: &str) -> bool {
+        if self.0.is_empty() {
+            return false;
+        }
+        let path = format!("{path}/");
+        // What stands between a folder and a path below it in this order lies below that folder too.
+        let last = self.0.range::<str, _>((Bound::Unbounded, Bound::Included(&*path))).next_back();
+        last.is_some_and(|(folder, itself)| {
+            path.starts_with(folder) && (*itself || path.len() > folder.len())
+        })
+    }
+}
+
+impl From<BTreeSet<String>> for Unreadable {
+    /// Of folders with a `/` at their end, all below which is hidden, and single entries with all below them.
+    fn from(places: BTreeSet<String>) -> Self {
+        let mut all: BTreeMap<String, bool> = BTreeMap::new();
+        for place in places {
+            let is_below = place.is_empty() || place.ends_with('/');
+            let folder = if is_below { place } else { place + "/" };
+            *all.entry(folder).or_default() |= !is_below;
+        }
+        let mut highest = Self::default();
+        for (folder, itself) in all {
+            if highest.0.last_key_value().is_none_or(|(last, _)| !folder.starts_with(last)) {
+                highest.0.insert(folder, itself);
+            }
+        }
+        highest
+    }
+}
+
+/// A state of the cache.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Mark {
+    id: String,
+    end: u64,
+}
+
+/// All that was seen.
+#[derive(Debug, Default)]
+pub(super) struct StatCache {
+    path: PathBuf,
+    id: String,
+    pub(super) seen: BTreeMap<String, Known>,
+    /// What was seen before, while a scan goes on and has not met it yet.
+    pub(super) earlier: BTreeMap<String, Known>,
+    pub(super) rules: Texts,
+    /// Where the last scan could not see.
+    pub(super) unreadable: Unreadable,
+    /// How long the file is, and how long it was when it was written anew.
+    end: u64,
+    fresh: u64,
+    /// The path of the last line that has one.
+    last: String,
+    /// Lines that are not in the file yet.
+    lines: String,
+    is_synced: bool,
+    is_loaded: bool,
+}
+
+impl StatCache {
+    pub(super) fn new(path: PathBuf) -> Self {
+        Self { path, ..Self::default() }
+    }
+
+    /// What is known is to be read anew from the file.
+    pub(super) fn unload(&mut self) {
+        *self = Self::new(std::mem::take(&mut self.path));
+    }
+
+    /// Reads it, where that is still to be done; up to a mark, where one is given. Returns whether all
+    /// up to there is there.
+    pub(super) fn load(&mut self, mark: Option<&Mark>) -> Result<bool> {
+        if self.is_loaded && mark.is_none() {
+            return Ok(true);
+        }
+        self.unload();
+        self.is_loaded = true;
+        let bytes = match atomic::read_own(&self.path) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Vec::new(),
+            bytes => bytes.map_err(|e| Error::io("read", &self.path, e))?,
+        };
+        for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let is_beyond = mark.is_some_and(|mark| self.end >= mark.end);
+            if is_beyond || read(line).and_then(|read| self.take(read)).is_none() {
+                break;
+            }
+            self.end += line.len() as u64;
+        }
+        self.fresh = self.end;
+        Ok(mark.is_none_or(|mark| mark.id == self.id && mark.end == self.end))
+    }
+
+    /// Takes in what a line says; None where it has no such path.
+    fn take(&mut self, line: Line) -> Option<()> {
+        match line {
+            Line::Id(id) => self.id = id,
+            Line::At(same, rest, known) => {
+                go_on(&mut self.last, same, &rest)?;
+                put(&mut self.seen, &self.last, known);
+            }
+            Line::RulesIn(same, rest, rules) => {
+                go_on(&mut self.last, same, &rest)?;
+                put(&mut self.rules, &self.last, rules);
+            }
+            Line::Unreadable(unreadable) => self.unreadable = unreadable,
+        }
+        Some(())
+    }
+
+    /// What stands at a path that a scan meets, as far as it was seen.
+    pub(super) fn get(&self, path: &str) -> Option<&Known> {
+        self.seen.get(path).filter(|known| known.is_met())
+    }
+
+    pub(super) fn set(&mut self, path: String, known: Known) {
+        self.push_at(&path, Line::At, Some(known.clone()));
+        self.seen.insert(path, known);
+    }
+
+    /// Nothing stands there any more.
+    pub(super) fn gone(&mut self, path: &str) {
+        self.push_at(path, Line::At, None);
+        self.seen.remove(path);
+    }
+
+    pub(super) fn go_by(&mut self, rules: Texts) {
+        let before = std::mem::replace(&mut self.rules, rules.clone());
+        let gone = before.keys().filter(|folder| !rules.contains_key(*folder));
+        gone.for_each(|folder| self.push_at(folder, Line::RulesIn, None));
+        for (folder, texts) in rules.into_iter().filter(|(f, texts)| before.get(f) != Some(texts)) {
+            self.push_at(&folder, Line::RulesIn, Some(texts));
+        }
+    }
+
+    pub(super) fn cannot_read(&mut self, unreadable: Unreadable) {
+        if unreadable != self.unreadable {
+            self.push(&Line::Unreadable(unreadable.clone()));
+            self.unreadable = unreadable;
+        }
+    }
+
+    /// Writes what is new. With `sync` all of it is on disk then.
+    pub(super) fn write(&mut self, sync: bool) -> Result<Mark> {
+        if self.id.is_empty() || self.end == 0 {
+            self.write_anew()?;
+        } else if !self.lines.is_empty() || sync && !self.is_synced {
+            self.append(sync).map_err(|e| {
+                self.unload();
+                Error::io("write", &self.path, e)
+            })?;
+        }
+        Ok(Mark { id: self.id.clone(), end: self.end })
+    }
+
+    fn append(&mut self, sync: bool) -> io::Result<()> {
+        let mut file = atomic::open_own(File::options().write(true), &self.path)?;
+        // What follows is torn, or of a turn that is carried out anew.
+        if file.metadata()?.len() != self.end {
+            file.set_len(self.end)?;
+        }
+        file.seek(SeekFrom::Start(self.end))?;
+        file.write_all(self.lines.as_bytes())?;
+        self.end += self.lines.len() as u64;
+        self.lines.clear();
+        if sync {
+            file.sync_data()?;
+        }
+        self.is_synced = sync;
+        Ok(())
+    }
+
+    fn write_anew(&mut self) -> Result<()> {
+        self.id = uuid::Uuid::new_v4().simple().to_string();
+        self.last.clear();
+        self.lines.clear();
+        self.push(&Line::Id(self.id.clone()));
+        self.push(&Line::Unreadable(self.unreadable.clone()));
+        let (rules, seen) = (std::mem::take(&mut self.rules), std::mem::take(&mut self.seen));
+        rules.iter().for_each(|(folder, texts)| {
+            self.push_at(folder, Line::RulesIn, Some(texts.clone()));
+        });
+        seen.iter().for_each(|(path, known)| self.push_at(path, Line::At, Some(known.clone())));
+        (self.rules, self.seen) = (rules, seen);
+        if let Some(folder) = self.path.parent() {
+            fs::create_dir_all(folder).map_err(|e| Error::io("make the folder", folder, e))?;
+        }
+        // What is added later is synced by itself; that the file has its name is not, by that.
+        let text = std::mem::take(&mut self.lines);
+        atomic::write_private(&self.path, text.as_bytes())?;
+        (self.end, self.fresh) = (text.len() as u64, text.len() as u64);
+        self.is_synced = true;
+        Ok(())
+    }
+
+    /// Writes it anew where it has grown long; not within a turn, whose marks would mean nothing then.
+    pub(super) fn shorten(&mut self) -> Result<()> {
+        self.load(None)?;
+        if self.end > 2 * self.fresh + SLACK { self.write_anew() } else { Ok(()) }
+    }
+
+    /// The blobs of all that is seen, and was before a scan that goes on.
+    pub(super) fn blobs(&self) -> BTreeSet<BlobId> {
+        let all = self.seen.values().chain(self.earlier.values());
+        all.filter_map(|known| known.what.blob().cloned()).collect()
+    }
+
+    fn push(&mut self, line: &Line) {
+        // Strings and numbers always become JSON.
+        let json = serde_json::to_string(line).unwrap_or_default();
+        let sum = blake3::hash(json.as_bytes()).to_hex();
+        self.lines.extend([&sum[..16], " ", &json, "\n"]);
+    }
+
+    /// Adds the line of a path.
+    fn push_at<T>(&mut self, path: &str, line: fn(usize, String, T) -> Line, value: T) {
+        let mut same = common_prefix(&self.last, path);
+        while !path.is_char_boundary(same) {
+            same -= 1;
+        }
+        // It begins so.
+        let _ = go_on(&mut self.last, same, &path[same..]);
+        self.push(&line(same, path[same..].to_owned(), value));
+    }
+}
+
+/// Makes a path one that begins with as many of its bytes; None where it has not so many.
+fn go_on(path: &mut String, same: usize, rest: &str) -> Option<()> {
+    path.get(..same)?;
+    path.truncate(same);
+    path.push_str(rest);
+    Some(())
+}
+
+fn put<T>(places: &mut BTreeMap<String, T>, path: &str, value: Option<T>) {
+    match value {
+        Some(value) => drop(places.insert(path.to_owned(), value)),
+        None => drop(places.remove(path)),
+    }
+}
+
+/// A line; None where it is none.
+fn read(bytes: &[u8]) -> Option<Line> {
+    let (sum, json) = std::str::from_utf8(bytes).ok()?.strip_suffix('\n')?.split_once(' ')?;
+    let is_whole = *sum == blake3::hash(json.as_bytes()).to_hex()[..16];
+    serde_json::from_str(json).ok().filter(|_| is_whole)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::workspace::walk::EntryKind;
+
+    fn blank() -> Known {
+        let (what, facts) = (TreeEntry::unreadable_at(""), FileStat::default());
+        Known { what, facts, size: 0, sure: false, ignored: false, tracked: false }
+    }
+
+    fn known(path: &str) -> Known {
+        let what = TreeEntry::unreadable_at(path);
+        Known { what, size: 1, ..blank() }
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_written_is_read(
+            paths in prop::collection::vec("[aé%/]{0,4}|(long/){30}[aàé]{0,2}", 0..12),
+            cut in 0_usize..12,
+        ) {
+            let dir = tempfile::tempdir().unwrap();
+            let mut index = StatCache::new(dir.path().join("index"));
+            index.load(None).unwrap();
+            let mut mark = None;
+            for (n, path) in paths.iter().enumerate() {
+                if n == cut {
+                    let mark_here = index.write(false).unwrap();
+                    mark = Some((mark_here, index.seen.clone(), index.rules.clone()));
+                }
+                if n % 3 == 2 {
+                    index.gone(path);
+                } else {
+                    index.set(path.clone(), known(path));
+                }
+                let mut rules = index.rules.clone();
+                rules.insert(path.clone(), BTreeMap::from([(".ignore".to_owned(), "x".to_owned())]));
+                index.go_by(rules);
+            }
+            index.write(true).unwrap();
+            let mut again = StatCache::new(dir.path().join("index"));
+            prop_assert!(again.load(None).unwrap());
+            prop_assert_eq!((&again.seen, &again.rules), (&index.seen, &index.rules));
+            if let Some((mark, seen, rules)) = mark {
+                prop_assert!(again.load(Some(&mark)).unwrap());
+                prop_assert_eq!((&again.seen, &again.rules), (&seen, &rules));
+                // It is gone on with from there.
+                again.set("long/x".to_owned(), known("x"));
+                again.write(true).unwrap();
+                let mut once_more = StatCache::new(dir.path().join("index"));
+                once_more.load(None).unwrap();
+                prop_assert_eq!(once_more.seen, again.seen);
+            }
+        }
+    }
+
+    #[test]
+    fn a_number_counts_on_its_own_file_system() {
+        let at = |device, inode| FileStat { device, inode, ..FileStat::default() };
+        let (what, path, size) = (TreeEntry::Link { target: "x".into() }, "l".to_owned(), 1);
+        let known = |device| Known {
+            what: what.clone(),
+            facts: at(device, 7),
+            size,
+            sure: true,
+            ..blank()
+        };
+        let met = |device| {
+            let (path, kind, facts) = (path.clone(), Some(EntryKind::Link), at(device, 7));
+            WalkEntry { path, kind, size, facts }
+        };
+        assert!(known(1).holds_for(&met(1)) && known(0).holds_for(&met(1)));
+        assert!(!known(1).holds_for(&met(2)));
+    }
+
+    #[test]
+    fn what_lies_below_a_folder_is_hidden_with_it_and_an_entry_by_itself() {
+        let places = ["d/", "d/e", "d/e/x/", "e/f", "e/f-g", "e/f-g/"].map(str::to_owned);
+        let hidden = Unreadable::from(BTreeSet::from(places));
+        for (path, is_hidden) in [
+            ("d", false),
+            ("d/x", true),
+            ("d/e/x", true),
+            ("dx", false),
+            ("e/f", true),
+            ("e/f/g", true),
+            ("e/fg", false),
+            ("e/f-g/h", true),
+            ("e/f-", false),
+            ("e/f-gh", false),
+            ("e", false),
+            ("", false),
+        ] {
+            assert_eq!(hidden.hides(path), is_hidden, "{path}");
+        }
+        assert!(Unreadable::from(BTreeSet::from([String::new()])).hides("x"));
+        assert!(!Unreadable::default().hides("x"));
+    }
+}
