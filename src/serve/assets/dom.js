@@ -49,13 +49,16 @@ export function visible(text) {
   return found.filter((part) => part !== '');
 }
 
-/** Replaces the children of an element; the focus and the caret stay where an element of the same id is. */
+/** Replaces the children of an element. The focus and the caret stay where an element of the same id is; where there is
+ * none any more, the focus stays in this element, so that whoever uses a keyboard goes on from there. */
 export function fill(parent, ...children) {
-  const { id, selectionStart: caret } = parent.contains(document.activeElement) ? document.activeElement : {};
+  const focused = parent.contains(document.activeElement) ? document.activeElement : null;
   parent.replaceChildren(...nodes(children));
-  const now = id ? document.getElementById(id) : null;
-  now?.focus({ preventScroll: true });
-  if (now && Number.isInteger(caret)) now.setSelectionRange(caret, caret);
+  if (focused === null || focused === parent) return;
+  const now = (focused.id && document.getElementById(focused.id)) || parent;
+  if (now === parent && !parent.hasAttribute('tabindex')) parent.tabIndex = -1;
+  now.focus({ preventScroll: true });
+  if (Number.isInteger(focused.selectionStart) && now.setSelectionRange) now.setSelectionRange(focused.selectionStart, focused.selectionStart);
 }
 
 /** A button; while what it does takes its time, it cannot be pressed again. `decides` is the content, as a text, that

@@ -240,6 +240,8 @@ fn a_session_from_its_task_to_words_at_the_end() {
     browser.is_usable("a new session");
     browser.click("#out-0");
     browser.wait_for("document.querySelector('#shown-0')?.checked");
+    // Whoever uses a keyboard goes on from there.
+    browser.wait_for("document.activeElement.closest('#shown')");
     browser.click("#begin");
     browser.shows("#outbox-title", "Outbox 1");
     browser.click("#copy");
