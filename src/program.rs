@@ -191,7 +191,7 @@ pub fn output(mut command: Command, input: &str, patience: Duration) -> io::Resu
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.process_group(0);
     let mut child = command.spawn()?;
-    feed(&mut child, input)?;
+    feed(&mut child, input).inspect_err(|_| end(&mut child))?;
     let (stdout, stderr) = (read(child.stdout.take()), read(child.stderr.take()));
     let status = child.wait_timeout(patience);
     let Ok(Some(status)) = status else {

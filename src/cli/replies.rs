@@ -145,6 +145,8 @@ pub(super) fn read(context: &Context, file: &Path) -> Result<(String, String)> {
 
 /// Where `file` lies in the inbox, if it does: to be taken, or held.
 fn in_inbox(file: &Path, inbox: &Path) -> Option<PathBuf> {
+    // That is standard input.
+    let file = Some(file).filter(|file| *file != Path::new("-"))?;
     let file_itself = fs::canonicalize(file).ok()?;
     let mut folders = [inbox.to_owned(), inbox.join(HELD)].into_iter();
     let folder = folders.find(|folder| {

@@ -2,6 +2,7 @@
 //! Its settings can name programs, so it must be the person's own.
 
 use std::fs;
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -159,8 +160,13 @@ fn own(project: &Path) -> Result<()> {
         .iter()
         .flat_map(|path| [(path, fs::symlink_metadata(path)), (path, fs::metadata(path))]);
     for (path, found) in looked_at {
-        // What cannot be read is reported when it is used.
-        let Ok(owner) = found.map(|found| found.uid()) else { continue };
+        let owner = match found {
+            Ok(found) => found.uid(),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
+            // What cannot be read is reported when it is used.
+            Err(_) if path.file_name() != Some(FILE.as_ref()) => continue,
+            Err(e) => return Err(Error::io("look at", path, e)),
+        };
         if !trusted.contains(&owner) {
             return Err(Error::config(
                 path.display(),

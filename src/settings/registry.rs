@@ -365,8 +365,11 @@ impl Entry {
     /// The entry with what an older one says of places that may still exist.
     fn after(&self, before: Option<&Self>) -> Self {
         fn add<T: Clone + PartialEq>(all: &[T], before: &[T]) -> Vec<T> {
+            if all.iter().all(|it| before.contains(it)) {
+                return before.to_vec();
+            }
             let older = before.iter().filter(|it| !all.contains(it));
-            all.iter().chain(older).take(PLACES).cloned().collect()
+            all.iter().chain(older).take(PLACES.max(all.len())).cloned().collect()
         }
         let Some(before) = before else { return self.clone() };
         Self {

@@ -105,10 +105,14 @@ impl Consent {
         }
         let lines: String = self.lines().iter().map(|line| format!("\n  {line}")).collect();
         let project = shell_word(&self.project.display().to_string());
-        let what = if self.found.is_some() && self.lacks.len() == 1 {
-            "this folder contains deaddrop data that you have not trusted yet (was it moved or copied?)"
-        } else {
-            "this weakens the defaults and needs your consent"
+        let what = match &self.found {
+            Some(_) if self.lacks.len() == 1 => {
+                "this folder contains deaddrop data that you have not trusted yet (was it moved or copied?)"
+            }
+            Some(_) => {
+                "this weakens the defaults, and this folder contains deaddrop data that you have not trusted yet"
+            }
+            None => "this weakens the defaults and needs your consent",
         };
         let problem = format!(
             "{what}:{lines}\nIf you trust it, run `deaddrop -C {project} config allow` once."

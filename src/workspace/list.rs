@@ -116,7 +116,7 @@ impl Workspace {
                 // What is mounted there may not answer, and has its name all the same.
                 Some(Child::Unreadable(is_dir)) => (is_dir, 0),
             };
-            let written = folder.stat(&name).ok().map(|(_, _, facts)| facts.written);
+            let written = folder.stat(&name, true).ok().map(|(_, _, facts)| facts.written);
             entries.push(Entry {
                 name: OsStr::from_bytes(&name).to_owned(),
                 is_dir,
@@ -156,7 +156,7 @@ impl Workspace {
 
     /// What stands in a folder under a name; None where it is gone meanwhile.
     fn child(&self, folder: &Handle, prefix: &str, name: &[u8], kind: FileType) -> Option<Child> {
-        match folder.stat(name) {
+        match folder.stat(name, true) {
             Ok((_, _, facts)) if self.is_own(prefix, name, (facts.device, facts.inode)) => {
                 Some(Child::OwnState)
             }
@@ -232,8 +232,9 @@ impl Lister<'_> {
         };
         let rules = own.as_ref().or(above);
         entries.sort_by_cached_key(|(name, kind)| {
-            let is_folder =
-                may_be_folder(*kind) && folder.stat(name).is_ok_and(|(kind, ..)| kind.is_none());
+            let is_folder = *kind == FileType::Directory
+                || may_be_folder(*kind)
+                    && folder.stat(name, false).is_ok_and(|(kind, ..)| kind.is_none());
             [name.as_slice(), if is_folder { b"/" } else { b"" }].concat()
         });
         for (name, kind) in &entries {

@@ -1,6 +1,8 @@
 //! The ignore rules from before a turn, where it has changed them: also for the rest of one that stopped to
 //! ask, so that a reply cannot have the person's ignored files recorded as its own.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Store, TreeEntry};
@@ -35,11 +37,12 @@ impl KeptRules {
         blobs: &Blobs,
     ) -> Result<Self> {
         let IgnoreSource::Disk(rules) = &mut self.0 else { return Ok(self) };
+        let mut kept: BTreeMap<_, _> = rules.drain(..).collect();
         for (path, what) in stood {
             let (folder, name) = split(path);
             let prefix = if folder.is_empty() { String::new() } else { format!("{folder}/") };
             let place = (prefix, name.to_owned());
-            if !FILES.contains(&name) || rules.iter().any(|(known, _)| *known == place) {
+            if !FILES.contains(&name) || kept.contains_key(&place) {
                 continue;
             }
             let text = match what.and_then(TreeEntry::blob) {
@@ -47,8 +50,9 @@ impl KeptRules {
                 None => None,
             };
             let text = text.map(|t| String::from_utf8_lossy(first_lines(&t)).into_owned());
-            rules.push((place, text));
+            kept.insert(place, text);
         }
+        rules.extend(kept);
         Ok(self)
     }
 }

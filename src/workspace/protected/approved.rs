@@ -13,7 +13,7 @@ use super::snapshot::{ApprovedWrite, Snapshot, WatchedFolder};
 use super::{FOLDERS, Protection};
 use crate::protocol::{Effect, FileEffect, MoveEffect, RelPath};
 use crate::workspace::Workspace;
-use crate::workspace::names::{ancestors, escaped};
+use crate::workspace::names::escaped;
 
 impl Protection {
     /// An approved operation is about to do this. Returns what has to be stored before it does, if commands have run
@@ -89,11 +89,10 @@ impl Snapshot {
         if is_new_repository {
             folder.is_bare = Some(true);
         }
-        let now = Scan::new(workspace).folder(&folder.path, folder.named.clone(), folder.is_bare);
+        let scan = Scan::new(workspace);
+        let mut scan = if is_new_repository { scan } else { scan.only(&key) };
+        let now = scan.folder(&folder.path, folder.named.clone(), folder.is_bare);
         let Some(mut now) = now else { return };
-        if !is_new_repository {
-            now.entries.retain(|known, _| ancestors(&key).any(|way| way == known));
-        }
         folder.is_bare = folder.is_bare.or(now.is_bare);
         if is_made {
             folder.take(&key);

@@ -16,7 +16,7 @@ use super::snapshot::{FileRecord, ProtectedEntry, ProtectedKind, WatchedFolder};
 use crate::protocol::{Digest, RelPath};
 use crate::settings::is_repository;
 use crate::workspace::modes::set_mode;
-use crate::workspace::names::{escaped_os, shown, split, unescaped};
+use crate::workspace::names::{ancestors, escaped_os, shown, split, unescaped};
 use crate::workspace::walk::detailed::FileStat;
 use crate::workspace::{Workspace, open_regular};
 
@@ -41,6 +41,8 @@ pub(super) struct Scan<'a> {
     workspace: &'a Workspace,
     /// What the result is compared with. A new entry is listed without what is in it.
     known: Option<&'a WatchedFolder>,
+    /// Only this entry, and the folders that lead to it.
+    only: Option<&'a str>,
     /// How many bytes of contents can still be stored.
     room: usize,
     digests: usize,
@@ -56,7 +58,12 @@ impl<'a> Scan<'a> {
     pub(super) fn new(workspace: &'a Workspace) -> Self {
         let found = WatchedFolder::default();
         let (room, digests, entries) = (TEXTS, DIGESTS, ENTRIES);
-        Self { workspace, known: None, room, digests, entries, found }
+        Self { workspace, known: None, only: None, room, digests, entries, found }
+    }
+
+    /// The same of one entry only.
+    pub(super) fn only(self, key: &'a str) -> Self {
+        Self { only: Some(key), ..self }
     }
 
     /// The same without contents.
@@ -120,6 +127,9 @@ impl<'a> Scan<'a> {
 
     /// Scans an entry and what is below it. Returns whether there was room for it.
     fn entry(&mut self, dir: &Dir, name: &OsStr, key: String, scope: Scope, depth: usize) -> bool {
+        if self.only.is_some_and(|only| !ancestors(only).any(|way| way == key)) {
+            return true;
+        }
         let Ok(found) = dir.symlink_metadata(name) else { return true };
         if self.workspace.is_state(&self.found.path_of(&key), &found) {
             return true;

@@ -70,7 +70,7 @@ pub(in crate::workspace) type Texts = BTreeMap<String, BTreeMap<String, String>>
 #[serde(rename_all = "camelCase")]
 pub(in crate::workspace) enum IgnoreSource {
     /// Those on disk, but for these files, by folder and name: what counts instead; None where there
-    /// was none.
+    /// was none. In their order.
     Disk(Vec<((String, String), Option<String>)>),
     /// These, and no others.
     Given(Texts),
@@ -147,7 +147,9 @@ impl DetailedWalk {
             IgnoreSource::Given(texts) => texts.get(folder).cloned().unwrap_or_default(),
             IgnoreSource::Disk(instead) => {
                 let mut counts = on_disk.clone();
-                for ((_, name), text) in instead.iter().filter(|((place, _), _)| place == folder) {
+                let first = instead.partition_point(|((place, _), _)| place.as_str() < folder);
+                let here = instead[first..].iter().take_while(|((place, _), _)| place == folder);
+                for ((_, name), text) in here {
                     match text {
                         Some(text) => drop(counts.insert(name.clone(), text.clone())),
                         None => drop(counts.remove(name)),

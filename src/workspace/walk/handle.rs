@@ -86,16 +86,18 @@ impl Handle {
         Ok(entries)
     }
 
-    /// What an entry is (None: a folder), its size, and all that tells whether it is as it was.
+    /// What an entry is (None: a folder), its size, and all that tells whether it is as it was. What the system
+    /// remembers of a file on another machine may be old, and is cheap; where this decides whether the file is read
+    /// again, `is_fresh` has it asked as `stat` asks.
     #[cfg(target_os = "linux")]
     pub(in crate::workspace) fn stat(
         &self,
         name: &[u8],
+        is_fresh: bool,
     ) -> io::Result<(Option<EntryKind>, u64, FileStat)> {
         use rustix::fs::{AtFlags, StatxFlags, makedev, statx};
-        // What the system remembers of a file on another machine may be old, and this decides whether
-        // the file is read again: so it is asked as `stat` asks.
-        let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::STATX_SYNC_AS_STAT;
+        let sync = if is_fresh { AtFlags::STATX_SYNC_AS_STAT } else { AtFlags::STATX_DONT_SYNC };
+        let flags = AtFlags::SYMLINK_NOFOLLOW | sync;
         let found = statx(&self.0, &*CString::new(name)?, flags, StatxFlags::BASIC_STATS)?;
         let nanos =
             |time: &rustix::fs::StatxTimestamp| crate::clock::nanos(time.tv_sec, time.tv_nsec);
@@ -120,6 +122,7 @@ impl Handle {
     pub(in crate::workspace) fn stat(
         &self,
         name: &[u8],
+        _: bool,
     ) -> io::Result<(Option<EntryKind>, u64, FileStat)> {
         use std::os::unix::ffi::OsStrExt;
         let name = std::ffi::OsStr::from_bytes(name);

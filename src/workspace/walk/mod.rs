@@ -229,7 +229,7 @@ impl Walker<'_> {
             let looked = match &walk.detailed {
                 // Of a folder no more is needed.
                 None if *kind == FileType::Directory => Ok((None, 0, FileStat::default())),
-                _ => handle.stat(name),
+                _ => handle.stat(name, walk.detailed.is_some()),
             };
             let (kind, size, facts) = match looked {
                 Ok(looked) => looked,
