@@ -541,6 +541,21 @@ mod tests {
     }
 
     #[test]
+    fn places_in_use_are_never_forgotten_and_older_ones_are_the_last() {
+        let entry = |places: std::ops::Range<usize>| Entry {
+            written: places.map(|n| format!("/{n}").into()).collect(),
+            ..Entry::default()
+        };
+        let many = entry(0..PLACES + 9);
+        assert_eq!(many.after(Some(&many)), many);
+        // Whoever uses two in turn changes nothing each time.
+        let both = entry(0..1).after(Some(&entry(1..2)));
+        assert_eq!(entry(1..2).after(Some(&both)), both);
+        let written = entry(0..1).after(Some(&entry(1..PLACES + 9))).written;
+        assert_eq!((written.len(), &*written[0]), (PLACES, Path::new("/0")));
+    }
+
+    #[test]
     fn a_damaged_file_is_refused() {
         let good = b"b/a\0w/a/w\0";
         assert_eq!(parsed(good).unwrap().len(), 1);
