@@ -24,7 +24,8 @@ use crate::settings::{Raw, SETTINGS, Setting, find_setting};
     propagate_version = true,
     disable_help_subcommand = true,
     // Wider rows are hard to read.
-    max_term_width = 100
+    max_term_width = 100,
+    after_help = include_str!("data/help.txt").trim_end()
 )]
 pub(crate) struct Cli {
     #[command(flatten)]
@@ -80,11 +81,12 @@ struct Table {
     /// What commands of older versions are called now.
     former: BTreeMap<String, String>,
     /// Each command, by its whole name, as in `deaddrop config set`.
-    commands: BTreeMap<String, InTable>,
+    commands: BTreeMap<String, CommandEntry>,
 }
 
+/// What the table has of one command.
 #[derive(Deserialize)]
-struct InTable {
+struct CommandEntry {
     /// The settings that it takes as flags, or groups of them.
     #[serde(default)]
     settings: Vec<String>,
@@ -98,7 +100,13 @@ static TABLE: LazyLock<Table> =
 impl Cli {
     /// The whole command line, with what the table has for each command.
     pub(super) fn all() -> Command {
-        with_table(Self::command(), "")
+        with_table(Self::command(), "deaddrop", &|_| true)
+    }
+
+    /// The command line as far as these arguments name its commands: a start needs little of the table.
+    pub(super) fn named_in(arguments: &[OsString]) -> Command {
+        let is_named = |name: &str| arguments.iter().any(|argument| argument == name);
+        with_table(Self::command(), "deaddrop", &is_named)
     }
 
     /// What these arguments ask for.
@@ -123,22 +131,26 @@ fn renamed(error: clap::Error) -> clap::Error {
     clap::Error::raw(ErrorKind::InvalidSubcommand, message)
 }
 
-/// A command that stands below others, and those below it, with what the table has for them.
-fn with_table(command: Command, above: &str) -> Command {
-    let path = format!("{above}{}", command.get_name());
-    let below = format!("{path} ");
-    let command = command.mut_subcommands(|inner| with_table(inner, &below));
-    let Some(InTable { settings, help }) = TABLE.commands.get(&path) else { return command };
-    let command = match help {
-        Some(help) => command.after_help(help.as_str()),
-        None => command,
-    };
-    let is_init = path == "deaddrop init";
-    let names = settings.iter().flat_map(|name| match TABLE.groups.get(name) {
-        Some(group) => &**group,
-        None => slice::from_ref(name),
-    });
-    command.args(names.map(|name| flag(name, is_init)))
+/// A command with what the table has for those below it whose names are wanted.
+fn with_table(command: Command, path: &str, is_wanted: &dyn Fn(&str) -> bool) -> Command {
+    command.mut_subcommands(|inner| {
+        if !is_wanted(inner.get_name()) {
+            return inner;
+        }
+        let path = format!("{path} {}", inner.get_name());
+        let inner = with_table(inner, &path, is_wanted);
+        let Some(CommandEntry { settings, help }) = TABLE.commands.get(&path) else { return inner };
+        let inner = match help {
+            Some(help) => inner.after_help(help.as_str()),
+            None => inner,
+        };
+        let is_init = path == "deaddrop init";
+        let names = settings.iter().flat_map(|name| match TABLE.groups.get(name) {
+            Some(group) => &**group,
+            None => slice::from_ref(name),
+        });
+        inner.args(names.map(|name| flag(name, is_init)))
+    })
 }
 
 /// The flag of a setting.

@@ -279,7 +279,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         arguments.remove(1);
         arguments.push("--help".into());
     }
-    let cli = match Cli::read(Cli::all(), arguments) {
+    let cli = match Cli::read(Cli::named_in(&arguments), arguments) {
         Ok(cli) => cli,
         Err(e) => {
             output::usage(&e);

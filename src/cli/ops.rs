@@ -18,7 +18,7 @@ use crate::protocol::operations::{
     EVENTS_SCHEMA, OPERATIONS_SCHEMA, SchemaFault, Status, parse_events_message,
     parse_operations_message,
 };
-use crate::protocol::{Asks, Invalid, Kind, Mistake, Step, read_run};
+use crate::protocol::{Mistake, Step, read_run};
 use crate::session::{Session, run_id};
 use crate::settings::RUN_POLICY;
 use crate::text::count;
@@ -195,16 +195,5 @@ fn tell(context: &Context, run: &Session) -> ExitCode {
 /// A message that is no text is refused as one that is no message.
 fn unreadable(name: &str, why: &str) -> Step {
     let reason = format!("Nothing was carried out: {name}: {why}");
-    let (kind, mistake) = (Kind::Reply, Mistake::NoText);
-    let invalid = Invalid { kind, mistake, rejected: false, reason };
-    Step {
-        line: 1,
-        asks: Asks::Invalid(invalid),
-        ends: false,
-        passes_over: false,
-        left_out: None,
-        warnings: Vec::new(),
-        asked: None,
-        as_sent: None,
-    }
+    Step::refused(1, Mistake::NoText, reason)
 }

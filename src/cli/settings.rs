@@ -301,7 +301,7 @@ pub(super) fn require_consent(config: &Config, consent: &Consent, ui: &Terminal)
 }
 
 /// `config allow`: shows what needs consent, and records it.
-fn allow(project: &std::path::Path, ui: &Terminal, json: bool) -> Result<ExitCode> {
+fn allow(project: &Path, ui: &Terminal, json: bool) -> Result<ExitCode> {
     let (config, consent) = Config::load(project, Raw::default())?;
     for opening in consent.openings().iter().chain(consent.found()) {
         let Opening { name, value, origin, does, .. } = opening;
@@ -321,7 +321,7 @@ fn allow(project: &std::path::Path, ui: &Terminal, json: bool) -> Result<ExitCod
 }
 
 /// `config deny`: withdraws the consent.
-fn deny(project: &std::path::Path, ui: &Terminal) -> Result<ExitCode> {
+fn deny(project: &Path, ui: &Terminal) -> Result<ExitCode> {
     let (config, _) = Config::load(project, Raw::default())?;
     ui.say(if config.forget()? {
         "Your consent is withdrawn; a running deaddrop continues as it began."

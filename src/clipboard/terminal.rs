@@ -48,6 +48,9 @@ pub(super) fn copy(text: &str, environment: &Environment) -> Result<Way, String>
 }
 
 /// How a text would be sent to the terminal's clipboard.
+///
+/// # Errors
+/// There is no terminal, or it has no clipboard.
 pub(super) fn way(
     is_terminal: bool,
     variable: impl Fn(&str) -> Option<OsString>,

@@ -389,11 +389,7 @@ impl Step {
     }
 
     /// An error of the reply as a whole.
-    pub(in crate::protocol) fn refused(
-        line: usize,
-        mistake: Mistake,
-        reason: impl Into<String>,
-    ) -> Self {
+    pub(crate) fn refused(line: usize, mistake: Mistake, reason: impl Into<String>) -> Self {
         let (kind, reason) = (Kind::Reply, reason.into());
         Self::new(line, Asks::Invalid(Invalid { kind, mistake, rejected: false, reason }))
     }

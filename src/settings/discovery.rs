@@ -82,6 +82,9 @@ impl Config {
 
     /// Refuses a project that has lost the settings file which says where its sessions are: a second one
     /// would begin beside them.
+    ///
+    /// # Errors
+    /// It has lost that file.
     pub fn has_its_settings(&self) -> Result<()> {
         let project = &self.project;
         if !has_lost_settings(project) || self.sessions == project.join(FOLDER).join("sessions") {

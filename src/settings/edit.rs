@@ -269,11 +269,17 @@ impl Draft {
     }
 
     /// What would be in force with it, as for [`Config::load`].
+    ///
+    /// # Errors
+    /// The settings are wrong.
     pub fn load(&self) -> Result<(Config, Consent)> {
         Config::with_consent(self.project.clone(), &self.layers)
     }
 
     /// Writes it.
+    ///
+    /// # Errors
+    /// The disk.
     pub fn write(&self) -> Result<()> {
         put(&self.project.join(FILE), &self.text)
     }

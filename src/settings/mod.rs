@@ -47,42 +47,63 @@ pub const FILE: &str = "deaddrop.toml";
 /// deaddrop's own folder in a project.
 pub const FOLDER: &str = ".deaddrop";
 
-/// Settings as they are in force; all folders absolute. The table of settings says what each is.
+/// Settings as they are in force; all folders absolute.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[expect(missing_docs, reason = "data/settings.toml documents each setting")]
 pub struct Config {
     /// The folder that the others are relative to.
     #[serde(skip)]
     pub project: PathBuf,
+    /// What replies may touch.
     #[serde(rename = "workspace_dir")]
     pub workspace: PathBuf,
+    /// Where replies are dropped.
     #[serde(rename = "inbox_dir")]
     pub inbox: PathBuf,
+    /// Where outboxes are written.
     #[serde(rename = "outbox_dir")]
     pub outbox: PathBuf,
+    /// Where sessions are kept.
     #[serde(rename = "sessions_dir")]
     pub sessions: PathBuf,
+    /// Where approvals are dropped.
     #[serde(rename = "approvals_dir")]
     pub approvals: PathBuf,
+    /// How long a command may take.
     #[serde(rename = "command_timeout_seconds", deserialize_with = "seconds")]
     pub command_timeout: Duration,
+    /// How many characters of a command's output are kept.
     pub max_output_length: usize,
+    /// How many tokens an outbox is at most.
     pub max_tokens: usize,
+    /// The longest first outbox, in tokens, but for what the person asks for.
     pub context_tokens: usize,
+    /// Whether the first outbox shows contents of the workspace by default.
     pub first_contents: bool,
+    /// Whether outboxes are copied and shown in their brief form.
     pub brief: bool,
+    /// How many characters a part of an outbox may have.
     pub part_characters: usize,
+    /// How commands are confined.
     #[serde(flatten)]
     pub sandbox: Sandbox,
+    /// Names of files and folders that neither replies nor commands may write.
     pub protected_names: Vec<String>,
+    /// Whether the changes of turns are kept, so that they can be undone.
     pub checkpoints: bool,
+    /// The largest file that is kept for undo, in bytes.
     pub checkpoint_file_bytes: u64,
+    /// The largest ignored file that is kept, in bytes.
     pub checkpoint_ignored_file_bytes: u64,
+    /// How many bytes of ignored files are kept.
     pub checkpoint_ignored_bytes: u64,
+    /// How many bytes are kept for undo.
     pub checkpoint_max_bytes: u64,
+    /// How outboxes are screened for secrets.
     #[serde(flatten)]
     pub secrets: Secrets,
+    /// How the end of a turn is announced.
     pub notify: Notify,
+    /// Whether the person sees what a reply would do, and is asked, before it is executed.
     pub review: Review,
     /// The other machine on which operations are executed, if any.
     #[serde(skip)]
@@ -123,6 +144,9 @@ impl Config {
     }
 
     /// The same with the consent that they have or lack, to show them or to ask.
+    ///
+    /// # Errors
+    /// They are wrong.
     pub fn load(project: &Path, flags: Raw) -> Result<(Self, Consent)> {
         let project = open(project)?;
         Self::with_consent(project.clone(), &Layers::read(&project, flags)?)
@@ -167,6 +191,9 @@ impl Config {
     }
 
     /// The settings in force in a project, to know only where its folders are: they may lack consent.
+    ///
+    /// # Errors
+    /// They are wrong.
     pub fn load_untrusted(project: &Path) -> Result<Self> {
         let project = open(project)?;
         let layers = Layers::read(&project, Raw::default())?;
@@ -174,12 +201,18 @@ impl Config {
     }
 
     /// The settings that would be in force in a project without its file.
+    ///
+    /// # Errors
+    /// They are wrong, or there is no such folder.
     pub fn load_without_file(project: &Path, flags: Raw) -> Result<(Self, Consent)> {
         let project = open(project)?;
         Self::with_consent(project, &Layers::around_the_file(flags)?)
     }
 
     /// The settings of a project by its own file alone.
+    ///
+    /// # Errors
+    /// They are wrong.
     pub fn of_file(project: &Path) -> Result<Self> {
         let project = open(project)?;
         let file = Raw::from_file(&project.join(FILE), Source::File)?;
@@ -215,6 +248,9 @@ impl Config {
     }
 
     /// The policy of that name, a preset or one of the person's own.
+    ///
+    /// # Errors
+    /// There is no such policy.
     pub fn policy(&self, name: &str) -> Result<Policy> {
         self.policy_set_at(name, "policy").cloned()
     }
@@ -256,7 +292,8 @@ impl Config {
             if let Some((name, _)) = folders.iter().find(is_inside) {
                 let [inner, outer] = [name, outer_name].map(|name| raw.setting(name));
                 let set = if inner.is_default() { outer } else { inner };
-                let problem = format!("{name} must not lie in {outer_name}");
+                let problem =
+                    format!("{name} must not lie in {outer_name}, which is deaddrop's own");
                 return Err(Error::config(set.origin, problem));
             }
         }

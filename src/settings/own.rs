@@ -32,6 +32,9 @@ pub(super) fn folders() -> impl Iterator<Item = PathBuf> {
 
 /// Makes those of them that are in one of `writable` and missing: what does not exist cannot be covered, and a
 /// command could make it.
+///
+/// # Errors
+/// One cannot be made.
 pub fn make_folders(writable: &[&Path]) -> Result<()> {
     for folder in folders() {
         let lies_in = |place: &&Path| super::real(&folder).starts_with(super::real(place));

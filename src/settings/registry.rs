@@ -163,6 +163,9 @@ fn outermost(mut places: Vec<PathBuf>, covered: &[PathBuf]) -> Vec<PathBuf> {
 impl Config {
     /// Registers this project and the folders of it that exist as deaddrop's own (see
     /// [`Consent`](super::Consent)).
+    ///
+    /// # Errors
+    /// It cannot be registered; the next start would not know it.
     pub(super) fn register(&self) -> Result<()> {
         if self.is_space {
             return Ok(());
@@ -195,6 +198,9 @@ impl Config {
 
     /// Makes these folders and registers them before anything is in them: after a stop in between they are
     /// empty. If nothing can be registered, none is made.
+    ///
+    /// # Errors
+    /// They cannot be registered, or a folder cannot be made.
     pub fn claim_dirs<'a>(&self, folders: impl IntoIterator<Item = &'a PathBuf>) -> Result<()> {
         self.register()?;
         for folder in folders {
@@ -205,6 +211,9 @@ impl Config {
 
     /// Forgets the person's consent, and which folders of this project are deaddrop's own. Returns whether there
     /// was something to forget.
+    ///
+    /// # Errors
+    /// The registry cannot be changed.
     pub fn forget(&self) -> Result<bool> {
         let mine = entry(self);
         change(|all| {
@@ -233,12 +242,18 @@ impl Config {
 
     /// Refuses to go on if the registry cannot be read: nobody knows then which folders are the person's, and
     /// what must be hidden from replies.
+    ///
+    /// # Errors
+    /// It cannot be read.
     pub fn knows_others(&self) -> Result<()> {
         self.known.problem.as_ref().map_or(Ok(()), |why| Err(unreadable(why)))
     }
 
     /// Refuses a workspace that another project keeps its files in, or that is git's: replies could answer and
     /// approve there, or make hooks that git runs.
+    ///
+    /// # Errors
+    /// It is such a workspace, or that is not known.
     pub fn holds_no_others(&self) -> Result<()> {
         self.knows_others()?;
         // The folder of a regular file is out of reach.
@@ -284,6 +299,9 @@ impl Config {
 }
 
 /// Records that the person has consented to the settings of a project with this digest, or to none.
+///
+/// # Errors
+/// The registry cannot be changed.
 pub(super) fn record_consent(project: &Path, consent: Option<String>) -> Result<()> {
     change(|all| match all.iter_mut().find(|entry| entry.project == project) {
         Some(entry) => entry.consent = consent,
@@ -300,6 +318,9 @@ pub(super) fn record_consent(project: &Path, consent: Option<String>) -> Result<
 ///
 /// A project that is gone takes no more replies. No reply can make it disappear, since its files are out of
 /// reach.
+///
+/// # Errors
+/// The registry cannot be read.
 pub fn whose_replies_write(folder: &Path) -> Result<Option<PathBuf>> {
     let all = read()?;
     if all.iter().any(|entry| entry.project == folder && !entry.own.is_empty()) {
@@ -310,11 +331,17 @@ pub fn whose_replies_write(folder: &Path) -> Result<Option<PathBuf>> {
 }
 
 /// Where replies of registered projects write.
+///
+/// # Errors
+/// The registry cannot be read.
 pub fn written_by_replies() -> Result<BTreeSet<PathBuf>> {
     Ok(read()?.into_iter().flat_map(|entry| entry.written).collect())
 }
 
 /// The files and folders of registered projects in a folder, by its canonical path.
+///
+/// # Errors
+/// The registry cannot be read.
 pub fn known_within(folder: &Path) -> Result<Vec<PathBuf>> {
     let is_within = |place: &PathBuf| place.starts_with(folder) && place != folder;
     let all = read()?.into_iter().filter(Entry::lives);

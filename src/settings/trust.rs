@@ -166,6 +166,9 @@ impl Consent {
 
     /// Counts what the person has just set (`keys`) as consent, if they had consented to everything `before`.
     /// Returns whether they have consented to everything now.
+    ///
+    /// # Errors
+    /// It cannot be recorded.
     pub fn follow(&self, before: &Self, keys: &[&str]) -> Result<bool> {
         let is_known = |opening: &Opening| {
             before.openings.iter().any(|known| known.exact() == opening.exact())

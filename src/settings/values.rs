@@ -8,27 +8,34 @@ use super::{Config, Raw, names};
 use crate::error::{Error, Result};
 use crate::text::visible_line;
 
-/// How commands are confined. The table of settings says what each is; paths are absolute, without `.` and `..`.
+/// How commands are confined.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[expect(missing_docs, reason = "data/settings.toml documents each setting")]
 pub struct Sandbox {
+    /// By which means.
     #[serde(rename = "sandbox")]
     pub mode: Mode,
+    /// Whether commands have the network.
     #[serde(rename = "sandbox.network")]
     pub network: bool,
+    /// What commands may change besides the workspace: absolute, without `.` and `..`.
     #[serde(rename = "sandbox.writable")]
     pub writable: Vec<PathBuf>,
+    /// What commands may read besides the system's own and toolchains: absolute, without `.` and `..`.
     #[serde(rename = "sandbox.readable")]
     pub readable: Vec<PathBuf>,
     /// What is added to the environment of commands: deaddrop's own value of it, or this one.
     #[serde(rename = "sandbox.env", deserialize_with = "variables")]
     pub env: Vec<(String, Option<String>)>,
+    /// How many processes and threads a command may have at once.
     #[serde(rename = "sandbox.max_processes")]
     pub max_processes: u64,
+    /// How large a file a command may write.
     #[serde(rename = "sandbox.max_file_bytes")]
     pub max_file_bytes: u64,
+    /// How much address space a process may take, if that is limited.
     #[serde(rename = "sandbox.max_memory_bytes", deserialize_with = "limit")]
     pub max_memory_bytes: Option<u64>,
+    /// A command ends when less than this is free on the disk; 0 is no limit.
     #[serde(rename = "sandbox.min_free_bytes")]
     pub min_free_bytes: u64,
 }

@@ -168,6 +168,9 @@ impl Workspace {
     }
 
     /// What stands at an escaped path, and the folder that holds it; the root holds itself.
+    ///
+    /// # Errors
+    /// Nothing does, or it cannot be looked at.
     pub(super) fn stands_at(&self, path: &str) -> io::Result<(Dir, Metadata)> {
         let mut folders = FolderCache::new(self);
         let (_, found) = folders.stands_at(path)?;

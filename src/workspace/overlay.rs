@@ -59,8 +59,6 @@ pub struct Rewritten {
 /// A change of one file, thought out.
 pub(super) struct Draft {
     pub(super) way: Way,
-    /// What identifies the content that stands there now.
-    pub(super) before: Option<Digest>,
     /// The new content; None where the file goes.
     pub(super) content: Option<Vec<u8>>,
     pub(super) detail: Detail,
@@ -91,7 +89,7 @@ impl<'a> Overlay<'a> {
         change: &Change,
         permit: bool,
     ) -> Result<Detail, Failure> {
-        Ok(self.make(self.draft_edit(path, change, permit)?))
+        Ok(self.make(self.draft_edit(path, change, permit)?.0))
     }
 
     /// Removes a file, or a link itself.
@@ -116,38 +114,46 @@ impl<'a> Overlay<'a> {
             if existing == Existing::Fail {
                 return Err(already_exists(path, found.is_folder()));
             }
-            self.size(path, &way)?;
+            self.require_readable(path, &way)?;
             if existing.must_compare_with(content) {
                 nothing_left_out(path, content, &self.contents(path, &way, EDIT_LIMIT)?.bytes)?;
             }
         }
-        let (before, bytes) = (self.digest(path, &way)?, content.len() as u64);
+        let bytes = content.len() as u64;
         let detail =
             Detail::Created { path: way.real.clone(), bytes, replaced: way.found.is_some() };
-        Ok(Draft { way, before, content: Some(content.to_vec()), detail })
+        Ok(Draft { way, content: Some(content.to_vec()), detail })
     }
 
+    /// Also gives the content that is changed.
     pub(super) fn draft_edit(
         &self,
         path: &RelPath,
         change: &Change,
         permit: bool,
-    ) -> Result<Draft, Failure> {
+    ) -> Result<(Draft, Vec<u8>), Failure> {
         let way = self.way_to_write(path, Last::Follow, permit)?;
         editable(path, self.size(path, &way)?)?;
         let old = self.contents(path, &way, EDIT_LIMIT)?.bytes;
         let (content, detail) = changed(&way.real, &old, change)?;
-        Ok(Draft { way, before: Some(Digest::of(&old)), content: Some(content), detail })
+        Ok((Draft { way, content: Some(content), detail }, old))
     }
 
     pub(super) fn draft_delete(&self, path: &RelPath, permit: bool) -> Result<Draft, Failure> {
         let way = self.way_to_write(path, Last::Keep, permit)?;
         if !matches!(&way.found, Some(Found::OnDisk(found)) if found.is_symlink()) {
-            self.size(path, &way)?;
+            self.require_readable(path, &way)?;
         }
-        let before = self.digest(path, &way)?;
         let detail = Detail::Deleted { path: way.real.clone() };
-        Ok(Draft { way, before, content: None, detail })
+        Ok(Draft { way, content: None, detail })
+    }
+
+    /// Fails where the regular file at the end of a way cannot be read. Of one that is not kept nobody asks that.
+    fn require_readable(&self, path: &RelPath, way: &Way) -> Result<(), Failure> {
+        if self.size(path, way)? <= EDIT_LIMIT {
+            self.contents(path, way, 0)?;
+        }
+        Ok(())
     }
 
     /// What identifies the content of what stands at the end of a way; None where nothing does.

@@ -49,7 +49,10 @@ impl Workspace {
         existing: Existing,
         permit: bool,
     ) -> Result<Plan, Failure> {
-        self.as_is().draft_create(path, content, existing, permit)?.plan(path, permit)
+        let overlay = self.as_is();
+        let draft = overlay.draft_create(path, content, existing, permit)?;
+        let before = overlay.digest(path, &draft.way)?;
+        draft.plan(path, permit, before)
     }
 
     /// Plans to change part of a file.
@@ -59,12 +62,16 @@ impl Workspace {
         change: &Change,
         permit: bool,
     ) -> Result<Plan, Failure> {
-        self.as_is().draft_edit(path, change, permit)?.plan(path, permit)
+        let (draft, old) = self.as_is().draft_edit(path, change, permit)?;
+        draft.plan(path, permit, Some(Digest::of(&old)))
     }
 
     /// Plans to remove a file, or a link itself rather than what it leads to. Never a folder.
     pub fn plan_delete(&self, path: &RelPath, permit: bool) -> Result<Plan, Failure> {
-        self.as_is().draft_delete(path, permit)?.plan(path, permit)
+        let overlay = self.as_is();
+        let draft = overlay.draft_delete(path, permit)?;
+        let before = overlay.digest(path, &draft.way)?;
+        draft.plan(path, permit, before)
     }
 
     fn locate_to_write(&self, path: &RelPath, last: Last, permit: bool) -> Result<Spot, Failure> {
@@ -91,8 +98,9 @@ impl Workspace {
 }
 
 impl Draft {
-    fn plan(self, path: &RelPath, permit: bool) -> Result<Plan, Failure> {
-        let Self { way, before, content, detail } = self;
+    /// Its plan, with what identifies the content that stands there now.
+    fn plan(self, path: &RelPath, permit: bool, before: Option<Digest>) -> Result<Plan, Failure> {
+        let Self { way, content, detail } = self;
         let spot = way.on_disk(path)?;
         let temporary =
             content.is_some().then(|| format!(".deaddrop-{}.tmp", uuid::Uuid::new_v4().simple()));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use crate::support::{ID, Project};
+use crate::support::{ID, Project, Run};
 
 const OTHER: &str = "00ff00ff";
 const CREATE: &str = "[CREATE_FILE path=\"a\"]\none\ntwo\n[/CREATE_FILE]\n";
@@ -104,6 +104,16 @@ fn apply_as_json_tells_of_the_turn() {
     assert_eq!(told["isComplete"], true);
     assert_eq!(told["summary"], "Well");
     assert!(told["outbox"].is_null());
+}
+
+#[test]
+fn without_a_file_it_reads_standard_input_wherever_it_is_called() {
+    let base = Project::with_session();
+    base.write("inbox/-", "[CREATE_FILE path=\"wrong\"]\nx\n[/CREATE_FILE]\n");
+    let reply = "[CREATE_FILE path=\"right\"]\nx\n[/CREATE_FILE]\n";
+    let mut command = base.command(&["-C", "..", "apply"]);
+    Run::of(command.current_dir(base.at("inbox")), reply).ok();
+    assert_eq!((base.exists("workspace/right"), base.exists("workspace/wrong")), (true, false));
 }
 
 #[test]
