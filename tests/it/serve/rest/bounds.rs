@@ -1,5 +1,7 @@
 //! What is refused, and what cannot be reached.
 
+use std::io::Read;
+
 use serde_json::{Value, json};
 
 use super::super::client::{Served, read, state_of_connection};
@@ -353,8 +355,12 @@ fn whoever_does_not_read_an_answer_is_cut_off() {
     // More than the system takes in for whoever does not read.
     served.project.write(&format!("sessions/spaces/{id}/workspace/large"), "x".repeat(9 << 20));
     let headers = [&*format!("Authorization: Bearer {}", served.key)];
-    let unread = served.send("GET", &file, &headers, "");
+    let mut unread = served.send("GET", &file, &headers, "");
     let port = unread.local_addr().unwrap().port();
     wait_until("the end of the connection", || state_of_connection(port).is_none());
+    let mut begun = Vec::new();
+    let _ = unread.read_to_end(&mut begun);
+    assert!((1..9 << 20).contains(&begun.len()), "{} bytes", begun.len());
+    assert!(begun.starts_with(b"HTTP/1.1 200 "));
     served.get(&space).data(200);
 }
