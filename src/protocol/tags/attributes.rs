@@ -1,4 +1,4 @@
-//! The attributes of an opening tag, as a chat window may have left them.
+//! Reads the attributes of an opening tag, also after a chat window changed them.
 //!
 //! ```text
 //! attributes = { key "=" value [ "," ] } ( "]" | "/]" | "\]" )          blanks between all of them
@@ -11,7 +11,7 @@ use memchr::memchr;
 use regex::Regex;
 use serde::Deserialize;
 
-use super::catalogue::Command;
+use super::catalogue::TagCommand;
 use super::lexer::{Decoration, is_zero_width};
 use super::tag_error::RefusedPattern;
 use crate::protocol::content_checks::pattern;
@@ -19,13 +19,13 @@ use crate::protocol::mistake::Problem;
 pub(super) use crate::protocol::mistake::brief;
 use crate::protocol::{Kind, Mistake, Warning, WarningKind};
 
-/// More attributes than any command has; bounds the work on a hostile tag.
+/// The most unknown attributes that are read, which bounds the work on a hostile tag.
 const LIMIT: usize = 16;
-/// No attribute is longer, in bytes.
+/// The longest attribute, in bytes.
 const LONGEST: usize = 1 << 14;
 
 #[derive(Deserialize)]
-struct Tables {
+struct AttributeTables {
     #[serde(deserialize_with = "pattern")]
     blanks: Regex,
     #[serde(deserialize_with = "pattern")]
@@ -38,24 +38,26 @@ struct Tables {
     end: Regex,
 }
 
-static TABLES: LazyLock<Tables> = LazyLock::new(|| {
+static TABLES: LazyLock<AttributeTables> = LazyLock::new(|| {
     toml::from_str(include_str!("data/attributes.toml")).expect("a constant table")
 });
 
-/// An opening tag's attributes, in the catalogue's order, and what follows its `]`.
-pub(super) struct Opening<'a> {
+/// The attributes of an opening tag, in the catalogue's order, and the text after its `]`.
+pub(super) struct OpeningTag<'a> {
     pub(super) values: Vec<Option<String>>,
     pub(super) after: &'a str,
     pub(super) warnings: Vec<Warning>,
 }
 
-/// Reads what follows a command's name in its opening tag, and adds what had to be overlooked. An
-/// error says what is wrong with the tag.
+/// Reads the rest of an opening tag after the command's name, and adds the repairs that it needed to `decoration`.
+///
+/// # Errors
+/// What is wrong with the tag.
 pub(super) fn read<'a>(
-    command: &Command,
+    command: &TagCommand,
     text: &'a str,
     decoration: &mut Decoration,
-) -> Result<Opening<'a>, Problem> {
+) -> Result<OpeningTag<'a>, Problem> {
     if decoration.has(Decoration::STRUCK) {
         return Err(Problem::new(Mistake::LooksLikeTag, "the tag is struck out (~~)"));
     }
@@ -71,12 +73,12 @@ pub(super) fn read<'a>(
         let at = attributes.iter().position(|known| known.name.eq_ignore_ascii_case(&pair.key));
         if command.kind == Kind::Search && at == Some(0) {
             let is_escaped = cursor.decoration.has(Decoration::ESCAPES);
-            // Nobody could say which of a pattern's backslashes were meant.
+            // It is unclear which backslashes belong to the pattern.
             if is_escaped && pair.raw.trim_start_matches('\\').contains('\\') {
                 let phrase = "the characters of the tag arrived escaped (\\), so its pattern is unclear: send the tag in a code block";
                 return Err(Problem::new(Mistake::PatternUnclear, phrase));
             }
-            // No pattern ends in one: the quote after it belongs to the pattern.
+            // No pattern ends in a single backslash, so the quote after it belongs to the pattern.
             if (pair.value.len() - pair.value.trim_end_matches('\\').len()) % 2 == 1 {
                 return Err(unreadable(command, begin));
             }
@@ -106,7 +108,7 @@ pub(super) fn read<'a>(
         cursor.skip(&TABLES.blanks_and_commas);
     }
     let after = cursor.rest;
-    // Otherwise the end of a value without quotes is not known.
+    // Otherwise the end of an unquoted value is unclear.
     if is_bare && after.contains(']') && !after.contains("[/") {
         return Err(Problem::new(Mistake::TagUnreadable, "a value without quotes contains a ]"));
     }
@@ -126,11 +128,11 @@ pub(super) fn read<'a>(
         return Err(Problem::new(mistake, format!("the attribute {wanted} is missing")));
     }
     let warnings = unknown.iter().map(|key| check_unknown(command, key)).collect::<Result<_, _>>();
-    Ok(Opening { values, after, warnings: warnings? })
+    Ok(OpeningTag { values, after, warnings: warnings? })
 }
 
-/// A warning about an attribute that a command does not know, and that is ignored if that does no harm.
-fn check_unknown(command: &Command, key: &str) -> Result<Warning, Problem> {
+/// Warns about an unknown attribute, or refuses it if ignoring it could do harm.
+fn check_unknown(command: &TagCommand, key: &str) -> Result<Warning, Problem> {
     let (shown, lower) = (brief(key), key.to_ascii_lowercase());
     let is_refused = |refused: &&RefusedPattern| {
         refused.kinds.contains(&command.kind) && refused.pattern.is_match(&lower)
@@ -142,7 +144,7 @@ fn check_unknown(command: &Command, key: &str) -> Result<Warning, Problem> {
     Ok(Warning::new(WarningKind::UnknownAttribute, text))
 }
 
-fn unreadable(command: &Command, from: &str) -> Problem {
+fn unreadable(command: &TagCommand, from: &str) -> Problem {
     let mut phrase = if from.trim_end().is_empty() {
         "the tag does not end in ]".to_owned()
     } else {
@@ -154,7 +156,7 @@ fn unreadable(command: &Command, from: &str) -> Problem {
     Problem::new(Mistake::TagUnreadable, phrase)
 }
 
-/// The attributes of a tag up to where it cannot be read, and the rest of it.
+/// The readable attributes at the start of a text, and the rest of it.
 pub(super) fn pairs(text: &str) -> (Vec<(String, String)>, &str) {
     let mut decoration = Decoration::default();
     let mut cursor = Cursor { rest: text, decoration: &mut decoration };
@@ -169,7 +171,7 @@ pub(super) fn pairs(text: &str) -> (Vec<(String, String)>, &str) {
     }
 }
 
-/// Whether a text is attributes and nothing else but decoration.
+/// Whether a text consists of attributes and decoration.
 pub(super) fn are_all(text: &str) -> bool {
     // A value without quotes needs an end.
     let text = format!("{} ", text.trim());
@@ -177,10 +179,9 @@ pub(super) fn are_all(text: &str) -> bool {
     !found.is_empty() && rest.trim_matches(['*', '_', '`', ' ']).is_empty()
 }
 
-/// The word of an opening tag that its closing tag repeats, if it gives one. It is also looked for where the
-/// tag cannot be read otherwise, since what such a body contains is no command. An `end` that cannot
-/// be read is empty.
-pub(super) fn token(text: &str) -> Option<String> {
+/// The end word of an opening tag, if it has one. It is also found in an unreadable tag, since the body of such a tag
+/// must not be executed. An unreadable end word is empty.
+pub(super) fn end_word(text: &str) -> Option<String> {
     let (found, rest) = pairs(text);
     if let Some((_, word)) = found.into_iter().find(|(key, _)| key.eq_ignore_ascii_case("end")) {
         return Some(word);
@@ -188,7 +189,7 @@ pub(super) fn token(text: &str) -> Option<String> {
     TABLES.end.is_match(&rest.to_ascii_lowercase()).then(String::new)
 }
 
-/// The word that a closing tag gives, from its name on, and what stands behind the tag.
+/// The end word of a closing tag, and the text after the tag; `text` begins after the tag's name.
 pub(super) fn closing_word<'a>(
     text: &'a str,
     decoration: &mut Decoration,
@@ -204,8 +205,8 @@ pub(super) fn closing_word<'a>(
     Some((pair.value, rest.strip_prefix(']')?))
 }
 
-/// Whether a word can close a block.
-pub(super) fn is_word(word: &str) -> bool {
+/// Whether a word is a valid end word.
+pub(super) fn is_end_word(word: &str) -> bool {
     let is_of_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     (1..=64).contains(&word.len()) && word.chars().all(is_of_word)
 }
@@ -214,13 +215,13 @@ pub(super) fn is_word(word: &str) -> bool {
 struct Pair<'a> {
     key: String,
     value: String,
-    /// How it is written.
+    /// The attribute as it is written.
     raw: &'a str,
     /// Whether its value has no quotes.
     is_bare: bool,
 }
 
-/// A tag as it is read from left to right.
+/// The unread rest of a tag.
 struct Cursor<'a, 'r> {
     rest: &'a str,
     decoration: &'r mut Decoration,
@@ -229,7 +230,7 @@ struct Cursor<'a, 'r> {
 impl<'a> Cursor<'a, '_> {
     fn take(&mut self, sign: &str) -> bool {
         let Some(rest) = self.rest.strip_prefix(sign) else { return false };
-        self.overlook(sign);
+        self.add_decoration(sign);
         self.rest = rest;
         true
     }
@@ -242,12 +243,12 @@ impl<'a> Cursor<'a, '_> {
             length = blanks.find(self.rest).map_or(0, |found| found.end());
         }
         let (blanks, rest) = self.rest.split_at(length);
-        self.overlook(blanks);
+        self.add_decoration(blanks);
         self.rest = rest;
     }
 
-    /// Adds what had to be overlooked in a part of a tag that is no value.
-    fn overlook(&mut self, text: &str) {
+    /// Adds the repairs for a part of a tag that is not a value.
+    fn add_decoration(&mut self, text: &str) {
         for c in text.chars() {
             self.decoration.add(match c {
                 '\\' => Decoration::ESCAPES,
@@ -262,7 +263,7 @@ impl<'a> Cursor<'a, '_> {
     /// The next `key="value"`.
     fn pair(&mut self) -> Option<Pair<'a>> {
         let text = self.rest;
-        // As nearly every attribute is written.
+        // The usual form needs no pattern.
         let is_of_key = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-".contains(byte);
         let key = text.bytes().take_while(is_of_key).count();
         if text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
@@ -272,10 +273,10 @@ impl<'a> Cursor<'a, '_> {
         {
             self.rest = &rest[value + 1..];
             let raw = &text[..key + value + 3];
-            let (key, value) = (text[..key].to_owned(), self.plain(&rest[..value]));
+            let (key, value) = (text[..key].to_owned(), self.decoded(&rest[..value]));
             return Some(Pair { key, value, raw, is_bare: false });
         }
-        // Groups take long to find, so a value without end is not looked through for them.
+        // Finding groups is slow, so the length is checked first.
         let whole = TABLES.attribute.find(text).filter(|whole| whole.len() < LONGEST)?;
         let found = TABLES.attribute.captures(whole.as_str())?;
         let [key, sign] = [found.get(1)?, found.get(2)?];
@@ -287,15 +288,15 @@ impl<'a> Cursor<'a, '_> {
             value = value.trim_end_matches(['/', '\\']);
             end = sign.end() + value.len();
         }
-        // Otherwise where a value without quotes ends is not known.
+        // Otherwise the end of an unquoted value is unclear.
         let is_clear = |c: char| c.is_whitespace() || matches!(c, ']' | ',');
         if is_bare && (value.is_empty() || !after.starts_with(is_clear)) {
             return None;
         }
-        self.overlook(&text[..sign.end()]);
+        self.add_decoration(&text[..sign.end()]);
         self.decoration.add(match text.as_bytes()[sign.end()] {
             b'"' if after.starts_with('"') => Decoration::default(),
-            // There is no other way to write a value that contains a double quote.
+            // Single quotes are the only way to write a value with a double quote.
             b'\'' if value.contains('"') => Decoration::default(),
             b'\\' if !is_bare => Decoration::ESCAPES,
             b'&' => Decoration::ENTITIES,
@@ -303,11 +304,11 @@ impl<'a> Cursor<'a, '_> {
         });
         self.rest = &text[end..];
         let key = key.as_str().chars().filter(|c| c.is_ascii() && *c != '\\').collect();
-        Some(Pair { key, value: self.plain(value), raw: &text[..end], is_bare })
+        Some(Pair { key, value: self.decoded(value), raw: &text[..end], is_bare })
     }
 
-    /// A value without what the way here did to it.
-    fn plain(&mut self, value: &str) -> String {
+    /// A value with its entities and escapes decoded.
+    fn decoded(&mut self, value: &str) -> String {
         let decode = |text: String, (entity, c): &(String, String)| text.replace(entity, c);
         let mut plain = value.to_owned();
         if value.contains('&') {
@@ -316,7 +317,7 @@ impl<'a> Cursor<'a, '_> {
         if plain != value {
             self.decoration.add(Decoration::ENTITIES);
         }
-        // Whoever escapes a path has escaped the name before it.
+        // If the name was escaped, so was the value.
         if self.decoration.has(Decoration::ESCAPES) && plain.contains('\\') {
             let mut rest = plain.chars().peekable();
             let mut unescaped = String::with_capacity(plain.len());

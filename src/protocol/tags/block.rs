@@ -1,7 +1,7 @@
-//! A block whose tags and body are known: the operation that it asks for, or what is wrong with it.
+//! Turns a block whose tags and body are known into an operation, or reports what is wrong with it.
 
 use super::body::{self, Body};
-use super::catalogue::Command;
+use super::catalogue::TagCommand;
 use super::tag_error::TagError;
 use super::{lints, paths};
 use crate::protocol::mistake::{Problem, brief};
@@ -10,22 +10,22 @@ use crate::protocol::{
     ShellCommand, Step, Warning, WarningKind, returns,
 };
 
-/// A block as its tags have it.
-pub(super) struct Block<'a> {
-    pub(super) command: &'static Command,
-    /// The line of its opening tag, and that line.
+/// A block whose tags were read.
+pub(super) struct TagBlock<'a> {
+    pub(super) command: &'static TagCommand,
+    /// The line number of its opening tag, and that line.
     pub(super) number: usize,
     pub(super) tag: &'a str,
     /// Its attributes, in the catalogue's order.
     pub(super) values: Vec<Option<String>>,
     pub(super) body: String,
-    /// The line that its body begins on.
+    /// The line number of the start of its body.
     pub(super) body_line: usize,
     pub(super) warnings: Vec<Warning>,
 }
 
-impl Block<'_> {
-    /// The step that it is, with its warnings. `workspace` is the real path of the workspace, if it is known.
+impl TagBlock<'_> {
+    /// The step with its warnings. `workspace` is the real path of the workspace, if known.
     pub(super) fn step_in(mut self, workspace: Option<&str>) -> Step {
         let mut warnings = std::mem::take(&mut self.warnings);
         let (command, number, tag) = (self.command, self.number, brief(self.tag.trim()));
@@ -152,7 +152,7 @@ impl Block<'_> {
         given.trim().parse().map(Some).map_err(|_| Problem::new(Mistake::LineNumber, phrase()))
     }
 
-    /// The lines of a file that are to be shown, and how.
+    /// Which lines of a file to show, and whether with numbers.
     fn part(&self) -> Result<Part, Problem> {
         let (start, end) = (self.line_number("start_line")?, self.line_number("end_line")?);
         for (key, line) in [("start_line", start), ("end_line", end)] {
@@ -172,7 +172,7 @@ impl Block<'_> {
         Ok(Part { start, end, numbered })
     }
 
-    /// Whether an attribute says yes; `fault` is what is wrong with one that says neither.
+    /// Whether an attribute is one of the `yes` words; `fault` is the error if it is a `no` word neither.
     fn choice(&self, key: &str, yes: &[&str], no: &[&str], fault: &str) -> Result<bool, Problem> {
         let Some(given) = self.value(key) else { return Ok(false) };
         let word = given.trim().to_ascii_lowercase();
@@ -189,7 +189,7 @@ fn missing(name: &str) -> Problem {
     Problem::new(Mistake::AttributeMissing, format!("the attribute {name} is missing"))
 }
 
-/// Whether a warning is about an opening tag, so that its line helps.
+/// Whether a warning is about an opening tag, so that it needs the line number.
 fn is_of_tag(kind: WarningKind) -> bool {
     use WarningKind::{PathBackslashes, PathDecorated, PathPlaceholder, UnknownAttribute};
     [UnknownAttribute, PathDecorated, PathBackslashes, PathPlaceholder].contains(&kind)
@@ -202,17 +202,17 @@ fn without_newline(mut body: String) -> String {
     body
 }
 
-/// A block with which something is wrong.
-pub(super) fn tag_fault(command: &Command, number: usize, tag: &str, what: &Problem) -> Asks {
+/// The refusal of a block, with the fault and the correct form.
+pub(super) fn tag_fault(command: &TagCommand, number: usize, tag: &str, what: &Problem) -> Asks {
     let Problem { mistake, phrase } = what;
     let (tag, phrase, form) = (brief(tag.trim()), phrase.trim_end_matches(','), command.form);
     let reason = format!("Line {number}, `{tag}`: {phrase}. Correct form: {form}");
     Asks::Invalid(Invalid { kind: command.kind, mistake: *mistake, rejected: false, reason })
 }
 
-/// A block that cannot be read, as a sentence.
+/// The refusal of a block, with the reason as a sentence.
 pub(super) fn refused(
-    command: &Command,
+    command: &TagCommand,
     number: usize,
     mistake: Mistake,
     sentence: String,

@@ -1,5 +1,5 @@
-//! The body of a block: what is not part of it is removed if that is beyond doubt, with a warning, and what
-//! would have to be guessed is refused.
+//! Checks the body of a block. Lines that clearly do not belong to it are removed with a warning; unclear ones are
+//! refused.
 
 use std::sync::LazyLock;
 
@@ -11,23 +11,23 @@ use crate::protocol::content_checks::{FileKind, diff, fence, gutter, may_be_patc
 use crate::protocol::mistake::Problem;
 use crate::protocol::{Kind, Mistake, RelPath, Replacement, Warning, WarningKind};
 
-/// A body, and what is known about it.
+/// The body of a block.
 pub(super) struct Body {
     pub(super) kind: Kind,
-    /// What kind of file it is for. A command counts as code.
+    /// The kind of file that it is written to. A command counts as code.
     pub(super) file_kind: FileKind,
-    /// Whether its file may contain a diff.
+    /// Whether the file may contain a diff.
     may_be_patch: bool,
     pub(super) text: String,
-    /// The line of the reply that the text begins on.
+    /// The line of the reply on which the text begins.
     pub(super) line: usize,
-    /// Whether its tag gives the word that closes it.
+    /// Whether its tag has an end word.
     pub(super) has_end: bool,
-    /// Whether it has one of the marks that few bodies have.
+    /// Whether [`RARE_MARKS`] matches. Most bodies skip the checks that need one.
     pub(super) has_rare_marks: bool,
 }
 
-/// What a closing tag, a marker of a pair or of a conflict, an added line of a diff, or a citation mark has.
+/// Matches a part of a closing tag, a pair or conflict marker, an added line of a diff, or a citation mark.
 static RARE_MARKS: LazyLock<Regex> = LazyLock::new(|| {
     let pattern = r"\[/|<<<<<|\n\+|contentReference|oai_citation|\x{e200}|【";
     Regex::new(pattern).expect("a constant pattern")
@@ -56,7 +56,7 @@ impl Body {
         format!("the body from line {} on", self.line)
     }
 
-    /// Removes a fence around all of it. Blank lines around a command do not count.
+    /// Removes a fence around the whole body. Blank lines around a command do not count.
     fn unfence(&mut self, warnings: &mut Vec<Warning>) -> Result<bool, Problem> {
         let mut begin = 0;
         let mut text = &*self.text;
@@ -96,7 +96,7 @@ pub(super) fn check(
     }
     let first = u64::try_from(first).ok();
     if let Some(plain) = gutter::strip(&body.text, gutter::First::Is(first), &of, warnings)? {
-        // A mark may have been behind a number.
+        // A mark may have followed a line number.
         (body.text, body.has_rare_marks) = (plain, true);
     } else {
         warnings.extend(gutter::warn_kept(&body.text, first, &of));
@@ -155,7 +155,7 @@ pub(super) fn read_pairs(
     }
     for (n, Replacement { old, new }) in (1..).zip(&mut replacements) {
         let of = format!("the REPLACE text of pair {n} in {of}");
-        // If the lines that are replaced have numbers, too, the file has them, or the search fails.
+        // If the old lines have numbers, too, either the file has them or the search fails.
         if !gutter::has_numbers(old)
             && let Some(plain) = gutter::strip(new, gutter::First::Any, &of, warnings)?
         {
@@ -167,9 +167,8 @@ pub(super) fn read_pairs(
     Ok(replacements)
 }
 
-/// A quoted body without the `>` before each of its lines, as many as before the tag, of which `lead` is
-/// what stands before it. None if they do not stand before each line, or if the blank behind them may be
-/// part of the line.
+/// A quoted body without the `depth` quotation marks before each line; `lead` is the text before the opening tag.
+/// None if a line lacks the marks, or if the blank after them may be part of the line.
 pub(super) fn unquoted(text: &str, depth: u8, lead: &str) -> Option<String> {
     let is_spaced = lead.rsplit('>').next().is_some_and(|rest| rest.starts_with(' '));
     let mut plain = String::with_capacity(text.len());

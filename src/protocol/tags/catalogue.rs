@@ -6,28 +6,28 @@ use serde::Deserialize;
 
 use crate::protocol::Kind;
 
-/// What there is to know about one command in order to read it.
+/// The syntax of one command.
 #[derive(Debug, Deserialize)]
-pub(super) struct Command {
+pub(super) struct TagCommand {
     pub(super) kind: Kind,
     pub(super) name: &'static str,
     /// The closing tag of a command that has a body.
     pub(super) closing: Option<&'static str>,
-    /// The attributes that it knows, in the order in which they are passed on.
+    /// Its attributes, in the order in which values are passed on.
     pub(super) attributes: Vec<Attribute>,
     /// How to write it, for error messages.
     pub(super) form: &'static str,
 }
 
-impl Command {
-    /// The value of an attribute, of those that a tag gives, in the table's order.
+impl TagCommand {
+    /// The value of an attribute; `values` are those of a tag, in the table's order.
     pub(super) fn value<'v>(&self, values: &'v [Option<String>], name: &str) -> Option<&'v str> {
         let at = self.attributes.iter().position(|known| known.name == name)?;
         values.get(at)?.as_deref()
     }
 }
 
-impl PartialEq for Command {
+impl PartialEq for TagCommand {
     fn eq(&self, other: &Self) -> bool {
         self.kind == other.kind
     }
@@ -37,25 +37,25 @@ impl PartialEq for Command {
 #[derive(Debug, Deserialize)]
 pub(super) struct Attribute {
     pub(super) name: &'static str,
-    /// Whether the command says nothing without it.
+    /// Whether the command is invalid without it.
     #[serde(default)]
     pub(super) required: bool,
 }
 
-/// All commands. Whatever reads or writes tags uses this table.
-pub(super) static COMMANDS: LazyLock<Vec<Command>> = LazyLock::new(|| {
+/// All commands, for reading and writing tags.
+pub(super) static COMMANDS: LazyLock<Vec<TagCommand>> = LazyLock::new(|| {
     #[derive(Deserialize)]
     #[serde(bound(deserialize = "'de: 'static"))]
     struct Table {
-        command: Vec<Command>,
+        command: Vec<TagCommand>,
     }
     let table: Table =
         toml::from_str(include_str!("data/commands.toml")).expect("a constant table");
     table.command
 });
 
-/// The first command whose name is such a one.
-pub(super) fn find_command(is_one: impl Fn(&str) -> bool) -> Option<&'static Command> {
+/// The first command whose name matches.
+pub(super) fn find_command(is_one: impl Fn(&str) -> bool) -> Option<&'static TagCommand> {
     COMMANDS.iter().find(|command| is_one(command.name))
 }
 
@@ -70,7 +70,7 @@ pub(super) const PART_FORM: &str =
 pub(super) const DONE_IF_OK: &str =
     "[DONE if=\"ok\"], a summary on the lines below, then [/DONE] alone on a line";
 
-/// The name that this dialect gives to an operation: `CREATE_FILE` and so on.
+/// The name of an operation in this dialect, such as `CREATE_FILE`.
 pub fn name(kind: Kind) -> &'static str {
     COMMANDS.iter().find(|command| command.kind == kind).map_or("REPLY", |command| command.name)
 }

@@ -1,5 +1,5 @@
-//! Where the body of a block ends: at its closing tag; otherwise, where that is beyond doubt, at the one
-//! that needs repair. What would have to be guessed ends the reply.
+//! Finds where the body of a block ends: at its closing tag, or at a damaged closing tag if only one is possible.
+//! If the end would be a guess, the block is refused and the reply ends there.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -10,39 +10,39 @@ use regex::Regex;
 
 use super::attributes::{self, brief};
 use super::block::{refused, tag_fault};
-use super::catalogue::{COMMANDS, Command, find_command};
+use super::catalogue::{COMMANDS, TagCommand, find_command};
 use super::lexer::{self, Decoration, Token, TokenKind, line_end};
-use super::parser::{Found, ItemKind, Parser};
+use super::parser::{ItemKind, Parser, RawBlock};
 use crate::protocol::content_checks::fence::{closes, fence_of};
 use crate::protocol::{Kind, Mistake, Step};
 
-/// Where a body ends.
-pub(super) struct End {
-    /// What closes it, in bytes.
+/// The end of a body.
+pub(super) struct BlockEnd {
+    /// The byte range of the closing tag.
     pub(super) closing: Range<usize>,
     pub(super) decoration: Decoration,
     pub(super) quote: u8,
 }
 
-/// The tags of a text, bodies included, in order. Made only for blocks with a word and for lookalikes.
+/// All tags of a text in order, including those in bodies. Built only for blocks with an end word and for lookalikes.
 #[derive(Default)]
-pub(super) struct Index {
-    /// The tags of each command but for closing ones with a word.
+pub(super) struct TagIndex {
+    /// The tags of each command, without closing tags that have an end word.
     of_command: HashMap<Kind, Vec<Token>>,
-    /// Closing tags without a word, by name.
+    /// Closing tags without an end word, by name.
     closing: HashMap<String, Vec<Token>>,
-    /// Tags that are alone on their line, by command and word: all of them, and the undecorated ones.
+    /// Tags alone on their line, by command, end word, and whether they are undecorated.
     with_word: HashMap<(Kind, String, bool), Vec<Token>>,
 }
 
-impl Index {
+impl TagIndex {
     fn of(text: &str) -> Self {
         let (mut index, mut line) = (Self::default(), 0);
         for end in memchr_iter(b'\n', text.as_bytes()).chain([text.len()]) {
             let found = lexer::lex(text, line, end);
             line = end + 1;
             let Some(tag) = found.filter(|tag| tag.opens() || tag.closes()) else { continue };
-            // A closing tag with a word closes only what was opened with that.
+            // A closing tag with an end word closes only a block with the same word.
             let by_word = tag.kind == (TokenKind::Close { by_word: true });
             if !by_word && tag.closes() {
                 index.closing.entry(name_of(text, &tag).to_owned()).or_default().push(tag);
@@ -53,7 +53,7 @@ impl Index {
             }
             if tag.alone
                 && (by_word || tag.kind == TokenKind::Open)
-                && let Some(word) = attributes::token(&text[tag.name_end..end])
+                && let Some(word) = attributes::end_word(&text[tag.name_end..end])
             {
                 for is_plain in [false, true].into_iter().filter(|plain| !plain || tag.is_plain()) {
                     let key = (kind, word.clone(), is_plain);
@@ -65,15 +65,14 @@ impl Index {
     }
 }
 
-/// The name in a tag, without its bracket and slash.
+/// The name in a tag, without bracket and slash.
 fn name_of<'t>(text: &'t str, token: &Token) -> &'t str {
     text[token.at..token.name_end].trim_start_matches(['[', '/'])
 }
 
 impl Parser<'_> {
-    /// Where the body of a block ends that begins at `body_at`. Where that is not known, the block is
-    /// refused, and the reading goes on where it can.
-    pub(super) fn end_of_body(&mut self, found: &Found<'_>, body_at: usize) -> Option<End> {
+    /// The end of the body that begins at `body_at`. If it is unknown, the block is refused and this returns None.
+    pub(super) fn end_of_body(&mut self, found: &RawBlock<'_>, body_at: usize) -> Option<BlockEnd> {
         let token = &found.token;
         let end = match &found.word {
             Some(word) => self.end_by_word(found, body_at, word)?,
@@ -81,15 +80,17 @@ impl Parser<'_> {
         };
         let body = self.text.get(body_at..end.closing.start).unwrap_or_default();
         let word = found.word.as_deref();
-        let Some(at) = joined(body, token.command().name, word) else { return Some(end) };
-        let (line, shown) = (self.number(body_at + at), self.shown(body_at + at));
+        let Some(at) = closing_before_opening(body, token.command().name, word) else {
+            return Some(end);
+        };
+        let (line, shown) = (self.line_number_at(body_at + at), self.quoted_line(body_at + at));
         let why = format!("on line {line} `{shown}` closes it and opens another block");
-        self.end_unclear(token, &why, word.is_some());
+        self.refuse_unclear_end(token, &why, word.is_some());
         None
     }
 
-    /// The next tag that can end a block without a word, or open another within it, from the beginning of a line on;
-    /// undecorated where `is_plain`.
+    /// The next tag, from the start of a line on, that can close a block without an end word or open another block
+    /// inside it. With `is_plain`, only undecorated tags count.
     pub(super) fn next_without_word(
         &mut self,
         token: &Token,
@@ -97,8 +98,8 @@ impl Parser<'_> {
         is_plain: bool,
     ) -> Option<Token> {
         let key = (token.command?.kind, is_plain);
-        // No line is looked through twice for the same.
-        if let Some((begin, known)) = self.next_tags.get(&key)
+        // Searching each line once keeps this linear.
+        if let Some((begin, known)) = self.next_tag_cache.get(&key)
             && *begin <= from
             && known.is_none_or(|known| known.line >= from)
         {
@@ -108,11 +109,11 @@ impl Parser<'_> {
             matches!(found.kind, TokenKind::Open | TokenKind::Close { by_word: false })
         };
         let next = tags_of(self.text, token, from..self.text.len(), is_plain).find(is_one);
-        self.next_tags.insert(key, (from, next));
+        self.next_tag_cache.insert(key, (from, next));
         next
     }
 
-    /// The same for a block with that word.
+    /// Like `next_without_word`, for a block with an end word.
     fn next_with_word(
         &mut self,
         token: &Token,
@@ -125,7 +126,7 @@ impl Parser<'_> {
         tags.get(tags.partition_point(|tag| tag.line < from)).copied()
     }
 
-    /// The next tag behind a lookalike that has its command, or else closes its name.
+    /// The next tag after a lookalike that has the same command, or otherwise closes its name.
     pub(super) fn next_of_lookalike(&mut self, token: &Token) -> Option<Token> {
         let (text, index) = (self.text, self.index());
         let tags = match token.command {
@@ -135,12 +136,12 @@ impl Parser<'_> {
         tags.get(tags.partition_point(|tag| tag.at <= token.at)).copied()
     }
 
-    fn index(&mut self) -> &Index {
+    fn index(&mut self) -> &TagIndex {
         let text = self.text;
-        self.index.get_or_insert_with(|| Index::of(text))
+        self.index.get_or_insert_with(|| TagIndex::of(text))
     }
 
-    /// Where the body of a block ends that is drafted in a span, if it has one beyond doubt.
+    /// The end of a block that is drafted in reasoning, if it is beyond doubt.
     pub(super) fn end_of_draft(&mut self, token: &Token) -> Option<usize> {
         let closing = token.command().closing?;
         let end = self.line_end(token.at);
@@ -148,7 +149,7 @@ impl Parser<'_> {
         if rest.contains(closing) {
             return None;
         }
-        let word = attributes::token(rest).filter(|word| attributes::is_word(word));
+        let word = attributes::end_word(rest).filter(|word| attributes::is_end_word(word));
         let from = self.next_line(token.at);
         let next = match word {
             Some(word) => self.next_with_word(token, &word, from, token.is_plain())?,
@@ -157,17 +158,16 @@ impl Parser<'_> {
         next.closes().then(|| self.next_line(next.at))
     }
 
-    fn end_without_word(&mut self, found: &Found<'_>, body_at: usize) -> Option<End> {
+    fn end_without_word(&mut self, found: &RawBlock<'_>, body_at: usize) -> Option<BlockEnd> {
         let token = &found.token;
         let next = self.next_without_word(token, body_at, token.is_plain());
         if let Some(end) = next.filter(Token::closes) {
-            return self.unless_in_doubt(token, body_at, &end, false);
+            return self.end_unless_ambiguous(token, body_at, &end, false);
         }
         let command = token.command();
-        // The first of two closing tags may be of its body, with the block that it closes; and so may a block with a
-        // word of its own.
+        // A nested block of the same kind, with its own closing tag or end word, may be part of the body.
         let has_word = next.is_some_and(|next| {
-            attributes::token(&self.text[next.name_end..self.line_end(next.at)]).is_some()
+            attributes::end_word(&self.text[next.name_end..self.line_end(next.at)]).is_some()
         });
         let mut behind =
             |tag: Token| self.next_without_word(token, self.next_line(tag.at), token.is_plain());
@@ -175,32 +175,32 @@ impl Parser<'_> {
         let is_nest = closing
             .is_some_and(|closing| has_word || behind(closing).is_some_and(|tag| tag.closes()));
         if let Some(next) = next.filter(|_| is_nest) {
-            let (line, name) = (self.number(next.line), command.name);
+            let (line, name) = (self.line_number_at(next.line), command.name);
             let end = if has_word { "ends by a word" } else { "more than one closing tag follows" };
             let why = format!("on line {line} another {name} opens within it, and {end}");
-            self.end_unclear(token, &why, false);
+            self.refuse_unclear_end(token, &why, false);
             return None;
         }
         let region_end = next.map_or(self.text.len(), |next| next.line);
         if let Some(end) = self.repaired_end(token, body_at, region_end) {
             return Some(end);
         }
-        let wrong = self.wrong_closing(token, body_at, region_end);
+        let wrong = self.near_miss_closing(token, body_at, region_end);
         let Some(next) = next.filter(|_| !has_word) else {
-            self.never_closed(found, &wrong);
+            self.refuse_unclosed(found, &wrong);
             return None;
         };
-        let line = self.number(next.line);
-        // The next of its kind may be in the body of another block.
+        let line = self.line_number_at(next.line);
+        // The next block of its kind may be in the body of another block.
         if let Some(other) = self.opens_within(body_at, region_end) {
-            let other = self.number(other);
+            let other = self.line_number_at(other);
             let why = format!(
                 "it is not closed before line {line}, where the next of its kind opens, and on line {other} another block opens in between{wrong}"
             );
-            self.end_unclear(token, &why, false);
+            self.refuse_unclear_end(token, &why, false);
             return None;
         }
-        let (number, shown) = (self.number(token.line), self.shown(token.at));
+        let (number, shown) = (self.line_number_at(token.line), self.quoted_line(token.at));
         let step = match &found.tag {
             Err(fault) => Step::new(number, tag_fault(command, number, &shown, fault)),
             Ok(_) => {
@@ -212,58 +212,63 @@ impl Parser<'_> {
             }
         };
         self.push(token.line, token.command, ItemKind::Step(Box::new(step)));
-        // That was no body, so it may have been reasoning.
-        self.unclosed_to = region_end;
+        // The lines in between were no body, so they may have been reasoning.
+        self.unclosed_block_to = region_end;
         self.skip(body_at..region_end);
         None
     }
 
-    /// Where the body of a block ends whose tags share a word: at the first closing tag with it.
-    fn end_by_word(&mut self, found: &Found<'_>, body_at: usize, word: &str) -> Option<End> {
+    /// The end of a block with an end word: the first closing tag with that word.
+    fn end_by_word(
+        &mut self,
+        found: &RawBlock<'_>,
+        body_at: usize,
+        word: &str,
+    ) -> Option<BlockEnd> {
         let (token, command) = (&found.token, found.token.command());
-        if !attributes::is_word(word) {
+        if !attributes::is_end_word(word) {
             let why = format!(
                 "end=\"{}\" cannot close a block: use 1 to 64 letters, digits, - and _",
                 brief(word)
             );
-            self.end_unclear(token, &why, false);
+            self.refuse_unclear_end(token, &why, false);
             return None;
         }
         let plain =
             self.next_with_word(token, word, body_at, token.is_plain()).filter(Token::closes);
         let Some(end) = plain.or_else(|| self.next_with_word(token, word, body_at, false)) else {
-            let wrong = self.wrong_closing(token, body_at, self.text.len());
-            self.never_closed(
+            let wrong = self.near_miss_closing(token, body_at, self.text.len());
+            self.refuse_unclosed(
                 found,
                 &format!("{wrong}: [/{} end=\"{word}\"] closes it", command.name),
             );
             return None;
         };
-        let (line, shown) = (self.number(end.line), self.shown(end.at));
+        let (line, shown) = (self.line_number_at(end.line), self.quoted_line(end.at));
         let next = self.next_with_word(token, word, self.next_line(end.at), false);
         if !end.closes() {
             let why = format!("on line {line} `{shown}` opens another of that word within it");
-            self.end_unclear(token, &why, true);
+            self.refuse_unclear_end(token, &why, true);
         } else if next.is_some_and(|next| next.closes()) {
             let why = format!("after `{shown}` on line {line} there is a second one");
             match self.first_item_of(token) {
                 Some(first) => self.refuse_from_first(first, &why, true),
-                None => self.end_unclear(token, &why, true),
+                None => self.refuse_unclear_end(token, &why, true),
             }
         } else {
-            return self.unless_in_doubt(token, body_at, &end, true);
+            return self.end_unless_ambiguous(token, body_at, &end, true);
         }
         None
     }
 
-    /// The end of a block at a closing tag, unless that tag may be of the body.
-    fn unless_in_doubt(
+    /// The end of a block at a closing tag, unless the tag may belong to the body.
+    fn end_unless_ambiguous(
         &mut self,
         token: &Token,
         body_at: usize,
         end: &Token,
         has_word: bool,
-    ) -> Option<End> {
+    ) -> Option<BlockEnd> {
         let (what, doubt) = if self.is_of_a_fence(end, body_at) {
             ("the fence behind ", "may be the end of one in the body")
         } else if end.decoration.exceeds(token.decoration) {
@@ -271,9 +276,9 @@ impl Parser<'_> {
         } else {
             return Some(self.end_at(end));
         };
-        let (line, shown) = (self.number(end.line), self.shown(end.at));
+        let (line, shown) = (self.line_number_at(end.line), self.quoted_line(end.at));
         let why = format!("{what}the closing tag on line {line}, `{shown}`, {doubt}");
-        self.end_unclear(token, &why, has_word);
+        self.refuse_unclear_end(token, &why, has_word);
         None
     }
 
@@ -281,16 +286,16 @@ impl Parser<'_> {
         end.decoration.has(Decoration::FENCE) && is_in_a_fence(&self.text[body_at..end.line])
     }
 
-    fn end_at(&self, token: &Token) -> End {
-        End {
+    fn end_at(&self, token: &Token) -> BlockEnd {
+        BlockEnd {
             closing: token.line..self.next_line(token.at),
             decoration: token.decoration,
             quote: token.quote,
         }
     }
 
-    /// The one closing tag in a region that is decorated, or follows other text on its line.
-    fn repaired_end(&self, token: &Token, from: usize, to: usize) -> Option<End> {
+    /// The only closing tag in a region if it is decorated or follows other text on its line.
+    fn repaired_end(&self, token: &Token, from: usize, to: usize) -> Option<BlockEnd> {
         let closing = token.command().closing?;
         let is_closing = |found: &Token| found.kind == TokenKind::Close { by_word: false };
         let mut decorated = tags_of(self.text, token, from..to, false).filter(is_closing);
@@ -303,7 +308,7 @@ impl Parser<'_> {
             .map(|at| from + at)
             .filter(|at| !line.contains(at));
         match (one, glued.next()) {
-            // A list of tags in a text that was cut off, or a fence in the body.
+            // Otherwise it may be a list of tags in a text that was cut off, or follow a fence of the body.
             (Some(one), None) => (!one.decoration.exceeds(token.decoration)
                 && !self.is_of_a_fence(&one, from))
             .then(|| self.end_at(&one)),
@@ -312,20 +317,20 @@ impl Parser<'_> {
         }
     }
 
-    /// The end of a block whose closing tag follows other text on its line, if nothing follows but a tag.
-    fn glued_end(&self, token: &Token, from: usize, at: usize) -> Option<End> {
+    /// The end of a block whose closing tag follows other text on its line. Only a tag may come next.
+    fn glued_end(&self, token: &Token, from: usize, at: usize) -> Option<BlockEnd> {
         let command = token.command();
         let after = &self.text[at + command.closing?.len()..self.line_end(at)];
         let is_fenced =
             lexer::without_fence(after.trim_end()).is_some_and(|rest| rest.trim().is_empty());
         let before = &self.text[self.line_begin(at).max(from)..at];
-        // A whole block on that line has a closing tag of its own.
+        // A whole block on that line would have its own closing tag.
         let inner = before.trim_start().strip_prefix('[').unwrap_or_default();
         let opens = inner.trim_start_matches('/').starts_with(|c: char| c.is_ascii_uppercase())
-            || lexer::name(inner).is_some();
+            || lexer::read_name(inner).is_some();
         let next = self.next_line(at);
         let is_said = matches!(command.kind, Kind::Message | Kind::Done);
-        // Behind a blank it may be part of a sentence about it.
+        // After a blank it may be part of a sentence about the tag.
         let is_glued =
             is_said && self.text[next..].trim_start().is_empty() || !before.ends_with([' ', '\t']);
         let is_one = is_glued
@@ -337,10 +342,10 @@ impl Parser<'_> {
         if is_fenced {
             decoration.add(Decoration::FENCE);
         }
-        is_one.then_some(End { closing: at..next, decoration, quote: token.quote })
+        is_one.then_some(BlockEnd { closing: at..next, decoration, quote: token.quote })
     }
 
-    /// Whether nothing but blanks follows up to a plain opening tag or the end of the text.
+    /// Whether only blanks come before a plain opening tag or the end of the text.
     fn only_a_tag_follows(&self, from: usize) -> bool {
         let at = self.text.len() - self.text[from..].trim_start().len();
         let token = || lexer::lex(self.text, self.line_begin(at), self.line_end(at));
@@ -348,7 +353,7 @@ impl Parser<'_> {
             || token().is_some_and(|token| token.kind == TokenKind::Open && token.is_plain())
     }
 
-    /// The line of the first tag in a region that opens a block with a body, or begins the reply.
+    /// The line of the first tag in a region that opens a block with a body, or is a plain [REPLY …] line.
     fn opens_within(&self, from: usize, to: usize) -> Option<usize> {
         let mut line = from;
         while line < to {
@@ -366,8 +371,8 @@ impl Parser<'_> {
         None
     }
 
-    /// What is meant to close a block, perhaps, in words: its closing tag within a line, or another one.
-    fn wrong_closing(&mut self, token: &Token, from: usize, to: usize) -> String {
+    /// A phrase about a near miss: the closing tag within a line, or another closing tag.
+    fn near_miss_closing(&mut self, token: &Token, from: usize, to: usize) -> String {
         let region = &self.text.as_bytes()[from.min(to)..to];
         let own = memmem::find(
             region,
@@ -382,24 +387,25 @@ impl Parser<'_> {
             })
         };
         let Some(at) = own.or_else(any).map(|at| from + at) else { return String::new() };
-        let (line, shown) = (self.number(at), self.shown(at));
+        let (line, shown) = (self.line_number_at(at), self.quoted_line(at));
         format!(", and `{shown}` on line {line} does not close it")
     }
 
-    /// Refuses a block whose end would have to be guessed.
-    pub(super) fn end_unclear(&mut self, token: &Token, why: &str, has_word: bool) {
+    /// Refuses a block whose end would be a guess, and everything after it.
+    pub(super) fn refuse_unclear_end(&mut self, token: &Token, why: &str, has_word: bool) {
         let how = advise_closing(token.command(), has_word);
-        let (number, shown) = (self.number(token.line), self.shown(token.at));
+        let (number, shown) = (self.line_number_at(token.line), self.quoted_line(token.at));
         let text = format!(
             "Line {number}: where `{shown}` ends is not clear: {why}. So neither it nor anything after it was carried out. Send it again from there; {how}"
         );
         self.end_reply(token, Mistake::EndUnclear, text);
     }
 
-    /// Refuses a block in whose body reasoning may end, and what is before it: its tag may be in that.
+    /// Refuses a block in whose body reasoning may end, and everything before it, since its tag may be part of that
+    /// reasoning.
     pub(super) fn refuse_possible_draft(&mut self, token: &Token, stray: &Range<usize>) {
-        let (line, shown) = (self.number(stray.start), brief(&self.text[stray.clone()]));
-        let number = self.number(token.line);
+        let (line, shown) = (self.line_number_at(stray.start), brief(&self.text[stray.clone()]));
+        let number = self.line_number_at(token.line);
         self.drop_items();
         self.add_body(0..stray.end);
         let text = format!(
@@ -407,21 +413,21 @@ impl Parser<'_> {
             advise_end_word(token.command())
         );
         let step = Step::refused(line, Mistake::ThoughtsUnopened, text);
-        self.end_with(step, stray.start, None);
+        self.end_reply_with(step, stray.start, None);
         self.at = self.next_line(stray.start);
     }
 
-    /// Refuses a block that nothing closes, and all that follows, which may be its body.
-    fn never_closed(&mut self, found: &Found<'_>, wrong: &str) {
+    /// Refuses a block that nothing closes, and everything after it, which may be its body.
+    fn refuse_unclosed(&mut self, found: &RawBlock<'_>, wrong: &str) {
         let (token, command) = (&found.token, found.token.command());
-        let (number, shown) = (self.number(token.line), self.shown(token.at));
+        let (number, shown) = (self.line_number_at(token.line), self.quoted_line(token.at));
         let fault = found.tag.as_ref().err();
         let phrase = fault.map_or(String::new(), |fault| format!(" ({})", fault.phrase));
         let text = format!(
             "Line {number}: `{shown}`{phrase} is never closed (cut off?){wrong}, so neither it nor anything after it was carried out. Send this block again and what follows it. Correct form: {}",
             command.form
         );
-        // Where the form is wrong, it need not be the end of the reply that is missing.
+        // If the closing tag has the wrong form, the reply need not be cut off.
         let mistake = match fault {
             Some(fault) if fault.mistake == Mistake::BodyAsAttribute => fault.mistake,
             _ => Mistake::CutOff,
@@ -430,14 +436,14 @@ impl Parser<'_> {
         self.end_reply(token, mistake, text);
     }
 
-    /// Whether a tag that cannot be read and has no body is the end of the text; then it is taken.
+    /// If an unreadable tag without a body is the end of the text, refuses it as cut off and returns true.
     pub(super) fn is_cut(&mut self, token: &Token) -> bool {
         let end = self.line_end(token.at);
         let (line, below) = (self.text[token.line..end].trim(), &self.text[end..]);
         if !token.is_plain() || line.ends_with(']') || !below.trim_start().is_empty() {
             return false;
         }
-        let (number, shown) = (self.number(token.line), self.shown(token.at));
+        let (number, shown) = (self.line_number_at(token.line), self.quoted_line(token.at));
         let text = format!(
             "Line {number}: the reply ends within `{shown}` (cut off?), so it was not carried out. Send this block again and what follows it. Correct form: {}",
             token.command().form
@@ -447,7 +453,7 @@ impl Parser<'_> {
         true
     }
 
-    /// Takes the beginning of a command's name that the text ends with; of `[` alone, the first.
+    /// Refuses the beginning of a command's name at the end of the text, as cut off.
     pub(super) fn cut_name(&mut self, begin: usize, end: usize) -> bool {
         let word = self.text[begin..end].trim().strip_prefix('[');
         let word = word.filter(|word| !word.is_empty() || !self.items.is_empty());
@@ -459,8 +465,8 @@ impl Parser<'_> {
     }
 }
 
-/// For each command, what finds its tag in small letters, however that is written. A name of one word counts behind a
-/// bracket only.
+/// For each command, a pattern that finds its name in lower-case text, however it is written. Names of one word count
+/// only after a bracket.
 static TAGS: LazyLock<HashMap<Kind, Regex>> = LazyLock::new(|| {
     let pattern = |name: &str| {
         let joint = r"[\s\\_*`-]*";
@@ -473,14 +479,14 @@ static TAGS: LazyLock<HashMap<Kind, Regex>> = LazyLock::new(|| {
     tags.filter_map(|(kind, pattern)| Some((kind, pattern.ok()?))).collect()
 });
 
-/// Whether a text may have a tag of a command in it.
-pub(super) fn may_have_tag(text: &str, command: &Command) -> bool {
-    let folded = text.chars().map(lexer::folded).filter(|c| !lexer::is_zero_width(*c));
+/// Whether a text may contain a tag of a command.
+pub(super) fn may_have_tag(text: &str, command: &TagCommand) -> bool {
+    let folded = text.chars().map(lexer::fold_wide).filter(|c| !lexer::is_zero_width(*c));
     let folded: String = folded.map(|c| c.to_ascii_lowercase()).collect();
     TAGS.get(&command.kind).is_none_or(|tag| tag.is_match(&folded))
 }
 
-/// The tags of a command that are alone on their lines, from the beginning of a line on.
+/// The tags of a command in a region that begins at the start of a line. Each is alone on its line.
 fn tags_of(
     text: &str,
     token: &Token,
@@ -509,7 +515,7 @@ fn tags_of(
     })
 }
 
-/// Whether a fence is open where a body ends, so that one behind its closing tag may be of that.
+/// Whether a fence is open at the end of a body, so that a fence after the closing tag may belong to it.
 fn is_in_a_fence(body: &str) -> bool {
     let mut open: Option<&str> = None;
     for line in body.lines() {
@@ -522,10 +528,10 @@ fn is_in_a_fence(body: &str) -> bool {
     open.is_some()
 }
 
-/// Where in a body a closing tag of that name, with that word, stands at the beginning of a line or right
-/// behind what it ends, and behind it nothing but an opening tag. In a code span they are of a sentence.
-fn joined(body: &str, name: &str, word: Option<&str>) -> Option<usize> {
-    // Each may cost the rest of its line.
+/// Finds a closing tag with this name and end word in a body, at the start of a line or directly after text, with
+/// only an opening tag after it. Tags in code spans do not count, since they are part of a sentence.
+fn closing_before_opening(body: &str, name: &str, word: Option<&str>) -> Option<usize> {
+    // Each attempt may read the rest of the line.
     const MOST: usize = 16;
     let slash = format!("[/{name}");
     let (mut from, mut line, mut on_line) = (0, 0..0, 0);
@@ -544,7 +550,9 @@ fn joined(body: &str, name: &str, word: Option<&str>) -> Option<usize> {
         }
         let before = &body[line.start..at];
         let stands = before.trim().is_empty() || !before.ends_with([' ', '\t']);
-        let Some(after) = behind(&body[from..end], word).filter(|_| stands) else { continue };
+        let Some(after) = after_closing_tag(&body[from..end], word).filter(|_| stands) else {
+            continue;
+        };
         let opening = after.trim_start_matches(|c: char| c.is_whitespace() || "*_`~".contains(c));
         let tag = opening.trim_end_matches(|c: char| c.is_whitespace() || "*_`~".contains(c));
         let token = tag.starts_with('[').then(|| lexer::lex(tag, 0, tag.len())).flatten();
@@ -556,14 +564,14 @@ fn joined(body: &str, name: &str, word: Option<&str>) -> Option<usize> {
     None
 }
 
-/// Whether a code span begins right before a tag, and ends with its line.
+/// Whether a code span begins directly before a tag and ends with its line.
 fn is_in_code(before: &str, rest: &str) -> bool {
     let is_open = || memchr_iter(b'`', before.as_bytes()).count() % 2 == 1;
     before.ends_with('`') && !before.ends_with("``") && rest.trim_end().ends_with('`') && is_open()
 }
 
-/// What stands behind a closing tag, from its name on, that has just that word.
-fn behind<'a>(rest: &'a str, word: Option<&str>) -> Option<&'a str> {
+/// The text after a closing tag with this end word; `rest` begins after the tag's name.
+fn after_closing_tag<'a>(rest: &'a str, word: Option<&str>) -> Option<&'a str> {
     match word {
         None => rest.strip_prefix(']'),
         Some(word) => {
@@ -573,8 +581,8 @@ fn behind<'a>(rest: &'a str, word: Option<&str>) -> Option<&'a str> {
     }
 }
 
-/// The closing tag of a block, with its word where it has one.
-pub(super) fn closing_tag(command: &Command, word: Option<&str>) -> String {
+/// The closing tag of a block, with its end word if it has one.
+pub(super) fn closing_tag(command: &TagCommand, word: Option<&str>) -> String {
     match word {
         Some(word) => format!("[/{} end=\"{word}\"]", command.name),
         None => command.closing.unwrap_or_default().to_owned(),
@@ -582,7 +590,7 @@ pub(super) fn closing_tag(command: &Command, word: Option<&str>) -> String {
 }
 
 /// How to end a block whose body contains its closing tag.
-pub(super) fn advise_closing(command: &Command, has_word: bool) -> String {
+pub(super) fn advise_closing(command: &TagCommand, has_word: bool) -> String {
     let (name, closing) = (command.name, command.closing.unwrap_or_default());
     if has_word {
         return format!(
@@ -595,8 +603,8 @@ pub(super) fn advise_closing(command: &Command, has_word: bool) -> String {
     )
 }
 
-/// How to end a block by a word.
-pub(super) fn advise_end_word(command: &Command) -> String {
+/// How to end a block by an end word.
+pub(super) fn advise_end_word(command: &TagCommand) -> String {
     let name = command.name;
     let path = match command.kind {
         Kind::Create | Kind::Edit => " path=\"…\"",
@@ -621,7 +629,10 @@ mod tests {
             "x = `a`[/CREATE_FILE][DONE]",
             "\"\"\"[/CREATE_FILE] [DONE]",
         ] {
-            assert!(joined(&format!("x\n{line}\ny\n"), "CREATE_FILE", None).is_some(), "{line}");
+            assert!(
+                closing_before_opening(&format!("x\n{line}\ny\n"), "CREATE_FILE", None).is_some(),
+                "{line}"
+            );
         }
         for line in [
             "[/CREATE_FILE] x",
@@ -633,10 +644,13 @@ mod tests {
             "End with `[/CREATE_FILE][DONE]`",
             "\"[/CREATE_FILE] [DONE]\"",
         ] {
-            assert!(joined(&format!("x\n{line}\ny\n"), "CREATE_FILE", None).is_none(), "{line}");
+            assert!(
+                closing_before_opening(&format!("x\n{line}\ny\n"), "CREATE_FILE", None).is_none(),
+                "{line}"
+            );
         }
         let line = "[/CREATE_FILE end=\"T\"] [DONE]\n";
-        assert_eq!(joined(line, "CREATE_FILE", Some("T")), Some(0));
+        assert_eq!(closing_before_opening(line, "CREATE_FILE", Some("T")), Some(0));
     }
 
     #[test]

@@ -1,12 +1,12 @@
-//! Characters of a command that a chat window may have escaped.
+//! Finds characters in a command that a chat window may have escaped.
 
 use memchr::memchr_iter;
 
 use crate::protocol::Mistake;
 use crate::protocol::mistake::Problem;
 
-/// Why nobody can say which command a body is that begins on `line`, after a tag that arrived escaped: it has
-/// characters that Markdown escapes. Shells know some of them, too, so they prove nothing after other tags.
+/// Why the command in a body is unclear, if its tag arrived escaped: it contains escaped characters, too. Shells use
+/// some of these escapes, so they prove nothing after an unescaped tag. The body begins on `line`.
 pub(super) fn doubt(body: &str, line: usize) -> Option<Problem> {
     let is_escaped = |byte: &u8| b"_*[]()#<>~`&|!+-.{}".contains(byte);
     let at = memchr_iter(b'\\', body.as_bytes())

@@ -1,5 +1,5 @@
-//! Turns a line into a token: what stands on it, and what decorates it. Lines are looked at one by one; the
-//! parser decides where a line begins, since a tag may also follow the end of reasoning on its line.
+//! Turns a line into a token: the tag on it and its decoration. The parser decides where a line begins, since a
+//! tag may also follow the end of reasoning on the same line.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -7,10 +7,10 @@ use std::sync::LazyLock;
 use memchr::memchr;
 
 use super::attributes;
-use super::catalogue::{COMMANDS, Command, find_command};
+use super::catalogue::{COMMANDS, TagCommand, find_command};
 use crate::protocol::Kind;
 
-/// The repairs needed to read a tag, as a set. None changes its meaning.
+/// The repairs that were needed to read a tag, as a set. No repair changes the meaning of the tag.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Decoration(u16);
 
@@ -27,12 +27,12 @@ impl Decoration {
     pub(super) const QUOTES: Self = Self(1 << 9);
     pub(super) const ENTITIES: Self = Self(1 << 10);
     pub(super) const GLUED: Self = Self(1 << 11);
-    /// What is struck out is taken back.
+    /// Struck out: the model took the tag back.
     pub(super) const STRUCK: Self = Self(1 << 12);
     pub(super) const FENCE: Self = Self(1 << 13);
-    /// What marks an item of a list, or a heading.
+    /// Marks of list items and headings.
     pub(super) const ITEM: Self = Self(Self::HEADING.0 | Self::BULLET.0 | Self::NUMBER.0);
-    /// What stands around a tag, and behind it as well.
+    /// Decoration that encloses a tag and so also follows it.
     const ENCLOSING: Self = Self(Self::EMPHASIS.0 | Self::STRUCK.0 | Self::FENCE.0);
     const OF_LINE: Self = Self(Self::ITEM.0 | Self::EMPHASIS.0 | Self::QUOTED.0 | Self::STRUCK.0);
 
@@ -65,12 +65,12 @@ impl Decoration {
         self.0 == 0
     }
 
-    /// Whether its line is decorated in a way that `other` is not.
+    /// Whether the line has decoration that `other` lacks.
     pub(super) fn exceeds(self, other: Self) -> bool {
         self.0 & Self::OF_LINE.0 & !other.0 != 0
     }
 
-    /// What was found, as a list of phrases.
+    /// The repairs as a list of phrases.
     pub(super) fn phrases(self) -> String {
         let found = Self::PHRASES.iter().filter(|(one, _)| self.has(*one)).map(|(_, words)| *words);
         found.collect::<Vec<_>>().join(", ")
@@ -81,11 +81,12 @@ impl Decoration {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TokenKind {
     Open,
-    /// A closing tag alone on its line, with or without a word.
+    /// A closing tag alone on its line, with or without an end word.
     Close {
         by_word: bool,
     },
-    /// A line that looks like a tag and is not one; some count only if a closing tag of their name follows.
+    /// A line that looks like a tag but is not one. With `if_closed`, it counts only if a closing tag of its
+    /// name follows.
     Lookalike {
         closes: bool,
         if_closed: bool,
@@ -94,26 +95,26 @@ pub(super) enum TokenKind {
     Result,
 }
 
-/// A line that matters.
+/// A line that is not prose.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Token {
     pub(super) kind: TokenKind,
-    /// Which of the commands it names; None for a name that no command has.
-    pub(super) command: Option<&'static Command>,
-    /// Where the line begins, its tag, and what follows the tag's name, in bytes.
+    /// The command that it names; None for an unknown name.
+    pub(super) command: Option<&'static TagCommand>,
+    /// The byte offsets of the line, of the tag, and of the end of the tag's name.
     pub(super) line: usize,
     pub(super) at: usize,
     pub(super) name_end: usize,
-    /// How many `>` stand before it.
+    /// The number of `>` before it.
     pub(super) quote: u8,
     pub(super) decoration: Decoration,
-    /// Whether nothing but decoration stands around the tag.
+    /// Whether the line contains only the tag and its decoration.
     pub(super) alone: bool,
 }
 
 impl Token {
     /// An opening tag without decoration.
-    pub(super) fn new(line: usize, at: usize, command: Option<&'static Command>) -> Self {
+    pub(super) fn new(line: usize, at: usize, command: Option<&'static TagCommand>) -> Self {
         Self {
             kind: TokenKind::Open,
             command,
@@ -126,8 +127,8 @@ impl Token {
         }
     }
 
-    pub(super) fn command(&self) -> &'static Command {
-        // Only a lookalike has none; its name is looked up where it is reported.
+    pub(super) fn command(&self) -> &'static TagCommand {
+        // Only a lookalike has none, and whoever reports it looks up its name.
         self.command.unwrap_or(&COMMANDS[0])
     }
 
@@ -143,7 +144,7 @@ impl Token {
         self.decoration.is_none()
     }
 
-    /// Whether it is the tag of a command that is not quoted.
+    /// Whether it is the tag of an unquoted command.
     pub(super) fn is_unquoted_command(&self) -> bool {
         self.kind == TokenKind::Open
             && self.alone
@@ -151,21 +152,20 @@ impl Token {
             && self.command().kind != Kind::Reply
     }
 
-    /// Whether more than a label over a summary or a message is missed where it is not read.
+    /// Whether skipping it may lose work. A skipped summary or message loses none.
     pub(super) fn may_be_missed(&self) -> bool {
         self.command.is_none() || !matches!(self.command().kind, Kind::Done | Kind::Message)
     }
 }
 
 /// The decoration at the start of a line.
-pub(super) struct Lead {
+pub(super) struct LeadingDecoration {
     pub(super) length: usize,
     pub(super) quote: u8,
     pub(super) decoration: Decoration,
 }
 
-/// Whether a character takes no room at all on a line: zero-width spaces and joiners, soft hyphens,
-/// byte order marks, signs for the direction of writing.
+/// Whether a character has no width: zero-width spaces and joiners, soft hyphens, byte order marks, direction marks.
 pub(super) fn is_zero_width(c: char) -> bool {
     matches!(
         c,
@@ -173,7 +173,7 @@ pub(super) fn is_zero_width(c: char) -> bool {
     )
 }
 
-/// Where the line of an offset ends, without its newline.
+/// The end of the line that contains an offset, before its newline.
 pub(super) fn line_end(text: &str, at: usize) -> usize {
     memchr(b'\n', &text.as_bytes()[at..]).map_or(text.len(), |n| at + n)
 }
@@ -186,7 +186,7 @@ pub(super) fn lex(text: &str, line: usize, end: usize) -> Option<Token> {
     if first.is_ascii_lowercase() {
         return None;
     }
-    let lead = lead(shown)?;
+    let lead = leading_decoration(shown)?;
     let at = line + lead.length;
     let rest = &text[at..end];
     let is_begin = line == 0 || text.as_bytes()[line - 1] == b'\n';
@@ -194,10 +194,11 @@ pub(super) fn lex(text: &str, line: usize, end: usize) -> Option<Token> {
     let mut token = Token { quote, decoration, alone: is_begin, ..Token::new(line, at, None) };
     let Some(inside) = rest.strip_prefix('[') else { return in_other_brackets(token, rest) };
     if let Some(result) = inside.strip_prefix("OK] ").or_else(|| inside.strip_prefix("FAILED] ")) {
-        let named = |c: &Command| result.strip_prefix(c.name).is_some_and(|r| r.starts_with(':'));
+        let named =
+            |c: &TagCommand| result.strip_prefix(c.name).is_some_and(|r| r.starts_with(':'));
         return COMMANDS.iter().any(named).then_some(Token { kind: TokenKind::Result, ..token });
     }
-    let name = match name(inside) {
+    let name = match read_name(inside) {
         Some(name) if !name.misspelt => name,
         Some(near) => return misspelt(token, inside, &near),
         None => return other_name(token, inside).or_else(|| in_other_brackets(token, rest)),
@@ -218,7 +219,7 @@ pub(super) fn lex(text: &str, line: usize, end: usize) -> Option<Token> {
         }
         token.kind = closing(&mut token, tail)?;
     } else {
-        token.alone &= is_one_tag(tail);
+        token.alone &= is_single_tag(tail);
     }
     if tail.len() < behind.trim_end().len() && token.is_plain() {
         token.decoration.add(Decoration::INVISIBLE);
@@ -226,7 +227,7 @@ pub(super) fn lex(text: &str, line: usize, end: usize) -> Option<Token> {
     Some(token)
 }
 
-/// What kind of a closing tag it is, by what stands behind its name.
+/// The kind of a closing tag, by the text after its name.
 fn closing(token: &mut Token, tail: &str) -> Option<TokenKind> {
     let blank = |c: char| c.is_whitespace() || is_zero_width(c) || c == '\\';
     if let Some(inner) = tail.strip_suffix(']').filter(|inner| inner.chars().all(blank)) {
@@ -237,12 +238,13 @@ fn closing(token: &mut Token, tail: &str) -> Option<TokenKind> {
     }
     token.command().closing?;
     let (word, after) = attributes::closing_word(tail, &mut token.decoration)?;
-    let is_one = attributes::is_word(&word) && without_suffix(after, token.decoration).is_empty();
+    let is_one =
+        attributes::is_end_word(&word) && without_suffix(after, token.decoration).is_empty();
     is_one.then_some(TokenKind::Close { by_word: true })
 }
 
-/// What decorates the beginning of a line; None where that is longer than any list or quotation has.
-pub(super) fn lead(line: &str) -> Option<Lead> {
+/// The decoration at the start of a line; None if it is longer than that of any list or quotation.
+pub(super) fn leading_decoration(line: &str) -> Option<LeadingDecoration> {
     const LONGEST: usize = 64;
     let (mut quote, mut decoration) = (0u8, Decoration::default());
     let mut rest = line.trim_start_matches([' ', '\t']);
@@ -258,7 +260,7 @@ pub(super) fn lead(line: &str) -> Option<Lead> {
         if length - begin > LONGEST {
             return None;
         }
-        let lead = Lead { length, quote, decoration };
+        let lead = LeadingDecoration { length, quote, decoration };
         let Some(c) = rest.chars().next() else { return Some(lead) };
         let run = rest.len() - rest.trim_start_matches(c).len();
         let after = rest[run..].chars().next();
@@ -275,7 +277,7 @@ pub(super) fn lead(line: &str) -> Option<Lead> {
                 decoration.add(Decoration::HEADING);
                 run
             }
-            // Right before the tag it is no bullet: `*[DONE]*`.
+            // Directly before the tag it is emphasis: `*[DONE]*`.
             '*' if run == 1 && after.is_some_and(char::is_whitespace) => {
                 decoration.add(Decoration::BULLET);
                 run
@@ -325,38 +327,38 @@ pub(super) fn lead(line: &str) -> Option<Lead> {
 }
 
 /// The name in a tag.
-pub(super) struct Name {
-    pub(super) command: &'static Command,
+pub(super) struct TagName {
+    pub(super) command: &'static TagCommand,
     pub(super) closes: bool,
-    /// Whether it is only nearly the command's.
+    /// Whether it only resembles the command's name.
     misspelt: bool,
-    /// Whether all of it is in capitals.
+    /// Whether it is in capitals.
     upper: bool,
-    /// Where it ends, from behind the bracket on.
+    /// Its length in bytes, from after the bracket.
     length: usize,
     decoration: Decoration,
 }
 
-/// The longest name that is looked at, in characters.
+/// The longest name that is read, in characters.
 const LONGEST: usize = 40;
 
-/// The name of a command that follows a bracket, with its slash, in any case, with escapes and invisible
-/// characters in it, or with its words not joined as they should be.
-pub(super) fn name(inside: &str) -> Option<Name> {
+/// Reads the command name after a bracket: with its slash, in any case, with escapes or invisible characters in it,
+/// or with its words joined in another way.
+pub(super) fn read_name(inside: &str) -> Option<TagName> {
     let (closes, word) = without_slash(inside);
     let is_end = |rest: &str| rest.chars().next().is_none_or(ends_name);
     let is_it = |name: &str| word.strip_prefix(name).is_some_and(is_end);
     if let Some(command) = find_command(is_it) {
         let length = inside.len() - word.len() + command.name.len();
         let decoration = Decoration::default();
-        return Some(Name { command, closes, misspelt: false, upper: true, length, decoration });
+        return Some(TagName { command, closes, misspelt: false, upper: true, length, decoration });
     }
     let (mut closes, mut upper, mut decoration) = (false, true, Decoration::default());
     let (mut word, mut first_ended, mut is_folded) = (String::new(), false, false);
     // The end of the line ends a name.
     let signs = inside.char_indices().chain([(inside.len(), '\n')]);
     for (length, given) in signs.take(LONGEST) {
-        let c = folded(given);
+        let c = fold_wide(given);
         is_folded |= c != given;
         match c {
             '/' if word.is_empty() && !closes => closes = true,
@@ -372,14 +374,16 @@ pub(super) fn name(inside: &str) -> Option<Name> {
             _ if word.is_empty() => return None,
             _ => {
                 let called = find_command(|name| name == word).filter(|_| !first_ended);
-                let is_near = |name: &str| name.contains('_') && name != word && same(name, &word);
+                let is_near = |name: &str| {
+                    name.contains('_') && name != word && has_same_letters(name, &word)
+                };
                 let near = || find_command(is_near).filter(|_| ends_name(c));
                 let misspelt = is_folded || called.is_none();
                 if !upper && called.is_some() {
                     decoration.add(Decoration::CASE);
                 }
                 if let Some(command) = called.or_else(near) {
-                    let name = Name { command, closes, misspelt, upper, length, decoration };
+                    let name = TagName { command, closes, misspelt, upper, length, decoration };
                     return (misspelt && called.is_none() || ends_name(given)).then_some(name);
                 }
                 if first_ended || c == '\n' || !c.is_whitespace() {
@@ -392,10 +396,10 @@ pub(super) fn name(inside: &str) -> Option<Name> {
     None
 }
 
-/// The letter or the sign that a character looks like, of those that a name is made of.
-pub(super) fn folded(c: char) -> char {
+/// Maps full-width letters and dashes to the ASCII characters of names.
+pub(super) fn fold_wide(c: char) -> char {
     match c {
-        // As wide as an ideograph.
+        // Full-width forms.
         '\u{ff21}'..='\u{ff3a}' | '\u{ff41}'..='\u{ff5a}' | '\u{ff3f}' => {
             char::from_u32(u32::from(c) - 0xfee0).unwrap_or(c)
         }
@@ -405,7 +409,7 @@ pub(super) fn folded(c: char) -> char {
 }
 
 /// Whether two words have the same letters.
-fn same(name: &str, word: &str) -> bool {
+fn has_same_letters(name: &str, word: &str) -> bool {
     fn letters(text: &str) -> impl Iterator<Item = u8> {
         text.bytes().filter(u8::is_ascii_alphabetic)
     }
@@ -413,7 +417,7 @@ fn same(name: &str, word: &str) -> bool {
 }
 
 fn ends_name(c: char) -> bool {
-    // What an entity stands for is looked at where attributes are read.
+    // `&` may begin an entity, which is decoded with the attributes.
     matches!(c, ']' | '/' | '&') || c.is_whitespace()
 }
 
@@ -421,8 +425,8 @@ fn without_slash(inside: &str) -> (bool, &str) {
     inside.strip_prefix('/').map_or((false, inside), |word| (true, word))
 }
 
-/// A command whose name is misspelt.
-fn misspelt(token: Token, inside: &str, near: &Name) -> Option<Token> {
+/// The token of a misspelt command.
+fn misspelt(token: Token, inside: &str, near: &TagName) -> Option<Token> {
     let tail = without_suffix(&inside[near.length..], token.decoration);
     let is_meant = if near.closes {
         tail.trim_matches(|c: char| c.is_whitespace() || c == '\\') == "]"
@@ -434,7 +438,7 @@ fn misspelt(token: Token, inside: &str, near: &Name) -> Option<Token> {
     is_meant.then_some(Token { kind, command: Some(near.command), name_end, ..token })
 }
 
-/// A tag by another word for a command, or by any name in capitals or with `_`.
+/// The token of a tag with an alias of a command, or with any other name in capitals or with `_`.
 fn other_name(token: Token, inside: &str) -> Option<Token> {
     let (closes, word) = without_slash(inside);
     let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
@@ -461,7 +465,7 @@ fn other_name(token: Token, inside: &str) -> Option<Token> {
         return found(command, false).filter(|_| tail == "]");
     }
     let (has_attribute, ends_itself) = (has_attribute(tail), ends_itself(tail, name));
-    // The name of a shell is a label unless it is alone; a file's command may be in one word.
+    // The name of a shell is a label of a code block unless it is alone.
     let is_meant = if alias.is_some_and(|alias| alias.is_bare) {
         tail == "]" || tail.contains("command=") || ends_itself
     } else {
@@ -471,12 +475,12 @@ fn other_name(token: Token, inside: &str) -> Option<Token> {
         return found(command, false);
     }
     let is_label = alias.is_some_and(|alias| alias.command.is_none()) && !has_attribute;
-    let is_whole = is_one_tag(tail) || ends_itself;
+    let is_whole = is_single_tag(tail) || ends_itself;
     let if_closed = !(is_upper && has_attribute || ends_itself);
     found(None, if_closed).filter(|_| is_whole && !is_label)
 }
 
-/// Whether what follows a tag's name ends with its closing tag, as it is written or as its command's.
+/// Whether the text after a tag's name ends with the closing tag of that name or of its command.
 fn ends_itself(tail: &str, name: &str) -> bool {
     let inner = tail.strip_suffix(']').and_then(|tail| tail.rsplit_once("[/"));
     let called = |word: &str| find_command(|known| known == word).or_else(|| synonym(word));
@@ -494,7 +498,7 @@ fn has_attribute(tag: &str) -> bool {
     })
 }
 
-/// A command in other brackets than those of a tag, or in none.
+/// The token of a command in other brackets, or without brackets.
 fn in_other_brackets(token: Token, rest: &str) -> Option<Token> {
     const OPENING: [&str; 7] = ["[[", "<", "［", "【", "&", "(", "{"];
     const CLOSING: [&str; 8] = [">", "]", "］", "】", "&", ";", ")", "}"];
@@ -508,7 +512,7 @@ fn in_other_brackets(token: Token, rest: &str) -> Option<Token> {
     let tail = word[length..].trim_end();
     let mut if_closed = false;
     let is_one = if open == 0 || rest.starts_with(['(', '{']) {
-        // A line of its own, not one behind the end of reasoning.
+        // It must have a whole line, not the rest of one after the end of reasoning.
         let inner = tail.trim_end_matches([')', '}']).trim();
         let is_bare = inner.is_empty() && (closes || command.kind == Kind::Run);
         if_closed = is_bare && !closes;
@@ -527,12 +531,12 @@ fn in_other_brackets(token: Token, rest: &str) -> Option<Token> {
     is_one.then_some(Token { kind, command: Some(command), name_end, ..token })
 }
 
-/// Another word for a command, or a label over text, which is for none.
+/// Another word for a command, or a label that stands for none.
 struct Alias {
-    command: Option<&'static Command>,
-    /// Whether it has a body where that command has one.
-    is_same: bool,
-    /// Whether it is one with nothing else in its tag.
+    command: Option<&'static TagCommand>,
+    /// Whether it takes a body if its command does.
+    has_same_body: bool,
+    /// Whether it counts with nothing else in its tag.
     is_bare: bool,
 }
 
@@ -543,21 +547,21 @@ static ALIASES: LazyLock<HashMap<String, Alias>> = LazyLock::new(|| {
     for (name, lists) in table {
         let command = find_command(|known| known == name);
         for (list, words) in lists {
-            let (is_same, is_bare) = (command.is_some() && list != "other", list == "bare");
-            let alias = |word| (word, Alias { command, is_same, is_bare });
+            let (has_same_body, is_bare) = (command.is_some() && list != "other", list == "bare");
+            let alias = |word| (word, Alias { command, has_same_body, is_bare });
             aliases.extend(words.into_iter().map(alias));
         }
     }
     aliases
 });
 
-/// Which command a name is another word for.
-fn synonym(name: &str) -> Option<&'static Command> {
-    ALIASES.get(name).filter(|alias| alias.is_same)?.command
+/// The command that a name is an alias of.
+fn synonym(name: &str) -> Option<&'static TagCommand> {
+    ALIASES.get(name).filter(|alias| alias.has_same_body)?.command
 }
 
-/// Which command is meant by a name that none has.
-pub(super) fn meant(name: &str) -> Option<&'static Command> {
+/// The command that an unknown name probably stands for, by alias or similarity.
+pub(super) fn intended_command(name: &str) -> Option<&'static TagCommand> {
     let name = name.to_ascii_uppercase();
     let nearest = || {
         let nearest = crate::text::nearest(&name, COMMANDS.iter().map(|command| command.name))?;
@@ -566,12 +570,12 @@ pub(super) fn meant(name: &str) -> Option<&'static Command> {
     ALIASES.get(&name).and_then(|alias| alias.command).or_else(nearest)
 }
 
-/// Where a tag ends, from its name on: behind the first `]` outside of quotes.
+/// The end of a tag, counted from the end of its name: after the first `]` outside quotes.
 pub(super) fn end_of_tag(tail: &str) -> Option<usize> {
     unquoted(tail).find(|(_, byte)| *byte == b']').map(|(at, _)| at + 1)
 }
 
-/// The bytes of a text that are in no quotes, each with where it stands.
+/// The bytes of a text outside quotes, each with its offset.
 fn unquoted(text: &str) -> impl Iterator<Item = (usize, u8)> {
     let mut is_quoted = false;
     text.bytes().enumerate().filter(move |(_, byte)| {
@@ -580,17 +584,17 @@ fn unquoted(text: &str) -> impl Iterator<Item = (usize, u8)> {
     })
 }
 
-/// Whether a tag ends where its line does, with no closing tag in it but in a value.
-fn is_one_tag(tail: &str) -> bool {
+/// Whether a tag ends with its line and contains no closing tag outside its values.
+fn is_single_tag(tail: &str) -> bool {
     match end_of_tag(tail) {
         Some(end) if end < tail.len() => false,
         Some(_) => !unquoted(tail).any(|(at, byte)| byte == b'/' && tail[..at].ends_with('[')),
-        // Of quotes that do not come in pairs nobody knows what is in them.
+        // With an unpaired quote, it is unclear what is quoted.
         None => tail.ends_with(']') && !tail.contains("[/"),
     }
 }
 
-/// The rest of a tag's line without blanks and what closes its decoration.
+/// The rest of a tag's line without the blanks and the decoration at its end.
 pub(super) fn without_suffix(rest: &str, decoration: Decoration) -> &str {
     let is_enclosed = decoration.has(Decoration::ENCLOSING);
     rest.trim_end_matches(|c: char| {
@@ -598,8 +602,8 @@ pub(super) fn without_suffix(rest: &str, decoration: Decoration) -> &str {
     })
 }
 
-/// What follows a tag on its line, without what closes its decoration: right behind it, or where the
-/// line ends with a tag. Anywhere else such signs are of the text.
+/// The text after a tag on its line, without the end of its decoration: directly after the tag, or at the end of a
+/// line that ends with a tag. Elsewhere such signs belong to the text.
 pub(super) fn without_decoration(after: &str, decoration: Decoration) -> &str {
     let inner = without_suffix(after, decoration);
     if inner.is_empty() || inner.ends_with(']') {
@@ -611,7 +615,7 @@ pub(super) fn without_decoration(after: &str, decoration: Decoration) -> &str {
     if closes { inner.trim() } else { after.trim() }
 }
 
-/// A text without the fence that is glued behind it: three or more of a sign, at its end.
+/// The text before a fence at the end of a line: three or more of the same sign.
 pub(super) fn without_fence(tail: &str) -> Option<&str> {
     let sign = tail.chars().next_back().filter(|c| matches!(c, '`' | '~'))?;
     let before = tail.trim_end_matches(sign);
@@ -624,11 +628,11 @@ mod tests {
     #[test]
     fn a_tag_is_one_up_to_the_first_bracket_outside_of_quotes() {
         for tail in ["]", " path=\"a]b\"]", " path=\"a[/b\" end=\"T\"]", " path='a\"b']"] {
-            assert!(is_one_tag(tail), "{tail}");
+            assert!(is_single_tag(tail), "{tail}");
         }
         for tail in ["", " path=\"a\"", "] x", "]x[/DONE]", " [/b]", " \"[/b]", " path=\"a\" [/b]"]
         {
-            assert!(!is_one_tag(tail), "{tail}");
+            assert!(!is_single_tag(tail), "{tail}");
         }
     }
 
@@ -642,7 +646,7 @@ mod tests {
             ("create_fiel", Some("CREATE_FILE")),
             ("QUUX", None),
         ] {
-            assert_eq!(meant(name).map(|command| command.name), command, "{name}");
+            assert_eq!(intended_command(name).map(|command| command.name), command, "{name}");
         }
     }
 }

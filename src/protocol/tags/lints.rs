@@ -1,5 +1,5 @@
-//! What is odd in a body, and is kept all the same: a list of lints. On an ordinary body, each looks at its first
-//! lines or searches it for a few bytes. The words of chat pages are in `data/page.toml`.
+//! A list of lints: each warns about something odd in a body, which is kept. On an ordinary body, a lint reads the
+//! first lines or searches for a few bytes. The words of chat pages are in `data/page.toml`.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -16,7 +16,7 @@ use crate::protocol::mistake::brief;
 use crate::protocol::{Kind, Warning, WarningKind};
 
 #[derive(Deserialize)]
-struct Page {
+struct PageWords {
     buttons: Vec<String>,
     notices: Vec<String>,
     languages: Vec<String>,
@@ -31,17 +31,17 @@ struct Page {
     dash: Regex,
 }
 
-static PAGE: LazyLock<Page> =
+static PAGE: LazyLock<PageWords> =
     LazyLock::new(|| toml::from_str(include_str!("data/page.toml")).expect("a constant table"));
 
-/// A lint: its code, and what it says of a body.
+/// A lint: its code, and a function that returns a message if it applies.
 type Lint = (WarningKind, fn(&Body) -> Option<String>);
 
-/// Lints of every body with rare marks.
+/// Lints for every body with rare marks.
 const OF_RARE_MARKS: [Lint; 2] =
     [(WarningKind::OwnClosingInBody, own_closing_tag), (WarningKind::CitationMark, citation)];
 
-/// Lints of bodies that are written to a file or run.
+/// Lints for bodies that are written to a file or executed.
 const OF_CODE: [Lint; 6] = [
     (WarningKind::StrangeCharacters, strange_characters),
     (WarningKind::StrangeCharacters, dash),
@@ -62,12 +62,12 @@ pub(super) fn run(body: &Body, warnings: &mut Vec<Warning>) {
 
 impl Body {
     /// The number of the line that contains an offset.
-    fn line_of(&self, at: usize) -> usize {
+    fn line_number_at(&self, at: usize) -> usize {
         self.line + memchr_iter(b'\n', &self.text.as_bytes()[..at]).count()
     }
 
-    /// The line that contains an offset, without blanks around it, for quoting.
-    fn shown(&self, at: usize) -> String {
+    /// The line that contains an offset, trimmed and shortened for a message.
+    fn quoted_line(&self, at: usize) -> String {
         let begin = memrchr(b'\n', &self.text.as_bytes()[..at]).map_or(0, |n| n + 1);
         brief(self.text[begin..].lines().next().unwrap_or_default().trim())
     }
@@ -81,8 +81,8 @@ impl Body {
     }
 }
 
-/// The part of the text behind an opening tag that begins its body, and a warning. A sign that a sentence or
-/// the chat puts there is not part of a body whose lines are below.
+/// The part of the text after an opening tag that begins the body, and a warning. Punctuation or a sign of the chat
+/// page is not part of a body whose lines are below.
 pub(super) fn behind_tag<'a>(
     kind: Kind,
     first: &'a str,
@@ -95,7 +95,7 @@ pub(super) fn behind_tag<'a>(
     let sign = first.trim();
     let is_ignored = !lines.trim().is_empty()
         && PAGE.behind_tag.is_match(sign)
-        // A fence may be opened by it.
+        // The sign may open a fence.
         && !(fence_of(sign).is_some() && lines.lines().any(|line| fence_of(line).is_some()));
     if is_ignored {
         let text = format!(
@@ -110,8 +110,7 @@ pub(super) fn behind_tag<'a>(
     (first, Some(Warning::new(WarningKind::BodyOnTagLine, text)))
 }
 
-/// A warning that each line of a body begins with the blanks before its tag, or with as many as the sign of a
-/// list there has characters.
+/// Warns if each line of a body is indented as far as its tag, or as the list sign before the tag is wide.
 pub(super) fn indented(body: &str, lead: &str, line: usize) -> Option<Warning> {
     let is_of_list = |c: char| c.is_ascii_digit() || " \t.)-+*•".contains(c);
     let is_item = !lead.trim().is_empty() && lead.chars().all(is_of_list);
@@ -133,12 +132,12 @@ fn filled(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter(|line| !line.trim().is_empty())
 }
 
-/// Whether a word is on a button of a chat page.
+/// Whether a word is a button label of a chat page.
 pub fn is_button(word: &str) -> bool {
     PAGE.buttons.iter().any(|button| button.eq_ignore_ascii_case(word))
 }
 
-/// A line that begins or ends with the block's own closing tag, and has other text.
+/// Finds a line that begins or ends with the block's own closing tag, with other text on it.
 fn own_closing_tag(body: &Body) -> Option<String> {
     if body.has_end {
         return None;
@@ -150,32 +149,32 @@ fn own_closing_tag(body: &Body) -> Option<String> {
         let after = text[at + closing.len()..].trim_start_matches([' ', '\t', '\r']);
         before.is_empty() || before.ends_with('\n') || after.is_empty() || after.starts_with('\n')
     };
-    // Each may be beside many blanks, so only a few are looked at.
+    // Each may be next to many blanks, so only a few are checked.
     let mut found = memmem::find_iter(text.as_bytes(), closing).take(16);
     let at = found.find(is_at_edge)?;
     Some(format!(
         "line {} `{}` begins or ends with {closing}, which closes a block only if it is alone on its line; it was kept as a part of the body",
-        body.line_of(at),
-        body.shown(at)
+        body.line_number_at(at),
+        body.quoted_line(at)
     ))
 }
 
-/// A mark where a chat cites something: `【5:0†source】`, `:contentReference[oaicite:0]`.
+/// Finds a citation mark of a chat: `【5:0†source】`, `:contentReference[oaicite:0]`.
 fn citation(body: &Body) -> Option<String> {
     let found = PAGE.citation.find(&body.text)?;
-    let (line, shown) = (body.line_of(found.start()), brief(found.as_str()));
+    let (line, shown) = (body.line_number_at(found.start()), brief(found.as_str()));
     Some(format!("line {line} contains a citation mark of the chat ({shown}); it was kept"))
 }
 
-/// Characters that a chat window may have inserted, also a carriage return that ends no line, and a dash where an
-/// option begins. Curly quotes and fixed spaces in prose are the writer's own.
+/// Finds characters that a chat window may have inserted, and carriage returns within a line. Curly quotes and
+/// no-break spaces in prose are the writer's own.
 fn strange_characters(body: &Body) -> Option<String> {
-    /// How many characters are named.
+    /// The most characters that are named.
     const MOST: usize = 16;
     let is_own = |c: char| body.is_prose() && PAGE.typography.contains(c);
     let mut found = strange(&body.text);
     found.retain(|(_, c)| !is_own(*c));
-    let line = body.line_of(found.first()?.0);
+    let line = body.line_number_at(found.first()?.0);
     let names = found.iter().take(MOST).map(|(_, c)| format!("U+{:04X}", u32::from(*c)));
     let names = names.collect::<Vec<_>>().join(", ");
     Some(format!(
@@ -183,26 +182,26 @@ fn strange_characters(body: &Body) -> Option<String> {
     ))
 }
 
-/// A dash before a letter in a command, where an option has one or two hyphens: `ls —all`.
+/// Finds a dash in a command where an option has one or two hyphens: `ls —all`.
 fn dash(body: &Body) -> Option<String> {
     memchr(0xe2, body.text.as_bytes()).filter(|_| body.kind == Kind::Run)?;
     let found = PAGE.dash.find(&body.text)?;
     let c = found.as_str().trim_start_matches([' ', '\t']).chars().next()?;
     Some(format!(
         "line {} contains U+{:04X} ({c}) where an option begins with - or --; it was kept as it is",
-        body.line_of(found.start()),
+        body.line_number_at(found.start()),
         u32::from(c)
     ))
 }
 
-/// The strange characters of a text, each with where it is first, in that order.
+/// The strange characters of a text, each with the offset of its first occurrence, in order.
 fn strange(text: &str) -> Vec<(usize, char)> {
     let bytes = text.as_bytes();
     // The first bytes of all of them.
     let controls = memchr3_iter(8, 11, 27, bytes).chain(memchr_iter(b'\r', bytes));
     let others = memchr3_iter(0xc2, 0xe2, 0xef, bytes).chain(memchr3_iter(0xe1, 0xe3, 0xf3, bytes));
     let is_one = |(at, c): &(usize, char)| match c {
-        // A carriage return counts where it ends no line.
+        // A carriage return counts only within a line.
         '\r' => bytes.get(at + 1).is_some_and(|next| *next != b'\n'),
         c => PAGE.strange.iter().any(|(first, last)| (*first..=*last).contains(c)),
     };
@@ -216,7 +215,7 @@ fn strange(text: &str) -> Vec<(usize, char)> {
     found
 }
 
-/// The sign of a quotation before each line of code.
+/// Warns if each line of code begins with a quotation mark (`>`).
 fn quotation_signs(body: &Body) -> Option<String> {
     let mut lines = filled(&body.text).peekable();
     lines.peek()?;
@@ -227,7 +226,7 @@ fn quotation_signs(body: &Body) -> Option<String> {
     })
 }
 
-/// A block of line numbers above code, as a page has them beside it.
+/// Finds a block of line numbers above the code, copied from a page that shows them beside it.
 fn numbers_above(body: &Body) -> Option<String> {
     let lines = (1u64..).zip(body.text.lines());
     let count = lines.take_while(|(n, line)| line.trim().parse() == Ok(*n)).count();
@@ -240,16 +239,16 @@ fn numbers_above(body: &Body) -> Option<String> {
     })
 }
 
-/// A button or a label of the chat page in the first lines, or a notice there or in the last line.
+/// Finds a button or label of the chat page in the first lines, or a notice in the first lines or the last one.
 fn page_furniture(body: &Body) -> Option<String> {
     let text = body.text.trim_end();
     let last = memrchr(b'\n', text.as_bytes()).map_or(0, |at| at + 1);
-    // A command may be nothing but the name of a language.
+    // A command may consist of the name of a language.
     let may_be_label = !body.is_prose() && (body.kind != Kind::Run || last > 0);
     let is_label = |word: &str| {
         PAGE.languages.iter().any(|language| {
             let begin = word.get(..language.len());
-            // A button sticks to it if the page has no line between them.
+            // A button follows directly if the page has no line between them.
             begin.is_some_and(|begin| begin.eq_ignore_ascii_case(language))
                 && (is_button(&word[language.len()..])
                     || may_be_label && word.len() == language.len())
@@ -259,7 +258,7 @@ fn page_furniture(body: &Body) -> Option<String> {
     let word_at = |at: usize| text[at..].lines().next().unwrap_or_default().trim();
     let is_furniture = |at: &usize| {
         let word = word_at(*at);
-        // No label is longer.
+        // Longer lines are no labels.
         word.len() <= 32 && (is_button(word) || is_notice(word) || *at == 0 && is_label(word))
     };
     let begins = memchr_iter(b'\n', text.as_bytes()).map(|at| at + 1);
@@ -267,12 +266,12 @@ fn page_furniture(body: &Body) -> Option<String> {
     let at = at.or_else(|| is_notice(word_at(last)).then_some(last))?;
     Some(format!(
         "line {} `{}` looks like a label or a button of the chat page; it was kept",
-        body.line_of(at),
-        body.shown(at)
+        body.line_number_at(at),
+        body.quoted_line(at)
     ))
 }
 
-/// All characters that HTML writes as entities are written so.
+/// Warns if every character that HTML escapes is written as an entity.
 fn entities(body: &Body) -> Option<String> {
     let text = body.text.as_str();
     let is_entity = |at: usize| PAGE.entities.iter().any(|known| text[at..].starts_with(known));

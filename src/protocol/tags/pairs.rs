@@ -1,11 +1,11 @@
-//! The body of an edit by search: pairs of a text that is in the file and one that replaces it.
+//! Reads the body of an edit by search: pairs of an old text in the file and its replacement.
 //!
 //! ```text
 //! pair = "<<<<<<< SEARCH" NL { line NL } "=======" NL { line NL } ">>>>>>> REPLACE" NL
 //! ```
 //!
-//! The three markers of a pair have the same number of signs, five to forty, so that a pair whose texts
-//! contain such lines can have more. Between pairs there are only blank lines and those of a fence.
+//! The three markers of a pair have the same number of signs, five to forty, so that a pair whose texts contain such
+//! lines can use more. Between pairs, only blank lines and fence lines are allowed.
 
 use std::ops::RangeInclusive;
 
@@ -19,15 +19,15 @@ use crate::protocol::{Mistake, Replacement, Warning, WarningKind};
 /// How to write the markers, for error messages.
 const MARKERS: &str = "the markers of a pair are <<<<<<< SEARCH, ======= and >>>>>>> REPLACE, in capitals, at the start of their line, with as many signs in each and nothing else on the line (if they arrive otherwise, send the block in a fence)";
 
-/// How many signs a marker has in the protocol, and may have.
+/// The number of signs in the protocol's markers, and the numbers that are accepted.
 const USUAL: usize = 7;
 const SIGNS: RangeInclusive<usize> = 5..=40;
 
-/// A line that is a marker: its sign, and how many of them.
+/// A marker line: its sign and their number.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Marker(char, usize);
+struct PairMarker(char, usize);
 
-impl Marker {
+impl PairMarker {
     fn read(line: &str) -> Option<Self> {
         let sign = line.chars().next()?;
         let word = word_of(sign)?;
@@ -36,12 +36,12 @@ impl Marker {
         (SIGNS.contains(&signs) && rest.trim() == word).then_some(Self(sign, signs))
     }
 
-    /// The same where a chat window put invisible characters around the marker.
+    /// Like `read`, but ignores invisible characters around the marker.
     fn read_visible(line: &str) -> Option<Self> {
         Self::read(line.trim_end().trim_matches(is_zero_width))
     }
 
-    /// How it should be written.
+    /// The marker in its correct form.
     fn canonical(self) -> String {
         let Self(sign, signs) = self;
         let word = word_of(sign).unwrap_or_default();
@@ -49,7 +49,7 @@ impl Marker {
         if word.is_empty() { signs } else { format!("{signs} {word}") }
     }
 
-    /// A warning about the line of a marker if it is written otherwise.
+    /// A warning if a marker line is not in its correct form.
     fn repaired(self, line: &str, number: usize) -> Option<Warning> {
         let meant = Self(self.0, self.1.max(USUAL)).canonical();
         let hidden = if line.contains(is_zero_width) {
@@ -62,7 +62,7 @@ impl Marker {
     }
 }
 
-/// The word after the signs of a marker.
+/// The word that follows the signs of a marker.
 fn word_of(sign: char) -> Option<&'static str> {
     match sign {
         '<' => Some("SEARCH"),
@@ -74,17 +74,17 @@ fn word_of(sign: char) -> Option<&'static str> {
 
 /// Whether a line begins a pair.
 pub(super) fn is_beginning(line: &str) -> bool {
-    matches!(Marker::read(line), Some(Marker('<', _)))
+    matches!(PairMarker::read(line), Some(PairMarker('<', _)))
 }
 
 /// Whether a line is one of the three markers of a pair.
 pub(super) fn is_any_marker(line: &str) -> bool {
-    Marker::read(line).is_some()
+    PairMarker::read(line).is_some()
 }
 
 /// Whether a body contains the beginning of a pair.
 pub(super) fn are_in(body: &str) -> bool {
-    let begins = |line: &str| matches!(Marker::read_visible(line), Some(Marker('<', _)));
+    let begins = |line: &str| matches!(PairMarker::read_visible(line), Some(PairMarker('<', _)));
     memmem::find(body.as_bytes(), b"<<<<<").is_some() && body.lines().any(begins)
 }
 
@@ -98,7 +98,7 @@ fn is_between(line: &str) -> bool {
     line.trim().is_empty() || fence_of(line.trim_end()).is_some()
 }
 
-/// The pairs of a body, each text as whole lines; `first` is the line of the reply that it begins on.
+/// Reads the pairs of a body, each text as whole lines; `first` is the line of the reply on which the body begins.
 pub(super) fn read(
     body: &str,
     first: usize,
@@ -109,7 +109,7 @@ pub(super) fn read(
     let mut repaired = None;
     let mut lines = (first..).zip(body.split_inclusive('\n'));
     while let Some((begin, line)) = lines.next() {
-        let Some(marker @ Marker('<', signs)) = Marker::read_visible(line) else {
+        let Some(marker @ PairMarker('<', signs)) = PairMarker::read_visible(line) else {
             if is_between(line) {
                 continue;
             }
@@ -121,7 +121,7 @@ pub(super) fn read(
             )));
         };
         repaired = repaired.or_else(|| marker.repaired(line, begin));
-        let [divider, end] = [Marker('=', signs), Marker('>', signs)];
+        let [divider, end] = [PairMarker('=', signs), PairMarker('>', signs)];
         let mut old = String::new();
         let mut new = None;
         let mut hint = String::new();
@@ -131,12 +131,12 @@ pub(super) fn read(
                 let missing = if new.is_some() { end } else { divider }.canonical();
                 return Err(fault(&format!("has no line {missing}{hint}")));
             };
-            let found = Marker::read_visible(line);
+            let found = PairMarker::read_visible(line);
             if found == Some(divider) && new.is_some() {
                 return Err(fault(&format!(
                     "has two lines {}: if its texts contain such a line, give its own three markers more signs, as in {}",
                     divider.canonical(),
-                    Marker('<', signs + 2).canonical()
+                    PairMarker('<', signs + 2).canonical()
                 )));
             } else if found == Some(divider) {
                 new = Some(String::new());
@@ -171,7 +171,7 @@ pub(super) fn read(
     Ok(pairs)
 }
 
-/// What is wrong with a body without pairs that has a line which resembles the beginning of one.
+/// The fault of a body without pairs in which a line resembles the beginning of one.
 pub(super) fn resembling(body: &str, first: usize) -> Option<Problem> {
     let (number, line) =
         (first..).zip(body.lines()).find(|(_, line)| resembled(line) == Some('<'))?;
@@ -189,10 +189,10 @@ pub(super) fn resembling(body: &str, first: usize) -> Option<Problem> {
     Some(Problem::new(Mistake::SearchPairs, phrase))
 }
 
-/// The sign of the marker that a line resembles: it is indented, decorated, escaped, misspelt, or has another
-/// number of signs.
+/// The sign of the marker that a line resembles: indented, decorated, escaped, misspelt, or with another number of
+/// signs.
 fn resembled(line: &str) -> Option<char> {
-    /// No marker is longer.
+    /// The longest marker.
     const LONGEST: usize = 120;
     const WORDS: [&str; 8] =
         ["search", "find", "original", "old", "replace", "updated", "new", "head"];
@@ -211,8 +211,8 @@ fn resembled(line: &str) -> Option<char> {
     (plain.len() - rest.len() >= 3 && is_known).then_some(sign)
 }
 
-/// Removes the indentation that a body in pairs has in common with its tag. `tag` is the line of the opening tag,
-/// `first` the line of the reply that the body begins on.
+/// Removes the indentation that a body in pairs shares with its tag. `tag` is the line of the opening tag, `first` the
+/// line of the reply on which the body begins.
 pub(super) fn dedent(body: &mut String, tag: &str, first: usize, warnings: &mut Vec<Warning>) {
     fn dedented(line: &str) -> &str {
         line.trim_start_matches([' ', '\t'])

@@ -1,8 +1,8 @@
-//! Finds the blocks of a reply. Never fails: every text gives a list of steps. The work is linear in its length.
+//! Parses a reply into steps. Never fails: every text gives a list of steps, in time linear in its length.
 //!
-//! The lines outside bodies become items, in order. What is before a lost beginning of reasoning, or before a
-//! closing tag that is left over, is dropped again; where the end of a block is not known, nothing after it
-//! becomes an item. Then each item becomes a step, which is final.
+//! The first pass reads the lines outside bodies and collects items in order. It drops earlier items again
+//! when it meets the end of reasoning that nothing opened, or a stray closing tag. If the end of a block is
+//! unknown, nothing after it becomes an item. The second pass turns each item into a step, which is final.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -10,39 +10,39 @@ use std::ops::Range;
 
 use memchr::{memchr_iter, memrchr};
 
-use super::attributes::{self, Opening, brief};
-use super::block::{Block, refused, tag_fault};
+use super::attributes::{self, OpeningTag, brief};
+use super::block::{TagBlock, refused, tag_fault};
 use super::body;
-use super::catalogue::Command;
-use super::ends::{End, Index, closing_tag, may_have_tag};
+use super::catalogue::TagCommand;
+use super::ends::{BlockEnd, TagIndex, closing_tag, may_have_tag};
 use super::escapes;
 use super::lexer::{self, Decoration, Token, TokenKind};
 use super::lints;
-use super::reasoning::{self, Line, Sort};
-use super::spans::Span;
+use super::reasoning::{self, MarkedLine, MarkerKind};
+use super::spans::OpenSpan;
 use crate::protocol::mistake::Problem;
 use crate::protocol::{
     Address, Asks, Dialect, Kind, Mistake, Operation, Reply, Step, Warning, WarningKind, returns,
 };
 
-/// What a reply without a block is told.
+/// The error for a reply without a block.
 pub(in crate::protocol) const NO_COMMAND: &str = "The reply contains no command, so nothing was done. A command begins a line with its tag; the shortest complete reply is three lines: [DONE], a summary, [/DONE]";
 
-/// A step has at most so many notes about what is between blocks; further ones are counted.
+/// The most notes about text between blocks that one step gets. Further notes are only counted.
 const NOTES: usize = 8;
 
 /// The blocks of a text.
 #[derive(Debug, Clone)]
 pub(in crate::protocol) struct Blocks {
-    /// What they ask for, in order. A path that was refused stands in `asked` as it was sent.
+    /// The steps in order. `asked` contains a rejected path as it was sent.
     pub(in crate::protocol) steps: Vec<Step>,
     /// Whether the text ends within a block.
     pub(in crate::protocol) unclosed: bool,
-    /// Where bodies with their closing tags, reasoning and elements are, in bytes.
+    /// The byte ranges of bodies with their closing tags, of reasoning and of elements.
     pub(in crate::protocol) bodies: Vec<Range<usize>>,
-    /// What was ignored where no block is that could tell of it.
+    /// Notes that no block could carry.
     pub(in crate::protocol) notes: Vec<Warning>,
-    /// Which outbox it says it answers.
+    /// The outbox that the reply says it answers.
     pub(in crate::protocol) answers: Option<Address>,
 }
 
@@ -71,7 +71,7 @@ pub(in crate::protocol) fn blocks(text: &str) -> Blocks {
     blocks_in(text, None)
 }
 
-/// The same where the real path of the workspace is known: an absolute path may lie in it.
+/// Like [`blocks`], but accepts absolute paths in the workspace, whose real path is given.
 pub(in crate::protocol) fn blocks_in(text: &str, workspace: Option<&str>) -> Blocks {
     let lines = returns::with_line_feeds(text);
     let had_returns_only = matches!(lines, Cow::Owned(_));
@@ -85,38 +85,38 @@ pub(in crate::protocol) fn blocks_in(text: &str, workspace: Option<&str>) -> Blo
     parser.emit()
 }
 
-/// What was found outside bodies.
-pub(super) struct Item<'a> {
+/// Something that was read outside bodies.
+pub(super) struct ReplyItem<'a> {
     /// Where its line begins.
     pub(super) origin: usize,
-    /// The command of a block, be it refused.
-    pub(super) command: Option<&'static Command>,
+    /// The command of a block, also of a refused one.
+    pub(super) command: Option<&'static TagCommand>,
     pub(super) kind: ItemKind<'a>,
 }
 
 pub(super) enum ItemKind<'a> {
-    Block(Box<Found<'a>>),
-    /// What is refused.
+    Block(Box<RawBlock<'a>>),
+    /// A refusal.
     Step(Box<Step>),
     Note(Warning),
-    /// Further notes, of which only the number is kept.
+    /// The number of further notes.
     More(usize),
 }
 
-impl Found<'_> {
-    /// Whether other text follows a tag that has no body.
+impl RawBlock<'_> {
+    /// Whether a tag without a body is followed by other text on its line.
     fn has_text_behind(&self) -> bool {
         let own = || format!("[/{}]", self.token.command().name);
         !self.after.is_empty() && inline_body(self.after, &own(), &self.token) != Some("")
     }
 }
 
-impl Item<'_> {
+impl ReplyItem<'_> {
     pub(super) fn is_step(&self) -> bool {
         !matches!(self.kind, ItemKind::Note(_) | ItemKind::More(_))
     }
 
-    /// Whether it is more than the refusal of thoughts before it.
+    /// Whether it is a command, and not only the refusal of the thoughts before it.
     pub(super) fn is_command(&self) -> bool {
         match &self.kind {
             ItemKind::Step(step) => match &step.asks {
@@ -128,75 +128,75 @@ impl Item<'_> {
         }
     }
 
-    /// Whether more than a label is missed if it is not executed: not so of a summary or a message.
+    /// Whether skipping it loses work. A skipped summary or message loses none.
     pub(super) fn may_be_missed(&self) -> bool {
         let kind = self.command.map(|command| command.kind);
         self.is_step() && !matches!(kind, Some(Kind::Done | Kind::Message))
     }
 }
 
-/// A block, with its tag read.
-pub(super) struct Found<'a> {
+/// A block whose opening tag was read and whose end is known.
+pub(super) struct RawBlock<'a> {
     pub(super) token: Token,
-    pub(super) tag: Result<Opening<'a>, Problem>,
-    /// What had to be overlooked in its tag.
+    pub(super) tag: Result<OpeningTag<'a>, Problem>,
+    /// The repairs that its tag needed.
     decoration: Decoration,
     /// What follows the tag on its line.
     after: &'a str,
-    /// The body, where it ends on that line.
+    /// The body, if it ends on the line of the tag.
     inline: Option<&'a str>,
     /// The word that its closing tag repeats.
     pub(super) word: Option<String>,
-    /// Where the body ends that begins on the next line.
-    end: Option<End>,
-    /// Where reasoning ends in that body that does not begin in it.
+    /// The end of a body that begins on the next line.
+    end: Option<BlockEnd>,
+    /// An end of reasoning in the body that nothing in the body opened.
     stray: Option<Range<usize>>,
 }
 
 pub(super) struct Parser<'a> {
     pub(super) text: &'a str,
-    /// The real path of the workspace, where that is known.
+    /// The real path of the workspace, if known.
     workspace: Option<&'a str>,
-    /// Where reading goes on: the start of a line, or an offset behind the end of reasoning.
+    /// Where reading continues: at the start of a line, or right after the end of reasoning.
     pub(super) at: usize,
     /// The bounds of the current line.
     pub(super) begin: usize,
     pub(super) end: usize,
-    /// Its markers, where they were looked at.
-    pub(super) line: Option<Line<'a>>,
-    /// Where reasoning ended last in a draft that was looked through for that.
-    pub(super) stray_at: usize,
-    tags: u8,
-    /// What is behind the end of a span that was not open.
-    pub(super) doubtful_from: Option<(usize, Sort)>,
-    /// Up to there nothing but the markers of reasoning counts.
-    quiet_to: usize,
-    /// Up to there a block goes that is never closed.
-    pub(super) unclosed_to: usize,
-    /// Whether nothing after the last item can be read.
-    pub(super) ended: bool,
-    pub(super) items: Vec<Item<'a>>,
-    /// The commands that items had so far, as a set.
-    pub(super) seen: HashSet<Kind>,
-    /// The open spans; and for each key, the offset of its last closing marker.
-    pub(super) spans: Vec<Span>,
+    /// The markers of the current line, once they were read.
+    pub(super) line: Option<MarkedLine<'a>>,
+    /// The last end of reasoning that was found in a draft.
+    pub(super) last_stray_end: usize,
+    tags_on_line: u8,
+    /// The offset after an end marker that nothing opened, and the kind of that marker.
+    pub(super) after_unopened_end: Option<(usize, MarkerKind)>,
+    /// Up to this offset, only the markers of reasoning count.
+    markers_only_to: usize,
+    /// The end of the last block that was never closed.
+    pub(super) unclosed_block_to: usize,
+    /// Whether the last item ends the reply, so that nothing after it is read.
+    pub(super) is_over: bool,
+    pub(super) items: Vec<ReplyItem<'a>>,
+    /// The commands of all items so far.
+    pub(super) seen_kinds: HashSet<Kind>,
+    /// The open spans, and for each key the offset of its last closing marker in the text.
+    pub(super) spans: Vec<OpenSpan>,
     pub(super) last_ends: Option<HashMap<String, usize>>,
-    /// Bodies and spans that have ended, in order, none in another.
+    /// Bodies and closed spans, in order and without overlap.
     bodies: Vec<Range<usize>>,
-    /// For a command, and whether it is to be undecorated: from where on a tag was sought, and the next one.
-    pub(super) next_tags: HashMap<(Kind, bool), (usize, Option<Token>)>,
-    pub(super) index: Option<Index>,
-    /// An offset, and the number of its line.
-    counted: (usize, usize),
+    /// By command, and whether decorated tags count: where the last search began, and the tag that it found.
+    pub(super) next_tag_cache: HashMap<(Kind, bool), (usize, Option<Token>)>,
+    pub(super) index: Option<TagIndex>,
+    /// The last offset whose line number was asked for, and that number.
+    last_line_number: (usize, usize),
     /// Whether a span contains the end of other reasoning, or of a block.
     pub(super) has_other_end: bool,
     pub(super) unclosed: bool,
     pub(super) answers: Option<Address>,
-    /// Whether a command was reported that may have been meant, so that `[DONE if="ok"]` does not count.
+    /// Whether a possible command was reported instead of executed, which holds `[DONE if="ok"]`.
     pub(super) missed_command: bool,
-    /// Whether an operations message may be outside of bodies and spans.
+    /// Whether an operations message may be outside bodies and spans.
     pub(super) has_message: bool,
-    /// Whether a command is in the reply that is not quoted.
+    /// Whether the reply contains a command that is not quoted.
     has_unquoted: bool,
 }
 
@@ -209,20 +209,20 @@ impl<'a> Parser<'a> {
             begin: 0,
             end: 0,
             line: None,
-            stray_at: 0,
-            tags: 0,
-            doubtful_from: None,
-            quiet_to: 0,
-            unclosed_to: 0,
-            ended: false,
+            last_stray_end: 0,
+            tags_on_line: 0,
+            after_unopened_end: None,
+            markers_only_to: 0,
+            unclosed_block_to: 0,
+            is_over: false,
             items: Vec::new(),
-            seen: HashSet::new(),
+            seen_kinds: HashSet::new(),
             spans: Vec::new(),
             last_ends: None,
             bodies: Vec::new(),
-            next_tags: HashMap::new(),
+            next_tag_cache: HashMap::new(),
             index: None,
-            counted: (0, 1),
+            last_line_number: (0, 1),
             has_other_end: false,
             unclosed: false,
             answers: None,
@@ -234,57 +234,58 @@ impl<'a> Parser<'a> {
 
     fn read(&mut self) {
         while self.at < self.text.len() {
-            self.line();
+            self.read_line();
         }
         self.finish_spans();
-        let is_end = |item: &&Item<'_>| matches!(&item.kind, ItemKind::Step(step) if step.ends);
+        let is_end =
+            |item: &&ReplyItem<'_>| matches!(&item.kind, ItemKind::Step(step) if step.ends);
         if let Some(item) = self.items.iter().find(is_end) {
             self.add_body(self.next_line(item.origin)..self.text.len());
         }
     }
 
-    /// The number of the line that holds an offset.
-    pub(super) fn number(&mut self, at: usize) -> usize {
-        let (from, line) = self.counted;
+    /// The number of the line that contains an offset, from 1.
+    pub(super) fn line_number_at(&mut self, at: usize) -> usize {
+        let (from, line) = self.last_line_number;
         let lines = |range: Range<usize>| memchr_iter(b'\n', &self.text.as_bytes()[range]).count();
         let line =
             if at >= from { line + lines(from..at) } else { line.saturating_sub(lines(at..from)) };
-        self.counted = (at, line);
+        self.last_line_number = (at, line);
         line
     }
 
-    /// Where the line of an offset begins.
+    /// The start of the line that contains an offset.
     pub(super) fn line_begin(&self, at: usize) -> usize {
         memrchr(b'\n', &self.text.as_bytes()[..at]).map_or(0, |n| n + 1)
     }
 
-    /// Where the line of an offset ends, without its newline.
+    /// The end of the line that contains an offset, before its newline.
     pub(super) fn line_end(&self, at: usize) -> usize {
         lexer::line_end(self.text, at)
     }
 
-    /// The same with its newline.
+    /// The end of that line, after its newline.
     pub(super) fn next_line(&self, at: usize) -> usize {
         (self.line_end(at) + 1).min(self.text.len())
     }
 
-    /// The line of an offset, without blanks around it, for quoting.
-    pub(super) fn shown(&self, at: usize) -> String {
+    /// The line that contains an offset, trimmed and shortened for a message.
+    pub(super) fn quoted_line(&self, at: usize) -> String {
         brief(self.text[self.line_begin(at)..self.line_end(at)].trim())
     }
 
     pub(super) fn push(
         &mut self,
         origin: usize,
-        command: Option<&'static Command>,
+        command: Option<&'static TagCommand>,
         kind: ItemKind<'a>,
     ) {
-        self.seen.extend(command.map(|command| command.kind));
-        self.items.push(Item { origin, command, kind });
+        self.seen_kinds.extend(command.map(|command| command.kind));
+        self.items.push(ReplyItem { origin, command, kind });
     }
 
     pub(super) fn note(&mut self, origin: usize, note: Warning) {
-        if let Some(Item { kind: ItemKind::More(count), .. }) = self.items.last_mut() {
+        if let Some(ReplyItem { kind: ItemKind::More(count), .. }) = self.items.last_mut() {
             *count += 1;
             return;
         }
@@ -293,7 +294,7 @@ impl<'a> Parser<'a> {
         self.push(origin, None, kind);
     }
 
-    /// Remembers a body or a span.
+    /// Records a body or a span.
     pub(super) fn add_body(&mut self, span: Range<usize>) {
         let mut end = span.end;
         while let Some(last) = self.bodies.pop_if(|last| last.start >= span.start) {
@@ -305,64 +306,64 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Skips what is not the body of a block that is accepted: there the markers of reasoning count all the
-    /// same, and nothing else does.
+    /// Skips the body of a block that is refused. The markers of reasoning in it still count, since it may
+    /// not have been a body.
     pub(super) fn skip(&mut self, range: Range<usize>) {
         self.add_body(range.clone());
-        self.quiet_to = self.quiet_to.max(range.end);
+        self.markers_only_to = self.markers_only_to.max(range.end);
         self.at = range.start;
     }
 
-    /// Whether nothing but the markers of reasoning counts on the line that is read.
-    pub(super) fn is_quiet(&self) -> bool {
-        self.ended || self.begin < self.quiet_to
+    /// Whether only the markers of reasoning count on the current line.
+    pub(super) fn only_markers_count(&self) -> bool {
+        self.is_over || self.begin < self.markers_only_to
     }
 
-    /// Reports a line that looks like a tag and was read as words.
-    pub(super) fn looks_like_tag(&mut self, token: &Token, why: &str) {
-        let note = self.as_words(token, why);
+    /// Reports a line that looks like a tag and was read as prose.
+    pub(super) fn report_lookalike(&mut self, token: &Token, why: &str) {
+        let note = self.lookalike_warning(token, why);
         self.note(token.line, note);
     }
 
-    fn as_words(&mut self, token: &Token, why: &str) -> Warning {
+    fn lookalike_warning(&mut self, token: &Token, why: &str) -> Warning {
         self.missed_command |= token.may_be_missed();
-        let (number, shown) = (self.number(token.line), self.shown(token.at));
+        let (number, shown) = (self.line_number_at(token.line), self.quoted_line(token.at));
         let text = format!("line {number} `{shown}` was read as words: {why}");
         Warning::new(WarningKind::LooksLikeTag, text)
     }
 
-    /// Whether another tag is sought on a line: each may cost the rest of it.
-    pub(super) fn may_seek_tag(&mut self) -> bool {
+    /// Limits how often one line is lexed, since each attempt may read the rest of it.
+    pub(super) fn may_lex_again(&mut self) -> bool {
         const MOST: u8 = 8;
-        self.tags = self.tags.saturating_add(1);
-        self.tags <= MOST
+        self.tags_on_line = self.tags_on_line.saturating_add(1);
+        self.tags_on_line <= MOST
     }
 
-    /// Reads a line, or the rest of one behind the end of reasoning.
-    fn line(&mut self) {
+    /// Reads a line, or the rest of a line after the end of reasoning.
+    fn read_line(&mut self) {
         let at = self.at;
         if at == 0 || self.text.as_bytes()[at - 1] == b'\n' {
-            (self.begin, self.tags) = (at, 0);
+            (self.begin, self.tags_on_line) = (at, 0);
         }
         let is_whole = at == self.begin;
         // The rest of a line has the same end.
         self.end = if is_whole || at > self.end { self.line_end(at) } else { self.end };
         let end = self.end;
-        let is_quiet = self.is_quiet();
+        let only_markers_count = self.only_markers_count();
         self.at = (end + 1).min(self.text.len());
-        let token = if self.may_seek_tag() { lexer::lex(self.text, at, end) } else { None };
+        let token = if self.may_lex_again() { lexer::lex(self.text, at, end) } else { None };
         self.has_unquoted |= token.is_some_and(|token| token.is_unquoted_command());
         let takes_line = |token: Token| token.command.is_some() || token.kind == TokenKind::Result;
-        let is_tag = token.is_some_and(takes_line) && self.spans.is_empty() && !is_quiet;
-        // Markers count only where the line is no tag. A quiet line has nothing else.
-        if !is_tag && self.markers(at) || is_quiet {
+        let is_tag = token.is_some_and(takes_line) && self.spans.is_empty() && !only_markers_count;
+        // A line that is a tag has no markers.
+        if !is_tag && self.markers(at) || only_markers_count {
             return;
         }
         match token {
             Some(token) if !self.spans.is_empty() => self.count_tag(&token),
             Some(token) => {
-                if !self.take(&token) {
-                    // It was words.
+                if !self.handle_token(&token) {
+                    // It was prose.
                     self.markers(token.name_end);
                 }
             }
@@ -370,11 +371,11 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Takes a token with its line; otherwise it is words.
-    fn take(&mut self, token: &Token) -> bool {
+    /// Handles a token and its line. Returns false if the line is prose.
+    fn handle_token(&mut self, token: &Token) -> bool {
         match token.kind {
-            TokenKind::Open => return self.open(token),
-            TokenKind::Close { by_word } => self.left_over(token, by_word),
+            TokenKind::Open => return self.open_block(token),
+            TokenKind::Close { by_word } => self.stray_closing_tag(token, by_word),
             TokenKind::Lookalike { closes, if_closed } => {
                 return !closes && self.lookalike(token, if_closed);
             }
@@ -384,29 +385,29 @@ impl<'a> Parser<'a> {
     }
 
     /// Reads the opening tag of a block, and finds where the block ends.
-    fn open(&mut self, token: &Token) -> bool {
+    fn open_block(&mut self, token: &Token) -> bool {
         let end = self.end;
         if self.is_doubtful(token) {
             let why = "it follows an end marker that nothing opened";
             match token.command().closing {
-                Some(_) => self.end_unclear(token, why, false),
-                None => self.looks_like_tag(token, why),
+                Some(_) => self.refuse_unclear_end(token, why, false),
+                None => self.report_lookalike(token, why),
             }
             return true;
         }
         let command = token.command();
         if command.kind == Kind::Reply {
-            return self.addressed(token, true);
+            return self.read_reply_line(token, true);
         }
-        let mut found = self.tag(token);
-        if let Some(line) = super::pasted::sentence(self.text, token) {
-            self.outbox(line);
+        let mut found = self.read_tag(token);
+        if let Some(line) = super::pasted::prompt_sentence(self.text, token) {
+            self.refuse_pasted_outbox(line);
             return true;
         }
         if !token.is_plain() && self.is_prose(&found) {
             let needs_more = command.attributes.iter().any(|known| known.required);
             if token.alone || found.tag.is_ok() && needs_more {
-                self.looks_like_tag(
+                self.report_lookalike(
                     token,
                     "a command is alone on its line, with nothing around its tag",
                 );
@@ -421,12 +422,12 @@ impl<'a> Parser<'a> {
         } else if found.inline.is_none() {
             let Some(end) = self.end_of_body(&found, body_at) else { return true };
             if found.tag.is_err() {
-                // It is refused, and what it contains is skipped.
+                // The block is refused, so its body is skipped.
                 self.skip(body_at..end.closing.end);
             } else {
-                // Text behind the tag is of the body, too.
+                // Text after the tag belongs to the body, too.
                 let body = token.name_end..end.closing.start;
-                let stray = || reasoning::stray_end(self.text, body.clone(), "");
+                let stray = || reasoning::find_stray_end(self.text, body.clone(), "");
                 let stray = found.word.is_none().then(stray).flatten();
                 if let Some(stray) = &stray
                     && may_have_tag(&self.text[body], command)
@@ -444,23 +445,23 @@ impl<'a> Parser<'a> {
         true
     }
 
-    /// Whether a tag is right behind the end of a span that was not open: only a plain one behind that of reasoning
-    /// is surely a command.
+    /// Whether a tag directly follows an end marker that nothing opened. It is a command only if it is plain and
+    /// the marker ends reasoning.
     fn is_doubtful(&self, token: &Token) -> bool {
-        self.doubtful_from.is_some_and(|(from, sort)| {
-            from == token.line && !(token.is_plain() && sort == Sort::Reasoning)
+        self.after_unopened_end.is_some_and(|(from, sort)| {
+            from == token.line && !(token.is_plain() && sort == MarkerKind::Reasoning)
         })
     }
 
-    /// Reads what is on the line of an opening tag.
-    fn tag(&self, token: &Token) -> Found<'a> {
+    /// Reads the line of an opening tag.
+    fn read_tag(&self, token: &Token) -> RawBlock<'a> {
         let command = token.command();
         let rest = &self.text[token.name_end..self.end];
         let mut decoration = token.decoration;
         let tag = attributes::read(command, rest, &mut decoration);
         let after = tag.as_ref().map_or("", |tag| tag.after);
         let mut after = lexer::without_decoration(after, token.decoration);
-        // A fence behind all of it, where the tag is alone or its block ends there.
+        // A fence may follow a tag without a body, or a block that ends on this line.
         let is_whole = |before: &&str| match command.closing {
             Some(closing) => before.ends_with(closing),
             None => before.is_empty() && command.kind != Kind::Reply,
@@ -471,23 +472,23 @@ impl<'a> Parser<'a> {
         }
         let word = command.closing.and_then(|_| match &tag {
             Ok(tag) => command.value(&tag.values, "end").map(str::to_owned),
-            // What such a body contains is no command either.
-            Err(_) => attributes::token(rest),
+            // Commands in the body of an unreadable tag do not count either.
+            Err(_) => attributes::end_word(rest),
         });
         let inline = command.closing.filter(|_| word.is_none()).and_then(|closing| match &tag {
             Ok(_) => inline_body(after, closing, token),
-            // Nobody knows where such a body begins.
+            // It is unknown where such a body begins.
             Err(_) => (token.is_plain() && rest.trim_end().ends_with(closing)).then_some(""),
         });
-        Found { token: *token, tag, decoration, after, inline, word, end: None, stray: None }
+        RawBlock { token: *token, tag, decoration, after, inline, word, end: None, stray: None }
     }
 
-    /// Whether a line that is no plain tag is none at all: words in brackets, a link, a label.
-    fn is_prose(&mut self, found: &Found<'_>) -> bool {
+    /// Whether a decorated tag is prose after all: words in brackets, a link, a label.
+    fn is_prose(&mut self, found: &RawBlock<'_>) -> bool {
         let (token, after) = (&found.token, found.after);
         let (command, rest) = (token.command(), &self.text[token.name_end..self.end]);
         let lower = rest.to_ascii_lowercase();
-        // Its name is a common word.
+        // SEARCH is a common word.
         if command.kind == Kind::Search && !lower.contains("pattern") {
             return true;
         }
@@ -499,7 +500,7 @@ impl<'a> Parser<'a> {
         let names_a_path = lower.match_indices("path").any(|(at, key)| {
             lower[at + key.len()..].trim_start().trim_start_matches('\\').starts_with('=')
         });
-        // What follows may be its body, which is never executed.
+        // The lines below may be its body, so they must not be executed as commands.
         if names_a_path || found.inline.is_some() && found.tag.is_ok() {
             return false;
         }
@@ -510,13 +511,13 @@ impl<'a> Parser<'a> {
         if !is_whole || !after.is_empty() {
             return !is_whole || after.starts_with(['(', ':', '[']) || !is_closed();
         }
-        // An item of a list of what was done.
+        // It may be an item in a list of finished tasks.
         let is_item =
             token.decoration.has(Decoration::CASE) && token.decoration.has(Decoration::ITEM);
         closing == "[/DONE]" && is_item && found.tag.is_ok() && !is_closed()
     }
 
-    /// Makes steps of the items.
+    /// Turns the items into steps.
     fn emit(mut self) -> Blocks {
         let (mut escaped, mut all, mut ignored) = (0, 0, 0);
         let mut steps: Vec<Step> = Vec::new();
@@ -530,17 +531,19 @@ impl<'a> Parser<'a> {
                 }
                 ItemKind::Block(found) if self.is_mentioned(&found.token) => {
                     let why = "a command that deletes or moves is ignored in quotations and in lists of code spans";
-                    self.as_words(&found.token, why)
+                    self.lookalike_warning(&found.token, why)
                 }
                 ItemKind::Block(found) => {
                     all += 1;
                     escaped += usize::from(found.decoration.has(Decoration::ESCAPES));
                     let stray = found.stray.clone();
-                    let step = self.step(*found);
+                    let step = self.step_of(*found);
                     let is_refused = matches!(step.asks, Asks::Invalid(_));
                     let has_steps = !steps.is_empty();
-                    // The body of a block that is refused is no body, so nothing before that end counts.
-                    let lost = stray.filter(|_| is_refused).map(|stray| self.unopened(stray));
+                    // A refused block has no body, so this end of reasoning counts after all.
+                    let lost = stray
+                        .filter(|_| is_refused)
+                        .map(|stray| self.refuse_before_stray_end(stray));
                     if lost.is_some() {
                         steps.clear();
                     }
@@ -575,19 +578,19 @@ impl<'a> Parser<'a> {
         Blocks { steps, unclosed, bodies: self.bodies, notes, answers }
     }
 
-    /// Refuses what is before the end of reasoning in a body that is refused.
-    fn unopened(&mut self, stray: Range<usize>) -> Step {
+    /// Refuses everything before an end of reasoning in the body of a refused block.
+    fn refuse_before_stray_end(&mut self, stray: Range<usize>) -> Step {
         self.missed_command = true;
         self.add_body(0..stray.end);
-        let (line, shown) = (self.number(stray.start), brief(&self.text[stray]));
+        let (line, shown) = (self.line_number_at(stray.start), brief(&self.text[stray]));
         let text = format!(
             "Line {line}: `{shown}` may end thoughts whose beginning is missing, so nothing before it was carried out. Send again what was meant as a command"
         );
         Step::refused(line, Mistake::ThoughtsUnopened, text)
     }
 
-    /// Whether a tag that takes something away may only be told of: as an item of a list in a code span,
-    /// since so what was done is listed, too; or quoted among others that are not, as what somebody said.
+    /// Whether a tag that deletes or moves may only be mentioned: as a list item in a code span, which is also how
+    /// finished work is listed, or in a quotation while other commands are not quoted.
     fn is_mentioned(&self, token: &Token) -> bool {
         let is_listed = || {
             let is_item = [Decoration::BULLET, Decoration::NUMBER];
@@ -598,28 +601,28 @@ impl<'a> Parser<'a> {
             && (token.quote > 0 && self.has_unquoted || is_listed())
     }
 
-    /// What a block asks for.
-    fn step(&mut self, found: Found<'a>) -> Step {
+    /// The step of a block.
+    fn step_of(&mut self, found: RawBlock<'a>) -> Step {
         let has_text_behind = found.has_text_behind();
-        let Found { token, tag, decoration, after, inline, word, end, .. } = found;
+        let RawBlock { token, tag, decoration, after, inline, word, end, .. } = found;
         let command = token.command();
-        let number = self.number(token.line);
+        let number = self.line_number_at(token.line);
         let line = &self.text[token.line..self.line_end(token.at)];
         let malformed = |what: &Problem| Step::new(number, tag_fault(command, number, line, what));
-        let Opening { values, warnings: more, .. } = match tag {
+        let OpeningTag { values, warnings: more, .. } = match tag {
             Ok(tag) => tag,
             Err(what) => return malformed(&what),
         };
         let mut warnings = Vec::new();
         if !decoration.is_none() {
-            let tag = canonical(command, &values);
-            warnings.push(read_as(number, line, &tag, decoration));
+            let tag = canonical_tag(command, &values);
+            warnings.push(repair_warning(number, line, &tag, decoration));
         }
         warnings.extend(more);
         let Some(closing) = command.closing else {
             if has_text_behind {
                 let shown = brief(after);
-                // Perhaps a sentence that only begins with the tag.
+                // It may be a sentence that begins with the tag.
                 if matches!(command.kind, Kind::Delete | Kind::Move) {
                     let text =
                         format!("`{shown}` is behind the tag, which is to be alone on its line,");
@@ -630,11 +633,11 @@ impl<'a> Parser<'a> {
             }
             let body = String::new();
             let block =
-                Block { command, number, tag: line, values, body, body_line: number, warnings };
+                TagBlock { command, number, tag: line, values, body, body_line: number, warnings };
             return block.step_in(self.workspace);
         };
         let first = inline.unwrap_or(after);
-        if let Some(what) = in_doubt(&token, closing, first) {
+        if let Some(what) = ambiguity(&token, closing, first) {
             return malformed(&Problem::new(Mistake::TextAfterTag, what));
         }
         let (mut lines, mut quote, mut is_glued) = ("", token.quote, false);
@@ -644,11 +647,11 @@ impl<'a> Parser<'a> {
             quote = end.quote;
             is_glued = end.decoration.has(Decoration::GLUED);
             if !end.decoration.is_none() {
-                let at = self.number(end.closing.start);
+                let at = self.line_number_at(end.closing.start);
                 let begin = self.line_begin(end.closing.start).max(body_at);
                 let shown = &self.text[begin..end.closing.end];
                 let meant = closing_tag(command, word.as_deref());
-                warnings.push(read_as(at, shown, &meant, end.decoration));
+                warnings.push(repair_warning(at, shown, &meant, end.decoration));
             }
         }
         let (first, told) = lints::behind_tag(command.kind, first, lines, number);
@@ -666,7 +669,7 @@ impl<'a> Parser<'a> {
             return malformed(&Problem::new(Mistake::PartlyQuoted, text));
         }
         let lines = unquoted.as_deref().unwrap_or(lines);
-        // Where the tag line ends in CRLF, so does the body: a property of the reply, not of it.
+        // If the tag line ends in CRLF, the whole reply does, and the line ends of the body are not the model's choice.
         if line.ends_with('\r') {
             body.push_str(&lines.replace("\r\n", "\n"));
         } else {
@@ -683,33 +686,33 @@ impl<'a> Parser<'a> {
         if command.kind == Kind::Create {
             warnings.extend(lints::indented(&body, lead, body_line));
         }
-        Block { command, number, tag: line, values, body, body_line, warnings }
+        TagBlock { command, number, tag: line, values, body, body_line, warnings }
             .step_in(self.workspace)
     }
 
-    /// A block that is refused, and with it all that follows.
+    /// Refuses a block and everything after it.
     pub(super) fn end_reply(&mut self, token: &Token, mistake: Mistake, text: String) {
-        let number = self.number(token.line);
+        let number = self.line_number_at(token.line);
         let step = refused(token.command(), number, mistake, text);
-        self.end_with(step, token.line, token.command);
+        self.end_reply_with(step, token.line, token.command);
     }
 
-    pub(super) fn end_with(
+    pub(super) fn end_reply_with(
         &mut self,
         step: Step,
         origin: usize,
-        command: Option<&'static Command>,
+        command: Option<&'static TagCommand>,
     ) {
         self.push(origin, command, ItemKind::Step(Box::new(Step { ends: true, ..step })));
-        self.ended = true;
-        // Reasoning that began before it may end in it.
+        self.is_over = true;
+        // Reasoning that began before it may end inside it.
         self.at = self.at.min(origin);
         self.begin = self.line_begin(self.at);
         self.end = self.line_end(self.at);
     }
 }
 
-/// The text between an opening tag and a closing one at the end of its line.
+/// The text between an opening tag and a closing tag at the end of the same line.
 fn inline_body<'t>(after: &'t str, closing: &str, token: &Token) -> Option<&'t str> {
     if let Some(body) = after.strip_suffix(closing) {
         return Some(body);
@@ -723,15 +726,15 @@ fn inline_body<'t>(after: &'t str, closing: &str, token: &Token) -> Option<&'t s
     name.eq_ignore_ascii_case(closing).then(|| body.strip_suffix('\\').unwrap_or(body))
 }
 
-/// What a line was read as.
-fn read_as(number: usize, line: &str, tag: &str, decoration: Decoration) -> Warning {
+/// The warning that a line was read as a certain tag.
+fn repair_warning(number: usize, line: &str, tag: &str, decoration: Decoration) -> Warning {
     let line = brief(line.trim());
     let text = format!("line {number} `{line}` was read as {tag} ({})", decoration.phrases());
     Warning::new(WarningKind::TagRepaired, text)
 }
 
 /// An opening tag as it should have been written.
-fn canonical(command: &Command, values: &[Option<String>]) -> String {
+fn canonical_tag(command: &TagCommand, values: &[Option<String>]) -> String {
     let mut tag = format!("[{}", command.name);
     for (attribute, value) in command.attributes.iter().zip(values) {
         if let Some(value) = value {
@@ -742,9 +745,9 @@ fn canonical(command: &Command, values: &[Option<String>]) -> String {
     tag + "]"
 }
 
-/// Why nobody can say which of the tags on its line is meant, if nobody can: a phrase.
-fn in_doubt(token: &Token, closing: &str, first: &str) -> Option<String> {
-    let named = first.strip_prefix('[').and_then(lexer::name).map(|name| name.command);
+/// Why it is unclear which of the tags on the line counts, as a phrase; None if it is clear.
+fn ambiguity(token: &Token, closing: &str, first: &str) -> Option<String> {
+    let named = first.strip_prefix('[').and_then(lexer::read_name).map(|name| name.command);
     let lexed = || lexer::lex(first, 0, first.len()).and_then(|second| second.command);
     if first.contains(closing) {
         Some(format!("the text after the tag contains {closing}"))

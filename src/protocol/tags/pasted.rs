@@ -1,4 +1,4 @@
-//! What this program tells every model about the protocol, sent back: its examples are no commands.
+//! Recognises the protocol prompt in a reply, whose examples are not commands.
 
 use std::sync::LazyLock;
 
@@ -16,8 +16,8 @@ static EXAMPLES: LazyLock<Vec<Example>> = LazyLock::new(|| {
     lines.windows(3).filter(leads).map(|lines| [lines[0], lines[1], lines[2]]).collect()
 });
 
-/// Where a sentence of the prompt begins that stands right above a plain tag, with its own example below.
-pub(super) fn sentence(text: &str, tag: &Token) -> Option<usize> {
+/// The start of a prompt sentence directly above a plain tag, if its own example follows.
+pub(super) fn prompt_sentence(text: &str, tag: &Token) -> Option<usize> {
     const LONGEST: usize = 200;
     let above = text[..tag.line].strip_suffix('\n').filter(|_| tag.is_plain())?;
     let from = above.floor_char_boundary(above.len().saturating_sub(LONGEST));
@@ -44,7 +44,7 @@ mod tests {
             let text = format!("x\n{said}\n{tag}\n{next}\n");
             let line = text.find(tag).unwrap();
             let of = |text: &str, line: usize| {
-                sentence(text, &lex(text, line, line_end(text, line)).unwrap())
+                prompt_sentence(text, &lex(text, line, line_end(text, line)).unwrap())
             };
             assert!(of(&text, line).is_some(), "{text}");
             let other = format!("{said}\n{tag}\nanother\n");

@@ -1,5 +1,5 @@
-//! The path in a tag, without what a chat window or a habit put around it. It is never guessed: if two
-//! paths could be meant, the tag is refused.
+//! Reads the path in a tag, without decoration from a chat window or from habit. It is never a guess: if two paths
+//! are possible, the tag is refused.
 
 use std::sync::LazyLock;
 
@@ -12,7 +12,7 @@ use crate::protocol::mistake::{Problem, brief};
 use crate::protocol::{Kind, Mistake, RelPath, Warning, WarningKind};
 
 #[derive(Deserialize)]
-struct Tables {
+struct PathTables {
     marks: Vec<(String, String)>,
     refused: Vec<RefusedPattern>,
     #[serde(deserialize_with = "pattern")]
@@ -21,10 +21,10 @@ struct Tables {
     may_be_placeholder: Regex,
 }
 
-static TABLES: LazyLock<Tables> =
+static TABLES: LazyLock<PathTables> =
     LazyLock::new(|| toml::from_str(include_str!("data/paths.toml")).expect("a constant table"));
 
-/// Matches what any of the patterns matches; few paths do.
+/// All patterns in one, since few paths match any.
 static ANY: LazyLock<Regex> = LazyLock::new(|| {
     let refused = TABLES.refused.iter().map(|refused| &refused.pattern);
     let all = refused.chain([&TABLES.placeholder_name, &TABLES.may_be_placeholder]);
@@ -32,9 +32,8 @@ static ANY: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&all.join("|")).expect("patterns of a constant table")
 });
 
-/// Reads the value of an attribute `key` that is a path, for a command of that kind. None is the workspace itself.
-/// An absolute path is used if it lies in the workspace, whose real path is `workspace`. What was
-/// repaired is a warning.
+/// Reads a path from the value of the attribute `key`. None is the workspace itself. An absolute path is accepted if
+/// it is in the workspace, whose real path is `workspace`. Repairs become warnings.
 pub(super) fn read(
     kind: Kind,
     (key, value): (&str, &str),
@@ -59,11 +58,11 @@ pub(super) fn read(
     let bare = undecorated(given);
     let unlinked = unlinked(bare).map_err(unclear)?;
     let text = unlinked.as_deref().unwrap_or(bare);
-    // Few paths are like any pattern.
+    // Few paths match any pattern.
     let suspect = |path: &str| Some(letters(path)).filter(|letters| ANY.is_match(letters));
     let mut suspected = suspect(text);
     refuse(suspected.as_deref(), text).map_err(unclear)?;
-    // As Markdown escapes each `_`, or as Windows separates folders.
+    // `\_` may be an escaped `_`, or a folder separator of Windows.
     let [all, escaped, backslashes] = ["_", "\\_", "\\"].map(|sign| text.matches(sign).count());
     if escaped > 0 && [all, backslashes] == [escaped; 2] {
         let [one, other] = ["", "/"].map(|sign| brief(&text.replace('\\', sign)));
@@ -81,7 +80,7 @@ pub(super) fn read(
         suspected = suspect(path.as_str());
         refuse(suspected.as_deref(), text).map_err(unclear)?;
     }
-    // After `./`, a name is a name.
+    // After `./`, a name is never a placeholder.
     let suspected = suspected.filter(|_| !text.starts_with("./"));
     if suspected.as_ref().is_some_and(|letters| TABLES.placeholder_name.is_match(letters)) {
         let phrase =
@@ -107,7 +106,7 @@ pub(super) fn read(
         None
     };
     warnings.extend(repair.map(|(sort, text)| Warning::new(sort, text)));
-    // Some systems write them into names of their own.
+    // Some systems create names with such blanks.
     let blank = path.as_str().chars().find(|c| c.is_whitespace() && *c != ' ');
     if let Some(c) = blank {
         let text = format!(
@@ -119,8 +118,7 @@ pub(super) fn read(
     Ok(Some(path))
 }
 
-/// An absolute path without the components of the workspace that it begins with. None if it lies elsewhere, or
-/// if a `..` may lead out.
+/// An absolute path relative to the workspace. None if it is elsewhere, or if a `..` may lead out.
 fn inside(workspace: &str, path: &str) -> Option<String> {
     fn components(path: &str) -> impl Iterator<Item = &str> {
         path.split('/').filter(|part| !matches!(*part, "" | "."))
@@ -132,7 +130,7 @@ fn inside(workspace: &str, path: &str) -> Option<String> {
     (is_inside && !rest.contains(&"..")).then(|| rest.join("/"))
 }
 
-/// Refuses a path that a row of the table matches, by its letters, if they are suspect, and how it was `sent`.
+/// Refuses a path whose suspicious `letters` match a row of the table; `sent` is the path as it was sent.
 fn refuse(letters: Option<&str>, sent: &str) -> Result<(), (Mistake, &'static str)> {
     let Some(letters) = letters else { return Ok(()) };
     let is_guarded = sent.starts_with("./");
@@ -143,14 +141,14 @@ fn refuse(letters: Option<&str>, sent: &str) -> Result<(), (Mistake, &'static st
     refused.map_or(Ok(()), |refused| Err((refused.mistake, refused.phrase.as_str())))
 }
 
-/// A path in small letters, with `/` between folders, without `_`, `-` and blanks, nor `./` before it.
+/// A path in lower case, with `/` as separator, without `_`, `-`, blanks and a leading `./`.
 fn letters(path: &str) -> String {
     let mut letters = path.to_ascii_lowercase().replace('\\', "/");
     letters.retain(|c| !matches!(c, '_' | '-' | ' '));
     letters.trim_start_matches("./").to_owned()
 }
 
-/// A text without pairs of marks around it.
+/// A text without the pairs of marks that enclose it.
 fn undecorated(mut text: &str) -> &str {
     while let Some(inner) = TABLES.marks.iter().find_map(|(open, close)| {
         let inner = text.strip_prefix(open.as_str())?.strip_suffix(close.as_str())?;
@@ -161,8 +159,7 @@ fn undecorated(mut text: &str) -> &str {
     text
 }
 
-/// The text of a link that a chat made of a file's name, whose target is that name; None if there is no
-/// link.
+/// The text of a link that a chat made of a file name, if the target is the same name. None if there is no link.
 fn unlinked(text: &str) -> Result<Option<String>, (Mistake, &'static str)> {
     let Some((before, rest)) = text.split_once("](") else { return Ok(None) };
     let plain = || {

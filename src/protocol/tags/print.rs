@@ -7,14 +7,13 @@ use crate::protocol::{
 };
 use crate::text::{byte_count, count, named, visible, visible_line};
 
-/// Where in the reply an operation was asked for, and its tag as it was sent, if it was one. It follows the reason of
-/// a failure.
+/// The line of the reply that asked for an operation, and its tag as it was sent. It follows the reason of a failure.
 pub fn asked_at(line: usize, as_sent: Option<&str>) -> String {
     let tag = as_sent.map_or(String::new(), |tag| format!(", `{tag}`"));
     format!(" (line {line} of the reply{tag})")
 }
 
-/// How to ask for lines of a file, if the file lacks the requested lines. None if the operation has no range.
+/// The correct form of a line range, for an error about missing lines. None if the operation has no range.
 pub fn form_of_range(operation: &Operation) -> Option<String> {
     let form = match operation {
         Operation::Edit { change: Change::Lines { .. }, .. } => EDIT_BY_LINES,
@@ -24,7 +23,7 @@ pub fn form_of_range(operation: &Operation) -> Option<String> {
     Some(format!(". Correct form, with lines that the file has: {form}"))
 }
 
-/// What came of an operation, in one line without its `[OK] NAME: `.
+/// The outcome of an operation in one line, without its `[OK] NAME: `.
 pub fn summary(outcome: &Outcome) -> String {
     match &outcome.detail {
         Detail::Shown { text } => format!("Shown to the user: {}", named(text)),
@@ -98,8 +97,8 @@ pub fn summary(outcome: &Outcome) -> String {
     }
 }
 
-/// A command's output as it is shown, one stream after the other where they were kept apart: head and tail, with a
-/// line between them that counts what was left out; control characters made visible; no blank lines at the end.
+/// The output of a command, one stream after the other if they were captured apart. Between head and tail, a line
+/// counts what was left out. Control characters are visible, and there are no blank lines at the end.
 pub fn output(output: &Output) -> String {
     let shown = |capture: &Capture| {
         let text = capture.text_of(&visible(&capture.head), &visible(&capture.tail));
@@ -109,11 +108,11 @@ pub fn output(output: &Output) -> String {
     streams.collect::<Vec<_>>().join("\n")
 }
 
-/// How many lines of files all results of one outbox show.
+/// The most file lines that all results of one outbox show.
 pub const EXCERPT_LINES: usize = 400;
 
-/// Lines of a file as they are shown, each behind its number: `12| text`. `room` is how many lines can
-/// be shown yet; beyond that there is only a line that says so.
+/// The lines of a file, each after its number: `12| text`. `room` is the number of lines that can still be shown; if
+/// there are more, a note says so instead.
 ///
 /// # Examples
 /// ```
@@ -149,7 +148,7 @@ pub fn excerpt(excerpt: &Excerpt, room: &mut usize) -> String {
     shown
 }
 
-/// Whether lines of a file are shown where there is room for so many yet, and takes that from it.
+/// Whether an excerpt fits into the remaining room, from which it is subtracted.
 pub fn has_room(excerpt: &Excerpt, room: &mut usize) -> bool {
     let left = room.checked_sub(excerpt.lines.len());
     *room = left.unwrap_or(*room);

@@ -1,8 +1,8 @@
-//! The markers of reasoning, and the tags of elements. What is between them is never executed.
+//! The markers of reasoning, and the tags of elements. Commands between them are never executed.
 //!
-//! Chats escape markers, write them as entities, or put other signs for `<`. So a line is read in a canonical
-//! form, in which one pattern finds them all. An opening marker begins its line. A closing one counts at the start
-//! and at the end of its line and before a tag, even if its beginning was lost; elsewhere only if that is known.
+//! Chats escape markers, write them as entities, or use other signs for `<`. So a line is first brought into a
+//! canonical form, in which one pattern finds all of them. An opening marker must begin its line. A closing marker
+//! counts at the start or end of its line and before a tag, even if nothing opened it; elsewhere only if something did.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -14,7 +14,7 @@ use regex::Regex;
 use super::lexer::{self, Decoration, is_zero_width};
 use super::pairs;
 
-/// The names of reasoning, each with the first that it can be closed by.
+/// The names of reasoning, each with its canonical name. Names with the same canonical name close each other.
 const NAMES: [(&str, &str); 8] = [
     ("think", "think"),
     ("thinking", "think"),
@@ -25,7 +25,7 @@ const NAMES: [(&str, &str); 8] = [
     ("analysis", "analysis"),
     ("scratchpad", "scratchpad"),
 ];
-/// The entities of signs that markers are made of.
+/// The entities of the signs in markers.
 const ENTITIES: [(&str, char); 12] = [
     ("lt", '<'),
     ("gt", '>'),
@@ -41,18 +41,18 @@ const ENTITIES: [(&str, char); 12] = [
     ("nbsp", ' '),
 ];
 const COMMENT: &str = "<!--";
-/// What encloses text in XML as it is.
+/// Encloses verbatim text in XML.
 const VERBATIM: &str = "<![cdata[";
-/// A channel of reasoning in one template.
+/// The reasoning channel of one chat template.
 const THOUGHT: &str = "<|channel>";
-/// The tokens of a template that tells apart by channels: all but the last channel are reasoning.
+/// The token of a chat template with channels: all channels except `final` are reasoning.
 const CHANNEL: &str = "<|channel|>";
-/// An element in which pages hide reasoning, and other things.
+/// An element in which pages hide reasoning, among other things.
 const DETAILS: &str = "<details";
-/// What opens a pair of SEARCH and REPLACE.
+/// Opens a pair of SEARCH and REPLACE.
 pub(super) const PAIR: &str = "<<<<<<< SEARCH";
 
-/// What may be a marker in the canonical form of a line.
+/// Finds possible markers in the canonical form of a line.
 static MARKER: LazyLock<Regex> = LazyLock::new(|| {
     let pattern = r#"(?x)
         <!\[cdata\[ | \]\]> | <!-- | -->
@@ -69,57 +69,57 @@ static MARKER: LazyLock<Regex> = LazyLock::new(|| {
 /// A marker of reasoning, or the tag of any other element.
 #[derive(Debug)]
 pub(super) struct Marker {
-    /// What its other half has as well.
+    /// The same for an opening marker and its closing one.
     pub(super) key: String,
     pub(super) is_end: bool,
-    /// Where it begins and ends, in bytes of the text.
+    /// The byte offsets of its start and end.
     pub(super) at: usize,
     pub(super) end: usize,
-    pub(super) sort: Sort,
-    /// Whether no element of its key begins before it on its line.
+    pub(super) kind: MarkerKind,
+    /// Whether no element with its key begins before it on the same line.
     is_own: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sort {
-    /// Its end says that reasoning is before it, even if the beginning was lost.
+pub(super) enum MarkerKind {
+    /// Reasoning: an end marker proves that reasoning precedes it, even if nothing opened it.
     Reasoning,
-    /// Its end says so only with its beginning.
+    /// Hidden text whose end marker counts only if something opened it.
     Paired,
     /// An element of any other name.
     Element,
 }
 
-/// How much a closing marker says where it is.
+/// How much a closing marker proves at its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Strength {
-    /// It closes what is open.
+    /// It closes an open span.
     Closes,
     /// It counts even if nothing is open.
     Alone,
 }
 
 /// A line with its markers.
-pub(super) struct Line<'t> {
+pub(super) struct MarkedLine<'t> {
     text: &'t str,
     pub(super) begin: usize,
     end: usize,
-    /// What decorates the line, and where that ends.
+    /// Where the decoration at the start of the line ends, and what it is.
     lead: Option<(usize, Decoration)>,
     pub(super) markers: Vec<Marker>,
-    /// Whether it may be of an operations message, in which markers are text.
+    /// Whether it may be part of an operations message, in which markers are text.
     is_json: bool,
-    /// Where its first letter or digit is that is in no tag and no comment, and where the last one ends.
+    /// The start of its first and the end of its last letter or digit outside tags and comments.
     first_word: usize,
     last_word: usize,
 }
 
-impl<'t> Line<'t> {
+impl<'t> MarkedLine<'t> {
     /// A line, if it has markers.
     pub(super) fn new(text: &'t str, line: Range<usize>) -> Option<Self> {
         let Range { start: begin, end } = line;
         let raw = &text[begin..end];
-        if let Some(marker) = section(raw, begin) {
+        if let Some(marker) = section_marker(raw, begin) {
             let markers = vec![marker];
             return Some(Self {
                 text,
@@ -159,7 +159,7 @@ impl<'t> Line<'t> {
             word_from = all.end;
             let Some((key, is_end, sort)) = marker else { continue };
             if key == COMMENT && !is_end {
-                // No part of the line is looked through for that twice.
+                // Searching each part of the line once keeps this linear.
                 if comment_end < all.end {
                     let length = canonical[all.end..].find("-->");
                     comment_end = length.map_or(canonical.len(), |length| all.end + length);
@@ -171,14 +171,21 @@ impl<'t> Line<'t> {
                 opened.insert(key.clone());
             }
             let (at, end) = (offsets.begin(all.start), offsets.end(all.end));
-            markers.push(Marker { key, is_end, is_own, at: begin + at, end: begin + end, sort });
+            markers.push(Marker {
+                key,
+                is_end,
+                is_own,
+                at: begin + at,
+                end: begin + end,
+                kind: sort,
+            });
         }
         words(word_from, canonical.len());
         (!markers.is_empty()).then_some(Self {
             text,
             begin,
             end,
-            lead: lexer::lead(raw).map(|lead| (begin + lead.length, lead.decoration)),
+            lead: lexer::leading_decoration(raw).map(|lead| (begin + lead.length, lead.decoration)),
             markers,
             is_json: is_json(raw),
             first_word,
@@ -186,20 +193,20 @@ impl<'t> Line<'t> {
         })
     }
 
-    /// Reads the line from an offset on as one of its own.
+    /// Treats the rest of the line from an offset on as a line.
     pub(super) fn read_from(&mut self, from: usize) {
-        let lead = || lexer::lead(self.text.get(from..self.end)?);
+        let lead = || lexer::leading_decoration(self.text.get(from..self.end)?);
         self.lead = lead().map(|lead| (from + lead.length, lead.decoration));
     }
 
-    /// What decorates a marker that begins the line.
+    /// The decoration before a marker that begins the line.
     fn lead_of(&self, marker: &Marker) -> Option<Decoration> {
         self.lead.filter(|(end, _)| *end == marker.at).map(|(_, decoration)| decoration)
     }
 
     /// Whether a marker is in quotation marks.
     fn is_quoted(&self, marker: &Marker) -> bool {
-        // In a longer line they would have to be counted for each marker.
+        // Counting the quotes of a long line for each marker would not be linear.
         const LONGEST: usize = 4096;
         let before = self.text[self.begin..marker.at].trim_end_matches('\\');
         let after = self.after(marker).trim_start_matches('\\');
@@ -218,18 +225,18 @@ impl<'t> Line<'t> {
         self.last_word <= marker.end || self.after(marker).chars().all(decorates)
     }
 
-    /// Whether an opening marker counts, and then whether it does so even if nothing closes it.
+    /// None if an opening marker does not count; otherwise, whether it counts even if nothing closes it.
     pub(super) fn opens(&self, marker: &Marker) -> Option<bool> {
         if marker.is_section() {
             return Some(false);
         }
         let (is_quoted, is_last) = (self.is_quoted(marker), self.is_last(marker));
         let lead = self.lead_of(marker);
-        if marker.sort == Sort::Element {
+        if marker.kind == MarkerKind::Element {
             let is_first = lead.is_some() || self.first_word >= marker.at && !is_quoted;
             return (is_first && (is_last || marker.key == DETAILS)).then_some(false);
         }
-        if marker.sort == Sort::Reasoning && is_last && !is_quoted {
+        if marker.kind == MarkerKind::Reasoning && is_last && !is_quoted {
             return Some(true);
         }
         let is_plain = !is_quoted
@@ -243,7 +250,7 @@ impl<'t> Line<'t> {
         is_one.then_some(is_plain)
     }
 
-    /// How much a closing marker says, if it may be one.
+    /// How much a closing marker proves; None if it does not count.
     pub(super) fn closes(&self, marker: &Marker) -> Option<Strength> {
         if marker.is_section() {
             return Some(Strength::Closes);
@@ -257,7 +264,7 @@ impl<'t> Line<'t> {
         if is_quoted {
             return (is_last && is_first).then_some(Strength::Closes);
         }
-        if marker.sort == Sort::Element {
+        if marker.kind == MarkerKind::Element {
             let is_one = is_first && (is_last || marker.key == DETAILS)
                 || is_last && marker.is_own
                 || is_before_a_tag();
@@ -265,11 +272,11 @@ impl<'t> Line<'t> {
         }
         let is_token = || marker.key == CHANNEL && !self.is_json;
         let is_strong = is_first || is_last || is_token() || is_before_a_tag();
-        let is_reasoning = marker.sort == Sort::Reasoning;
+        let is_reasoning = marker.kind == MarkerKind::Reasoning;
         Some(if is_strong && is_reasoning { Strength::Alone } else { Strength::Closes })
     }
 
-    /// Where a closing marker ends with what decorates it.
+    /// The end of a closing marker and the decoration after it.
     pub(super) fn end_of(&self, marker: &Marker) -> usize {
         if self.after(marker).chars().all(decorates) { self.end } else { marker.end }
     }
@@ -280,14 +287,14 @@ impl Marker {
         self.key.starts_with("--- ") || self.key == PAIR
     }
 
-    /// Whether what follows its end counts as on a line of its own.
+    /// Whether the text after it counts as a new line.
     pub(super) fn ends_line(&self) -> bool {
-        self.sort != Sort::Element || self.key == DETAILS
+        self.kind != MarkerKind::Element || self.key == DETAILS
     }
 
-    /// Whether it ends all reasoning of its sort, however often that was begun.
+    /// Whether it ends all reasoning with its key, however often that was opened.
     pub(super) fn ends_all(&self) -> bool {
-        self.key == CHANNEL && self.sort == Sort::Reasoning
+        self.key == CHANNEL && self.kind == MarkerKind::Reasoning
     }
 }
 
@@ -298,7 +305,7 @@ fn is_json(line: &str) -> bool {
     begins && shown.ends_with(['{', '[', '}', ',', '"'])
 }
 
-/// Whether a line may have a marker: most have none.
+/// A quick check whether a line may contain a marker. Most do not.
 fn may_have_marker(raw: &str) -> bool {
     let bytes = raw.as_bytes();
     memchr3(b'<', b'[', b'&', bytes).is_some()
@@ -306,14 +313,14 @@ fn may_have_marker(raw: &str) -> bool {
         || wide_signs(bytes).next().is_some()
 }
 
-/// Where signs are that stand for `<` or `[`, or begin a marker as they are.
+/// The offsets of non-ASCII signs that can begin a marker.
 fn wide_signs(bytes: &[u8]) -> impl Iterator<Item = usize> {
     const SIGNS: [&str; 6] = ["◁", "‹", "〈", "⟨", "＜", "［"];
     let is_sign = |at: &usize| SIGNS.iter().any(|sign| bytes[*at..].starts_with(sign.as_bytes()));
     memchr3_iter(0xe2, 0xe3, 0xef, bytes).filter(is_sign)
 }
 
-/// Whether what follows a sign that begins a marker may be a name of reasoning.
+/// A quick check whether a name of reasoning may follow a sign that can begin a marker.
 fn may_be_reasoning(sign: u8, rest: &[u8]) -> bool {
     const BEGINS: [&[u8; 3]; 11] =
         [b"thi", b"tho", b"rea", b"ref", b"ana", b"ant", b"scr", b"beg", b"sta", b"end", b"cha"];
@@ -330,8 +337,8 @@ fn may_be_reasoning(sign: u8, rest: &[u8]) -> bool {
         || BEGINS.iter().any(|known| begin.eq_ignore_ascii_case(&known[..]))
 }
 
-/// Where reasoning ends in a body that does not begin in it, by a marker of any key but one.
-pub(super) fn stray_end(text: &str, body: Range<usize>, but: &str) -> Option<Range<usize>> {
+/// Finds the end of reasoning in a body that nothing in the body opened. Markers with the key `but` do not count.
+pub(super) fn find_stray_end(text: &str, body: Range<usize>, but: &str) -> Option<Range<usize>> {
     let bytes = &text.as_bytes()[body.clone()];
     let signs = memchr3_iter(b'<', b'[', b'&', bytes)
         .filter(|at| may_be_reasoning(bytes[*at], &bytes[at + 1..]));
@@ -348,9 +355,11 @@ pub(super) fn stray_end(text: &str, body: Range<usize>, but: &str) -> Option<Ran
         let end = memchr(b'\n', &bytes[sign..]).map_or(bytes.len(), |n| sign + n);
         seen = end;
         let (begin, end) = (body.start + begin, body.start + end);
-        let Some(line) = Line::new(text, begin..end) else { continue };
-        for marker in
-            line.markers.iter().filter(|marker| marker.sort == Sort::Reasoning || !marker.is_end)
+        let Some(line) = MarkedLine::new(text, begin..end) else { continue };
+        for marker in line
+            .markers
+            .iter()
+            .filter(|marker| marker.kind == MarkerKind::Reasoning || !marker.is_end)
         {
             if !marker.is_end {
                 if line.opens(marker).is_some() {
@@ -371,7 +380,7 @@ pub(super) fn stray_end(text: &str, body: Range<usize>, but: &str) -> Option<Ran
     None
 }
 
-/// Whether a sign behind a marker on its line says nothing.
+/// Whether a character is only decoration around a marker.
 fn decorates(c: char) -> bool {
     c.is_whitespace() || is_zero_width(c) || "*_`~\\".contains(c)
 }
@@ -387,16 +396,16 @@ fn is_before_a_tag(after: &str) -> bool {
         let (canonical, _) = canonical(after);
         let found = MARKER.find(&canonical).filter(|found| found.start() == 0);
         let found = found.and_then(|found| marker(found.as_str(), &canonical[found.end()..]));
-        found.is_some_and(|(_, _, sort)| sort == Sort::Reasoning)
+        found.is_some_and(|(_, _, sort)| sort == MarkerKind::Reasoning)
     };
     inner.is_some_and(|inner| inner.starts_with(|c: char| c.is_ascii_alphabetic()))
-        || tag.strip_prefix('[').and_then(lexer::name).is_some()
+        || tag.strip_prefix('[').and_then(lexer::read_name).is_some()
         || tag.starts_with('{')
         || is_marker()
 }
 
-/// The form of what closes a span, by the text of its opening marker and its key.
-pub(super) fn form_of_end(begin: &str, key: &str) -> String {
+/// How to write the end of a span, by its opening marker and its key.
+pub(super) fn closing_form(begin: &str, key: &str) -> String {
     let (style, name) = key.split_at(key.chars().next().map_or(0, char::len_utf8));
     match style {
         _ if key == COMMENT => "-->".to_owned(),
@@ -410,13 +419,13 @@ pub(super) fn form_of_end(begin: &str, key: &str) -> String {
     }
 }
 
-/// A line of an outbox around a file that is shown, or around a pair of SEARCH and REPLACE.
-fn section(raw: &str, begin: usize) -> Option<Marker> {
+/// The marker of a line around a file in an outbox, or around a pair of SEARCH and REPLACE.
+fn section_marker(raw: &str, begin: usize) -> Option<Marker> {
     let line = raw.trim_end();
     let end = begin + line.len();
     let found = |key: String, is_end| {
-        // What is said of the line itself is not in the span.
-        Some(Marker { key, is_end, is_own: true, at: end, end, sort: Sort::Element })
+        // The line itself is not in the span.
+        Some(Marker { key, is_end, is_own: true, at: end, end, kind: MarkerKind::Element })
     };
     if let Some(name) = line.strip_prefix("--- ").and_then(|line| line.strip_suffix(" ---")) {
         let closed = name.strip_prefix("end ");
@@ -429,18 +438,18 @@ fn section(raw: &str, begin: usize) -> Option<Marker> {
     None
 }
 
-/// Behind each sign whose length changed: the offset in the canonical form, the one in the line, and whether the sign
+/// For each character whose length changed: the offsets after it in the canonical form and in the line, and whether it
 /// was left out.
 #[derive(Default)]
 struct Offsets(Vec<(usize, usize, bool)>);
 
 impl Offsets {
-    /// Where what begins at an offset of the canonical form begins in the line.
+    /// Maps the start of a range in the canonical form to the line.
     fn begin(&self, at: usize) -> usize {
         self.before(at, |(canonical, ..)| *canonical <= at)
     }
 
-    /// Where what ends at an offset of the canonical form ends in the line.
+    /// Maps the end of a range in the canonical form to the line.
     fn end(&self, at: usize) -> usize {
         self.before(at, |(canonical, _, is_gap)| *canonical < at || *canonical == at && !is_gap)
     }
@@ -451,8 +460,8 @@ impl Offsets {
     }
 }
 
-/// A line as its signs are meant, in small letters, and where its parts are in the line: an entity is what
-/// it stands for, signs that are as wide as an ideograph are the usual ones, and what is invisible is left out.
+/// The canonical form of a line, in lower case, and the offsets of its parts: entities are decoded, full-width
+/// characters become ASCII, and invisible characters are left out.
 fn canonical(raw: &str) -> (String, Offsets) {
     const ENTITY: usize = 10;
     let (mut text, mut offsets, mut at) = (String::new(), Offsets::default(), 0);
@@ -490,22 +499,22 @@ fn canonical(raw: &str) -> (String, Offsets) {
     (text, offsets)
 }
 
-/// The key of a marker in its canonical form, whether it ends, and its sort.
-fn marker(found: &str, after: &str) -> Option<(String, bool, Sort)> {
-    const FIXED: [(&str, &str, bool, Sort); 6] = [
-        ("<![cdata[", VERBATIM, false, Sort::Element),
-        ("]]>", VERBATIM, true, Sort::Element),
-        ("<!--", COMMENT, false, Sort::Paired),
-        ("-->", COMMENT, true, Sort::Paired),
-        ("<|channel>", THOUGHT, false, Sort::Reasoning),
-        ("<channel|>", THOUGHT, true, Sort::Reasoning),
+/// The key of a marker in canonical form, whether it is an end, and its kind.
+fn marker(found: &str, after: &str) -> Option<(String, bool, MarkerKind)> {
+    const FIXED: [(&str, &str, bool, MarkerKind); 6] = [
+        ("<![cdata[", VERBATIM, false, MarkerKind::Element),
+        ("]]>", VERBATIM, true, MarkerKind::Element),
+        ("<!--", COMMENT, false, MarkerKind::Paired),
+        ("-->", COMMENT, true, MarkerKind::Paired),
+        ("<|channel>", THOUGHT, false, MarkerKind::Reasoning),
+        ("<channel|>", THOUGHT, true, MarkerKind::Reasoning),
     ];
     if ["<|end|>", "<|start|>", CHANNEL].iter().any(|token| found.starts_with(token)) {
         let (_, channel) = found.rsplit_once(CHANNEL).unwrap_or_default();
         let name = channel.split('<').next().unwrap_or_default().trim();
         let is_last = name == "final";
         let is_end = is_last || found.starts_with("<|end|>");
-        let sort = if is_last { Sort::Reasoning } else { Sort::Paired };
+        let sort = if is_last { MarkerKind::Reasoning } else { MarkerKind::Paired };
         return Some((CHANNEL.to_owned(), is_end, sort));
     }
     let fixed = FIXED.iter().find(|(sign, ..)| found.starts_with(sign));
@@ -525,8 +534,9 @@ fn marker(found: &str, after: &str) -> Option<(String, bool, Sort)> {
     }
     let length = word.find(|c: char| c.is_whitespace() || c == '/').unwrap_or(word.len());
     let (name, given) = (&word[..length], word[length..].trim_matches(is_blank));
-    let whole = || (!given.contains('=')).then(|| known(word)).flatten().map(|found| (found, ""));
-    let reasoning = known(name).map(|found| (found, given)).or_else(whole);
+    let whole =
+        || (!given.contains('=')).then(|| reasoning_name(word)).flatten().map(|found| (found, ""));
+    let reasoning = reasoning_name(name).map(|found| (found, given)).or_else(whole);
     let is_end = is_slash || reasoning.is_some_and(|((_, is_end), _)| is_end);
     let is_element = style == '<';
     // `[a](b)` is a link, and `<a/>` encloses nothing.
@@ -536,13 +546,13 @@ fn marker(found: &str, after: &str) -> Option<(String, bool, Sort)> {
     }
     let (name, sort) = match reasoning {
         Some(((first, _), given)) if is_end || given.is_empty() || given.contains('=') => {
-            (first, Sort::Reasoning)
+            (first, MarkerKind::Reasoning)
         }
-        Some(((first, _), _)) if is_element => (first, Sort::Element),
+        Some(((first, _), _)) if is_element => (first, MarkerKind::Element),
         None if is_element => {
             let is_hidden = name == &DETAILS[1..] && given.contains("reasoning") && !is_end;
-            let sort = if is_hidden { Sort::Paired } else { Sort::Element };
-            // As models write names: `my_plan` and `my-plan` are one.
+            let sort = if is_hidden { MarkerKind::Paired } else { MarkerKind::Element };
+            // Models mix `my_plan` and `my-plan`.
             return Some((format!("<{}", name.replace(['_', '-'], "")), is_end, sort));
         }
         _ => return None,
@@ -550,9 +560,8 @@ fn marker(found: &str, after: &str) -> Option<(String, bool, Sort)> {
     Some((format!("{style}{name}"), is_end, sort))
 }
 
-/// The first of the names of reasoning that a name is another form of, and whether a word in it says that
-/// it ends.
-fn known(name: &str) -> Option<(&'static str, bool)> {
+/// The canonical name of reasoning for a name in any form, and whether the name says that it ends (`end_thinking`).
+fn reasoning_name(name: &str) -> Option<(&'static str, bool)> {
     const WORDS: [(&str, bool); 3] = [("begin", false), ("start", false), ("end", true)];
     let name = name.rsplit(':').next().unwrap_or(name);
     let letters: String = name.chars().filter(char::is_ascii_alphanumeric).collect();

@@ -1,42 +1,41 @@
-//! What is no block in order: closing tags that are left over, lines that look like tags, results that
-//! a reply made up, the line that says which outbox it answers, and texts that are no reply.
+//! Everything that is not a proper block: stray closing tags, lines that look like tags, results that a reply made
+//! up, the [REPLY …] line, and texts that are not a reply.
 
 use super::attributes::{self, brief};
 use super::block::refused;
 use super::catalogue::{COMMANDS, DONE_IF_OK};
 use super::ends::advise_closing;
 use super::lexer::{self, Decoration, Token, TokenKind};
-use super::parser::{Item, ItemKind, Parser};
+use super::parser::{ItemKind, Parser, ReplyItem};
 use crate::protocol::{Address, Kind, Mistake, Step, Warning, WarningKind};
 use crate::text::count;
 
 const BEGINS_ITS_LINE: &str = "a command begins its line with its tag, with nothing before it";
 
 impl Parser<'_> {
-    /// A closing tag for which there is no open block.
-    pub(super) fn left_over(&mut self, token: &Token, by_word: bool) {
+    /// Handles a closing tag without an open block.
+    pub(super) fn stray_closing_tag(&mut self, token: &Token, by_word: bool) {
         let command = token.command();
         if command.closing.is_none() {
             return;
         }
-        let (line, shown) = (self.number(token.line), self.shown(token.line));
+        let (line, shown) = (self.line_number_at(token.line), self.quoted_line(token.line));
         if let Some(first) = self.first_item_of(token) {
             let why = format!("on line {line} a `{shown}` is left over");
             return self.refuse_from_first(first, &why, by_word);
         }
-        // Decorated it is words about the protocol; and before the end of a summary there are commands
-        // that are meant.
+        // A decorated one is text about the protocol; and the commands before a stray end of a summary count.
         let is_words = if by_word {
             token.decoration.exceeds(Decoration::default())
         } else {
             !token.is_plain() || command.kind == Kind::Done
         };
-        if is_words && self.items.iter().rev().any(Item::is_step) {
+        if is_words && self.items.iter().rev().any(ReplyItem::is_step) {
             let text = format!("the `{shown}` on line {line} closes nothing and was ignored");
             return self.note(token.line, Warning::new(WarningKind::StrayClosing, text));
         }
-        // What is before it may be in its body.
-        self.missed_command |= self.items.iter().any(Item::may_be_missed);
+        // The items before it may be in its body.
+        self.missed_command |= self.items.iter().any(ReplyItem::may_be_missed);
         let count = self.items.iter().filter(|item| item.is_step()).count();
         self.items.retain(|item| !item.is_step());
         let before = match count {
@@ -44,7 +43,7 @@ impl Parser<'_> {
             1 => "neither it nor the block before it was carried out".to_owned(),
             _ => format!("neither it nor the {count} blocks before it were carried out"),
         };
-        // What follows may be of that body, too.
+        // The text after it may belong to that body, too.
         let text = format!(
             "Line {line}: `{shown}` closes a block whose opening tag is missing or does not begin its line; {before}, nor was anything after it. Correct form: {}; {}",
             command.form,
@@ -53,7 +52,7 @@ impl Parser<'_> {
         self.end_reply(token, Mistake::OpeningMissing, text);
     }
 
-    /// Refuses the first block of a kind and all that follows: any of them may go on up to a closing tag that is left over.
+    /// Refuses the first block of a kind and everything after it, since any of them may extend to a stray closing tag.
     pub(super) fn refuse_from_first(&mut self, first: usize, why: &str, by_word: bool) {
         let item = self.items.swap_remove(first);
         self.items.truncate(first);
@@ -61,27 +60,30 @@ impl Parser<'_> {
             ItemKind::Block(found) => (found.token, found.word.is_some()),
             _ => (Token::new(item.origin, item.origin, item.command), false),
         };
-        self.end_unclear(&block, why, has_word || by_word);
+        self.refuse_unclear_end(&block, why, has_word || by_word);
     }
 
-    /// The first item of a tag's command. No command is sought twice in vain.
+    /// The first item with the command of a tag.
     pub(super) fn first_item_of(&mut self, token: &Token) -> Option<usize> {
         let kind = token.command?.kind;
-        let is_same = |item: &Item<'_>| item.command == token.command;
+        let is_same = |item: &ReplyItem<'_>| item.command == token.command;
         let first =
-            self.seen.contains(&kind).then(|| self.items.iter().position(is_same)).flatten();
+            self.seen_kinds.contains(&kind).then(|| self.items.iter().position(is_same)).flatten();
         if first.is_none() {
-            self.seen.remove(&kind);
+            self.seen_kinds.remove(&kind);
         }
         first
     }
 
-    /// A line that looks like a tag and is not one. What it encloses is not executed; where it would have a body
-    /// and nothing closes it, nothing after it is.
+    /// Handles a line that looks like a tag but is not one. The lines that it encloses are not executed. If it would
+    /// have a body and nothing closes it, nothing after it is executed.
     pub(super) fn lookalike(&mut self, token: &Token, if_closed: bool) -> bool {
         let is_bare = !self.text[token.at..].starts_with(['[', '<', '&', '［', '【']);
         if is_bare && !token.is_plain() {
-            self.looks_like_tag(token, "a command is a tag in square brackets, alone on its line");
+            self.report_lookalike(
+                token,
+                "a command is a tag in square brackets, alone on its line",
+            );
             return false;
         }
         let name = self.text[token.at..token.name_end].trim_start_matches('[');
@@ -109,11 +111,11 @@ impl Parser<'_> {
             ends = true;
             self.unclosed |= next.is_none();
         }
-        let (number, shown) = (self.number(token.line), self.shown(token.at));
+        let (number, shown) = (self.line_number_at(token.line), self.quoted_line(token.at));
         let after = if ends { ", and neither was anything after it" } else { "" };
         let text =
             format!("Line {number}: `{shown}` is no command, so it was not carried out{after};");
-        let meant = token.command.or_else(|| lexer::meant(name));
+        let meant = token.command.or_else(|| lexer::intended_command(name));
         let step = if let Some(command) = meant {
             let is_if = command.kind == Kind::Done && name.starts_with(command.name);
             let form = if is_if { DONE_IF_OK } else { command.form };
@@ -126,18 +128,19 @@ impl Parser<'_> {
             Step::refused(number, Mistake::LooksLikeTag, text)
         };
         if ends {
-            self.end_with(step, token.line, None);
+            self.end_reply_with(step, token.line, None);
         } else {
             self.push(token.line, None, ItemKind::Step(Box::new(step)));
         }
         true
     }
 
-    /// A result as an outbox reports it, with what it shows: what is there is no command.
+    /// Skips a result as an outbox reports it, with its output, in which nothing is a command.
     pub(super) fn result(&mut self, token: &Token) {
         let begin = self.next_line(self.end);
         let below = begin + shown_below(&self.text[begin..], &self.text[token.line..token.at]);
-        let (line, shown) = (self.number(token.line), brief(&self.text[token.at..self.end]));
+        let (line, shown) =
+            (self.line_number_at(token.line), brief(&self.text[token.at..self.end]));
         let mut text = format!(
             "line {line} `{shown}` was ignored: results are written by the program that carries out the commands"
         );
@@ -158,7 +161,7 @@ impl Parser<'_> {
         self.note(token.line, Warning::new(WarningKind::InventedResult, text));
     }
 
-    /// What is no token: a marker of an outbox, the end of the text within a tag, a tag behind other text.
+    /// Reads prose, which may be a marker of an outbox, a tag that was cut off, or a tag after other text.
     pub(super) fn prose(&mut self, at: usize, end: usize) {
         let line = &self.text[at..end];
         if line.contains("\"operations\"") {
@@ -168,19 +171,19 @@ impl Parser<'_> {
             return;
         }
         if line.contains("=== ") && is_of_outbox(line) {
-            return self.outbox(at);
+            return self.refuse_pasted_outbox(at);
         }
         let Some(token) = self.tag_within(at, end) else { return };
         if token.command().kind == Kind::Reply {
-            self.addressed(&token, false);
+            self.read_reply_line(&token, false);
         } else {
-            self.looks_like_tag(&token, BEGINS_ITS_LINE);
+            self.report_lookalike(&token, BEGINS_ITS_LINE);
         }
     }
 
-    /// A whole tag on a line that does not begin with it, and that ends with it.
+    /// A whole tag at the end of a line that begins with other text.
     fn tag_within(&self, at: usize, end: usize) -> Option<Token> {
-        // Each costs the rest of the line.
+        // Each attempt reads the rest of the line.
         const MOST: usize = 4;
         let line = &self.text[at..end];
         let is_capital =
@@ -190,7 +193,7 @@ impl Parser<'_> {
             let rest = &self.text[token.name_end..end];
             let (tag, after) = rest.split_at(lexer::end_of_tag(rest)?);
             let before = line[..n].trim_end_matches(|c: char| "*_`~\"'“(<>$|".contains(c));
-            // In a sentence it is words.
+            // In a sentence it is text.
             let sign = line[..n].trim_end().chars().next_back();
             let is_said = sign.is_some_and(|c| c.is_alphanumeric() || c == ',');
             let is_reply = token.command().kind == Kind::Reply;
@@ -204,9 +207,9 @@ impl Parser<'_> {
         })
     }
 
-    /// Something that only an outbox has: this is no reply.
-    pub(super) fn outbox(&mut self, at: usize) {
-        let (line, marker) = (self.number(at), self.shown(at));
+    /// Refuses the whole text, which contains something that only an outbox has.
+    pub(super) fn refuse_pasted_outbox(&mut self, at: usize) {
+        let (line, marker) = (self.line_number_at(at), self.quoted_line(at));
         let text = format!(
             "Nothing was carried out: line {line} is `{marker}`, so this is the message to the model, or the whole page of the chat, and its examples are no commands. Save only the model's reply; outside its commands, a reply contains no such line"
         );
@@ -214,9 +217,9 @@ impl Parser<'_> {
         self.answers = None;
     }
 
-    /// The whole text is no reply, or nobody can say what of it is.
+    /// Refuses the whole reply.
     pub(super) fn refuse_all(&mut self, mistake: Mistake, text: String, at: usize) {
-        let number = self.number(at);
+        let number = self.line_number_at(at);
         self.items.clear();
         self.spans.clear();
         self.at = self.text.len();
@@ -224,15 +227,15 @@ impl Parser<'_> {
         self.push(at, None, ItemKind::Step(Box::new(Step::refused(number, mistake, text))));
     }
 
-    /// The line that says which outbox the reply answers, which the tag begins or not; whether it is one. What
-    /// follows the tag is read as a line of its own.
-    pub(super) fn addressed(&mut self, token: &Token, begins: bool) -> bool {
+    /// Reads the line that names the outbox that the reply answers; `begins` says whether the tag begins its line.
+    /// Returns whether it is such a line. The text after the tag is read as a line.
+    pub(super) fn read_reply_line(&mut self, token: &Token, begins: bool) -> bool {
         let rest = &self.text[token.name_end..self.end];
         let tag = attributes::read(token.command(), rest, &mut token.decoration.clone());
         if tag.is_err() && self.is_cut(token) {
             return true;
         }
-        let (number, shown) = (self.number(token.line), self.shown(token.line));
+        let (number, shown) = (self.line_number_at(token.line), self.quoted_line(token.line));
         let tag = tag.ok().and_then(|tag| Some((address(&tag.values)?, tag.after)));
         let Some((address, after)) = tag else {
             let pairs = attributes::pairs(rest).0;
@@ -244,7 +247,7 @@ impl Parser<'_> {
                 self.refuse_all(Mistake::ReplyLineUnreadable, text, token.line);
                 return true;
             }
-            // Decorated it is a word, or a button of a page.
+            // A decorated one is a word, or a button of a page.
             if token.is_plain() && begins {
                 let text = format!(
                     "line {number} `{shown}` could not be read and was ignored; the form is [REPLY session=\"a1b2c3d4\" sequence=\"1\"], as the newest message gives it"
@@ -264,7 +267,7 @@ impl Parser<'_> {
         let decorates = |c: char| c.is_whitespace() || "*_`~:;,.-–—".contains(c);
         if token.quote > 0 && !after.chars().all(decorates) {
             let why = "the line that says which message a reply answers has no words behind it";
-            self.looks_like_tag(token, why);
+            self.report_lookalike(token, why);
             return true;
         }
         if self.answers.as_ref().is_some_and(|other| *other != address) {
@@ -275,11 +278,11 @@ impl Parser<'_> {
             self.refuse_all(Mistake::ReplyLinesDiffer, text, token.line);
             return true;
         }
-        // Where it is for another message, the reply is held all the same.
+        // If it names another outbox, the reply is held.
         self.answers = Some(address);
         if let Some(first) = self.items.iter().find(|item| item.is_command()) {
             let origin = first.origin;
-            let (line, tag) = (self.number(origin), self.shown(origin));
+            let (line, tag) = (self.line_number_at(origin), self.quoted_line(origin));
             let text = format!(
                 "Nothing was carried out: line {number} `{shown}` is behind a command, `{tag}` on line {line}, so what is before it may be an example, or these are two replies. Send one reply, with the [REPLY …] line once, before all commands"
             );
@@ -290,7 +293,7 @@ impl Parser<'_> {
             lexer::lex(self.text, behind, self.end).filter(|next| next.kind == TokenKind::Open);
         let is_decorated = after.chars().all(|c| c.is_whitespace() || "*_`~".contains(c));
         match next {
-            Some(next) if !begins => self.looks_like_tag(&next, BEGINS_ITS_LINE),
+            Some(next) if !begins => self.report_lookalike(&next, BEGINS_ITS_LINE),
             _ if after.is_empty()
                 || is_decorated && !token.is_plain()
                 || !begins && is_closed(after) => {}
@@ -321,7 +324,7 @@ fn address(values: &[Option<String>]) -> Option<Address> {
     (!session.is_empty() && sequence > 0).then_some(Address { session, sequence, key })
 }
 
-/// Whether nothing stands behind a tag but what closes something around it, or ends its sentence.
+/// Whether the text after a tag only closes an enclosing pair or ends a sentence.
 fn is_closed(after: &str) -> bool {
     let closes = |c: char| c.is_whitespace() || "*_`~\"'”’»›)$\\.,;".contains(c);
     let rest = after.trim_start_matches(closes);
@@ -334,11 +337,11 @@ fn is_closed(after: &str) -> bool {
     }
 }
 
-/// Whether a line is a section marker of an outbox, or stands around a part of one.
+/// Whether a line is a section marker of an outbox, or encloses a part of one.
 pub(super) fn is_of_outbox(line: &str) -> bool {
     const SECTIONS: [&str; 4] =
         ["=== HEADER ===", "=== PROTOCOL ===", "=== CONTEXT ===", "=== PROMPT ==="];
-    let Some(lead) = lexer::lead(line) else { return false };
+    let Some(lead) = lexer::leading_decoration(line) else { return false };
     let shown = lexer::without_suffix(&line[lead.length..], lead.decoration);
     let part = ["=== PART ", "=== END OF PART "].iter().find_map(|sign| shown.strip_prefix(sign));
     let number = |text: &str| {
@@ -352,12 +355,12 @@ pub(super) fn is_of_outbox(line: &str) -> bool {
     is_part || SECTIONS.contains(&shown)
 }
 
-/// How much of a text belongs to the result above it, before whose sign `lead` stands: lines that are
-/// indented further, as an outbox shows output, and empty ones between them. A page may have taken the
-/// indentation away: below `Output:` all belongs to it up to the first empty line.
+/// How many bytes of a text belong to the result above it, whose line begins with `lead`: lines that are indented
+/// further, as in an outbox, and empty lines between them. A page may have removed the indentation, so everything
+/// after `Output:` up to the first empty line belongs to the result, too.
 fn shown_below(text: &str, lead: &str) -> usize {
     let quotes = lead.matches('>').count();
-    // How far a line is indented, in columns, behind the signs of a quotation that the result has as well.
+    // The indentation of a line in columns, after as many `>` as the result has.
     let indent = |line: &str, is_blank: fn(char) -> bool| -> usize {
         let mut inner = line;
         for _ in 0..quotes {
@@ -368,7 +371,7 @@ fn shown_below(text: &str, lead: &str) -> usize {
         let blanks = inner.chars().take_while(|c| is_blank(*c));
         blanks.map(|c| if c == '\t' { 4 } else { 1 }).sum()
     };
-    // Of odd blanks it is not known how wide they are.
+    // The width of other blanks is unknown.
     let least = indent(lead, |c| matches!(c, ' ' | '\t')) + 2;
     let (mut end, mut at, mut is_flat, mut shows) = (0, 0, true, false);
     for line in text.split_inclusive('\n') {
@@ -429,7 +432,7 @@ mod tests {
             assert_eq!(reply.steps[0].kind(), Kind::Run);
             assert!(reply.steps[0].warnings.is_empty());
         }
-        // Again behind a command it refuses the reply.
+        // A second one after a command refuses the reply.
         let reply = parse(&format!("{line}{run}{line}"));
         let Asks::Invalid(invalid) = &reply.steps[0].asks else { panic!() };
         assert_eq!((reply.steps.len(), invalid.mistake), (1, Mistake::ReplyLineLate));
@@ -446,7 +449,7 @@ mod tests {
         let Asks::Invalid(invalid) = &reply.steps[0].asks else { panic!() };
         assert!(invalid.reason.contains("two different messages"), "{}", invalid.reason);
 
-        // Behind a command it refuses the reply, too: what stands before may be an example.
+        // After a command it refuses the reply, too: the commands before it may be an example.
         for (before, answered, sort) in [
             (of(1), None, Mistake::ReplyLinesDiffer),
             (String::new(), Some(2), Mistake::ReplyLineLate),

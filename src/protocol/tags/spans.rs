@@ -1,16 +1,16 @@
-//! Spans whose commands are never executed: reasoning, elements whose tags are alone on their lines, files that
-//! are shown as an outbox shows them, and pairs of SEARCH and REPLACE outside a block.
+//! Spans whose commands are never executed: reasoning, elements whose tags are alone on their lines, files shown as
+//! in an outbox, and pairs of SEARCH and REPLACE outside a block.
 //!
-//! Spans nest. Within one only markers count; tags are counted, and reported when it ends. What would only be
-//! an element if it ended is one if a marker that ends it follows anywhere.
+//! Spans nest. Inside a span only markers count; its tags are counted and reported when it ends. An element begins a
+//! span only if its end follows anywhere in the text.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
 use super::attributes::brief;
 use super::lexer::{self, Token, TokenKind};
-use super::parser::{Item, ItemKind, Parser};
-use super::reasoning::{self, Line, Marker, PAIR, Sort, Strength, form_of_end};
+use super::parser::{ItemKind, Parser, ReplyItem};
+use super::reasoning::{self, MarkedLine, Marker, MarkerKind, PAIR, Strength, closing_form};
 use super::recovery::is_of_outbox;
 use crate::protocol::{Mistake, Step, Warning, WarningKind};
 
@@ -18,27 +18,27 @@ use crate::protocol::{Mistake, Step, Warning, WarningKind};
 const DEEPEST: usize = 64;
 
 /// A span that has not ended.
-pub(super) struct Span {
+pub(super) struct OpenSpan {
     key: String,
-    sort: Sort,
+    kind: MarkerKind,
     /// Whether it counts even if nothing closes it.
     is_certain: bool,
-    /// Where its line begins, and its marker.
+    /// The start of its line, and its opening marker.
     line: usize,
     marker: Range<usize>,
-    /// The tags in it, and whether one may be missed.
+    /// The number of tags in it, and whether skipping them may lose work.
     tags: usize,
     missed_command: bool,
     has_message: bool,
 }
 
-impl Span {
+impl OpenSpan {
     fn is_reasoning(&self) -> bool {
-        self.is_certain && self.sort == Sort::Reasoning
+        self.is_certain && self.kind == MarkerKind::Reasoning
     }
 
-    /// Adds what is in a span that ended in it.
-    fn absorb(&mut self, inner: &Span) {
+    /// Adds the contents of an inner span.
+    fn absorb(&mut self, inner: &OpenSpan) {
         self.tags += inner.tags;
         self.missed_command |= inner.missed_command;
         self.has_message |= inner.has_message;
@@ -46,12 +46,12 @@ impl Span {
 }
 
 impl Parser<'_> {
-    /// Looks at the markers of a line from an offset on. Where one of them ends something, what follows it is read
+    /// Handles the markers of a line from an offset on. After a marker that ends a span, the rest of the line is read
     /// next, as a line. Returns whether the markers used up the line.
     pub(super) fn markers(&mut self, from: usize) -> bool {
-        // A line with many markers is looked at once.
+        // The markers of a line are read only once.
         let known = self.line.take().filter(|line| line.begin == self.begin);
-        let line = known.or_else(|| Line::new(self.text, self.begin..self.end));
+        let line = known.or_else(|| MarkedLine::new(self.text, self.begin..self.end));
         let Some(mut line) = line else { return false };
         line.read_from(from);
         let is_read = self.markers_of(&line, from);
@@ -59,7 +59,7 @@ impl Parser<'_> {
         is_read
     }
 
-    fn markers_of(&mut self, line: &Line<'_>, from: usize) -> bool {
+    fn markers_of(&mut self, line: &MarkedLine<'_>, from: usize) -> bool {
         let (mut begins, mut rest) = (false, None);
         let first = line.markers.partition_point(|marker| marker.at < from);
         for marker in &line.markers[first..] {
@@ -71,17 +71,17 @@ impl Parser<'_> {
             let ends = line.closes(marker).is_some_and(|strength| self.end_span(marker, strength));
             let end = if ends { line.end_of(marker) } else { marker.end };
             if ends && !marker.ends_line() {
-                // What follows an element on its line does not begin a line.
+                // Text after the end of an element does not begin a line.
                 rest = Some(end);
                 continue;
             }
             let (text, line_end) = (self.text, self.end);
             let has_tag =
                 || lexer::lex(text, end, line_end).is_some() || is_of_outbox(&text[end..line_end]);
-            if ends || marker.ends_line() && self.may_seek_tag() && has_tag() {
+            if ends || marker.ends_line() && self.may_lex_again() && has_tag() {
                 self.at = if end < self.end { end } else { self.next_line(end) };
                 if !is_known {
-                    self.doubtful_from = Some((end, marker.sort));
+                    self.after_unopened_end = Some((end, marker.kind));
                 }
                 return true;
             }
@@ -92,14 +92,14 @@ impl Parser<'_> {
         begins || rest.is_some()
     }
 
-    fn begin_span(&mut self, line: &Line<'_>, marker: &Marker) -> bool {
+    fn begin_span(&mut self, line: &MarkedLine<'_>, marker: &Marker) -> bool {
         let Some(is_certain) = line.opens(marker) else { return false };
-        // The next block of the same kind ends one that is never closed.
-        if marker.sort == Sort::Element && marker.at < self.unclosed_to {
+        // In a block that was never closed, elements may be part of its content.
+        if marker.kind == MarkerKind::Element && marker.at < self.unclosed_block_to {
             return false;
         }
-        if marker.key == PAIR && self.spans.is_empty() && !self.is_quiet() {
-            let (number, shown) = (self.number(self.begin), self.shown(self.begin));
+        if marker.key == PAIR && self.spans.is_empty() && !self.only_markers_count() {
+            let (number, shown) = (self.line_number_at(self.begin), self.quoted_line(self.begin));
             let text = format!(
                 "line {number} `{shown}` was read as words: a pair is in a block, with [EDIT_FILE path=\"relative/path\"] alone on the line above it and [/EDIT_FILE] below"
             );
@@ -110,16 +110,16 @@ impl Parser<'_> {
             return false;
         }
         if self.spans.len() == DEEPEST {
-            let line = self.number(marker.at);
+            let line = self.line_number_at(marker.at);
             let text = format!(
                 "Nothing was carried out: on line {line}, more than {DEEPEST} elements or thoughts are open. Send the commands alone"
             );
             self.refuse_all(Mistake::EndUnclear, text, marker.at);
             return true;
         }
-        self.spans.push(Span {
+        self.spans.push(OpenSpan {
             key: marker.key.clone(),
-            sort: marker.sort,
+            kind: marker.kind,
             is_certain,
             line: self.begin,
             marker: marker.at..marker.end,
@@ -130,14 +130,14 @@ impl Parser<'_> {
         true
     }
 
-    /// Whether a marker that ends a span of that key follows an offset, be it in a body.
+    /// Whether an end marker with this key follows an offset, even in a body.
     fn ends_later(&mut self, key: &str, at: usize) -> bool {
         let text = self.text;
         let last_ends = self.last_ends.get_or_insert_with(|| {
             let (mut last_ends, mut begin) = (HashMap::new(), 0);
             while begin < text.len() {
                 let end = lexer::line_end(text, begin);
-                if let Some(line) = Line::new(text, begin..end) {
+                if let Some(line) = MarkedLine::new(text, begin..end) {
                     let ends = line.markers.iter().filter(|marker| marker.is_end);
                     for marker in ends.filter(|marker| line.closes(marker).is_some()) {
                         last_ends.insert(marker.key.clone(), marker.at);
@@ -150,29 +150,29 @@ impl Parser<'_> {
         last_ends.get(key).is_some_and(|last| *last > at)
     }
 
-    /// Ends the span that a marker closes, if it closes one.
+    /// Ends the span that a marker closes. Returns whether there was one.
     fn end_span(&mut self, marker: &Marker, strength: Strength) -> bool {
-        let is_same = |span: &Span| span.key == marker.key;
+        let is_same = |span: &OpenSpan| span.key == marker.key;
         let found = if marker.ends_all() {
             self.spans.iter().position(is_same)
         } else {
             self.spans.iter().rposition(is_same)
         };
-        // In reasoning that began before, other markers are words.
+        // Inside reasoning that is still open, other markers are text.
         let begins = found.map_or(0, |n| n + 1);
         let is_certain = found.is_some_and(|n| self.spans[n].is_certain);
-        if !is_certain && self.spans[begins..].iter().any(Span::is_reasoning) && !self.ended {
+        if !is_certain && self.spans[begins..].iter().any(OpenSpan::is_reasoning) && !self.is_over {
             self.has_other_end |= strength == Strength::Alone;
             return false;
         }
         let Some(n) = found else {
             if strength == Strength::Alone {
-                self.lost(marker);
+                self.end_unopened_reasoning(marker);
             }
             return strength == Strength::Alone;
         };
         let mut span = self.spans.remove(n);
-        // What began in it may go on behind it.
+        // A span that began inside may continue after it.
         for inner in self.spans.split_off(n) {
             let goes_on = !is_certain && inner.is_certain
                 || inner.key != span.key && self.ends_later(&inner.key, marker.at);
@@ -191,18 +191,18 @@ impl Parser<'_> {
     }
 
     /// Reports the commands in a span that has ended.
-    fn report(&mut self, span: &Span, end: usize) {
+    fn report(&mut self, span: &OpenSpan, end: usize) {
         let ignored = match span.tags {
             0 if !span.has_message => return,
             0 => "the operations message in it was".to_owned(),
             1 => "the command in it was".to_owned(),
             tags => format!("the {tags} commands in it were"),
         };
-        self.missed_command |= span.missed_command && span.sort == Sort::Element;
-        let (line, last) = (self.number(span.line), self.number(end));
-        let (kind, what, advice) = if span.sort == Sort::Element {
+        self.missed_command |= span.missed_command && span.kind == MarkerKind::Element;
+        let (line, last) = (self.line_number_at(span.line), self.line_number_at(end));
+        let (kind, what, advice) = if span.kind == MarkerKind::Element {
             let what =
-                format!("in `{}`, an element or a file that is shown", self.shown(span.line));
+                format!("in `{}`, an element or a file that is shown", self.quoted_line(span.line));
             let advice = ". Send again what was meant as a command, without the lines around it";
             (WarningKind::TagsInElement, what, advice)
         } else {
@@ -218,19 +218,19 @@ impl Parser<'_> {
         self.note(span.line, Warning::new(kind, text));
     }
 
-    /// The end of reasoning whose beginning is missing: some chats leave it out. What is before it does not
-    /// count.
-    fn lost(&mut self, marker: &Marker) {
-        let line = self.number(marker.at);
+    /// Handles the end of reasoning that nothing opened: some chats drop the opening marker. Nothing before it
+    /// counts.
+    fn end_unopened_reasoning(&mut self, marker: &Marker) {
+        let line = self.line_number_at(marker.at);
         let (mut is_dropped, mut has_message) =
             (self.drop_items(), std::mem::take(&mut self.has_message));
-        // An element goes on behind it.
+        // Open elements continue after it.
         for span in &mut self.spans {
             is_dropped |= std::mem::take(&mut span.tags) > 0;
             has_message |= std::mem::take(&mut span.has_message);
             self.missed_command |= span.missed_command;
         }
-        if self.ended {
+        if self.is_over {
             self.add_body(0..self.text.len());
             let text = format!(
                 "line {line} ends thoughts whose beginning is missing, so nothing before it was carried out either"
@@ -253,19 +253,19 @@ impl Parser<'_> {
         }
     }
 
-    /// Drops all blocks, but for the one that ends the reply; whether there were any.
+    /// Drops all blocks except one that ends the reply. Returns whether there were any.
     pub(super) fn drop_items(&mut self) -> bool {
-        self.missed_command |= self.items.iter().any(Item::may_be_missed);
-        let ends = |item: &Item<'_>| matches!(&item.kind, ItemKind::Step(step) if step.ends);
+        self.missed_command |= self.items.iter().any(ReplyItem::may_be_missed);
+        let ends = |item: &ReplyItem<'_>| matches!(&item.kind, ItemKind::Step(step) if step.ends);
         let is_dropped = self.items.iter().any(|item| item.is_step() && !ends(item));
         self.items.retain(ends);
         is_dropped
     }
 
-    /// Counts a tag that is in a span, and skips the body of a block that is drafted there.
+    /// Counts a tag in a span, and skips the body of a block that is drafted there.
     pub(super) fn count_tag(&mut self, token: &Token) {
         if token.kind == TokenKind::Open
-            && self.spans.first().is_some_and(|span| span.sort != Sort::Element)
+            && self.spans.first().is_some_and(|span| span.kind != MarkerKind::Element)
             && let Some(end) = self.end_of_draft(token)
             && self.is_draft(end)
         {
@@ -280,24 +280,25 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether what ends there may be skipped: in an element, its end may be in that body, and unless all is
-    /// reasoning, so may be the end of reasoning that began before.
+    /// Whether a draft that ends there may be skipped. Not in an element, whose end may be in the draft; and not if
+    /// the draft contains the end of reasoning that began before it.
     fn is_draft(&mut self, end: usize) -> bool {
         let Some(span) = self.spans.first() else { return false };
-        match span.sort {
-            Sort::Reasoning => true,
-            Sort::Element => false,
-            // Drafts that overlap end in the same place.
-            Sort::Paired if (self.end..end).contains(&self.stray_at) => false,
-            Sort::Paired => {
-                let stray = reasoning::stray_end(self.text, self.end..end, &span.key);
-                self.stray_at = stray.as_ref().map_or(self.stray_at, |stray| stray.start);
+        match span.kind {
+            MarkerKind::Reasoning => true,
+            MarkerKind::Element => false,
+            // Overlapping drafts contain the same end.
+            MarkerKind::Paired if (self.end..end).contains(&self.last_stray_end) => false,
+            MarkerKind::Paired => {
+                let stray = reasoning::find_stray_end(self.text, self.end..end, &span.key);
+                self.last_stray_end =
+                    stray.as_ref().map_or(self.last_stray_end, |stray| stray.start);
                 stray.is_none()
             }
         }
     }
 
-    /// Notes a line with the key of an operations message.
+    /// Records a line with the key of an operations message.
     pub(super) fn count_message(&mut self) {
         match self.spans.last_mut() {
             Some(span) => span.has_message = true,
@@ -305,23 +306,23 @@ impl Parser<'_> {
         }
     }
 
-    /// At the end of the text: refuses what follows the beginning of a span that never ends.
+    /// At the end of the text, refuses everything after the beginning of a span that never ends.
     pub(super) fn finish_spans(&mut self) {
         let open = std::mem::take(&mut self.spans);
-        let Some(span) = open.first().filter(|_| !self.ended) else { return };
+        let Some(span) = open.first().filter(|_| !self.is_over) else { return };
         self.missed_command = true;
         self.items.retain(|item| item.origin < span.marker.start);
-        // What ends in it may have begun before it.
+        // A block or reasoning that ends inside it may have begun before it.
         let is_dropped = self.has_other_end && self.drop_items();
         self.add_body(if self.has_other_end { 0 } else { span.marker.start }..self.text.len());
         let nothing = if is_dropped { "nothing before or after it" } else { "nothing after it" };
-        let line = self.number(span.line);
+        let line = self.line_number_at(span.line);
         let begin = &self.text[span.marker.clone()];
-        let (shown, end) = (self.shown(span.line), form_of_end(begin, &span.key));
+        let (shown, end) = (self.quoted_line(span.line), closing_form(begin, &span.key));
         let text = format!(
             "Line {line}: `{shown}` is never closed by `{end}` at the start or the end of a line (cut off?), so {nothing} was carried out. Send again what was meant as a command, without thoughts"
         );
         self.unclosed = true;
-        self.end_with(Step::refused(line, Mistake::CutOff, text), span.line, None);
+        self.end_reply_with(Step::refused(line, Mistake::CutOff, text), span.line, None);
     }
 }

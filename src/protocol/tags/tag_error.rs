@@ -23,17 +23,17 @@ impl From<Problem> for TagError {
     }
 }
 
-/// What is refused if a pattern matches it: a row of a table.
+/// A row of a table: what its pattern matches is refused.
 #[derive(Deserialize)]
 pub(super) struct RefusedPattern {
     #[serde(deserialize_with = "pattern")]
     pub(super) pattern: Regex,
     pub(super) mistake: Mistake,
     pub(super) phrase: String,
-    /// The commands that an attribute is refused for.
+    /// The commands for which an attribute is refused.
     #[serde(default)]
     pub(super) kinds: Vec<Kind>,
-    /// Whether a path is refused also after `./`.
+    /// Whether a path is refused even after `./`.
     #[serde(default)]
     pub(super) always: bool,
 }
