@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use serde_json::{Error, Value, json};
 
 use super::validate::{check, check_union, form, in_plain_words};
-use super::{Approval, Decision, Event, EventsMessage, OPERATION_TYPES, SchemaFaults};
+use super::{Approval, Event, EventsMessage, OPERATION_TYPES, SchemaFaults};
 use crate::protocol::{Asked, Kind, bounded};
 use crate::text::visible_line;
 
@@ -151,21 +151,18 @@ pub fn parse_events_message(text: &str) -> Result<EventsMessage, SchemaFaults> {
 /// Everything that is wrong with it.
 pub fn parse_approval(text: &str) -> Result<Approval, SchemaFaults> {
     let fault = |problem| SchemaFaults::one("$", problem, form("ApprovalMessage", &[]));
-    let value = whole_value(text).map_err(fault)?;
+    let mut value = whole_value(text).map_err(fault)?;
     // A text that says two things says nothing.
     let is_said = value["type"] == "userMessage" && value.get("approval").is_none();
     let definition = if is_said { "UserMessage" } else { "ApprovalMessage" };
     let mut faults = SchemaFaults::default();
     check(definition, &value, "$", &mut faults);
     faults.or(())?;
-    let field = |key: &str| value["approval"][key].as_str().map(str::to_owned);
-    let said = value["content"].as_str().filter(|_| is_said).map(str::to_owned);
-    let is_approved = said.or(field("decision")).is_some_and(|word| word.trim() == "approved");
-    Ok(Approval {
-        operation_id: field("operationId"),
-        decision: if is_approved { Decision::Approved } else { Decision::Denied },
-        reason: field("reason"),
-    })
+    if is_said {
+        value["approval"] =
+            json!({"decision": value["content"].as_str().unwrap_or_default().trim()});
+    }
+    Approval::deserialize(&value["approval"]).map_err(|error| fault(error.to_string()))
 }
 
 /// The value at `path` without unknown fields, if it could be read and is a valid `Operation` or `Event`.
@@ -214,19 +211,16 @@ fn operations_of<'a>(text: &'a str, lines: &mut Lines, faults: &mut SchemaFaults
     };
     let (mut around, mut list) = (json!({}), NONE);
     for key in ["protocolVersion", "operations"] {
-        match fields.get(key).map(|raw| raw.get()) {
-            None => {}
-            Some(raw) if key == "operations" && raw.starts_with('[') => {
-                list = raw;
-                around[key] = json!([]);
+        let Some(mut raw) = fields.get(key).map(|raw| raw.get()) else { continue };
+        if key == "operations" && raw.starts_with('[') {
+            (list, raw) = (raw, NONE);
+        }
+        match value_of(raw, lines) {
+            Ok(value) => around[key] = value,
+            Err(problem) => {
+                faults.add(&format!("$.{key}"), problem, form(MESSAGE, &[key]));
+                return NONE;
             }
-            Some(raw) => match value_of(raw, lines) {
-                Ok(value) => around[key] = value,
-                Err(problem) => {
-                    faults.add(&format!("$.{key}"), problem, form(MESSAGE, &[key]));
-                    return NONE;
-                }
-            },
         }
     }
     check(MESSAGE, &around, "$", faults);
@@ -320,6 +314,7 @@ impl<'a> Lines<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::operations::Decision;
 
     #[test]
     fn both_forms_are_read() {

@@ -189,7 +189,8 @@ fn whole<'de, D: Deserializer<'de>, T: TryFrom<i64>>(from: D) -> Result<Option<T
 
 /// What a user decides about an operation that waits (agent-spaces-protocol, "User Provides Approval
 /// Decision"). It counts only if it comes from the user: one in a reply is the agent's.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Approval {
     /// The operation; None means the only one that waits.
     pub operation_id: Option<String>,
@@ -198,7 +199,8 @@ pub struct Approval {
 }
 
 /// What a user can decide.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Decision {
     /// The operation is carried out.
     Approved,

@@ -59,13 +59,8 @@ pub(super) fn answer(space: &Arc<Space>, path: &str, call: &Call<'_>) -> Result<
         return change(space, call, &path, &json!({ "type": "deleteFile", "path": path }));
     }
     let content = sent.content.ok_or_else(|| Fault::invalid("content", "it is missing"))?;
-    let create = json!({
-        "type": "createFile",
-        "path": path,
-        "content": content,
-        "encoding": encoding,
-        "overwrite": true,
-    });
+    let mut create = json!({ "type": "createFile", "path": path, "encoding": encoding });
+    (create["content"], create["overwrite"]) = (content.into(), true.into());
     change(space, call, &path, &create)
 }
 
