@@ -42,7 +42,7 @@ pub fn shell() -> String {
 }
 
 /// The tools that the script asks, and how.
-pub fn known_tools() -> impl Iterator<Item = (&'static str, &'static str)> {
+pub(crate) fn known_tools() -> impl Iterator<Item = (&'static str, &'static str)> {
     let asks = |line: &'static str| line.strip_prefix("ask ")?.strip_suffix(" &")?.split_once(' ');
     SCRIPT.lines().filter_map(asks)
 }

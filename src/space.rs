@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::engine::{Clock, Engine};
 use crate::error::{Error, Result};
 use crate::outbox;
-use crate::protocol::operations::{Decision, EventsMessage, OperationsMessage};
+use crate::protocol::operations::{Decision, EventsMessage};
 use crate::protocol::read_run;
 use crate::session::{ApprovalDecision, Session, run_id};
 use crate::settings::{Config, RUN_POLICY, Raw};
@@ -21,12 +21,12 @@ use crate::watch::Stop;
 /// # Examples
 /// ```
 /// use deaddrop::Space;
-/// use deaddrop::protocol::operations::{Status, parse_operations_message};
+/// use deaddrop::protocol::operations::Status;
 ///
 /// let folder = tempfile::tempdir()?;
 /// // Commands would be run by this program; here are none.
 /// let mut space = Space::open(folder.path(), "deaddrop".as_ref())?;
-/// let message = parse_operations_message(
+/// let run = space.run(
 ///     r#"{"protocolVersion": "1.0", "operations": [
 ///         {"type": "createFile", "path": "src/a.txt", "content": "one\n"},
 ///         {"type": "editFile", "path": "src/a.txt",
@@ -35,7 +35,6 @@ use crate::watch::Stop;
 ///         {"type": "readFile", "path": "b.txt"}
 ///     ]}"#,
 /// )?;
-/// let run = space.run(&message)?;
 /// assert_eq!(run.status, Status::Completed);
 /// let succeeded: Vec<_> = run.events.iter().map(|event| event.success).collect();
 /// assert_eq!(succeeded, [Some(true), Some(true), Some(true), Some(false)]);
@@ -47,16 +46,15 @@ use crate::watch::Stop;
 ///
 /// ```
 /// use deaddrop::Space;
-/// use deaddrop::protocol::operations::{Decision, EventType, Status, parse_operations_message};
+/// use deaddrop::protocol::operations::{Decision, EventType, Status};
 ///
 /// let folder = tempfile::tempdir()?;
 /// let mut space = Space::open(folder.path(), "deaddrop".as_ref())?.with_policy("permissive")?;
-/// let message = parse_operations_message(
+/// let run = space.run(
 ///     r#"{"protocolVersion": "1.0", "operations": [
 ///         {"type": "shell", "id": "cleanup-1", "command": "rm -rf temp/*"},
 ///         {"type": "message", "content": "Done"}]}"#,
 /// )?;
-/// let run = space.run(&message)?;
 /// assert_eq!(run.status, Status::AwaitingApproval);
 ///
 /// space.decide(&run.run_id, "cleanup-1", Decision::Denied, Some("not today"))?;
@@ -98,18 +96,15 @@ impl Space {
     }
 
     /// Carries out the operations of a message, in their order. An operation that fails does not
-    /// stop those after it; one that has to be approved does.
+    /// stop those after it; one that has to be approved does. The text is read as `deaddrop ops run`
+    /// reads it, and what is no message is answered by an `error` event.
     ///
     /// # Errors
     /// Only of the machine, where nothing can be told in events. What it had begun is finished when
     /// the space is opened again.
-    ///
-    /// # Panics
-    /// Never: a message always becomes JSON.
-    pub fn run(&mut self, message: &OperationsMessage) -> Result<EventsMessage> {
-        let text = serde_json::to_string(message).expect("a message becomes JSON");
+    pub fn run(&mut self, message: &str) -> Result<EventsMessage> {
         let policy = self.engine.config.policy(&self.policy)?;
-        let turn = self.engine.run(read_run(&text).steps, policy, None, &mut ())?;
+        let turn = self.engine.run(read_run(message).steps, policy, None, &mut ())?;
         Ok(told(&turn.session))
     }
 

@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use anstyle::Style;
 
-use crate::text::{is_hazard, visible};
+use crate::text::{ascii_controls, visible};
 
 /// The terminal of this process.
 pub(crate) const TERMINAL: &str = "/dev/tty";
@@ -83,22 +83,6 @@ impl<T: Into<Self>> Add<T> for Styled {
         self.push(other);
         self
     }
-}
-
-/// JSON text with every character that [`visible`] would replace written as `\uXXXX`: the same value
-/// for a program, and harmless on a terminal.
-pub(crate) fn ascii_controls(json: &str) -> String {
-    let mut out = String::with_capacity(json.len());
-    for c in json.chars() {
-        if is_hazard(c) {
-            c.encode_utf16(&mut [0; 2])
-                .iter()
-                .for_each(|unit| out.push_str(&format!("\\u{unit:04x}")));
-        } else {
-            out.push(c);
-        }
-    }
-    out
 }
 
 /// One of the two standard streams.

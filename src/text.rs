@@ -45,6 +45,22 @@ fn shown(text: &str, is_hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
+/// JSON text with every character that [`visible`] would replace written as `\uXXXX`: the same value
+/// for a program, and harmless on a terminal.
+pub(crate) fn ascii_controls(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        if is_hazard(c) {
+            c.encode_utf16(&mut [0; 2])
+                .iter()
+                .for_each(|unit| out.push_str(&format!("\\u{unit:04x}")));
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
 /// Whether `c` steers a terminal, reorders text, or cannot be seen at all (Unicode's
 /// `Default_Ignorable_Code_Point`, and controls of lines and hieroglyphs). The joiners that emoji
 /// and several scripts are written with (U+200C, U+200D) are not among them, nor what says whether a

@@ -3,7 +3,7 @@
 pub(crate) mod print;
 
 use deaddrop::protocol::{
-    Asks, Dialect, Mistake, Operation, Reply, Step, WarningKind, ends_early, read, tags,
+    Asks, Dialect, Mistake, Operation, ParsedReply, Reply, Step, WarningKind, read, tags,
 };
 
 /// Panics where something of it does not hold.
@@ -15,7 +15,7 @@ pub(crate) fn hold(text: &str) {
     for dialect in [Dialect::Tags, Dialect::Operations] {
         in_order(text, &read(text, dialect));
     }
-    ends_early(text);
+    ParsedReply::new(text.to_owned()).ends_early();
 }
 
 /// There is always a step; they stand in order, each on a line of its own, and what is told of it is one line.

@@ -65,7 +65,7 @@ pub(super) fn validate(file: &Path, ui: &Terminal, json: bool) -> Result<ExitCod
             let read = if kind == "events" {
                 parse_events_message(text).map(|read| read.events.len())
             } else {
-                parse_operations_message(text).map(|read| read.operations.len())
+                parse_operations_message(text).map(|read| read.len())
             };
             match read {
                 Ok(entries) => (entries, Vec::new(), 0),

@@ -33,7 +33,7 @@ pub use operation::{
 pub use outcome::{Detail, Ending, Execution, Failure, FailureKind, HIT_WIDTH, Hit, Outcome};
 pub use output::{Capture, Output};
 pub use path::{PathFault, RelPath};
-pub use reply::{Address, ParsedReply, Reply, ends_early, parsed, read, read_run};
+pub use reply::{Address, ParsedReply, Reply, parsed, read, read_run};
 
 /// The language of a session's outboxes. Replies are understood in either.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

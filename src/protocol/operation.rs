@@ -272,15 +272,9 @@ impl Content {
     }
 }
 
-impl From<String> for Content {
-    fn from(text: String) -> Self {
-        Self::Text(text)
-    }
-}
-
-impl From<&str> for Content {
-    fn from(text: &str) -> Self {
-        Self::Text(text.to_owned())
+impl<T: Into<String>> From<T> for Content {
+    fn from(text: T) -> Self {
+        Self::Text(text.into())
     }
 }
 

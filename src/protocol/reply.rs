@@ -73,11 +73,7 @@ pub fn read_run(text: &str) -> Reply {
     read_blocks(text, tags::blocks(text), Dialect::Operations, false)
 }
 
-/// Whether a reply may be incomplete: it ends inside a block, or inside what may be a message.
-pub fn ends_early(text: &str) -> bool {
-    ends_within(text, &tags::blocks(text))
-}
-
+/// Whether a text with these blocks ends inside one of them, or inside what may be a message.
 fn ends_within(text: &str, blocks: &Blocks) -> bool {
     match outside(&returns::with_line_feeds(text), blocks) {
         _ if blocks.unclosed => true,
@@ -259,7 +255,7 @@ impl ParsedReply {
         if holds(b"session") || holds(b"SESSION") { self.blocks().answers.as_ref() } else { None }
     }
 
-    /// Whether it may be incomplete, see [`ends_early`].
+    /// Whether it may be incomplete: it ends inside a block, or inside what may be a message.
     pub fn ends_early(&self) -> bool {
         ends_within(&self.text, self.blocks())
     }

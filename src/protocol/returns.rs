@@ -27,13 +27,11 @@ pub(super) fn strip(
     if memchr(b'\r', command.as_bytes()).is_none() {
         return Ok(command);
     }
-    let inner = |line: &str| line.trim_end_matches('\n').strip_suffix('\r').map(str::len);
-    let is_wrong = |line: &str| line[..inner(line).unwrap_or(line.len())].contains('\r');
-    let lines = || command.split_inclusive('\n');
-    // The last line may have no end.
-    let is_plain = |line: &str| line.ends_with('\n') && inner(line).is_none();
-    let ends = lines().position(|line| inner(line).is_some());
-    if let Some(n) = lines().position(is_wrong).or(ends.filter(|_| lines().any(is_plain))) {
+    let stripped = command.replace("\r\n", "\n");
+    let stripped = stripped.strip_suffix('\r').unwrap_or(&stripped);
+    let are_mixed = command.matches('\n').count() > command.matches("\r\n").count();
+    let before = |text: &str| text.split_once('\r').map(|(before, _)| before.matches('\n').count());
+    if let Some(n) = before(stripped).or_else(|| before(&command).filter(|_| are_mixed)) {
         let line = match first {
             Some(first) => format!("line {} of the reply", first + n),
             None => format!("line {} of the command", n + 1),
@@ -48,7 +46,7 @@ pub(super) fn strip(
         "the lines of the command{from} ended in carriage returns (U+000D), which were removed: end lines with line feeds alone"
     );
     warnings.push(Warning::new(WarningKind::StrangeCharacters, text));
-    Ok(command.replace('\r', ""))
+    Ok(stripped.to_owned())
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use super::Served;
 use crate::executor::Executor;
 use crate::policy::Opens;
-use crate::protocol::jsonrpc::{self, ExecCode, ExecResult, Interpreter, TRUNCATED, interpreter};
+use crate::protocol::jsonrpc::{self, ExecCode, ExecResult, TRUNCATED, interpreter};
 use crate::protocol::{
     Capture, Detail, Ending, Execution, Operation, Output, ShellCommand, Streams,
 };
@@ -56,7 +56,7 @@ impl Served {
     /// Runs code of a language.
     pub(super) fn exec_code(&self, code: &ExecCode) -> ExecResult {
         let ExecCode { lang, code } = code;
-        let Some(Interpreter { program, flag }) = interpreter(lang) else {
+        let Some((program, flag)) = interpreter(lang) else {
             let stderr = jsonrpc::shortened(format!("unsupported language: {lang}"));
             return ExecResult { exit_code: NO_CODE, stdout: String::new(), stderr };
         };

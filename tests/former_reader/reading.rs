@@ -1,7 +1,7 @@
 //! What a reader makes of a reply, as lines. The one place here that knows the library's names.
 
 use deaddrop::protocol::{
-    Asks, Change, Dialect, Existing, Operation, Reading, RelPath, Step, code, ends_early, read,
+    Asks, Change, Dialect, Existing, Operation, ParsedReply, Reading, RelPath, Step, code, read,
 };
 
 /// A line for what the reply as a whole is, if there is something to say, one for each step and, indented
@@ -14,7 +14,7 @@ pub(crate) fn lines(text: &str) -> Vec<String> {
         let key = address.key.as_deref().unwrap_or("-");
         lines.push(format!("answers {:?} {} {key:?}", address.session, address.sequence));
     }
-    let early = ends_early(text);
+    let early = ParsedReply::new(text.to_owned()).ends_early();
     if reply.unclosed || early {
         let unclosed = if reply.unclosed { " unclosed" } else { "" };
         let early = if early { " early" } else { "" };

@@ -8,8 +8,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use deaddrop::machine::known_tools;
-
 /// Puts it before the tools of the machine, as `activate` does.
 pub(crate) fn activate(command: &mut Command) {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
@@ -17,6 +15,12 @@ pub(crate) fn activate(command: &mut Command) {
     let path = env::var_os("PATH").unwrap_or_default();
     let path = env::join_paths([folder.join("bin")].into_iter().chain(env::split_paths(&path)));
     command.env("VIRTUAL_ENV", folder).env("PATH", path.expect("they were joined before"));
+}
+
+/// The tools that the program asks for their versions, by its script, and with which option.
+fn known_tools() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let asks = |line: &'static str| line.strip_prefix("ask ")?.strip_suffix(" &")?.split_once(' ');
+    include_str!("../../src/data/tools.sh").lines().filter_map(asks)
 }
 
 /// Makes it in this folder; another run of the tests may do the same there.

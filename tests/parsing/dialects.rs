@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use deaddrop::protocol::{
-    Asks, Dialect, Operation, Reading, Streams, WarningKind, ends_early, read, read_run,
+    Asks, Dialect, Operation, ParsedReply, Reading, Streams, WarningKind, read, read_run,
 };
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -46,7 +46,7 @@ proptest! {
         let (tags, operations) = (read(&text, Dialect::Tags), read(&text, Dialect::Operations));
         prop_assert_eq!(tags.steps.len(), operations.steps.len());
         prop_assert!(!tags.steps.is_empty());
-        prop_assert!(!tags.unclosed || ends_early(&text));
+        prop_assert!(!tags.unclosed || ParsedReply::new(text.clone()).ends_early());
         prop_assert!(tags.steps.is_sorted_by(|a, b| a.line <= b.line), "{:?}", tags);
         let lines = text.matches(['\n', '\r']).count() + 1;
         prop_assert!(tags.steps.iter().all(|step| (1..=lines).contains(&step.line)), "{:?}", tags);
@@ -111,7 +111,7 @@ fn mixed_replies_take_linear_time() {
             let text = begin.to_owned() + &piece.repeat(1_000_000 / piece.len());
             let started = Instant::now();
             read(&text, Dialect::Operations);
-            ends_early(&text);
+            ParsedReply::new(text).ends_early();
             let took = started.elapsed();
             assert!(took < Duration::from_secs(20), "{took:?} for {begin}{piece}");
         }

@@ -31,7 +31,7 @@ const LONGEST: usize = 800;
 /// program.
 const PUBLIC: [&str; 5] = ["protocol", "secrets", "text", "tokens", "Space"];
 /// Those that use more, as long as nothing of the program can be asked for it. The list only gets shorter.
-const INTERNAL: [&str; 21] = [
+const INTERNAL: [&str; 19] = [
     "benches/command.rs",
     "benches/outbox.rs",
     "tests/it/outbox/budget.rs",
@@ -51,8 +51,6 @@ const INTERNAL: [&str; 21] = [
     "tests/it/rpc/steps.rs",
     "tests/it/sandbox/protected.rs",
     "tests/it/scene/deeds.rs",
-    "tests/it/security/programs.rs",
-    "tests/it/tools.rs",
 ];
 
 fn root() -> &'static Path {

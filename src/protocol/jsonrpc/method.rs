@@ -162,21 +162,14 @@ pub struct FileEntry {
     pub size: u64,
 }
 
-/// A program, to be looked up on `PATH`, and its option before code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Interpreter {
-    pub program: &'static str,
-    pub flag: &'static str,
-}
-
-/// Returns the interpreter of a language, in any case; None for an unsupported one.
-pub fn interpreter(language: &str) -> Option<Interpreter> {
-    let (program, flag) = match language.to_ascii_lowercase().as_str() {
+/// Returns the interpreter of a language, in any case: a program, to be looked up on `PATH`, and its option before
+/// code. None for an unsupported language.
+pub fn interpreter(language: &str) -> Option<(&'static str, &'static str)> {
+    Some(match language.to_ascii_lowercase().as_str() {
         "python" | "python3" => ("python3", "-c"),
         "node" | "javascript" | "js" => ("node", "-e"),
         "bash" => ("bash", "-c"),
         "sh" => ("sh", "-c"),
         _ => return None,
-    };
-    Some(Interpreter { program, flag })
+    })
 }

@@ -22,8 +22,8 @@ pub use guest::{
     WalkResult, WalkedFile, without_content,
 };
 pub use method::{
-    Entries, Exec, ExecCode, ExecResult, FileContent, FileEntry, Interpreter, ListDir, Method,
-    Pong, ReadFile, TRUNCATED, WriteFile, Written, interpreter,
+    Entries, Exec, ExecCode, ExecResult, FileContent, FileEntry, ListDir, Method, Pong, ReadFile,
+    TRUNCATED, WriteFile, Written, interpreter,
 };
 
 /// The longest line that is received, in bytes, without its end.

@@ -123,7 +123,7 @@ fn languages_have_their_interpreters_in_any_case() {
         ("bash", "bash", "-c"),
         ("SH", "sh", "-c"),
     ] {
-        assert_eq!(interpreter(language), Some(Interpreter { program, flag }), "{language}");
+        assert_eq!(interpreter(language), Some((program, flag)), "{language}");
     }
     for language in ["cobol", "", "python2", " sh"] {
         assert_eq!(interpreter(language), None, "{language:?}");

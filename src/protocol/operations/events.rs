@@ -21,7 +21,7 @@ use crate::protocol::{
     Asks, Detail, Ending, Execution, Failure, FailureKind, Kind, Mistake, Operation, Outcome,
     Output, RelPath, Step, Warning, WarningKind, code, tags,
 };
-use crate::text::{count, is_hazard, visible_line};
+use crate::text::{ascii_controls, count, visible_line};
 
 /// Warnings about the reply as a whole, not about the operation beside which they are kept.
 const ABOUT_REPLY: [WarningKind; 5] = [
@@ -132,21 +132,10 @@ pub fn print(message: &EventsMessage) -> String {
     )
 }
 
-/// Writes a value as JSON on one line, hazards escaped. They are in strings only, since the rest of
-/// JSON is visible ASCII.
+/// Writes a value as JSON on one line, hazards escaped.
 fn json(value: &impl Serialize) -> String {
     // Strings, numbers and objects of them can always be written.
-    let json = serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned());
-    let mut escaped = String::with_capacity(json.len());
-    for c in json.chars() {
-        if is_hazard(c) {
-            let units = c.encode_utf16(&mut [0; 2]).to_vec();
-            escaped.extend(units.iter().map(|unit| format!("\\u{unit:04x}")));
-        } else {
-            escaped.push(c);
-        }
-    }
-    escaped
+    ascii_controls(&serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned()))
 }
 
 /// The type of the event of an operation. The protocol has none for lists, searches and moves, which are reported like

@@ -5,13 +5,14 @@
 
 use std::time::Duration;
 
-use super::{
-    Encoding, FileEdit, OPERATIONS_LIMIT, Operation, Received, ReceivedOperation, RefusedMessage,
-};
+use serde::Deserialize;
+
+use super::wire::{FileEdit, SentOperation};
+use super::{Encoding, OPERATIONS_LIMIT, Received, ReceivedOperation, RefusedMessage};
 use crate::protocol::mistake::Problem;
 use crate::protocol::{
-    Asked, Asks, Change, Content, Existing, Invalid, Kind, Mistake, Operation as Lowered,
-    PathFault, Reading, RelPath, Replacement, ShellCommand, Step, Streams, Warning, WarningKind,
+    Asked, Asks, Change, Content, Existing, Invalid, Kind, Mistake, Operation, PathFault, Reading,
+    RelPath, Replacement, ShellCommand, Step, Streams, Warning, WarningKind,
     content_checks::{diff, fence, is_code, may_be_patch},
     returns,
 };
@@ -49,17 +50,20 @@ pub fn steps(found: Result<Received, RefusedMessage>, ends: bool) -> Vec<Step> {
         let mut warnings = Vec::new();
         let is_beyond = n >= OPERATIONS_LIMIT;
         let mistake = if is_beyond { Mistake::TooMany } else { Mistake::OperationMalformed };
-        let lowered = operation.map_err(|faults| refusal(mistake, faults.to_string()));
-        let asks = match lowered.and_then(|operation| lower(operation, &mut warnings)) {
-            Ok(Lowered::Message { text }) if ends && asked.id.as_deref() == Some(DONE) => {
+        let refused = |why: String| refusal(mistake, why);
+        let sent = operation.map_err(|faults| refused(faults.to_string())).and_then(|value| {
+            SentOperation::deserialize(value).map_err(|error| refused(error.to_string()))
+        });
+        let asks = match sent.and_then(|operation| lower(operation, &mut warnings)) {
+            Ok(Operation::Message { text }) if ends && asked.id.as_deref() == Some(DONE) => {
                 if n < last {
                     let told = format!(
                         "the id \"{DONE}\" did not end the session: only the last operation of a reply can"
                     );
                     warnings.push(Warning::new(WarningKind::EndNotLast, told));
-                    Asks::Operation(Lowered::Message { text })
+                    Asks::Operation(Operation::Message { text })
                 } else {
-                    Asks::Operation(Lowered::Done { summary: text, if_ok: true })
+                    Asks::Operation(Operation::Done { summary: text, if_ok: true })
                 }
             }
             Ok(operation) => Asks::Operation(operation),
@@ -88,15 +92,15 @@ impl From<Problem> for Invalid {
     }
 }
 
-fn lower(operation: Operation, warnings: &mut Vec<Warning>) -> Result<Lowered, Invalid> {
+fn lower(operation: SentOperation, warnings: &mut Vec<Warning>) -> Result<Operation, Invalid> {
     Ok(match operation {
-        Operation::Message { content: mut text, .. } => {
+        SentOperation::Message { content: mut text } => {
             text.truncate(text.strip_suffix('\n').map_or(text.len(), str::len));
-            Lowered::Message { text }
+            Operation::Message { text }
         }
-        Operation::CreateFile { path, content, encoding, overwrite, .. } => {
+        SentOperation::CreateFile { path, content, encoding, overwrite } => {
             let path = lower_path(&path, warnings)?;
-            let (content, existing) = match encoding.unwrap_or_default() {
+            let (content, existing) = match encoding {
                 Encoding::Utf8 => {
                     let text = lower_text(&path, content, warnings)?;
                     (Content::Text(text), Existing::ReplaceWhole)
@@ -107,26 +111,25 @@ fn lower(operation: Operation, warnings: &mut Vec<Warning>) -> Result<Lowered, I
                     (Content::Bytes { base64: bytes.into_owned() }, Existing::Replace)
                 }
             };
-            let existing = if overwrite == Some(true) { existing } else { Existing::Fail };
-            Lowered::Create { path, content, existing }
+            let existing = if overwrite { existing } else { Existing::Fail };
+            Operation::Create { path, content, existing }
         }
-        Operation::ReadFile { path, encoding, .. } => Lowered::Read {
-            path: lower_path(&path, warnings)?,
-            reading: Reading::Now(encoding.unwrap_or_default()),
-        },
-        Operation::EditFile { path, edits, .. } => {
+        SentOperation::ReadFile { path, encoding } => {
+            Operation::Read { path: lower_path(&path, warnings)?, reading: Reading::Now(encoding) }
+        }
+        SentOperation::EditFile { path, edits } => {
             let path = lower_path(&path, warnings)?;
-            Lowered::Edit { change: Change::First(lower_edits(&path, edits, warnings)?), path }
+            Operation::Edit { change: Change::First(lower_edits(&path, edits, warnings)?), path }
         }
-        Operation::DeleteFile { path, .. } => {
-            Lowered::Delete { path: lower_path(&path, warnings)? }
+        SentOperation::DeleteFile { path } => {
+            Operation::Delete { path: lower_path(&path, warnings)? }
         }
-        Operation::Shell { command, cwd, timeout, env, .. } => Lowered::Run(ShellCommand {
+        SentOperation::Shell { command, cwd, timeout, env } => Operation::Run(ShellCommand {
             command: returns::strip(command, None, warnings)?,
             cwd: cwd.as_deref().map(lower_cwd).transpose()?.flatten(),
             timeout: timeout.map(|ms| Duration::from_millis(ms.into())),
             default_timeout: Some(DEFAULT_TIMEOUT),
-            env: env.unwrap_or_default(),
+            env,
             streams: Streams::Apart,
         }),
     })
@@ -154,10 +157,10 @@ fn lower_edits(
     path: &RelPath,
     edits: Vec<FileEdit>,
     warnings: &mut Vec<Warning>,
-) -> Result<Vec<Replacement>, Invalid> {
+) -> Result<Vec<Replacement>, Problem> {
     let (is_code, is_patch, several) = (is_code(path), may_be_patch(path), edits.len() > 1);
-    let mut replacements = Vec::with_capacity(edits.len());
-    for (n, FileEdit { old_content: old, new_content: new }) in edits.into_iter().enumerate() {
+    let mut lower_edit = |(n, edit): (usize, FileEdit)| {
+        let FileEdit { old_content: old, new_content: new } = edit;
         if is_code {
             let which = if several { format!(" of edits[{n}]") } else { String::new() };
             fence::refuse_around_part(&old, &new, &format!("newContent{which}"))?;
@@ -166,9 +169,9 @@ fn lower_edits(
         if is_code && !is_patch && (old.contains('\n') || new.contains('\n')) {
             warnings.extend(diff::check_replacement(&old, &new, "newContent")?);
         }
-        replacements.push(Replacement { old, new });
-    }
-    Ok(replacements)
+        Ok(Replacement { old, new })
+    };
+    edits.into_iter().enumerate().map(&mut lower_edit).collect()
 }
 
 fn lower_path(text: &str, warnings: &mut Vec<Warning>) -> Result<RelPath, Invalid> {

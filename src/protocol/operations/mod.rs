@@ -1,5 +1,5 @@
-//! The Agent Spaces operations/events dialect 1.0: what an agent sends ([`OperationsMessage`]), what
-//! answers it ([`EventsMessage`]), and whether either is valid. Pure.
+//! The Agent Spaces operations/events dialect 1.0: what an agent sends, what answers it
+//! ([`EventsMessage`]), and whether either is valid. Pure.
 //!
 //! A reply goes through `find` (where is the message?), `parse` and `validate` (what is in it?),
 //! and `lower` (message → steps). `events` reports what came of the steps. A malformed operation does
@@ -35,8 +35,7 @@ pub use parse::{
 };
 pub use validate::{CONTENT_LIMIT, SchemaFault, SchemaFaults};
 pub use wire::{
-    Approval, Decision, ErrorCategory, Event, EventType, EventsMessage, FileEdit, OPERATION_TYPES,
-    Operation, OperationsMessage, Status,
+    Approval, Decision, ErrorCategory, Event, EventType, EventsMessage, OPERATION_TYPES, Status,
 };
 
 /// What a model is told about this dialect: the PROTOCOL section of outboxes that teach it.

@@ -8,14 +8,12 @@ use std::fmt;
 
 use memchr::memchr_iter;
 use serde::Deserialize;
-use serde::de::{DeserializeOwned, Deserializer, SeqAccess, Visitor};
+use serde::de::{Deserializer, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Error, Value, json};
 
 use super::validate::{check, check_union, form, in_plain_words};
-use super::{
-    Approval, Decision, EventsMessage, OPERATION_TYPES, Operation, OperationsMessage, SchemaFaults,
-};
+use super::{Approval, Event, EventsMessage, OPERATION_TYPES, SchemaFaults};
 use crate::protocol::{Asked, Kind, bounded};
 use crate::text::visible_line;
 
@@ -47,9 +45,9 @@ pub struct ReceivedOperation {
     pub kind: Option<Kind>,
     /// Its ID, and the path or command of a valid one.
     pub asked: Asked,
-    /// What it asks for, or why it is skipped although others are carried out (agent-spaces-protocol,
-    /// "Graceful Degradation"). Those after the first [`OPERATIONS_LIMIT`] are skipped, too.
-    pub operation: Result<Operation, SchemaFaults>,
+    /// The operation as it was sent, which is valid, or why it is skipped although others are carried out
+    /// (agent-spaces-protocol, "Graceful Degradation"). Those after the first [`OPERATIONS_LIMIT`] are skipped, too.
+    pub operation: Result<Value, SchemaFaults>,
 }
 
 /// Reads a message, taking each operation by itself: a malformed one does not stop the others. The
@@ -110,11 +108,11 @@ pub(super) fn kind_named(name: &str) -> Option<Kind> {
     OPERATION_TYPES.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind)
 }
 
-/// Reads and validates a whole operations message.
+/// Validates a whole operations message, and returns its operations as they were sent, without unknown fields.
 ///
 /// # Errors
 /// Everything that is wrong with it and its operations.
-pub fn parse_operations_message(text: &str) -> Result<OperationsMessage, SchemaFaults> {
+pub fn parse_operations_message(text: &str) -> Result<Vec<Value>, SchemaFaults> {
     let lines = &mut Lines::of(text);
     let (mut faults, mut operations) = (SchemaFaults::default(), Vec::new());
     let list = operations_of(text, lines, &mut faults);
@@ -122,7 +120,7 @@ pub fn parse_operations_message(text: &str) -> Result<OperationsMessage, SchemaF
         let operation = validated("Operation", value_of(part, lines), &operation_path(n));
         operations.extend(faults.keep(operation));
     });
-    faults.or(OperationsMessage { operations })
+    faults.or(operations)
 }
 
 /// Reads and validates a whole events message.
@@ -139,7 +137,7 @@ pub fn parse_events_message(text: &str) -> Result<EventsMessage, SchemaFaults> {
     let (mut faults, mut events) = (SchemaFaults::default(), Vec::new());
     check(name, &message, "$", &mut faults);
     for (n, event) in sent.into_iter().flatten().enumerate() {
-        events.extend(faults.keep(validated("Event", Ok(event), &format!("$.events[{n}]"))));
+        events.extend(faults.keep(event_of(Ok(event), &format!("$.events[{n}]"))));
     }
     faults.or(())?;
     let message = EventsMessage::deserialize(message).map_err(|error| fault(error.to_string()))?;
@@ -153,34 +151,36 @@ pub fn parse_events_message(text: &str) -> Result<EventsMessage, SchemaFaults> {
 /// Everything that is wrong with it.
 pub fn parse_approval(text: &str) -> Result<Approval, SchemaFaults> {
     let fault = |problem| SchemaFaults::one("$", problem, form("ApprovalMessage", &[]));
-    let value = whole_value(text).map_err(fault)?;
+    let mut value = whole_value(text).map_err(fault)?;
     // A text that says two things says nothing.
     let is_said = value["type"] == "userMessage" && value.get("approval").is_none();
     let definition = if is_said { "UserMessage" } else { "ApprovalMessage" };
     let mut faults = SchemaFaults::default();
     check(definition, &value, "$", &mut faults);
     faults.or(())?;
-    let field = |key: &str| value["approval"][key].as_str().map(str::to_owned);
-    let said = value["content"].as_str().filter(|_| is_said).map(str::to_owned);
-    let is_approved = said.or(field("decision")).is_some_and(|word| word.trim() == "approved");
-    Ok(Approval {
-        operation_id: field("operationId"),
-        decision: if is_approved { Decision::Approved } else { Decision::Denied },
-        reason: field("reason"),
-    })
+    if is_said {
+        value["approval"] =
+            json!({"decision": value["content"].as_str().unwrap_or_default().trim()});
+    }
+    Approval::deserialize(&value["approval"]).map_err(|error| fault(error.to_string()))
 }
 
-/// The `Operation` or `Event` that the value at `path` is, if it could be read.
-pub(super) fn validated<T: DeserializeOwned>(
+/// The value at `path` without unknown fields, if it could be read and is a valid `Operation` or `Event`.
+pub(super) fn validated(
     union: &str,
     value: Result<Value, String>,
     path: &str,
-) -> Result<T, SchemaFaults> {
+) -> Result<Value, SchemaFaults> {
     let fault = |problem| SchemaFaults::one(path, problem, form(union, &[]));
     let (mut value, mut faults) = (value.map_err(fault)?, SchemaFaults::default());
     check_union(union, &mut value, path, &mut faults);
-    faults.or(())?;
-    T::deserialize(value).map_err(|error| fault(error.to_string()))
+    faults.or(value)
+}
+
+/// The event that the value at `path` is, if it could be read.
+pub(super) fn event_of(value: Result<Value, String>, path: &str) -> Result<Event, SchemaFaults> {
+    let fault = |error: Error| SchemaFaults::one(path, error.to_string(), form("Event", &[]));
+    Event::deserialize(validated("Event", value, path)?).map_err(fault)
 }
 
 /// Reads the value that a text is.
@@ -211,19 +211,16 @@ fn operations_of<'a>(text: &'a str, lines: &mut Lines, faults: &mut SchemaFaults
     };
     let (mut around, mut list) = (json!({}), NONE);
     for key in ["protocolVersion", "operations"] {
-        match fields.get(key).map(|raw| raw.get()) {
-            None => {}
-            Some(raw) if key == "operations" && raw.starts_with('[') => {
-                list = raw;
-                around[key] = json!([]);
+        let Some(mut raw) = fields.get(key).map(|raw| raw.get()) else { continue };
+        if key == "operations" && raw.starts_with('[') {
+            (list, raw) = (raw, NONE);
+        }
+        match value_of(raw, lines) {
+            Ok(value) => around[key] = value,
+            Err(problem) => {
+                faults.add(&format!("$.{key}"), problem, form(MESSAGE, &[key]));
+                return NONE;
             }
-            Some(raw) => match value_of(raw, lines) {
-                Ok(value) => around[key] = value,
-                Err(problem) => {
-                    faults.add(&format!("$.{key}"), problem, form(MESSAGE, &[key]));
-                    return NONE;
-                }
-            },
         }
     }
     check(MESSAGE, &around, "$", faults);
@@ -317,6 +314,7 @@ impl<'a> Lines<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::operations::Decision;
 
     #[test]
     fn both_forms_are_read() {

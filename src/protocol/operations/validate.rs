@@ -9,7 +9,7 @@ use boon::{Compiler, ErrorKind, InstanceToken, SchemaIndex, Schemas, ValidationE
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{EVENTS_SCHEMA, Encoding, OPERATIONS_SCHEMA, UtcTime};
+use super::{EVENTS_SCHEMA, Encoding, OPERATIONS_SCHEMA};
 use crate::protocol::mistake::shortened;
 use crate::text::{count, nearest};
 
@@ -280,6 +280,9 @@ fn schema_problems(error: &ValidationError, value: &Value, found: &mut Vec<(Vec<
         ErrorKind::Minimum { want, .. } => format!("{value} is less than {want}"),
         ErrorKind::Maximum { want, .. } => format!("{value} is more than {want}"),
         ErrorKind::Const { want } => format!("{value} is not {want}"),
+        ErrorKind::Pattern { .. } if keys.last().is_some_and(|key| key == "timestamp") => {
+            format!("{value} is not a time in UTC")
+        }
         _ => format!("{value} is not allowed here"),
     };
     found.push((keys, problem));
@@ -292,9 +295,6 @@ fn problem_beyond_schema(name: &str, field: &str, schema: &Value, value: &Value)
     match (field, limit.and_then(|limit| excess(text, limit))) {
         ("path" | "cwd", _) if name.ends_with("Operation") => {
             path_problem(text).map(|problem| format!("{problem} (\"{}\")", brief(text)))
-        }
-        ("timestamp", _) if UtcTime::parse(text).is_none() => {
-            Some(format!("\"{}\" is not a time in UTC", brief(text)))
         }
         ("content", None) => content_problem(name, text, &value["encoding"]),
         (_, too_many) => too_many.map(|n| format!("it is {} too long", count(n, "character"))),

@@ -1,5 +1,5 @@
 //! The values of the dialect: the six operations that an agent sends ("Operation Types"), the ten
-//! events that answer them ("Event Types", "Error Response Format"), and the messages around both.
+//! events that answer them ("Event Types", "Error Response Format"), and the message around those.
 //!
 //! Empty optional fields are left out, never sent as null. Deserializing does not validate: the parse
 //! functions of the parent module do.
@@ -13,13 +13,6 @@ use serde_json::{Map, Number, Value};
 use super::{Encoding, UtcTime};
 use crate::protocol::Kind;
 
-/// What an agent sends (agent-spaces-protocol, "Operations Message"). There is only version 1.0 of the protocol.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(tag = "protocolVersion", rename = "1.0")]
-pub struct OperationsMessage {
-    pub operations: Vec<Operation>,
-}
-
 /// The types of operations, in the order of the specification.
 pub const OPERATION_TYPES: [(&str, Kind); 6] = [
     ("message", Kind::Message),
@@ -30,69 +23,51 @@ pub const OPERATION_TYPES: [(&str, Kind); 6] = [
     ("shell", Kind::Run),
 ];
 
-/// One request of an agent. There are exactly these six, and no extensions (agent-spaces-protocol,
-/// "Operation Types"). `id` is the correlation ID that the event repeats.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// An operation as it is sent, once its JSON is valid. There are exactly these six, and no extensions
+/// (agent-spaces-protocol, "Operation Types").
+#[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase")]
-pub enum Operation {
-    /// Shows the user a text of at most 100,000 UTF-16 units.
+pub(super) enum SentOperation {
     Message {
-        #[serde(skip_serializing_if = "Option::is_none")]
-        id: Option<String>,
         content: String,
     },
-    /// Creates a file and its parent directories. `content` is at most 10 MiB once decoded.
     CreateFile {
-        #[serde(skip_serializing_if = "Option::is_none")]
-        id: Option<String>,
         path: String,
         content: String,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        encoding: Option<Encoding>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        overwrite: Option<bool>,
+        #[serde(default)]
+        encoding: Encoding,
+        #[serde(default)]
+        overwrite: bool,
     },
-    /// Returns the content of a file.
     ReadFile {
-        #[serde(skip_serializing_if = "Option::is_none")]
-        id: Option<String>,
         path: String,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        encoding: Option<Encoding>,
+        #[serde(default)]
+        encoding: Encoding,
     },
-    /// Replaces parts of a file. The edits are applied in order, all of them or none.
     EditFile {
-        #[serde(skip_serializing_if = "Option::is_none")]
-        id: Option<String>,
         path: String,
         edits: Vec<FileEdit>,
     },
-    /// Deletes a file, never a directory.
     DeleteFile {
-        #[serde(skip_serializing_if = "Option::is_none")]
-        id: Option<String>,
         path: String,
     },
-    /// Runs a command of at most 4,096 UTF-16 units. `timeout` is in milliseconds, 1,000 to 3,600,000.
     Shell {
-        #[serde(skip_serializing_if = "Option::is_none")]
-        id: Option<String>,
         command: String,
-        #[serde(skip_serializing_if = "Option::is_none")]
         cwd: Option<String>,
-        #[serde(default, deserialize_with = "whole", skip_serializing_if = "Option::is_none")]
+        /// In milliseconds.
+        #[serde(default, deserialize_with = "whole")]
         timeout: Option<u32>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        env: Option<BTreeMap<String, String>>,
+        #[serde(default)]
+        env: BTreeMap<String, String>,
     },
 }
 
 /// A literal replacement of the first occurrence of a text.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct FileEdit {
-    pub old_content: String,
-    pub new_content: String,
+pub(super) struct FileEdit {
+    pub(super) old_content: String,
+    pub(super) new_content: String,
 }
 
 /// What answers an operations message (agent-spaces-protocol, "Events Message"). deaddrop's run IDs are
@@ -214,7 +189,8 @@ fn whole<'de, D: Deserializer<'de>, T: TryFrom<i64>>(from: D) -> Result<Option<T
 
 /// What a user decides about an operation that waits (agent-spaces-protocol, "User Provides Approval
 /// Decision"). It counts only if it comes from the user: one in a reply is the agent's.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Approval {
     /// The operation; None means the only one that waits.
     pub operation_id: Option<String>,
@@ -223,7 +199,8 @@ pub struct Approval {
 }
 
 /// What a user can decide.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Decision {
     /// The operation is carried out.
     Approved,
@@ -233,29 +210,7 @@ pub enum Decision {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
-
-    #[test]
-    fn empty_fields_are_left_out() {
-        let command = "ls".into();
-        let shell = Operation::Shell { id: None, command, cwd: None, timeout: None, env: None };
-        let printed = serde_json::to_value(shell).unwrap();
-        assert_eq!(printed, json!({"type": "shell", "command": "ls"}));
-        let create = Operation::CreateFile {
-            id: Some("f".into()),
-            path: "a".into(),
-            content: String::new(),
-            encoding: Some(Encoding::Utf8),
-            overwrite: Some(false),
-        };
-        assert_eq!(
-            serde_json::to_value(create).unwrap(),
-            json!({"type": "createFile", "id": "f", "path": "a", "content": "",
-                   "encoding": "utf-8", "overwrite": false})
-        );
-    }
 
     #[test]
     fn there_are_six_operations_each_with_its_name() {
@@ -267,10 +222,10 @@ mod tests {
     fn numbers_out_of_range_are_no_values() {
         let read = |number: &str| {
             let text = format!(r#"{{"type": "shell", "command": "ls", "timeout": {number}}}"#);
-            serde_json::from_str::<Operation>(&text)
+            serde_json::from_str::<SentOperation>(&text)
         };
         for (text, kept) in [("1000", 1000), ("3e4", 30_000), ("2.0", 2)] {
-            let Operation::Shell { timeout, .. } = read(text).unwrap() else { panic!() };
+            let SentOperation::Shell { timeout, .. } = read(text).unwrap() else { panic!() };
             assert_eq!(timeout, Some(kept));
         }
         for text in ["-1", "1.5", "4294967296", "1e99", "null"] {

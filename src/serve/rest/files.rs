@@ -14,10 +14,7 @@ use super::{Call, Fault, Reply, runs};
 use crate::clock::Timestamp;
 use crate::executor::PreviewExecutor;
 use crate::policy::{self, Access, Decision};
-use crate::protocol::operations::{
-    self, Encoding, ErrorCategory, Event, EventType, Operation as Sent, OperationsMessage,
-    SchemaFault,
-};
+use crate::protocol::operations::{self, Encoding, ErrorCategory, Event, EventType, SchemaFault};
 use crate::protocol::{Asks, Operation, RelPath, Step};
 use crate::session::RunRequest;
 use crate::settings::Policy;
@@ -54,18 +51,17 @@ pub(super) fn answer(space: &Arc<Space>, path: &str, call: &Call<'_>) -> Result<
     let asked =
         asked.transpose().map_err(|e: ValueError| Fault::invalid("encoding", &e.to_string()))?;
     let encoding = sent.encoding.or(asked).unwrap_or_default();
-    let id = None;
     if call.method == Method::GET {
-        let step = step(Sent::ReadFile { id, path: path.clone(), encoding: Some(encoding) })?;
+        let step = step(&json!({ "type": "readFile", "path": path, "encoding": encoding }))?;
         return read(space, &path, encoding, &step);
     }
     if call.method == Method::DELETE {
-        return change(space, call, &path, Sent::DeleteFile { id, path: path.clone() });
+        return change(space, call, &path, &json!({ "type": "deleteFile", "path": path }));
     }
     let content = sent.content.ok_or_else(|| Fault::invalid("content", "it is missing"))?;
-    let (encoding, overwrite) = (Some(encoding), Some(true));
-    let create = Sent::CreateFile { id, path: path.clone(), content, encoding, overwrite };
-    change(space, call, &path, create)
+    let mut create = json!({ "type": "createFile", "path": path, "encoding": encoding });
+    (create["content"], create["overwrite"]) = (content.into(), true.into());
+    change(space, call, &path, &create)
 }
 
 /// A text without its percent-encoding.
@@ -87,10 +83,10 @@ pub(super) fn decoded(text: &str) -> Option<String> {
 ///
 /// # Errors
 /// It is not in order.
-fn step(operation: Sent) -> Result<Step, Fault> {
-    let message = OperationsMessage { operations: vec![operation] };
-    let text = serde_json::to_string(&message).expect("texts become JSON");
-    let received = operations::receive(&text).map_err(|faults| Fault::schema(faults.iter()))?;
+fn step(operation: &Value) -> Result<Step, Fault> {
+    let message = json!({ "protocolVersion": "1.0", "operations": [operation] });
+    let received =
+        operations::receive(&message.to_string()).map_err(|faults| Fault::schema(faults.iter()))?;
     let faults = received.entries.first().and_then(|entry| entry.operation.as_ref().err());
     if let Some(faults) = faults {
         let own = |fault: &SchemaFault| {
@@ -166,7 +162,7 @@ fn list(space: &Space, path: &str, recursive: bool) -> Result<Reply, Fault> {
         None
     } else {
         // The same rules as for files.
-        step(Sent::ReadFile { id: None, path: path.to_owned(), encoding: None })?;
+        step(&json!({ "type": "readFile", "path": path }))?;
         Some(RelPath::parse(path).map_err(|e| Fault::invalid("path", &e.to_string()))?)
     };
     permitted(policy::folder(&policy, folder.as_ref()))?;
@@ -219,7 +215,7 @@ fn change(
     space: &Arc<Space>,
     call: &Call<'_>,
     path: &str,
-    operation: Sent,
+    operation: &Value,
 ) -> Result<Reply, Fault> {
     let step = step(operation)?;
     judge(&space.policy()?, &step, &workspace(space)?)?;

@@ -5,9 +5,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use deaddrop::program::Programs;
-use deaddrop::runner::{CommandSpec, Runner};
-use deaddrop::settings::Sandbox;
+use deaddrop::Space;
 
 use crate::support::apart::{put, write_program};
 use crate::support::{
@@ -265,10 +263,11 @@ fn no_module_is_imported_from_where_replies_or_others_write() {
     let venv = scene.workspace.join(".venv");
     fs::create_dir_all(venv.join("bin")).unwrap();
     fs::write(venv.join("pyvenv.cfg"), "home = /usr/bin\n").unwrap();
-    if let Ok(python) = Programs::default().find("python3") {
+    let path = std::env::var("PATH").unwrap_or_default();
+    let mut found = std::env::split_paths(&path).map(|folder| folder.join("python3"));
+    if let Some(python) = found.find(|python| python.is_absolute() && python.is_file()) {
         symlink(python, venv.join("bin/python3")).unwrap();
     }
-    let path = std::env::var("PATH").unwrap_or_default();
     let way = |variables: &[(&'static str, String)]| variables.to_vec();
     for environment in [
         way(&[("TMPDIR", of(&temporary))]),
@@ -521,11 +520,10 @@ fn a_library_leaves_its_host_no_subreaper() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let workspace = folder.path().join("workspace");
-    fs::create_dir(&workspace).unwrap();
-    let runner = Runner::new(program().to_owned(), workspace.clone(), Sandbox::default());
-    let own = folder.path().join("own");
-    let ran = runner.run(&CommandSpec::new("echo it runs", &workspace, &own), &|| false);
-    assert!(format!("{ran:?}").contains("it runs"), "{ran:?}");
+    let space = Space::open(folder.path(), program()).unwrap();
+    let mut space = space.with_policy("permissive").unwrap();
+    let message = r#"{"protocolVersion": "1.0", "operations": [{"type": "shell", "command": "echo it runs"}]}"#;
+    let run = space.run(message).unwrap();
+    assert_eq!(run.events[0].stdout.as_deref(), Some("it runs\n"), "{run:?}");
     assert_eq!(rustix::process::child_subreaper().unwrap(), None);
 }

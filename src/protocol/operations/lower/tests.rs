@@ -10,7 +10,7 @@ fn asked_for(operations: &str, ends: bool) -> Vec<Step> {
     steps(Ok(received), ends)
 }
 
-fn lowered(operation: &str) -> Lowered {
+fn lowered(operation: &str) -> Operation {
     let [step] = <[Step; 1]>::try_from(asked_for(operation, false)).unwrap();
     match step.asks {
         Asks::Operation(meant) => meant,
@@ -23,9 +23,9 @@ fn each_operation_means_what_it_says() {
     let path = |text| RelPath::parse(text).unwrap();
     assert_eq!(
         lowered(r#"{"type": "message", "content": "a\n\n"}"#),
-        Lowered::Message { text: "a\n".into() }
+        Operation::Message { text: "a\n".into() }
     );
-    let create = |content, existing| Lowered::Create { path: path("a/b"), content, existing };
+    let create = |content, existing| Operation::Create { path: path("a/b"), content, existing };
     assert_eq!(
         lowered(r#"{"type": "createFile", "path": "./a/b", "content": "x\n"}"#),
         create(Content::from("x\n"), Existing::Fail)
@@ -38,26 +38,26 @@ fn each_operation_means_what_it_says() {
     );
     assert_eq!(
         lowered(r#"{"type": "readFile", "path": "a", "encoding": "base64"}"#),
-        Lowered::Read { path: path("a"), reading: Reading::Now(Encoding::Base64) }
+        Operation::Read { path: path("a"), reading: Reading::Now(Encoding::Base64) }
     );
     assert_eq!(
         lowered(
             r#"{"type": "editFile", "path": "a", "edits": [{"oldContent": "x", "newContent": ""}]}"#
         ),
-        Lowered::Edit {
+        Operation::Edit {
             path: path("a"),
             change: Change::First(vec![Replacement { old: "x".into(), new: String::new() }])
         }
     );
     assert_eq!(
         lowered(r#"{"type": "deleteFile", "path": "a"}"#),
-        Lowered::Delete { path: path("a") }
+        Operation::Delete { path: path("a") }
     );
     assert_eq!(
         lowered(
             r#"{"type": "shell", "command": "ls", "cwd": "src/", "timeout": 2000, "env": {"A": "b"}}"#
         ),
-        Lowered::Run(ShellCommand {
+        Operation::Run(ShellCommand {
             cwd: Some(path("src")),
             timeout: Some(Duration::from_secs(2)),
             default_timeout: Some(DEFAULT_TIMEOUT),
@@ -147,7 +147,7 @@ fn each_operation_beyond_the_limit_is_a_step_with_its_id() {
 fn names_that_are_placeholders_elsewhere_are_paths_here() {
     for path in ["path/to/x", "filename.ext", "~/x", "https:/x", "<path>", "your_file.py"] {
         let lowered = lowered(&format!(r#"{{"type": "deleteFile", "path": "{path}"}}"#));
-        assert_eq!(lowered, Lowered::Delete { path: RelPath::parse(path).unwrap() });
+        assert_eq!(lowered, Operation::Delete { path: RelPath::parse(path).unwrap() });
     }
     let [step] = <[Step; 1]>::try_from(asked_for(
         r#"{"type": "deleteFile", "path": "a【1†source】"}"#,
@@ -159,7 +159,7 @@ fn names_that_are_placeholders_elsewhere_are_paths_here() {
 
 #[test]
 fn a_command_without_a_timeout_has_the_default_of_the_specification() {
-    let Lowered::Run(run) = lowered(r#"{"type": "shell", "command": "ls"}"#) else { panic!() };
+    let Operation::Run(run) = lowered(r#"{"type": "shell", "command": "ls"}"#) else { panic!() };
     assert_eq!((run.timeout, run.wanted_timeout()), (None, Some(Duration::from_secs(30))));
 }
 
@@ -178,8 +178,8 @@ fn a_fence_is_read_as_one_around_a_body_in_tags_is() {
         match (&step.asks, &in_tags.steps[0].asks) {
             (Asks::Invalid(one), Asks::Invalid(other)) => assert_eq!(one.mistake, other.mistake),
             (
-                Asks::Operation(Lowered::Create { content: one, .. }),
-                Asks::Operation(Lowered::Create { content: other, .. }),
+                Asks::Operation(Operation::Create { content: one, .. }),
+                Asks::Operation(Operation::Create { content: other, .. }),
             ) => assert_eq!(one, other),
             other => panic!("{content}: {other:?}"),
         }

@@ -24,7 +24,10 @@ fn read(kind: &str, value: &Value) -> Result<Value, SchemaFaults> {
     let (validated, parsed) = match kind {
         "operation" => (printed(validate_operation(value)), printed(parse_operation(&text))),
         "operations" => {
-            (printed(validate_operations_message(value)), printed(parse_operations_message(&text)))
+            let message = |read: Result<Vec<Value>, SchemaFaults>| {
+                read.map(|operations| json!({"protocolVersion": "1.0", "operations": operations}))
+            };
+            (message(validate_operations_message(value)), message(parse_operations_message(&text)))
         }
         "event" => (printed(validate_event(value)), printed(parse_event(&text))),
         "events" => (printed(validate_events_message(value)), printed(parse_events_message(&text))),

@@ -1,15 +1,16 @@
 //! The rules for operations ("Operation Types", "Validation Rules"), each at its bounds.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use super::super::{
-    CONTENT_LIMIT, Encoding, OPERATION_TYPES, Operation, OperationsMessage,
-    parse_operations_message, receive,
+    CONTENT_LIMIT, Encoding, OPERATION_TYPES, parse_operations_message, receive, steps,
 };
 use super::{
     parse_operation, paths, validate_operation, validate_operations_message, with, without,
 };
-use crate::protocol::Kind;
+use crate::protocol::{Asks, Existing, Kind, Operation, Step};
 
 /// One operation of each type, with all of its fields.
 fn full() -> [Value; 6] {
@@ -26,6 +27,12 @@ fn full() -> [Value; 6] {
     ]
 }
 
+/// The step that an operation is.
+fn step(operation: &Value) -> Step {
+    let message = json!({"protocolVersion": "1.0", "operations": [operation]});
+    steps(Ok(receive(&message.to_string()).unwrap()), false).remove(0)
+}
+
 fn told(operation: &Value) -> String {
     validate_operation(operation).unwrap_err().to_string()
 }
@@ -34,10 +41,7 @@ fn told(operation: &Value) -> String {
 fn fields_are_required_or_may_be_left_out_but_are_never_null_or_of_another_type() {
     let optional = ["id", "encoding", "overwrite", "cwd", "timeout", "env"];
     for operation in full() {
-        assert_eq!(
-            serde_json::to_value(validate_operation(&operation).unwrap()).unwrap(),
-            operation
-        );
+        assert_eq!(validate_operation(&operation).unwrap(), operation);
         for key in operation.as_object().unwrap().keys() {
             let less = without(&operation, key);
             if optional.contains(&&**key) {
@@ -46,8 +50,7 @@ fn fields_are_required_or_may_be_left_out_but_are_never_null_or_of_another_type(
                 } else {
                     less
                 };
-                let read = validate_operation(&less).unwrap();
-                assert_eq!(serde_json::to_value(read).unwrap(), less);
+                assert_eq!(validate_operation(&less).unwrap(), less);
             } else {
                 let faults = validate_operation(&less).unwrap_err();
                 assert_eq!(paths(&faults), [format!("$.{key}")]);
@@ -64,13 +67,10 @@ fn fields_are_required_or_may_be_left_out_but_are_never_null_or_of_another_type(
 #[test]
 fn what_is_left_out_has_its_default() {
     let create = json!({"type": "createFile", "path": "a", "content": "x"});
-    let Operation::CreateFile { id, encoding, overwrite, .. } =
-        validate_operation(&create).unwrap()
-    else {
-        panic!()
-    };
-    assert_eq!(encoding.unwrap_or_default(), Encoding::Utf8);
-    assert_eq!((overwrite, id), (None, None));
+    let step = step(&create);
+    assert_eq!(step.asked.unwrap().id, None);
+    let Asks::Operation(Operation::Create { content, existing, .. }) = step.asks else { panic!() };
+    assert_eq!((content, existing), ("x".into(), Existing::Fail));
 }
 
 #[test]
@@ -173,10 +173,8 @@ fn timeouts_are_whole_milliseconds_from_a_second_to_an_hour() {
     for (text, kept) in [("1000", 1000), ("3600000", 3_600_000), ("30000.0", 30000), ("3e4", 30000)]
     {
         let value = with(shell, "timeout", serde_json::from_str(text).unwrap());
-        let Operation::Shell { timeout, .. } = validate_operation(&value).unwrap() else {
-            panic!()
-        };
-        assert_eq!(timeout, Some(kept));
+        let Asks::Operation(Operation::Run(run)) = step(&value).asks else { panic!() };
+        assert_eq!(run.timeout, Some(Duration::from_millis(kept)));
     }
     for text in ["999", "3600001", "-1", "0", "1e99", "1500.5", "\"1000\"", "4294968296", "1e400"] {
         let shell = shell.to_string().replace("1000", text);
@@ -270,7 +268,7 @@ fn a_message_without_a_list_of_operations_is_refused_as_a_whole() {
         assert_eq!(paths(&parse_operations_message(text).unwrap_err()), [path], "{text}");
     }
     let empty = parse_operations_message("{\"protocolVersion\": \"1.0\", \"operations\": []}");
-    assert_eq!(empty, Ok(OperationsMessage { operations: vec![] }));
+    assert_eq!(empty, Ok(vec![]));
 }
 
 #[test]

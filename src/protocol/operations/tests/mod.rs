@@ -12,25 +12,22 @@ mod schemas;
 
 use serde_json::Value;
 
-use super::{
-    Event, EventsMessage, Operation, OperationsMessage, SchemaFaults, parse_events_message,
-    parse_operations_message,
-};
-use crate::protocol::operations::parse::{validated, whole_value};
+use super::{Event, EventsMessage, SchemaFaults, parse_events_message, parse_operations_message};
+use crate::protocol::operations::parse::{event_of, validated, whole_value};
 
-fn parse_operation(text: &str) -> Result<Operation, SchemaFaults> {
+fn parse_operation(text: &str) -> Result<Value, SchemaFaults> {
     validated("Operation", whole_value(text), "$")
 }
 
 fn parse_event(text: &str) -> Result<Event, SchemaFaults> {
-    validated("Event", whole_value(text), "$")
+    event_of(whole_value(text), "$")
 }
 
-fn validate_operation(value: &Value) -> Result<Operation, SchemaFaults> {
+fn validate_operation(value: &Value) -> Result<Value, SchemaFaults> {
     parse_operation(&value.to_string())
 }
 
-fn validate_operations_message(value: &Value) -> Result<OperationsMessage, SchemaFaults> {
+fn validate_operations_message(value: &Value) -> Result<Vec<Value>, SchemaFaults> {
     parse_operations_message(&value.to_string())
 }
 
