@@ -13,6 +13,7 @@ use std::time::Duration;
 use crate::context;
 use crate::error::Result;
 use crate::policy::Opens;
+use crate::protocol::jsonrpc::Done;
 use crate::protocol::{
     Detail, Digest, Effect, Ending, Execution, Failure, Operation, Output, Part, Reading, RelPath,
     ShellCommand, Warning, WarningKind,
@@ -44,7 +45,7 @@ pub enum WriteAhead<'a> {
 #[derive(Debug)]
 pub enum Left {
     /// It came to this, with what is to be told beside it.
-    Done(Box<Detail>, Vec<Warning>),
+    Done(Box<Done>),
     /// Nothing: it is still to be done.
     Undone,
     /// Nobody knows: it may have been done in part, and is not done again.

@@ -80,7 +80,7 @@ impl Executor for OpaquePreview {
             };
             let is_protected = |path: &RelPath| self.protected.name_in(path).is_some();
             let protected = is_protected(path) || to.is_some_and(is_protected);
-            Look { real: None, size: None, protected, moved: None }
+            Look { protected, ..Look::default() }
         }))
     }
 

@@ -1,7 +1,8 @@
 //! Files and folders: `read_file`, `write_file` and `list_dir`.
 
 use super::Served;
-use super::named::{Named, failed, named, named_file, with_path};
+use super::named::{Named, named, named_file, with_path};
+use super::served::words;
 use crate::error::Error;
 use crate::executor::Executor;
 use crate::policy::Opens;
@@ -9,7 +10,7 @@ use crate::protocol::jsonrpc::{
     Entries, FileContent, FileEntry, READ_LIMIT, RpcError, WriteFile, Written,
 };
 use crate::protocol::operations::Encoding;
-use crate::protocol::{Detail, Existing, Operation, Reading, RelPath};
+use crate::protocol::{Detail, Existing, Failure, Operation, Reading, RelPath};
 use crate::text::{byte_count, visible_line};
 use crate::workspace::Contents;
 
@@ -24,7 +25,8 @@ impl Served {
         let most = policy.and_then(|policy| policy.files.max_bytes);
         let limit = most.unwrap_or(READ_LIMIT).min(READ_LIMIT);
         // One byte more tells of those that claim no size, as those of /proc do.
-        let read = workspace.read(&path, limit + 1).map_err(|failure| failed(sent, &failure))?;
+        let read =
+            workspace.read(&path, limit + 1).map_err(|failure| with_path(sent, &failure.reason))?;
         let Contents { bytes, size, .. } = read;
         let shown = visible_line(sent);
         if size > limit {
@@ -51,25 +53,25 @@ impl Served {
         self.is_there().map_err(|reason| with_path(&sent, &reason))?;
         let content = content.into();
         let operation = Operation::Create { path, content, existing: Existing::Replace };
-        let mut executor = self.executor(&|| false);
-        self.permits(&operation, &executor).map_err(|reason| with_path(&sent, &reason))?;
         // Where commands may write them, it would keep nobody from anything.
-        let permit = !self.guarded;
+        let opens = Opens { protected: !self.guarded, ..Opens::default() };
+        let failed = |failure: &Failure| with_path(&sent, &words(failure));
+        let cannot = |e: Error| with_path(&sent, &e.to_string());
+        let executor = self.executor(&|| false);
+        let refused = self.refused(&operation, opens, &executor).map_err(cannot)?;
+        refused.map_or(Ok(()), |failure| Err(failed(&failure)))?;
         // To look for repositories, all of the root may have to be walked.
-        let is_protected = || -> Result<bool, Error> {
-            Ok(!permit && executor.look(&operation)?.is_some_and(|look| look.protected))
-        };
-        if is_protected().map_err(|e| with_path(&sent, &e.to_string()))? {
+        let look = if self.guarded { executor.look(&operation).map_err(cannot)? } else { None };
+        if look.is_some_and(|look| look.protected) {
             return Err(RpcError::internal(format!(
                 "Path is protected: '{}' is only written by hand, since others act on such files: those of the names in the setting protected_names, and what git obeys elsewhere",
                 visible_line(&sent)
             )));
         }
-        let opens = Opens { protected: permit, ..Opens::default() };
-        match executor.perform(&operation, opens, &mut |_| Ok(())) {
-            Ok(Detail::Failed(failure)) => Err(failed(&sent, &failure)),
-            Ok(_) => Ok(Written { success: true }),
-            Err(e) => Err(with_path(&sent, &e.to_string())),
+        let done = self.perform(executor, &operation, opens, &mut |_| Ok(()));
+        match done.map_err(cannot)?.detail {
+            Detail::Failed(failure) => Err(failed(&failure)),
+            _ => Ok(Written { success: true }),
         }
     }
 
@@ -84,7 +86,8 @@ impl Served {
         if let Some(path) = &path {
             self.may_read(sent, path)?;
         }
-        let listed = workspace.list(path.as_ref()).map_err(|failure| failed(sent, &failure))?;
+        let listed =
+            workspace.list(path.as_ref()).map_err(|failure| with_path(sent, &failure.reason))?;
         let entry = |entry: crate::workspace::Entry| FileEntry {
             name: entry.name.to_string_lossy().into_owned(),
             is_dir: entry.is_dir,
@@ -94,12 +97,9 @@ impl Served {
     }
 
     fn may_read(&self, sent: &str, path: &RelPath) -> Result<(), RpcError> {
-        if self.serving.policy.is_none() {
-            return Ok(());
-        }
         let reading = Reading::Now(Encoding::Utf8);
         let operation = Operation::Read { path: path.clone(), reading };
-        let permitted = self.permits(&operation, &self.executor(&|| false));
-        permitted.map_err(|reason| with_path(sent, &reason))
+        let refused = self.refused(&operation, Opens::default(), &self.executor(&|| false))?;
+        refused.map_or(Ok(()), |failure| Err(with_path(sent, &words(&failure))))
     }
 }

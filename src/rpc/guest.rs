@@ -9,24 +9,23 @@ use std::thread;
 
 use super::Served;
 use super::lost::Found;
-use super::record::{Begun, Done, Held};
+use super::record::{Begun, Held};
 use super::scratch_dir::{HeldDir, hold_session, remove_session};
 use super::steps::{Going, SLICE, Taken, is_key};
 use crate::error::Error;
-use crate::executor::{Executor, WriteAhead, find};
+use crate::executor::{WriteAhead, find};
 use crate::machine;
 use crate::policy::{self, Opens};
 use crate::protocol::jsonrpc::{
-    About, AboutParams, FindParams, FindResult, LeftOut, LeftOutFolder, LookParams, LookResult,
-    READ_LIMIT, ReadParams, ReadResult, Readable, ResultParams, RpcError, STREAM_LIMIT, State,
-    StepParams, VERSION, WalkResult, WalkedFile, Written,
+    About, AboutParams, Done, FindParams, LookParams, LookResult, READ_LIMIT, ReadParams,
+    ReadResult, ResultParams, RpcError, STREAM_LIMIT, State, StepParams, VERSION, WalkResult,
+    Written,
 };
 use crate::protocol::operations::Encoding;
-use crate::protocol::{Digest, Operation, Reading, RelPath, Warning, WarningKind};
+use crate::protocol::{Digest, Operation, Reading, RelPath};
 use crate::runner::sandbox::Tier;
 use crate::settings::Files;
 use crate::workspace::Terms;
-use crate::workspace::walk::{Count, EntryKind};
 
 impl Served {
     pub(super) fn about(&self, asked: AboutParams) -> Result<About, RpcError> {
@@ -61,39 +60,22 @@ impl Served {
         let workspace = &self.serving.workspace;
         let mut walk = workspace.walk()?;
         workspace.count_ignored(&mut walk);
-        let files = walk.files().map(|file| {
-            let kind = match file.kind {
-                EntryKind::File => 'f',
-                EntryKind::Link => 'l',
-                EntryKind::Other => 'o',
-            };
-            WalkedFile(file.path.to_owned(), file.size, kind)
-        });
-        let folders = walk.left_out().iter().map(|one| {
-            let Count { files, bytes, is_whole } = one.count;
-            LeftOutFolder(one.folder.clone(), files, bytes, is_whole)
-        });
-        let Count { files: single, bytes, .. } = walk.ignored_files();
-        let left_out = LeftOut { files: (single, bytes), folders: folders.collect() };
-        let unreadable = walk.unreadable().map(str::to_owned).collect();
-        Ok(WalkResult { files: files.collect(), unreadable, left_out })
+        let files = walk.files().map(|file| (file.path.to_owned(), file.size, file.kind));
+        Ok(WalkResult {
+            files: files.collect(),
+            unreadable: walk.unreadable().map(str::to_owned).collect(),
+            ignored_files: walk.ignored_files(),
+            left_out: walk.left_out().to_vec(),
+        })
     }
 
     pub(super) fn looked(&self, asked: &LookParams) -> LookResult {
         let workspace = self.serving.workspace.as_is();
-        let place = workspace.place_of(&asked.operation);
-        let standing = if asked.standing { workspace.standing(&asked.operation) } else { None };
-        match workspace.look(&asked.operation) {
-            None => LookResult { place, standing, ..LookResult::default() },
-            Some(look) => LookResult {
-                seen: true,
-                real: look.real,
-                size: look.size,
-                protected: look.protected,
-                place,
-                standing,
-                moved: look.moved.map(|moved| *moved),
-            },
+        let standing = || workspace.standing(&asked.operation);
+        LookResult {
+            look: workspace.look(&asked.operation),
+            place: workspace.place_of(&asked.operation),
+            standing: if asked.standing { standing() } else { None },
         }
     }
 
@@ -117,7 +99,7 @@ impl Served {
     }
 
     /// Looks for files, or for lines in them.
-    pub(super) fn found_there(&self, asked: &FindParams) -> Result<FindResult, RpcError> {
+    pub(super) fn found_there(&self, asked: &FindParams) -> Result<Done, RpcError> {
         let FindParams { operation, files, key } = asked;
         if !matches!(operation, Operation::List { .. } | Operation::Search { .. }) {
             return Err(RpcError::params("only a list or a search finds something"));
@@ -128,22 +110,14 @@ impl Served {
         let interrupted = || self.serving.stop.is_asked() || is_to_end();
         let executor = self.executor(&interrupted);
         if let Some(failure) = self.refused(operation, Opens::default(), &executor)? {
-            return Ok(FindResult { detail: failure.into(), warnings: Vec::new() });
+            return Ok(Done { detail: failure.into(), warnings: Vec::new() });
         }
         let own = self.serving.policy.as_ref().map(|policy| policy.files.clone());
-        let theirs = files.clone().map(|Readable { enabled, blocked, allowed, max_bytes }| Files {
-            enabled,
-            read_only: true,
-            blocked,
-            allowed,
-            max_bytes,
-        });
-        let both: Vec<Files> = own.into_iter().chain(theirs).collect();
+        let both: Vec<Files> = own.into_iter().chain(files.clone()).collect();
         let both: Vec<_> = both.iter().map(policy::may_search).collect();
         let readable = |path: &RelPath, size| both.iter().all(|may| may(path, size));
         let terms = Terms::new(&readable, &interrupted);
-        let (detail, warnings) = find(&self.serving.workspace, operation, &terms);
-        Ok(FindResult { detail, warnings })
+        Ok(find(&self.serving.workspace, operation, &terms))
     }
 
     /// Carries out a step, or tells what it came to.
@@ -172,7 +146,7 @@ impl Served {
         loop {
             match self.found(key, &mut held)? {
                 Found::Nothing => break,
-                Found::Done(done) => return Ok((*done).into()),
+                Found::Done(done) => return Ok(State::Done(*done)),
                 Found::Running if stop.is_asked() || going.is_to_end() => {
                     return Err(later("the command of a deaddrop that died is still running"));
                 }
@@ -189,7 +163,7 @@ impl Served {
             let _ = self.steps.remove(key, &held);
         }
         let undone = |e| RpcError::internal(format!("{e}; nothing was done"));
-        carried.map(State::from).map_err(undone)
+        carried.map(State::Done).map_err(undone)
     }
 
     /// What a step came to.
@@ -208,7 +182,7 @@ impl Served {
             Taken::Held(mut held) => Ok(match self.found(key, &mut held)? {
                 Found::Nothing => State::Unknown,
                 Found::Running => State::Running,
-                Found::Done(done) => (*done).into(),
+                Found::Done(done) => State::Done(*done),
             }),
         }
     }
@@ -248,33 +222,22 @@ impl Served {
         };
         let mut begun = Begun { key: key.clone(), operation, command, guard: None, effect: None };
         let opens = Opens { protected: asked.protected, repository: asked.repository };
-        let detail = match self.refused(&asked.operation, opens, &executor)? {
-            Some(failure) => failure.into(),
-            None => {
-                executor.perform(&asked.operation, opens, &mut |coming| match coming {
-                    WriteAhead::Guard(snapshot) if begun.command.is_some() => {
-                        self.steps.watch(key);
-                        begun.guard = Some(snapshot.clone());
-                        Ok(())
-                    }
-                    // It is those commands' that run meanwhile.
-                    WriteAhead::Guard(snapshot) => self.steps.keep_guard(snapshot),
-                    // A host keeps nothing of its guest's files.
-                    WriteAhead::Noted(_) => Ok(()),
-                    WriteAhead::Effects(effects) => {
-                        begun.effect = effects.first().cloned();
-                        held.begin(&begun)
-                    }
-                })?
+        let mut before = |coming: WriteAhead<'_>| match coming {
+            WriteAhead::Guard(snapshot) if begun.command.is_some() => {
+                self.steps.watch(key);
+                begun.guard = Some(snapshot.clone());
+                Ok(())
+            }
+            // It is those commands' that run meanwhile.
+            WriteAhead::Guard(snapshot) => self.steps.keep_guard(snapshot),
+            // A host keeps nothing of its guest's files.
+            WriteAhead::Noted(_) => Ok(()),
+            WriteAhead::Effects(effects) => {
+                begun.effect = effects.first().cloned();
+                held.begin(&begun)
             }
         };
-        let mut warnings = executor.noticed();
-        match executor.finish() {
-            Ok(noticed) => warnings.extend(noticed),
-            // The command has run, and that is told first of all.
-            Err(e) => warnings.push(unseen(&e)),
-        }
-        let done = Done { detail, warnings };
+        let done = self.perform(executor, &asked.operation, opens, &mut before)?;
         if begun.effect.is_some() || held.note(&begun).is_ok() {
             self.conclude(key, held, &done);
         }
@@ -314,12 +277,6 @@ impl Served {
     }
 }
 
-impl From<Done> for State {
-    fn from(Done { detail, warnings }: Done) -> Self {
-        Self::Done { detail, warnings }
-    }
-}
-
 /// Only what can be a key names a step, or a session and its scratch directory: nothing else is made, or removed.
 fn check_key(what: &str, key: &str) -> Result<(), RpcError> {
     if is_key(key) {
@@ -353,11 +310,6 @@ fn digest_of(operation: &Operation) -> Digest {
 /// Where what is put away of protected names lies that belongs to a step.
 pub(super) fn name_of(key: &str) -> String {
     format!("step_{key}")
-}
-
-pub(super) fn unseen(error: &Error) -> Warning {
-    let told = format!("whether a command made repositories could not be looked at: {error}");
-    Warning::new(WarningKind::Guard, told)
 }
 
 fn later(told: &str) -> RpcError {

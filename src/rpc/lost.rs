@@ -9,12 +9,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::Served;
-use super::guest::{name_of, unknown, unseen};
-use super::record::{Begun, Done, Held};
+use super::guest::{name_of, unknown};
+use super::record::{Begun, Held};
+use super::served::unseen;
 use super::steps::SLICE;
 use crate::error::Result;
 use crate::executor::{Left, left_on_disk, lost_command};
-use crate::protocol::jsonrpc::RpcError;
+use crate::protocol::jsonrpc::{Done, RpcError};
 use crate::protocol::{Effect, Warning};
 use crate::workspace::protected::{Protection, Snapshot};
 
@@ -45,7 +46,7 @@ impl Served {
         let done = match &begun.effect {
             Some(effect @ (Effect::File(_) | Effect::Move(_))) => {
                 match left_on_disk(effect, &self.serving.workspace) {
-                    Left::Done(detail, warnings) => Done { detail: *detail, warnings },
+                    Left::Done(done) => *done,
                     Left::Undone | Left::Lost => return Ok(Found::Nothing),
                 }
             }

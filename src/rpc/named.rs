@@ -7,7 +7,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use crate::protocol::jsonrpc::RpcError;
-use crate::protocol::{Failure, PathFault, RelPath};
+use crate::protocol::{PathFault, RelPath};
 use crate::text::visible_line;
 
 /// The longest path that a system takes, in bytes.
@@ -97,11 +97,6 @@ fn below<'a, 'b>(root: &Path, parts: &'a [&'b str]) -> Option<&'a [&'b str]> {
 }
 
 /// Why something failed, with the path as it was sent.
-pub(super) fn failed(sent: &str, failure: &Failure) -> RpcError {
-    with_path(sent, &failure.reason)
-}
-
-/// The same of a reason.
 pub(super) fn with_path(sent: &str, reason: &str) -> RpcError {
     let shown = visible_line(sent);
     RpcError::internal(if shown.is_empty() || reason.contains(&format!("'{shown}'")) {
@@ -196,8 +191,8 @@ mod tests {
 
     #[test]
     fn failures_name_the_path_as_it_was_sent() {
-        let failure = Failure::execution("File 'a/b' not found");
-        assert_eq!(failed("a/b", &failure).message, "File 'a/b' not found");
-        assert_eq!(failed("/w/a/b", &failure).message, "'/w/a/b': File 'a/b' not found");
+        let reason = "File 'a/b' not found";
+        assert_eq!(with_path("a/b", reason).message, "File 'a/b' not found");
+        assert_eq!(with_path("/w/a/b", reason).message, "'/w/a/b': File 'a/b' not found");
     }
 }

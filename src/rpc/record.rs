@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 use super::scratch_dir::age;
 use crate::atomic;
 use crate::error::{Error, Result};
-use crate::protocol::{Detail, Digest, Effect, Warning};
+use crate::protocol::jsonrpc::Done;
+use crate::protocol::{Digest, Effect};
 use crate::session::journal;
 use crate::workspace::protected::Snapshot;
 
@@ -36,13 +37,6 @@ pub(super) struct Begun {
     /// None where it came to something without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) effect: Option<Effect>,
-}
-
-/// What it came to.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Done {
-    pub(super) detail: Detail,
-    pub(super) warnings: Vec<Warning>,
 }
 
 /// The file of a step, held.

@@ -12,7 +12,7 @@ use super::{AGAIN, GRACE, Guest, PATIENCE, sane};
 use crate::client::{Client, Gone};
 use crate::error::{Error, Result};
 use crate::protocol::jsonrpc::{
-    self, About, AboutParams, FindParams, FindResult, Key, RpcError, State, StepParams, VERSION,
+    self, About, AboutParams, Done, FindParams, Key, RpcError, State, StepParams, VERSION,
 };
 use crate::settings::Guest::{Command, Socket};
 
@@ -175,7 +175,7 @@ impl Guest {
     }
 
     /// Lists or searches, which may be asked for twice; ends it where the person wants to stop.
-    pub(super) fn find(&self, asked: &FindParams, patience: Duration) -> Result<FindResult> {
+    pub(super) fn find(&self, asked: &FindParams, patience: Duration) -> Result<Done> {
         let key = asked.key.clone().unwrap_or_default();
         self.twice(|client| self.call_until(client, "find", asked, &key, patience))?
             .map_err(|fault| self.nonsense("find", &sane::line(&fault.message)))

@@ -12,6 +12,9 @@ use crate::error::Result;
 use crate::workspace::Workspace;
 use crate::workspace::walk::Walk;
 
+/// No walk of more files is kept between commands, for the memory that it takes.
+const KEPT_FILES: usize = 200_000;
+
 /// The check of all commands that run at a time.
 #[derive(Debug, Default)]
 pub struct SharedProtection(Arc<Mutex<Protection>>);
@@ -28,6 +31,12 @@ impl SharedProtection {
     /// A share for one operation. What is found moves to the quarantine of the one that began first.
     pub fn handle(&self, quarantine: Quarantine) -> ProtectionHandle {
         ProtectionHandle { shared: Arc::clone(&self.0), quarantine: Some(quarantine) }
+    }
+
+    /// Keeps the walk after a command for the snapshot before the next one. That is taken anew all the same: where no
+    /// folder has changed meanwhile, the walk alone is spared.
+    pub fn keep(&self, walk: Walk) {
+        lock(&self.0).last_walk = Some(walk).filter(|walk| walk.files().len() <= KEPT_FILES);
     }
 
     /// Does something while no command runs, and none begins meanwhile; None where one runs.
@@ -50,7 +59,8 @@ impl ProtectionHandle {
         let joins = self.quarantine.is_some();
         if let Some(quarantine) = self.quarantine.take() {
             if protection.members == 0 {
-                *protection = Protection::new(quarantine);
+                let last_walk = protection.last_walk.take();
+                *protection = Protection { last_walk, ..Protection::new(quarantine) };
             }
             protection.members += 1;
         }

@@ -67,7 +67,7 @@ pub(super) fn walk(
     by: Option<&IgnoreSource>,
     wanted: Option<fn(&str) -> bool>,
 ) -> Result<Walk> {
-    let begun = Instant::now();
+    let (begun, since_1970) = (Instant::now(), detailed::now());
     let root = Handle::root(&workspace.root).map_err(|e| Error::io("list", &workspace.path, e))?;
     let queue = Queue { jobs: Mutex::new((Vec::new(), 1)), changed: Condvar::new() };
     let walker =
@@ -95,7 +95,7 @@ pub(super) fn walk(
         }
     });
     workspace.note_repositories(&walk, begun.elapsed());
-    Ok(walk)
+    Ok(Walk { begun: since_1970, ..walk })
 }
 
 impl Queue {
@@ -180,10 +180,15 @@ impl Walker<'_> {
         walk: &mut Walk,
         buffer: &mut Vec<u8>,
     ) {
+        let before = handle.stat(b".", true);
         let Ok(entries) = handle.entries(buffer, usize::MAX) else {
             walk.cannot_look(exact, b"");
             return;
         };
+        if self.by.is_none() {
+            let stat = before.map_or_else(|_| FileStat::default(), |(_, _, stat)| stat);
+            walk.folders.push((exact.trim_end_matches('/').to_owned(), stat));
+        }
         let text = if exact.contains('%') { shown(exact).into() } else { Cow::Borrowed(exact) };
         let prefix = &*text;
         // Where case does not count, `head` is one too.
