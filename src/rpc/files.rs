@@ -1,7 +1,7 @@
 //! Files and folders: `read_file`, `write_file` and `list_dir`.
 
 use super::Served;
-use super::named::{Named, named, named_file, with_path};
+use super::named::{named, named_file, with_path};
 use super::served::words;
 use crate::error::Error;
 use crate::executor::Executor;
@@ -78,10 +78,7 @@ impl Served {
     /// What is in a folder. Names that are no UTF-8 are shown with U+FFFD for what is none.
     pub(super) fn list_dir(&self, sent: &str) -> Result<Entries, RpcError> {
         let workspace = &self.serving.workspace;
-        let path = match named(workspace.path(), sent)? {
-            Named::Root => None,
-            Named::Below(path) => Some(path),
-        };
+        let path = named(workspace.path(), sent)?;
         self.is_there().map_err(|reason| with_path(sent, &reason))?;
         if let Some(path) = &path {
             self.may_read(sent, path)?;

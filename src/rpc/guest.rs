@@ -8,7 +8,6 @@
 use std::thread;
 
 use super::Served;
-use super::lost::Found;
 use super::record::{Begun, Held};
 use super::scratch_dir::{HeldDir, hold_session, remove_session};
 use super::steps::{Going, SLICE, Taken, is_key};
@@ -145,12 +144,12 @@ impl Served {
         }
         loop {
             match self.found(key, &mut held)? {
-                Found::Nothing => break,
-                Found::Done(done) => return Ok(State::Done(*done)),
-                Found::Running if stop.is_asked() || going.is_to_end() => {
+                State::Unknown => break,
+                done @ State::Done(_) => return Ok(done),
+                State::Running if stop.is_asked() || going.is_to_end() => {
                     return Err(later("the command of a deaddrop that died is still running"));
                 }
-                Found::Running => thread::sleep(SLICE),
+                State::Running => thread::sleep(SLICE),
             }
         }
         if stop.is_asked() {
@@ -179,11 +178,7 @@ impl Served {
             Taken::Held(held) if held.begun.as_ref().is_some_and(|begun| begun.key != *key) => {
                 Ok(State::Unknown)
             }
-            Taken::Held(mut held) => Ok(match self.found(key, &mut held)? {
-                Found::Nothing => State::Unknown,
-                Found::Running => State::Running,
-                Found::Done(done) => State::Done(*done),
-            }),
+            Taken::Held(mut held) => self.found(key, &mut held),
         }
     }
 

@@ -15,49 +15,39 @@ use super::served::unseen;
 use super::steps::SLICE;
 use crate::error::Result;
 use crate::executor::{Left, left_on_disk, lost_command};
-use crate::protocol::jsonrpc::{Done, RpcError};
+use crate::protocol::jsonrpc::{Done, RpcError, State};
 use crate::protocol::{Effect, Warning};
 use crate::workspace::protected::{Protection, Snapshot};
 
 /// How long the commands of a process that was killed may take to die, before others are served.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What is known of a step that nobody carries out.
-pub(super) enum Found {
-    /// Nothing came of it.
-    Nothing,
-    /// Its command runs, though whoever ran it died; or others do, beside which it cannot be looked
-    /// after.
-    Running,
-    /// This.
-    Done(Box<Done>),
-}
-
 impl Served {
-    /// What is known of a step whose file is held here, and which is not being carried out.
+    /// What is known of a step whose file is held here, and which is not being carried out. It runs where only
+    /// whoever ran it has died, or where others do, beside which it cannot be looked after.
     ///
     /// # Errors
     /// That cannot be said.
-    pub(super) fn found(&self, key: &str, held: &mut Held) -> Result<Found, RpcError> {
-        let Some(begun) = &held.begun else { return Ok(Found::Nothing) };
+    pub(super) fn found(&self, key: &str, held: &mut Held) -> Result<State, RpcError> {
+        let Some(begun) = &held.begun else { return Ok(State::Unknown) };
         if let Some(done) = &held.done {
-            return Ok(Found::Done(Box::new(done.clone())));
+            return Ok(State::Done(done.clone()));
         }
         let done = match &begun.effect {
             Some(effect @ (Effect::File(_) | Effect::Move(_))) => {
                 match left_on_disk(effect, &self.serving.workspace) {
                     Left::Done(done) => *done,
-                    Left::Undone | Left::Lost => return Ok(Found::Nothing),
+                    Left::Undone | Left::Lost => return Ok(State::Unknown),
                 }
             }
             Some(Effect::Command) => match self.lost(key, begun).map_err(|e| unknown(&e))? {
                 Some(done) => done,
-                None => return Ok(Found::Running),
+                None => return Ok(State::Running),
             },
-            Some(Effect::Guest { .. }) | None => return Ok(Found::Nothing),
+            Some(Effect::Guest { .. }) | None => return Ok(State::Unknown),
         };
         self.conclude(key, held, &done);
-        Ok(Found::Done(Box::new(done)))
+        Ok(State::Done(done))
     }
 
     /// What there is to tell of a command that was begun by a process that died; None where that
@@ -96,7 +86,7 @@ impl Served {
                 return;
             }
             // What fails here is told to whoever asks for the step.
-            while let Ok(Found::Running) = self.found(key, held)
+            while let Ok(State::Running) = self.found(key, held)
                 && begun.elapsed() < PATIENCE
                 && !self.serving.stop.is_asked()
             {

@@ -15,17 +15,8 @@ const LONGEST: usize = 4095;
 /// So many characters of a longer one are told.
 const TOLD: usize = 200;
 
-/// What a path names.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Named {
-    /// The root itself.
-    Root,
-    /// Something in it.
-    Below(RelPath),
-}
-
-/// What a path names for somebody whose root is `root`, a canonical path.
-pub(super) fn named(root: &Path, sent: &str) -> Result<Named, RpcError> {
+/// What a path names for somebody whose root is `root`, a canonical path; None for the root itself.
+pub(super) fn named(root: &Path, sent: &str) -> Result<Option<RelPath>, RpcError> {
     let text = visible_line(sent);
     if sent.len() > LONGEST {
         let begin: String = text.chars().take(TOLD).collect();
@@ -54,9 +45,9 @@ pub(super) fn named(root: &Path, sent: &str) -> Result<Named, RpcError> {
     let parts =
         if is_absolute { below(root, &parts).ok_or_else(outside)? } else { parts.as_slice() };
     if parts.is_empty() {
-        return Ok(Named::Root);
+        return Ok(None);
     }
-    let path = RelPath::parse(&parts.join("/")).map(Named::Below);
+    let path = RelPath::parse(&parts.join("/")).map(Some);
     path.map_err(|fault| with_path(sent, &fault.to_string()))
 }
 
@@ -66,12 +57,8 @@ pub(super) fn named_file(root: &Path, sent: &str) -> Result<RelPath, RpcError> {
     if matches!(sent.rsplit('/').next(), Some("" | "." | "..") | None) {
         return Err(RpcError::internal(PathFault::NoFile(sent.to_owned()).to_string()));
     }
-    match named {
-        Named::Below(path) => Ok(path),
-        Named::Root => {
-            Err(RpcError::internal(format!("'{}' is a folder, not a file", visible_line(sent))))
-        }
-    }
+    let folder = || RpcError::internal(format!("'{}' is a folder, not a file", visible_line(sent)));
+    named.ok_or_else(folder)
 }
 
 /// The end of an absolute path that lies below the root.
@@ -114,7 +101,7 @@ mod tests {
     use super::*;
 
     fn below_root(path: &str) -> Named {
-        Named::Below(RelPath::parse(path).unwrap())
+        Some(RelPath::parse(path).unwrap())
     }
 
     #[test]
@@ -131,16 +118,16 @@ mod tests {
             // `..` is of the text: beside the alias the root stands under its other name.
             assert_eq!(at(&format!("{base}/sub/../../root/c")), Ok(below_root("c")));
             for path in [base.to_owned(), format!("{base}/"), format!("{base}/sub/..")] {
-                assert_eq!(at(&path), Ok(Named::Root), "{path}");
+                assert_eq!(at(&path), Ok(None), "{path}");
             }
         }
         for (path, named) in [
             ("a", below_root("a")),
             ("./a//b", below_root("a/b")),
             ("a/../b/", below_root("b")),
-            ("", Named::Root),
-            (".", Named::Root),
-            ("a/..", Named::Root),
+            ("", None),
+            (".", None),
+            ("a/..", None),
         ] {
             assert_eq!(at(path), Ok(named), "{path}");
         }
@@ -166,8 +153,8 @@ mod tests {
         let at = |path: &str| named(Path::new("/"), path);
         assert_eq!(at("/etc/hostname"), Ok(below_root("etc/hostname")));
         assert_eq!(at("/../etc"), Ok(below_root("etc")));
-        assert_eq!(at("/"), Ok(Named::Root));
-        assert_eq!(at(""), Ok(Named::Root));
+        assert_eq!(at("/"), Ok(None));
+        assert_eq!(at(""), Ok(None));
         assert!(at("..").is_err());
     }
 

@@ -11,9 +11,7 @@ use serde::de::DeserializeOwned;
 use super::{AGAIN, GRACE, Guest, PATIENCE, sane};
 use crate::client::{Client, Gone};
 use crate::error::{Error, Result};
-use crate::protocol::jsonrpc::{
-    self, About, AboutParams, Done, FindParams, Key, RpcError, State, StepParams, VERSION,
-};
+use crate::protocol::jsonrpc::{self, About, AboutParams, Key, RpcError, VERSION};
 use crate::settings::Guest::{Command, Socket};
 
 /// So long a guest is tried for that was there a moment ago: what it was doing may have to end first.
@@ -34,7 +32,7 @@ impl Guest {
         self.leave();
         self.patience.set(Duration::ZERO);
         // By then its owner may have started it anew, with other walls.
-        self.about.take();
+        self.forget_about();
         let link = self.link.take();
         // Its end may take a moment, for which nobody has to wait; where no thread can be had, we do.
         let end = move || drop(link);
@@ -59,21 +57,14 @@ impl Guest {
         self.interrupted.as_ref().is_some_and(|interrupted| interrupted())
     }
 
-    /// What its memory of steps is known by, once it was asked what it is.
-    pub(super) fn state(&self) -> Option<String> {
-        self.state.borrow().clone()
+    /// What its memory of steps is known by.
+    pub(super) fn state(&self) -> Result<Option<String>> {
+        Ok(Some(self.about()?.state.clone()).filter(|state| !state.is_empty()))
     }
 
-    /// Asks for that anew.
-    pub(super) fn learn_state(&self) -> Result<()> {
-        let about: About = self.ask("about", &AboutParams::default(), PATIENCE)?;
-        self.keep_state(&about);
-        Ok(())
-    }
-
-    fn keep_state(&self, about: &About) {
-        let state = sane::line(&about.state);
-        self.state.replace(Some(state).filter(|state| !state.is_empty()));
+    /// Asks what it is anew, when that is needed again.
+    pub(super) fn forget_about(&self) {
+        self.about.take();
     }
 
     fn leave(&self) {
@@ -131,7 +122,6 @@ impl Guest {
             }
             Err(fault) => return Err(self.nonsense("about", &fault.to_string())),
         };
-        self.keep_state(&about);
         let about = Rc::new(sane::about(about));
         self.about.replace(Some(Rc::clone(&about)));
         self.has_answered.set(true);
@@ -145,8 +135,12 @@ impl Guest {
         params: &impl Serialize,
         patience: Duration,
     ) -> Result<T> {
-        self.exchange(method, params, patience)?
-            .map_err(|fault| self.nonsense(method, &sane::line(&fault.message)))
+        self.given(method, self.exchange(method, params, patience)?)
+    }
+
+    /// What must be given.
+    pub(super) fn given<T>(&self, method: &str, said: Result<T, RpcError>) -> Result<T> {
+        said.map_err(|fault| self.nonsense(method, &sane::line(&fault.message)))
     }
 
     /// Asks for what can be asked for twice: once more where the connection broke.
@@ -159,46 +153,28 @@ impl Guest {
         self.twice(|client| client.call(method, params, patience))
     }
 
-    /// Asks for a step, which is done once, however often it is asked for. Ends it where the person
-    /// wants to stop. Tells too whether the connection broke meanwhile.
-    pub(super) fn step(
+    /// Asks for what takes a while and can be asked for twice: a step, which is done once however often it is asked
+    /// for, or a look for files. Has what goes by this key ended where the person wants to stop. Tells too whether
+    /// the connection broke meanwhile.
+    pub(super) fn ask_until<T: DeserializeOwned>(
         &self,
-        asked: &StepParams,
-        patience: Duration,
-    ) -> Result<(Result<State, RpcError>, bool)> {
-        let mut times = 0;
-        let state = self.twice(|client| {
-            times += 1;
-            self.call_until(client, "step", asked, &asked.key, patience)
-        })?;
-        Ok((state, times > 1))
-    }
-
-    /// Lists or searches, which may be asked for twice; ends it where the person wants to stop.
-    pub(super) fn find(&self, asked: &FindParams, patience: Duration) -> Result<Done> {
-        let key = asked.key.clone().unwrap_or_default();
-        self.twice(|client| self.call_until(client, "find", asked, &key, patience))?
-            .map_err(|fault| self.nonsense("find", &sane::line(&fault.message)))
-    }
-
-    /// Calls a method that takes a while, and has what goes by this key ended where the person wants to
-    /// stop.
-    fn call_until<T: DeserializeOwned>(
-        &self,
-        client: &mut Client,
         method: &str,
         asked: &impl Serialize,
         key: &str,
         patience: Duration,
-    ) -> Result<Result<T, RpcError>, Gone> {
-        let key = Key { key: key.to_owned() };
-        let mut told: Option<Instant> = None;
-        client.call_while(method, asked, patience, &mut || {
-            // Said again: the first may overtake what it is to end.
-            let tell = self.is_interrupted() && told.is_none_or(|told| told.elapsed() >= AGAIN);
-            told = if tell { Some(Instant::now()) } else { told };
-            tell.then(|| jsonrpc::request(None, "interrupt", &key))
-        })
+    ) -> Result<(Result<T, RpcError>, bool)> {
+        let (key, mut times) = (Key { key: key.to_owned() }, 0);
+        let said = self.twice(|client| {
+            times += 1;
+            let mut told: Option<Instant> = None;
+            client.call_while(method, asked, patience, &mut || {
+                // Said again: the first may overtake what it is to end.
+                let tell = self.is_interrupted() && told.is_none_or(|told| told.elapsed() >= AGAIN);
+                told = if tell { Some(Instant::now()) } else { told };
+                tell.then(|| jsonrpc::request(None, "interrupt", &key))
+            })
+        })?;
+        Ok((said, times > 1))
     }
 
     /// Calls again where the connection broke. Who wants to stop is not kept waiting: the key of a step

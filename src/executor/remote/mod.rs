@@ -44,8 +44,6 @@ pub struct Guest {
     settled: RefCell<Vec<String>>,
     /// Sessions that are over, of which it is not told yet.
     over: RefCell<Vec<String>>,
-    /// What its memory of steps is known by.
-    state: RefCell<Option<String>>,
     /// How long it is waited for while another deaddrop is at work there.
     patience: Cell<Duration>,
     /// Says whether the person wants to stop.
@@ -84,7 +82,6 @@ impl Guest {
             has_answered: Cell::default(),
             settled: RefCell::default(),
             over: RefCell::default(),
-            state: RefCell::default(),
             patience: Cell::default(),
             interrupted: None,
         }

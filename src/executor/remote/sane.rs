@@ -133,6 +133,7 @@ pub(super) fn about(about: About) -> About {
         protected: lines(about.protected),
         tools: lines(about.tools),
         root: line(&about.root),
+        state: line(&about.state),
         ..about
     }
 }

@@ -69,7 +69,7 @@ impl<'a> RemoteExecutor<'a> {
         opens: Opens,
         before: &mut dyn FnMut(WriteAhead<'_>) -> Result<()>,
     ) -> Result<Option<Detail>> {
-        let (key, state) = (self.key(), self.guest.state());
+        let (key, state) = (self.key(), self.guest.state()?);
         before(WriteAhead::Effects(&[Effect::Guest { key: key.clone(), state: state.clone() }]))?;
         self.carry_out(operation, opens, &key, state)
     }
@@ -103,7 +103,7 @@ impl<'a> RemoteExecutor<'a> {
             own: Some(self.terms.own.clone()),
             settled: self.guest.settled.take(),
         };
-        let state = self.guest.step(&asked, patience);
+        let state = self.guest.ask_until::<State>("step", &asked, &asked.key, patience);
         if matches!(state, Ok((Ok(State::Done(_)), _))) {
             self.guest.settled.borrow_mut().push(key.to_owned());
         } else {
@@ -175,13 +175,12 @@ impl Executor for RemoteExecutor<'_> {
                 }
             }
             Operation::List { .. } | Operation::Search { .. } => {
-                let asked = FindParams {
-                    operation: operation.clone(),
-                    files: self.terms.files.clone(),
-                    key: Some(uuid::Uuid::new_v4().simple().to_string()),
-                };
-                let done = self.guest.find(&asked, PATIENCE)?;
-                return Ok(self.take(done, operation));
+                let key = uuid::Uuid::new_v4().simple().to_string();
+                let (operation, files) = (operation.clone(), self.terms.files.clone());
+                let asked = FindParams { operation, files, key: Some(key.clone()) };
+                let (said, _) = self.guest.ask_until("find", &asked, &key, PATIENCE)?;
+                let done = self.guest.given("find", said)?;
+                return Ok(self.take(done, &asked.operation));
             }
             Operation::Create { .. }
             | Operation::Edit { .. }
@@ -192,7 +191,7 @@ impl Executor for RemoteExecutor<'_> {
             Some(detail) => detail,
             None => {
                 // It was made anew since it was asked. What it is now is journalled first.
-                self.guest.learn_state()?;
+                self.guest.forget_about();
                 let again = self.ask_for(operation, opens, before)?;
                 let why = "it does not know itself by the name that it has just told";
                 again.ok_or_else(|| self.guest.nonsense("step", why))?
