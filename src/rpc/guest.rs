@@ -3,16 +3,17 @@
 //!
 //! A step is noted before it has an effect (see [`super::steps`]) and what it came to afterwards. One
 //! that was begun and has no outcome is never begun again unless the disk shows that nothing came of
-//! it (see [`super::lost`]). Reads have no effect and are no steps: whoever asks again reads again.
+//! it. Reads have no effect and are no steps: whoever asks again reads again.
 
 use std::thread;
+use std::time::{Duration, Instant};
 
 use super::Served;
-use super::record::{Begun, Held};
 use super::scratch_dir::{HeldDir, hold_session, remove_session};
-use super::steps::{Going, SLICE, Taken, is_key};
+use super::served::unseen;
+use super::steps::{Begun, Going, Held, SLICE, Taken, is_key};
 use crate::error::Error;
-use crate::executor::{WriteAhead, find};
+use crate::executor::{Left, WriteAhead, find, left_on_disk, lost_command};
 use crate::machine;
 use crate::policy::{self, Opens};
 use crate::protocol::jsonrpc::{
@@ -21,10 +22,14 @@ use crate::protocol::jsonrpc::{
     Written,
 };
 use crate::protocol::operations::Encoding;
-use crate::protocol::{Digest, Operation, Reading, RelPath};
+use crate::protocol::{Digest, Effect, Operation, Reading, RelPath, Warning};
 use crate::runner::sandbox::Tier;
 use crate::settings::Files;
 use crate::workspace::Terms;
+use crate::workspace::protected::{Protection, Snapshot};
+
+/// How long the commands of a process that was killed may take to die, before others are served.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Served {
     pub(super) fn about(&self, asked: AboutParams) -> Result<About, RpcError> {
@@ -241,7 +246,7 @@ impl Served {
 
     /// Adds to a step what it came to. Where that fails, it is told now and no more: later the disk
     /// tells, and a command counts as lost.
-    pub(super) fn conclude(&self, key: &str, held: &mut Held, done: &Done) {
+    fn conclude(&self, key: &str, held: &mut Held, done: &Done) {
         if held.finish(done).is_ok() {
             self.steps.end_of_command(key);
         }
@@ -272,6 +277,88 @@ impl Served {
     }
 }
 
+// What became of steps that were begun and that nobody carries out any more: the process that did has died. Of a file
+// the disk tells; a command is lost, and what it did to protected names is put right. That is done before anything
+// else is served, so that no command takes it for what was there before. Where the lost command still runs by then, it
+// is done when the step is asked for, and at a time when no command runs here, whose check would put it back.
+impl Served {
+    /// What is known of a step whose file is held here, and which is not being carried out. It runs where only
+    /// whoever ran it has died, or where others do, beside which it cannot be looked after.
+    ///
+    /// # Errors
+    /// That cannot be said.
+    fn found(&self, key: &str, held: &mut Held) -> Result<State, RpcError> {
+        let Some(begun) = &held.begun else { return Ok(State::Unknown) };
+        if let Some(done) = &held.done {
+            return Ok(State::Done(done.clone()));
+        }
+        let done = match &begun.effect {
+            Some(effect @ (Effect::File(_) | Effect::Move(_))) => {
+                match left_on_disk(effect, &self.serving.workspace) {
+                    Left::Done(done) => *done,
+                    Left::Undone | Left::Lost => return Ok(State::Unknown),
+                }
+            }
+            Some(Effect::Command) => match self.lost(key, begun).map_err(|e| unknown(&e))? {
+                Some(warnings) => {
+                    let command = begun.command.as_deref().unwrap_or_default();
+                    Done { detail: lost_command(command), warnings }
+                }
+                None => return Ok(State::Running),
+            },
+            Some(Effect::Guest { .. }) | None => return Ok(State::Unknown),
+        };
+        self.conclude(key, held, &done);
+        Ok(State::Done(done))
+    }
+
+    /// What there is to tell of a command that was begun by a process that died; None where that
+    /// cannot be looked after now.
+    fn lost(&self, key: &str, begun: &Begun) -> Result<Option<Vec<Warning>>, Error> {
+        if !self.steps.has_ended(key)? {
+            return Ok(None);
+        }
+        if !self.guarded {
+            return Ok(Some(Vec::new()));
+        }
+        let Some(snapshot) = self.steps.kept_guard(key)?.or_else(|| begun.guard.clone()) else {
+            return Ok(Some(Vec::new()));
+        };
+        Ok(self.protection.alone(|| self.put_right(key, snapshot)))
+    }
+
+    /// Puts right what a lost command did to what stood under protected names.
+    fn put_right(&self, key: &str, snapshot: Snapshot) -> Vec<Warning> {
+        let workspace = &self.serving.workspace;
+        let mut protection = Protection::resumed(self.quarantine(&name_of(key)), snapshot);
+        let mut warnings = protection.unreported(std::iter::empty());
+        warnings.extend(protection.check(workspace));
+        match workspace.walk() {
+            Ok(walk) => warnings.extend(protection.finish(workspace, &walk)),
+            Err(e) => warnings.push(unseen(&e)),
+        }
+        warnings
+    }
+
+    /// Looks after the commands of processes that died.
+    pub(super) fn find_lost(&self) {
+        let begun = Instant::now();
+        self.steps.each(&mut |key, held| {
+            let is_command = |begun: &Begun| matches!(begun.effect, Some(Effect::Command));
+            if held.done.is_some() || !held.begun.as_ref().is_some_and(is_command) {
+                return;
+            }
+            // What fails here is told to whoever asks for the step.
+            while let Ok(State::Running) = self.found(key, held)
+                && begun.elapsed() < PATIENCE
+                && !self.serving.stop.is_asked()
+            {
+                thread::sleep(SLICE);
+            }
+        });
+    }
+}
+
 /// Only what can be a key names a step, or a session and its scratch directory: nothing else is made, or removed.
 fn check_key(what: &str, key: &str) -> Result<(), RpcError> {
     if is_key(key) {
@@ -283,15 +370,20 @@ fn check_key(what: &str, key: &str) -> Result<(), RpcError> {
 
 /// Only what has an effect on this machine is a step; reads are asked for by `read`.
 fn check_operation(operation: &Operation) -> Result<(), RpcError> {
-    let what = match operation {
-        Operation::Message { .. } => "a message is",
-        Operation::Done { .. } => "the end of a session is",
-        Operation::Read { .. } | Operation::List { .. } | Operation::Search { .. } => {
-            "what is only read is"
+    match operation {
+        Operation::Create { .. }
+        | Operation::Edit { .. }
+        | Operation::Delete { .. }
+        | Operation::Move { .. }
+        | Operation::Run(_) => Ok(()),
+        Operation::Read { .. }
+        | Operation::List { .. }
+        | Operation::Search { .. }
+        | Operation::Message { .. }
+        | Operation::Done { .. } => {
+            Err(RpcError::params("what has no effect is no step of a guest"))
         }
-        _ => return Ok(()),
-    };
-    Err(RpcError::params(format!("{what} no step of a guest")))
+    }
 }
 
 /// What an operation is known by.
@@ -303,7 +395,7 @@ fn digest_of(operation: &Operation) -> Digest {
 }
 
 /// Where what is put away of protected names lies that belongs to a step.
-pub(super) fn name_of(key: &str) -> String {
+fn name_of(key: &str) -> String {
     format!("step_{key}")
 }
 
@@ -316,6 +408,6 @@ fn stopped(told: &str) -> RpcError {
 }
 
 /// Whether a step was begun is not known.
-pub(super) fn unknown(error: &Error) -> RpcError {
+fn unknown(error: &Error) -> RpcError {
     later(&error.to_string())
 }
