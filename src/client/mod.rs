@@ -205,23 +205,13 @@ impl Client {
         params: &impl Serialize,
         patience: Duration,
     ) -> Result<Result<T, RpcError>, Gone> {
-        self.ask(method, params, patience, None)
+        self.call_while(method, params, patience, None)
     }
 
-    /// As [`Client::call`]. While it waits, `meanwhile` is asked every 20 ms for a line to send: a
+    /// As [`Client::call`]. While it waits, `meanwhile`, if it is given, is asked every 20 ms for a line to send: a
     /// notification that makes the answer come sooner (see [`crate::protocol::jsonrpc::request`]). From the
     /// first on it is waited for 30 s at most.
-    pub fn call_while<T: DeserializeOwned>(
-        &mut self,
-        method: &str,
-        params: &impl Serialize,
-        patience: Duration,
-        meanwhile: &mut dyn FnMut() -> Option<String>,
-    ) -> Result<Result<T, RpcError>, Gone> {
-        self.ask(method, params, patience, Some(meanwhile))
-    }
-
-    fn ask<'a, T: DeserializeOwned>(
+    pub fn call_while<'a, T: DeserializeOwned>(
         &mut self,
         method: &'a str,
         params: &impl Serialize,

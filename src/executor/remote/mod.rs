@@ -127,7 +127,7 @@ impl Guest {
     /// Lists the files there.
     pub fn walk(&self) -> Result<Walk> {
         self.about()?;
-        Ok(sane::walk(self.ask("walk", &serde_json::json!({}), PATIENCE)?))
+        Ok(sane::walk(self.ask("walk", &serde_json::json!({}))?))
     }
 
     /// Reads a text there: its beginning, or the lines that were asked for.
@@ -155,7 +155,7 @@ impl Guest {
     fn read_of(&self, path: &RelPath, limit: u64, part: Part) -> Result<Result<Contents, Failure>> {
         self.about()?;
         let asked = ReadParams { path: path.clone(), limit, part };
-        Ok(match self.ask("read", &asked, PATIENCE)? {
+        Ok(match self.ask("read", &asked)? {
             ReadResult::Failed(failure) => Err(sane::failure(failure)),
             ReadResult::File { path, bytes, size, lines } => {
                 let mut bytes = bytes.into_bytes();
@@ -166,6 +166,7 @@ impl Guest {
             }
         })
     }
+
     // The connection: made when it is needed, made again where it broke and nothing can be done twice by that, and given
     // up between turns.
 
@@ -175,7 +176,7 @@ impl Guest {
         self.leave();
         self.patience.set(Duration::ZERO);
         // By then its owner may have started it anew, with other walls.
-        self.forget_about();
+        self.about.take();
         let link = self.link.take();
         // Its end may take a moment, for which nobody has to wait; where no thread can be had, we do.
         let end = move || drop(link);
@@ -196,18 +197,13 @@ impl Guest {
         self.patience.set(patience + GRACE);
     }
 
-    pub(super) fn is_interrupted(&self) -> bool {
+    fn is_interrupted(&self) -> bool {
         self.interrupted.as_ref().is_some_and(|interrupted| interrupted())
     }
 
     /// What its memory of steps is known by.
-    pub(super) fn state(&self) -> Result<Option<String>> {
+    fn state(&self) -> Result<Option<String>> {
         Ok(Some(self.about()?.state.clone()).filter(|state| !state.is_empty()))
-    }
-
-    /// Asks what it is anew, when that is needed again.
-    pub(super) fn forget_about(&self) {
-        self.about.take();
     }
 
     fn leave(&self) {
@@ -230,12 +226,12 @@ impl Guest {
     /// It cannot be reached.
     pub fn tools(&self) -> Result<Vec<String>> {
         self.about()?;
-        let about: About = self.ask("about", &AboutParams { tools: true }, PATIENCE)?;
+        let about: About = self.ask("about", &AboutParams { tools: true })?;
         Ok(sane::about(about).tools)
     }
 
     /// What was asked of it that cannot be answered so.
-    pub(super) fn nonsense(&self, method: &str, why: &str) -> Error {
+    fn nonsense(&self, method: &str, why: &str) -> Error {
         Error::guest(&self.label(), &format!("it does not answer '{method}' as it should: {why}"))
     }
 
@@ -247,7 +243,7 @@ impl Guest {
         if let Some(about) = &*self.about.borrow() {
             return Ok(Rc::clone(about));
         }
-        let about = match self.exchange::<About>("about", &AboutParams::default(), PATIENCE)? {
+        let about = match self.exchange::<About>("about", &AboutParams::default())? {
             Ok(about) if about.version == VERSION => about,
             Ok(About { version, program, .. }) => {
                 let why = format!(
@@ -272,34 +268,28 @@ impl Guest {
     }
 
     /// Asks for what can be asked for twice, and must be given.
-    pub(super) fn ask<T: DeserializeOwned>(
-        &self,
-        method: &str,
-        params: &impl Serialize,
-        patience: Duration,
-    ) -> Result<T> {
-        self.given(method, self.exchange(method, params, patience)?)
+    fn ask<T: DeserializeOwned>(&self, method: &str, params: &impl Serialize) -> Result<T> {
+        self.given(method, self.exchange(method, params)?)
     }
 
     /// What must be given.
-    pub(super) fn given<T>(&self, method: &str, said: Result<T, RpcError>) -> Result<T> {
+    fn given<T>(&self, method: &str, said: Result<T, RpcError>) -> Result<T> {
         said.map_err(|fault| self.nonsense(method, &sane::line(&fault.message)))
     }
 
     /// Asks for what can be asked for twice: once more where the connection broke.
-    pub(super) fn exchange<T: DeserializeOwned>(
+    fn exchange<T: DeserializeOwned>(
         &self,
         method: &str,
         params: &impl Serialize,
-        patience: Duration,
     ) -> Result<Result<T, RpcError>> {
-        self.twice(|client| client.call(method, params, patience))
+        self.twice(|client| client.call(method, params, PATIENCE))
     }
 
     /// Asks for what takes a while and can be asked for twice: a step, which is done once however often it is asked
     /// for, or a look for files. Has what goes by this key ended where the person wants to stop. Tells too whether
     /// the connection broke meanwhile.
-    pub(super) fn ask_until<T: DeserializeOwned>(
+    fn ask_until<T: DeserializeOwned>(
         &self,
         method: &str,
         asked: &impl Serialize,
@@ -310,12 +300,13 @@ impl Guest {
         let said = self.twice(|client| {
             times += 1;
             let mut told: Option<Instant> = None;
-            client.call_while(method, asked, patience, &mut || {
+            let mut tell = || {
                 // Said again: the first may overtake what it is to end.
                 let tell = self.is_interrupted() && told.is_none_or(|told| told.elapsed() >= AGAIN);
                 told = if tell { Some(Instant::now()) } else { told };
                 tell.then(|| jsonrpc::request(None, "interrupt", &key))
-            })
+            };
+            client.call_while(method, asked, patience, Some(&mut tell))
         })?;
         Ok((said, times > 1))
     }

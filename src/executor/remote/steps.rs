@@ -47,7 +47,7 @@ impl<'a> RemoteExecutor<'a> {
         let (asked, looked) = match known {
             Some(known) => known,
             None => {
-                let looked: LookResult = self.guest.ask("look", &asked, PATIENCE)?;
+                let looked: LookResult = self.guest.ask("look", &asked)?;
                 (asked, looked)
             }
         };
@@ -191,7 +191,7 @@ impl Executor for RemoteExecutor<'_> {
             Some(detail) => detail,
             None => {
                 // It was made anew since it was asked. What it is now is journalled first.
-                self.guest.forget_about();
+                self.guest.about.take();
                 let again = self.ask_for(operation, opens, before)?;
                 let why = "it does not know itself by the name that it has just told";
                 again.ok_or_else(|| self.guest.nonsense("step", why))?
@@ -263,7 +263,7 @@ impl Executor for RemoteExecutor<'_> {
         let Effect::Guest { key, state } = effect else { return Ok(Left::Lost) };
         let asked = ResultParams { key: key.clone(), state: state.clone() };
         loop {
-            let told = match self.guest.exchange("result", &asked, PATIENCE)? {
+            let told = match self.guest.exchange("result", &asked)? {
                 Err(RpcError { code: RpcError::OTHER, .. }) => return Ok(Left::Lost),
                 Err(RpcError { message, .. }) => {
                     return Err(Error::guest(&self.guest.label(), &sane::line(&message)));

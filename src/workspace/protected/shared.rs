@@ -2,6 +2,8 @@
 //! while another began would be in the other's snapshot, and be put back for it after the first one's check had moved
 //! it away. So all that overlap are one turn: the first takes the snapshot, the last ends it.
 //!
+//! Between commands the last walk is kept: where no folder has changed since, the next snapshot is taken by it.
+//!
 //! What is found is reported with the command that ends first after it; whose doing it was cannot be known. What a
 //! person changes while commands run counts as theirs.
 
