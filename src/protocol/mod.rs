@@ -8,7 +8,6 @@ mod content_checks;
 mod effect;
 mod file_version;
 pub mod jsonrpc;
-mod listing;
 mod mistake;
 mod operation;
 pub mod operations;
@@ -24,9 +23,10 @@ use serde::{Deserialize, Serialize};
 pub use content_checks::diff::diff_line;
 pub use content_checks::elision;
 pub(crate) use content_checks::{is_code, may_be_patch};
-pub use effect::{Digest, Effect, FileEffect, MoveEffect, MoveLook};
+pub use effect::{
+    Count, Digest, Effect, EntryKind, FileEffect, LeftOut, Look, MoveEffect, MoveLook,
+};
 pub use file_version::{Excerpt, FileVersion, Fresh, FuzzyMatch, Likeness, Revision};
-pub use listing::{Count, EntryKind, LeftOut, Look};
 pub use mistake::{Invalid, Mistake, Warning, WarningKind, code};
 pub use operation::{
     Asked, Asks, Change, Content, Existing, Kind, Lines, Operation, Part, Reading, Replacement,

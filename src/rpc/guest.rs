@@ -117,7 +117,9 @@ impl Served {
             return Ok(Done { detail: failure.into(), warnings: Vec::new() });
         }
         let own = self.serving.policy.as_ref().map(|policy| policy.files.clone());
-        let both: Vec<Files> = own.into_iter().chain(files.clone()).collect();
+        let theirs = files.clone().map(serde_json::from_value::<Files>).transpose();
+        let theirs = theirs.map_err(RpcError::params)?;
+        let both: Vec<Files> = own.into_iter().chain(theirs).collect();
         let both: Vec<_> = both.iter().map(policy::may_search).collect();
         let readable = |path: &RelPath, size| both.iter().all(|may| may(path, size));
         let terms = Terms::new(&readable, &interrupted);

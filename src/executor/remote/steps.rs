@@ -176,7 +176,8 @@ impl Executor for RemoteExecutor<'_> {
             }
             Operation::List { .. } | Operation::Search { .. } => {
                 let key = uuid::Uuid::new_v4().simple().to_string();
-                let (operation, files) = (operation.clone(), self.terms.files.clone());
+                let files = self.terms.files.as_ref().map(|files| serde_json::json!(files));
+                let operation = operation.clone();
                 let asked = FindParams { operation, files, key: Some(key.clone()) };
                 let (said, _) = self.guest.ask_until("find", &asked, &key, PATIENCE)?;
                 let done = self.guest.given("find", said)?;

@@ -4,6 +4,7 @@
 #![expect(missing_docs, reason = "the names say what most fields are")]
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 #[cfg(doc)]
 use super::RpcError;
@@ -12,7 +13,6 @@ use crate::protocol::{
     Change, Content, Count, Detail, Digest, EntryKind, Failure, LeftOut, Lines, Look, Operation,
     Part, Reading, RelPath, Warning,
 };
-use crate::settings::Files;
 
 /// The version of these methods. A guest of another version is refused.
 pub const VERSION: u32 = 4;
@@ -93,8 +93,8 @@ pub struct LookResult {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FindParams {
     pub operation: Operation,
-    /// The files that the host's policy lets be searched, in addition to the guest's own policy.
-    pub files: Option<Files>,
+    /// What the host's policy says of files, as the settings have it; it holds in addition to the guest's own policy.
+    pub files: Option<Value>,
     /// The key by which `interrupt` ends it.
     pub key: Option<String>,
 }

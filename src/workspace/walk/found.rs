@@ -57,6 +57,32 @@ pub(in crate::workspace) enum PlaceKind {
     IgnoredSecret,
 }
 
+impl Count {
+    /// Nothing, and that is all.
+    pub const NONE: Self = Self { files: 0, bytes: 0, is_whole: true };
+    /// Nobody has counted.
+    pub const UNKNOWN: Self = Self { files: 0, bytes: 0, is_whole: false };
+
+    /// One more file.
+    pub fn file(&mut self, bytes: u64) {
+        self.files += 1;
+        self.bytes = self.bytes.saturating_add(bytes);
+    }
+
+    /// Both together.
+    pub fn add(&mut self, other: Self) {
+        self.files = self.files.saturating_add(other.files);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.is_whole &= other.is_whole;
+    }
+}
+
+impl Default for Count {
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Entry {
     start: u32,
