@@ -180,15 +180,12 @@ impl Walker<'_> {
         walk: &mut Walk,
         buffer: &mut Vec<u8>,
     ) {
-        let before = handle.stat(b".", true);
+        let before = handle.stat(b".", true).map(|(_, _, stat)| stat);
+        walk.folders.push((exact.trim_end_matches('/').to_owned(), before.unwrap_or_default()));
         let Ok(entries) = handle.entries(buffer, usize::MAX) else {
             walk.cannot_look(exact, b"");
             return;
         };
-        if self.by.is_none() {
-            let stat = before.map_or_else(|_| FileStat::default(), |(_, _, stat)| stat);
-            walk.folders.push((exact.trim_end_matches('/').to_owned(), stat));
-        }
         let text = if exact.contains('%') { shown(exact).into() } else { Cow::Borrowed(exact) };
         let prefix = &*text;
         // Where case does not count, `head` is one too.
