@@ -20,23 +20,25 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod connecting;
 mod peer;
 #[cfg(test)]
 mod tests;
-mod words;
 
 use std::io;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 
-use crate::protocol::jsonrpc::{Pong, RpcError, is_blank, response};
-use crate::text::{count, indented, visible};
-pub(crate) use connecting::connected;
+use crate::program::Programs;
+use crate::protocol::jsonrpc::{Pong, RpcError, is_blank, request, response};
+use crate::text::{count, indented, named, visible, visible_line};
 use peer::{Peer, Read};
-use words::{brief, end_of, is_crowded, is_object, last_of, line, quoted};
 
 /// No answer is longer, in bytes, without its end.
 pub const ANSWER_LIMIT: usize = 128 << 20;
@@ -46,6 +48,12 @@ pub const VALUES_LIMIT: usize = 8 << 20;
 /// So many lines that are no JSON may come before the first answer: what a login says.
 pub const CHATTER_LIMIT: usize = 20;
 
+/// No wait is longer, so that its end is a time that can be told.
+const LONGEST: Duration = Duration::from_hours(365 * 24);
+/// So much is quoted of what a program wrote on standard error, in characters.
+const SAID_LENGTH: usize = 500;
+/// So much is quoted of a line, in characters.
+const QUOTED_LENGTH: usize = 120;
 /// How long the end of something that is over is waited for.
 const GRACE: Duration = Duration::from_millis(500);
 /// How long a program has to end once its standard input is closed.
@@ -113,6 +121,71 @@ impl Client {
         Self { peer, over: None, name, last: 0, answered: false, chatter: Vec::new() }
     }
 
+    /// Starts a program that speaks on its standard input and output, such as
+    /// `ssh build-box deaddrop rpc`. It gets the environment of this process, and is taken from
+    /// where `programs` may be.
+    ///
+    /// # Errors
+    /// It cannot be started. That it then does not speak is told by the first call.
+    pub fn spawn(command: &[String], programs: &Programs) -> Result<Self, Gone> {
+        let name = named(&command.join(" "));
+        let gone = |e: io::Error| {
+            let why = "is it installed and on PATH?";
+            Gone::new(format!("{name} cannot be started: {e}; {why}"))
+        };
+        let [program, arguments @ ..] = command else {
+            return Err(gone(io::Error::other("no program is named that could be started")));
+        };
+        let mut command = programs.named(program).map_err(gone)?;
+        command.args(arguments);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // A Ctrl-C at the terminal is for deaddrop alone.
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        let peer = command.spawn().and_then(Peer::of_program).map_err(gone)?;
+        Ok(Self::new(peer, name))
+    }
+
+    /// Connects to a Unix socket. With a port it first asks to be connected with that one, as a host
+    /// does that reaches a microVM's agent: `CONNECT 52`, answered by `OK` and a number.
+    ///
+    /// # Errors
+    /// Nobody listens there, or nothing of that kind is answered within `patience`.
+    pub fn connect(socket: &Path, port: Option<u32>, patience: Duration) -> Result<Self, Gone> {
+        let name = format!("the agent at {}", visible_line(&socket.to_string_lossy()));
+        let refused = |e: io::Error| {
+            Gone::new(format!("{name} cannot be reached: {e}; see that it runs and listens there"))
+        };
+        let Some(stream) = connected(socket, end_of(patience)).map_err(refused)? else {
+            return Err(Gone::new(format!("{name} lets nobody in within {patience:?}")));
+        };
+        let peer = Peer::of_socket(stream).map_err(refused)?;
+        let mut client = Self::new(peer, name);
+        if let Some(port) = port {
+            client.ask_for(port, patience)?;
+        }
+        Ok(client)
+    }
+
+    /// Begins with `CONNECT` and the port.
+    fn ask_for(&mut self, port: u32, patience: Duration) -> Result<(), Gone> {
+        self.send(format!("CONNECT {port}\n"))?;
+        let mut wait = Wait::new("CONNECT", patience);
+        let answer = self.next(&mut wait).map_err(|gone| {
+            let why = format!("it was asked for port {port}: see that an agent listens there");
+            Gone::new(format!("{}; {why}", gone.reason))
+        })?;
+        let told = std::str::from_utf8(&answer).ok().map(str::trim_ascii_end);
+        let number = told.and_then(|told| told.strip_prefix("OK "));
+        if number.is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit())) {
+            return Ok(());
+        }
+        let what = format!(
+            "answered CONNECT {port} with {} and not with OK and a number",
+            quoted(&answer)
+        );
+        Err(self.over(&what))
+    }
+
     /// Whether somebody is there.
     ///
     /// # Errors
@@ -132,23 +205,13 @@ impl Client {
         params: &impl Serialize,
         patience: Duration,
     ) -> Result<Result<T, RpcError>, Gone> {
-        self.ask(method, params, patience, None)
+        self.call_while(method, params, patience, None)
     }
 
-    /// As [`Client::call`]. While it waits, `meanwhile` is asked every 20 ms for a line to send: a
+    /// As [`Client::call`]. While it waits, `meanwhile`, if it is given, is asked every 20 ms for a line to send: a
     /// notification that makes the answer come sooner (see [`crate::protocol::jsonrpc::request`]). From the
     /// first on it is waited for 30 s at most.
-    pub fn call_while<T: DeserializeOwned>(
-        &mut self,
-        method: &str,
-        params: &impl Serialize,
-        patience: Duration,
-        meanwhile: &mut dyn FnMut() -> Option<String>,
-    ) -> Result<Result<T, RpcError>, Gone> {
-        self.ask(method, params, patience, Some(meanwhile))
-    }
-
-    fn ask<'a, T: DeserializeOwned>(
+    pub fn call_while<'a, T: DeserializeOwned>(
         &mut self,
         method: &'a str,
         params: &impl Serialize,
@@ -281,5 +344,84 @@ impl Drop for Client {
     fn drop(&mut self) {
         self.peer.hang_up();
         self.peer.close(Instant::now() + LEAVE);
+    }
+}
+
+/// A connection to a socket; None where too many others wait to be let in until then.
+pub(crate) fn connected(path: &Path, until: Instant) -> io::Result<Option<OwnedFd>> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let stream = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    let address = SocketAddrUnix::new(path)?;
+    loop {
+        match connect(&stream, &address) {
+            Ok(()) => return Ok(Some(stream)),
+            Err(Errno::AGAIN) if Instant::now() < until => std::thread::sleep(SLICE),
+            Err(Errno::AGAIN) => return Ok(None),
+            Err(Errno::INTR) => {}
+            Err(e) => return Err(e.into()),
+        }
+    }
+}
+
+/// The line of a request, or why there is none. JSON that is handed through may stand on many lines; within
+/// strings there are no line ends.
+fn line(id: u64, method: &str, params: &impl Serialize) -> Result<String, String> {
+    let fail = |e| format!("the parameters of '{method}' make no JSON: {e}");
+    let params = serde_json::to_string(params).map_err(fail)?.replace('\n', " ");
+    let params = serde_json::value::RawValue::from_string(params).map_err(fail)?;
+    Ok(request(Some(id), method, &params))
+}
+
+/// Whether a line is an object of JSON, as every answer is.
+fn is_object(line: &[u8]) -> bool {
+    line.trim_ascii_start().starts_with(b"{") && serde_json::from_slice::<IgnoredAny>(line).is_ok()
+}
+
+/// When so long a wait ends.
+fn end_of(patience: Duration) -> Instant {
+    Instant::now() + patience.min(LONGEST)
+}
+
+/// Whether a line holds more than so many values, each of which takes many times the room of its text.
+fn is_crowded(line: &[u8], limit: usize) -> bool {
+    let (mut values, mut in_text, mut escaped) = (0_usize, false, false);
+    line.len() > limit
+        && line.iter().any(|byte| {
+            match (in_text, byte) {
+                (true, _) if escaped => escaped = false,
+                (true, b'\\') => escaped = true,
+                (_, b'"') => in_text = !in_text,
+                (false, b',' | b'[' | b'{') => values += 1,
+                _ => {}
+            }
+            values > limit
+        })
+}
+
+/// The beginning of a line, to be read by a person.
+fn quoted(line: &[u8]) -> String {
+    // A character has four bytes at most.
+    let cut = &line[..line.len().min(4 * (QUOTED_LENGTH + 1))];
+    let text = String::from_utf8_lossy(cut);
+    let text = text.trim_end();
+    match text.char_indices().nth(QUOTED_LENGTH) {
+        None => format!("'{}'", visible_line(text)),
+        Some((end, _)) => format!("'{}…' ({} bytes)", visible_line(&text[..end]), line.len()),
+    }
+}
+
+/// What is wrong with a line, which may quote the line itself: in one line of bounded length.
+fn brief(why: &str) -> String {
+    match why.char_indices().nth(SAID_LENGTH) {
+        None => visible_line(why).into_owned(),
+        Some((end, _)) => format!("{}…", visible_line(&why[..end])),
+    }
+}
+
+/// The end of what was written on standard error.
+fn last_of(said: &str) -> String {
+    match said.char_indices().rev().nth(SAID_LENGTH - 1) {
+        None | Some((0, _)) => said.to_owned(),
+        Some((start, _)) => format!("…{}", &said[start..]),
     }
 }

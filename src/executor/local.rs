@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::{Executor, Left, WriteAhead, fault_of, told};
 use crate::error::Result;
 use crate::policy::Opens;
+use crate::protocol::jsonrpc::Done;
 use crate::protocol::{
     Detail, Digest, Effect, Ending, Execution, Failure, FileEffect, MoveEffect, Operation, Part,
     Reading, RelPath, ShellCommand, Warning, WarningKind,
@@ -257,9 +258,9 @@ impl Executor for LocalExecutor<'_> {
         match operation {
             Operation::List { .. } | Operation::Search { .. } => {
                 let terms = Terms::new(self.readable, self.interrupted);
-                let (detail, noticed) = find(self.workspace, operation, &terms);
-                self.noticed = noticed;
-                Ok(detail)
+                let done = find(self.workspace, operation, &terms);
+                self.noticed = done.warnings;
+                Ok(done.detail)
             }
             Operation::Move { path, to } => match self.workspace.plan_move(path, to, permit) {
                 Err(failure) => Ok(failure.into()),
@@ -385,17 +386,18 @@ fn left_of_move(effect: &MoveEffect, workspace: &Workspace) -> Left {
         ))
         .into(),
     };
-    Left::Done(Box::new(detail), Vec::new())
+    Left::Done(Box::new(Done { detail, warnings: Vec::new() }))
 }
 
 /// What a look into the workspace comes to, and what is to be told beside it.
-pub fn find(workspace: &Workspace, operation: &Operation, terms: &Terms) -> (Detail, Vec<Warning>) {
+pub fn find(workspace: &Workspace, operation: &Operation, terms: &Terms) -> Done {
     let found = match operation {
         Operation::List { path } => workspace.list_below(path.as_ref(), terms),
         Operation::Search { pattern, path } => workspace.search(pattern, path.as_ref(), terms),
         _ => Err(Failure::execution("nothing is to be found by it")),
     };
-    found.unwrap_or_else(|failure| (failure.into(), Vec::new()))
+    let (detail, warnings) = found.unwrap_or_else(|failure| (failure.into(), Vec::new()));
+    Done { detail, warnings }
 }
 
 /// What can be said of a file that was about to change, where this was found: it is as it was to become,
@@ -411,5 +413,5 @@ fn left_by(effect: &FileEffect, found: Result<Option<Digest>, Failure>) -> Left 
         ))
         .into(),
     };
-    Left::Done(Box::new(detail), Vec::new())
+    Left::Done(Box::new(Done { detail, warnings: Vec::new() }))
 }

@@ -13,6 +13,7 @@ use std::time::Duration;
 use crate::context;
 use crate::error::Result;
 use crate::policy::Opens;
+use crate::protocol::jsonrpc::Done;
 use crate::protocol::{
     Detail, Digest, Effect, Ending, Execution, Failure, Operation, Output, Part, Reading, RelPath,
     ShellCommand, Warning, WarningKind,
@@ -44,7 +45,7 @@ pub enum WriteAhead<'a> {
 #[derive(Debug)]
 pub enum Left {
     /// It came to this, with what is to be told beside it.
-    Done(Box<Detail>, Vec<Warning>),
+    Done(Box<Done>),
     /// Nothing: it is still to be done.
     Undone,
     /// Nobody knows: it may have been done in part, and is not done again.
@@ -103,10 +104,14 @@ pub trait Executor {
     /// Where the path of a file operation leads, or that of the folder of a command, links resolved:
     /// what an approval means by it. None where there is no path, it leads to the root itself, or
     /// out of reach.
-    fn place_of(&self, operation: &Operation) -> Result<Option<RelPath>>;
+    fn place_of(&self, _operation: &Operation) -> Result<Option<RelPath>> {
+        Ok(None)
+    }
     /// The digest of what stands where a file operation would change something; None for other
     /// operations, and where nothing stands.
-    fn standing(&self, operation: &Operation) -> Result<Option<Digest>>;
+    fn standing(&self, _operation: &Operation) -> Result<Option<Digest>> {
+        Ok(None)
+    }
     /// What became of something that was begun before deaddrop was stopped, and of which nothing else
     /// is known.
     fn left(&mut self, effect: &Effect, operation: &Operation) -> Result<Left>;

@@ -5,7 +5,7 @@ use super::preview::unknown_end;
 use super::{Executor, Left, WriteAhead, fault_of, told};
 use crate::error::Result;
 use crate::policy::Opens;
-use crate::protocol::{Detail, Digest, Effect, Failure, Operation, Part, Reading, RelPath};
+use crate::protocol::{Detail, Effect, Failure, Operation, Part, Reading, RelPath};
 use crate::text::named;
 use crate::workspace::protected::ProtectedNames;
 use crate::workspace::walk::Walk;
@@ -80,16 +80,8 @@ impl Executor for OpaquePreview {
             };
             let is_protected = |path: &RelPath| self.protected.name_in(path).is_some();
             let protected = is_protected(path) || to.is_some_and(is_protected);
-            Look { real: None, size: None, protected, moved: None }
+            Look { protected, ..Look::default() }
         }))
-    }
-
-    fn place_of(&self, _: &Operation) -> Result<Option<RelPath>> {
-        Ok(None)
-    }
-
-    fn standing(&self, _: &Operation) -> Result<Option<Digest>> {
-        Ok(None)
     }
 
     fn left(&mut self, _: &Effect, _: &Operation) -> Result<Left> {

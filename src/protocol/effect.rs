@@ -65,6 +65,51 @@ pub struct MoveLook {
     pub files: Vec<(RelPath, u64)>,
 }
 
+/// What an entry of a listing is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum EntryKind {
+    /// A regular file.
+    File,
+    /// A symbolic link, not followed.
+    Link,
+    /// Neither: a FIFO, a socket, a device.
+    Other,
+}
+
+/// How many files there are, and how large they are together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Count {
+    /// How many files, links and the like.
+    pub files: u64,
+    /// Their size in bytes.
+    pub bytes: u64,
+    /// Whether these are all; else there may be more.
+    pub is_whole: bool,
+}
+
+/// A folder that rules leave out of the listing, with all that is in it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftOut {
+    /// Its path, with a `/` at the end.
+    pub folder: String,
+    /// What is in it.
+    pub count: Count,
+}
+
+/// What can be told of a path.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Look {
+    /// Where it leads, links resolved; None where that cannot be told, or is out of reach.
+    pub real: Option<RelPath>,
+    /// The size of the regular file that stands there.
+    pub size: Option<u64>,
+    /// Whether the path, as it was asked for or as it really is, has a protected name in it.
+    pub protected: bool,
+    /// What a move would take with it, and where to; None of other operations.
+    pub moved: Option<Box<MoveLook>>,
+}
+
 /// Identifies the content of a file: 32 hexadecimal digits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]

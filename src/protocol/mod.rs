@@ -23,7 +23,9 @@ use serde::{Deserialize, Serialize};
 pub use content_checks::diff::diff_line;
 pub use content_checks::elision;
 pub(crate) use content_checks::{is_code, may_be_patch};
-pub use effect::{Digest, Effect, FileEffect, MoveEffect, MoveLook};
+pub use effect::{
+    Count, Digest, Effect, EntryKind, FileEffect, LeftOut, Look, MoveEffect, MoveLook,
+};
 pub use file_version::{Excerpt, FileVersion, Fresh, FuzzyMatch, Likeness, Revision};
 pub use mistake::{Invalid, Mistake, Warning, WarningKind, code};
 pub use operation::{

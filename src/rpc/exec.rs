@@ -1,9 +1,9 @@
 //! Commands: `exec` and `exec_code`.
 
 use super::Served;
-use crate::executor::Executor;
+use super::served::words;
 use crate::policy::Opens;
-use crate::protocol::jsonrpc::{self, ExecCode, ExecResult, TRUNCATED, interpreter};
+use crate::protocol::jsonrpc::{self, Done, ExecCode, ExecResult, TRUNCATED, interpreter};
 use crate::protocol::{
     Capture, Detail, Ending, Execution, Operation, Output, ShellCommand, Streams,
 };
@@ -21,35 +21,23 @@ impl Served {
             return not_started(&reason);
         }
         let stopped = || self.serving.stop.is_asked();
-        let timeout = |asked| Some(self.timeout(asked));
+        let given = |asked| Some(self.timeout(asked));
         let mut executor = self.executor(&stopped);
-        executor.timeout = &timeout;
+        executor.timeout = &given;
         executor.network = self.network(None);
-        let streams = Streams::First;
-        let run = ShellCommand {
-            timeout: Some(self.serving.timeout),
-            streams,
-            ..ShellCommand::new(command)
+        let timeout = Some(self.serving.timeout);
+        let run = ShellCommand { timeout, streams: Streams::First, ..ShellCommand::new(command) };
+        let done = self.perform(executor, &Operation::Run(run), Opens::default(), &mut |_| Ok(()));
+        let Done { detail, warnings } = match done {
+            Ok(done) => done,
+            Err(e) => return not_started(&e.to_string()),
         };
-        let operation = Operation::Run(run);
-        if let Err(reason) = self.permits(&operation, &executor) {
-            return not_started(&reason);
-        }
-        let mut result = match executor.perform(&operation, Opens::default(), &mut |_| Ok(())) {
-            Ok(Detail::Ran(execution)) => ended(execution),
-            Ok(Detail::Failed(failure)) => not_started(&failure.reason),
-            Ok(other) => not_started(&format!("it came to {other:?}")),
-            Err(e) => not_started(&e.to_string()),
+        let mut result = match detail {
+            Detail::Ran(execution) => ended(execution),
+            Detail::Failed(failure) => not_started(&words(&failure)),
+            other => not_started(&format!("it came to {other:?}")),
         };
-        let mut noticed = executor.noticed();
-        match executor.finish() {
-            Ok(more) => noticed.extend(more),
-            Err(e) => tell(
-                &mut result.stderr,
-                &format!("what it did to protected names could not be looked at to the end: {e}"),
-            ),
-        }
-        noticed.iter().for_each(|warning| tell(&mut result.stderr, &warning.text));
+        warnings.iter().for_each(|warning| tell(&mut result.stderr, &warning.text));
         result
     }
 

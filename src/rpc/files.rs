@@ -1,7 +1,13 @@
 //! Files and folders: `read_file`, `write_file` and `list_dir`.
+//!
+//! Their paths are absolute or from the root, and never out of it. `..` is resolved in the text, as for every path from
+//! outside. An absolute path must lie under the root, under whatever name that has, and is taken from there; what links
+//! on the way lead to is the workspace's business.
+
+use std::path::{Component, Path, PathBuf};
 
 use super::Served;
-use super::named::{Named, failed, named, named_file, with_path};
+use super::served::words;
 use crate::error::Error;
 use crate::executor::Executor;
 use crate::policy::Opens;
@@ -9,9 +15,14 @@ use crate::protocol::jsonrpc::{
     Entries, FileContent, FileEntry, READ_LIMIT, RpcError, WriteFile, Written,
 };
 use crate::protocol::operations::Encoding;
-use crate::protocol::{Detail, Existing, Operation, Reading, RelPath};
+use crate::protocol::{Detail, Existing, Failure, Operation, PathFault, Reading, RelPath};
 use crate::text::{byte_count, visible_line};
 use crate::workspace::Contents;
+
+/// The longest path that a system takes, in bytes.
+const LONGEST: usize = 4095;
+/// So many characters of a longer one are told.
+const TOLD: usize = 200;
 
 impl Served {
     /// All of a text file.
@@ -24,7 +35,8 @@ impl Served {
         let most = policy.and_then(|policy| policy.files.max_bytes);
         let limit = most.unwrap_or(READ_LIMIT).min(READ_LIMIT);
         // One byte more tells of those that claim no size, as those of /proc do.
-        let read = workspace.read(&path, limit + 1).map_err(|failure| failed(sent, &failure))?;
+        let read =
+            workspace.read(&path, limit + 1).map_err(|failure| with_path(sent, &failure.reason))?;
         let Contents { bytes, size, .. } = read;
         let shown = visible_line(sent);
         if size > limit {
@@ -51,40 +63,38 @@ impl Served {
         self.is_there().map_err(|reason| with_path(&sent, &reason))?;
         let content = content.into();
         let operation = Operation::Create { path, content, existing: Existing::Replace };
-        let mut executor = self.executor(&|| false);
-        self.permits(&operation, &executor).map_err(|reason| with_path(&sent, &reason))?;
         // Where commands may write them, it would keep nobody from anything.
-        let permit = !self.guarded;
+        let opens = Opens { protected: !self.guarded, ..Opens::default() };
+        let failed = |failure: &Failure| with_path(&sent, &words(failure));
+        let cannot = |e: Error| with_path(&sent, &e.to_string());
+        let executor = self.executor(&|| false);
+        let refused = self.refused(&operation, Opens::default(), &executor).map_err(cannot)?;
+        refused.map_or(Ok(()), |failure| Err(failed(&failure)))?;
         // To look for repositories, all of the root may have to be walked.
-        let is_protected = || -> Result<bool, Error> {
-            Ok(!permit && executor.look(&operation)?.is_some_and(|look| look.protected))
-        };
-        if is_protected().map_err(|e| with_path(&sent, &e.to_string()))? {
+        let look = if self.guarded { executor.look(&operation).map_err(cannot)? } else { None };
+        if look.is_some_and(|look| look.protected) {
             return Err(RpcError::internal(format!(
                 "Path is protected: '{}' is only written by hand, since others act on such files: those of the names in the setting protected_names, and what git obeys elsewhere",
                 visible_line(&sent)
             )));
         }
-        let opens = Opens { protected: permit, ..Opens::default() };
-        match executor.perform(&operation, opens, &mut |_| Ok(())) {
-            Ok(Detail::Failed(failure)) => Err(failed(&sent, &failure)),
-            Ok(_) => Ok(Written { success: true }),
-            Err(e) => Err(with_path(&sent, &e.to_string())),
+        let done = self.perform(executor, &operation, opens, &mut |_| Ok(()));
+        match done.map_err(cannot)?.detail {
+            Detail::Failed(failure) => Err(failed(&failure)),
+            _ => Ok(Written { success: true }),
         }
     }
 
     /// What is in a folder. Names that are no UTF-8 are shown with U+FFFD for what is none.
     pub(super) fn list_dir(&self, sent: &str) -> Result<Entries, RpcError> {
         let workspace = &self.serving.workspace;
-        let path = match named(workspace.path(), sent)? {
-            Named::Root => None,
-            Named::Below(path) => Some(path),
-        };
+        let path = named(workspace.path(), sent)?;
         self.is_there().map_err(|reason| with_path(sent, &reason))?;
         if let Some(path) = &path {
             self.may_read(sent, path)?;
         }
-        let listed = workspace.list(path.as_ref()).map_err(|failure| failed(sent, &failure))?;
+        let listed =
+            workspace.list(path.as_ref()).map_err(|failure| with_path(sent, &failure.reason))?;
         let entry = |entry: crate::workspace::Entry| FileEntry {
             name: entry.name.to_string_lossy().into_owned(),
             is_dir: entry.is_dir,
@@ -94,12 +104,178 @@ impl Served {
     }
 
     fn may_read(&self, sent: &str, path: &RelPath) -> Result<(), RpcError> {
-        if self.serving.policy.is_none() {
-            return Ok(());
-        }
         let reading = Reading::Now(Encoding::Utf8);
         let operation = Operation::Read { path: path.clone(), reading };
-        let permitted = self.permits(&operation, &self.executor(&|| false));
-        permitted.map_err(|reason| with_path(sent, &reason))
+        let refused = self.refused(&operation, Opens::default(), &self.executor(&|| false))?;
+        refused.map_or(Ok(()), |failure| Err(with_path(sent, &words(&failure))))
+    }
+}
+
+/// What a path names for somebody whose root is `root`, a canonical path; None for the root itself.
+fn named(root: &Path, sent: &str) -> Result<Option<RelPath>, RpcError> {
+    let text = visible_line(sent);
+    if sent.len() > LONGEST {
+        let begin: String = text.chars().take(TOLD).collect();
+        return Err(RpcError::internal(format!(
+            "Path is too long ({} bytes): '{begin}…'",
+            sent.len()
+        )));
+    }
+    if cfg!(unix) && sent.contains('\\') {
+        // Elsewhere here it stands between folders, so another file would be taken.
+        return Err(RpcError::internal(format!(
+            "Path holds a backslash, which names of files here cannot: '{text}'"
+        )));
+    }
+    let outside = || RpcError::internal(PathFault::Outside(sent.to_owned()).to_string());
+    let is_absolute = sent.starts_with('/');
+    let mut parts = Vec::new();
+    for part in sent.split('/') {
+        match part {
+            "" | "." => {}
+            // Nothing is above `/`.
+            ".." => drop(parts.pop().or(is_absolute.then_some("")).ok_or_else(outside)?),
+            part => parts.push(part),
+        }
+    }
+    let parts =
+        if is_absolute { below(root, &parts).ok_or_else(outside)? } else { parts.as_slice() };
+    if parts.is_empty() {
+        return Ok(None);
+    }
+    let path = RelPath::parse(&parts.join("/")).map(Some);
+    path.map_err(|fault| with_path(sent, &fault.to_string()))
+}
+
+/// The same for a file, which the root is not.
+fn named_file(root: &Path, sent: &str) -> Result<RelPath, RpcError> {
+    let named = named(root, sent)?;
+    if matches!(sent.rsplit('/').next(), Some("" | "." | "..") | None) {
+        return Err(RpcError::internal(PathFault::NoFile(sent.to_owned()).to_string()));
+    }
+    let folder = || RpcError::internal(format!("'{}' is a folder, not a file", visible_line(sent)));
+    named.ok_or_else(folder)
+}
+
+/// The end of an absolute path that lies below the root.
+fn below<'a, 'b>(root: &Path, parts: &'a [&'b str]) -> Option<&'a [&'b str]> {
+    let mut names = root.components().filter_map(|part| match part {
+        Component::Normal(name) => Some(name),
+        _ => None,
+    });
+    let depth = names.clone().count();
+    if depth <= parts.len() && names.by_ref().zip(parts).all(|(name, part)| name == *part) {
+        return Some(&parts[depth..]);
+    }
+    // The root may have other names, through links: the shortest that leads there counts.
+    let mut above = PathBuf::from("/");
+    for (n, part) in parts.iter().enumerate() {
+        above.push(part);
+        // Where this leads nowhere, what is below does not either.
+        if above.canonicalize().ok()? == root {
+            return Some(&parts[n + 1..]);
+        }
+    }
+    None
+}
+
+/// Why something failed, with the path as it was sent.
+fn with_path(sent: &str, reason: &str) -> RpcError {
+    let shown = visible_line(sent);
+    RpcError::internal(if shown.is_empty() || reason.contains(&format!("'{shown}'")) {
+        reason.to_owned()
+    } else {
+        format!("'{shown}': {reason}")
+    })
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn below_root(path: &str) -> RelPath {
+        RelPath::parse(path).unwrap()
+    }
+
+    #[test]
+    fn paths_are_taken_from_the_root_also_absolute_ones() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap().join("root");
+        fs::create_dir_all(root.join("sub")).unwrap();
+        let alias = folder.path().join("alias");
+        symlink(&root, &alias).unwrap();
+        let at = |path: &str| named(&root, path);
+        for base in [root.to_str().unwrap(), alias.to_str().unwrap()] {
+            assert_eq!(at(&format!("{base}/a/b")), Ok(Some(below_root("a/b"))));
+            assert_eq!(at(&format!("{base}//a/./x/../b/")), Ok(Some(below_root("a/b"))));
+            // `..` is of the text: beside the alias the root stands under its other name.
+            assert_eq!(at(&format!("{base}/sub/../../root/c")), Ok(Some(below_root("c"))));
+            for path in [base.to_owned(), format!("{base}/"), format!("{base}/sub/..")] {
+                assert_eq!(at(&path), Ok(None), "{path}");
+            }
+        }
+        for (path, named) in [
+            ("a", Some(below_root("a"))),
+            ("./a//b", Some(below_root("a/b"))),
+            ("a/../b/", Some(below_root("b"))),
+            ("", None),
+            (".", None),
+            ("a/..", None),
+        ] {
+            assert_eq!(at(path), Ok(named), "{path}");
+        }
+        let root = root.to_str().unwrap();
+        for path in [
+            "..",
+            "../x",
+            "a/../../root/x",
+            "/",
+            "/etc/passwd",
+            &format!("{root}/../x"),
+            &format!("{root}-evil/x"),
+            "/nowhere/at/all",
+        ] {
+            let fault = at(path).unwrap_err();
+            let told = format!("Path is outside workspace: '{path}'");
+            assert_eq!((fault.code, fault.message), (RpcError::INTERNAL, told));
+        }
+    }
+
+    #[test]
+    fn of_the_whole_machine_every_absolute_path_is_in_reach() {
+        let at = |path: &str| named(Path::new("/"), path);
+        assert_eq!(at("/etc/hostname"), Ok(Some(below_root("etc/hostname"))));
+        assert_eq!(at("/../etc"), Ok(Some(below_root("etc"))));
+        assert_eq!(at("/"), Ok(None));
+        assert_eq!(at(""), Ok(None));
+        assert!(at("..").is_err());
+    }
+
+    #[test]
+    fn what_no_path_can_be_is_told_with_it() {
+        let root = Path::new("/");
+        let told = |path: &str| named(root, path).unwrap_err().message;
+        assert_eq!(told("a\0b"), "Path contains the character U+0000: 'a␀b'");
+        assert!(told("a\\b").ends_with("'a\\b'"));
+        let long = "x".repeat(256);
+        assert!(told(&format!("/{long}")).contains(&long));
+        assert!(told(&"y/".repeat(3000)).starts_with("Path is too long (6000 bytes): 'y/y"));
+        for path in ["a/", "a/.", "a/..", "/", "", "/a/b/"] {
+            let fault = named_file(root, path).unwrap_err();
+            assert_eq!(fault.message, format!("Path names no file: '{path}'"));
+        }
+        assert!(named_file(root, "a/./b").is_ok());
+        let fault = named_file(Path::new("/tmp"), "/tmp").unwrap_err();
+        assert_eq!(fault.message, "'/tmp' is a folder, not a file");
+    }
+
+    #[test]
+    fn failures_name_the_path_as_it_was_sent() {
+        let reason = "File 'a/b' not found";
+        assert_eq!(with_path("a/b", reason).message, "File 'a/b' not found");
+        assert_eq!(with_path("/w/a/b", reason).message, "'/w/a/b': File 'a/b' not found");
     }
 }

@@ -3,30 +3,33 @@
 //!
 //! A step is noted before it has an effect (see [`super::steps`]) and what it came to afterwards. One
 //! that was begun and has no outcome is never begun again unless the disk shows that nothing came of
-//! it (see [`super::lost`]). Reads have no effect and are no steps: whoever asks again reads again.
+//! it. Reads have no effect and are no steps: whoever asks again reads again.
 
 use std::thread;
+use std::time::{Duration, Instant};
 
 use super::Served;
-use super::lost::Found;
-use super::record::{Begun, Done, Held};
 use super::scratch_dir::{HeldDir, hold_session, remove_session};
-use super::steps::{Going, SLICE, Taken, is_key};
+use super::served::unseen;
+use super::steps::{Begun, Going, Held, SLICE, Taken, is_key};
 use crate::error::Error;
-use crate::executor::{Executor, WriteAhead, find};
+use crate::executor::{Left, WriteAhead, find, left_on_disk, lost_command};
 use crate::machine;
 use crate::policy::{self, Opens};
 use crate::protocol::jsonrpc::{
-    About, AboutParams, FindParams, FindResult, LeftOut, LeftOutFolder, LookParams, LookResult,
-    READ_LIMIT, ReadParams, ReadResult, Readable, ResultParams, RpcError, STREAM_LIMIT, State,
-    StepParams, VERSION, WalkResult, WalkedFile, Written,
+    About, AboutParams, Done, FindParams, LookParams, LookResult, READ_LIMIT, ReadParams,
+    ReadResult, ResultParams, RpcError, STREAM_LIMIT, State, StepParams, VERSION, WalkResult,
+    Written,
 };
 use crate::protocol::operations::Encoding;
-use crate::protocol::{Digest, Operation, Reading, RelPath, Warning, WarningKind};
+use crate::protocol::{Digest, Effect, Operation, Reading, RelPath, Warning};
 use crate::runner::sandbox::Tier;
 use crate::settings::Files;
 use crate::workspace::Terms;
-use crate::workspace::walk::{Count, EntryKind};
+use crate::workspace::protected::{Protection, Snapshot};
+
+/// How long the commands of a process that was killed may take to die, before others are served.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Served {
     pub(super) fn about(&self, asked: AboutParams) -> Result<About, RpcError> {
@@ -61,39 +64,22 @@ impl Served {
         let workspace = &self.serving.workspace;
         let mut walk = workspace.walk()?;
         workspace.count_ignored(&mut walk);
-        let files = walk.files().map(|file| {
-            let kind = match file.kind {
-                EntryKind::File => 'f',
-                EntryKind::Link => 'l',
-                EntryKind::Other => 'o',
-            };
-            WalkedFile(file.path.to_owned(), file.size, kind)
-        });
-        let folders = walk.left_out().iter().map(|one| {
-            let Count { files, bytes, is_whole } = one.count;
-            LeftOutFolder(one.folder.clone(), files, bytes, is_whole)
-        });
-        let Count { files: single, bytes, .. } = walk.ignored_files();
-        let left_out = LeftOut { files: (single, bytes), folders: folders.collect() };
-        let unreadable = walk.unreadable().map(str::to_owned).collect();
-        Ok(WalkResult { files: files.collect(), unreadable, left_out })
+        let files = walk.files().map(|file| (file.path.to_owned(), file.size, file.kind));
+        Ok(WalkResult {
+            files: files.collect(),
+            unreadable: walk.unreadable().map(str::to_owned).collect(),
+            ignored_files: walk.ignored_files(),
+            left_out: walk.left_out().to_vec(),
+        })
     }
 
     pub(super) fn looked(&self, asked: &LookParams) -> LookResult {
         let workspace = self.serving.workspace.as_is();
-        let place = workspace.place_of(&asked.operation);
-        let standing = if asked.standing { workspace.standing(&asked.operation) } else { None };
-        match workspace.look(&asked.operation) {
-            None => LookResult { place, standing, ..LookResult::default() },
-            Some(look) => LookResult {
-                seen: true,
-                real: look.real,
-                size: look.size,
-                protected: look.protected,
-                place,
-                standing,
-                moved: look.moved.map(|moved| *moved),
-            },
+        let standing = || workspace.standing(&asked.operation);
+        LookResult {
+            look: workspace.look(&asked.operation),
+            place: workspace.place_of(&asked.operation),
+            standing: if asked.standing { standing() } else { None },
         }
     }
 
@@ -117,7 +103,7 @@ impl Served {
     }
 
     /// Looks for files, or for lines in them.
-    pub(super) fn found_there(&self, asked: &FindParams) -> Result<FindResult, RpcError> {
+    pub(super) fn found_there(&self, asked: &FindParams) -> Result<Done, RpcError> {
         let FindParams { operation, files, key } = asked;
         if !matches!(operation, Operation::List { .. } | Operation::Search { .. }) {
             return Err(RpcError::params("only a list or a search finds something"));
@@ -128,22 +114,16 @@ impl Served {
         let interrupted = || self.serving.stop.is_asked() || is_to_end();
         let executor = self.executor(&interrupted);
         if let Some(failure) = self.refused(operation, Opens::default(), &executor)? {
-            return Ok(FindResult { detail: failure.into(), warnings: Vec::new() });
+            return Ok(Done { detail: failure.into(), warnings: Vec::new() });
         }
         let own = self.serving.policy.as_ref().map(|policy| policy.files.clone());
-        let theirs = files.clone().map(|Readable { enabled, blocked, allowed, max_bytes }| Files {
-            enabled,
-            read_only: true,
-            blocked,
-            allowed,
-            max_bytes,
-        });
+        let theirs = files.clone().map(serde_json::from_value::<Files>).transpose();
+        let theirs = theirs.map_err(RpcError::params)?;
         let both: Vec<Files> = own.into_iter().chain(theirs).collect();
         let both: Vec<_> = both.iter().map(policy::may_search).collect();
         let readable = |path: &RelPath, size| both.iter().all(|may| may(path, size));
         let terms = Terms::new(&readable, &interrupted);
-        let (detail, warnings) = find(&self.serving.workspace, operation, &terms);
-        Ok(FindResult { detail, warnings })
+        Ok(find(&self.serving.workspace, operation, &terms))
     }
 
     /// Carries out a step, or tells what it came to.
@@ -171,12 +151,12 @@ impl Served {
         }
         loop {
             match self.found(key, &mut held)? {
-                Found::Nothing => break,
-                Found::Done(done) => return Ok((*done).into()),
-                Found::Running if stop.is_asked() || going.is_to_end() => {
+                State::Unknown => break,
+                done @ State::Done(_) => return Ok(done),
+                State::Running if stop.is_asked() || going.is_to_end() => {
                     return Err(later("the command of a deaddrop that died is still running"));
                 }
-                Found::Running => thread::sleep(SLICE),
+                State::Running => thread::sleep(SLICE),
             }
         }
         if stop.is_asked() {
@@ -189,7 +169,7 @@ impl Served {
             let _ = self.steps.remove(key, &held);
         }
         let undone = |e| RpcError::internal(format!("{e}; nothing was done"));
-        carried.map(State::from).map_err(undone)
+        carried.map(State::Done).map_err(undone)
     }
 
     /// What a step came to.
@@ -205,11 +185,7 @@ impl Served {
             Taken::Held(held) if held.begun.as_ref().is_some_and(|begun| begun.key != *key) => {
                 Ok(State::Unknown)
             }
-            Taken::Held(mut held) => Ok(match self.found(key, &mut held)? {
-                Found::Nothing => State::Unknown,
-                Found::Running => State::Running,
-                Found::Done(done) => (*done).into(),
-            }),
+            Taken::Held(mut held) => self.found(key, &mut held),
         }
     }
 
@@ -248,33 +224,22 @@ impl Served {
         };
         let mut begun = Begun { key: key.clone(), operation, command, guard: None, effect: None };
         let opens = Opens { protected: asked.protected, repository: asked.repository };
-        let detail = match self.refused(&asked.operation, opens, &executor)? {
-            Some(failure) => failure.into(),
-            None => {
-                executor.perform(&asked.operation, opens, &mut |coming| match coming {
-                    WriteAhead::Guard(snapshot) if begun.command.is_some() => {
-                        self.steps.watch(key);
-                        begun.guard = Some(snapshot.clone());
-                        Ok(())
-                    }
-                    // It is those commands' that run meanwhile.
-                    WriteAhead::Guard(snapshot) => self.steps.keep_guard(snapshot),
-                    // A host keeps nothing of its guest's files.
-                    WriteAhead::Noted(_) => Ok(()),
-                    WriteAhead::Effects(effects) => {
-                        begun.effect = effects.first().cloned();
-                        held.begin(&begun)
-                    }
-                })?
+        let mut before = |coming: WriteAhead<'_>| match coming {
+            WriteAhead::Guard(snapshot) if begun.command.is_some() => {
+                self.steps.watch(key);
+                begun.guard = Some(snapshot.clone());
+                Ok(())
+            }
+            // It is those commands' that run meanwhile.
+            WriteAhead::Guard(snapshot) => self.steps.keep_guard(snapshot),
+            // A host keeps nothing of its guest's files.
+            WriteAhead::Noted(_) => Ok(()),
+            WriteAhead::Effects(effects) => {
+                begun.effect = effects.first().cloned();
+                held.begin(&begun)
             }
         };
-        let mut warnings = executor.noticed();
-        match executor.finish() {
-            Ok(noticed) => warnings.extend(noticed),
-            // The command has run, and that is told first of all.
-            Err(e) => warnings.push(unseen(&e)),
-        }
-        let done = Done { detail, warnings };
+        let done = self.perform(executor, &asked.operation, opens, &mut before)?;
         if begun.effect.is_some() || held.note(&begun).is_ok() {
             self.conclude(key, held, &done);
         }
@@ -283,7 +248,7 @@ impl Served {
 
     /// Adds to a step what it came to. Where that fails, it is told now and no more: later the disk
     /// tells, and a command counts as lost.
-    pub(super) fn conclude(&self, key: &str, held: &mut Held, done: &Done) {
+    fn conclude(&self, key: &str, held: &mut Held, done: &Done) {
         if held.finish(done).is_ok() {
             self.steps.end_of_command(key);
         }
@@ -314,9 +279,85 @@ impl Served {
     }
 }
 
-impl From<Done> for State {
-    fn from(Done { detail, warnings }: Done) -> Self {
-        Self::Done { detail, warnings }
+// What became of steps that were begun and that nobody carries out any more: the process that did has died. Of a file
+// the disk tells; a command is lost, and what it did to protected names is put right. That is done before anything
+// else is served, so that no command takes it for what was there before. Where the lost command still runs by then, it
+// is done when the step is asked for, and at a time when no command runs here, whose check would put it back.
+impl Served {
+    /// What is known of a step whose file is held here, and which is not being carried out. It runs where only
+    /// whoever ran it has died, or where others do, beside which it cannot be looked after.
+    ///
+    /// # Errors
+    /// That cannot be said.
+    fn found(&self, key: &str, held: &mut Held) -> Result<State, RpcError> {
+        let Some(begun) = &held.begun else { return Ok(State::Unknown) };
+        if let Some(done) = &held.done {
+            return Ok(State::Done(done.clone()));
+        }
+        let done = match &begun.effect {
+            Some(effect @ (Effect::File(_) | Effect::Move(_))) => {
+                match left_on_disk(effect, &self.serving.workspace) {
+                    Left::Done(done) => *done,
+                    Left::Undone | Left::Lost => return Ok(State::Unknown),
+                }
+            }
+            Some(Effect::Command) => match self.lost(key, begun).map_err(|e| unknown(&e))? {
+                Some(warnings) => {
+                    let command = begun.command.as_deref().unwrap_or_default();
+                    Done { detail: lost_command(command), warnings }
+                }
+                None => return Ok(State::Running),
+            },
+            Some(Effect::Guest { .. }) | None => return Ok(State::Unknown),
+        };
+        self.conclude(key, held, &done);
+        Ok(State::Done(done))
+    }
+
+    /// What there is to tell of a command that was begun by a process that died; None where that
+    /// cannot be looked after now.
+    fn lost(&self, key: &str, begun: &Begun) -> Result<Option<Vec<Warning>>, Error> {
+        if !self.steps.has_ended(key)? {
+            return Ok(None);
+        }
+        if !self.guarded {
+            return Ok(Some(Vec::new()));
+        }
+        let Some(snapshot) = self.steps.kept_guard(key)?.or_else(|| begun.guard.clone()) else {
+            return Ok(Some(Vec::new()));
+        };
+        Ok(self.protection.alone(|| self.put_right(key, snapshot)))
+    }
+
+    /// Puts right what a lost command did to what stood under protected names.
+    fn put_right(&self, key: &str, snapshot: Snapshot) -> Vec<Warning> {
+        let workspace = &self.serving.workspace;
+        let mut protection = Protection::resumed(self.quarantine(&name_of(key)), snapshot);
+        let mut warnings = protection.unreported(std::iter::empty());
+        warnings.extend(protection.check(workspace));
+        match workspace.walk() {
+            Ok(walk) => warnings.extend(protection.finish(workspace, &walk)),
+            Err(e) => warnings.push(unseen(&e)),
+        }
+        warnings
+    }
+
+    /// Looks after the commands of processes that died.
+    pub(super) fn find_lost(&self) {
+        let begun = Instant::now();
+        self.steps.each(&mut |key, held| {
+            let is_command = |begun: &Begun| matches!(begun.effect, Some(Effect::Command));
+            if held.done.is_some() || !held.begun.as_ref().is_some_and(is_command) {
+                return;
+            }
+            // What fails here is told to whoever asks for the step.
+            while let Ok(State::Running) = self.found(key, held)
+                && begun.elapsed() < PATIENCE
+                && !self.serving.stop.is_asked()
+            {
+                thread::sleep(SLICE);
+            }
+        });
     }
 }
 
@@ -331,15 +372,20 @@ fn check_key(what: &str, key: &str) -> Result<(), RpcError> {
 
 /// Only what has an effect on this machine is a step; reads are asked for by `read`.
 fn check_operation(operation: &Operation) -> Result<(), RpcError> {
-    let what = match operation {
-        Operation::Message { .. } => "a message is",
-        Operation::Done { .. } => "the end of a session is",
-        Operation::Read { .. } | Operation::List { .. } | Operation::Search { .. } => {
-            "what is only read is"
+    match operation {
+        Operation::Create { .. }
+        | Operation::Edit { .. }
+        | Operation::Delete { .. }
+        | Operation::Move { .. }
+        | Operation::Run(_) => Ok(()),
+        Operation::Read { .. }
+        | Operation::List { .. }
+        | Operation::Search { .. }
+        | Operation::Message { .. }
+        | Operation::Done { .. } => {
+            Err(RpcError::params("what has no effect is no step of a guest"))
         }
-        _ => return Ok(()),
-    };
-    Err(RpcError::params(format!("{what} no step of a guest")))
+    }
 }
 
 /// What an operation is known by.
@@ -351,13 +397,8 @@ fn digest_of(operation: &Operation) -> Digest {
 }
 
 /// Where what is put away of protected names lies that belongs to a step.
-pub(super) fn name_of(key: &str) -> String {
+fn name_of(key: &str) -> String {
     format!("step_{key}")
-}
-
-pub(super) fn unseen(error: &Error) -> Warning {
-    let told = format!("whether a command made repositories could not be looked at: {error}");
-    Warning::new(WarningKind::Guard, told)
 }
 
 fn later(told: &str) -> RpcError {
@@ -369,6 +410,6 @@ fn stopped(told: &str) -> RpcError {
 }
 
 /// Whether a step was begun is not known.
-pub(super) fn unknown(error: &Error) -> RpcError {
+fn unknown(error: &Error) -> RpcError {
     later(&error.to_string())
 }

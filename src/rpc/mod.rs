@@ -10,10 +10,7 @@ mod exec;
 mod files;
 mod guest;
 mod lines;
-mod lost;
-mod named;
 mod projects;
-mod record;
 mod scratch_dir;
 mod served;
 mod server;
@@ -26,8 +23,8 @@ use serde::Serialize;
 
 use crate::error::Error;
 use crate::protocol::jsonrpc::{
-    About, Entries, ExecResult, FileContent, FindResult, LookResult, Method, Pong, ReadResult,
-    RpcError, State, WalkResult, Written,
+    About, Done, Entries, ExecResult, FileContent, LookResult, Method, Pong, ReadResult, RpcError,
+    State, WalkResult, Written,
 };
 pub use projects::Projects;
 pub use scratch_dir::ScratchDir;
@@ -68,7 +65,7 @@ pub enum Given {
     /// Of `read`.
     Contents(ReadResult),
     /// Of `find`.
-    Found(FindResult),
+    Found(Done),
     /// Of `step` and `result`.
     Step(State),
 }

@@ -3,7 +3,6 @@
 //! Whatever commands have put there: what cannot be removed soon, and what a server left that was killed,
 //! is removed by those that come later.
 
-use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, File, TryLockError};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
@@ -132,32 +131,16 @@ pub(super) fn clear_old(state: &Path) {
     sweep(state);
 }
 
-/// Begins to remove what was put aside, on one thread for each folder. Nobody waits for it: the end of the server
-/// goes on with it for a while, and the next start.
+/// Begins to remove what was put aside, one after another. Nobody waits for it: the end of the server goes on with it
+/// for a while, and the next start.
 fn sweep(state: &Path) {
-    /// How often it was asked for since it began.
-    static ASKED: Mutex<BTreeMap<PathBuf, usize>> = Mutex::new(BTreeMap::new());
-    let asked = || ASKED.lock().unwrap_or_else(PoisonError::into_inner);
+    static ONE: Mutex<()> = Mutex::new(());
     let state = state.to_owned();
-    let times =
-        asked().entry(state.clone()).and_modify(|times| *times += 1).or_insert(1).to_owned();
-    if times > 1 {
-        return;
-    }
-    let of = state.clone();
-    let work = move || loop {
-        let before = asked().get(&state).copied();
+    let work = move || {
+        let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
         let _ = remove_aside(&state, &|| false);
-        let mut asked = asked();
-        // What was put aside meanwhile may have been missed.
-        if asked.get(&state).copied() == before {
-            asked.remove(&state);
-            return;
-        }
     };
-    if thread::Builder::new().name("sweep".to_owned()).spawn(work).is_err() {
-        asked().remove(&of);
-    }
+    let _ = thread::Builder::new().name("sweep".to_owned()).spawn(work);
 }
 
 fn of_session(state: &Path, session: &str) -> PathBuf {

@@ -8,10 +8,12 @@ use std::time::Duration;
 use super::steps::Steps;
 use super::{Given, Service, scratch_dir};
 use crate::error::{self, Error};
-use crate::executor::{Executor, LocalExecutor};
+use crate::executor::{Executor, LocalExecutor, WriteAhead};
 use crate::policy::{Ask, Decision, Denial, Opens};
-use crate::protocol::jsonrpc::{Exec, Key, ListDir, Method, Pong, ReadFile, RpcError, Written};
-use crate::protocol::{Failure, FailureKind, Operation};
+use crate::protocol::jsonrpc::{
+    Done, Exec, Key, ListDir, Method, Pong, ReadFile, RpcError, Written,
+};
+use crate::protocol::{Failure, FailureKind, Operation, Warning, WarningKind};
 use crate::runner::Runner;
 use crate::runner::sandbox::Tier;
 use crate::settings::Policy;
@@ -112,15 +114,31 @@ impl Served {
         ))
     }
 
-    /// Asks the policy, where there is one.
+    /// Carries out an operation, unless the policy refuses it. Returns what it came to with all that was noticed.
     ///
     /// # Errors
-    /// It does not allow this, or would ask somebody, whom there is not: the reason, in words.
-    pub(super) fn permits(&self, operation: &Operation, by: &dyn Executor) -> Result<(), String> {
-        let refused = self.refused(operation, Opens::default(), by);
-        let Some(failure) = refused.map_err(|e| e.to_string())? else { return Ok(()) };
-        let instead = failure.suggestion.map_or(String::new(), |told| format!(". {told}"));
-        Err(format!("{}{instead}", failure.reason))
+    /// Nothing was done.
+    pub(super) fn perform(
+        &self,
+        mut executor: LocalExecutor<'_>,
+        operation: &Operation,
+        opens: Opens,
+        before: &mut dyn FnMut(WriteAhead<'_>) -> error::Result<()>,
+    ) -> error::Result<Done> {
+        let detail = match self.refused(operation, opens, &executor)? {
+            Some(failure) => failure.into(),
+            None => executor.perform(operation, opens, before)?,
+        };
+        let mut warnings = executor.noticed();
+        match executor.finish() {
+            Ok(noticed) => warnings.extend(noticed),
+            // The command has run, and that is told first of all.
+            Err(e) => warnings.push(unseen(&e)),
+        }
+        if let (Some(walk), _) = executor.into_parts() {
+            self.protection.keep(walk);
+        }
+        Ok(Done { detail, warnings })
     }
 
     /// Why the policy keeps an operation from being carried out, if it does. What somebody opened is
@@ -169,6 +187,18 @@ impl Served {
         let state = &self.serving.state;
         Quarantine::new(state.clone(), &state.to_string_lossy(), name)
     }
+}
+
+/// Why something failed, and what to do instead.
+pub(super) fn words(failure: &Failure) -> String {
+    let instead = failure.suggestion.as_ref().map_or(String::new(), |told| format!(". {told}"));
+    format!("{}{instead}", failure.reason)
+}
+
+/// Said where protected names could not be looked at after a command.
+pub(super) fn unseen(error: &Error) -> Warning {
+    let told = format!("whether a command made repositories could not be looked at: {error}");
+    Warning::new(WarningKind::Guard, told)
 }
 
 impl Service for Served {

@@ -1,9 +1,12 @@
 //! What is known of steps by their keys: a small file for each, which is held (locked) while the step
-//! is being carried out, against other processes and other connections of this one (see [`super::record`]).
+//! is being carried out, against other processes and other connections of this one. It has two records as those of
+//! a [`journal`]. The first says what is about to be done, and is on disk before it is done; the second what it came
+//! to. A last record that is torn was never written: without the first one nothing was done, without the second the
+//! disk tells of a file, and a command counts as lost.
 
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, TryLockError};
-use std::io::{self, Read, Seek, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -11,10 +14,14 @@ use std::thread;
 use std::time::Duration;
 
 use cap_fs_ext::MetadataExt;
+use serde::{Deserialize, Serialize};
 
-use super::record::Held;
+use super::scratch_dir::age;
 use crate::atomic;
 use crate::error::{Error, Result};
+use crate::protocol::jsonrpc::Done;
+use crate::protocol::{Digest, Effect};
+use crate::session::journal;
 use crate::watch::Stop;
 use crate::workspace::protected::Snapshot;
 
@@ -30,6 +37,8 @@ const GUARD: &str = "guard_";
 const IDENTITY: &str = "id";
 /// No key is longer.
 const LONGEST: usize = 64;
+/// What nobody has asked about for so long is forgotten.
+const KEPT: Duration = Duration::from_hours(90 * 24);
 /// How often a file is tried for that somebody else holds.
 pub(super) const SLICE: Duration = Duration::from_millis(5);
 
@@ -86,14 +95,8 @@ impl Steps {
     /// first asked for. Whoever loses them, as a container does that is made anew, loses it with them, and
     /// the host sees that a key which is not known here may have been begun all the same.
     pub(super) fn identity(&self) -> Result<String> {
-        let path = self.state.join(FOLDER).join(IDENTITY);
-        let name = match self.read_or_make_identity(&path) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound => {
-                self.make_folder()?;
-                self.read_or_make_identity(&path)
-            }
-            name => name,
-        };
+        let path = self.file(IDENTITY, "");
+        let name = self.in_folder(|| self.read_or_make_identity(&path));
         name.map_err(|e| Error::io("read", &path, e))
     }
 
@@ -140,26 +143,37 @@ impl Steps {
 
     /// The file that the helper of a step's command holds.
     pub(super) fn lock_of(&self, key: &str) -> PathBuf {
-        self.state.join(FOLDER).join(format!("{COMMAND}{key}"))
+        self.file(COMMAND, key)
     }
 
-    fn path_of(&self, key: &str) -> PathBuf {
-        self.state.join(FOLDER).join(format!("{RECORD}{key}"))
+    fn file(&self, kind: &str, key: &str) -> PathBuf {
+        self.state.join(FOLDER).join(format!("{kind}{key}"))
+    }
+
+    /// Opens a file in the folder, which is made where it is missing.
+    fn in_folder<T>(&self, mut open: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+        match open() {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                self.make_folder().map_err(io::Error::other)?;
+                open()
+            }
+            opened => opened,
+        }
     }
 
     /// Tries to hold the file of a step, which is made where that is wanted.
     pub(super) fn try_hold(&self, key: &str, make: bool) -> Result<Taken> {
-        let path = self.path_of(key);
+        let path = self.file(RECORD, key);
         let fail = |e| Error::io("open", &path, e);
         let mut options = File::options();
         options.read(true).write(true).create(make);
-        let locked = match try_lock(&mut options, &path) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound && make => {
-                self.make_folder()?;
-                try_lock(&mut options, &path)
+        let locked = if make {
+            self.in_folder(|| try_lock(&mut options, &path))
+        } else {
+            match try_lock(&mut options, &path) {
+                Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Taken::Missing),
+                locked => locked,
             }
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Taken::Missing),
-            locked => locked,
         };
         let Some(file) = locked.map_err(fail)? else { return Ok(Taken::Elsewhere) };
         Held::read(file, path).map(|held| Taken::Held(Box::new(held)))
@@ -203,7 +217,7 @@ impl Steps {
             .going()
             .iter()
             .filter(|(_, wanted)| wanted.watched)
-            .map(|(key, _)| self.guard_of(key))
+            .map(|(key, _)| self.file(GUARD, key))
             .collect();
         // Nobody who interrupts a step waits for the disk.
         watched.iter().try_for_each(|path| atomic::write_private(path, &kept))
@@ -211,17 +225,13 @@ impl Steps {
 
     /// What was kept so with a command.
     pub(super) fn kept_guard(&self, key: &str) -> Result<Option<Snapshot>> {
-        let path = self.guard_of(key);
+        let path = self.file(GUARD, key);
         let fail = |e| Error::io("read", &path, e);
         match atomic::read_own(&path) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(e) => Err(fail(e)),
             Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|e| fail(e.into())),
         }
-    }
-
-    fn guard_of(&self, key: &str) -> PathBuf {
-        self.state.join(FOLDER).join(format!("{GUARD}{key}"))
     }
 
     /// Forgets a step, unless somebody carries it out.
@@ -246,7 +256,7 @@ impl Steps {
         }
         // Else it goes with the step.
         let _ = fs::remove_file(self.lock_of(key));
-        let _ = fs::remove_file(self.guard_of(key));
+        let _ = fs::remove_file(self.file(GUARD, key));
     }
 
     /// Goes through those that nobody holds.
@@ -304,6 +314,117 @@ impl Drop for Going<'_> {
                 going.remove(self.key);
             }
         }
+    }
+}
+
+/// What is about to be done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Begun {
+    /// A file system may take two keys for one.
+    pub(super) key: String,
+    /// Of the operation as it was asked for.
+    pub(super) operation: Digest,
+    /// What the shell is given, where it is a command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) command: Option<String>,
+    /// What stands under protected names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) guard: Option<Snapshot>,
+    /// None where it came to something without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) effect: Option<Effect>,
+}
+
+/// The file of a step, held.
+#[derive(Debug)]
+pub(super) struct Held {
+    file: File,
+    pub(super) path: PathBuf,
+    /// Where the last whole record ends, and up to where they are on disk.
+    end: u64,
+    synced: u64,
+    pub(super) begun: Option<Begun>,
+    pub(super) done: Option<Done>,
+}
+
+impl Held {
+    /// Reads a file that is held.
+    ///
+    /// # Errors
+    /// It cannot be read, or is damaged.
+    pub(super) fn read(mut file: File, path: PathBuf) -> Result<Self> {
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(|e| Error::io("read", &path, e))?;
+        let damaged = || {
+            let why = "it is damaged, or of another version, so whether the step was done is not known; look at what it did, then remove the file";
+            Error::io("read", &path, io::Error::new(io::ErrorKind::InvalidData, why))
+        };
+        let records = journal::read(&bytes).map_err(|_| damaged())?;
+        let mut payloads = records.payloads.iter();
+        let begun = payloads.next().map(|payload| serde_json::from_str(payload)).transpose();
+        let done = payloads.next().map(|payload| serde_json::from_str(payload)).transpose();
+        let (begun, done) = (begun.map_err(|_| damaged())?, done.map_err(|_| damaged())?);
+        let end = records.end as u64;
+        Ok(Self { file, path, end, synced: 0, begun, done })
+    }
+
+    /// Notes what is about to be done, which is on disk then. After an error nothing is noted.
+    pub(super) fn begin(&mut self, begun: &Begun) -> Result<()> {
+        let noted = self.note(begun).and_then(|()| {
+            self.file.sync_data().map_err(|e| Error::io("sync", &self.path, e))?;
+            self.synced = self.end;
+            atomic::sync_folder(self.path.parent().unwrap_or(Path::new(".")))
+        });
+        if noted.is_err() {
+            // The error that counts is the first.
+            let _ = self.file.set_len(0);
+            (self.end, self.synced, self.begun) = (0, 0, None);
+        }
+        noted
+    }
+
+    /// The same without waiting for the disk: for what has no effect.
+    pub(super) fn note(&mut self, begun: &Begun) -> Result<()> {
+        (self.end, self.synced, self.begun, self.done) = (0, 0, None, None);
+        self.add(begun)?;
+        self.begun = Some(begun.clone());
+        Ok(())
+    }
+
+    /// Adds what it came to.
+    pub(super) fn finish(&mut self, done: &Done) -> Result<()> {
+        self.add(done)?;
+        self.done = Some(done.clone());
+        Ok(())
+    }
+
+    fn add(&mut self, value: &impl Serialize) -> Result<()> {
+        let add = || {
+            let line = journal::line(self.end, self.synced, &serde_json::to_string(value)?);
+            let mut file = &self.file;
+            // What was torn goes.
+            file.set_len(self.end)?;
+            file.seek(SeekFrom::Start(self.end))?;
+            file.write_all(line.as_bytes())?;
+            Ok(line.len() as u64)
+        };
+        self.end += add().map_err(|e: io::Error| Error::io("write", &self.path, e))?;
+        Ok(())
+    }
+
+    /// Whether it is done, and nobody has asked about it for long. Of one that is not done nobody else
+    /// knows that it was begun.
+    pub(super) fn is_old(&self) -> bool {
+        self.done.is_some() && age(&self.file).is_some_and(|age| age > KEPT)
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // A helper that is just being started has the file, too, for a moment, and closing it here
+        // would not let go of it.
+        let _ = self.file.unlock();
     }
 }
 

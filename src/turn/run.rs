@@ -377,7 +377,7 @@ pub fn known_outcomes(
             continue;
         }
         let (detail, warnings) = match executor.left(effect, operation)? {
-            Left::Done(detail, warnings) => (*detail, warnings),
+            Left::Done(done) => (done.detail, done.warnings),
             Left::Lost => (lost(operation), Vec::new()),
             Left::Undone => continue,
         };

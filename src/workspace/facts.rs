@@ -4,21 +4,8 @@ use super::Contents;
 use super::locate::{Found, Last, Way, is_own_state};
 use super::overlay::Overlay;
 use crate::protocol::operations::Encoding;
-use crate::protocol::{Detail, Digest, Failure, MoveLook, Operation, RelPath};
+use crate::protocol::{Detail, Digest, Failure, Look, Operation, RelPath};
 use crate::text;
-
-/// What can be told of a path.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Look {
-    /// Where it leads, links resolved; None where that cannot be told, or is out of reach.
-    pub real: Option<RelPath>,
-    /// The size of the regular file that stands there.
-    pub size: Option<u64>,
-    /// Whether the path, as it was asked for or as it really is, has a protected name in it.
-    pub protected: bool,
-    /// What a move would take with it, and where to; None of other operations.
-    pub moved: Option<Box<MoveLook>>,
-}
 
 impl Overlay<'_> {
     /// What could be told of the path of a file operation; None for other operations.
@@ -31,7 +18,7 @@ impl Overlay<'_> {
             Ok(way) => way,
             // Nobody is asked about what nobody can open.
             Err(failure) if is_own_state(&failure) => {
-                return Some(Look { real: None, size: None, protected: false, moved: None });
+                return Some(Look::default());
             }
             Err(_) => {
                 // A link may lead to a folder, which is looked into.

@@ -45,11 +45,11 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, Metadata, OpenOptions, OpenOptionsExt};
 
 use crate::error::{Error, Result};
+pub use crate::protocol::Look;
 use crate::protocol::{Failure, Lines, Mistake, RelPath, elision};
 use crate::secrets;
 use crate::text::visible_line;
 pub use changing::changed;
-pub use facts::Look;
 pub use list::Entry;
 use locate::failed;
 pub(crate) use locate::is_folder;

@@ -8,7 +8,6 @@ use std::ops::ControlFlow;
 
 use cap_fs_ext::MetadataExt;
 
-use super::facts::Look;
 use super::list::{Visited, Which};
 use super::locate::{Found, Last, Spot, Way, failed, is_own_state};
 use super::overlay::Overlay;
@@ -17,7 +16,7 @@ use super::repository::obeyed;
 use super::{Workspace, sync};
 use crate::atomic::rename_new;
 use crate::protocol::{
-    Detail, Digest, Failure, FailureKind, Mistake, MoveEffect, MoveLook, RelPath,
+    Detail, Digest, Failure, FailureKind, Look, Mistake, MoveEffect, MoveLook, RelPath,
 };
 use crate::settings::is_repository;
 use crate::text::visible_line;

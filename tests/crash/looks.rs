@@ -63,3 +63,34 @@ fn a_disk_that_fails_does_not_tell_that_nothing_stands_there() {
     assert!(run.stderr.contains("cannot look at d/x: Input/output error"), "{}", run.stderr);
     assert_eq!(scene.base.read("workspace/d/x"), "mine\n");
 }
+
+/// How often the workspace is walked for the commands of one connection.
+fn walks(base: &Project, commands: &[&str]) -> usize {
+    let request = |(id, cmd): (usize, &&str)| {
+        let params = serde_json::json!({ "cmd": cmd });
+        let line =
+            serde_json::json!({ "jsonrpc": "2.0", "id": id, "method": "exec", "params": params });
+        format!("{line}\n")
+    };
+    let input: String = commands.iter().enumerate().map(request).collect();
+    let (run, trace) = traced(base, &["-e", "trace=openat"], &["rpc"], &input);
+    assert_eq!(run.ok().stdout.lines().count(), commands.len());
+    // Nobody else opens a folder of that name.
+    trace.lines().filter(|line| line.contains("\"walked-folder\"")).count()
+}
+
+#[test]
+fn a_command_of_a_program_takes_one_walk() {
+    if !can_trace() || !crate::support::has_sandbox("auto") {
+        return;
+    }
+    let base = Project::new();
+    base.write("workspace/walked-folder/x", "x\n");
+    base.write("workspace/.git/config", "[core]\n");
+    // Whoever comes first finds no walk.
+    assert_eq!(walks(&base, &["true"]), 2);
+    assert_eq!(walks(&base, &["true"; 5]), 6);
+    // What was written just before the last walk may have been written after it, too.
+    let written = walks(&base, &["true", "echo > walked-folder/y", "true", "true"]);
+    assert!((5..=6).contains(&written), "{written}");
+}

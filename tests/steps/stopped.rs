@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use deaddrop::protocol::jsonrpc::{State, StepParams};
+use deaddrop::protocol::jsonrpc::{Done, State, StepParams};
 use deaddrop::protocol::{Detail, Ending};
 
 use crate::guest::{Guest, create, result, run, said, step};
@@ -97,7 +97,7 @@ fn judge(
     let ran = guest.lines("log");
     let is_command = *asked == steps()[0];
     let told = match state {
-        Some(State::Done { detail, warnings }) if warnings.is_empty() => detail,
+        Some(State::Done(Done { detail, warnings })) if warnings.is_empty() => detail,
         other => return Err(format!("it came to {other:?}")),
     };
     let lost = match &told {
@@ -216,7 +216,9 @@ fn killed_at_whatever_time_a_command_runs_once_or_is_lost() {
             child.wait().unwrap();
         }
         let state = ask_again(&guest, &asked).unwrap();
-        let State::Done { detail: Detail::Ran(execution), .. } = state else { panic!("{state:?}") };
+        let State::Done(Done { detail: Detail::Ran(execution), .. }) = state else {
+            panic!("{state:?}")
+        };
         let ran = guest.lines("log");
         match execution.ending {
             Ending::Exited(0) => assert_eq!(ran, 1),

@@ -51,13 +51,13 @@ fn what_is_quoted_is_short_and_seen() {
 
 #[test]
 fn what_is_wrong_is_told_in_brief() {
-    assert_eq!(words::brief("a\n\x1b[31m"), "a␊␛[31m");
-    assert_eq!(words::brief(&"x".repeat(501)), format!("{}…", "x".repeat(500)));
+    assert_eq!(brief("a\n\x1b[31m"), "a␊␛[31m");
+    assert_eq!(brief(&"x".repeat(501)), format!("{}…", "x".repeat(500)));
 }
 
 #[test]
 fn values_are_counted_outside_of_texts() {
-    let crowded = |line: &str| words::is_crowded(line.as_bytes(), 3);
+    let crowded = |line: &str| is_crowded(line.as_bytes(), 3);
     assert!(!crowded(r#"{"a":[1,"2"]}"#));
     assert!(crowded(r#"{"a":[1,2,3]}"#));
     assert!(!crowded(r#"{"a":"[,\",{[,{","b":"\\"}"#));

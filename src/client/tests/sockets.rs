@@ -172,7 +172,7 @@ fn what_is_to_be_sent_meanwhile_is_sent_each_time() {
         asked += 1;
         [3, 5].contains(&asked).then(|| interrupt.clone())
     };
-    let said = client.call_while("ping", &serde_json::json!({}), LONG, &mut meanwhile);
+    let said = client.call_while("ping", &serde_json::json!({}), LONG, Some(&mut meanwhile));
     assert_eq!(said, Ok(Ok(Pong { pong: true })));
     assert!(asked >= 5, "{asked}");
     drop(client);
@@ -188,7 +188,9 @@ fn what_is_to_be_sent_meanwhile_is_not_piled_up_where_nobody_reads() {
         asked += 1;
         Some(line.clone())
     };
-    client.call_while::<Pong>("ping", &serde_json::json!({}), SHORT, &mut meanwhile).unwrap_err();
+    client
+        .call_while::<Pong>("ping", &serde_json::json!({}), SHORT, Some(&mut meanwhile))
+        .unwrap_err();
     assert!(asked > 20, "{asked}");
     drop(client);
     fake.thread.join().unwrap();

@@ -1,14 +1,14 @@
 //! What a guest says, as far as it can be believed: of the sort that was asked for, no longer than it
 //! may be, and without characters that would mislead a reader.
 
-use crate::protocol::jsonrpc::{About, LeftOutFolder, STREAM_LIMIT, WalkResult, WalkedFile};
+use crate::protocol::jsonrpc::{About, Done, STREAM_LIMIT, WalkResult};
 use crate::protocol::{
     Capture, Change, Detail, Ending, Excerpt, Failure, FailureKind, Hit, Lines, Operation, Output,
     Part, Revision, Streams, Warning, WarningKind,
 };
 use crate::text::{count, visible_line};
 use crate::workspace::edit::count_lines;
-use crate::workspace::walk::{Count, EntryKind, LeftOut, Walk};
+use crate::workspace::walk::{Count, Walk};
 
 /// No line of a guest's is longer, in characters.
 const LINE: usize = 2_000;
@@ -47,19 +47,13 @@ pub(super) fn lines(lines: Lines, bytes: &[u8], part: Part) -> Lines {
 
 /// A listing, without what cannot be the path of a file in a workspace; how many there were of that is
 /// told.
-pub(super) fn walk(WalkResult { files, mut unreadable, left_out }: WalkResult) -> Walk {
+pub(super) fn walk(told: WalkResult) -> Walk {
+    let WalkResult { mut files, mut unreadable, ignored_files, mut left_out } = told;
     let all = files.len();
-    let mut told = Vec::new();
-    for WalkedFile(path, bytes, letter) in files {
-        if is_path(&path) {
-            let kind = match letter {
-                'f' => EntryKind::File,
-                'l' => EntryKind::Link,
-                _ => EntryKind::Other,
-            };
-            told.push((path, size(bytes), kind));
-        }
-    }
+    files.retain_mut(|(path, bytes, _)| {
+        *bytes = size(*bytes);
+        is_path(path)
+    });
     let folders = unreadable.len();
     unreadable.truncate(FOLDERS);
     for folder in &mut unreadable {
@@ -68,18 +62,17 @@ pub(super) fn walk(WalkResult { files, mut unreadable, left_out }: WalkResult) -
     if folders > FOLDERS {
         unreadable.push(format!("... and {}", count(folders - FOLDERS, "more folder")));
     }
-    if told.len() < all {
-        let left_out = count(all - told.len(), "more file");
+    if files.len() < all {
+        let left_out = count(all - files.len(), "more file");
         unreadable.push(format!("... and {left_out} whose paths the guest gives are none"));
     }
-    let count = |files, bytes, is_whole| Count { files: size(files), bytes: size(bytes), is_whole };
-    let folder = |LeftOutFolder(path, files, bytes, is_whole)| {
-        let is_folder = path.strip_suffix('/').is_some_and(is_path);
-        is_folder.then(|| LeftOut { folder: path, count: count(files, bytes, is_whole) })
-    };
-    let (files, bytes) = left_out.files;
-    let folders = left_out.folders.into_iter().filter_map(folder).collect();
-    Walk::told(told, unreadable).leaving_out(count(files, bytes, true), folders)
+    let counted =
+        |of: Count| Count { files: size(of.files), bytes: size(of.bytes), is_whole: of.is_whole };
+    left_out.retain_mut(|one| {
+        one.count = counted(one.count);
+        one.folder.strip_suffix('/').is_some_and(is_path)
+    });
+    Walk::told(files, unreadable).leaving_out(counted(ignored_files), left_out)
 }
 
 /// Whether a text can be the path of a file in a workspace, whatever its characters are.
@@ -140,6 +133,7 @@ pub(super) fn about(about: About) -> About {
         protected: lines(about.protected),
         tools: lines(about.tools),
         root: line(&about.root),
+        state: line(&about.state),
         ..about
     }
 }
@@ -168,15 +162,17 @@ fn revision(revision: Option<Box<Revision>>) -> Option<Box<Revision>> {
     Some(revision)
 }
 
-pub(super) fn warnings(warnings: Vec<Warning>) -> Vec<Warning> {
+/// What an operation came to, with what is to be told beside it.
+pub(super) fn done(done: Done, operation: &Operation, output_limit: usize) -> Done {
     // That it does not count is for this side to say.
     let told = |warning: &Warning| warning.kind != WarningKind::Done;
-    let warnings = warnings.into_iter().filter(told).take(WARNINGS);
-    warnings.map(|warning| Warning::new(warning.kind, line(&warning.text))).collect()
+    let warnings = done.warnings.into_iter().filter(told).take(WARNINGS);
+    let warnings = warnings.map(|warning| Warning::new(warning.kind, line(&warning.text)));
+    Done { detail: detail(done.detail, operation, output_limit), warnings: warnings.collect() }
 }
 
 /// What an operation came to, if that is something that it can come to.
-pub(super) fn detail(detail: Detail, operation: &Operation, output_limit: usize) -> Detail {
+fn detail(detail: Detail, operation: &Operation, output_limit: usize) -> Detail {
     match (operation, detail) {
         (operation, Detail::Failed(failed)) => {
             let mut failure = self::failure(failed);

@@ -7,14 +7,13 @@ use crate::error::{Error, Result};
 use crate::executor::{Executor, Left, WriteAhead, fault_of, lost, shorter_than_asked, told};
 use crate::policy::Opens;
 use crate::protocol::jsonrpc::{
-    FindParams, FindResult, LookParams, LookResult, READ_LIMIT, Readable, ResultParams, RpcError,
-    State, StepParams, without_content,
+    Done, FindParams, LookParams, LookResult, READ_LIMIT, ResultParams, RpcError, State,
+    StepParams, without_content,
 };
 use crate::protocol::{
     Detail, Digest, Effect, Ending, Failure, Operation, Part, Reading, RelPath, Warning,
     WarningKind,
 };
-use crate::settings::Files;
 use crate::workspace::walk::Walk;
 use crate::workspace::{Contents, Look, MOVED_FILES};
 
@@ -48,12 +47,19 @@ impl<'a> RemoteExecutor<'a> {
         let (asked, looked) = match known {
             Some(known) => known,
             None => {
-                let looked: LookResult = self.guest.ask("look", &asked, PATIENCE)?;
+                let looked: LookResult = self.guest.ask("look", &asked)?;
                 (asked, looked)
             }
         };
         self.looked.replace(Some((asked, looked.clone())));
         Ok(looked)
+    }
+
+    /// What an operation came to, as far as that can be believed; what was noticed is kept.
+    fn take(&mut self, done: Done, operation: &Operation) -> Detail {
+        let done = sane::done(done, operation, self.terms.output_limit);
+        self.noticed = done.warnings;
+        done.detail
     }
 
     /// Has the step noted that comes next, and asks for it.
@@ -63,7 +69,7 @@ impl<'a> RemoteExecutor<'a> {
         opens: Opens,
         before: &mut dyn FnMut(WriteAhead<'_>) -> Result<()>,
     ) -> Result<Option<Detail>> {
-        let (key, state) = (self.key(), self.guest.state());
+        let (key, state) = (self.key(), self.guest.state()?);
         before(WriteAhead::Effects(&[Effect::Guest { key: key.clone(), state: state.clone() }]))?;
         self.carry_out(operation, opens, &key, state)
     }
@@ -97,8 +103,8 @@ impl<'a> RemoteExecutor<'a> {
             own: Some(self.terms.own.clone()),
             settled: self.guest.settled.take(),
         };
-        let state = self.guest.step(&asked, patience);
-        if matches!(state, Ok((Ok(State::Done { .. }), _))) {
+        let state = self.guest.ask_until::<State>("step", &asked, &asked.key, patience);
+        if matches!(state, Ok((Ok(State::Done(_)), _))) {
             self.guest.settled.borrow_mut().push(key.to_owned());
         } else {
             // It may not have heard of them.
@@ -106,12 +112,12 @@ impl<'a> RemoteExecutor<'a> {
         }
         let (state, broke) = state?;
         Ok(Some(match state {
-            Ok(State::Done { detail, warnings }) => {
-                self.noticed = sane::warnings(warnings);
+            Ok(State::Done(done)) => {
+                let detail = self.take(done, &asked.operation);
                 if broke {
                     self.noticed.push(Warning::new(WarningKind::Guest, ASKED_AGAIN));
                 }
-                sane::detail(detail, &asked.operation, self.terms.output_limit)
+                detail
             }
             Ok(State::Unknown | State::Running) => {
                 let why = "a step that was asked for is not done";
@@ -130,9 +136,9 @@ impl<'a> RemoteExecutor<'a> {
             Err(RpcError { message, .. }) => {
                 let effect = Effect::Guest { key: key.to_owned(), state: asked.state.clone() };
                 match self.left(&effect, &asked.operation)? {
-                    Left::Done(detail, warnings) => {
-                        self.noticed = warnings;
-                        *detail
+                    Left::Done(done) => {
+                        self.noticed = done.warnings;
+                        done.detail
                     }
                     Left::Undone => not_done(message),
                     Left::Lost => lost(&asked.operation),
@@ -169,14 +175,13 @@ impl Executor for RemoteExecutor<'_> {
                 }
             }
             Operation::List { .. } | Operation::Search { .. } => {
-                let asked = FindParams {
-                    operation: operation.clone(),
-                    files: self.terms.files.as_ref().map(readable),
-                    key: Some(uuid::Uuid::new_v4().simple().to_string()),
-                };
-                let FindResult { detail, warnings } = self.guest.find(&asked, PATIENCE)?;
-                self.noticed = sane::warnings(warnings);
-                return Ok(sane::detail(detail, operation, self.terms.output_limit));
+                let key = uuid::Uuid::new_v4().simple().to_string();
+                let files = self.terms.files.as_ref().map(|files| serde_json::json!(files));
+                let operation = operation.clone();
+                let asked = FindParams { operation, files, key: Some(key.clone()) };
+                let (said, _) = self.guest.ask_until("find", &asked, &key, PATIENCE)?;
+                let done = self.guest.given("find", said)?;
+                return Ok(self.take(done, &asked.operation));
             }
             Operation::Create { .. }
             | Operation::Edit { .. }
@@ -187,7 +192,7 @@ impl Executor for RemoteExecutor<'_> {
             Some(detail) => detail,
             None => {
                 // It was made anew since it was asked. What it is now is journalled first.
-                self.guest.learn_state()?;
+                self.guest.about.take();
                 let again = self.ask_for(operation, opens, before)?;
                 let why = "it does not know itself by the name that it has just told";
                 again.ok_or_else(|| self.guest.nonsense("step", why))?
@@ -222,21 +227,19 @@ impl Executor for RemoteExecutor<'_> {
         if operation.path().is_none() {
             return Ok(None);
         }
-        let LookResult { seen, real, size, protected, mut moved, .. } =
-            self.look_at(operation, false)?;
         // An operation with a path is always looked at: else its path would go unjudged.
-        if !seen {
+        let Some(mut look) = self.look_at(operation, false)?.look else {
             return Err(self.guest.nonsense("look", "the path was not looked at"));
-        }
+        };
         // Who looks at a move looks at both ends: else one would go unjudged.
-        if matches!(operation, Operation::Move { .. }) != moved.is_some() {
+        if matches!(operation, Operation::Move { .. }) != look.moved.is_some() {
             return Err(self.guest.nonsense("look", "not both ends of a move were looked at"));
         }
-        if let Some(moved) = &mut moved {
+        if let Some(moved) = &mut look.moved {
             moved.files.truncate(MOVED_FILES);
         }
-        let (size, moved) = (size.map(sane::size), moved.map(Box::new));
-        Ok(Some(Look { real, size, protected, moved }))
+        look.size = look.size.map(sane::size);
+        Ok(Some(look))
     }
 
     fn place_of(&self, operation: &Operation) -> Result<Option<RelPath>> {
@@ -261,7 +264,7 @@ impl Executor for RemoteExecutor<'_> {
         let Effect::Guest { key, state } = effect else { return Ok(Left::Lost) };
         let asked = ResultParams { key: key.clone(), state: state.clone() };
         loop {
-            let told = match self.guest.exchange("result", &asked, PATIENCE)? {
+            let told = match self.guest.exchange("result", &asked)? {
                 Err(RpcError { code: RpcError::OTHER, .. }) => return Ok(Left::Lost),
                 Err(RpcError { message, .. }) => {
                     return Err(Error::guest(&self.guest.label(), &sane::line(&message)));
@@ -270,11 +273,10 @@ impl Executor for RemoteExecutor<'_> {
             };
             match told {
                 State::Unknown => return Ok(Left::Undone),
-                State::Done { detail, warnings } => {
-                    let mut warnings = sane::warnings(warnings);
-                    warnings.push(Warning::new(WarningKind::Guest, ASKED_AGAIN));
-                    let detail = sane::detail(detail, operation, self.terms.output_limit);
-                    return Ok(Left::Done(Box::new(detail), warnings));
+                State::Done(done) => {
+                    let mut done = sane::done(done, operation, self.terms.output_limit);
+                    done.warnings.push(Warning::new(WarningKind::Guest, ASKED_AGAIN));
+                    return Ok(Left::Done(Box::new(done)));
                 }
                 State::Running if self.guest.is_interrupted() => return Err(Error::interrupted()),
                 State::Running => std::thread::sleep(AGAIN),
@@ -285,12 +287,6 @@ impl Executor for RemoteExecutor<'_> {
     fn interrupted(&self) -> bool {
         self.guest.is_interrupted()
     }
-}
-
-/// Which files may be searched, as the guest is told.
-fn readable(files: &Files) -> Readable {
-    let Files { enabled, blocked, allowed, max_bytes, read_only: _ } = files.clone();
-    Readable { enabled, blocked, allowed, max_bytes }
 }
 
 /// What a step came to that a guest refuses, in its words.

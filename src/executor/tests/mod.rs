@@ -32,16 +32,16 @@ fn after_a_stop_both_ends_tell_whether_it_was_moved() {
         let left = || left_on_disk(&Effect::Move(Box::new(effect.clone())), &workspace);
         assert!(matches!(left(), Left::Undone));
         plan.execute().unwrap();
-        let Left::Done(detail, _) = left() else { panic!("{:?}", left()) };
-        assert_eq!(*detail, effect.detail);
+        let Left::Done(done) = left() else { panic!("{:?}", left()) };
+        assert_eq!(done.detail, effect.detail);
         // Something else stands where it stood: somebody was there.
         fs::write(root.join("a"), "another").unwrap();
-        let Left::Done(detail, _) = left() else { panic!("{:?}", left()) };
-        assert!(matches!(*detail, Detail::Failed(_)), "{detail:?}");
+        let Left::Done(done) = left() else { panic!("{:?}", left()) };
+        assert!(matches!(done.detail, Detail::Failed(_)), "{done:?}");
         fs::remove_file(root.join("a")).unwrap();
         fs::rename(root.join("new"), root.join("gone")).unwrap();
-        let Left::Done(detail, _) = left() else { panic!("{:?}", left()) };
-        let Detail::Failed(failure) = *detail else { panic!("{detail:?}") };
+        let Left::Done(done) = left() else { panic!("{:?}", left()) };
+        let Detail::Failed(failure) = done.detail else { panic!("{done:?}") };
         assert!(failure.reason.contains("look at both"), "{failure:?}");
         fs::remove_dir_all(root.join("gone")).unwrap();
     }

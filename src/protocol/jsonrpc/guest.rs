@@ -4,17 +4,18 @@
 #![expect(missing_docs, reason = "the names say what most fields are")]
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 #[cfg(doc)]
 use super::RpcError;
 use crate::protocol::operations::Encoding;
 use crate::protocol::{
-    Change, Content, Detail, Digest, Failure, Lines, MoveLook, Operation, Part, Reading, RelPath,
-    Warning,
+    Change, Content, Count, Detail, Digest, EntryKind, Failure, LeftOut, Lines, Look, Operation,
+    Part, Reading, RelPath, Warning,
 };
 
 /// The version of these methods. A guest of another version is refused.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// The parameters of `about`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,14 +48,12 @@ pub struct About {
     /// The names that only the person may write.
     pub protected: Vec<String>,
     /// Whether the guest's own policy keeps the network from commands, whatever the host asks for.
-    #[serde(default)]
     pub offline: bool,
     /// Tools with their versions, if they were asked for.
     pub tools: Vec<String>,
     /// The root of the workspace, as it is shown to people.
     pub root: String,
     /// The ID of its memory of steps: another one knows nothing of what was begun before. May be empty.
-    #[serde(default)]
     pub state: String,
 }
 
@@ -62,29 +61,13 @@ pub struct About {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WalkResult {
-    pub files: Vec<WalkedFile>,
+    /// Path, size in bytes, and what it is.
+    pub files: Vec<(String, u64, EntryKind)>,
     pub unreadable: Vec<String>,
-    #[serde(default)]
-    pub left_out: LeftOut,
+    /// What ignore rules leave out: single files, and folders, sorted by path.
+    pub ignored_files: Count,
+    pub left_out: Vec<LeftOut>,
 }
-
-/// What ignore rules leave out of a [`WalkResult`].
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct LeftOut {
-    /// How many single files, and their size in bytes together.
-    pub files: (u64, u64),
-    /// Sorted by path.
-    pub folders: Vec<LeftOutFolder>,
-}
-
-/// A folder: its path with a `/` at the end, the number and size of the files in it, whether that is all.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LeftOutFolder(pub String, pub u64, pub u64, pub bool);
-
-/// A file: path, size in bytes, and `f` for a file, `l` for a link, `o` for others.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WalkedFile(pub String, pub u64, pub char);
 
 /// The parameters of `look`: an operation that is about to be carried out, see [`without_content`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -98,51 +81,28 @@ pub struct LookParams {
 /// The result of `look`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LookResult {
-    /// Whether the operation has a path that can be inspected; otherwise only `place` is set.
-    pub seen: bool,
-    /// The path with links resolved.
-    pub real: Option<RelPath>,
-    /// The size of the regular file there.
-    pub size: Option<u64>,
-    /// Whether it contains a protected name.
-    pub protected: bool,
+    /// As [`crate::executor::Executor::look`].
+    pub look: Option<Look>,
     /// As [`crate::executor::Executor::place_of`].
     pub place: Option<RelPath>,
     /// As [`crate::executor::Executor::standing`], if it was wanted.
     pub standing: Option<Digest>,
-    /// What a move would take with it, and where it would put that.
-    pub moved: Option<MoveLook>,
 }
 
 /// The parameters of `find`: a list or a search.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FindParams {
     pub operation: Operation,
-    /// The files that the host's policy lets be searched, in addition to the guest's own policy.
-    pub files: Option<Readable>,
+    /// What the host's policy says of files, as the settings have it; it holds in addition to the guest's own policy.
+    pub files: Option<Value>,
     /// The key by which `interrupt` ends it.
     pub key: Option<String>,
 }
 
-/// The files that a policy allows to be read.
+/// What an operation came to, and what is to be told beside it: the result of `find`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Readable {
-    /// Whether any file is.
-    pub enabled: bool,
-    /// Patterns of the paths, or of components of them, that are not.
-    pub blocked: Vec<String>,
-    /// Patterns of the only paths that are; if there are none, all are.
-    pub allowed: Vec<String>,
-    /// The maximum size of a file.
-    pub max_bytes: Option<u64>,
-}
-
-/// The result of `find`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FindResult {
+pub struct Done {
     pub detail: Detail,
-    #[serde(default)]
     pub warnings: Vec<Warning>,
 }
 
@@ -222,11 +182,7 @@ pub enum State {
     /// It was never begun, or had no effect: it may be sent again.
     Unknown,
     Running,
-    Done {
-        detail: Detail,
-        #[serde(default)]
-        warnings: Vec<Warning>,
-    },
+    Done(Done),
 }
 
 impl ReadResult {

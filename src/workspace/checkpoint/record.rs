@@ -12,14 +12,14 @@ use serde::{Deserialize, Serialize};
 
 use super::ignored_changes::{IgnoredChange, IgnoredSnapshot};
 use super::rules::KeptRules;
-use super::scan::{Difference, Scan, now};
+use super::scan::{Difference, Scan};
 use super::tree::is_folder;
 use super::{Change, Mark, Store, TreeEntry};
 use crate::error::{Error, Result};
 use crate::protocol::{FileEffect, MoveEffect, RelPath};
 use crate::workspace::Workspace;
 use crate::workspace::names::{ancestors, escaped, split};
-use crate::workspace::walk::detailed::{IgnoreSource, ignores};
+use crate::workspace::walk::detailed::{IgnoreSource, ignores, now};
 use crate::workspace::walk::{PlaceKind, Walk};
 
 /// What must not be forgotten before an operation is carried out: all that it says is kept.

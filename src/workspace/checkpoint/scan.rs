@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 use std::io::{self, Read};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use cap_std::fs::{Dir, Metadata};
 
@@ -17,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::workspace::folder_cache::FolderCache;
 use crate::workspace::modes::without_set_ids;
 use crate::workspace::names::{escaped_os, split, unescaped};
-use crate::workspace::walk::detailed::{DetailedWalk, FileStat, IgnoreSource, WalkEntry};
+use crate::workspace::walk::detailed::{DetailedWalk, FileStat, IgnoreSource, WalkEntry, now};
 use crate::workspace::walk::{EntryKind, PlaceKind, Walk, walk_closely};
 use crate::workspace::{Workspace, open_to_look};
 
@@ -387,9 +386,4 @@ fn read_once(
     (&mut file).take(limit + 1).read_to_end(&mut bytes)?;
     let after = file.metadata()?;
     Ok((Some(bytes), before, after))
-}
-
-pub(super) fn now() -> i128 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i128::try_from(since.as_nanos()).unwrap_or_default()
 }

@@ -79,9 +79,10 @@ fn tell_by(sort: u64) -> bool {
 mod tests {
     use std::cell::Cell;
 
-    use super::super::scan::{YOUNG, now};
+    use super::super::scan::YOUNG;
     use super::super::tests::scene;
     use super::*;
+    use crate::workspace::walk::detailed::now;
 
     thread_local! {
         /// Whether files stand, for this thread, where times tell nothing.

@@ -69,6 +69,8 @@ pub struct Protection {
     git_may_write: bool,
     /// How many operations that share this have begun a command and are not at their end.
     members: usize,
+    /// The walk after the last command, while none has run since.
+    last_walk: Option<Walk>,
 }
 
 /// A `.git` that is not where it was.
@@ -104,7 +106,9 @@ impl Protection {
         }
         self.settle(workspace);
         if self.known.is_none() {
-            self.known = Some(match walk {
+            let kept =
+                self.last_walk.take().filter(|last| walk.is_none() && last.is_current(workspace));
+            self.known = Some(match walk.or(kept.as_ref()) {
                 Some(walk) => Snapshot::take(workspace, walk),
                 None => Snapshot::take(workspace, &workspace.walk()?),
             });

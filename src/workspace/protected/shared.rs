@@ -2,6 +2,8 @@
 //! while another began would be in the other's snapshot, and be put back for it after the first one's check had moved
 //! it away. So all that overlap are one turn: the first takes the snapshot, the last ends it.
 //!
+//! Between commands the last walk is kept: where no folder has changed since, the next snapshot is taken by it.
+//!
 //! What is found is reported with the command that ends first after it; whose doing it was cannot be known. What a
 //! person changes while commands run counts as theirs.
 
@@ -11,6 +13,9 @@ use super::{Protection, Quarantine, Snapshot};
 use crate::error::Result;
 use crate::workspace::Workspace;
 use crate::workspace::walk::Walk;
+
+/// No walk of more files is kept between commands, for the memory that it takes.
+const KEPT_FILES: usize = 200_000;
 
 /// The check of all commands that run at a time.
 #[derive(Debug, Default)]
@@ -28,6 +33,12 @@ impl SharedProtection {
     /// A share for one operation. What is found moves to the quarantine of the one that began first.
     pub fn handle(&self, quarantine: Quarantine) -> ProtectionHandle {
         ProtectionHandle { shared: Arc::clone(&self.0), quarantine: Some(quarantine) }
+    }
+
+    /// Keeps the walk after a command for the snapshot before the next one. That is taken anew all the same: where no
+    /// folder has changed meanwhile, the walk alone is spared.
+    pub fn keep(&self, walk: Walk) {
+        lock(&self.0).last_walk = Some(walk).filter(|walk| walk.files().len() <= KEPT_FILES);
     }
 
     /// Does something while no command runs, and none begins meanwhile; None where one runs.
@@ -50,7 +61,8 @@ impl ProtectionHandle {
         let joins = self.quarantine.is_some();
         if let Some(quarantine) = self.quarantine.take() {
             if protection.members == 0 {
-                *protection = Protection::new(quarantine);
+                let last_walk = protection.last_walk.take();
+                *protection = Protection { last_walk, ..Protection::new(quarantine) };
             }
             protection.members += 1;
         }

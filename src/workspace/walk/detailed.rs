@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use cap_std::fs::{Metadata, MetadataExt};
 use serde::{Deserialize, Serialize};
@@ -30,6 +31,12 @@ pub(in crate::workspace) struct FileStat {
     pub(in crate::workspace) written: i128,
     /// When anything of it was last changed, which nobody can set.
     pub(in crate::workspace) changed: i128,
+}
+
+/// The time now, as a [`FileStat`] has it.
+pub(in crate::workspace) fn now() -> i128 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i128::try_from(since.as_nanos()).unwrap_or_default()
 }
 
 impl PartialEq for FileStat {

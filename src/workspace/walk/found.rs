@@ -2,9 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+use std::os::unix::ffi::OsStrExt;
 
-use super::detailed::DetailedWalk;
-use crate::workspace::names::{escaped, shown};
+use super::Handle;
+use super::detailed::{DetailedWalk, FileStat};
+pub use crate::protocol::{Count, EntryKind, LeftOut};
+use crate::workspace::Workspace;
+use crate::workspace::names::{escaped, shown, unescaped};
+
+/// The clock of a file system goes on in steps, of 10 ms at most: of what changed so shortly before, in nanoseconds, a
+/// second change may not show.
+const TICK: i128 = 20_000_000;
 
 /// What stands in the workspace.
 #[derive(Debug, Default)]
@@ -23,6 +31,10 @@ pub struct Walk {
     pub(super) ignored_files: Count,
     /// What was met, where it was looked at closely.
     pub(super) detailed: Option<Box<DetailedWalk>>,
+    /// The folders that were listed, by escaped path, and what they were just before.
+    pub(super) folders: Vec<(String, FileStat)>,
+    /// When the walk began.
+    pub(super) begun: i128,
 }
 
 /// What a walk notes of a place beside its files. Paths are escaped where they must be found again, whatever their
@@ -43,26 +55,6 @@ pub(in crate::workspace) enum PlaceKind {
     Ignored,
     /// A single file that was left out and holds secrets by its nature, as text.
     IgnoredSecret,
-}
-
-/// How many files there are, and how large they are together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Count {
-    /// How many files, links and the like.
-    pub files: u64,
-    /// Their size in bytes.
-    pub bytes: u64,
-    /// Whether these are all; else there may be more.
-    pub is_whole: bool,
-}
-
-/// A folder that rules leave out of the listing, with all that is in it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LeftOut {
-    /// Its path, with a `/` at the end.
-    pub folder: String,
-    /// What is in it.
-    pub count: Count,
 }
 
 impl Count {
@@ -97,17 +89,6 @@ pub(super) struct Entry {
     end: u32,
     size: u64,
     kind: EntryKind,
-}
-
-/// What an entry of a walk is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EntryKind {
-    /// A regular file.
-    File,
-    /// A symbolic link, not followed.
-    Link,
-    /// Neither: a FIFO, a socket, a device.
-    Other,
 }
 
 /// One file of a [`Walk`].
@@ -174,6 +155,18 @@ impl Walk {
 
     pub(super) fn note(&mut self, kind: PlaceKind, path: &str) {
         self.places.insert((kind, path.trim_end_matches('/').to_owned()));
+    }
+
+    /// Whether another walk would meet the same names: no folder has changed since, and none can have changed
+    /// unseen while it was listed.
+    pub(in super::super) fn is_current(&self, workspace: &Workspace) -> bool {
+        let Ok(root) = Handle::root(&workspace.root) else { return false };
+        let is_as_it_was = |(path, then): &(String, FileStat)| {
+            let place = if path.is_empty() { ".".into() } else { unescaped(path) };
+            then.changed + TICK < self.begun
+                && root.stat(place.as_bytes(), true).is_ok_and(|(_, _, now)| now == *then)
+        };
+        self.places(PlaceKind::Closed).next().is_none() && self.folders.iter().all(is_as_it_was)
     }
 
     /// The rules that leave something out, by folder.
@@ -276,6 +269,7 @@ impl Walk {
     pub(super) fn merged(mut self, mut other: Self) -> Self {
         self.places.append(&mut other.places);
         self.rules.append(&mut other.rules);
+        self.folders.append(&mut other.folders);
         self.left_out.append(&mut other.left_out);
         self.ignored_files.add(other.ignored_files);
         if let (Some(close), Some(other)) = (&mut self.detailed, other.detailed.take()) {

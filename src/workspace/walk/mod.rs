@@ -67,7 +67,7 @@ pub(super) fn walk(
     by: Option<&IgnoreSource>,
     wanted: Option<fn(&str) -> bool>,
 ) -> Result<Walk> {
-    let begun = Instant::now();
+    let (begun, since_1970) = (Instant::now(), detailed::now());
     let root = Handle::root(&workspace.root).map_err(|e| Error::io("list", &workspace.path, e))?;
     let queue = Queue { jobs: Mutex::new((Vec::new(), 1)), changed: Condvar::new() };
     let walker =
@@ -95,7 +95,7 @@ pub(super) fn walk(
         }
     });
     workspace.note_repositories(&walk, begun.elapsed());
-    Ok(walk)
+    Ok(Walk { begun: since_1970, ..walk })
 }
 
 impl Queue {
@@ -180,6 +180,8 @@ impl Walker<'_> {
         walk: &mut Walk,
         buffer: &mut Vec<u8>,
     ) {
+        let before = handle.stat(b".", true).map(|(_, _, stat)| stat);
+        walk.folders.push((exact.trim_end_matches('/').to_owned(), before.unwrap_or_default()));
         let Ok(entries) = handle.entries(buffer, usize::MAX) else {
             walk.cannot_look(exact, b"");
             return;

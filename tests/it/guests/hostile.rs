@@ -70,10 +70,10 @@ fn decent(method: &str, params: &Value) -> Value {
         "about" => {
             json!({"version": VERSION, "program": "p", "system": "s", "shell": "sh",
             "sandbox": "b", "network": "n", "confined": true, "guarded": true,
-            "protected": [".git"], "tools": ["t 1"], "root": "/w"})
+            "protected": [".git"], "offline": false, "tools": ["t 1"], "root": "/w", "state": ""})
         }
-        "walk" => json!({"files": [["a", 6, "f"]], "unreadable": []}),
-        "look" => json!({"seen": true, "real": path, "size": null, "protected": false,
+        "walk" => walked(&json!([["a", 6, "file"]]), &json!([])),
+        "look" => json!({"look": {"real": path, "size": null, "protected": false, "moved": null},
             "place": path, "standing": null}),
         "read" => json!({"file": {"path": params["path"], "bytes": "hello\n", "size": 6}}),
         "step" if params["operation"]["type"] == "run" => {
@@ -82,6 +82,11 @@ fn decent(method: &str, params: &Value) -> Value {
         "step" => done(&json!({"created": {"path": path, "bytes": 3, "replaced": false}})),
         _ => json!({"state": "unknown"}),
     }
+}
+
+fn walked(files: &Value, unreadable: &Value) -> Value {
+    let none = json!({"files": 0, "bytes": 0, "is_whole": true});
+    json!({"files": files, "unreadable": unreadable, "ignoredFiles": none, "leftOut": []})
 }
 
 fn done(detail: &Value) -> Value {
@@ -128,15 +133,15 @@ fn a_listing_is_bounded_and_names_files_of_a_workspace_only() {
     let long = "l".repeat(100_000);
     let host = session(move |method, _| {
         let files = json!([
-            ["../../etc/passwd", 5, "f"],
-            ["/etc/shadow", 5, "f"],
-            ["", 1, "l"],
-            ["a//b", 1, "f"],
-            [long, 1, "f"],
-            [EVIL, u64::MAX, "f"],
-            ["ok", 1, "\u{202e}"]
+            ["../../etc/passwd", 5, "file"],
+            ["/etc/shadow", 5, "file"],
+            ["", 1, "link"],
+            ["a//b", 1, "file"],
+            [long, 1, "file"],
+            [EVIL, u64::MAX, "file"],
+            ["ok", 1, "other"]
         ]);
-        (method == "walk").then(|| json!({"files": files, "unreadable": many}))
+        (method == "walk").then(|| walked(&files, &json!(many)))
     });
     let outbox = host.outbox(1);
     is_plain(&outbox);

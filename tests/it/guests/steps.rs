@@ -9,7 +9,7 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-use deaddrop::protocol::jsonrpc::{Method, ResultParams, RpcError, State, StepParams};
+use deaddrop::protocol::jsonrpc::{Done, Method, ResultParams, RpcError, State, StepParams};
 use deaddrop::protocol::{
     Content, Detail, Ending, Existing, Operation, RelPath, ShellCommand, Warning,
 };
@@ -171,7 +171,9 @@ pub fn result(served: &Served, key: &str) -> State {
 #[track_caller]
 pub fn ended(state: State) -> (Ending, Vec<Warning>) {
     match state {
-        State::Done { detail: Detail::Ran(execution), warnings } => (execution.ending, warnings),
+        State::Done(Done { detail: Detail::Ran(execution), warnings }) => {
+            (execution.ending, warnings)
+        }
         other => panic!("{other:?}"),
     }
 }

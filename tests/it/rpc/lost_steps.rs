@@ -6,7 +6,7 @@ use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use deaddrop::protocol::jsonrpc::{Method, ResultParams, RpcError, State, StepParams};
+use deaddrop::protocol::jsonrpc::{Done, Method, ResultParams, RpcError, State, StepParams};
 use deaddrop::protocol::{Detail, Ending};
 use deaddrop::rpc::{Given, Served, Service};
 
@@ -246,7 +246,7 @@ fn of_a_file_that_was_begun_the_disk_tells() {
     cut(&guest, "k", first_line);
     guest.base.write("workspace/a.txt", "theirs\n");
     for state in [result(&guest.served(), "k"), step(&guest.served(), make()).unwrap()] {
-        let State::Done { detail: Detail::Failed(failure), .. } = state else { panic!() };
+        let State::Done(Done { detail: Detail::Failed(failure), .. }) = state else { panic!() };
         assert!(failure.reason.contains("neither"), "{failure:?}");
     }
     assert_eq!(guest.base.read("workspace/a.txt"), "theirs\n");

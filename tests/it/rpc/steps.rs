@@ -6,8 +6,9 @@ use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 
+use deaddrop::protocol::EntryKind::File;
 use deaddrop::protocol::jsonrpc::{
-    LookParams, Method, ReadParams, ReadResult, RpcError, State, StepParams, VERSION,
+    Done, LookParams, Method, ReadParams, ReadResult, RpcError, State, StepParams, VERSION,
 };
 use deaddrop::protocol::operations::Encoding;
 use deaddrop::protocol::{
@@ -98,7 +99,8 @@ fn while_it_runs_it_is_running_and_can_be_interrupted() {
 fn files_are_made_and_go() {
     let guest = Guest::new();
     let served = guest.served();
-    let State::Done { detail, .. } = step(&served, create("c", "a/b.txt", "one\n")).unwrap() else {
+    let State::Done(Done { detail, .. }) = step(&served, create("c", "a/b.txt", "one\n")).unwrap()
+    else {
         panic!()
     };
     let path = RelPath::parse("a/b.txt").unwrap();
@@ -106,7 +108,7 @@ fn files_are_made_and_go() {
     // Somebody changes it: what was done is not done again.
     guest.base.write("workspace/a/b.txt", "two\n");
     let again = step(&served, create("c", "a/b.txt", "one\n")).unwrap();
-    assert_eq!(again, State::Done { detail, warnings: vec![] });
+    assert_eq!(again, State::Done(Done { detail, warnings: vec![] }));
     assert_eq!(guest.base.read("workspace/a/b.txt"), "two\n");
     step(&served, asked("d", Operation::Delete { path })).unwrap();
     assert!(!guest.base.exists("workspace/a/b.txt"));
@@ -149,7 +151,7 @@ fn the_guests_own_policy_holds_as_far_as_nobody_need_be_asked() {
     guest.base.write("workspace/x/y", "");
     let served = guest.ruled("standard");
     let denied = |state: State| match state {
-        State::Done { detail: Detail::Failed(failure), .. } => {
+        State::Done(Done { detail: Detail::Failed(failure), .. }) => {
             assert_eq!(failure.kind, FailureKind::Denied, "{failure:?}");
             failure.reason
         }
@@ -165,7 +167,10 @@ fn the_guests_own_policy_holds_as_far_as_nobody_need_be_asked() {
     denied(step(&served, create("p-1", ".vscode/x.json", "{}")).unwrap());
     let open = StepParams { protected: true, ..create("p-2", ".vscode/x.json", "{}") };
     let state = step(&served, open).unwrap();
-    assert!(matches!(&state, State::Done { detail: Detail::Created { .. }, .. }), "{state:?}");
+    assert!(
+        matches!(&state, State::Done(Done { detail: Detail::Created { .. }, .. })),
+        "{state:?}"
+    );
     assert_eq!(guest.base.read("workspace/.vscode/x.json"), "{}");
     let Ok(Given::About(about)) =
         served.call(Method::About(deaddrop::protocol::jsonrpc::AboutParams { tools: true }))
@@ -236,12 +241,13 @@ fn a_guest_tells_what_it_is_and_what_it_holds() {
     assert_eq!(about.confined, about.guarded);
     let Ok(Given::Walked(walked)) = served.call(Method::Walk) else { panic!() };
     let files: Vec<_> = walked.files.iter().map(|f| (&*f.0, f.1, f.2)).collect();
-    assert_eq!(files, [(".vscode/x.json", 2, 'f'), ("a.bin", 2, 'f'), ("b.txt", 3, 'f')]);
+    assert_eq!(files, [(".vscode/x.json", 2, File), ("a.bin", 2, File), ("b.txt", 3, File)]);
     let operation = create("k", ".vscode/x.json", "").operation;
     let look = Method::Look(Box::new(LookParams { operation, standing: true }));
     let Ok(Given::Looked(looked)) = served.call(look) else { panic!() };
-    assert!(looked.seen && looked.protected && looked.standing.is_some());
-    assert_eq!((looked.size, &looked.real), (Some(2), &looked.place));
+    let look = looked.look.unwrap();
+    assert!(look.protected && looked.standing.is_some());
+    assert_eq!((look.size, look.real), (Some(2), looked.place));
     let read = |path: &str, limit| {
         let path = RelPath::parse(path).unwrap();
         match served.call(Method::Read(ReadParams { path, limit, part: Part::default() })) {

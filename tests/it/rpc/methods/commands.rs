@@ -209,6 +209,31 @@ fn what_a_command_makes_under_a_protected_name_is_told_on_stderr() {
 }
 
 #[test]
+fn what_a_person_changes_between_commands_is_theirs() {
+    let Some(setup) = Setup::confined() else { return };
+    let scene = setup.serve();
+    scene.base.write("root/.git/config", "[core]\n");
+    scene.base.write("root/sub/x", "");
+    assert_eq!(scene.exec("true"), result(0, "", ""));
+    // A file that was there, one that is new beside it, and a repository in a folder that was there.
+    scene.base.write("root/.git/config", "[core]\n\tbare = false\n");
+    scene.base.write("root/.git/hooks/pre-commit", "theirs");
+    scene.base.write("root/sub/.git/config", "[core]\n");
+    assert_eq!(scene.exec("true"), result(0, "", ""));
+    assert_eq!(scene.exec("true"), result(0, "", ""));
+    for kept in [".git/hooks/pre-commit", "sub/.git/config"] {
+        assert!(scene.base.exists(&format!("root/{kept}")), "{kept}");
+    }
+    // And a command changes none of it.
+    scene.exec("rm -rf sub/.git; echo evil > .git/hooks/pre-commit");
+    assert_eq!(scene.base.read("root/.git/hooks/pre-commit"), "theirs");
+    assert_eq!(scene.base.read("root/sub/.git/config"), "[core]\n");
+    // What one makes after one that made nothing is found.
+    scene.exec("mkdir -p sub/new/.git/hooks");
+    assert!(!scene.base.exists("root/sub/new/.git"));
+}
+
+#[test]
 fn a_policy_judges_commands_and_nobody_is_asked() {
     let scene = Setup::with_policy("standard").serve();
     assert_eq!(scene.exec("echo ok"), result(0, "ok\n", ""));
