@@ -20,7 +20,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use wait_timeout::ChildExt;
 
 use crate::links::follow;
-use crate::settings::{Config, written_by_replies};
+use crate::settings::{Config, reply_writable_places};
 
 /// What a program that deaddrop chooses gets of the environment.
 static ENVIRONMENT: LazyLock<BTreeMap<String, Vec<String>>> = LazyLock::new(|| {
@@ -54,7 +54,7 @@ impl Programs {
     pub fn of(config: &Config) -> Self {
         let folders = config.sandbox.writable.iter().chain([&config.workspace]);
         let known = |folder: &PathBuf| Some(id(&fs::metadata(folder).ok()?));
-        Self { writable: folders.filter_map(known).collect(), others: written_by_replies().ok() }
+        Self { writable: folders.filter_map(known).collect(), others: reply_writable_places().ok() }
     }
 
     /// The program of this name, as a path that neither links nor `PATH` have a say in any more. Relative

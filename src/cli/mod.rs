@@ -362,19 +362,19 @@ fn answer(Cli { global, command }: Cli, ui: Terminal) -> Result<ExitCode> {
 fn open(global: &Global, ui: Terminal, need: Need) -> Result<Context> {
     let Location { project, here, by } = Location::find(global.project.clone())?;
     let (mut config, mut consent) = Config::load(&project, global.settings.raw()?)?;
-    config.has_its_settings()?;
+    config.check_settings_file()?;
     let is_about_one = matches!(need, Need::Project | Need::Session);
     if by == By::Nothing && is_about_one && !config.sessions.exists() {
         return Err(Error::no_base(&config.project));
     }
-    config.knows_others()?;
+    config.check_registry()?;
     if need == Need::Begin && locate::is_to_be_set_up(&config, &ui)? {
         init::set_up(&project, &ui)?;
         (config, consent) = Config::load(&project, global.settings.raw()?)?;
     }
     if need != Need::Settings {
         // What cannot be, nobody is asked about.
-        config.holds_no_others()?;
+        config.check_workspace()?;
         settings::require_consent(&config, &consent, &ui)?;
     }
     if by == By::Search && need == Need::Begin {

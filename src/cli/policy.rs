@@ -103,7 +103,7 @@ fn forget(context: &Context, number: Option<usize>) -> Result<()> {
 fn check(context: &Context, in_force: &str, command: &str) -> Result<ExitCode> {
     let policy = context.config.policy(in_force)?;
     // As where commands are confined; without walls nothing keeps git from its repository.
-    let guarded = context.config.sandbox.mode != crate::settings::Mode::Off;
+    let guarded = context.config.sandbox.mode != crate::settings::SandboxMode::Off;
     let explained = policy::explain(&policy, &crate::protocol::ShellCommand::new(command), guarded);
     let decision = &explained.decision;
     if context.json {

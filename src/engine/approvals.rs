@@ -17,7 +17,7 @@ use crate::protocol::operations::{Decision as Said, parse_approval};
 use crate::protocol::{Asks, Dialect, Digest, Kind, Operation, Outcome, Step};
 use crate::session::record::{Begin, Origin};
 use crate::session::{ApprovalDecision, Decided, Question, Run, RunRequest, Session};
-use crate::settings::{Config, Mode, Policy, Review};
+use crate::settings::{Config, Policy, Review, SandboxMode};
 use crate::text::visible_line;
 use crate::turn::{self, TurnInput, TurnResult};
 use crate::workspace::Workspace;
@@ -342,7 +342,7 @@ pub fn preview(
 ) -> Result<Vec<Outcome>> {
     let policy = config.policy(&session.policy)?;
     // A guest is taken for one whose commands are confined, as most are.
-    let guarded = config.guest.is_some() || config.sandbox.mode != Mode::Off;
+    let guarded = config.guest.is_some() || config.sandbox.mode != SandboxMode::Off;
     let approved = ApprovedCommands::of(config);
     let input = TurnInput {
         steps,

@@ -251,7 +251,7 @@ fn keep_settings_ours(config: &Config, workspace: &Workspace) -> Result<()> {
     }
     let writable = config.sandbox.writable.iter().map(PathBuf::as_path);
     let writable: Vec<&Path> = [workspace.path()].into_iter().chain(writable).collect();
-    settings::make_folders(&writable)?;
-    config.keep_settings_of_others(NOTE);
+    settings::create_user_folders(&writable)?;
+    config.create_settings_of_nested(NOTE);
     Ok(())
 }

@@ -12,7 +12,7 @@ use crate::protocol::{
     Reading, RelPath, ShellCommand, Warning, WarningKind,
 };
 use crate::runner::{CommandSpec, Glimpse, Runner};
-use crate::settings::Mode;
+use crate::settings::SandboxMode;
 use crate::workspace::checkpoint::Recorder;
 use crate::workspace::protected::{ProtectionHandle, Snapshot};
 use crate::workspace::walk::Walk;
@@ -152,7 +152,7 @@ impl<'a> LocalExecutor<'a> {
     /// Names the setting without which a command may not have failed.
     fn setting_that_helps(&self, run: &ShellCommand, execution: &Execution) -> Option<Warning> {
         let settings = &self.runner.settings;
-        let is_confined = !self.open && settings.mode != Mode::Off;
+        let is_confined = !self.open && settings.mode != SandboxMode::Off;
         let is_offline = is_confined && !self.network.unwrap_or(settings.network);
         match (&execution.ending, run.wanted_timeout()) {
             _ if is_offline && super::missed_network(execution) => {

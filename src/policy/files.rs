@@ -3,7 +3,7 @@
 use super::decision::Decision;
 use crate::protocol::RelPath;
 use crate::settings::matches;
-use crate::settings::{Files, Policy};
+use crate::settings::{FilePolicy, Policy};
 use crate::text::byte_count;
 
 /// What is done to a file.
@@ -25,19 +25,24 @@ pub fn path(policy: &Policy, access: Access, path: &RelPath, size: Option<u64>) 
 
 /// Whether a search may look into a file of that path and size: where the person would be asked, too,
 /// it may not.
-pub fn may_search(files: &Files) -> impl Fn(&RelPath, u64) -> bool {
+pub fn may_search(files: &FilePolicy) -> impl Fn(&RelPath, u64) -> bool {
     move |path, size| of_file(files, Access::Read, Some(path), Some(size)) == Decision::Allow
 }
 
 /// What the policy says of looking into a folder, or into the workspace itself. What lies in it is
 /// judged file by file.
 pub fn folder(policy: &Policy, folder: Option<&RelPath>) -> Decision {
-    let files = Files { allowed: Vec::new(), ..policy.files.clone() };
+    let files = FilePolicy { allowed: Vec::new(), ..policy.files.clone() };
     of_file(&files, Access::Read, folder, None)
 }
 
 /// None is the workspace itself.
-fn of_file(files: &Files, access: Access, path: Option<&RelPath>, size: Option<u64>) -> Decision {
+fn of_file(
+    files: &FilePolicy,
+    access: Access,
+    path: Option<&RelPath>,
+    size: Option<u64>,
+) -> Decision {
     if !files.enabled {
         return Decision::deny("files.enabled", "File operations are disabled", None);
     }

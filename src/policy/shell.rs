@@ -5,7 +5,7 @@ use super::git;
 use super::patterns::{Match, allows, means};
 use super::reading::{self, Reading, Simple};
 use crate::protocol::{ShellCommand, operations::NOT_ALLOWED};
-use crate::settings::{Policy, Shell};
+use crate::settings::{Policy, ShellPolicy};
 use crate::text::{first_of, visible_line};
 
 pub(super) const ENABLED: &str = "shell.enabled";
@@ -119,7 +119,7 @@ fn opened(decision: Decision, subcommand: &str) -> Decision {
 }
 
 /// What the lists say of a line that cannot be read, for this reason. Anything may be in what is not read at all.
-fn of_unread(shell: &Shell, why: Option<&String>, is_partial: bool) -> Decision {
+fn of_unread(shell: &ShellPolicy, why: Option<&String>, is_partial: bool) -> Decision {
     let Some(why) = why else { return Decision::Allow };
     let reason = format!("Command cannot be read: {why}");
     let may_deny = !shell.allowed.is_empty() || !shell.blocked.is_empty();
@@ -134,7 +134,7 @@ fn of_unread(shell: &Shell, why: Option<&String>, is_partial: bool) -> Decision 
 }
 
 /// What is said of every command, by the lists' pattern `*`.
-fn of_every(shell: &Shell) -> Decision {
+fn of_every(shell: &ShellPolicy) -> Decision {
     let holds = |list: &[String]| list.iter().any(|pattern| pattern == EVERY);
     if !shell.enabled {
         Decision::deny(ENABLED, "Shell commands are disabled", None)
@@ -148,7 +148,7 @@ fn of_every(shell: &Shell) -> Decision {
 }
 
 /// What is said of a line by the texts that it contains.
-fn of_texts(shell: &Shell, line: &str) -> Decision {
+fn of_texts(shell: &ShellPolicy, line: &str) -> Decision {
     let found = |list: &[String]| list.iter().find(|text| line.contains(&***text)).cloned();
     if let Some(text) = found(&shell.blocked_texts) {
         let suggestion = Some(format!("Remove {text} from command"));
@@ -161,7 +161,7 @@ fn of_texts(shell: &Shell, line: &str) -> Decision {
 }
 
 /// What the lists say of one command.
-fn of_simple(shell: &Shell, simple: &Simple) -> Decision {
+fn of_simple(shell: &ShellPolicy, simple: &Simple) -> Decision {
     let every = of_every(shell);
     if matches!(every, Decision::Deny(_)) {
         return every;
@@ -204,7 +204,7 @@ fn of_simple(shell: &Shell, simple: &Simple) -> Decision {
     of_allowed(shell, simple)
 }
 
-fn of_allowed(shell: &Shell, simple: &Simple) -> Decision {
+fn of_allowed(shell: &ShellPolicy, simple: &Simple) -> Decision {
     let program = &*simple.words[0].text;
     if shell.allowed.is_empty()
         || simple.wrapper

@@ -24,7 +24,7 @@ use crate::protocol::jsonrpc::{
 use crate::protocol::operations::Encoding;
 use crate::protocol::{Digest, Operation, Reading, RelPath, Warning, WarningKind};
 use crate::runner::sandbox::Tier;
-use crate::settings::Files;
+use crate::settings::FilePolicy;
 use crate::workspace::Terms;
 use crate::workspace::walk::{Count, EntryKind};
 
@@ -131,14 +131,10 @@ impl Served {
             return Ok(FindResult { detail: failure.into(), warnings: Vec::new() });
         }
         let own = self.serving.policy.as_ref().map(|policy| policy.files.clone());
-        let theirs = files.clone().map(|Readable { enabled, blocked, allowed, max_bytes }| Files {
-            enabled,
-            read_only: true,
-            blocked,
-            allowed,
-            max_bytes,
+        let theirs = files.clone().map(|Readable { enabled, blocked, allowed, max_bytes }| {
+            FilePolicy { enabled, read_only: true, blocked, allowed, max_bytes }
         });
-        let both: Vec<Files> = own.into_iter().chain(theirs).collect();
+        let both: Vec<FilePolicy> = own.into_iter().chain(theirs).collect();
         let both: Vec<_> = both.iter().map(policy::may_search).collect();
         let readable = |path: &RelPath, size| both.iter().all(|may| may(path, size));
         let terms = Terms::new(&readable, &interrupted);

@@ -12,7 +12,7 @@ use toml_edit::{Array, DocumentMut, Item, Table, TableLike, Value};
 
 use super::layers::{self, Source};
 use super::table::{self, WORD};
-use super::{Config, Consent, FILE, Layers, Raw, own_file, real};
+use super::{Config, Consent, FILE, Layers, RawSettings, real_path, user_settings_file};
 use crate::atomic;
 use crate::error::{Error, Result};
 
@@ -74,14 +74,14 @@ pub fn check_name(name: &str, doing: &str) -> Result<()> {
 /// The settings file of a project, or the person's own. A link to it stays a link.
 fn file(project: Option<&Path>) -> Result<PathBuf> {
     let Some(project) = project else {
-        let own = own_file().ok_or_else(|| {
+        let own = user_settings_file().ok_or_else(|| {
             Error::usage("there is no file for your own settings; set HOME or XDG_CONFIG_HOME")
         })?;
         return Ok(own.canonicalize().unwrap_or(own));
     };
     let file = project.join(FILE);
     match file.canonicalize() {
-        Ok(to) if !to.starts_with(real(project)) => {
+        Ok(to) if !to.starts_with(real_path(project)) => {
             let problem = format!(
                 "it is a link that leads out of the project, to {}; change that file itself, or replace the link by a file",
                 to.display()
@@ -103,11 +103,11 @@ fn write(project: Option<&Path>, file: &Path, text: &str, doing: &str) -> Result
 fn checked(project: Option<&Path>, file: &Path, text: &str, doing: &str) -> Result<Layers> {
     let checked = || {
         let (layers, project) = if let Some(project) = project {
-            let file = Raw::from_text(text, file, Source::File)?;
-            (Layers { file, ..Layers::around_the_file(Raw::default())? }, project)
+            let file = RawSettings::from_text(text, file, Source::File)?;
+            (Layers { file, ..Layers::around_the_file(RawSettings::default())? }, project)
         } else {
             // It holds for any project, so what overrides it there is not known.
-            let own = Raw::from_text(text, file, Source::OwnFile)?;
+            let own = RawSettings::from_text(text, file, Source::OwnFile)?;
             (Layers { own, ..Layers::default() }, Path::new("/"))
         };
         Config::of_layers(project.to_owned(), &layers).map(|_| layers)
@@ -230,13 +230,13 @@ fn without_table(mut document: DocumentMut, place: &[&str]) -> Option<String> {
 
 /// The settings file of a project as it is to be.
 #[derive(Debug)]
-pub struct Draft {
+pub struct SettingsDraft {
     project: PathBuf,
     text: String,
     layers: Layers,
 }
 
-impl Draft {
+impl SettingsDraft {
     /// A new file for the project with this path, links followed, which may not exist yet: these lines of
     /// comment, and these settings in their order.
     ///

@@ -5,7 +5,7 @@
 //!
 //! The files that its settings name and that it runs or obeys (hooks, further settings, attributes, programs) are
 //! found without it, whatever the conditions of an include. Only regular files of at most a megabyte are opened.
-//! Command lines are not understood: a file counts if one contains its name (see [`Texts`]).
+//! Command lines are not understood: a file counts if one contains its name (see [`CommandTexts`]).
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::env;
@@ -33,7 +33,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 ///
 /// # Errors
 /// It fails, or takes too long; the first line of its message.
-pub fn ask_git<T: AsRef<OsStr>>(
+pub fn run_git<T: AsRef<OsStr>>(
     programs: &Programs,
     folder: &Path,
     arguments: impl IntoIterator<Item = T>,
@@ -41,8 +41,8 @@ pub fn ask_git<T: AsRef<OsStr>>(
     // git would wait for a FIFO in place of one of its files.
     let tree = folder.ancestors().find(|above| above.join(".git").exists());
     let trees: Vec<PathBuf> = tree.into_iter().map(Path::to_owned).collect();
-    if let Some(odd) = named_by_git(&trees).odd {
-        return Err(format!("{} is not a regular file", odd.display()));
+    if let Some(irregular) = git_references(&trees).irregular {
+        return Err(format!("{} is not a regular file", irregular.display()));
     }
     let output = programs.command("git").and_then(|mut git| {
         git.args(GIT["overrides"].iter().flat_map(|setting| ["-c", setting]));
@@ -67,7 +67,7 @@ pub fn ask_git<T: AsRef<OsStr>>(
 }
 
 /// Why replies cannot work in a folder, if it is a git directory or in one.
-pub fn no_place_in_git(folder: &Path) -> Option<String> {
+pub fn problem_in_git_directory(folder: &Path) -> Option<String> {
     let git = git_directory(folder)?;
     let project = match git.parent() {
         Some(project) if git.ends_with(".git") => project.display().to_string(),
@@ -111,20 +111,20 @@ const FILES: usize = 1_000;
 
 /// What git's settings name.
 #[derive(Debug, Default)]
-pub struct Named {
+pub struct GitReferences {
     /// Files and folders, as absolute paths.
     pub places: BTreeSet<PathBuf>,
     /// Command lines.
-    pub texts: Texts,
+    pub texts: CommandTexts,
     /// The first file that is not regular, so that git could wait for it forever.
-    pub odd: Option<PathBuf>,
+    pub irregular: Option<PathBuf>,
 }
 
 /// Values of settings that may be command lines, without quotes and backslashes, each as git could read it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Texts(BTreeSet<String>);
+pub struct CommandTexts(BTreeSet<String>);
 
-impl Texts {
+impl CommandTexts {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -196,25 +196,26 @@ fn has_word(text: &str, name: &str) -> bool {
 }
 
 /// What git's settings name for the repositories in these folders: with a `.git`, or repositories themselves.
-pub fn named_by_git(tops: &[PathBuf]) -> Named {
+pub fn git_references(tops: &[PathBuf]) -> GitReferences {
     let home = env::var_os("HOME").map(PathBuf::from);
-    let mut reading = Reading { home, named: Named::default(), read: BTreeSet::new() };
-    for file in reading.everywhere() {
-        reading.file(&file, tops);
+    let mut reader =
+        GitConfigReader { home, named: GitReferences::default(), read: BTreeSet::new() };
+    for file in reader.everywhere() {
+        reader.file(&file, tops);
     }
     for top in tops {
-        reading.repository(top);
+        reader.repository(top);
     }
-    reading.named
+    reader.named
 }
 
-struct Reading {
+struct GitConfigReader {
     home: Option<PathBuf>,
-    named: Named,
+    named: GitReferences,
     read: BTreeSet<PathBuf>,
 }
 
-impl Reading {
+impl GitConfigReader {
     /// The machine's settings and the person's.
     fn everywhere(&mut self) -> Vec<PathBuf> {
         let given = |name| env::var_os(name).map(PathBuf::from);
@@ -345,11 +346,11 @@ impl Reading {
 
     /// Notes a file that git could wait for, except `/dev/null`, which means no settings.
     fn check(&mut self, file: &Path) {
-        let is_odd = |found: fs::Metadata| !found.is_file() && !found.is_dir();
-        if file.metadata().is_ok_and(is_odd)
+        let is_irregular = |found: fs::Metadata| !found.is_file() && !found.is_dir();
+        if file.metadata().is_ok_and(is_irregular)
             && fs::canonicalize(file).ok() != Some(PathBuf::from("/dev/null"))
         {
-            self.named.odd.get_or_insert_with(|| file.to_owned());
+            self.named.irregular.get_or_insert_with(|| file.to_owned());
         }
     }
 }
@@ -357,7 +358,7 @@ impl Reading {
 /// The settings in a text, each with its section and key in lower case, without subsections.
 fn settings(text: &str) -> Vec<(String, String, String)> {
     let text = text.replace("\\\r\n", "").replace("\\\n", "");
-    let (mut section, mut found) = (String::new(), Vec::new());
+    let (mut section, mut settings) = (String::new(), Vec::new());
     for line in text.lines() {
         let mut line = line.trim_start_matches('\u{feff}').trim_start();
         if let Some(rest) = line.strip_prefix('[') {
@@ -373,10 +374,10 @@ fn settings(text: &str) -> Vec<(String, String, String)> {
             line = &rest[end + 1..];
         }
         if let Some((key, value)) = line.split_once('=') {
-            found.push((section.clone(), key.trim().to_lowercase(), plain(value.trim())));
+            settings.push((section.clone(), key.trim().to_lowercase(), plain(value.trim())));
         }
     }
-    found
+    settings
 }
 
 /// A value without its quotes, escapes and comment.
@@ -449,7 +450,7 @@ mod tests {
             ("ext::tools/x", "tools", "x"),
             ("-c core.hooksPath=h/x commit", "h", "x"),
         ] {
-            let mut texts = Texts::default();
+            let mut texts = CommandTexts::default();
             texts.add(value);
             assert!(texts.name(name, folder, folder.is_empty()), "{value}");
             assert!(!texts.name("y", folder, true) && !texts.name("x.py", folder, true), "{value}");
@@ -461,7 +462,7 @@ mod tests {
             ("node index.js", "src", "index.js"),
             ("git-lfs clean -- %f", "", "f"),
         ] {
-            let mut texts = Texts::default();
+            let mut texts = CommandTexts::default();
             texts.add(value);
             assert!(!texts.name(name, folder, folder.is_empty()), "{value}");
         }

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use toml_edit::{Document, Item, TableLike};
 
 use super::table::{self, Setting};
-use super::{FILE, normal, own_file};
+use super::{FILE, normal, user_settings_file};
 use crate::atomic::read_regular;
 use crate::error::{Error, Result};
 use crate::text::{size, visible_line};
@@ -43,16 +43,16 @@ pub enum Source {
 
 /// The settings of one layer, or of several merged.
 #[derive(Debug, Default, Clone)]
-pub struct Raw {
+pub struct RawSettings {
     /// By their full names.
-    settings: BTreeMap<String, Given>,
+    settings: BTreeMap<String, SettingValue>,
     /// Where each table begins.
     pub(super) tables: BTreeMap<String, String>,
 }
 
 /// A setting in one or more layers, or its default.
 #[derive(Debug, Clone)]
-pub(super) struct Given {
+pub(super) struct SettingValue {
     pub(super) setting: &'static Setting,
     pub(super) name: String,
     pub(super) value: Value,
@@ -64,31 +64,33 @@ pub(super) struct Given {
 /// The settings of each layer.
 #[derive(Debug, Default)]
 pub(super) struct Layers {
-    pub(super) own: Raw,
-    pub(super) file: Raw,
-    pub(super) environment: Raw,
-    pub(super) flags: Raw,
+    pub(super) own: RawSettings,
+    pub(super) file: RawSettings,
+    pub(super) environment: RawSettings,
+    pub(super) flags: RawSettings,
 }
 
 impl Layers {
-    pub(super) fn read(project: &Path, flags: Raw) -> Result<Self> {
-        let file = Raw::from_file(&project.join(FILE), Source::File)?;
+    pub(super) fn read(project: &Path, flags: RawSettings) -> Result<Self> {
+        let file = RawSettings::from_file(&project.join(FILE), Source::File)?;
         Ok(Self { file, ..Self::around_the_file(flags)? })
     }
 
     /// All layers except the project's file.
-    pub(super) fn around_the_file(flags: Raw) -> Result<Self> {
-        let own = own_file().map(|file| Raw::from_file(&file, Source::OwnFile)).transpose()?;
-        let environment = Raw::from_environment(env::vars_os())?;
-        Ok(Self { own: own.unwrap_or_default(), file: Raw::default(), environment, flags })
+    pub(super) fn around_the_file(flags: RawSettings) -> Result<Self> {
+        let own = user_settings_file()
+            .map(|file| RawSettings::from_file(&file, Source::OwnFile))
+            .transpose()?;
+        let environment = RawSettings::from_environment(env::vars_os())?;
+        Ok(Self { own: own.unwrap_or_default(), file: RawSettings::default(), environment, flags })
     }
 
-    pub(super) fn merged(&self) -> Raw {
-        Raw::merged([&self.own, &self.file, &self.environment, &self.flags])
+    pub(super) fn merged(&self) -> RawSettings {
+        RawSettings::merged([&self.own, &self.file, &self.environment, &self.flags])
     }
 }
 
-impl Raw {
+impl RawSettings {
     /// Sets the setting `name` from a flag of the command line.
     ///
     /// # Errors
@@ -108,7 +110,7 @@ impl Raw {
     ) -> Result<()> {
         let name = table::canonical(name).to_owned();
         let value = setting.kind.trimmed(value);
-        let given = Given { setting, name, value, source, origin };
+        let given = SettingValue { setting, name, value, source, origin };
         match setting.kind.fault(&given.value) {
             Some(fault) => Err(given.error(&fault)),
             None => {
@@ -203,18 +205,18 @@ impl Raw {
     }
 
     /// The settings that it sets in the table `name`.
-    pub(super) fn within(&self, table: &str) -> impl Iterator<Item = &Given> {
+    pub(super) fn within(&self, table: &str) -> impl Iterator<Item = &SettingValue> {
         let table = format!("{table}.");
         self.settings.values().filter(move |given| given.name.starts_with(&table))
     }
 
     /// A setting, or its default.
-    pub(super) fn setting(&self, name: &str) -> Given {
+    pub(super) fn setting(&self, name: &str) -> SettingValue {
         self.settings.get(name).cloned().unwrap_or_else(|| {
             let setting = table::find(name).expect("a name in the table");
             let value = setting.kind.value_of(&setting.default);
             let origin = "default settings".to_owned();
-            Given { setting, name: name.to_owned(), value, source: Source::Default, origin }
+            SettingValue { setting, name: name.to_owned(), value, source: Source::Default, origin }
         })
     }
 
@@ -225,7 +227,7 @@ impl Raw {
     }
 }
 
-impl Given {
+impl SettingValue {
     pub(super) fn is_default(&self) -> bool {
         self.source == Source::Default
     }

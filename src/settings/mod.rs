@@ -3,17 +3,17 @@
 
 mod discovery;
 mod edit;
+mod effective;
 mod git;
-mod in_force;
 mod layers;
 mod names;
-mod own;
 mod policy;
 mod registry;
 mod table;
 #[cfg(test)]
 mod tests;
 mod trust;
+mod user_folders;
 mod values;
 
 use std::collections::BTreeMap;
@@ -25,22 +25,24 @@ use serde::{Deserialize, Deserializer};
 
 use crate::error::{Error, Result};
 use crate::text::nearest;
-pub use discovery::{above, find, has_lost_settings, has_marks, marked};
-pub use edit::{Draft, check_name, set, unset};
+pub use discovery::{
+    find_project, has_lost_settings, has_session_marks, nearest_candidate, projects_above,
+};
+pub use edit::{SettingsDraft, check_name, set, unset};
+pub use effective::{EffectiveSetting, effective_settings};
 pub(crate) use git::is_repository;
-pub use git::{Texts, ask_git, git_directory, named_by_git, no_place_in_git};
-pub use in_force::{InForce, in_force};
+pub use git::{CommandTexts, git_directory, git_references, problem_in_git_directory, run_git};
 use layers::Layers;
-pub use layers::{Raw, Source};
-pub(crate) use names::{Name, folded, matches};
-pub use own::{make_folders, own_file, state_home};
-pub use policy::{Files, Policy, RUN_POLICY, SESSION_POLICY, Shell};
-pub use registry::{known_within, whose_replies_write, written_by_replies};
+pub use layers::{RawSettings, Source};
+pub(crate) use names::{FileName, folded, matches};
+pub use policy::{FilePolicy, Policy, RUN_POLICY, SESSION_POLICY, ShellPolicy};
+pub use registry::{project_writing_to, registered_within, reply_writable_places};
 #[cfg(test)]
 pub(crate) use table::protected_by_default;
 pub use table::{SETTINGS, Setting, canonical, find as find_setting, names};
-pub use trust::{Consent, Opening};
-pub use values::{Guest, Mode, Notify, Review, Sandbox, Secrets, SecretsMode};
+pub use trust::{Consent, Weakening};
+pub use user_folders::{create_user_folders, user_settings_file, user_state_folder};
+pub use values::{GuestAddress, Notify, Review, Sandbox, SandboxMode, Secrets, SecretsMode};
 
 /// The settings file of a project.
 pub const FILE: &str = "deaddrop.toml";
@@ -107,7 +109,7 @@ pub struct Config {
     pub review: Review,
     /// The other machine on which operations are executed, if any.
     #[serde(skip)]
-    pub guest: Option<Guest>,
+    pub guest: Option<GuestAddress>,
     /// Which policy is in force, if that is set; otherwise `new` and `ops run` have defaults of their own.
     #[serde(deserialize_with = "unless_empty")]
     pub policy: Option<String>,
@@ -119,7 +121,7 @@ pub struct Config {
     is_space: bool,
     /// What is known of other projects; nothing after a [`load_untrusted`](Self::load_untrusted).
     #[serde(skip)]
-    known: registry::Known,
+    known: registry::RegistryView,
 }
 
 fn seconds<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
@@ -136,9 +138,9 @@ impl Config {
     /// # Errors
     /// They are wrong; or they lack the person's consent; or another project keeps its own files in the
     /// workspace.
-    pub fn load_trusted(project: &Path, flags: Raw) -> Result<Self> {
+    pub fn load_trusted(project: &Path, flags: RawSettings) -> Result<Self> {
         let (config, consent) = Self::load(project, flags)?;
-        config.holds_no_others()?;
+        config.check_workspace()?;
         consent.require()?;
         Ok(config)
     }
@@ -147,7 +149,7 @@ impl Config {
     ///
     /// # Errors
     /// They are wrong.
-    pub fn load(project: &Path, flags: Raw) -> Result<(Self, Consent)> {
+    pub fn load(project: &Path, flags: RawSettings) -> Result<(Self, Consent)> {
         let project = open(project)?;
         Self::with_consent(project.clone(), &Layers::read(&project, flags)?)
     }
@@ -155,9 +157,10 @@ impl Config {
     /// The settings of a space of this project in `folder`: the same limits, and a sandbox that shows nothing of
     /// the project, whatever commands of the project may see.
     #[must_use]
-    pub fn of_space(&self, folder: &Path) -> Self {
-        let mut space = Self { is_space: true, known: registry::Known::default(), ..self.clone() };
-        space.project = real(folder);
+    pub fn for_space(&self, folder: &Path) -> Self {
+        let mut space =
+            Self { is_space: true, known: registry::RegistryView::default(), ..self.clone() };
+        space.project = real_path(folder);
         for (own, name) in [
             (&mut space.workspace, "workspace"),
             (&mut space.inbox, "inbox"),
@@ -167,17 +170,17 @@ impl Config {
         ] {
             *own = space.project.join(name);
         }
-        let [project, workspace] = [&self.project, &self.workspace].map(|place| real(place));
+        let [project, workspace] = [&self.project, &self.workspace].map(|place| real_path(place));
         let is_apart = |place: &PathBuf| {
-            let place = real(place);
+            let place = real_path(place);
             let touches = |of: &PathBuf| place.starts_with(of) || of.starts_with(&place);
             !touches(&project) && !touches(&workspace)
         };
         space.sandbox.readable.retain(is_apart);
         space.sandbox.writable.clear();
         space.sandbox.env.clear();
-        if space.sandbox.mode == Mode::Off {
-            space.sandbox.mode = Mode::Auto;
+        if space.sandbox.mode == SandboxMode::Off {
+            space.sandbox.mode = SandboxMode::Auto;
         }
         (space.guest, space.review, space.checkpoints) = (None, Review::Off, false);
         space
@@ -185,7 +188,7 @@ impl Config {
 
     fn with_consent(project: PathBuf, layers: &Layers) -> Result<(Self, Consent)> {
         let mut config = Self::of_layers(project, layers)?;
-        config.known = registry::Known::of(&config);
+        config.known = registry::RegistryView::of(&config);
         let consent = Consent::of(&config, layers);
         Ok((config, consent))
     }
@@ -196,7 +199,7 @@ impl Config {
     /// They are wrong.
     pub fn load_untrusted(project: &Path) -> Result<Self> {
         let project = open(project)?;
-        let layers = Layers::read(&project, Raw::default())?;
+        let layers = Layers::read(&project, RawSettings::default())?;
         Self::of_layers(project, &layers)
     }
 
@@ -204,7 +207,7 @@ impl Config {
     ///
     /// # Errors
     /// They are wrong, or there is no such folder.
-    pub fn load_without_file(project: &Path, flags: Raw) -> Result<(Self, Consent)> {
+    pub fn load_without_file(project: &Path, flags: RawSettings) -> Result<(Self, Consent)> {
         let project = open(project)?;
         Self::with_consent(project, &Layers::around_the_file(flags)?)
     }
@@ -213,9 +216,9 @@ impl Config {
     ///
     /// # Errors
     /// They are wrong.
-    pub fn of_file(project: &Path) -> Result<Self> {
+    pub fn load_file_only(project: &Path) -> Result<Self> {
         let project = open(project)?;
-        let file = Raw::from_file(&project.join(FILE), Source::File)?;
+        let file = RawSettings::from_file(&project.join(FILE), Source::File)?;
         Self::of_layers(project, &Layers { file, ..Layers::default() })
     }
 
@@ -225,7 +228,7 @@ impl Config {
     }
 
     /// What the settings mean for a person with this home folder.
-    fn resolve(project: PathBuf, raw: &Raw, home: Option<&Path>) -> Result<Self> {
+    fn resolve(project: PathBuf, raw: &RawSettings, home: Option<&Path>) -> Result<Self> {
         let mut config: Self = serde_json::from_value(raw.to_json()).expect("checked values");
         let Self { workspace, inbox, outbox, sessions, approvals, sandbox, .. } = &mut config;
         for folder in [workspace, inbox, outbox, sessions, approvals] {
@@ -237,7 +240,7 @@ impl Config {
         ] {
             *paths = raw.setting(name).paths(&project, home)?;
         }
-        config.guest = Guest::resolve(raw, &project)?;
+        config.guest = GuestAddress::resolve(raw, &project)?;
         config.policies = policy::resolve(raw)?;
         config.project = project;
         if let Some(name) = &config.policy {
@@ -276,7 +279,7 @@ impl Config {
     }
 
     /// Refuses folders in each other: an outbox in the inbox would be executed as a reply.
-    fn keep_apart(&self, raw: &Raw) -> Result<()> {
+    fn keep_apart(&self, raw: &RawSettings) -> Result<()> {
         let folders = [
             ("workspace_dir", &self.workspace),
             ("inbox_dir", &self.inbox),
@@ -287,7 +290,7 @@ impl Config {
         // The workspace may contain the others.
         for (outer_name, outer) in &folders[1..] {
             let is_inside = |(name, folder): &&(&str, &PathBuf)| {
-                name != outer_name && real(folder).starts_with(real(outer))
+                name != outer_name && real_path(folder).starts_with(real_path(outer))
             };
             if let Some((name, _)) = folders.iter().find(is_inside) {
                 let [inner, outer] = [name, outer_name].map(|name| raw.setting(name));
@@ -303,8 +306,8 @@ impl Config {
     /// The name that sessions record of the workspace, with links resolved: its path in the project, so that
     /// both can be moved together, or its whole path if it is elsewhere.
     pub fn workspace_name(&self) -> String {
-        let workspace = real(&self.workspace);
-        let name = match workspace.strip_prefix(real(&self.project)) {
+        let workspace = real_path(&self.workspace);
+        let name = match workspace.strip_prefix(real_path(&self.project)) {
             Ok(inside) if inside.as_os_str().is_empty() => Path::new("."),
             Ok(inside) => inside,
             Err(_) => &workspace,
@@ -321,25 +324,25 @@ impl Config {
     /// access them.
     pub fn state(&self) -> Vec<PathBuf> {
         let others = self.known.hidden.iter().cloned();
-        self.own_state().into_iter().chain(own::folders()).chain(others).collect()
+        self.own_state().into_iter().chain(user_folders::folders()).chain(others).collect()
     }
 
     /// Those of this project.
     fn own_state(&self) -> Vec<PathBuf> {
         let own = [&self.inbox, &self.outbox, &self.sessions, &self.approvals];
         let folder = self.project.join(FOLDER);
-        let is_whole = own.iter().any(|own| own.starts_with(&folder))
-            && !real(&self.workspace).starts_with(real(&folder));
+        let is_complete = own.iter().any(|own| own.starts_with(&folder))
+            && !real_path(&self.workspace).starts_with(real_path(&folder));
         let mut state = Vec::new();
-        if is_whole {
+        if is_complete {
             state.push(folder.clone());
         }
         for own in own {
-            if !is_whole || !own.starts_with(&folder) {
+            if !is_complete || !own.starts_with(&folder) {
                 state.push(own.clone());
-            } else if !real(own).starts_with(real(&folder)) {
+            } else if !real_path(own).starts_with(real_path(&folder)) {
                 // It is hidden with its folder, but a link leads out of that.
-                state.push(real(own));
+                state.push(real_path(own));
             }
         }
         state.push(self.project.join(FILE));
@@ -353,10 +356,10 @@ fn open(project: &Path) -> Result<PathBuf> {
 }
 
 /// The real path of a folder that may not exist: links on the way are followed as far as something exists.
-pub(crate) fn real(path: &Path) -> PathBuf {
+pub(crate) fn real_path(path: &Path) -> PathBuf {
     match (path.canonicalize(), path.parent(), path.file_name()) {
         (Ok(real), _, _) => real,
-        (Err(_), Some(parent), Some(name)) => real(parent).join(name),
+        (Err(_), Some(parent), Some(name)) => real_path(parent).join(name),
         _ => normal(path),
     }
 }

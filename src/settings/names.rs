@@ -6,7 +6,7 @@
 
 /// A name to compare others with.
 #[derive(Debug, Clone)]
-pub(crate) struct Name {
+pub(crate) struct FileName {
     /// As the person wrote it.
     pub(crate) given: String,
     folded: String,
@@ -14,7 +14,7 @@ pub(crate) struct Name {
     short: (String, String),
 }
 
-impl Name {
+impl FileName {
     /// None if no file system would accept it.
     pub(crate) fn new(given: &str) -> Option<Self> {
         let folded = folded(given);

@@ -10,8 +10,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::Raw;
-use super::layers::Given;
+use super::RawSettings;
+use super::layers::SettingValue;
 use super::table::SETTINGS;
 use crate::error::{Error, Result};
 use crate::text::{capitalized, nearest};
@@ -31,9 +31,9 @@ pub struct Policy {
     /// A preset's name, or the one that the person gave it.
     pub name: String,
     /// For operations on files.
-    pub files: Files,
+    pub files: FilePolicy,
     /// For commands.
-    pub shell: Shell,
+    pub shell: ShellPolicy,
     /// Whether commands have the network; None leaves it to the sandbox's settings.
     pub network: Option<bool>,
 }
@@ -41,7 +41,7 @@ pub struct Policy {
 /// What operations on files may do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Files {
+pub struct FilePolicy {
     /// Whether there are such operations.
     pub enabled: bool,
     /// Whether they may only read.
@@ -57,7 +57,7 @@ pub struct Files {
 /// What commands may do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Shell {
+pub struct ShellPolicy {
     /// Whether there are such operations.
     pub enabled: bool,
     /// The beginnings of the only commands that run; empty: all.
@@ -78,7 +78,7 @@ pub struct Shell {
     pub max_timeout_seconds: Option<u64>,
 }
 
-impl Shell {
+impl ShellPolicy {
     /// The time limit of a command that asks for `asked`; `default` is that of the settings.
     pub fn timeout(&self, asked: Option<Duration>, default: Duration) -> Duration {
         let own = self.timeout_seconds.map(Duration::from_secs);
@@ -122,7 +122,7 @@ impl Policy {
     }
 }
 
-impl Files {
+impl FilePolicy {
     fn allow_more(&self, other: &Self) -> bool {
         let most = |files: &Self| files.max_bytes.unwrap_or(u64::MAX);
         self.enabled
@@ -134,7 +134,7 @@ impl Files {
     }
 }
 
-impl Shell {
+impl ShellPolicy {
     fn allows_more(&self, other: &Self) -> bool {
         let stops = |asked: &[String], blocked: &[String]| [asked, blocked].concat();
         self.enabled
@@ -158,7 +158,7 @@ fn opens(list: &[String], other: &[String]) -> bool {
 }
 
 /// All policies: the presets with their changes, and the person's own.
-pub(super) fn resolve(raw: &Raw) -> Result<BTreeMap<String, Policy>> {
+pub(super) fn resolve(raw: &RawSettings) -> Result<BTreeMap<String, Policy>> {
     let presets = Policy::PRESETS.iter().filter_map(|name| Policy::preset(name));
     let mut policies: BTreeMap<String, Policy> =
         presets.map(|policy| (policy.name.clone(), policy)).collect();
@@ -200,7 +200,7 @@ fn pointer(key: &str) -> String {
 
 impl Policy {
     /// The policy with these settings.
-    fn with<'a>(self, settings: impl Iterator<Item = &'a Given>) -> Result<Self> {
+    fn with<'a>(self, settings: impl Iterator<Item = &'a SettingValue>) -> Result<Self> {
         let mut json = serde_json::to_value(self).unwrap_or_default();
         for setting in settings {
             let key = setting.name.splitn(3, '.').nth(2).unwrap_or_default();

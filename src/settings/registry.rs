@@ -17,9 +17,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use super::discovery::MARKS;
-use super::own::{make_folder, state_home};
-use super::{Config, FILE, FOLDER, git_directory, own_file, real};
+use super::discovery::SESSION_MARKS;
+use super::user_folders::{create_private_folder, user_state_folder};
+use super::{Config, FILE, FOLDER, git_directory, real_path, user_settings_file};
 use crate::atomic;
 use crate::error::{Error, Result};
 use crate::program::Programs;
@@ -37,7 +37,7 @@ const LIMIT: u64 = 16 << 20;
 
 /// What one project has to know of the registry.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Known {
+pub(super) struct RegistryView {
     /// The other projects in its workspace, or with files there.
     projects: Vec<PathBuf>,
     /// What must be hidden from its replies in the workspace: files of others, and former folders of its own.
@@ -45,16 +45,16 @@ pub(super) struct Known {
     /// Another project, and the folder of it that contains the whole workspace.
     holder: Option<(PathBuf, PathBuf)>,
     /// Its own entry.
-    entry: Option<Entry>,
+    entry: Option<ProjectEntry>,
     /// The folders in which deaddrop has kept its files, of all projects.
-    folders: HashSet<Folder>,
+    folders: HashSet<StateFolder>,
     /// Why the registry cannot be read.
     problem: Option<String>,
 }
 
 /// A project that was used.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Entry {
+struct ProjectEntry {
     project: PathBuf,
     /// Another folder may be at its path later.
     identity: String,
@@ -63,21 +63,21 @@ struct Entry {
     /// Its own files and folders.
     own: Vec<PathBuf>,
     /// Its inbox, outbox, sessions and approvals, now and before, the newest first.
-    folders: Vec<Folder>,
+    folders: Vec<StateFolder>,
     /// A digest of the settings that the person has consented to.
     consent: Option<String>,
 }
 
 /// A folder in which deaddrop has kept its files.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Folder {
+struct StateFolder {
     /// What it was used for: replies in a former folder of approvals are no approvals.
     role: u8,
     identity: String,
     place: PathBuf,
 }
 
-impl Known {
+impl RegistryView {
     /// Reads the registry for a project with these settings.
     pub(super) fn of(config: &Config) -> Self {
         let all = match load() {
@@ -87,7 +87,7 @@ impl Known {
         let (written, mut known) = (written(config), Self::default());
         let is_inside = |place: &Path| written.iter().any(|folder| place.starts_with(folder));
         let is_around = |place: &Path| written[0].starts_with(place);
-        let mut links = Links::default();
+        let mut links = LinkCache::default();
         for entry in all {
             let project = links.resolve(&entry.project);
             let mut lies = |place: &Path, there: &dyn Fn(&Path) -> bool| {
@@ -129,9 +129,9 @@ impl Known {
 
 /// Where registered places lead now: somebody may have put a link on the way since. Each is looked at once.
 #[derive(Default)]
-struct Links(HashMap<PathBuf, Option<PathBuf>>);
+struct LinkCache(HashMap<PathBuf, Option<PathBuf>>);
 
-impl Links {
+impl LinkCache {
     /// The real path of a place, if that is another one.
     fn resolve(&mut self, place: &Path) -> Option<PathBuf> {
         if let Some(known) = self.0.get(place) {
@@ -140,7 +140,7 @@ impl Links {
         let (above, name) = (place.parent()?, place.file_name()?);
         let moved = self.resolve(above).map(|above| above.join(name));
         let here = moved.as_deref().unwrap_or(place);
-        let now = if fs::read_link(here).is_ok() { Some(real(here)) } else { moved };
+        let now = if fs::read_link(here).is_ok() { Some(real_path(here)) } else { moved };
         self.0.insert(place.to_owned(), now.clone());
         now
     }
@@ -150,7 +150,7 @@ impl Links {
 fn outermost(mut places: Vec<PathBuf>, covered: &[PathBuf]) -> Vec<PathBuf> {
     let mut outermost: Vec<PathBuf> = Vec::new();
     places.sort();
-    let covered: Vec<PathBuf> = covered.iter().map(|place| real(place)).collect();
+    let covered: Vec<PathBuf> = covered.iter().map(|place| real_path(place)).collect();
     for place in places {
         // A folder sorts before what it contains.
         if !covered.iter().chain(&outermost).any(|above| place.starts_with(above)) {
@@ -231,7 +231,7 @@ impl Config {
 
     /// Whether deaddrop has used this very folder in this role.
     pub(super) fn is_own(&self, role: u8, folder: &Path) -> bool {
-        Folder::at(role, folder).is_some_and(|folder| self.known.folders.contains(&folder))
+        StateFolder::at(role, folder).is_some_and(|folder| self.known.folders.contains(&folder))
     }
 
     /// deaddrop's own folders of the project, each with its role.
@@ -245,7 +245,7 @@ impl Config {
     ///
     /// # Errors
     /// It cannot be read.
-    pub fn knows_others(&self) -> Result<()> {
+    pub fn check_registry(&self) -> Result<()> {
         self.known.problem.as_ref().map_or(Ok(()), |why| Err(unreadable(why)))
     }
 
@@ -254,16 +254,16 @@ impl Config {
     ///
     /// # Errors
     /// It is such a workspace, or that is not known.
-    pub fn holds_no_others(&self) -> Result<()> {
-        self.knows_others()?;
+    pub fn check_workspace(&self) -> Result<()> {
+        self.check_registry()?;
         // The folder of a regular file is out of reach.
-        if let Some(own) = own_file().filter(|own| own.is_symlink())
+        if let Some(own) = user_settings_file().filter(|own| own.is_symlink())
             && Programs::of(self).are_written_at(&own)
         {
             let problem = "it is a link to where replies and commands can write: they could change your own settings. Replace the link by the file";
             return Err(Error::config(own.display(), problem));
         }
-        let workspace = real(&self.workspace);
+        let workspace = real_path(&self.workspace);
         let problem = if let Some(git) = git_directory(&workspace) {
             format!(
                 "it cannot be the workspace: it is a git directory, or in one ({}), and git would run hooks that replies write there. Choose another workspace_dir: the folder with the project's files",
@@ -283,13 +283,13 @@ impl Config {
     }
 
     /// The registered projects that are in the workspace of this one or keep files there.
-    pub fn others(&self) -> &[PathBuf] {
+    pub fn nested_projects(&self) -> &[PathBuf] {
         &self.known.projects
     }
 
     /// Writes a settings file for each of those that has none: a command could write one. Where this process
     /// cannot write, commands cannot, either.
-    pub fn keep_settings_of_others(&self, note: &str) {
+    pub fn create_settings_of_nested(&self, note: &str) {
         for file in self.known.projects.iter().map(|project| project.join(FILE)) {
             if self.known.hidden.contains(&file) && !exists(&file) {
                 let _ = atomic::write(&file, note.as_bytes());
@@ -306,7 +306,11 @@ pub(super) fn record_consent(project: &Path, consent: Option<String>) -> Result<
     change(|all| match all.iter_mut().find(|entry| entry.project == project) {
         Some(entry) => entry.consent = consent,
         None if consent.is_some() => {
-            all.push(Entry { project: project.to_owned(), consent, ..Entry::default() });
+            all.push(ProjectEntry {
+                project: project.to_owned(),
+                consent,
+                ..ProjectEntry::default()
+            });
         }
         None => {}
     })
@@ -321,12 +325,12 @@ pub(super) fn record_consent(project: &Path, consent: Option<String>) -> Result<
 ///
 /// # Errors
 /// The registry cannot be read.
-pub fn whose_replies_write(folder: &Path) -> Result<Option<PathBuf>> {
+pub fn project_writing_to(folder: &Path) -> Result<Option<PathBuf>> {
     let all = read()?;
     if all.iter().any(|entry| entry.project == folder && !entry.own.is_empty()) {
         return Ok(None);
     }
-    let writes = |entry: &Entry| entry.written.iter().any(|place| folder.starts_with(place));
+    let writes = |entry: &ProjectEntry| entry.written.iter().any(|place| folder.starts_with(place));
     Ok(all.into_iter().find(|entry| writes(entry) && entry.lives()).map(|entry| entry.project))
 }
 
@@ -334,7 +338,7 @@ pub fn whose_replies_write(folder: &Path) -> Result<Option<PathBuf>> {
 ///
 /// # Errors
 /// The registry cannot be read.
-pub fn written_by_replies() -> Result<BTreeSet<PathBuf>> {
+pub fn reply_writable_places() -> Result<BTreeSet<PathBuf>> {
     Ok(read()?.into_iter().flat_map(|entry| entry.written).collect())
 }
 
@@ -342,9 +346,9 @@ pub fn written_by_replies() -> Result<BTreeSet<PathBuf>> {
 ///
 /// # Errors
 /// The registry cannot be read.
-pub fn known_within(folder: &Path) -> Result<Vec<PathBuf>> {
+pub fn registered_within(folder: &Path) -> Result<Vec<PathBuf>> {
     let is_within = |place: &PathBuf| place.starts_with(folder) && place != folder;
-    let all = read()?.into_iter().filter(Entry::lives);
+    let all = read()?.into_iter().filter(ProjectEntry::lives);
     let own = all.map(|entry| entry.own.into_iter().filter(is_within).collect::<Vec<_>>());
     Ok(own.filter(|own| own.iter().any(|place| exists(place))).flatten().collect())
 }
@@ -352,20 +356,20 @@ pub fn known_within(folder: &Path) -> Result<Vec<PathBuf>> {
 /// Where replies write: the workspace first, and what commands may change besides it.
 fn written(config: &Config) -> Vec<PathBuf> {
     let Config { workspace, sandbox, .. } = config;
-    [workspace].into_iter().chain(&sandbox.writable).map(|place| real(place)).collect()
+    [workspace].into_iter().chain(&sandbox.writable).map(|place| real_path(place)).collect()
 }
 
 /// The entry of a project as it is now.
-fn entry(config: &Config) -> Entry {
+fn entry(config: &Config) -> ProjectEntry {
     let mut own = config.own_state();
     // Also where links among them lead.
-    for place in own.clone().iter().map(|place| real(place)) {
+    for place in own.clone().iter().map(|place| real_path(place)) {
         if !own.contains(&place) {
             own.push(place);
         }
     }
-    let folders = config.roles().map(|(role, folder)| Folder::at(role, folder));
-    Entry {
+    let folders = config.roles().map(|(role, folder)| StateFolder::at(role, folder));
+    ProjectEntry {
         identity: identity_of(&config.project),
         written: written(config),
         own,
@@ -375,11 +379,11 @@ fn entry(config: &Config) -> Entry {
     }
 }
 
-impl Folder {
+impl StateFolder {
     /// The folder at a place; None if there is none.
     fn at(role: u8, place: &Path) -> Option<Self> {
         let identity = identity_of(place);
-        (!identity.is_empty()).then(|| Self { role, identity, place: real(place) })
+        (!identity.is_empty()).then(|| Self { role, identity, place: real_path(place) })
     }
 
     /// Whether it is still at its place.
@@ -388,7 +392,7 @@ impl Folder {
     }
 }
 
-impl Entry {
+impl ProjectEntry {
     /// The entry with what an older one says of places that may still exist.
     fn after(&self, before: Option<&Self>) -> Self {
         fn add<T: Clone + PartialEq>(all: &[T], before: &[T]) -> Vec<T> {
@@ -410,11 +414,13 @@ impl Entry {
     /// Whether it is still a project: one that is gone has no files, and others may be at their places.
     fn lives(&self) -> bool {
         let has_begun = || {
-            let mut marks = self.own.iter().flat_map(|place| MARKS.map(|mark| place.join(mark)));
+            let mut marks =
+                self.own.iter().flat_map(|place| SESSION_MARKS.map(|mark| place.join(mark)));
             marks.any(|mark| mark.is_file())
         };
         [FILE, FOLDER].iter().any(|name| exists(&self.project.join(name)))
-            || (self.project.is_dir() && (has_begun() || self.folders.iter().any(Folder::stands)))
+            || (self.project.is_dir()
+                && (has_begun() || self.folders.iter().any(StateFolder::stands)))
     }
 
     /// Whether the folder that was used is still there, even if empty.
@@ -424,9 +430,9 @@ impl Entry {
 }
 
 /// Changes the registry under its lock. Returns whether that changed anything.
-fn change(change: impl FnOnce(&mut Vec<Entry>)) -> Result<bool> {
+fn change(change: impl FnOnce(&mut Vec<ProjectEntry>)) -> Result<bool> {
     let home = home()?;
-    make_folder(&home).map_err(|e| Error::io("make the folder", &home, e))?;
+    create_private_folder(&home).map_err(|e| Error::io("make the folder", &home, e))?;
     let lock = home.join(LOCK);
     let held = atomic::open_own(File::options().create(true).append(true), &lock);
     let held = held.and_then(|file| file.lock().map(|()| file));
@@ -457,7 +463,7 @@ pub(super) fn identity_of(place: &Path) -> String {
 }
 
 fn home() -> Result<PathBuf> {
-    state_home().ok_or_else(|| {
+    user_state_folder().ok_or_else(|| {
         Error::usage("without HOME there is no list of projects; set HOME or XDG_STATE_HOME")
     })
 }
@@ -466,12 +472,12 @@ fn path() -> Result<PathBuf> {
     Ok(home()?.join(NAME))
 }
 
-fn read() -> Result<Vec<Entry>> {
+fn read() -> Result<Vec<ProjectEntry>> {
     load().map_err(|why| unreadable(&why))
 }
 
 /// All entries, the oldest first; or why they cannot be read. Nothing is known then, so nothing is safe.
-fn load() -> Result<Vec<Entry>, String> {
+fn load() -> Result<Vec<ProjectEntry>, String> {
     let Ok(path) = path() else { return Ok(Vec::new()) };
     match atomic::read_own_within(&path, LIMIT) {
         Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
@@ -490,14 +496,14 @@ fn unreadable(why: &str) -> Error {
 }
 
 /// The entries of a registry; None if deaddrop did not write it.
-fn parsed(bytes: &[u8]) -> Option<Vec<Entry>> {
-    let mut all: Vec<Entry> = Vec::new();
+fn parsed(bytes: &[u8]) -> Option<Vec<ProjectEntry>> {
+    let mut all: Vec<ProjectEntry> = Vec::new();
     for field in bytes.strip_suffix(b"\0")?.split(|byte| *byte == 0) {
         let (letter, rest) = field.split_first()?;
         let path = of_bytes(rest);
         match (letter, all.last_mut()) {
             (b'b', _) if path.is_absolute() => {
-                all.push(Entry { project: path, ..Entry::default() });
+                all.push(ProjectEntry { project: path, ..ProjectEntry::default() });
             }
             (b'i', Some(last)) => last.identity = String::from_utf8_lossy(rest).into_owned(),
             (b'c', Some(last)) => {
@@ -509,7 +515,11 @@ fn parsed(bytes: &[u8]) -> Option<Vec<Entry>> {
                 let (role, rest) = rest.split_first()?;
                 let (identity, place) = rest.split_at(memchr::memchr(b' ', rest)?);
                 let identity = String::from_utf8_lossy(identity).into_owned();
-                last.folders.push(Folder { role: *role, identity, place: of_bytes(&place[1..]) });
+                last.folders.push(StateFolder {
+                    role: *role,
+                    identity,
+                    place: of_bytes(&place[1..]),
+                });
             }
             _ => return None,
         }
@@ -517,7 +527,7 @@ fn parsed(bytes: &[u8]) -> Option<Vec<Entry>> {
     Some(all)
 }
 
-fn bytes_of(all: &[Entry]) -> Vec<u8> {
+fn bytes_of(all: &[ProjectEntry]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut field = |begin: &[u8], path: &Path| {
         bytes.extend_from_slice(begin);
@@ -532,7 +542,7 @@ fn bytes_of(all: &[Entry]) -> Vec<u8> {
         entry.consent.iter().for_each(|consent| field(b"c", consent.as_ref()));
         entry.written.iter().for_each(|place| field(b"w", place));
         entry.own.iter().for_each(|place| field(b"o", place));
-        for Folder { role, identity, place } in &entry.folders {
+        for StateFolder { role, identity, place } in &entry.folders {
             field(&[b"f", &[*role][..], identity.as_bytes(), b" "].concat(), place);
         }
     }
@@ -552,14 +562,14 @@ mod tests {
     #[test]
     fn entries_are_read_as_they_are_written() {
         let odd = of_bytes(b"/a b/\xff\n%41");
-        let entry = |project: &Path| Entry {
+        let entry = |project: &Path| ProjectEntry {
             project: project.to_owned(),
             identity: "7.8".to_owned(),
             written: vec!["/w".into(), odd.clone()],
             own: vec![project.join("inbox"), project.join(FILE)],
             folders: vec![
-                Folder { role: b'i', identity: "1.2".to_owned(), place: odd.clone() },
-                Folder { role: b's', identity: "3.0".to_owned(), place: "/a".into() },
+                StateFolder { role: b'i', identity: "1.2".to_owned(), place: odd.clone() },
+                StateFolder { role: b's', identity: "3.0".to_owned(), place: "/a".into() },
             ],
             consent: Some("abc".to_owned()),
         };
@@ -569,9 +579,9 @@ mod tests {
 
     #[test]
     fn places_in_use_are_never_forgotten_and_older_ones_are_the_last() {
-        let entry = |places: std::ops::Range<usize>| Entry {
+        let entry = |places: std::ops::Range<usize>| ProjectEntry {
             written: places.map(|n| format!("/{n}").into()).collect(),
-            ..Entry::default()
+            ..ProjectEntry::default()
         };
         let many = entry(0..PLACES + 9);
         assert_eq!(many.after(Some(&many)), many);

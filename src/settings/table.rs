@@ -22,7 +22,7 @@ pub(super) const WORD: [&str; 2] = ["sandbox", "mode"];
 pub struct Setting {
     /// Its name; a dot separates the table, and `*` stands for the name of a policy.
     pub name: String,
-    pub(super) kind: Kind,
+    pub(super) kind: SettingKind,
     /// Its default, as its environment variable would have it.
     #[serde(default)]
     pub default: String,
@@ -47,7 +47,7 @@ pub(super) struct NeedsConsent {
 /// What a setting can be.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
-pub(super) enum Kind {
+pub(super) enum SettingKind {
     /// A folder, relative to the project.
     Folder,
     /// A whole number; with `or_none`, 0 means no limit.
@@ -114,9 +114,9 @@ pub(crate) fn protected_by_default() -> impl Iterator<Item = &'static str> {
     find("protected_names").map_or("", |setting| &setting.default).split(',')
 }
 
-impl Kind {
+impl SettingKind {
     pub(super) fn is_list(&self) -> bool {
-        use Kind::{Command, Names, Paths, Patterns, Rules, Variables};
+        use SettingKind::{Command, Names, Paths, Patterns, Rules, Variables};
         matches!(self, Paths | Variables | Names | Patterns | Rules | Command)
     }
 
@@ -263,10 +263,10 @@ impl Setting {
     /// What its flag calls a value.
     pub fn placeholder(&self) -> &'static str {
         match &self.kind {
-            Kind::Folder => "DIR",
-            Kind::Number { .. } => "N",
-            Kind::Choice(_) => "MODE",
-            Kind::Policy => "NAME",
+            SettingKind::Folder => "DIR",
+            SettingKind::Number { .. } => "N",
+            SettingKind::Choice(_) => "MODE",
+            SettingKind::Policy => "NAME",
             _ => "VALUE",
         }
     }
@@ -277,7 +277,7 @@ impl Setting {
         if !self.choices().is_empty() {
             help += &format!(": {}", self.choices().join(", "));
         }
-        if matches!(self.kind, Kind::Policy) {
+        if matches!(self.kind, SettingKind::Policy) {
             help += " or one of your own";
         }
         if !self.default.is_empty() {
@@ -288,19 +288,19 @@ impl Setting {
 
     /// Whether it is true or false.
     pub fn is_switch(&self) -> bool {
-        matches!(self.kind, Kind::Switch)
+        matches!(self.kind, SettingKind::Switch)
     }
 
     /// Whether it is a folder of the project.
     pub fn is_folder(&self) -> bool {
-        matches!(self.kind, Kind::Folder)
+        matches!(self.kind, SettingKind::Folder)
     }
 
     /// The words that it can be, if there are few.
     pub fn choices(&self) -> Vec<&str> {
         match &self.kind {
-            Kind::Choice(names) => names.iter().map(String::as_str).collect(),
-            Kind::Policy => Policy::PRESETS.to_vec(),
+            SettingKind::Choice(names) => names.iter().map(String::as_str).collect(),
+            SettingKind::Policy => Policy::PRESETS.to_vec(),
             _ => Vec::new(),
         }
     }

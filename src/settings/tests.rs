@@ -7,7 +7,7 @@ use super::*;
 
 const HOME: &str = "/home/me";
 
-fn resolved(raw: &Raw) -> Result<Config> {
+fn resolved(raw: &RawSettings) -> Result<Config> {
     Config::resolve("/project".into(), raw, Some(HOME.as_ref()))
 }
 
@@ -15,16 +15,16 @@ fn config(text: &str) -> Result<Config> {
     resolved(&layer(text)?)
 }
 
-fn layer(text: &str) -> Result<Raw> {
-    Raw::from_text(text, &Path::new("/project").join(FILE), Source::File)
+fn layer(text: &str) -> Result<RawSettings> {
+    RawSettings::from_text(text, &Path::new("/project").join(FILE), Source::File)
 }
 
 fn error(text: &str) -> String {
     config(text).expect_err(text).to_string()
 }
 
-fn variable(name: &str, value: impl Into<OsString>) -> Result<Raw> {
-    Raw::from_environment([(name.into(), value.into())].into_iter())
+fn variable(name: &str, value: impl Into<OsString>) -> Result<RawSettings> {
+    RawSettings::from_environment([(name.into(), value.into())].into_iter())
 }
 
 #[track_caller]
@@ -69,7 +69,7 @@ fn folders_of_its_own_are_kept_apart() {
 fn later_layers_win_and_variables_are_checked() {
     let raw = layer("max_output_length = 5_000\ninbox_dir = \"in\"").unwrap();
     let over = variable("DEADDROP_MAX_OUTPUT_LENGTH", "600").unwrap();
-    let config = resolved(&Raw::merged([&raw, &over])).unwrap();
+    let config = resolved(&RawSettings::merged([&raw, &over])).unwrap();
     assert_eq!(config.max_output_length, 600);
     assert_eq!(config.inbox, Path::new("/project/in"));
     assert_eq!(config.workspace, Path::new("/project/workspace"));
@@ -80,7 +80,7 @@ fn later_layers_win_and_variables_are_checked() {
 #[test]
 fn the_table_of_defaults_is_what_the_types_say() {
     let config = config("").unwrap();
-    assert_eq!((config.sandbox.mode, config.sandbox.network), (Mode::Auto, false));
+    assert_eq!((config.sandbox.mode, config.sandbox.network), (SandboxMode::Auto, false));
     let sandbox = &config.sandbox;
     assert_eq!((sandbox.max_processes, sandbox.max_memory_bytes), (4_096, None));
     assert_eq!((sandbox.max_file_bytes, sandbox.min_free_bytes), (4 << 30, 100 << 20));
@@ -191,18 +191,21 @@ fn every_row_of_the_table_is_in_order() {
 #[test]
 fn the_sandbox_is_a_word_or_a_table() {
     for (text, mode) in [
-        ("sandbox = \"off\"", Mode::Off),
-        ("[sandbox]\nmode = \"partial\"", Mode::Partial),
-        ("sandbox.mode = \"bwrap\"", Mode::Bwrap),
-        ("sandbox = { mode = \"auto\", network = true }", Mode::Auto),
+        ("sandbox = \"off\"", SandboxMode::Off),
+        ("[sandbox]\nmode = \"partial\"", SandboxMode::Partial),
+        ("sandbox.mode = \"bwrap\"", SandboxMode::Bwrap),
+        ("sandbox = { mode = \"auto\", network = true }", SandboxMode::Auto),
     ] {
         assert_eq!(config(text).unwrap().sandbox.mode, mode, "{text}");
     }
     let raw = layer("sandbox = \"off\"").unwrap();
     let over = layer("[sandbox]\nnetwork = true").unwrap();
-    let sandbox = resolved(&Raw::merged([&raw, &over])).unwrap().sandbox;
-    assert!(sandbox.mode == Mode::Off && sandbox.network, "a layer leaves what it does not set");
-    assert_eq!(with_variable("DEADDROP_SANDBOX", "off").sandbox.mode, Mode::Off);
+    let sandbox = resolved(&RawSettings::merged([&raw, &over])).unwrap().sandbox;
+    assert!(
+        sandbox.mode == SandboxMode::Off && sandbox.network,
+        "a layer leaves what it does not set"
+    );
+    assert_eq!(with_variable("DEADDROP_SANDBOX", "off").sandbox.mode, SandboxMode::Off);
     assert_eq!(
         error("\nsandbox = \"on\""),
         "/project/deaddrop.toml:2: sandbox is \"on\" but must be one of auto, bwrap, partial, off"
@@ -227,7 +230,7 @@ fn the_table_of_the_sandbox_is_taken_whole() {
     assert_eq!(config.protected_names, [".git", "Makefile"]);
     let value = |text: &str| Some(text.to_owned());
     let expected = Sandbox {
-        mode: Mode::Auto,
+        mode: SandboxMode::Auto,
         network: true,
         writable: ["/data/x", "/project/out", "/home/me/cache"].map(PathBuf::from).into(),
         readable: ["/lib", "/home/me", "/project/~odd"].map(PathBuf::from).into(),
@@ -264,7 +267,10 @@ fn variables_hold_lists_too() {
     // An empty variable is an empty list, over what was set below it.
     let raw = layer("[sandbox]\nreadable = [\"/a\"]").unwrap();
     let over = variable("DEADDROP_SANDBOX_READABLE", "").unwrap();
-    assert_eq!(resolved(&Raw::merged([&raw, &over])).unwrap().sandbox.readable, [] as [PathBuf; 0]);
+    assert_eq!(
+        resolved(&RawSettings::merged([&raw, &over])).unwrap().sandbox.readable,
+        [] as [PathBuf; 0]
+    );
     assert_eq!(with_variable("DEADDROP_PROTECTED_NAMES", "").protected_names, [] as [&str; 0]);
 }
 
@@ -468,7 +474,7 @@ fn nobody_is_disturbed_who_has_not_asked_for_it() {
     }
 }
 
-fn guest(text: &str) -> Result<Option<Guest>> {
+fn guest(text: &str) -> Result<Option<GuestAddress>> {
     config(text).map(|config| config.guest)
 }
 
@@ -479,7 +485,7 @@ fn a_guest_is_reached_by_a_command_or_a_socket() {
     let told = told.unwrap().unwrap();
     assert_eq!(told.label(), "ssh build-box deaddrop rpc");
     let told = guest("[guest]\nsocket = \"vm.sock\"").unwrap().unwrap();
-    let socket = Guest::Socket { path: PathBuf::from("/project/vm.sock"), port: 52 };
+    let socket = GuestAddress::Socket { path: PathBuf::from("/project/vm.sock"), port: 52 };
     assert_eq!(told.label(), "/project/vm.sock (port 52)");
     assert_eq!(told, socket);
     let told = guest("[guest]\nsocket = \"/run/vm\"\nport = 0x10").unwrap().unwrap();

@@ -15,14 +15,15 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::git::ask_git;
-use super::in_force::toml_of;
-use super::layers::Given;
+use super::effective::toml_of;
+use super::git::run_git;
+use super::layers::SettingValue;
 use super::policy::{self, Policy};
 use super::registry::{identity_of, record_consent};
 use super::table::{NeedsConsent, SETTINGS, Weakens, canonical};
 use super::{
-    Config, FILE, FOLDER, Guest, Layers, Mode, Name, RUN_POLICY, Raw, SESSION_POLICY, folded, real,
+    Config, FILE, FOLDER, FileName, GuestAddress, Layers, RUN_POLICY, RawSettings, SESSION_POLICY,
+    SandboxMode, folded, real_path,
 };
 use crate::error::{Error, Result};
 use crate::program::Programs;
@@ -37,76 +38,76 @@ const SHOWN: usize = 4_000;
 pub struct Consent {
     project: PathBuf,
     /// All that its file weakens, and what git tracks in deaddrop's folders.
-    openings: Vec<Opening>,
+    weakenings: Vec<Weakening>,
     /// What is in force without consent.
-    lacks: Vec<Opening>,
+    missing: Vec<Weakening>,
     /// The digest of what the person has consented to.
     recorded: Option<String>,
     /// The error if a link leads a flag or a variable out of the project.
     led_away: Option<String>,
     /// Data in deaddrop's folders that deaddrop has not made for this person.
-    found: Option<Opening>,
+    untrusted_data: Option<Weakening>,
 }
 
 impl Consent {
     /// That of a project with these settings.
     pub(super) fn of(config: &Config, layers: &Layers) -> Self {
         let project = &config.project;
-        let mut openings = openings(project, layers);
-        openings.extend(tracked(config));
+        let mut weakenings = weakenings(project, layers);
+        weakenings.extend(tracked(config));
         // Flags and variables are the person's own word.
         let is_over = |name: &str| layers.environment.sets(name) || layers.flags.sets(name);
-        let in_force = openings.iter().filter(|opening| !is_over(&opening.name));
+        let in_force = weakenings.iter().filter(|weakening| !is_over(&weakening.name));
         let mut consent = Self {
             project: project.to_owned(),
-            lacks: in_force.cloned().collect(),
-            openings,
+            missing: in_force.cloned().collect(),
+            weakenings,
             led_away: led_away(project, layers),
             recorded: config.recorded_consent(),
-            found: found(config),
+            untrusted_data: untrusted_data(config),
         };
-        if consent.is_whole() {
-            consent.lacks.clear();
+        if consent.is_complete() {
+            consent.missing.clear();
         }
-        consent.lacks.extend(consent.found.clone());
+        consent.missing.extend(consent.untrusted_data.clone());
         consent
     }
 
     /// Sessions, replies and approvals in deaddrop's folders that came with the project.
-    pub fn found(&self) -> Option<&Opening> {
-        self.found.as_ref()
+    pub fn untrusted_data(&self) -> Option<&Weakening> {
+        self.untrusted_data.as_ref()
     }
 
     /// All that the settings of the project weaken, also what is not in force.
-    pub fn openings(&self) -> &[Opening] {
-        &self.openings
+    pub fn weakenings(&self) -> &[Weakening] {
+        &self.weakenings
     }
 
     /// What is in force without consent.
-    pub fn lacks(&self) -> &[Opening] {
-        &self.lacks
+    pub fn missing(&self) -> &[Weakening] {
+        &self.missing
     }
 
     /// Whether the person has consented to all that the settings weaken, also to what is not in force.
-    pub fn is_whole(&self) -> bool {
-        self.openings.is_empty() || self.recorded == Some(self.digest())
+    pub fn is_complete(&self) -> bool {
+        self.weakenings.is_empty() || self.recorded == Some(self.digest())
     }
 
     /// Refuses flags and variables that a link in the project leads out of it: the person can name the place.
-    pub fn requires_names(&self) -> Result<()> {
+    pub fn check_links(&self) -> Result<()> {
         self.led_away.as_ref().map_or(Ok(()), |told| Err(Error::usage(told.clone())))
     }
 
     /// Refuses settings that are in force without consent. The error lists them, and says what to do.
     pub fn require(&self) -> Result<()> {
-        self.requires_names()?;
-        if self.lacks.is_empty() {
+        self.check_links()?;
+        if self.missing.is_empty() {
             return Ok(());
         }
         let lines: String = self.lines().iter().map(|line| format!("\n  {line}")).collect();
         let project = shell_word(&self.project.display().to_string());
-        let what = match &self.found {
-            Some(_) if self.lacks.len() == 1 => {
+        let what = match &self.untrusted_data {
+            Some(_) if self.missing.len() == 1 => {
                 "this folder contains deaddrop data that you have not trusted yet (was it moved or copied?)"
             }
             Some(_) => {
@@ -117,19 +118,19 @@ impl Consent {
         let problem = format!(
             "{what}:{lines}\nIf you trust it, run `deaddrop -C {project} config allow` once."
         );
-        Err(Error::config(self.whose(), problem).with_code("consent-needed"))
+        Err(Error::config(self.subject(), problem).with_code("consent-needed"))
     }
 
     /// What is in force without consent, a line each.
     pub fn lines(&self) -> Vec<String> {
-        self.lacks.iter().map(Opening::line).collect()
+        self.missing.iter().map(Weakening::line).collect()
     }
 
     /// The settings file, or the project if only its folders need consent.
-    pub fn whose(&self) -> String {
-        let has_file = self.openings.iter().any(|opening| opening.origin.is_some());
-        let whose = if has_file { self.project.join(FILE) } else { self.project.clone() };
-        visible_line(&whose.display().to_string()).into_owned()
+    pub fn subject(&self) -> String {
+        let has_file = self.weakenings.iter().any(|weakening| weakening.origin.is_some());
+        let subject = if has_file { self.project.join(FILE) } else { self.project.clone() };
+        visible_line(&subject.display().to_string()).into_owned()
     }
 
     /// Records that the person consents to everything.
@@ -137,15 +138,17 @@ impl Consent {
     /// # Errors
     /// It cannot be recorded, or is too long to be looked at.
     pub fn allow(&self, config: &Config) -> Result<()> {
-        let is_long = |opening: &&Opening| opening.cut_at().is_some();
-        if let Some(Opening { name, .. }) = self.openings.iter().chain(self.found()).find(is_long) {
+        let is_long = |weakening: &&Weakening| weakening.cut_at().is_some();
+        if let Some(Weakening { name, .. }) =
+            self.weakenings.iter().chain(self.untrusted_data()).find(is_long)
+        {
             let problem = format!(
                 "{} is longer than the {SHOWN} characters that can be shown for consent; shorten it, or move it away",
                 visible_line(name)
             );
-            return Err(Error::config(self.whose(), problem));
+            return Err(Error::config(self.subject(), problem));
         }
-        if self.found.is_some() {
+        if self.untrusted_data.is_some() {
             config.register()?;
         }
         self.allow_settings()
@@ -153,7 +156,7 @@ impl Consent {
 
     fn allow_settings(&self) -> Result<()> {
         // An earlier consent was not meant for later settings.
-        let digest = (!self.openings.is_empty()).then(|| self.digest());
+        let digest = (!self.weakenings.is_empty()).then(|| self.digest());
         if digest == self.recorded {
             return Ok(());
         }
@@ -170,19 +173,19 @@ impl Consent {
     /// # Errors
     /// It cannot be recorded.
     pub fn follow(&self, before: &Self, keys: &[&str]) -> Result<bool> {
-        let is_known = |opening: &Opening| {
-            before.openings.iter().any(|known| known.exact() == opening.exact())
-                || keys.iter().any(|key| opening.is_of(key))
+        let is_known = |weakening: &Weakening| {
+            before.weakenings.iter().any(|known| known.exact() == weakening.exact())
+                || keys.iter().any(|key| weakening.is_of(key))
         };
-        if !before.is_whole() || !self.openings.iter().all(is_known) {
-            return Ok(self.is_whole());
+        if !before.is_complete() || !self.weakenings.iter().all(is_known) {
+            return Ok(self.is_complete());
         }
         self.allow_settings().map(|()| true)
     }
 
     /// A digest of all that the settings weaken.
     fn digest(&self) -> String {
-        let mut exact: Vec<_> = self.openings.iter().map(Opening::exact).collect();
+        let mut exact: Vec<_> = self.weakenings.iter().map(Weakening::exact).collect();
         exact.sort_unstable();
         // In another folder the same name can mean another program.
         let text = serde_json::to_string(&(exact, identity_of(&self.project))).unwrap_or_default();
@@ -190,7 +193,7 @@ impl Consent {
     }
 }
 
-impl Opening {
+impl Weakening {
     /// Where its value is cut off to show it, if it is too long.
     fn cut_at(&self) -> Option<usize> {
         visible_line(&self.value).char_indices().nth(SHOWN).map(|(at, _)| at)
@@ -215,7 +218,7 @@ const UNSET: [&str; 2] = [SESSION_POLICY, RUN_POLICY];
 
 /// Something that needs consent: a setting of a project, or data or tracked files in deaddrop's folders there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Opening {
+pub struct Weakening {
     /// The setting's name, as in `sandbox.network`, or what it is.
     pub name: String,
     /// Its value as a settings file has it; of files and folders also where they lead.
@@ -229,7 +232,7 @@ pub struct Opening {
     pub(super) exact: String,
 }
 
-impl Opening {
+impl Weakening {
     /// What consent is bound to.
     fn exact(&self) -> (&str, &str) {
         (&self.name, &self.exact)
@@ -248,21 +251,21 @@ impl Opening {
 }
 
 /// What the settings file of the project weakens; `project` is canonical.
-fn openings(project: &Path, layers: &Layers) -> Vec<Opening> {
+fn weakenings(project: &Path, layers: &Layers) -> Vec<Weakening> {
     let (all, without) = (policies(&[&layers.own, &layers.file]), policies(&[&layers.own]));
-    let judge = Judge { project, layers, all, without };
+    let judge = WeakeningFinder { project, layers, all, without };
     let in_table = SETTINGS.iter().map(|setting| &*setting.name).filter(|name| !name.contains('*'));
     let of_policies = layers.file.within("policies").map(|given| &*given.name);
-    in_table.chain(of_policies).filter_map(|name| judge.opening(name)).collect()
+    in_table.chain(of_policies).filter_map(|name| judge.weakening(name)).collect()
 }
 
 /// The policies of these layers; none if they are wrong by themselves, and then everything needs consent.
-fn policies(layers: &[&Raw]) -> BTreeMap<String, Policy> {
-    policy::resolve(&Raw::merged(layers.iter().copied())).unwrap_or_default()
+fn policies(layers: &[&RawSettings]) -> BTreeMap<String, Policy> {
+    policy::resolve(&RawSettings::merged(layers.iter().copied())).unwrap_or_default()
 }
 
 /// Compares the settings in a project's file with what holds without it.
-struct Judge<'a> {
+struct WeakeningFinder<'a> {
     project: &'a Path,
     layers: &'a Layers,
     /// The policies with that file, and without it.
@@ -270,17 +273,17 @@ struct Judge<'a> {
     without: BTreeMap<String, Policy>,
 }
 
-impl Judge<'_> {
+impl WeakeningFinder<'_> {
     /// What a setting weakens, if it does.
-    fn opening(&self, name: &str) -> Option<Opening> {
+    fn weakening(&self, name: &str) -> Option<Weakening> {
         let Layers { own, file, .. } = self.layers;
         let (set, beneath) = (file.setting(name), own.setting(name));
         let NeedsConsent { when, does } = set.setting.consent.as_ref()?;
         let (mut value, mut exact) = (toml_of(&set.value), None);
-        let more = |list: &Given, other: &Given| {
+        let more = |list: &SettingValue, other: &SettingValue| {
             list.items().any(|item| other.items().all(|other| other != item))
         };
-        let guest = |raw| Guest::resolve(raw, self.project).ok().flatten();
+        let guest = |raw| GuestAddress::resolve(raw, self.project).ok().flatten();
         let is_weaker = match when {
             Weakens::Outside => {
                 let (shown, places) = outside(name, self.project, self.layers)?;
@@ -301,7 +304,7 @@ impl Judge<'_> {
         };
         let exact = exact.unwrap_or_else(|| value.clone());
         let origin = file.sets(name).then_some(set.origin);
-        is_weaker.then(|| Opening { name: name.to_owned(), value, origin, does, exact })
+        is_weaker.then(|| Weakening { name: name.to_owned(), value, origin, does, exact })
     }
 
     /// What the policy `chosen` is, if it allows more than `own`: its name can come to mean another one.
@@ -329,12 +332,12 @@ impl Judge<'_> {
 
 /// Whether there are machines on which one confines commands less than the other. Each except `auto` is one
 /// mechanism, and confines nothing where that is missing.
-fn can_be_weaker(mode: Mode, than: Mode) -> bool {
-    mode != than && mode != Mode::Auto && than != Mode::Off
+fn can_be_weaker(mode: SandboxMode, than: SandboxMode) -> bool {
+    mode != than && mode != SandboxMode::Auto && than != SandboxMode::Off
 }
 
 /// A path that a setting names.
-struct Located<'a> {
+struct LocatedPath<'a> {
     item: &'a str,
     path: PathBuf,
     /// Where it leads.
@@ -346,7 +349,11 @@ struct Located<'a> {
 }
 
 /// The paths of a setting; None if one of them is wrong.
-fn located<'a>(set: &'a Given, project: &Path, layers: &Layers) -> Option<Vec<Located<'a>>> {
+fn located<'a>(
+    set: &'a SettingValue,
+    project: &Path,
+    layers: &Layers,
+) -> Option<Vec<LocatedPath<'a>>> {
     let home = env::var_os("HOME").map(PathBuf::from);
     let paths = if set.setting.is_folder() {
         vec![(set.text(), set.folder(project))]
@@ -354,11 +361,11 @@ fn located<'a>(set: &'a Given, project: &Path, layers: &Layers) -> Option<Vec<Lo
         set.items().zip(set.paths(project, home.as_deref()).ok()?).collect()
     };
     let located = paths.into_iter().map(|(item, path)| {
-        let place = real(&path);
+        let place = real_path(&path);
         let within = place.strip_prefix(project);
         let is_inside = within.is_ok_and(|within| !is_protected(&set.name, within, layers));
         let is_led_out = !is_inside && path != place && goes_through(project, &path);
-        Located { item, path, place, is_inside, is_led_out }
+        LocatedPath { item, path, place, is_inside, is_led_out }
     });
     Some(located.collect())
 }
@@ -366,10 +373,11 @@ fn located<'a>(set: &'a Given, project: &Path, layers: &Layers) -> Option<Vec<Lo
 /// Whether a folder is under a protected name: a default one, or one of the person's own. Below deaddrop's
 /// own folder its state is where it belongs.
 fn is_protected(name: &str, within: &Path, layers: &Layers) -> bool {
-    let default = Raw::default();
+    let default = RawSettings::default();
     let layers = [&default, &layers.own, &layers.environment, &layers.flags];
     let lists = layers.map(|raw| raw.setting("protected_names"));
-    let names: Vec<Name> = lists.iter().flat_map(Given::items).filter_map(Name::new).collect();
+    let names: Vec<FileName> =
+        lists.iter().flat_map(SettingValue::items).filter_map(FileName::new).collect();
     let within = match within.strip_prefix(FOLDER) {
         Ok(rest) if name != "workspace_dir" => rest,
         _ => within,
@@ -383,7 +391,8 @@ fn is_protected(name: &str, within: &Path, layers: &Layers) -> bool {
 
 /// Whether something in the project, such as a link, decides where a path leads.
 fn goes_through(project: &Path, path: &Path) -> bool {
-    let is_in = |part: &Path| part.parent().is_some_and(|above| real(above).starts_with(project));
+    let is_in =
+        |part: &Path| part.parent().is_some_and(|above| real_path(above).starts_with(project));
     path.ancestors().any(|part| part.file_name().is_some() && is_in(part))
 }
 
@@ -397,14 +406,14 @@ fn outside(name: &str, project: &Path, layers: &Layers) -> Option<(String, Strin
         own.items().any(|own| own == item) || (!own.is_default() && own.text() == item)
     };
     let needs_consent =
-        |it: &Located| !(is_folder && it.is_inside) && (!is_own(it.item) || it.is_led_out);
+        |it: &LocatedPath| !(is_folder && it.is_inside) && (!is_own(it.item) || it.is_led_out);
     let all = located(&set, project, layers)?;
     if !all.iter().any(needs_consent) {
         return None;
     }
     let shown: Vec<String> = all
         .iter()
-        .map(|Located { item, path, place, .. }| {
+        .map(|LocatedPath { item, path, place, .. }| {
             let item = toml_of(&(*item).into());
             if path == place { item } else { format!("{item} -> {}", place.display()) }
         })
@@ -441,16 +450,16 @@ const KEEPERS: [&str; 4] = [".gitkeep", ".keep", ".gitignore", "README.md"];
 
 /// Data in deaddrop's folders of the project that deaddrop has not used before, also if a flag names them:
 /// somebody else can have written it. Folders outside the project are openings themselves.
-fn found(config: &Config) -> Option<Opening> {
+fn untrusted_data(config: &Config) -> Option<Weakening> {
     let project = &config.project;
     let found = config.roles().into_iter().filter_map(|(role, folder)| {
-        let is_foreign = real(folder).starts_with(project) && !config.is_own(role, folder);
+        let is_foreign = real_path(folder).starts_with(project) && !config.is_own(role, folder);
         let contents = is_foreign.then(|| contents(folder)).flatten()?;
         let folder = folder.strip_prefix(project).unwrap_or(folder);
         Some(format!("{} ({contents})", folder.display()))
     });
     let found: Vec<String> = found.collect();
-    (!found.is_empty()).then(|| Opening {
+    (!found.is_empty()).then(|| Weakening {
         name: "found here".to_owned(),
         value: found.join(", "),
         origin: None,
@@ -489,8 +498,8 @@ const REGULAR: &str = "100";
 
 /// What repositories track in deaddrop's own folders, with mode and content of each file, so that a changed
 /// one needs new consent. Without git nobody pulls.
-fn tracked(config: &Config) -> Option<Opening> {
-    let folders = config.roles().map(|(_, folder)| real(folder)).into_iter();
+fn tracked(config: &Config) -> Option<Weakening> {
+    let folders = config.roles().map(|(_, folder)| real_path(folder)).into_iter();
     let folders: Vec<PathBuf> =
         folders.filter(|folder| folder.starts_with(&config.project)).collect();
     // A repository can be in another one, which tracks other files.
@@ -501,7 +510,7 @@ fn tracked(config: &Config) -> Option<Opening> {
         .flat_map(|repository| tracked_in(&programs, repository, &folders, &config.project))
         .collect();
     let names: Vec<&str> = all.iter().map(|(_, name)| name.as_str()).collect();
-    (!names.is_empty()).then(|| Opening {
+    (!names.is_empty()).then(|| Weakening {
         name: "tracked by git".to_owned(),
         value: names.join(", "),
         origin: None,
@@ -524,7 +533,7 @@ fn tracked_in(
         folder => folder,
     });
     let asked = ["--literal-pathspecs", "ls-files", "-s", "-z", "--"].map(OsStr::new);
-    let listed = match ask_git(programs, repository, asked.into_iter().chain(within)) {
+    let listed = match run_git(programs, repository, asked.into_iter().chain(within)) {
         Ok(Some(listed)) => listed,
         Ok(None) => return Vec::new(),
         Err(why) => {

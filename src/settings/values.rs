@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Deserializer};
 
-use super::{Config, Raw, names};
+use super::{Config, RawSettings, names};
 use crate::error::{Error, Result};
 use crate::text::visible_line;
 
@@ -13,7 +13,7 @@ use crate::text::visible_line;
 pub struct Sandbox {
     /// By which means.
     #[serde(rename = "sandbox")]
-    pub mode: Mode,
+    pub mode: SandboxMode,
     /// Whether commands have the network.
     #[serde(rename = "sandbox.network")]
     pub network: bool,
@@ -60,7 +60,7 @@ fn limit<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
 /// The means by which commands are confined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Mode {
+pub enum SandboxMode {
     /// The best that the machine has.
     Auto,
     /// Through `bwrap`.
@@ -71,7 +71,7 @@ pub enum Mode {
     Off,
 }
 
-impl Mode {
+impl SandboxMode {
     /// What a policy's word on the network counts for: nothing without a sandbox.
     pub fn network(self, policy: Option<bool>) -> Option<bool> {
         policy.filter(|_| self != Self::Off)
@@ -80,7 +80,7 @@ impl Mode {
 
 impl Default for Sandbox {
     fn default() -> Self {
-        Config::resolve("/".into(), &Raw::default(), None).expect("valid defaults").sandbox
+        Config::resolve("/".into(), &RawSettings::default(), None).expect("valid defaults").sandbox
     }
 }
 
@@ -139,7 +139,7 @@ pub enum Review {
 
 /// Another machine, or a container, in which sessions are executed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Guest {
+pub enum GuestAddress {
     /// It is reached through a program that speaks for it on its standard input and output.
     Command(Vec<String>),
     /// It is reached through a Unix socket, which is asked to be connected with the port first.
@@ -151,9 +151,9 @@ pub enum Guest {
     },
 }
 
-impl Guest {
+impl GuestAddress {
     /// What the table `[guest]` says, if there is one; sockets are relative to the project.
-    pub(super) fn resolve(raw: &Raw, project: &Path) -> Result<Option<Self>> {
+    pub(super) fn resolve(raw: &RawSettings, project: &Path) -> Result<Option<Self>> {
         let Some(origin) = raw.tables.get("guest") else { return Ok(None) };
         let [command, socket, port] =
             ["command", "socket", "port"].map(|name| raw.setting(&format!("guest.{name}")));

@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::protocol::jsonrpc::{
     self, About, AboutParams, FindParams, FindResult, Key, RpcError, State, StepParams, VERSION,
 };
-use crate::settings::Guest::{Command, Socket};
+use crate::settings::GuestAddress::{Command, Socket};
 
 /// So long a guest is tried for that was there a moment ago: what it was doing may have to end first.
 const RETURN: Duration = Duration::from_secs(10);

@@ -14,7 +14,7 @@ use crate::protocol::{
     Detail, Digest, Effect, Ending, Failure, Operation, Part, Reading, RelPath, Warning,
     WarningKind,
 };
-use crate::settings::Files;
+use crate::settings::FilePolicy;
 use crate::workspace::walk::Walk;
 use crate::workspace::{Contents, Look, MOVED_FILES};
 
@@ -288,8 +288,8 @@ impl Executor for RemoteExecutor<'_> {
 }
 
 /// Which files may be searched, as the guest is told.
-fn readable(files: &Files) -> Readable {
-    let Files { enabled, blocked, allowed, max_bytes, read_only: _ } = files.clone();
+fn readable(files: &FilePolicy) -> Readable {
+    let FilePolicy { enabled, blocked, allowed, max_bytes, read_only: _ } = files.clone();
     Readable { enabled, blocked, allowed, max_bytes }
 }
 

@@ -6,7 +6,7 @@ use std::fmt;
 
 use super::report::{Facts, Mechanism};
 use super::request::Backend;
-use crate::settings::Mode;
+use crate::settings::SandboxMode;
 
 /// How strong the walls are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,12 +50,12 @@ impl fmt::Display for Tier {
 
 impl Tier {
     /// What is tried under this setting, the strongest first.
-    pub(in crate::runner) fn candidates(mode: Mode) -> &'static [Self] {
+    pub(in crate::runner) fn candidates(mode: SandboxMode) -> &'static [Self] {
         match mode {
-            Mode::Auto => &[Self::Full, Self::FullBwrap, Self::Partial],
-            Mode::Bwrap => &[Self::FullBwrap],
-            Mode::Partial => &[Self::Partial],
-            Mode::Off => &[Self::Off],
+            SandboxMode::Auto => &[Self::Full, Self::FullBwrap, Self::Partial],
+            SandboxMode::Bwrap => &[Self::FullBwrap],
+            SandboxMode::Partial => &[Self::Partial],
+            SandboxMode::Off => &[Self::Off],
         }
     }
 

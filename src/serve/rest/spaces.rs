@@ -202,7 +202,7 @@ impl Record {
 impl Space {
     fn new(project: &Config, folder: PathBuf, record: Record) -> Arc<Self> {
         let config = match record.workspace {
-            Place::Own => project.of_space(&folder),
+            Place::Own => project.for_space(&folder),
             Place::Project => project.clone(),
         };
         Arc::new(Self {

@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use super::*;
 use crate::error::Result;
-use crate::settings::{Config, Raw, Source};
+use crate::settings::{Config, RawSettings, Source};
 
 fn config(layers: &[&str]) -> Result<Config> {
-    let read =
-        |text: &&str| Raw::from_text(text, Path::new("/project/deaddrop.toml"), Source::File);
-    let layers = layers.iter().map(read).collect::<Result<Vec<Raw>>>()?;
-    Config::resolve("/project".into(), &Raw::merged(&layers), None)
+    let read = |text: &&str| {
+        RawSettings::from_text(text, Path::new("/project/deaddrop.toml"), Source::File)
+    };
+    let layers = layers.iter().map(read).collect::<Result<Vec<RawSettings>>>()?;
+    Config::resolve("/project".into(), &RawSettings::merged(&layers), None)
 }
 
 fn policy(text: &str, name: &str) -> Policy {

@@ -16,7 +16,7 @@ use deaddrop::protocol::{
     Revision, parsed, tags,
 };
 use deaddrop::session::Session;
-use deaddrop::settings::{Config, Raw};
+use deaddrop::settings::{Config, RawSettings};
 use deaddrop::tokens;
 use deaddrop::turn::{self, TurnInput};
 use deaddrop::watch::Stop;
@@ -144,7 +144,7 @@ fn files_are_read_once_for_an_end_that_does_not_count() {
 
 /// The project of `scene`, held by this thread.
 fn held(scene: &support::Project) -> Engine {
-    let config = Config::load_trusted(scene.path(), Raw::default()).unwrap();
+    let config = Config::load_trusted(scene.path(), RawSettings::default()).unwrap();
     Engine::open(config, Clock::default(), Stop::default(), None, &mut ()).unwrap()
 }
 

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use deaddrop::protocol::{Ending, Execution};
 use deaddrop::runner::{CommandSpec, Glimpse, Runner, interrupt};
-use deaddrop::settings::{Mode, Sandbox};
+use deaddrop::settings::{Sandbox, SandboxMode};
 
 use crate::scene::{NOBODY, Scene, Walls, Way, marked, marker, printed, reply, results};
 use crate::support::{PATIENCE, Project, program, wait_until};
@@ -27,7 +27,7 @@ fn run(commands: &[&str]) -> Option<String> {
 }
 
 fn unconfined(helper: PathBuf, base: &Project) -> Runner {
-    let settings = Sandbox { mode: Mode::Off, ..Sandbox::default() };
+    let settings = Sandbox { mode: SandboxMode::Off, ..Sandbox::default() };
     Runner::new(helper, base.path().to_owned(), settings)
 }
 

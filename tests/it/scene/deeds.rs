@@ -8,7 +8,7 @@ use deaddrop::executor::{Executor, LocalExecutor};
 use deaddrop::policy::Opens;
 use deaddrop::protocol::{Detail, Ending, Execution, Operation, ShellCommand, Warning};
 use deaddrop::runner::Runner;
-use deaddrop::settings::{Mode, Sandbox};
+use deaddrop::settings::{Sandbox, SandboxMode};
 use deaddrop::workspace::Workspace;
 use deaddrop::workspace::protected::{Protection, Quarantine};
 use serde::{Deserialize, Serialize};
@@ -116,10 +116,10 @@ fn does_as_a_scene_asks() {
     let deeds: Deeds = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
     let base = file.parent().unwrap().canonicalize().unwrap();
     let mode = match &*deeds.mode {
-        "Auto" => Mode::Auto,
-        "Bwrap" => Mode::Bwrap,
-        "Partial" => Mode::Partial,
-        _ => Mode::Off,
+        "Auto" => SandboxMode::Auto,
+        "Bwrap" => SandboxMode::Bwrap,
+        "Partial" => SandboxMode::Partial,
+        _ => SandboxMode::Off,
     };
     let settings = Sandbox { mode, network: deeds.settings, ..Sandbox::default() };
     let names = PROTECTED.map(str::to_owned);
@@ -128,7 +128,7 @@ fn does_as_a_scene_asks() {
     let own = base.join("own");
     let protection = Protection::new(Quarantine::new(base.join("sessions"), "sessions", "turn"));
     let mut here = LocalExecutor::new(&workspace, &runner, &own, false, &|| false)
-        .guarded(mode != Mode::Off, protection);
+        .guarded(mode != SandboxMode::Off, protection);
     here.network = deeds.network;
     let (mut details, mut noticed) = (Vec::new(), Vec::new());
     for (operation, opens) in deeds.operations {

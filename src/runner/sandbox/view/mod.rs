@@ -20,7 +20,7 @@ use super::held::cannot_show;
 use super::request::{Backend, Held, Mount, MountKind};
 use crate::links::{follow, on_the_way};
 use crate::runner::{CommandSpec, Runner};
-use crate::settings::written_by_replies;
+use crate::settings::reply_writable_places;
 use etc::Etc;
 use links::Named;
 
@@ -319,7 +319,7 @@ impl Written {
     fn of(workspace: &Path, writable: &[PathBuf]) -> Self {
         let writable = writable.iter().filter_map(|path| existing(path));
         let own = [workspace.to_path_buf()].into_iter().chain(writable).collect();
-        Self { own, others: written_by_replies().unwrap_or_default() }
+        Self { own, others: reply_writable_places().unwrap_or_default() }
     }
 
     /// Where a path leads, or the link on the way that commands could have made.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use deaddrop::policy::Opens;
 use deaddrop::protocol::{Ending, Execution, Operation, Output, ShellCommand, Streams};
 use deaddrop::runner::{CommandSpec, Runner};
-use deaddrop::settings::{Mode, Sandbox};
+use deaddrop::settings::{Sandbox, SandboxMode};
 
 use crate::sandbox::python;
 use crate::scene::deeds::Deeds;
@@ -18,7 +18,7 @@ fn run(run: &ShellCommand) -> Execution {
     let base = Project::new();
     std::fs::create_dir(base.at("workspace")).unwrap();
     let workspace = base.at("workspace").canonicalize().unwrap();
-    let mode = if has_sandbox("auto") { Mode::Auto } else { Mode::Off };
+    let mode = if has_sandbox("auto") { SandboxMode::Auto } else { SandboxMode::Off };
     let settings = Sandbox { mode, ..Sandbox::default() };
     let runner = Runner::new(program().to_owned(), workspace.clone(), settings);
     let own = base.at("own");

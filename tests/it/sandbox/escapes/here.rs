@@ -13,7 +13,7 @@ use deaddrop::protocol::{
     ShellCommand,
 };
 use deaddrop::runner::Runner;
-use deaddrop::settings::{Mode, Sandbox};
+use deaddrop::settings::{Sandbox, SandboxMode};
 use deaddrop::workspace::Workspace;
 
 use crate::support::{Project, has_sandbox, program};
@@ -49,7 +49,7 @@ impl Scene {
         let root = base.at("workspace").canonicalize().unwrap();
         let state = [root.join("state")];
         let workspace = Workspace::open(&root, &state, &[".git".to_owned()]).unwrap();
-        let mode = if has_sandbox("auto") { Mode::Auto } else { Mode::Off };
+        let mode = if has_sandbox("auto") { SandboxMode::Auto } else { SandboxMode::Off };
         let settings = Sandbox { mode, ..Sandbox::default() };
         let runner = Runner::new(program().to_owned(), root, settings);
         let own = base.at("own");

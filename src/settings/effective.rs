@@ -4,14 +4,14 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::layers::{Given, Layers, Source};
-use super::table::{Kind, names};
-use super::{Config, Opening, Raw, SESSION_POLICY};
+use super::layers::{Layers, SettingValue, Source};
+use super::table::{SettingKind, names};
+use super::{Config, RawSettings, SESSION_POLICY, Weakening};
 use crate::error::Result;
 
 /// A setting in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct InForce {
+pub struct EffectiveSetting {
     /// Its name, as in `sandbox.network`.
     pub name: String,
     /// Its value: a text, a number, a truth value or a list of texts.
@@ -26,28 +26,28 @@ pub struct InForce {
     pub allowed: bool,
 }
 
-impl InForce {
+impl EffectiveSetting {
     /// The value as a settings file would have it.
     pub fn toml(&self) -> String {
         toml_of(&self.value)
     }
 
-    fn of(given: Given) -> Self {
-        let Given { setting, name, mut value, source, origin } = given;
-        if matches!(setting.kind, Kind::Policy) && value == "" {
+    fn of(given: SettingValue) -> Self {
+        let SettingValue { setting, name, mut value, source, origin } = given;
+        if matches!(setting.kind, SettingKind::Policy) && value == "" {
             value = SESSION_POLICY.into();
         }
         Self { name, value, source, origin, about: &setting.about, allowed: true }
     }
 
     /// Data in deaddrop's own folders that is no setting.
-    fn of_folders(opening: &Opening) -> Self {
+    fn of_folders(weakening: &Weakening) -> Self {
         Self {
-            name: opening.name.clone(),
-            value: opening.value.as_str().into(),
+            name: weakening.name.clone(),
+            value: weakening.value.as_str().into(),
             source: Source::Folder,
             origin: "deaddrop's own folders here".to_owned(),
-            about: opening.does,
+            about: weakening.does,
             allowed: true,
         }
     }
@@ -70,21 +70,24 @@ pub(super) fn toml_of(value: &Value) -> String {
 ///
 /// # Errors
 /// One of them is wrong, as for [`Config::load_trusted`].
-pub fn in_force(project: &Path) -> Result<Vec<InForce>> {
+pub fn effective_settings(project: &Path) -> Result<Vec<EffectiveSetting>> {
     let project = super::open(project)?;
-    let layers = Layers::read(&project, Raw::default())?;
+    let layers = Layers::read(&project, RawSettings::default())?;
     let (_, consent) = Config::with_consent(project, &layers)?;
     let merged = layers.merged();
-    let mut found: Vec<InForce> = names().map(|name| InForce::of(merged.setting(name))).collect();
+    let mut found: Vec<EffectiveSetting> =
+        names().map(|name| EffectiveSetting::of(merged.setting(name))).collect();
     let of_tables = ["guest", "policies"].into_iter().flat_map(|table| merged.within(table));
-    found.extend(of_tables.cloned().map(InForce::of));
+    found.extend(of_tables.cloned().map(EffectiveSetting::of));
     // What a link weakens of a setting is shown with that setting.
-    let is_setting = |opening: &Opening| found.iter().any(|setting| setting.name == opening.name);
-    let others = consent.openings().iter().chain(consent.found()).filter(|it| !is_setting(it));
-    let others: Vec<InForce> = others.map(InForce::of_folders).collect();
+    let is_setting =
+        |weakening: &Weakening| found.iter().any(|setting| setting.name == weakening.name);
+    let others =
+        consent.weakenings().iter().chain(consent.untrusted_data()).filter(|it| !is_setting(it));
+    let others: Vec<EffectiveSetting> = others.map(EffectiveSetting::of_folders).collect();
     found.extend(others);
     for setting in &mut found {
-        setting.allowed = consent.lacks().iter().all(|opening| opening.name != setting.name);
+        setting.allowed = consent.missing().iter().all(|weakening| weakening.name != setting.name);
     }
     Ok(found)
 }
