@@ -342,7 +342,7 @@ pub(super) fn follow_consent(
     keys: &[&str],
     ui: &Terminal,
 ) -> Result<()> {
-    if !now.follow(before, keys)? {
+    if !now.extend_to(before, keys)? {
         ui.warning(&format!(
             "{} needs your consent before it takes effect: `deaddrop config allow` shows what, and records it",
             now.subject()

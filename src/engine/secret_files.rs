@@ -22,7 +22,7 @@ impl Engine {
     /// its root is looked for.
     pub(super) fn secrets(&self, walk: &Walk) -> Result<Vec<Contents>> {
         let is_one =
-            |path: &&str| secrets::holds_secrets(path) && !self.config.secrets.releases(path);
+            |path: &&str| secrets::holds_secrets(path) && !self.config.secrets.allows(path);
         let listed = walk.files().filter(|file| file.kind == EntryKind::File).map(|file| file.path);
         let ignored = walk.ignored_secrets();
         let unseen = self.guest.is_some().then_some(".env");

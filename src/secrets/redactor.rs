@@ -56,7 +56,7 @@ impl Redactor {
         settings: &Secrets,
         files: impl IntoIterator<Item = (&'a str, Cow<'a, str>)>,
     ) -> Self {
-        let files = files.into_iter().filter(|(path, _)| !settings.releases(path));
+        let files = files.into_iter().filter(|(path, _)| !settings.allows(path));
         let (settings, snapshot) = (settings.clone(), SecretSnapshot::of(files));
         Self { settings, snapshot, found: Vec::new(), with_keys: BTreeSet::new() }
     }
@@ -85,7 +85,7 @@ impl Redactor {
         text: &'a str,
         cut: Cut,
     ) -> Cow<'a, str> {
-        if path.is_some_and(|path| self.settings.releases(path)) {
+        if path.is_some_and(|path| self.settings.allows(path)) {
             return Cow::Borrowed(text);
         }
         let has_key = path.is_some_and(|path| self.with_keys.contains(path));
@@ -105,7 +105,7 @@ impl Redactor {
     /// Redacts a whole file once for all that is shown of it by [`Self::part`] and [`Self::changed`]; None for a
     /// released file.
     pub fn look(&self, path: &str, text: &str) -> Option<Redacted> {
-        (!self.settings.releases(path)).then(|| self.redact(text, Some(path)))
+        (!self.settings.allows(path)).then(|| self.redact(text, Some(path)))
     }
 
     /// The lines `first` to `last` (from 1, both included) of a redacted file. Only what is found in them counts.
@@ -155,7 +155,7 @@ impl Redactor {
 
     /// What an operation says, perhaps about a file, as it may be shown. `name` tells the person which operation.
     pub fn output<'a>(&mut self, name: &str, path: Option<&str>, text: &'a str) -> Cow<'a, str> {
-        if path.is_some_and(|path| self.settings.releases(path)) {
+        if path.is_some_and(|path| self.settings.allows(path)) {
             return Cow::Borrowed(text);
         }
         let redacted = self.redact(text, None);
@@ -173,7 +173,7 @@ impl Redactor {
 
     /// The name of a file. A released file has a released name.
     pub fn name<'a>(&mut self, path: &'a str) -> Cow<'a, str> {
-        if self.settings.releases(path) {
+        if self.settings.allows(path) {
             return Cow::Borrowed(path);
         }
         let redacted = self.redact(path, None);

@@ -1,5 +1,5 @@
-//! The search for a project: without `-C`, the nearest one upwards is used, as git looks for a repository.
-//! Its settings can name programs, so it must be the person's own.
+//! Finds the project when there is no `-C`: the nearest one upwards, as git finds a repository. Its settings can
+//! name programs, so it must be the person's own.
 
 use std::fs;
 use std::io;
@@ -13,16 +13,16 @@ use crate::text::shell_word;
 
 /// The default folders, by which a project without a settings file is recognised.
 const FOLDERS: [&str; 3] = ["inbox", "outbox", "sessions"];
-/// Files in the folder of sessions of a project that has been used.
+/// Files that a sessions folder contains once it has been used.
 pub(super) const SESSION_MARKS: [&str; 2] = ["journal", ".lock"];
 
-/// The nearest project from `here` upwards, if there is one. A folder is a project if it contains
-/// `deaddrop.toml`, or `inbox`, `outbox` and `sessions` with a journal or a lock in it. The search does
-/// not enter another file system, as git's does not.
+/// Finds the nearest project from `here` upwards. A folder is a project if it contains `deaddrop.toml`, or
+/// `inbox`, `outbox` and `sessions` with a journal or a lock in it. As in git, the search stays in one file
+/// system.
 ///
 /// # Errors
-/// `here` cannot be read; or the project belongs to somebody else, its sessions are a link to elsewhere, or
-/// it is where replies of another project can write. Then the person has to name it.
+/// `here` cannot be read. Or the project belongs to another user, its sessions folder is a link to elsewhere, or
+/// replies of another project can write to it: then the person has to name it.
 pub fn find_project(here: &Path) -> Result<Option<PathBuf>> {
     let here = here.canonicalize().map_err(|e| Error::io("open the folder", here, e))?;
     let Some(project) = nearest_candidate(&here) else { return Ok(None) };
@@ -32,7 +32,7 @@ pub fn find_project(here: &Path) -> Result<Option<PathBuf>> {
     Ok(Some(project))
 }
 
-/// The nearest folder from `here` upwards that looks like a project, whoever it belongs to.
+/// The nearest folder from `here` upwards that looks like a project, whoever owns it.
 pub fn nearest_candidate(here: &Path) -> Option<PathBuf> {
     let device = |folder: &Path| fs::metadata(folder).ok().map(|found| found.dev());
     let here = here.canonicalize().ok()?;
@@ -40,7 +40,7 @@ pub fn nearest_candidate(here: &Path) -> Option<PathBuf> {
     within_one.find(|folder| is_project(folder)).map(Path::to_owned)
 }
 
-/// Whether a folder looks like a project.
+/// Whether a folder looks like a project. deaddrop's own folder in a project does, too.
 fn looks_like_project(folder: &Path) -> bool {
     let is_folder = |name: &&str| folder.join(name).is_dir();
     let has = |mark: &&str| folder.join("sessions").join(mark).is_file();
@@ -49,19 +49,19 @@ fn looks_like_project(folder: &Path) -> bool {
         || has_lost_settings(folder)
 }
 
-/// The same, except for deaddrop's own folder in a project, which looks like one.
+/// Whether a folder looks like a project and is not deaddrop's own folder in one.
 fn is_project(folder: &Path) -> bool {
     let holds = |above: &Path| above.join(FILE).is_file() || has_lost_settings(above);
     let is_own = folder.file_name() == Some(FOLDER.as_ref()) && folder.parent().is_some_and(holds);
     !is_own && looks_like_project(folder)
 }
 
-/// Whether a folder contains what `init` makes without the settings file, as `git clean -x` leaves it. Only
-/// that file says where its sessions are.
+/// Whether a folder contains what `init` makes except the settings file, as after `git clean -x`. Only that file
+/// says where the sessions are.
 pub fn has_lost_settings(folder: &Path) -> bool {
     let own = folder.join(FOLDER);
     let is_folder = |path: &Path| fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
-    // A project that is called `.deaddrop` contains these.
+    // A project named `.deaddrop` contains these.
     let is_project = [FILE, "workspace"].iter().any(|name| exists(&own.join(name)));
     !exists(&folder.join(FILE))
         && is_folder(&own)
@@ -69,7 +69,7 @@ pub fn has_lost_settings(folder: &Path) -> bool {
         && !is_project
 }
 
-/// Whether this folder of sessions has been used.
+/// Whether this sessions folder has been used.
 pub fn has_session_marks(sessions: &Path) -> bool {
     SESSION_MARKS.iter().any(|mark| exists(&sessions.join(mark)))
 }
@@ -80,11 +80,8 @@ impl Config {
         has_session_marks(&self.sessions)
     }
 
-    /// Refuses a project that has lost the settings file which says where its sessions are: a second one
-    /// would begin beside them.
-    ///
-    /// # Errors
-    /// It has lost that file.
+    /// Rejects a project that has lost the settings file which says where its sessions are. Otherwise a second
+    /// sessions folder would begin beside the first.
     pub fn check_settings_file(&self) -> Result<()> {
         let project = &self.project;
         if !has_lost_settings(project) || self.sessions == project.join(FOLDER).join("sessions") {
@@ -98,19 +95,19 @@ impl Config {
     }
 }
 
-/// The projects above `folder`, the nearest first, whoever they belong to, also in other file systems: their
-/// replies can write here.
+/// The projects above `folder`, nearest first, whoever owns them, and also in other file systems: their replies
+/// may be able to write here.
 ///
 /// # Errors
-/// One of them has settings that cannot be read, so its workspace is not known.
+/// The settings of one of them cannot be read, so its workspace is not known.
 pub fn projects_above(folder: &Path) -> Result<Vec<Config>> {
     let marked = folder.ancestors().skip(1).filter(|above| is_project(above));
     marked.map(Config::load_untrusted).collect()
 }
 
-/// Refuses a project that a reply may have made.
+/// Rejects a project that a reply may have made.
 fn check_not_written_by_replies(project: &Path) -> Result<()> {
-    // The variables of this shell need not be those of the other project.
+    // This shell's variables may differ from those that the other project runs with.
     let by_file = |above: &Config| {
         Config::load_file_only(&above.project).is_ok_and(|own| own.works_in(project))
     };
@@ -133,7 +130,7 @@ fn check_not_written_by_replies(project: &Path) -> Result<()> {
     ))
 }
 
-/// Refuses a project whose sessions are a link that leads out of it.
+/// Rejects a project whose sessions folder is a link that leads out of the project.
 fn check_sessions_link(project: &Path) -> Result<()> {
     let sessions = project.join("sessions");
     let leads =
@@ -148,7 +145,7 @@ fn check_sessions_link(project: &Path) -> Result<()> {
     ))
 }
 
-/// Refuses a project with files of other users than the person and root.
+/// Rejects a project with files of users other than the person and root.
 fn check_owner(project: &Path) -> Result<()> {
     let trusted = trusted_users();
     let settings = project.join(FILE);
@@ -167,7 +164,7 @@ fn check_owner(project: &Path) -> Result<()> {
         let owner = match found {
             Ok(found) => found.uid(),
             Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
-            // What cannot be read is reported when it is used.
+            // Unreadable files are reported when they are used.
             Err(_) if path.file_name() != Some(FILE.as_ref()) => continue,
             Err(e) => return Err(Error::io("look at", path, e)),
         };
@@ -184,7 +181,7 @@ fn check_owner(project: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The users whose files count as the person's: they, root, and for root through `sudo` who called it.
+/// The users whose files count as the person's: the current user, root, and under `sudo` the user who called it.
 fn trusted_users() -> Vec<u32> {
     let me = rustix::process::geteuid();
     let mut trusted = vec![0, me.as_raw()];

@@ -1,4 +1,4 @@
-//! The settings in force one by one, each with where it was made.
+//! Lists the effective settings, each with its origin.
 
 use std::path::Path;
 
@@ -9,25 +9,25 @@ use super::table::{SettingKind, names};
 use super::{Config, RawSettings, SESSION_POLICY, Weakening};
 use crate::error::Result;
 
-/// A setting in force.
+/// An effective setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EffectiveSetting {
-    /// Its name, as in `sandbox.network`.
+    /// Its full name, such as `sandbox.network`.
     pub name: String,
-    /// Its value: a text, a number, a truth value or a list of texts.
+    /// Its value: a string, a number, a boolean or a list of strings.
     pub value: Value,
-    /// In what kind of place it was made.
+    /// Which layer set it.
     pub source: Source,
-    /// Where: a file with its line, a variable, deaddrop's own folders, or "default settings".
+    /// What set it: a file with its line, a variable, deaddrop's own folders, or "default settings".
     pub origin: String,
-    /// What it is for.
+    /// Its purpose.
     pub about: &'static str,
-    /// False if it needs the person's consent and does not have it: then nothing starts with it.
+    /// False if it lacks the person's consent, so that nothing starts.
     pub allowed: bool,
 }
 
 impl EffectiveSetting {
-    /// The value as a settings file would have it.
+    /// The value in TOML.
     pub fn toml(&self) -> String {
         toml_of(&self.value)
     }
@@ -40,7 +40,7 @@ impl EffectiveSetting {
         Self { name, value, source, origin, about: &setting.about, allowed: true }
     }
 
-    /// Data in deaddrop's own folders that is no setting.
+    /// Data in deaddrop's own folders, which is not a setting.
     fn of_folders(weakening: &Weakening) -> Self {
         Self {
             name: weakening.name.clone(),
@@ -53,7 +53,7 @@ impl EffectiveSetting {
     }
 }
 
-/// A value as a settings file would have it.
+/// A value in TOML.
 pub(super) fn toml_of(value: &Value) -> String {
     match value {
         Value::Array(items) => {
@@ -65,11 +65,11 @@ pub(super) fn toml_of(value: &Value) -> String {
     }
 }
 
-/// All settings as they are in force in a project, in the order of the table; of `[guest]` and
-/// `[policies]` only what is written. Last comes whatever else needs consent in deaddrop's own folders there.
+/// All effective settings of a project in the order of the table; of `[guest]` and `[policies]` only those that are
+/// set. Whatever else needs consent, in deaddrop's own folders, comes last.
 ///
 /// # Errors
-/// One of them is wrong, as for [`Config::load_trusted`].
+/// A setting is wrong.
 pub fn effective_settings(project: &Path) -> Result<Vec<EffectiveSetting>> {
     let project = super::open(project)?;
     let layers = Layers::read(&project, RawSettings::default())?;
@@ -79,7 +79,7 @@ pub fn effective_settings(project: &Path) -> Result<Vec<EffectiveSetting>> {
         names().map(|name| EffectiveSetting::of(merged.setting(name))).collect();
     let of_tables = ["guest", "policies"].into_iter().flat_map(|table| merged.within(table));
     found.extend(of_tables.cloned().map(EffectiveSetting::of));
-    // What a link weakens of a setting is shown with that setting.
+    // A setting that a link weakens is already in the list.
     let is_setting =
         |weakening: &Weakening| found.iter().any(|setting| setting.name == weakening.name);
     let others =

@@ -1,5 +1,5 @@
-//! Settings: the raw ones with their origins, and the resolved [`Config`]. Flags override `DEADDROP_*`
-//! variables, these override `deaddrop.toml` in the project, and that overrides the person's own file.
+//! Settings: raw values with their origins, and the resolved [`Config`]. Flags override `DEADDROP_*` variables,
+//! which override the project's `deaddrop.toml`, which overrides the person's own file.
 
 mod discovery;
 mod edit;
@@ -49,13 +49,13 @@ pub const FILE: &str = "deaddrop.toml";
 /// deaddrop's own folder in a project.
 pub const FOLDER: &str = ".deaddrop";
 
-/// Settings as they are in force; all folders absolute.
+/// The resolved settings. All folders are absolute.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Config {
-    /// The folder that the others are relative to.
+    /// The project folder, to which the others are relative.
     #[serde(skip)]
     pub project: PathBuf,
-    /// What replies may touch.
+    /// The folder that replies may read and change.
     #[serde(rename = "workspace_dir")]
     pub workspace: PathBuf,
     /// Where replies are dropped.
@@ -70,56 +70,56 @@ pub struct Config {
     /// Where approvals are dropped.
     #[serde(rename = "approvals_dir")]
     pub approvals: PathBuf,
-    /// How long a command may take.
+    /// The time limit of a command.
     #[serde(rename = "command_timeout_seconds", deserialize_with = "seconds")]
     pub command_timeout: Duration,
-    /// How many characters of a command's output are kept.
+    /// The longest output of a command that the model sees, in characters.
     pub max_output_length: usize,
-    /// How many tokens an outbox is at most.
+    /// The longest outbox, in tokens.
     pub max_tokens: usize,
-    /// The longest first outbox, in tokens, but for what the person asks for.
+    /// The longest first outbox, in tokens. The task and the files that the person includes may exceed it.
     pub context_tokens: usize,
     /// Whether the first outbox shows contents of the workspace by default.
     pub first_contents: bool,
     /// Whether outboxes are copied and shown in their brief form.
     pub brief: bool,
-    /// How many characters a part of an outbox may have.
+    /// The longest part of an outbox, in characters.
     pub part_characters: usize,
     /// How commands are confined.
     #[serde(flatten)]
     pub sandbox: Sandbox,
-    /// Names of files and folders that neither replies nor commands may write.
+    /// Names of files and folders that replies and commands may not write.
     pub protected_names: Vec<String>,
-    /// Whether the changes of turns are kept, so that they can be undone.
+    /// Whether turns can be undone.
     pub checkpoints: bool,
-    /// The largest file that is kept for undo, in bytes.
+    /// The largest file to keep for undo, in bytes.
     pub checkpoint_file_bytes: u64,
-    /// The largest ignored file that is kept, in bytes.
+    /// The largest ignored file to keep for undo, in bytes.
     pub checkpoint_ignored_file_bytes: u64,
-    /// How many bytes of ignored files are kept.
+    /// The space for ignored files kept for undo, in bytes.
     pub checkpoint_ignored_bytes: u64,
-    /// How many bytes are kept for undo.
+    /// The space for undo, in bytes.
     pub checkpoint_max_bytes: u64,
     /// How outboxes are screened for secrets.
     #[serde(flatten)]
     pub secrets: Secrets,
     /// How the end of a turn is announced.
     pub notify: Notify,
-    /// Whether the person sees what a reply would do, and is asked, before it is executed.
+    /// Whether the person reviews a reply before it is executed.
     pub review: Review,
-    /// The other machine on which operations are executed, if any.
+    /// The machine that executes operations instead of this one.
     #[serde(skip)]
     pub guest: Option<GuestAddress>,
-    /// Which policy is in force, if that is set; otherwise `new` and `ops run` have defaults of their own.
+    /// The policy's name, if set. Otherwise `new` and `ops run` use their own defaults.
     #[serde(deserialize_with = "unless_empty")]
     pub policy: Option<String>,
-    /// All policies, by their names.
+    /// All policies by name.
     #[serde(skip)]
     policies: BTreeMap<String, Policy>,
-    /// Whether it is a space within another project, whose registered folders hide all of it.
+    /// Whether this is a space in another project. The other project's registered folders hide all of it.
     #[serde(skip)]
     is_space: bool,
-    /// What is known of other projects; nothing after a [`load_untrusted`](Self::load_untrusted).
+    /// What the registry says of other projects. Empty after [`load_untrusted`](Self::load_untrusted).
     #[serde(skip)]
     known: registry::RegistryView,
 }
@@ -133,11 +133,10 @@ fn unless_empty<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D:
 }
 
 impl Config {
-    /// The settings in force in a project, to act on them.
+    /// Loads the settings of a project in order to act on them.
     ///
     /// # Errors
-    /// They are wrong; or they lack the person's consent; or another project keeps its own files in the
-    /// workspace.
+    /// A setting is wrong or lacks the person's consent, or another project keeps its own files in the workspace.
     pub fn load_trusted(project: &Path, flags: RawSettings) -> Result<Self> {
         let (config, consent) = Self::load(project, flags)?;
         config.check_workspace()?;
@@ -145,17 +144,17 @@ impl Config {
         Ok(config)
     }
 
-    /// The same with the consent that they have or lack, to show them or to ask.
+    /// Loads the settings of a project, with the consent that they have or lack, in order to show them or to ask.
     ///
     /// # Errors
-    /// They are wrong.
+    /// A setting is wrong.
     pub fn load(project: &Path, flags: RawSettings) -> Result<(Self, Consent)> {
         let project = open(project)?;
         Self::with_consent(project.clone(), &Layers::read(&project, flags)?)
     }
 
     /// The settings of a space of this project in `folder`: the same limits, and a sandbox that shows nothing of
-    /// the project, whatever commands of the project may see.
+    /// the project, even what commands of the project may see.
     #[must_use]
     pub fn for_space(&self, folder: &Path) -> Self {
         let mut space =
@@ -193,29 +192,29 @@ impl Config {
         Ok((config, consent))
     }
 
-    /// The settings in force in a project, to know only where its folders are: they may lack consent.
+    /// Loads the settings of a project, which may lack consent. Use it only to find the project's folders.
     ///
     /// # Errors
-    /// They are wrong.
+    /// A setting is wrong.
     pub fn load_untrusted(project: &Path) -> Result<Self> {
         let project = open(project)?;
         let layers = Layers::read(&project, RawSettings::default())?;
         Self::of_layers(project, &layers)
     }
 
-    /// The settings that would be in force in a project without its file.
+    /// Loads the settings of a project as if it had no settings file.
     ///
     /// # Errors
-    /// They are wrong, or there is no such folder.
+    /// A setting is wrong, or the folder does not exist.
     pub fn load_without_file(project: &Path, flags: RawSettings) -> Result<(Self, Consent)> {
         let project = open(project)?;
         Self::with_consent(project, &Layers::around_the_file(flags)?)
     }
 
-    /// The settings of a project by its own file alone.
+    /// Loads the settings of a project from its own file alone.
     ///
     /// # Errors
-    /// They are wrong.
+    /// A setting is wrong.
     pub fn load_file_only(project: &Path) -> Result<Self> {
         let project = open(project)?;
         let file = RawSettings::from_file(&project.join(FILE), Source::File)?;
@@ -227,7 +226,7 @@ impl Config {
         Self::resolve(project, &layers.merged(), home.as_deref())
     }
 
-    /// What the settings mean for a person with this home folder.
+    /// Resolves the settings for a person with this home folder.
     fn resolve(project: PathBuf, raw: &RawSettings, home: Option<&Path>) -> Result<Self> {
         let mut config: Self = serde_json::from_value(raw.to_json()).expect("checked values");
         let Self { workspace, inbox, outbox, sessions, approvals, sandbox, .. } = &mut config;
@@ -250,7 +249,7 @@ impl Config {
         Ok(config)
     }
 
-    /// The policy of that name, a preset or one of the person's own.
+    /// Returns a policy: a preset, or one of the person's own.
     ///
     /// # Errors
     /// There is no such policy.
@@ -272,13 +271,13 @@ impl Config {
         })
     }
 
-    /// The names of all policies: the presets, then the person's own.
+    /// The names of all policies, presets first.
     pub fn policy_names(&self) -> impl Iterator<Item = &str> {
         let own = self.policies.keys().map(String::as_str);
         Policy::PRESETS.into_iter().chain(own.filter(|name| !Policy::PRESETS.contains(name)))
     }
 
-    /// Refuses folders in each other: an outbox in the inbox would be executed as a reply.
+    /// Rejects nested folders: an outbox in the inbox would be executed as a reply.
     fn keep_apart(&self, raw: &RawSettings) -> Result<()> {
         let folders = [
             ("workspace_dir", &self.workspace),
@@ -296,15 +295,15 @@ impl Config {
                 let [inner, outer] = [name, outer_name].map(|name| raw.setting(name));
                 let set = if inner.is_default() { outer } else { inner };
                 let problem =
-                    format!("{name} must not lie in {outer_name}, which is deaddrop's own");
+                    format!("{name} must not be in {outer_name}, which is deaddrop's own");
                 return Err(Error::config(set.origin, problem));
             }
         }
         Ok(())
     }
 
-    /// The name that sessions record of the workspace, with links resolved: its path in the project, so that
-    /// both can be moved together, or its whole path if it is elsewhere.
+    /// The name under which sessions record the workspace, with links resolved: its path in the project, so that
+    /// both can be moved together, or its absolute path if it is elsewhere.
     pub fn workspace_name(&self) -> String {
         let workspace = real_path(&self.workspace);
         let name = match workspace.strip_prefix(real_path(&self.project)) {
@@ -315,19 +314,19 @@ impl Config {
         name.to_string_lossy().into_owned()
     }
 
-    /// Whether a folder, by its canonical path, is the workspace or in it.
+    /// Whether a folder (a canonical path) is the workspace or in it.
     pub fn works_in(&self, folder: &Path) -> bool {
         self.workspace.canonicalize().is_ok_and(|workspace| folder.starts_with(workspace))
     }
 
-    /// deaddrop's own files and folders, and those of registered projects in the workspace: replies cannot
-    /// access them.
+    /// The files and folders that replies cannot access: deaddrop's own, and those of registered projects in the
+    /// workspace.
     pub fn state(&self) -> Vec<PathBuf> {
         let others = self.known.hidden.iter().cloned();
         self.own_state().into_iter().chain(user_folders::folders()).chain(others).collect()
     }
 
-    /// Those of this project.
+    /// deaddrop's own files and folders in this project.
     fn own_state(&self) -> Vec<PathBuf> {
         let own = [&self.inbox, &self.outbox, &self.sessions, &self.approvals];
         let folder = self.project.join(FOLDER);
@@ -341,7 +340,7 @@ impl Config {
             if !is_complete || !own.starts_with(&folder) {
                 state.push(own.clone());
             } else if !real_path(own).starts_with(real_path(&folder)) {
-                // It is hidden with its folder, but a link leads out of that.
+                // Hiding the folder does not hide the target of a link out of it.
                 state.push(real_path(own));
             }
         }
@@ -355,7 +354,7 @@ fn open(project: &Path) -> Result<PathBuf> {
     project.canonicalize().map_err(|e| Error::io("open the project", project, e))
 }
 
-/// The real path of a folder that may not exist: links on the way are followed as far as something exists.
+/// The real path of a folder that may not exist. Links are followed as far as the path exists.
 pub(crate) fn real_path(path: &Path) -> PathBuf {
     match (path.canonicalize(), path.parent(), path.file_name()) {
         (Ok(real), _, _) => real,
@@ -364,7 +363,7 @@ pub(crate) fn real_path(path: &Path) -> PathBuf {
     }
 }
 
-/// A path without `.` and `..`, without looking at the disk.
+/// Removes `.` and `..` from a path without accessing the disk.
 fn normal(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     for part in path.components() {

@@ -1,7 +1,7 @@
-//! The registry: the projects that the person has used, where each keeps its own files, where its replies
-//! write, and which folders deaddrop has kept its files in. A project that contains another one hides the
-//! other's files from its replies, without a search. Data in a folder that is not registered came with it. If the
-//! registry cannot be read or written, whoever asks gets an error.
+//! The registry lists the projects that the person has used, where each keeps its own files, where its replies write,
+//! and in which folders deaddrop has kept its files. So a project that contains another one can hide the other's
+//! files from its replies without a search, and data in a folder that is not registered is known to have come with
+//! it. If the registry cannot be read or written, callers get an error.
 //!
 //! It is one file in the person's own folder. Each field is a letter, a path in bytes and a NUL: `b` begins a
 //! project, `i` is its identity, `w` a place where its replies write, `o` one of its own files or folders,
@@ -26,43 +26,44 @@ use crate::program::Programs;
 
 /// The registry's file, in the person's own folder.
 const NAME: &str = "bases";
-/// Whoever writes it locks this file.
+/// Writers lock this file.
 const LOCK: &str = "bases.lock";
-/// Of more projects, the oldest are forgotten.
-const MOST: usize = 1_000;
-/// Of more places where replies of a project write or wrote, or of its folders, the oldest are forgotten.
-const PLACES: usize = 32;
-/// A larger file is not read.
+/// The most projects that are kept. The oldest are forgotten first.
+const MAX_PROJECTS: usize = 1_000;
+/// The most places where replies of a project write or wrote, and the most of its folders, that are kept. The oldest
+/// are forgotten first.
+const MAX_PLACES: usize = 32;
+/// The size of the largest registry that is read, in bytes.
 const LIMIT: u64 = 16 << 20;
 
-/// What one project has to know of the registry.
+/// What the registry says that matters to one project.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct RegistryView {
-    /// The other projects in its workspace, or with files there.
+    /// Other projects that are in its workspace or keep files there.
     projects: Vec<PathBuf>,
-    /// What must be hidden from its replies in the workspace: files of others, and former folders of its own.
+    /// What must be hidden from its replies in the workspace: files of others, and its own former folders.
     pub(super) hidden: Vec<PathBuf>,
-    /// Another project, and the folder of it that contains the whole workspace.
+    /// Another project, and the folder of it that contains this whole workspace.
     holder: Option<(PathBuf, PathBuf)>,
-    /// Its own entry.
+    /// This project's own entry.
     entry: Option<ProjectEntry>,
-    /// The folders in which deaddrop has kept its files, of all projects.
+    /// The folders of all projects in which deaddrop has kept its files.
     folders: HashSet<StateFolder>,
     /// Why the registry cannot be read.
     problem: Option<String>,
 }
 
-/// A project that was used.
+/// A project that the person has used.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct ProjectEntry {
     project: PathBuf,
-    /// Another folder may be at its path later.
+    /// Tells it from another folder that may be at its path later.
     identity: String,
     /// Where its replies write: the workspace and `sandbox.writable`.
     written: Vec<PathBuf>,
-    /// Its own files and folders.
+    /// deaddrop's files and folders in it.
     own: Vec<PathBuf>,
-    /// Its inbox, outbox, sessions and approvals, now and before, the newest first.
+    /// Its current and former folders for inbox, outbox, sessions and approvals, newest first.
     folders: Vec<StateFolder>,
     /// A digest of the settings that the person has consented to.
     consent: Option<String>,
@@ -71,7 +72,7 @@ struct ProjectEntry {
 /// A folder in which deaddrop has kept its files.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct StateFolder {
-    /// What it was used for: replies in a former folder of approvals are no approvals.
+    /// Its use: replies in a former inbox must not count as approvals.
     role: u8,
     identity: String,
     place: PathBuf,
@@ -84,7 +85,7 @@ impl RegistryView {
             Ok(all) => all,
             Err(problem) => return Self { problem: Some(problem), ..Self::default() },
         };
-        let (written, mut known) = (written(config), Self::default());
+        let (written, mut known) = (writable_places(config), Self::default());
         let is_inside = |place: &Path| written.iter().any(|folder| place.starts_with(folder));
         let is_around = |place: &Path| written[0].starts_with(place);
         let mut links = LinkCache::default();
@@ -98,9 +99,9 @@ impl RegistryView {
                         (Err(_), _) => links.resolve(place).is_some_and(|place| there(&place)),
                     }
             };
-            // Also its former folders: if settings name them again, they are trusted.
+            // Former folders are hidden, too: if settings name them again, they are trusted.
             let former = entry.folders.iter().filter(|it| lies(&it.place, &is_inside));
-            let former = former.filter(|it| !is_around(&it.place) && it.stands());
+            let former = former.filter(|it| !is_around(&it.place) && it.is_unmoved());
             known.hidden.extend(former.map(|it| it.place.clone()));
             known.folders.extend(entry.folders.iter().cloned());
             if entry.project == config.project {
@@ -111,7 +112,7 @@ impl RegistryView {
             let own = entry.own.iter().filter(|place| lies(place, &is_inside));
             let own: Vec<PathBuf> =
                 own.filter(|place| Some(*place) != whole.as_ref()).cloned().collect();
-            if (whole.is_none() && own.is_empty()) || !entry.lives() {
+            if (whole.is_none() && own.is_empty()) || !entry.exists() {
                 continue;
             }
             if let Some(place) = whole {
@@ -127,12 +128,12 @@ impl RegistryView {
     }
 }
 
-/// Where registered places lead now: somebody may have put a link on the way since. Each is looked at once.
+/// A cache of where registered places lead now, since a component may have become a link.
 #[derive(Default)]
 struct LinkCache(HashMap<PathBuf, Option<PathBuf>>);
 
 impl LinkCache {
-    /// The real path of a place, if that is another one.
+    /// The real path of a place, if it differs.
     fn resolve(&mut self, place: &Path) -> Option<PathBuf> {
         if let Some(known) = self.0.get(place) {
             return known.clone();
@@ -146,7 +147,7 @@ impl LinkCache {
     }
 }
 
-/// The places that are neither in another of them nor in one of `covered`.
+/// Removes places that are in another one or in one of `covered`.
 fn outermost(mut places: Vec<PathBuf>, covered: &[PathBuf]) -> Vec<PathBuf> {
     let mut outermost: Vec<PathBuf> = Vec::new();
     places.sort();
@@ -161,28 +162,28 @@ fn outermost(mut places: Vec<PathBuf>, covered: &[PathBuf]) -> Vec<PathBuf> {
 }
 
 impl Config {
-    /// Registers this project and the folders of it that exist as deaddrop's own (see
+    /// Registers this project and those of its state folders that exist as deaddrop's own (see
     /// [`Consent`](super::Consent)).
     ///
     /// # Errors
-    /// It cannot be registered; the next start would not know it.
+    /// It cannot be registered, so the next start would not recognise it.
     pub(super) fn register(&self) -> Result<()> {
         if self.is_space {
             return Ok(());
         }
-        let mine = entry(self);
+        let mine = current_entry(self);
         let known = self.known.entry.as_ref();
-        if known == Some(&mine.after(known)) {
+        if known == Some(&mine.merged_with(known)) {
             return Ok(());
         }
         let registered = change(|all| {
-            let entry = mine.after(all.iter().find(|it| it.project == self.project));
-            all.retain(|it| it.project != self.project && (it.lives() || it.stands()));
+            let entry = mine.merged_with(all.iter().find(|it| it.project == self.project));
+            all.retain(|it| it.project != self.project && (it.exists() || it.is_unmoved()));
             all.push(entry);
-            all.drain(..all.len().saturating_sub(MOST));
+            all.drain(..all.len().saturating_sub(MAX_PROJECTS));
         });
         match registered {
-            // Its folders are registered already; `doctor` reports the rest.
+            // Its folders are already registered. `doctor` reports the rest.
             Err(_)
                 if known.is_some_and(|known| !known.own.is_empty())
                     && mine.folders.iter().all(|it| self.known.folders.contains(it)) =>
@@ -196,11 +197,11 @@ impl Config {
         }
     }
 
-    /// Makes these folders and registers them before anything is in them: after a stop in between they are
-    /// empty. If nothing can be registered, none is made.
+    /// Creates these folders and registers them before they contain anything, so that after a stop in between they are
+    /// empty. If registration fails, no folder is created.
     ///
     /// # Errors
-    /// They cannot be registered, or a folder cannot be made.
+    /// They cannot be registered or created.
     pub fn claim_dirs<'a>(&self, folders: impl IntoIterator<Item = &'a PathBuf>) -> Result<()> {
         self.register()?;
         for folder in folders {
@@ -209,13 +210,13 @@ impl Config {
         self.register()
     }
 
-    /// Forgets the person's consent, and which folders of this project are deaddrop's own. Returns whether there
-    /// was something to forget.
+    /// Removes the person's consent and this project's state folders from the registry. Returns whether it contained
+    /// any.
     ///
     /// # Errors
     /// The registry cannot be changed.
     pub fn forget(&self) -> Result<bool> {
-        let mine = entry(self);
+        let mine = current_entry(self);
         change(|all| {
             for entry in all {
                 let is_other = entry.project != mine.project;
@@ -229,38 +230,35 @@ impl Config {
         self.known.entry.as_ref().and_then(|entry| entry.consent.clone())
     }
 
-    /// Whether deaddrop has used this very folder in this role.
+    /// Whether deaddrop has used this very folder (by identity) in this role.
     pub(super) fn is_own(&self, role: u8, folder: &Path) -> bool {
         StateFolder::at(role, folder).is_some_and(|folder| self.known.folders.contains(&folder))
     }
 
-    /// deaddrop's own folders of the project, each with its role.
+    /// The project's state folders, each with its role.
     pub(super) fn roles(&self) -> [(u8, &PathBuf); 4] {
         let Self { sessions, inbox, approvals, outbox, .. } = self;
         [(b's', sessions), (b'i', inbox), (b'a', approvals), (b'o', outbox)]
     }
 
-    /// Refuses to go on if the registry cannot be read: nobody knows then which folders are the person's, and
-    /// what must be hidden from replies.
-    ///
-    /// # Errors
-    /// It cannot be read.
+    /// Fails if the registry could not be read: then it is not known which folders are the person's, and what must be
+    /// hidden from replies.
     pub fn check_registry(&self) -> Result<()> {
         self.known.problem.as_ref().map_or(Ok(()), |why| Err(unreadable(why)))
     }
 
-    /// Refuses a workspace that another project keeps its files in, or that is git's: replies could answer and
-    /// approve there, or make hooks that git runs.
+    /// Rejects a workspace in which another project keeps its files, where replies could answer and approve, and one
+    /// in a git directory, where they could create hooks that git runs.
     ///
     /// # Errors
-    /// It is such a workspace, or that is not known.
+    /// It is such a workspace, or the registry cannot be read.
     pub fn check_workspace(&self) -> Result<()> {
         self.check_registry()?;
-        // The folder of a regular file is out of reach.
+        // If the settings are a regular file, replies and commands cannot access their folder.
         if let Some(own) = user_settings_file().filter(|own| own.is_symlink())
             && Programs::of(self).are_written_at(&own)
         {
-            let problem = "it is a link to where replies and commands can write: they could change your own settings. Replace the link by the file";
+            let problem = "it is a link to a place where replies and commands can write, so they could change your own settings. Replace the link with the file";
             return Err(Error::config(own.display(), problem));
         }
         let workspace = real_path(&self.workspace);
@@ -271,10 +269,10 @@ impl Config {
             )
         } else if let Some((project, place)) = &self.known.holder {
             format!(
-                "it cannot be the workspace: the project {} keeps files of its own there ({}), according to {}. Choose another workspace_dir; if that project has moved its files, begin or resume a session there first",
+                "it cannot be the workspace: according to {2}, the project {0} keeps its own files there ({1}). Choose another workspace_dir; if that project has moved its files, begin or resume a session there first",
                 project.display(),
                 place.display(),
-                path()?.display()
+                registry_file()?.display()
             )
         } else {
             return Ok(());
@@ -287,8 +285,8 @@ impl Config {
         &self.known.projects
     }
 
-    /// Writes a settings file for each of those that has none: a command could write one. Where this process
-    /// cannot write, commands cannot, either.
+    /// Writes a settings file into each nested project that has none: otherwise a command could write one. Failures
+    /// are ignored: where this process cannot write, commands cannot, either.
     pub fn create_settings_of_nested(&self, note: &str) {
         for file in self.known.projects.iter().map(|project| project.join(FILE)) {
             if self.known.hidden.contains(&file) && !exists(&file) {
@@ -298,7 +296,7 @@ impl Config {
     }
 }
 
-/// Records that the person has consented to the settings of a project with this digest, or to none.
+/// Records the digest of the settings that the person has consented to, or that there is no consent.
 ///
 /// # Errors
 /// The registry cannot be changed.
@@ -317,10 +315,10 @@ pub(super) fn record_consent(project: &Path, consent: Option<String>) -> Result<
     .map(drop)
 }
 
-/// The registered project whose replies write where this folder is; none if the folder was itself used,
-/// since it was hidden from them then. The path is canonical.
+/// The registered project whose replies can write where this folder (a canonical path) is. None if the folder is itself
+/// a registered project, since it was hidden from them.
 ///
-/// A project that is gone takes no more replies. No reply can make it disappear, since its files are out of
+/// A project that no longer exists takes no more replies. No reply can remove a project, since its files are out of
 /// reach.
 ///
 /// # Errors
@@ -331,10 +329,10 @@ pub fn project_writing_to(folder: &Path) -> Result<Option<PathBuf>> {
         return Ok(None);
     }
     let writes = |entry: &ProjectEntry| entry.written.iter().any(|place| folder.starts_with(place));
-    Ok(all.into_iter().find(|entry| writes(entry) && entry.lives()).map(|entry| entry.project))
+    Ok(all.into_iter().find(|entry| writes(entry) && entry.exists()).map(|entry| entry.project))
 }
 
-/// Where replies of registered projects write.
+/// The places where replies of registered projects can write.
 ///
 /// # Errors
 /// The registry cannot be read.
@@ -342,27 +340,27 @@ pub fn reply_writable_places() -> Result<BTreeSet<PathBuf>> {
     Ok(read()?.into_iter().flat_map(|entry| entry.written).collect())
 }
 
-/// The files and folders of registered projects in a folder, by its canonical path.
+/// deaddrop's own files and folders, of registered projects, in a folder (a canonical path).
 ///
 /// # Errors
 /// The registry cannot be read.
 pub fn registered_within(folder: &Path) -> Result<Vec<PathBuf>> {
     let is_within = |place: &PathBuf| place.starts_with(folder) && place != folder;
-    let all = read()?.into_iter().filter(ProjectEntry::lives);
+    let all = read()?.into_iter().filter(ProjectEntry::exists);
     let own = all.map(|entry| entry.own.into_iter().filter(is_within).collect::<Vec<_>>());
     Ok(own.filter(|own| own.iter().any(|place| exists(place))).flatten().collect())
 }
 
-/// Where replies write: the workspace first, and what commands may change besides it.
-fn written(config: &Config) -> Vec<PathBuf> {
+/// Where replies of a project can write: the workspace first, then what else commands may change.
+fn writable_places(config: &Config) -> Vec<PathBuf> {
     let Config { workspace, sandbox, .. } = config;
     [workspace].into_iter().chain(&sandbox.writable).map(|place| real_path(place)).collect()
 }
 
-/// The entry of a project as it is now.
-fn entry(config: &Config) -> ProjectEntry {
+/// The current entry of a project.
+fn current_entry(config: &Config) -> ProjectEntry {
     let mut own = config.own_state();
-    // Also where links among them lead.
+    // Add the targets of links.
     for place in own.clone().iter().map(|place| real_path(place)) {
         if !own.contains(&place) {
             own.push(place);
@@ -371,7 +369,7 @@ fn entry(config: &Config) -> ProjectEntry {
     let folders = config.roles().map(|(role, folder)| StateFolder::at(role, folder));
     ProjectEntry {
         identity: identity_of(&config.project),
-        written: written(config),
+        written: writable_places(config),
         own,
         folders: folders.into_iter().flatten().collect(),
         project: config.project.clone(),
@@ -380,27 +378,27 @@ fn entry(config: &Config) -> ProjectEntry {
 }
 
 impl StateFolder {
-    /// The folder at a place; None if there is none.
+    /// Identifies the folder at a place; None if there is none.
     fn at(role: u8, place: &Path) -> Option<Self> {
         let identity = identity_of(place);
         (!identity.is_empty()).then(|| Self { role, identity, place: real_path(place) })
     }
 
-    /// Whether it is still at its place.
-    fn stands(&self) -> bool {
+    /// Whether the same folder is still at its place.
+    fn is_unmoved(&self) -> bool {
         identity_of(&self.place) == self.identity
     }
 }
 
 impl ProjectEntry {
-    /// The entry with what an older one says of places that may still exist.
-    fn after(&self, before: Option<&Self>) -> Self {
+    /// Adds the consent of an older entry, and places of it that may still exist.
+    fn merged_with(&self, before: Option<&Self>) -> Self {
         fn add<T: Clone + PartialEq>(all: &[T], before: &[T]) -> Vec<T> {
             if all.iter().all(|it| before.contains(it)) {
                 return before.to_vec();
             }
             let older = before.iter().filter(|it| !all.contains(it));
-            all.iter().chain(older).take(PLACES.max(all.len())).cloned().collect()
+            all.iter().chain(older).take(MAX_PLACES.max(all.len())).cloned().collect()
         }
         let Some(before) = before else { return self.clone() };
         Self {
@@ -411,8 +409,8 @@ impl ProjectEntry {
         }
     }
 
-    /// Whether it is still a project: one that is gone has no files, and others may be at their places.
-    fn lives(&self) -> bool {
+    /// Whether the project still exists. Other files may be at the places of one that does not.
+    fn exists(&self) -> bool {
         let has_begun = || {
             let mut marks =
                 self.own.iter().flat_map(|place| SESSION_MARKS.map(|mark| place.join(mark)));
@@ -420,18 +418,18 @@ impl ProjectEntry {
         };
         [FILE, FOLDER].iter().any(|name| exists(&self.project.join(name)))
             || (self.project.is_dir()
-                && (has_begun() || self.folders.iter().any(StateFolder::stands)))
+                && (has_begun() || self.folders.iter().any(StateFolder::is_unmoved)))
     }
 
-    /// Whether the folder that was used is still there, even if empty.
-    fn stands(&self) -> bool {
+    /// Whether the same folder is still there, even if it is empty.
+    fn is_unmoved(&self) -> bool {
         !self.identity.is_empty() && identity_of(&self.project) == self.identity
     }
 }
 
-/// Changes the registry under its lock. Returns whether that changed anything.
+/// Changes the registry under its lock. Returns whether it differs now.
 fn change(change: impl FnOnce(&mut Vec<ProjectEntry>)) -> Result<bool> {
-    let home = home()?;
+    let home = state_folder()?;
     create_private_folder(&home).map_err(|e| Error::io("make the folder", &home, e))?;
     let lock = home.join(LOCK);
     let held = atomic::open_own(File::options().create(true).append(true), &lock);
@@ -442,18 +440,18 @@ fn change(change: impl FnOnce(&mut Vec<ProjectEntry>)) -> Result<bool> {
     change(&mut all);
     let is_changed = all != before;
     if is_changed {
-        atomic::write_private(&home.join(NAME), &bytes_of(&all))?;
+        atomic::write_private(&home.join(NAME), &serialize(&all))?;
     }
     Ok(is_changed)
 }
 
-/// Whether something is at a place, be it a link that leads nowhere.
+/// Whether something is at a place, even a dangling link.
 pub(super) fn exists(place: &Path) -> bool {
     fs::symlink_metadata(place).is_ok()
 }
 
-/// The inode and birth time of the folder at a place, which no folder that is made there later has. Empty if
-/// there is none.
+/// The inode and birth time of the folder at a place. A folder that is created there later has others. Empty if there
+/// is no folder.
 pub(super) fn identity_of(place: &Path) -> String {
     let found = fs::metadata(place).ok().filter(fs::Metadata::is_dir);
     let Some(found) = found else { return String::new() };
@@ -462,29 +460,29 @@ pub(super) fn identity_of(place: &Path) -> String {
     format!("{}.{}", found.ino(), born.unwrap_or_default().as_nanos())
 }
 
-fn home() -> Result<PathBuf> {
+fn state_folder() -> Result<PathBuf> {
     user_state_folder().ok_or_else(|| {
         Error::usage("without HOME there is no list of projects; set HOME or XDG_STATE_HOME")
     })
 }
 
-fn path() -> Result<PathBuf> {
-    Ok(home()?.join(NAME))
+fn registry_file() -> Result<PathBuf> {
+    Ok(state_folder()?.join(NAME))
 }
 
 fn read() -> Result<Vec<ProjectEntry>> {
     load().map_err(|why| unreadable(&why))
 }
 
-/// All entries, the oldest first; or why they cannot be read. Nothing is known then, so nothing is safe.
+/// Reads all entries, oldest first. The error says why they cannot be read: then nothing is safe.
 fn load() -> Result<Vec<ProjectEntry>, String> {
-    let Ok(path) = path() else { return Ok(Vec::new()) };
+    let Ok(path) = registry_file() else { return Ok(Vec::new()) };
     match atomic::read_own_within(&path, LIMIT) {
         Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             Ok(Vec::new())
         }
         Err(e) => Err(e.to_string()),
-        Ok(bytes) => parsed(&bytes).ok_or_else(|| "it is damaged".to_owned()),
+        Ok(bytes) => parse(&bytes).ok_or_else(|| "it is damaged".to_owned()),
     }
 }
 
@@ -492,15 +490,15 @@ fn unreadable(why: &str) -> Error {
     let problem = format!(
         "deaddrop cannot read its list of your projects: {why}. Restore it, or move it away: deaddrop then starts a new one and asks about each project again"
     );
-    Error::config(path().unwrap_or_default().display(), problem)
+    Error::config(registry_file().unwrap_or_default().display(), problem)
 }
 
-/// The entries of a registry; None if deaddrop did not write it.
-fn parsed(bytes: &[u8]) -> Option<Vec<ProjectEntry>> {
+/// Parses a registry; None if it is not as deaddrop writes it.
+fn parse(bytes: &[u8]) -> Option<Vec<ProjectEntry>> {
     let mut all: Vec<ProjectEntry> = Vec::new();
     for field in bytes.strip_suffix(b"\0")?.split(|byte| *byte == 0) {
         let (letter, rest) = field.split_first()?;
-        let path = of_bytes(rest);
+        let path = path_from(rest);
         match (letter, all.last_mut()) {
             (b'b', _) if path.is_absolute() => {
                 all.push(ProjectEntry { project: path, ..ProjectEntry::default() });
@@ -518,7 +516,7 @@ fn parsed(bytes: &[u8]) -> Option<Vec<ProjectEntry>> {
                 last.folders.push(StateFolder {
                     role: *role,
                     identity,
-                    place: of_bytes(&place[1..]),
+                    place: path_from(&place[1..]),
                 });
             }
             _ => return None,
@@ -527,7 +525,7 @@ fn parsed(bytes: &[u8]) -> Option<Vec<ProjectEntry>> {
     Some(all)
 }
 
-fn bytes_of(all: &[ProjectEntry]) -> Vec<u8> {
+fn serialize(all: &[ProjectEntry]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut field = |begin: &[u8], path: &Path| {
         bytes.extend_from_slice(begin);
@@ -549,7 +547,7 @@ fn bytes_of(all: &[ProjectEntry]) -> Vec<u8> {
     bytes
 }
 
-fn of_bytes(bytes: &[u8]) -> PathBuf {
+fn path_from(bytes: &[u8]) -> PathBuf {
     OsStr::from_bytes(bytes).into()
 }
 
@@ -561,7 +559,7 @@ mod tests {
 
     #[test]
     fn entries_are_read_as_they_are_written() {
-        let odd = of_bytes(b"/a b/\xff\n%41");
+        let odd = path_from(b"/a b/\xff\n%41");
         let entry = |project: &Path| ProjectEntry {
             project: project.to_owned(),
             identity: "7.8".to_owned(),
@@ -574,7 +572,7 @@ mod tests {
             consent: Some("abc".to_owned()),
         };
         let all = [entry(&odd), entry("/home/me".as_ref())];
-        assert_eq!(parsed(&bytes_of(&all)).unwrap(), all);
+        assert_eq!(parse(&serialize(&all)).unwrap(), all);
     }
 
     #[test]
@@ -583,21 +581,21 @@ mod tests {
             written: places.map(|n| format!("/{n}").into()).collect(),
             ..ProjectEntry::default()
         };
-        let many = entry(0..PLACES + 9);
-        assert_eq!(many.after(Some(&many)), many);
-        // Whoever uses two in turn changes nothing each time.
-        let both = entry(0..1).after(Some(&entry(1..2)));
-        assert_eq!(entry(1..2).after(Some(&both)), both);
-        let written = entry(0..1).after(Some(&entry(1..PLACES + 9))).written;
-        assert_eq!((written.len(), &*written[0]), (PLACES, Path::new("/0")));
+        let many = entry(0..MAX_PLACES + 9);
+        assert_eq!(many.merged_with(Some(&many)), many);
+        // Using two places in turn changes nothing.
+        let both = entry(0..1).merged_with(Some(&entry(1..2)));
+        assert_eq!(entry(1..2).merged_with(Some(&both)), both);
+        let written = entry(0..1).merged_with(Some(&entry(1..MAX_PLACES + 9))).written;
+        assert_eq!((written.len(), &*written[0]), (MAX_PLACES, Path::new("/0")));
     }
 
     #[test]
     fn a_damaged_file_is_refused() {
         let good = b"b/a\0w/a/w\0";
-        assert_eq!(parsed(good).unwrap().len(), 1);
+        assert_eq!(parse(good).unwrap().len(), 1);
         assert!(
-            (0..good.len()).all(|n| parsed(&good[..n]).is_none_or(|all| n == 4 && all.len() == 1))
+            (0..good.len()).all(|n| parse(&good[..n]).is_none_or(|all| n == 4 && all.len() == 1))
         );
         for bad in [
             &b""[..],
@@ -608,15 +606,15 @@ mod tests {
             b"b/a\0x/a\0",
             b"b/a\0fi\0",
         ] {
-            assert!(parsed(bad).is_none(), "{}", bad.escape_ascii());
+            assert!(parse(bad).is_none(), "{}", bad.escape_ascii());
         }
     }
 
     proptest! {
         #[test]
         fn any_bytes_can_be_read(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-            let Some(all) = parsed(&bytes) else { return Ok(()) };
-            prop_assert_eq!(parsed(&bytes_of(&all)), Some(all));
+            let Some(all) = parse(&bytes) else { return Ok(()) };
+            prop_assert_eq!(parse(&serialize(&all)), Some(all));
         }
     }
 }

@@ -58,10 +58,10 @@ fn wrong_settings_name_file_line_and_the_nearest_key() {
 
 #[test]
 fn folders_of_its_own_are_kept_apart() {
-    assert!(error("outbox_dir = \"inbox\"").contains("must not lie in"));
-    assert!(error("outbox_dir = \"./inbox/../inbox/out\"").contains("must not lie in"));
+    assert!(error("outbox_dir = \"inbox\"").contains("must not be in"));
+    assert!(error("outbox_dir = \"./inbox/../inbox/out\"").contains("must not be in"));
     assert!(
-        error("workspace_dir = \"inbox/w\"").contains("workspace_dir must not lie in inbox_dir")
+        error("workspace_dir = \"inbox/w\"").contains("workspace_dir must not be in inbox_dir")
     );
 }
 
@@ -127,7 +127,7 @@ const REFERENCE: &str = "\
 
 This page is made from the table of settings (`SETTINGS=overwrite cargo test --lib -- settings::tests`); [projects.md](projects.md#change-settings) explains how to change them.
 
-A command takes only flags of settings that it reads; its `--help` lists them. Flags override environment variables, these override `deaddrop.toml`, and that overrides your own file (`~/.config/deaddrop/config.toml`). The variable of a setting is `DEADDROP_` and its name in capitals, with `_` for a dot: `sandbox.network` is `DEADDROP_SANDBOX_NETWORK`. Consent: a project's `deaddrop.toml` needs yours to weaken what holds without it ([security.md](security.md#settings-that-somebody-else-wrote)).
+A command takes only the flags of settings that it reads; its `--help` lists them. Flags override environment variables, which override `deaddrop.toml`, which overrides your own file (`~/.config/deaddrop/config.toml`). The environment variable of a setting is `DEADDROP_` followed by its name in capitals, with `_` instead of a dot: `sandbox.network` is `DEADDROP_SANDBOX_NETWORK`. Consent: a project's `deaddrop.toml` needs yours to weaken the settings that apply without it ([security.md](security.md#settings-that-somebody-else-wrote)).
 
 | setting | flag | default | it must be | what it is for | consent |
 |---|---|---|---|---|---|
@@ -331,13 +331,13 @@ fn wrong_types_are_told() {
         ),
         (
             "[sandbox]\n\nreadable = [\"/a\", 7]",
-            ":3: sandbox.readable holds 7 but each item must be",
+            ":3: sandbox.readable contains 7 but each item must be",
         ),
         (
             "[sandbox]\nenv = { A = \"1\" }",
             "sandbox.env is a table but must be a list of strings NAME or NAME=VALUE",
         ),
-        ("[sandbox]\nenv = [[\"A\"]]", "sandbox.env holds a list but each item must be"),
+        ("[sandbox]\nenv = [[\"A\"]]", "sandbox.env contains a list but each item must be"),
         ("[sandbox]\nmax_processes = 1e4", "sandbox.max_processes is 10000.0 but must be"),
         ("[sandbox.network]\nx = 1", "sandbox.network is a table but"),
         ("protected_names = true", "protected_names is true but must be a list of names"),
@@ -350,37 +350,37 @@ fn wrong_items_of_lists_are_told() {
     all_told(&[
         (
             "[sandbox]\nwritable = [\"/\"]",
-            ":2: sandbox.writable holds \"/\", which is the whole machine; name the",
+            ":2: sandbox.writable contains \"/\", which is the whole machine; list only the",
         ),
         (
             "[sandbox]\nreadable = [\"../../..\"]",
-            "sandbox.readable holds \"../../..\", which is the whole machine",
+            "sandbox.readable contains \"../../..\", which is the whole machine",
         ),
-        ("[sandbox]\nreadable = [\"\"]", "holds \"\" but each item must be the path of"),
+        ("[sandbox]\nreadable = [\"\"]", "contains \"\" but each item must be the path of"),
         ("[sandbox]\nreadable = [\"a\\u0000\"]", "but each item must be the path of"),
-        ("[sandbox]\nreadable = [\"~you/x\"]", "holds \"~you/x\", but only '~/' stands for"),
+        ("[sandbox]\nreadable = [\"~you/x\"]", "contains \"~you/x\", but only '~/', your home folder"),
         (
             "[sandbox]\nenv = [\"A\", \"1A=2\"]",
-            "sandbox.env holds \"1A=2\" but each item must be NAME or NAME=VALUE",
+            "sandbox.env contains \"1A=2\" but each item must be NAME or NAME=VALUE",
         ),
-        ("[sandbox]\nenv = [\"\"]", "sandbox.env holds \"\""),
-        ("[sandbox]\nenv = [\"=1\"]", "sandbox.env holds \"=1\""),
-        ("[sandbox]\nenv = [\"A B\"]", "sandbox.env holds \"A B\""),
-        ("[sandbox]\nenv = [\"É\"]", "sandbox.env holds \"É\""),
-        ("[sandbox]\nenv = [\"A=\\u0000\"]", "sandbox.env holds \"A="),
+        ("[sandbox]\nenv = [\"\"]", "sandbox.env contains \"\""),
+        ("[sandbox]\nenv = [\"=1\"]", "sandbox.env contains \"=1\""),
+        ("[sandbox]\nenv = [\"A B\"]", "sandbox.env contains \"A B\""),
+        ("[sandbox]\nenv = [\"É\"]", "sandbox.env contains \"É\""),
+        ("[sandbox]\nenv = [\"A=\\u0000\"]", "sandbox.env contains \"A="),
         (
             "protected_names = [\".git/hooks\"]",
-            "protected_names holds \".git/hooks\" but each item must be the name",
+            "protected_names contains \".git/hooks\" but each item must be the name",
         ),
-        ("protected_names = [\"\"]", "protected_names holds \"\""),
-        ("protected_names = [\".\"]", "protected_names holds \".\""),
-        ("protected_names = [\"..\"]", "protected_names holds \"..\""),
+        ("protected_names = [\"\"]", "protected_names contains \"\""),
+        ("protected_names = [\".\"]", "protected_names contains \".\""),
+        ("protected_names = [\"..\"]", "protected_names contains \"..\""),
     ]);
     let raw = variable("DEADDROP_SANDBOX_WRITABLE", "/a:~/b").unwrap();
     for home in [None, Some(Path::new("")), Some(Path::new("me"))] {
         let said = Config::resolve("/project".into(), &raw, home).unwrap_err().to_string();
         assert!(
-            said.contains("DEADDROP_SANDBOX_WRITABLE: sandbox.writable holds \"~/b\""),
+            said.contains("DEADDROP_SANDBOX_WRITABLE: sandbox.writable contains \"~/b\""),
             "{said}"
         );
         assert!(said.contains("HOME"), "{said}");
@@ -433,7 +433,7 @@ fn secrets_are_withheld_unless_the_person_says_otherwise() {
     let set = secrets("secrets = \"warn\"\nsecrets_allow = [\"a/*.pem\", \".env.ci\"]").unwrap();
     assert_eq!(set.mode, SecretsMode::Warn);
     assert_eq!(set.allow, ["a/*.pem", ".env.ci"]);
-    assert!(set.releases("a/server.pem") && !set.releases("server.pem"));
+    assert!(set.allows("a/server.pem") && !set.allows("server.pem"));
     assert_eq!(with_variable("DEADDROP_SECRETS", "warn").secrets.mode, SecretsMode::Warn);
     assert_eq!(with_variable("DEADDROP_SECRETS_ALLOW", "a, b/**").secrets.allow, ["a", "b/**"]);
 }
@@ -445,10 +445,10 @@ fn wrong_settings_of_secrets_are_told() {
         ("\nsecrets = true", ":2: secrets is true but must be one of"),
         ("[secrets]\nx = 1", "secrets is a table but must be one of withhold, warn"),
         ("secrets_allow = \"a\"", "secrets_allow is \"a\" but must be a list of patterns of files"),
-        ("secrets_allow = [1]", "secrets_allow holds 1 but each item must be"),
-        ("secrets_allow = [\"\"]", "secrets_allow holds \"\" but each item must be"),
-        ("secrets_allow = [\"/etc/x\"]", "secrets_allow holds \"/etc/x\" but each item must be"),
-        ("secrets_allow = [\"a/../b\"]", "secrets_allow holds \"a/../b\" but each item must be"),
+        ("secrets_allow = [1]", "secrets_allow contains 1 but each item must be"),
+        ("secrets_allow = [\"\"]", "secrets_allow contains \"\" but each item must be"),
+        ("secrets_allow = [\"/etc/x\"]", "secrets_allow contains \"/etc/x\" but each item must be"),
+        ("secrets_allow = [\"a/../b\"]", "secrets_allow contains \"a/../b\" but each item must be"),
         ("secret_allow = []", "did you mean 'secrets_allow'?"),
     ] {
         let error = secrets(text).expect_err(text).to_string();

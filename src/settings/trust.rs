@@ -1,9 +1,9 @@
-//! Which settings of a project need the person's consent, and whether they have it.
+//! Decides which settings of a project need the person's consent, and whether they have it.
 //!
-//! `deaddrop.toml` may have come with a repository. What it weakens counts only once the person has agreed: the
-//! registry contains a digest of exactly that for each project. Flags, variables and the person's own file
-//! need no consent. The same holds for data in deaddrop's folders there that deaddrop
-//! has not made, and for files in them that git tracks: whoever can push can write them.
+//! `deaddrop.toml` may have come with a repository. If it weakens the defaults, the person must consent first: the
+//! registry contains, for each project, a digest of exactly what they consented to. Flags, variables and the person's
+//! own file need no consent. Data in deaddrop's folders that deaddrop has not made also needs consent, and so do files
+//! in them that git tracks, since anybody who can push can write them.
 
 #[cfg(test)]
 mod tests;
@@ -29,40 +29,40 @@ use crate::error::{Error, Result};
 use crate::program::Programs;
 use crate::text::{first_of, shell_word, visible_line};
 
-/// No more characters of a value are shown, and nobody can consent to more.
-const SHOWN: usize = 4_000;
+/// The longest value that is shown, in characters. Nobody can consent to a longer one.
+const MAX_VALUE: usize = 4_000;
 
-/// What the settings of a project weaken, and whether the person has consented to that.
+/// What a project weakens, and whether the person has consented.
 #[derive(Debug, Clone)]
 #[must_use]
 pub struct Consent {
     project: PathBuf,
-    /// All that its file weakens, and what git tracks in deaddrop's folders.
+    /// Everything that the project's file weakens, and what git tracks in deaddrop's folders.
     weakenings: Vec<Weakening>,
     /// What is in force without consent.
     missing: Vec<Weakening>,
     /// The digest of what the person has consented to.
     recorded: Option<String>,
-    /// The error if a link leads a flag or a variable out of the project.
-    led_away: Option<String>,
+    /// The error if a link in the project leads a path from a flag or variable out of the project.
+    link_problem: Option<String>,
     /// Data in deaddrop's folders that deaddrop has not made for this person.
     untrusted_data: Option<Weakening>,
 }
 
 impl Consent {
-    /// That of a project with these settings.
+    /// Determines the consent for a project with these settings.
     pub(super) fn of(config: &Config, layers: &Layers) -> Self {
         let project = &config.project;
         let mut weakenings = weakenings(project, layers);
         weakenings.extend(tracked(config));
-        // Flags and variables are the person's own word.
+        // Flags and variables come from the person.
         let is_over = |name: &str| layers.environment.sets(name) || layers.flags.sets(name);
         let in_force = weakenings.iter().filter(|weakening| !is_over(&weakening.name));
         let mut consent = Self {
             project: project.to_owned(),
             missing: in_force.cloned().collect(),
             weakenings,
-            led_away: led_away(project, layers),
+            link_problem: link_problem(project, layers),
             recorded: config.recorded_consent(),
             untrusted_data: untrusted_data(config),
         };
@@ -73,12 +73,12 @@ impl Consent {
         consent
     }
 
-    /// Sessions, replies and approvals in deaddrop's folders that came with the project.
+    /// Data in deaddrop's folders that came with the project, and would be used as sessions, replies and approvals.
     pub fn untrusted_data(&self) -> Option<&Weakening> {
         self.untrusted_data.as_ref()
     }
 
-    /// All that the settings of the project weaken, also what is not in force.
+    /// Everything that the project's settings weaken, even if it is not in force.
     pub fn weakenings(&self) -> &[Weakening] {
         &self.weakenings
     }
@@ -88,17 +88,18 @@ impl Consent {
         &self.missing
     }
 
-    /// Whether the person has consented to all that the settings weaken, also to what is not in force.
+    /// Whether the person has consented to everything that the settings weaken, even if it is not in force.
     pub fn is_complete(&self) -> bool {
         self.weakenings.is_empty() || self.recorded == Some(self.digest())
     }
 
-    /// Refuses flags and variables that a link in the project leads out of it: the person can name the place.
+    /// Rejects paths from flags and variables that a link in the project leads out of it. The person can name the
+    /// target directly.
     pub fn check_links(&self) -> Result<()> {
-        self.led_away.as_ref().map_or(Ok(()), |told| Err(Error::usage(told.clone())))
+        self.link_problem.as_ref().map_or(Ok(()), |problem| Err(Error::usage(problem.clone())))
     }
 
-    /// Refuses settings that are in force without consent. The error lists them, and says what to do.
+    /// Rejects settings that are in force without consent. The error lists them and says what to do.
     pub fn require(&self) -> Result<()> {
         self.check_links()?;
         if self.missing.is_empty() {
@@ -121,7 +122,7 @@ impl Consent {
         Err(Error::config(self.subject(), problem).with_code("consent-needed"))
     }
 
-    /// What is in force without consent, a line each.
+    /// What is in force without consent, one line each.
     pub fn lines(&self) -> Vec<String> {
         self.missing.iter().map(Weakening::line).collect()
     }
@@ -136,14 +137,14 @@ impl Consent {
     /// Records that the person consents to everything.
     ///
     /// # Errors
-    /// It cannot be recorded, or is too long to be looked at.
+    /// Consent cannot be recorded, or a value is too long to be shown.
     pub fn allow(&self, config: &Config) -> Result<()> {
         let is_long = |weakening: &&Weakening| weakening.cut_at().is_some();
         if let Some(Weakening { name, .. }) =
             self.weakenings.iter().chain(self.untrusted_data()).find(is_long)
         {
             let problem = format!(
-                "{} is longer than the {SHOWN} characters that can be shown for consent; shorten it, or move it away",
+                "{} is longer than the {MAX_VALUE} characters that can be shown for consent; shorten it, or move it away",
                 visible_line(name)
             );
             return Err(Error::config(self.subject(), problem));
@@ -155,7 +156,7 @@ impl Consent {
     }
 
     fn allow_settings(&self) -> Result<()> {
-        // An earlier consent was not meant for later settings.
+        // Without weakenings an earlier consent is removed, so that it does not apply to later settings.
         let digest = (!self.weakenings.is_empty()).then(|| self.digest());
         if digest == self.recorded {
             return Ok(());
@@ -167,15 +168,15 @@ impl Consent {
         })
     }
 
-    /// Counts what the person has just set (`keys`) as consent, if they had consented to everything `before`.
-    /// Returns whether they have consented to everything now.
+    /// Extends the consent to the settings that the person has just changed (`keys`), if it was complete `before`.
+    /// Returns whether it is complete now.
     ///
     /// # Errors
-    /// It cannot be recorded.
-    pub fn follow(&self, before: &Self, keys: &[&str]) -> Result<bool> {
+    /// Consent cannot be recorded.
+    pub fn extend_to(&self, before: &Self, keys: &[&str]) -> Result<bool> {
         let is_known = |weakening: &Weakening| {
             before.weakenings.iter().any(|known| known.exact() == weakening.exact())
-                || keys.iter().any(|key| weakening.is_of(key))
+                || keys.iter().any(|key| weakening.may_result_from(key))
         };
         if !before.is_complete() || !self.weakenings.iter().all(is_known) {
             return Ok(self.is_complete());
@@ -183,23 +184,23 @@ impl Consent {
         self.allow_settings().map(|()| true)
     }
 
-    /// A digest of all that the settings weaken.
+    /// A digest of everything that the settings weaken.
     fn digest(&self) -> String {
         let mut exact: Vec<_> = self.weakenings.iter().map(Weakening::exact).collect();
         exact.sort_unstable();
-        // In another folder the same name can mean another program.
+        // In another folder the same name can refer to another program.
         let text = serde_json::to_string(&(exact, identity_of(&self.project))).unwrap_or_default();
         blake3::hash(text.as_bytes()).to_hex().to_string()
     }
 }
 
 impl Weakening {
-    /// Where its value is cut off to show it, if it is too long.
+    /// The byte offset at which the value is cut for display, if it is too long.
     fn cut_at(&self) -> Option<usize> {
-        visible_line(&self.value).char_indices().nth(SHOWN).map(|(at, _)| at)
+        visible_line(&self.value).char_indices().nth(MAX_VALUE).map(|(at, _)| at)
     }
 
-    /// One line for a terminal.
+    /// A line for a terminal.
     pub fn line(&self) -> String {
         let Self { name, value, origin, does, .. } = self;
         let mut value = visible_line(value).into_owned();
@@ -214,35 +215,35 @@ impl Weakening {
 }
 
 /// The default policies of sessions and runs.
-const UNSET: [&str; 2] = [SESSION_POLICY, RUN_POLICY];
+const DEFAULT_POLICIES: [&str; 2] = [SESSION_POLICY, RUN_POLICY];
 
-/// Something that needs consent: a setting of a project, or data or tracked files in deaddrop's folders there.
+/// Something that needs consent: a setting of a project, or data or tracked files in deaddrop's folders in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Weakening {
-    /// The setting's name, as in `sandbox.network`, or what it is.
+    /// The name of the setting, such as `sandbox.network`, or what else it is.
     pub name: String,
-    /// Its value as a settings file has it; of files and folders also where they lead.
+    /// Its value in TOML; for files and folders with the targets of links.
     pub value: String,
-    /// The file with the line. None for data and tracked files, and if a link leads elsewhere what the person
-    /// set themselves.
+    /// The file and line. None for data and tracked files, and for a value that the project's file does not set but
+    /// that a link in the project leads elsewhere.
     pub origin: Option<String>,
-    /// What it does, in a few words.
+    /// Its effect, in a few words.
     pub does: &'static str,
-    /// All that consent is bound to.
+    /// The exact value that consent is bound to.
     pub(super) exact: String,
 }
 
 impl Weakening {
-    /// What consent is bound to.
+    /// The name and value that consent is bound to.
     fn exact(&self) -> (&str, &str) {
         (&self.name, &self.exact)
     }
 
     /// Whether a change of the setting `key` can have caused it.
-    fn is_of(&self, key: &str) -> bool {
+    fn may_result_from(&self, key: &str) -> bool {
         let key = canonical(key);
         let table = |name: &str| name.split('.').take(2).map(str::to_owned).collect::<Vec<_>>();
-        // One line of a policy can change what another one allows.
+        // A line of a policy can change the effect of its other lines.
         let is_of_policy = key.starts_with("policies.")
             && (self.name == "policy" || table(key) == table(&self.name));
         let is_within = key != "sandbox" && self.name.starts_with(&format!("{key}."));
@@ -250,7 +251,7 @@ impl Weakening {
     }
 }
 
-/// What the settings file of the project weakens; `project` is canonical.
+/// What the settings file of the project weakens. `project` is canonical.
 fn weakenings(project: &Path, layers: &Layers) -> Vec<Weakening> {
     let (all, without) = (policies(&[&layers.own, &layers.file]), policies(&[&layers.own]));
     let judge = WeakeningFinder { project, layers, all, without };
@@ -259,12 +260,12 @@ fn weakenings(project: &Path, layers: &Layers) -> Vec<Weakening> {
     in_table.chain(of_policies).filter_map(|name| judge.weakening(name)).collect()
 }
 
-/// The policies of these layers; none if they are wrong by themselves, and then everything needs consent.
+/// The policies of these layers. None if they are wrong on their own: then everything needs consent.
 fn policies(layers: &[&RawSettings]) -> BTreeMap<String, Policy> {
     policy::resolve(&RawSettings::merged(layers.iter().copied())).unwrap_or_default()
 }
 
-/// Compares the settings in a project's file with what holds without it.
+/// Compares the settings in a project's file with those that apply without it.
 struct WeakeningFinder<'a> {
     project: &'a Path,
     layers: &'a Layers,
@@ -274,7 +275,7 @@ struct WeakeningFinder<'a> {
 }
 
 impl WeakeningFinder<'_> {
-    /// What a setting weakens, if it does.
+    /// Returns what a setting weakens, if it does.
     fn weakening(&self, name: &str) -> Option<Weakening> {
         let Layers { own, file, .. } = self.layers;
         let (set, beneath) = (file.setting(name), own.setting(name));
@@ -291,7 +292,7 @@ impl WeakeningFinder<'_> {
                 true
             }
             _ if !file.sets(name) => false,
-            Weakens::Weaker => can_be_weaker(set.to(), beneath.to()),
+            Weakens::Weaker => can_be_weaker(set.parse(), beneath.parse()),
             Weakens::To(value) => set.value == *value && beneath.value != *value,
             Weakens::Items => more(&set, &beneath),
             Weakens::Lacking => more(&beneath, &set),
@@ -307,13 +308,14 @@ impl WeakeningFinder<'_> {
         is_weaker.then(|| Weakening { name: name.to_owned(), value, origin, does, exact })
     }
 
-    /// What the policy `chosen` is, if it allows more than `own`: its name can come to mean another one.
+    /// Returns the content of the policy `chosen` if it allows more than `own`. The name alone is not enough: it can
+    /// get another content later.
     fn weaker_policy(&self, chosen: &str, own: &str) -> Option<String> {
         if chosen.is_empty() && own.is_empty() {
             return None;
         }
-        // An empty name leaves the defaults of sessions and runs in force.
-        let names = if chosen.is_empty() { UNSET.to_vec() } else { vec![chosen] };
+        // An empty name means the defaults of sessions and runs.
+        let names = if chosen.is_empty() { DEFAULT_POLICIES.to_vec() } else { vec![chosen] };
         let chosen = names.into_iter().filter_map(|name| self.all.get(name));
         let beneath = self.without.get(if own.is_empty() { RUN_POLICY } else { own });
         let mut each = chosen.clone();
@@ -321,8 +323,8 @@ impl WeakeningFinder<'_> {
             .then(|| chosen.map(Policy::to_toml).collect())
     }
 
-    /// Whether the changes of a policy allow more. One of a new name is compared with the policy that leaves
-    /// all to the sandbox.
+    /// Whether the changes of a policy allow more. A policy with a new name is compared with `workspace`, which leaves
+    /// everything to the sandbox.
     fn policy_allows_more(&self, name: &str) -> bool {
         let beneath = self.without.get(name).or_else(|| self.without.get("workspace"));
         let changed = self.all.get(name).zip(beneath);
@@ -330,25 +332,25 @@ impl WeakeningFinder<'_> {
     }
 }
 
-/// Whether there are machines on which one confines commands less than the other. Each except `auto` is one
-/// mechanism, and confines nothing where that is missing.
+/// Whether there are machines on which `mode` confines commands less than `than`. Each mode except `auto` is one
+/// mechanism, which confines nothing where it is missing.
 fn can_be_weaker(mode: SandboxMode, than: SandboxMode) -> bool {
     mode != than && mode != SandboxMode::Auto && than != SandboxMode::Off
 }
 
-/// A path that a setting names.
+/// A path in a setting.
 struct LocatedPath<'a> {
     item: &'a str,
     path: PathBuf,
-    /// Where it leads.
+    /// Its real path.
     place: PathBuf,
-    /// Whether that is in the project, and not under a protected name there.
+    /// Whether `place` is in the project, and not under a protected name.
     is_inside: bool,
-    /// Whether a link in the project leads it out. It may have come with the project.
+    /// Whether a link in the project, which may have come with it, leads the path out.
     is_led_out: bool,
 }
 
-/// The paths of a setting; None if one of them is wrong.
+/// The paths of a setting; None if one is wrong.
 fn located<'a>(
     set: &'a SettingValue,
     project: &Path,
@@ -370,8 +372,8 @@ fn located<'a>(
     Some(located.collect())
 }
 
-/// Whether a folder is under a protected name: a default one, or one of the person's own. Below deaddrop's
-/// own folder its state is where it belongs.
+/// Whether a folder is under a protected name, a default one or one of the person's own. deaddrop's own folder does
+/// not count as protected, except for the workspace: its state belongs there.
 fn is_protected(name: &str, within: &Path, layers: &Layers) -> bool {
     let default = RawSettings::default();
     let layers = [&default, &layers.own, &layers.environment, &layers.flags];
@@ -384,19 +386,19 @@ fn is_protected(name: &str, within: &Path, layers: &Layers) -> bool {
     };
     let is_protected = |part: &OsStr| {
         let part = folded(&part.to_string_lossy());
-        names.iter().any(|name| name.is(&part))
+        names.iter().any(|name| name.matches(&part))
     };
     within.iter().any(is_protected)
 }
 
-/// Whether something in the project, such as a link, decides where a path leads.
+/// Whether a component of a path is in the project, so that a link there could change where it leads.
 fn goes_through(project: &Path, path: &Path) -> bool {
     let is_in =
         |part: &Path| part.parent().is_some_and(|above| real_path(above).starts_with(project));
     path.ancestors().any(|part| part.file_name().is_some() && is_in(part))
 }
 
-/// The paths of a setting in a file, if one of them needs consent: a folder outside the project, or any
+/// Returns the paths of a setting, shown and exact, if one of them needs consent: a folder outside the project, or any
 /// path of a list, unless the person's own file names it and no link in the project leads it elsewhere.
 fn outside(name: &str, project: &Path, layers: &Layers) -> Option<(String, String)> {
     let own = layers.own.setting(name);
@@ -424,9 +426,9 @@ fn outside(name: &str, project: &Path, layers: &Layers) -> Option<(String, Strin
     Some((if is_folder { shown } else { format!("[{shown}]") }, exact.join("\n")))
 }
 
-/// The error for the first path of a flag or a variable that a link in the project leads out of it. The path
-/// is the person's word; where it leads is that of whoever made the link.
-fn led_away(project: &Path, layers: &Layers) -> Option<String> {
+/// The error for the first path from a flag or variable that a link in the project leads out of it. The person chose
+/// the path, but not the target of the link.
+fn link_problem(project: &Path, layers: &Layers) -> Option<String> {
     SETTINGS.iter().find_map(|setting| {
         let raw = [&layers.flags, &layers.environment].into_iter().find(|raw| raw.sets(&setting.name))?;
         if !matches!(setting.consent.as_ref()?.when, Weakens::Outside) {
@@ -435,7 +437,7 @@ fn led_away(project: &Path, layers: &Layers) -> Option<String> {
         let set = raw.setting(&setting.name);
         let led_out = located(&set, project, layers)?.into_iter().find(|it| it.is_led_out)?;
         Some(format!(
-            "{}: {} leads through a link in the project to {}; the link may have come with the folder. If you mean that place, name it directly",
+            "{}: {} leads through a link in the project to {}, and the link may have come with the project. If you want that place, name it directly",
             set.origin,
             led_out.path.display(),
             led_out.place.display()
@@ -443,13 +445,13 @@ fn led_away(project: &Path, layers: &Layers) -> Option<String> {
     })
 }
 
-/// No more names of files are shown.
-const NAMES: usize = 20;
-/// Files that only keep a folder in a repository.
+/// The most file names that are shown.
+const MAX_NAMES: usize = 20;
+/// Files whose only purpose is to keep an empty folder in a repository.
 const KEEPERS: [&str; 4] = [".gitkeep", ".keep", ".gitignore", "README.md"];
 
-/// Data in deaddrop's folders of the project that deaddrop has not used before, also if a flag names them:
-/// somebody else can have written it. Folders outside the project are openings themselves.
+/// Data in deaddrop's folders in the project that deaddrop has not used before, even if a flag names them: somebody
+/// else may have written it. Folders outside the project are weakenings on their own.
 fn untrusted_data(config: &Config) -> Option<Weakening> {
     let project = &config.project;
     let found = config.roles().into_iter().filter_map(|(role, folder)| {
@@ -468,7 +470,7 @@ fn untrusted_data(config: &Config) -> Option<Weakening> {
     })
 }
 
-/// The first names in a folder, without those that only keep it in a repository; None if there are none.
+/// The first names in a folder, except those that only keep it in a repository; None if there are none.
 fn contents(folder: &Path) -> Option<String> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
@@ -486,23 +488,23 @@ fn contents(folder: &Path) -> Option<String> {
         })
         .collect();
     names.sort();
-    (!names.is_empty()).then(|| first_of(&names, NAMES, names.len()))
+    (!names.is_empty()).then(|| first_of(&names, MAX_NAMES, names.len()))
 }
 
 fn is_keeper(name: &OsStr) -> bool {
     KEEPERS.iter().any(|keeper| name == *keeper)
 }
 
-/// How git's modes of regular files begin.
-const REGULAR: &str = "100";
+/// The prefix of git's modes of regular files.
+const REGULAR_FILE: &str = "100";
 
-/// What repositories track in deaddrop's own folders, with mode and content of each file, so that a changed
-/// one needs new consent. Without git nobody pulls.
+/// What repositories track in deaddrop's own folders, with the mode and content of each file, so that a changed file
+/// needs new consent. Without git there is nothing to check, since nobody pulls.
 fn tracked(config: &Config) -> Option<Weakening> {
     let folders = config.roles().map(|(_, folder)| real_path(folder)).into_iter();
     let folders: Vec<PathBuf> =
         folders.filter(|folder| folder.starts_with(&config.project)).collect();
-    // A repository can be in another one, which tracks other files.
+    // A repository can be in another one that tracks other files.
     let around: BTreeSet<&Path> = folders.iter().flat_map(|folder| folder.ancestors()).collect();
     let repositories = around.into_iter().filter(|folder| folder.join(".git").exists());
     let programs = Programs::of(config);
@@ -519,8 +521,8 @@ fn tracked(config: &Config) -> Option<Weakening> {
     })
 }
 
-/// What a repository tracks of these folders: mode and content of each file and its path in the project, or
-/// why that is not known. git is asked at the root: further down another repository could be planted.
+/// What a repository tracks in these folders: the mode and content of each file and its path in the project, or why
+/// that is not known. Git runs at the root, since another repository could be planted further down.
 fn tracked_in(
     programs: &Programs,
     repository: &Path,
@@ -537,15 +539,15 @@ fn tracked_in(
         Ok(Some(listed)) => listed,
         Ok(None) => return Vec::new(),
         Err(why) => {
-            let told = format!("git does not list {} ({why})", repository.display());
-            return vec![(String::new(), told)];
+            let problem = format!("git does not list {} ({why})", repository.display());
+            return vec![(String::new(), problem)];
         }
     };
     let listed = String::from_utf8_lossy(&listed);
     let files = listed.split('\0').filter_map(|line| line.split_once('\t'));
     let is_keeper = |what: &str, path: &str| {
         // A link keeps no folder in a repository.
-        what.starts_with(REGULAR) && Path::new(path).file_name().is_some_and(is_keeper)
+        what.starts_with(REGULAR_FILE) && Path::new(path).file_name().is_some_and(is_keeper)
     };
     let files = files.filter(|(what, path)| !is_keeper(what, path));
     files

@@ -46,14 +46,15 @@ impl GitNames {
         let (folder, name) = split(path);
         let is_top = folder.is_empty() || self.tops.iter().any(|top| top == folder);
         let folder = split(folder).1;
-        !self.texts.is_empty() && self.texts.name(name, folder, is_top)
+        !self.texts.is_empty() && self.texts.mentions(name, folder, is_top)
     }
 
     /// The files among those of a walk that command lines of git's name, escaped.
     pub(super) fn among<'a>(&'a self, walk: &'a Walk) -> impl Iterator<Item = String> + 'a {
-        let may_name = self.texts.may_name();
-        let files =
-            walk.files().filter(move |file| may_name(split(file.path).1) && self.name(file.path));
+        let may_mention = self.texts.may_mention();
+        let files = walk
+            .files()
+            .filter(move |file| may_mention(split(file.path).1) && self.name(file.path));
         files.map(|file| escaped(file.path.as_bytes()))
     }
 }
@@ -67,7 +68,8 @@ pub(crate) fn repository_around(
 ) -> Option<usize> {
     for (n, name) in names.iter().enumerate().rev() {
         let written = folded(name);
-        let is_written = |part: &str| FileName::new(part).is_some_and(|part| part.is(&written));
+        let is_written =
+            |part: &str| FileName::new(part).is_some_and(|part| part.matches(&written));
         if is_repository(|part| is_written(part) || stands(n, part)) {
             return Some(n);
         }

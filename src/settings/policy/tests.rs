@@ -159,11 +159,11 @@ fn wrong_policies_are_told_with_file_line_and_what_is_right() {
         ),
         (
             "[policies.standard]\nshell.allowed = [1]",
-            "policies.standard.shell.allowed holds 1 but each item must be",
+            "policies.standard.shell.allowed contains 1 but each item must be",
         ),
         (
             "[policies.standard]\nshell.blocked = [\" \"]",
-            "policies.standard.shell.blocked holds \"\" but each item must be a pattern",
+            "policies.standard.shell.blocked contains \"\" but each item must be a pattern",
         ),
         (
             "[policies.standard]\nshell.timeout_seconds = 0",

@@ -30,7 +30,7 @@ impl ProtectedNames {
             return None;
         }
         let folded = folded(component);
-        self.names.iter().find(|name| name.is(&folded)).map(|name| name.given.as_str())
+        self.names.iter().find(|name| name.matches(&folded)).map(|name| name.given.as_str())
     }
 
     /// The first protected name in a path.
