@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::atomic;
 use crate::error::{Error, Result};
-use crate::policy::Decision;
+use crate::policy::PolicyDecision;
 use crate::protocol::{Digest, Operation, ShellCommand};
 use crate::settings::Config;
 
@@ -53,12 +53,17 @@ impl ApprovedCommands {
     }
 
     /// The decision about an operation, where the policy says `decision`.
-    pub fn settle(&self, decision: Decision, operation: &Operation, guarded: bool) -> Decision {
+    pub fn settle(
+        &self,
+        decision: PolicyDecision,
+        operation: &Operation,
+        guarded: bool,
+    ) -> PolicyDecision {
         match (&decision, operation) {
-            (Decision::Ask(ask), Operation::Run(run))
+            (PolicyDecision::Ask(ask), Operation::Run(run))
                 if ask.always && self.contains(&self.command(run, guarded)) =>
             {
-                Decision::Allow
+                PolicyDecision::Allow
             }
             _ => decision,
         }

@@ -358,7 +358,10 @@ fn wrong_items_of_lists_are_told() {
         ),
         ("[sandbox]\nreadable = [\"\"]", "contains \"\" but each item must be the path of"),
         ("[sandbox]\nreadable = [\"a\\u0000\"]", "but each item must be the path of"),
-        ("[sandbox]\nreadable = [\"~you/x\"]", "contains \"~you/x\", but only '~/', your home folder"),
+        (
+            "[sandbox]\nreadable = [\"~you/x\"]",
+            "contains \"~you/x\", but only '~/', your home folder",
+        ),
         (
             "[sandbox]\nenv = [\"A\", \"1A=2\"]",
             "sandbox.env contains \"1A=2\" but each item must be NAME or NAME=VALUE",

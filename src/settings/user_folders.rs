@@ -37,8 +37,7 @@ pub(super) fn folders() -> impl Iterator<Item = PathBuf> {
 /// A folder cannot be created.
 pub fn create_user_folders(writable: &[&Path]) -> Result<()> {
     for folder in folders() {
-        let is_in =
-            |place: &&Path| super::real_path(&folder).starts_with(super::real_path(place));
+        let is_in = |place: &&Path| super::real_path(&folder).starts_with(super::real_path(place));
         if !folder.exists() && writable.iter().any(is_in) {
             create_private_folder(&folder).map_err(|e| Error::io("make the folder", &folder, e))?;
         }

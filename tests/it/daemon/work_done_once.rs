@@ -10,7 +10,7 @@ use deaddrop::engine::{Clock, Engine};
 use deaddrop::error::Result;
 use deaddrop::executor::{Executor, Left, PreviewExecutor, WriteAhead};
 use deaddrop::outbox::{RenderedOutbox, render};
-use deaddrop::policy::{Decision, Opens};
+use deaddrop::policy::{Escalation, PolicyDecision};
 use deaddrop::protocol::{
     Detail, Digest, Effect, Excerpt, Failure, FileVersion, Kind, Operation, Part, RelPath,
     Revision, parsed, tags,
@@ -84,7 +84,7 @@ impl Executor for Counting<'_> {
     fn perform(
         &mut self,
         operation: &Operation,
-        opens: Opens,
+        opens: Escalation,
         before: &mut dyn FnMut(WriteAhead<'_>) -> Result<()>,
     ) -> Result<Detail> {
         self.inner.perform(operation, opens, before)
@@ -128,7 +128,7 @@ fn files_are_read_once_for_an_end_that_does_not_count() {
         known: &BTreeMap::new(),
         decision: None,
         session: &Session::default(),
-        judge: &|_, _| Ok(Decision::Allow),
+        judge: &|_, _| Ok(PolicyDecision::Allow),
         name_question: None,
         stopped: None,
         now: &Timestamp::now,
