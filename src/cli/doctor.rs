@@ -23,8 +23,8 @@ use crate::executor::Guest;
 use crate::lock::Lock;
 use crate::program::Programs;
 use crate::protocol::jsonrpc::About;
+use crate::runner::disk_space::{self, more_files};
 use crate::runner::sandbox::{Confinement, Mechanism, Tier};
-use crate::runner::space::{self, more_files};
 use crate::session::record::History;
 use crate::session::store::Store;
 use crate::session::{Session, journal};
@@ -287,7 +287,7 @@ fn disk(config: &Config) -> Result<String, String> {
     let mut told = None;
     for folder in [&config.sessions, &config.outbox, &config.inbox, &config.workspace] {
         let there = folder.ancestors().find(|folder| folder.exists());
-        let Some(Ok(room)) = there.map(space::room) else { continue };
+        let Some(Ok(room)) = there.map(disk_space::room) else { continue };
         if room.bytes < LITTLE_ROOM {
             let left = room.bytes >> 20;
             return Err(format!("{} has only {left} MiB free; make room", folder.display()));
@@ -576,7 +576,7 @@ fn row(mechanism: Mechanism) -> &'static Row {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::runner::sandbox::Facts;
+    use crate::runner::sandbox::MechanismSet;
 
     #[test]
     fn each_mechanism_has_a_row() {
@@ -587,7 +587,7 @@ mod tests {
     fn where_there_is_no_sandbox_each_way_to_one_is_told_once() {
         let none = |missing: &[Tier]| Confinement {
             tier: Tier::None,
-            facts: Facts::default(),
+            facts: MechanismSet::default(),
             missing: missing.iter().map(|tier| (*tier, String::new())).collect(),
             network: false,
         };

@@ -48,7 +48,7 @@ use crate::error::{Error, Result};
 use crate::ipc::Done;
 use crate::program;
 use crate::runner::sandbox::Confinement;
-use crate::runner::{Glimpse, Runner};
+use crate::runner::{LiveOutput, Runner};
 use crate::session::Session;
 use crate::session::store::Store;
 use crate::settings::Config;
@@ -171,7 +171,7 @@ struct Context {
     ui: Terminal,
     json: bool,
     /// Shows what a command writes while it runs.
-    glimpse: Arc<Glimpse>,
+    live_output: Arc<LiveOutput>,
     /// Where the person is.
     here: Option<PathBuf>,
     /// How the project was come by.
@@ -189,18 +189,18 @@ enum Opened {
 impl Context {
     fn new(config: Config, global: &Global, ui: Terminal, here: Option<PathBuf>, by: By) -> Self {
         let (clock, json) = (Clock(global.now), global.json);
-        Self { config, clock, ui, json, glimpse: Arc::default(), here, by }
+        Self { config, clock, ui, json, live_output: Arc::default(), here, by }
     }
 
     /// Opens the project to serve it, and tells what was found amiss.
     fn open(&self, stop: Stop) -> Result<Engine> {
-        self.open_with(stop, live::is_on().then(|| Arc::clone(&self.glimpse)))
+        self.open_with(stop, live::is_on().then(|| Arc::clone(&self.live_output)))
     }
 
     /// The same for somebody who sees what commands write while they run.
-    fn open_with(&self, stop: Stop, glimpse: Option<Arc<Glimpse>>) -> Result<Engine> {
+    fn open_with(&self, stop: Stop, live_output: Option<Arc<LiveOutput>>) -> Result<Engine> {
         let mut reporter = ProgressReporter::new(self);
-        Engine::open(self.config.clone(), self.clock, stop, glimpse, &mut reporter)
+        Engine::open(self.config.clone(), self.clock, stop, live_output, &mut reporter)
     }
 
     /// The whole id that is meant, if any is named.

@@ -144,7 +144,7 @@ pub(super) fn serve(
         return keys(context, what);
     }
     let stop = Stop::on_signals()?;
-    let mut engine = context.open_with(stop.clone(), Some(Arc::clone(&context.glimpse)))?;
+    let mut engine = context.open_with(stop.clone(), Some(Arc::clone(&context.live_output)))?;
     let events = Events::default();
     let helper = program::own().map_err(|e| Error::failed(format!("cannot find itself: {e}")))?;
     let turn = stop.clone();
@@ -154,7 +154,7 @@ pub(super) fn serve(
         command: (helper, vec![OsString::from("-C"), context.config.project.clone().into()]),
         variables: settings.variables(),
         events: events.clone(),
-        glimpse: Arc::clone(&context.glimpse),
+        live_output: Arc::clone(&context.live_output),
         stop_turn: Box::new(move || turn.pause()),
     };
     let server = Server::start(arguments.listen, project)?;

@@ -92,7 +92,7 @@ impl Engine {
             let mode = if open { SandboxMode::Off } else { self.config.sandbox.mode };
             executor.network = mode.network(policy.network);
             (executor.read_limit, executor.read_room) = (read_limit, read_room);
-            executor.seen.clone_from(&self.glimpse);
+            executor.seen.clone_from(&self.live_output);
             executor.recorder =
                 records.then(|| changes::recorder(&mut self.checkpoints, &begin.session, stopped));
             let result = turn::run(&input, &mut executor, &mut ledger, observer)?;

@@ -14,7 +14,7 @@ use walkdir::WalkDir;
 use super::environment::PROBE;
 use super::{Engine, remote};
 use crate::error::Error;
-use crate::runner::aside::{put_aside, remove_aside};
+use crate::runner::removal::{put_aside, remove_aside};
 use crate::session::{Session, is_id, run_id};
 
 /// So long what lies aside is removed before somebody looks whether there is something to do: a

@@ -11,7 +11,7 @@ use crate::protocol::{
     Detail, Digest, Effect, Ending, Execution, Failure, FileEffect, MoveEffect, Operation, Part,
     Reading, RelPath, ShellCommand, Warning, WarningKind,
 };
-use crate::runner::{CommandSpec, Glimpse, Runner};
+use crate::runner::{CommandSpec, LiveOutput, Runner};
 use crate::settings::SandboxMode;
 use crate::workspace::checkpoint::Recorder;
 use crate::workspace::protected::{ProtectionHandle, Snapshot};
@@ -43,7 +43,7 @@ pub struct LocalExecutor<'a> {
     /// How many characters of a command's output are kept; None for as many as the runner keeps.
     pub output_limit: Option<usize>,
     /// Is shown what commands write while they run.
-    pub seen: Option<Arc<Glimpse>>,
+    pub seen: Option<Arc<LiveOutput>>,
     /// The largest file, in bytes, that is given where it is read in its place.
     pub read_limit: u64,
     /// How many bytes of such files may be given yet.

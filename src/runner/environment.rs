@@ -12,18 +12,18 @@ use crate::text::count;
 
 /// See `data/environment.toml`.
 #[derive(Deserialize)]
-struct Table {
+struct EnvironmentTable {
     kept: Vec<String>,
     always: BTreeMap<String, String>,
     offline: BTreeMap<String, String>,
 }
 
-static TABLE: LazyLock<Table> = LazyLock::new(|| {
+static TABLE: LazyLock<EnvironmentTable> = LazyLock::new(|| {
     toml::from_str(include_str!("data/environment.toml")).expect("a constant table")
 });
 
 /// The environment of a command. `more` are names to keep and values to set, as the person wants.
-pub(super) fn of_a_command(offline: bool, more: &[(String, Option<String>)]) -> Vec<Variable> {
+pub(super) fn for_command(offline: bool, more: &[(String, Option<String>)]) -> Vec<Variable> {
     let is_kept = |name: &str| {
         TABLE.kept.iter().any(|kept| kept == name)
             || name.starts_with("LC_")

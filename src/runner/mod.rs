@@ -3,14 +3,14 @@
 //! A command is started through the helper in [`sandbox`]: this same program, single-threaded, so
 //! that it can enter namespaces. The thread that waits for it reads its output into bounded memory.
 
-pub mod aside;
-mod confining;
-mod drain;
+mod confinement;
+pub(crate) mod disk_space;
 mod environment;
-mod glimpse;
+mod live_output;
 mod output;
+mod output_reader;
+pub mod removal;
 pub mod sandbox;
-pub(crate) mod space;
 mod tree;
 mod waiting;
 
@@ -26,14 +26,14 @@ use std::time::{Duration, Instant};
 
 use crate::protocol::{Capture, Ending, Execution, Output, Streams};
 use crate::settings;
-use confining::{Found, Walls};
-use drain::Drains;
+use confinement::{ProbeResult, Restrictions};
+use disk_space::DiskMonitor;
 pub use environment::fault as environment_fault;
-pub use glimpse::{Glimpse, LastLine, last_line};
-use sandbox::{Facts, Orphans, Report, SandboxRequest, Started};
-use space::Space;
+pub use live_output::{LastLine, LiveOutput, last_line};
+use output_reader::OutputReader;
+use sandbox::{HelperGuard, HelperReport, MechanismSet, Orphans, SandboxRequest};
 pub use waiting::interrupt;
-use waiting::{GRACE, Helper};
+use waiting::{GRACE, HelperProcess};
 
 /// Where and how commands are run.
 #[derive(Debug, Clone)]
@@ -56,7 +56,7 @@ pub struct Runner {
     pub lock: PathBuf,
     /// How commands are to be confined.
     pub settings: settings::Sandbox,
-    found: OnceLock<Found>,
+    probe_result: OnceLock<ProbeResult>,
     /// Whether the network can be kept from a command where the settings open it; if not, why.
     offline: OnceLock<Result<(), String>>,
 }
@@ -92,9 +92,9 @@ pub struct CommandSpec<'a> {
     /// As [`Runner::lock`], for this command alone; None for that.
     pub lock: Option<&'a Path>,
     /// Whether it only looks: the workspace, and what else commands may write, it cannot.
-    pub looks_only: bool,
+    pub read_only: bool,
     /// Is shown what it writes while it runs.
-    pub seen: Option<&'a Glimpse>,
+    pub seen: Option<&'a LiveOutput>,
 }
 
 impl<'a> CommandSpec<'a> {
@@ -114,7 +114,7 @@ impl<'a> CommandSpec<'a> {
             output_limit: None,
             network: None,
             lock: None,
-            looks_only: false,
+            read_only: false,
             seen: None,
         }
     }
@@ -132,7 +132,7 @@ impl Runner {
             hidden: Vec::new(),
             lock: PathBuf::new(),
             settings,
-            found: OnceLock::new(),
+            probe_result: OnceLock::new(),
             offline: OnceLock::new(),
         }
     }
@@ -170,16 +170,16 @@ impl Runner {
         spec: &CommandSpec,
         interrupted: &dyn Fn() -> bool,
     ) -> io::Result<(Ending, Output)> {
-        let Walls { backend, view } = self.walls(spec)?;
+        let Restrictions { backend, view } = self.walls(spec)?;
         let request = self.request(spec, backend, view)?;
         let written = [spec.folder, spec.own].into_iter();
         let written = written.chain(self.settings.writable.iter().map(PathBuf::as_path));
-        let mut space = Space::new(self.settings.min_free_bytes, written);
-        if let Some(shortage) = space.look() {
+        let mut space = DiskMonitor::new(self.settings.min_free_bytes, written);
+        if let Some(shortage) = space.check() {
             return Err(io::Error::other(shortage.refusal()));
         }
         let limit = spec.output_limit.unwrap_or(self.output_limit);
-        let output = Drains::begin(spec.streams, limit, spec.seen)?;
+        let output = OutputReader::begin(spec.streams, limit, spec.seen)?;
         let timeout = spec.timeout.unwrap_or(self.timeout);
         let (report, output) =
             self.carry_out(&request, output, timeout, &mut space, interrupted)?;
@@ -190,11 +190,11 @@ impl Runner {
     fn carry_out(
         &self,
         request: &SandboxRequest,
-        (mut output, stdout, stderr): (Drains, PipeWriter, PipeWriter),
+        (mut output, stdout, stderr): (OutputReader, PipeWriter, PipeWriter),
         timeout: Duration,
-        space: &mut Space,
+        space: &mut DiskMonitor,
         interrupted: &dyn Fn() -> bool,
-    ) -> io::Result<(Report, Output)> {
+    ) -> io::Result<(HelperReport, Output)> {
         let orphans = Orphans::expect();
         let (ours, theirs) = UnixStream::pair()?;
         let mut helper = Command::new(&self.helper);
@@ -208,10 +208,10 @@ impl Runner {
             .stderr(stderr)
             // A Ctrl-C at the terminal is for deaddrop alone.
             .process_group(0);
-        let (child, started) = Started::by(|| helper.spawn())?;
+        let (child, started) = HelperGuard::start(|| helper.spawn())?;
         // Else this process would hold the helper's ends too.
         drop(helper);
-        let mut helper = Helper::new(child, started);
+        let mut helper = HelperProcess::new(child, started);
         let report = sandbox::send(request, ours).inspect_err(|_| helper.end(&mut output))?;
         let waited = helper.wait(&mut output, timeout, space, interrupted);
         let cut_off = waited.unwrap_or(Some(Ending::Lost));
@@ -219,12 +219,12 @@ impl Runner {
             helper.end(&mut output);
         }
         drop(helper);
-        let Report { facts, ending } = Report::read(report).unwrap_or_else(|| {
+        let HelperReport { facts, ending } = HelperReport::read(report).unwrap_or_else(|| {
             // The helper was killed, and what it had adopted came to us.
             orphans.end();
-            Report { facts: Facts::default(), ending: Ending::Lost }
+            HelperReport { facts: MechanismSet::default(), ending: Ending::Lost }
         });
-        let report = Report { facts, ending: cut_off.unwrap_or(ending) };
+        let report = HelperReport { facts, ending: cut_off.unwrap_or(ending) };
         // All writers are gone with the tree; should one be left all the same, it is not waited for.
         Ok((report, output.finish(GRACE)))
     }

@@ -6,15 +6,15 @@ use crate::protocol::Capture;
 
 /// What a limit counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unit {
+pub(super) enum LimitUnit {
     Characters,
     /// Bytes of UTF-8; no character is cut.
     Bytes,
 }
 
 /// Keeps the first and last characters, or bytes, of a stream.
-pub(super) struct Bounded {
-    unit: Unit,
+pub(super) struct BoundedOutput {
+    unit: LimitUnit,
     /// Of how many characters or bytes the head and the tail may consist, each.
     head_limit: usize,
     tail_limit: usize,
@@ -30,7 +30,7 @@ pub(super) struct Bounded {
 /// No character takes more bytes.
 const WIDEST: usize = 4;
 
-impl Unit {
+impl LimitUnit {
     /// In how many bytes one of these may come.
     fn widest(self) -> usize {
         match self {
@@ -62,9 +62,9 @@ impl Unit {
     }
 }
 
-impl Bounded {
+impl BoundedOutput {
     /// Keeps `limit` characters or bytes in all, half of them from the beginning.
-    pub(super) fn new(limit: usize, unit: Unit) -> Self {
+    pub(super) fn new(limit: usize, unit: LimitUnit) -> Self {
         let head_limit = limit.div_ceil(2);
         Self {
             unit,
@@ -79,7 +79,7 @@ impl Bounded {
     }
 
     /// Keeps the first `limit` characters or bytes.
-    pub(super) fn first(limit: usize, unit: Unit) -> Self {
+    pub(super) fn first(limit: usize, unit: LimitUnit) -> Self {
         Self { head_limit: limit, tail_limit: 0, ..Self::new(0, unit) }
     }
 
@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     fn kept(limit: usize, pieces: &[&str]) -> Capture {
-        let mut bounded = Bounded::new(limit, Unit::Characters);
+        let mut bounded = BoundedOutput::new(limit, LimitUnit::Characters);
         pieces.iter().for_each(|piece| bounded.push(piece.as_bytes()));
         bounded.finish()
     }
@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn a_cut_in_what_is_no_text_is_marked_too() {
         for length in [11, 40, 41, 1000] {
-            let mut bounded = Bounded::new(10, Unit::Characters);
+            let mut bounded = BoundedOutput::new(10, LimitUnit::Characters);
             bounded.push(&vec![0x80; length]);
             let capture = bounded.finish();
             let shown = capture.head.chars().count() + capture.tail.chars().count();
@@ -213,7 +213,7 @@ mod tests {
                 assert_eq!((&whole.head, &whole.tail), (&head, &tail), "limit {limit}");
             }
             for cut in 0..bytes.len() {
-                let mut bounded = Bounded::new(limit, Unit::Characters);
+                let mut bounded = BoundedOutput::new(limit, LimitUnit::Characters);
                 bounded.push(&bytes[..cut]);
                 bounded.push(&bytes[cut..]);
                 assert_eq!(bounded.finish(), whole, "limit {limit}, cut {cut}");
@@ -226,7 +226,7 @@ mod tests {
         let text = "aä€😀".repeat(9);
         for limit in [1, 2, 5, 8, 20, 51, 89, 90] {
             for cut in 0..=text.len() {
-                let mut bounded = Bounded::new(limit, Unit::Bytes);
+                let mut bounded = BoundedOutput::new(limit, LimitUnit::Bytes);
                 bounded.push(&text.as_bytes()[..cut]);
                 bounded.push(&text.as_bytes()[cut..]);
                 let Capture { head, left_out, tail, .. } = bounded.finish();
@@ -245,7 +245,7 @@ mod tests {
     #[test]
     fn bytes_that_are_no_text_take_no_more_room_than_text() {
         for length in [10, 11, 40, 1000] {
-            let mut bounded = Bounded::new(10, Unit::Bytes);
+            let mut bounded = BoundedOutput::new(10, LimitUnit::Bytes);
             bounded.push(&vec![0xFF; length]);
             let Capture { head, left_out, tail, .. } = bounded.finish();
             assert!(head.len() <= 5 && tail.len() <= 5 && left_out > 0, "{length}");
@@ -255,7 +255,7 @@ mod tests {
     #[test]
     fn of_a_beginning_nothing_follows_and_what_is_left_out_is_counted() {
         let first = |limit: usize, pieces: &[&[u8]]| {
-            let mut bounded = Bounded::first(limit, Unit::Bytes);
+            let mut bounded = BoundedOutput::first(limit, LimitUnit::Bytes);
             pieces.iter().for_each(|piece| bounded.push(piece));
             let Capture { head, left_out, tail, .. } = bounded.finish();
             assert_eq!(tail, "");

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::drain::Drains;
-use super::sandbox::{self, Started};
-use super::space::Space;
+use super::disk_space::DiskMonitor;
+use super::output_reader::OutputReader;
+use super::sandbox::{self, HelperGuard};
 use super::tree;
 use crate::protocol::Ending;
 
@@ -20,17 +20,17 @@ const SLICE: Duration = Duration::from_millis(20);
 pub(super) const GRACE: Duration = Duration::from_secs(2);
 
 /// A helper that was started and is to be waited for.
-pub(super) struct Helper {
+pub(super) struct HelperProcess {
     child: Child,
     /// What becomes readable when it ends, and when [`interrupt::check`] is called; None where the
     /// system has no such thing.
     wakeups: Option<[OwnedFd; 2]>,
     /// Other commands leave it alone.
-    _started: Started,
+    _started: HelperGuard,
 }
 
-impl Helper {
-    pub(super) fn new(child: Child, started: Started) -> Self {
+impl HelperProcess {
+    pub(super) fn new(child: Child, started: HelperGuard) -> Self {
         let wakeups = interrupt::wakeups(&child).ok();
         Self { child, wakeups, _started: started }
     }
@@ -38,9 +38,9 @@ impl Helper {
     /// Waits until it ends or there is a reason to end it, which is returned; reads its output meanwhile.
     pub(super) fn wait(
         &mut self,
-        output: &mut Drains,
+        output: &mut OutputReader,
         timeout: Duration,
-        space: &mut Space,
+        space: &mut DiskMonitor,
         interrupted: &dyn Fn() -> bool,
     ) -> io::Result<Option<Ending>> {
         let deadline = Instant::now().checked_add(timeout);
@@ -52,19 +52,19 @@ impl Helper {
             if deadline.is_some_and(|deadline| deadline <= now) {
                 return Ok(Some(Ending::TimedOut(timeout)));
             }
-            if space.next_look().is_some_and(|next| next <= now)
-                && let Some(shortage) = space.look()
+            if space.next_check().is_some_and(|next| next <= now)
+                && let Some(shortage) = space.check()
             {
                 return Ok(Some(Ending::Stopped(shortage.ended())));
             }
-            if self.wait_once(output, deadline.into_iter().chain(space.next_look()).min())? {
+            if self.wait_once(output, deadline.into_iter().chain(space.next_check()).min())? {
                 return Ok(None);
             }
         }
     }
 
     /// Waits until something happens, or until then. Returns whether it has ended.
-    fn wait_once(&mut self, output: &mut Drains, until: Option<Instant>) -> io::Result<bool> {
+    fn wait_once(&mut self, output: &mut OutputReader, until: Option<Instant>) -> io::Result<bool> {
         let slice = || Instant::now() + SLICE;
         let until = match (&self.wakeups, until) {
             (Some(_), until) => until,
@@ -81,7 +81,7 @@ impl Helper {
     }
 
     /// Ends it, and with it the command's whole tree.
-    pub(super) fn end(&mut self, output: &mut Drains) {
+    pub(super) fn end(&mut self, output: &mut OutputReader) {
         sandbox::ask_to_end(self.child.id());
         let deadline = Instant::now() + GRACE;
         while Instant::now() < deadline {

@@ -10,7 +10,7 @@
 //! ```
 
 #[cfg(target_os = "linux")]
-mod held;
+mod identified_path;
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(not(target_os = "linux"))]
@@ -31,10 +31,10 @@ use other as system;
 #[cfg(not(target_os = "linux"))]
 use other::view;
 
-pub(super) use report::Report;
-pub use report::{Facts, Mechanism};
-pub(super) use request::{Backend, Limits, Mount, MountKind, SandboxRequest, Variable};
-pub(crate) use system::Started;
+pub(super) use report::HelperReport;
+pub use report::{Mechanism, MechanismSet};
+pub(super) use request::{Backend, CommandLimits, Mount, MountKind, SandboxRequest, Variable};
+pub(crate) use system::HelperGuard;
 pub use system::adopt_orphans;
 pub(super) use system::{Orphans, ask_to_end};
 pub use tier::{Confinement, Tier};

@@ -13,7 +13,7 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Stdio, exit};
 
-use super::report::{Facts, Report};
+use super::report::{HelperReport, MechanismSet};
 use super::request::{Backend, SandboxRequest};
 
 const SHELL: &str = "/bin/sh";
@@ -42,7 +42,7 @@ pub(super) fn helper() -> ! {
             Err(e) => format!("error={SHELL}: {e}"),
         }
     };
-    let _ = writeln!(channel, "{}", Report::line(Facts::default(), &ending));
+    let _ = writeln!(channel, "{}", HelperReport::line(MechanismSet::default(), &ending));
     drop(OwnedFd::from(channel));
     super::super::tree::end_descendants(std::process::id());
     exit(0)
@@ -58,10 +58,10 @@ pub(in crate::runner) fn ask_to_end(_helper: u32) {}
 pub(in crate::runner) fn close_to_others() {}
 
 /// A helper that was started.
-pub(crate) struct Started;
+pub(crate) struct HelperGuard;
 
-impl Started {
-    pub(crate) fn by(start: impl FnOnce() -> io::Result<Child>) -> io::Result<(Child, Self)> {
+impl HelperGuard {
+    pub(crate) fn start(start: impl FnOnce() -> io::Result<Child>) -> io::Result<(Child, Self)> {
         Ok((start()?, Self))
     }
 }

@@ -58,9 +58,9 @@ impl Mechanism {
 
 /// A set of [`Mechanism`]s.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Facts(pub u32);
+pub struct MechanismSet(pub u32);
 
-impl Facts {
+impl MechanismSet {
     /// Adds one.
     pub fn add(&mut self, mechanism: Mechanism) {
         self.0 |= 1 << mechanism as u8;
@@ -86,14 +86,14 @@ impl Facts {
 
 /// What a helper reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::runner) struct Report {
+pub(in crate::runner) struct HelperReport {
     /// What was found to hold.
-    pub(in crate::runner) facts: Facts,
+    pub(in crate::runner) facts: MechanismSet,
     /// How the command ended.
     pub(in crate::runner) ending: Ending,
 }
 
-impl Report {
+impl HelperReport {
     /// None where the helper ended without a word.
     pub(in crate::runner) fn read(from: impl Read) -> Option<Self> {
         let mut text = Vec::new();
@@ -105,13 +105,13 @@ impl Report {
     }
 
     /// The report as one line, without its end.
-    pub(in crate::runner) fn line(facts: Facts, ending: &str) -> String {
+    pub(in crate::runner) fn line(facts: MechanismSet, ending: &str) -> String {
         format!("facts={:x};{}", facts.0, ending.replace('\n', " "))
     }
 
     fn parse(line: &str) -> Option<Self> {
         let (facts, ending) = line.strip_prefix("facts=")?.split_once(';')?;
-        let facts = Facts(u32::from_str_radix(facts, 16).ok()?);
+        let facts = MechanismSet(u32::from_str_radix(facts, 16).ok()?);
         let (key, value) = ending.split_once('=').unwrap_or((ending, ""));
         let ending = match key {
             "exit" => Ending::Exited(value.parse().ok()?),
@@ -128,17 +128,17 @@ impl Report {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Option<Report> {
-        Report::read(text.as_bytes())
+    fn read(text: &str) -> Option<HelperReport> {
+        HelperReport::read(text.as_bytes())
     }
 
     #[test]
     fn the_last_whole_line_is_the_report() {
-        let mut facts = Facts::default();
+        let mut facts = MechanismSet::default();
         facts.add(Mechanism::PidNamespace);
         facts.add(Mechanism::Hidden);
-        let report = Report { facts, ending: Ending::Exited(5) };
-        let said = format!("{}\n", Report::line(facts, "exit=5"));
+        let report = HelperReport { facts, ending: Ending::Exited(5) };
+        let said = format!("{}\n", HelperReport::line(facts, "exit=5"));
         assert_eq!(read(&said).as_ref(), Some(&report));
         assert!(facts.has(Mechanism::Hidden) && !facts.has(Mechanism::Seccomp));
         let forged = "error=forged\nfacts=ffff;error=forged\n";

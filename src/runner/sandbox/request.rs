@@ -27,7 +27,7 @@ pub(in crate::runner) enum Backend {
 /// A file or folder that commands are shown, and its identity when it was chosen: by its path alone,
 /// whoever puts a link in its place would choose another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(in crate::runner) struct Held {
+pub(in crate::runner) struct IdentifiedPath {
     /// Where it is; no component of this is a link.
     #[serde(with = "os_text")]
     pub(in crate::runner) path: PathBuf,
@@ -65,11 +65,11 @@ impl Mount {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::runner) enum MountKind {
     /// This as it is, not to be written.
-    Read(Held),
+    Read(IdentifiedPath),
     /// This, to be written.
-    Write(Held),
+    Write(IdentifiedPath),
     /// This folder; what is written there is forgotten with the command.
-    Overlay(Held),
+    Overlay(IdentifiedPath),
     /// A link to this.
     Link(#[serde(with = "os_text")] PathBuf),
     /// An empty file or folder in the place of what is there, if something is.
@@ -85,7 +85,7 @@ pub(in crate::runner) enum MountKind {
 
 /// What one command may use up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub(in crate::runner) struct Limits {
+pub(in crate::runner) struct CommandLimits {
     /// Processes and threads; 0 for no limit.
     pub(in crate::runner) processes: u64,
     /// The size of one file in bytes; 0 for no limit.
@@ -125,7 +125,7 @@ pub(in crate::runner) struct SandboxRequest {
     /// Whether it reaches the network.
     pub(in crate::runner) network: bool,
     /// What it may use up.
-    pub(in crate::runner) limits: Limits,
+    pub(in crate::runner) limits: CommandLimits,
     /// What it sees.
     pub(in crate::runner) mounts: Vec<Mount>,
     /// Instead of running the command, find out whether the walls stand.
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_request_survives_its_journey() {
-        let held = |path: &str, setting: &str| Held {
+        let identified_path = |path: &str, setting: &str| IdentifiedPath {
             path: path.into(),
             device: 1,
             inode: u64::MAX,
@@ -204,11 +204,11 @@ mod tests {
             lock: "/l".into(),
             user: Some((1000, 100)),
             network: true,
-            limits: Limits { processes: 9, file: 0, memory: 1 << 40 },
+            limits: CommandLimits { processes: 9, file: 0, memory: 1 << 40 },
             mounts: vec![
-                mount("/b", MountKind::Read(held("/a", ""))),
-                mount("/b c", MountKind::Write(held("run", "sandbox.writable"))),
-                mount("/o", MountKind::Overlay(held("/o", ""))),
+                mount("/b", MountKind::Read(identified_path("/a", ""))),
+                mount("/b c", MountKind::Write(identified_path("run", "sandbox.writable"))),
+                mount("/o", MountKind::Overlay(identified_path("/o", ""))),
                 mount("/lib", MountKind::Link(odd.into())),
                 mount("/c", MountKind::Cover),
                 mount("/s", MountKind::Show),

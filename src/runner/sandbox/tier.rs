@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use super::report::{Facts, Mechanism};
+use super::report::{Mechanism, MechanismSet};
 use super::request::Backend;
 use crate::settings::SandboxMode;
 
@@ -29,7 +29,7 @@ pub struct Confinement {
     /// How strong it is.
     pub tier: Tier,
     /// What was found to hold.
-    pub facts: Facts,
+    pub facts: MechanismSet,
     /// Why no stronger tier was to be had, by its name.
     pub missing: Vec<(Tier, String)>,
     /// Whether commands are let into the network.
@@ -99,7 +99,7 @@ impl Tier {
     }
 
     /// What of its promises does not hold, in words.
-    pub(in crate::runner) fn shortfall(self, facts: Facts, network: bool) -> Option<String> {
+    pub(in crate::runner) fn shortfall(self, facts: MechanismSet, network: bool) -> Option<String> {
         let missing: Vec<String> = self
             .promises(network)
             .iter()

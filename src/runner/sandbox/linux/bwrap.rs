@@ -19,13 +19,14 @@ use libc::c_int;
 use rustix::fs::{MemfdFlags, Mode, OFlags, memfd_create, open};
 
 use super::super::MARK;
-use super::super::held::cannot_show;
-use super::super::report::Facts;
+use super::super::identified_path::cannot_show;
+use super::super::report::MechanismSet;
 use super::super::request::{Backend, Mount, MountKind, SandboxRequest};
 use super::processes::{adopt, end_children, fork_first, wait_for};
 use super::root::{KERNEL_SECRETS, KERNEL_SETTINGS};
 use super::{
-    Helper, Step, become_shell, close_to_others, exit, forget_output, places, probe, walls, while_,
+    SandboxHelper, StepResult, become_shell, cannot, close_output, close_to_others, exit, places,
+    probe, walls,
 };
 
 /// No other bwrap than the system's: one on the PATH could be anybody's.
@@ -36,34 +37,34 @@ const STARTED: &str = "+";
 const MOST_WORDS: usize = 8_700;
 
 /// bwrap makes the namespaces and the root; inside it this program raises the other walls.
-pub(super) fn run(helper: &Helper) -> Step<()> {
+pub(super) fn run(helper: &SandboxHelper) -> StepResult<()> {
     let request = &helper.request;
     Path::new(PROGRAM).metadata().map_err(|e| format!("{PROGRAM}: {e}"))?;
     close_to_others();
     // bwrap makes what is missing to mount on, and follows links while it still sees everything.
-    places::prepare(request).map_err(while_("prepare HOME and /tmp"))?;
-    let (mut heard, channel) = UnixStream::pair().map_err(while_("make a socket"))?;
+    places::prepare(request).map_err(cannot("prepare HOME and /tmp"))?;
+    let (mut heard, channel) = UnixStream::pair().map_err(cannot("make a socket"))?;
     let channel = OwnedFd::from(channel);
-    inherit(&channel).map_err(while_("use a socket"))?;
+    inherit(&channel).map_err(cannot("use a socket"))?;
     // By handle: bwrap would look up a path, and another program may stand there by now.
     let own = open("/proc/self/exe", OFlags::PATH, Mode::empty())
-        .map_err(while_("find deaddrop's program"))?;
+        .map_err(cannot("find deaddrop's program"))?;
     // bwrap ends before the init of its namespace does: that one is to come to us, and be ended.
     adopt();
     let first = helper.fork(fork_first, || {
         helper.enter_group()?;
         if let Some((user, group)) = request.user {
-            walls::become_user(user, group).map_err(while_("become the workspace's owner"))?;
+            walls::become_user(user, group).map_err(cannot("become the workspace's owner"))?;
         }
         let (mut bwrap, _files) = command(request, &channel, &own)?;
-        Err(while_("start bwrap")(bwrap.exec()))
+        Err(cannot("start bwrap")(bwrap.exec()))
     })?;
     drop(channel);
     let inner =
         SandboxRequest { parent: 0, backend: Backend::Inside, user: None, ..request.clone() };
     // If bwrap is gone already, it tells by its silence.
     let _ = inner.send(&heard);
-    forget_output();
+    close_output();
     let status = wait_for(first);
     end_children();
     // All that could say something is dead.
@@ -80,7 +81,7 @@ pub(super) fn run(helper: &Helper) -> Step<()> {
         });
     };
     if request.probe {
-        helper.shared.found(Facts(u32::from_str_radix(more, 16).unwrap_or_default()));
+        helper.shared.found(MechanismSet(u32::from_str_radix(more, 16).unwrap_or_default()));
     } else if !more.is_empty() {
         return Err(more.to_owned());
     }
@@ -102,7 +103,7 @@ pub(in super::super) fn inside(channel: c_int) -> ! {
         let _ = rustix::io::write(&channel, what);
     };
     close_to_others();
-    let run = || -> Step<Infallible> {
+    let run = || -> StepResult<Infallible> {
         let request = request.as_ref().ok_or("cannot understand what to run")?;
         if closed != 0 {
             return Err("cannot close what bwrap handed on; that needs Linux 5.11".into());
@@ -110,7 +111,7 @@ pub(in super::super) fn inside(channel: c_int) -> ! {
         let facts = walls::raise(request)?;
         say(STARTED.as_bytes());
         if request.probe {
-            say(format!("{:x}", facts.0 | probe::look_around(request).0).as_bytes());
+            say(format!("{:x}", facts.0 | probe::check_mechanisms(request).0).as_bytes());
             exit(0)
         }
         become_shell(request)
@@ -131,7 +132,7 @@ fn command(
     request: &SandboxRequest,
     channel: &OwnedFd,
     own: &OwnedFd,
-) -> Step<(Command, Vec<OwnedFd>)> {
+) -> StepResult<(Command, Vec<OwnedFd>)> {
     let mut files = Vec::new();
     let mut options = Options::default();
     options.add(["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--die-with-parent"]);
@@ -165,7 +166,7 @@ fn command(
     }
     options.add([Path::new("--chdir"), &request.folder]);
     options.add(["--remount-ro", "/"]);
-    let list = options.file().map_err(while_("write bwrap's options"))?;
+    let list = options.file().map_err(cannot("write bwrap's options"))?;
     let mut bwrap = Command::new(PROGRAM);
     bwrap.env_clear();
     // Everybody can read a process's arguments.

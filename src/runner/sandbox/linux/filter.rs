@@ -11,7 +11,7 @@ use seccompiler::{
 };
 
 use super::super::request::Backend;
-use super::{Step, while_};
+use super::{StepResult, cannot};
 
 const TARGET: TargetArch = if cfg!(target_arch = "aarch64") {
     TargetArch::aarch64
@@ -156,22 +156,22 @@ const NEW_TIME: i32 = 0x80;
 const TYPING: [u64; 2] = [0x5412, 0x541C];
 
 /// Refuses from here on, for this process and all that come of it.
-pub(super) fn apply(backend: Backend, network: bool) -> Step<()> {
+pub(super) fn apply(backend: Backend, network: bool) -> StepResult<()> {
     let fail = |e: seccompiler::Error| format!("cannot filter system calls: {e}");
     let families = families(backend, network);
     for (rules, errno) in [
-        (refused(backend).map_err(while_("make a filter of system calls"))?, libc::EPERM),
+        (refused(backend).map_err(cannot("make a filter of system calls"))?, libc::EPERM),
         // Not made for filters: their arguments lie in memory. Programs fall back to `clone` and `openat`.
         (
             BTreeMap::from([(libc::SYS_clone3, Vec::new()), (libc::SYS_openat2, Vec::new())]),
             libc::ENOSYS,
         ),
-        (families.map_err(while_("make a filter of sockets"))?, libc::EAFNOSUPPORT),
+        (families.map_err(cannot("make a filter of sockets"))?, libc::EAFNOSUPPORT),
     ] {
         let action = SeccompAction::Errno(errno.unsigned_abs());
         let filter = SeccompFilter::new(rules, SeccompAction::Allow, action, TARGET)
-            .map_err(while_("make a filter"))?;
-        let program: BpfProgram = filter.try_into().map_err(while_("make a filter"))?;
+            .map_err(cannot("make a filter"))?;
+        let program: BpfProgram = filter.try_into().map_err(cannot("make a filter"))?;
         apply_filter(&program).map_err(fail)?;
     }
     if cfg!(target_arch = "x86_64") {
@@ -180,11 +180,11 @@ pub(super) fn apply(backend: Backend, network: bool) -> Step<()> {
     Ok(())
 }
 
-type Rules = BTreeMap<i64, Vec<SeccompRule>>;
-type Made<T> = Result<T, seccompiler::BackendError>;
+type FilterRules = BTreeMap<i64, Vec<SeccompRule>>;
+type FilterResult<T> = Result<T, seccompiler::BackendError>;
 
-fn refused(backend: Backend) -> Made<Rules> {
-    let mut rules: Rules = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
+fn refused(backend: Backend) -> FilterResult<FilterRules> {
+    let mut rules: FilterRules = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
     if backend == Backend::Partial {
         rules.extend(OTHER_PROCESSES.iter().map(|call| (*call, Vec::new())));
         for (call, name, kind) in OF_A_PROCESS {
@@ -195,15 +195,15 @@ fn refused(backend: Backend) -> Made<Rules> {
             rules.insert(*call, other);
         }
     }
-    let flag = |flag: &i32| -> Made<SeccompRule> {
+    let flag = |flag: &i32| -> FilterResult<SeccompRule> {
         let flag = u64::from(flag.unsigned_abs());
         rule(&[(0, SeccompCmpOp::MaskedEq(flag), flag)])
     };
-    rules.insert(libc::SYS_clone, NAMESPACES.iter().map(flag).collect::<Made<_>>()?);
+    rules.insert(libc::SYS_clone, NAMESPACES.iter().map(flag).collect::<FilterResult<_>>()?);
     let all = NAMESPACES.iter().chain([&NEW_TIME]);
-    rules.insert(libc::SYS_unshare, all.map(flag).collect::<Made<_>>()?);
+    rules.insert(libc::SYS_unshare, all.map(flag).collect::<FilterResult<_>>()?);
     let typing = TYPING.iter().map(|number| rule(&[(1, SeccompCmpOp::Eq, *number)]));
-    rules.insert(libc::SYS_ioctl, typing.collect::<Made<_>>()?);
+    rules.insert(libc::SYS_ioctl, typing.collect::<FilterResult<_>>()?);
     for (call, mode, flags) in WITH_MODE {
         rules.insert(*call, set_ids(*mode, *flags)?);
     }
@@ -211,7 +211,7 @@ fn refused(backend: Backend) -> Made<Rules> {
 }
 
 /// A mode with one of these bits, in a call that creates where that is what flags tell.
-fn set_ids(mode: u8, flags: Option<u8>) -> Made<Vec<SeccompRule>> {
+fn set_ids(mode: u8, flags: Option<u8>) -> FilterResult<Vec<SeccompRule>> {
     let mut rules = Vec::new();
     for bit in SET_IDS {
         let has_bit = (mode, SeccompCmpOp::MaskedEq(bit), bit);
@@ -228,7 +228,7 @@ fn set_ids(mode: u8, flags: Option<u8>) -> Made<Vec<SeccompRule>> {
 }
 
 /// Sockets of other families than these: VSOCK reaches the host of a virtual machine.
-fn families(backend: Backend, network: bool) -> Made<Rules> {
+fn families(backend: Backend, network: bool) -> FilterResult<FilterRules> {
     let internet = [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
     let allowed: Vec<i32> = match (backend, network) {
         // No namespace holds host and command apart.
@@ -236,7 +236,7 @@ fn families(backend: Backend, network: bool) -> Made<Rules> {
         (Backend::Partial, true) => internet.to_vec(),
         _ => internet.into_iter().chain([libc::AF_UNIX]).collect(),
     };
-    let others = |allowed: &[i32]| -> Made<Vec<SeccompRule>> {
+    let others = |allowed: &[i32]| -> FilterResult<Vec<SeccompRule>> {
         let family = |family: &i32| (0, SeccompCmpOp::Ne, u64::from(family.unsigned_abs()));
         let conditions: Vec<_> = allowed.iter().map(family).collect();
         // A call without a rule is refused whatever its arguments.
@@ -250,11 +250,11 @@ fn families(backend: Backend, network: bool) -> Made<Rules> {
 }
 
 /// A rule of arguments, as the 32 bits that the kernel looks at.
-fn rule(conditions: &[(u8, SeccompCmpOp, u64)]) -> Made<SeccompRule> {
+fn rule(conditions: &[(u8, SeccompCmpOp, u64)]) -> FilterResult<SeccompRule> {
     let conditions = conditions.iter().map(|(argument, compare, value)| {
         SeccompCondition::new(*argument, SeccompCmpArgLen::Dword, compare.clone(), *value)
     });
-    SeccompRule::new(conditions.collect::<Made<_>>()?)
+    SeccompRule::new(conditions.collect::<FilterResult<_>>()?)
 }
 
 /// The x32 calls have numbers of their own for the same calls: refused as unknown.

@@ -4,18 +4,18 @@ use std::io;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use super::super::request::Limits;
-use super::{Step, while_};
+use super::super::request::CommandLimits;
+use super::{StepResult, cannot};
 
 /// Bounds this process and what it starts.
-pub(super) fn set(limits: Limits) -> Step<()> {
-    let Limits { processes, file, memory } = limits;
+pub(super) fn set(limits: CommandLimits) -> StepResult<()> {
+    let CommandLimits { processes, file, memory } = limits;
     // Does not bind root, for whom the pid namespace does where it can.
-    limit(Resource::Nproc, processes).map_err(while_("limit processes"))?;
-    limit(Resource::Fsize, file).map_err(while_("limit the size of files"))?;
-    limit(Resource::As, memory).map_err(while_("limit memory"))?;
+    limit(Resource::Nproc, processes).map_err(cannot("limit processes"))?;
+    limit(Resource::Fsize, file).map_err(cannot("limit the size of files"))?;
+    limit(Resource::As, memory).map_err(cannot("limit memory"))?;
     // A core would be a copy of memory that nobody asked for.
-    set_to(Resource::Core, 0).map_err(while_("forbid core dumps"))
+    set_to(Resource::Core, 0).map_err(cannot("forbid core dumps"))
 }
 
 fn limit(which: Resource, most: u64) -> io::Result<()> {

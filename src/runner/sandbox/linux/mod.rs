@@ -39,12 +39,12 @@ use std::process::Command;
 use libc::{c_int, pid_t};
 use rustix::process::{Signal, set_parent_process_death_signal};
 
-use super::report::{Facts, Mechanism, Report};
+use super::report::{HelperReport, Mechanism, MechanismSet};
 use super::request::{Backend, SandboxRequest};
 use super::too_long;
 pub(super) use bwrap::inside;
 use group::Group;
-pub(crate) use outside::Started;
+pub(crate) use outside::HelperGuard;
 pub use outside::adopt_orphans;
 pub(in crate::runner) use outside::{Orphans, ask_to_end, close_to_others};
 use processes::{adopt, end_children, fork, fork_first, wait_for};
@@ -55,15 +55,15 @@ const REPORT: c_int = 3;
 const SHELL: &str = "/bin/sh";
 
 /// What failed, in words for the person.
-type Step<T> = Result<T, String>;
+type StepResult<T> = Result<T, String>;
 
 /// Words for a failure: `cannot mount /proc: Permission denied`.
-fn while_<E: Display>(doing: &str) -> impl FnOnce(E) -> String {
+fn cannot<E: Display>(doing: &str) -> impl FnOnce(E) -> String {
     move |error| format!("cannot {doing}: {error}")
 }
 
 /// A helper at work.
-struct Helper {
+struct SandboxHelper {
     request: SandboxRequest,
     /// A bound on processes for root, whom no other holds; where one can be had.
     group: Option<Group>,
@@ -72,9 +72,11 @@ struct Helper {
 
 /// Carries out the request that comes through standard input, and reports.
 pub(super) fn helper() -> ! {
-    let helper = match Helper::prepare() {
+    let helper = match SandboxHelper::prepare() {
         Ok(helper) => helper,
-        Err(reason) => end_with(&Report::line(Facts::default(), &format!("error={reason}"))),
+        Err(reason) => {
+            send_report(&HelperReport::line(MechanismSet::default(), &format!("error={reason}")))
+        }
     };
     let done = match helper.request.backend {
         Backend::Full => helper.in_namespaces(),
@@ -82,7 +84,7 @@ pub(super) fn helper() -> ! {
         Backend::Partial => helper.as_subreaper(),
         Backend::Open | Backend::Inside => helper.unconfined(),
     };
-    let Helper { group, shared, .. } = helper;
+    let SandboxHelper { group, shared, .. } = helper;
     if let Some(group) = group {
         group.remove();
     }
@@ -97,21 +99,21 @@ pub(super) fn helper() -> ! {
         (None, Some(status)) => format!("exit={}", libc::WEXITSTATUS(status)),
         (None, None) => "lost".to_owned(),
     };
-    end_with(&Report::line(shared.facts(), &ending))
+    send_report(&HelperReport::line(shared.facts(), &ending))
 }
 
-impl Helper {
+impl SandboxHelper {
     /// Sets this process apart from deaddrop (its files, its signals, its end) and takes the request.
-    fn prepare() -> Step<Self> {
+    fn prepare() -> StepResult<Self> {
         // SAFETY: plain system calls on integers and constant strings.
         unsafe {
             // The report moves first: else /dev/null would be opened as the descriptor it moves to.
             if libc::dup3(0, REPORT, libc::O_CLOEXEC) < 0 {
-                return Err(io::Error::last_os_error()).map_err(while_("set up the report"));
+                return Err(io::Error::last_os_error()).map_err(cannot("set up the report"));
             }
             let null = libc::open(c"/dev/null".as_ptr(), libc::O_RDONLY);
             if null < 0 || libc::dup2(null, 0) < 0 {
-                return Err(io::Error::last_os_error()).map_err(while_("open /dev/null"));
+                return Err(io::Error::last_os_error()).map_err(cannot("open /dev/null"));
             }
             // Nothing that deaddrop has open reaches the command.
             libc::syscall(libc::SYS_close_range, REPORT + 1, c_int::MAX, 0);
@@ -119,31 +121,31 @@ impl Helper {
         // SAFETY: it is open, and never closed here; the command does not get it.
         let channel = ManuallyDrop::new(unsafe { UnixStream::from_raw_fd(REPORT) });
         let request = SandboxRequest::receive(&channel).ok_or("cannot understand what to run")?;
-        die_with(request.parent, Signal::TERM);
+        exit_with_parent(request.parent, Signal::TERM);
         hold(&request.lock);
         let unbounded = request.user.is_none() && rustix::process::geteuid().is_root();
         let by_namespace = request.backend == Backend::Full && limits::pid_max_is_ours();
         let wanted = request.limits.processes > 0 && unbounded && !by_namespace;
         let group = wanted.then(|| Group::new(request.limits.processes)).flatten();
         let mut helper =
-            Self { request, group, shared: SharedStatus::new().map_err(while_("get memory"))? };
+            Self { request, group, shared: SharedStatus::new().map_err(cannot("get memory"))? };
         if helper.request.probe {
             helper.request.surroundings = probe::surroundings().unwrap_or_default();
         }
         Ok(helper)
     }
 
-    fn enter_group(&self) -> Step<()> {
+    fn enter_group(&self) -> StepResult<()> {
         let entered = self.group.as_ref().map_or(Ok(()), Group::enter);
-        entered.map_err(while_("bound the number of processes"))
+        entered.map_err(cannot("bound the number of processes"))
     }
 
     /// Everything: namespaces, a root of its own, and the other walls.
-    fn in_namespaces(&self) -> Step<()> {
+    fn in_namespaces(&self) -> StepResult<()> {
         let request = &self.request;
         let network = if request.network { 0 } else { libc::CLONE_NEWNET };
         let user_namespace = namespaces::enter(namespaces::SANDBOX | network)?;
-        die_with(request.parent, Signal::TERM);
+        exit_with_parent(request.parent, Signal::TERM);
         self.with_init(|| {
             self.enter_group()?;
             if !request.network {
@@ -155,25 +157,25 @@ impl Helper {
     }
 
     /// No walls; the tree is ended whole, as far as the machine allows.
-    fn unconfined(&self) -> Step<()> {
+    fn unconfined(&self) -> StepResult<()> {
         if namespaces::enter(namespaces::TREE).is_err() {
             return self.as_subreaper();
         }
-        die_with(self.request.parent, Signal::TERM);
+        exit_with_parent(self.request.parent, Signal::TERM);
         self.with_init(|| {
             self.shared.found(open::hide(&self.request));
             self.fork(fork, || {
                 limits::set(self.request.limits)?;
-                self.become_command(Facts::default())
+                self.become_command(MechanismSet::default())
             })
         })
     }
 
     /// Forks init, which does `run` as process 1 of the namespace (it starts the shell, and gives its
     /// number); then reaps whatever ends, and ends with the shell.
-    fn with_init(&self, run: impl FnOnce() -> Step<pid_t>) -> Step<()> {
+    fn with_init(&self, run: impl FnOnce() -> StepResult<pid_t>) -> StepResult<()> {
         close_to_others();
-        let (alive, ours) = io::pipe().map_err(while_("make a pipe"))?;
+        let (alive, ours) = io::pipe().map_err(cannot("make a pipe"))?;
         let init = self.fork(fork_first, || {
             let _ = set_parent_process_death_signal(Some(Signal::KILL));
             // SAFETY: system calls on integers and descriptors of ours, which nothing here uses later.
@@ -197,7 +199,7 @@ impl Helper {
             }
             exit(0)
         })?;
-        forget_output();
+        close_output();
         // The kernel lets init end after all others in the namespace.
         wait_for(init);
         Ok(())
@@ -207,9 +209,9 @@ impl Helper {
     fn fork(
         &self,
         fork: fn() -> io::Result<pid_t>,
-        run: impl FnOnce() -> Step<Infallible>,
-    ) -> Step<pid_t> {
-        let child = fork().map_err(while_("start a process"))?;
+        run: impl FnOnce() -> StepResult<Infallible>,
+    ) -> StepResult<pid_t> {
+        let child = fork().map_err(cannot("start a process"))?;
         if child == 0 {
             let Err(reason) = run();
             self.shared.failed(&reason);
@@ -219,10 +221,10 @@ impl Helper {
     }
 
     /// Takes this process's place with the command, or finds out what holds it.
-    fn become_command(&self, facts: Facts) -> Step<Infallible> {
+    fn become_command(&self, facts: MechanismSet) -> StepResult<Infallible> {
         if self.request.probe {
             self.shared.found(facts);
-            self.shared.found(probe::look_around(&self.request));
+            self.shared.found(probe::check_mechanisms(&self.request));
             exit(0)
         }
         become_shell(&self.request)
@@ -230,50 +232,50 @@ impl Helper {
 
     /// Landlock and seccomp alone. Whatever the command leaves behind comes to this process. It is not the
     /// command's parent, which a command can easily kill.
-    fn as_subreaper(&self) -> Step<()> {
+    fn as_subreaper(&self) -> StepResult<()> {
         adopt();
         close_to_others();
         let helper = std::process::id();
         let parent = self.fork(fork_first, || {
-            die_with(helper, Signal::KILL);
+            exit_with_parent(helper, Signal::KILL);
             // SAFETY: closes a descriptor of ours that nothing here uses.
             unsafe { libc::close(REPORT) };
             let parent = std::process::id();
             let shell = self.fork(fork_first, || self.below_subreaper(parent))?;
-            forget_output();
+            close_output();
             if let Some(status) = wait_for(shell) {
                 self.shared.ended(status);
             }
             exit(0)
         })?;
-        forget_output();
+        close_output();
         wait_for(parent);
-        let mut facts = Facts::default();
+        let mut facts = MechanismSet::default();
         facts.add_if(Mechanism::Subreaper, end_children());
         self.shared.found(facts);
         Ok(())
     }
 
-    fn below_subreaper(&self, parent: u32) -> Step<Infallible> {
+    fn below_subreaper(&self, parent: u32) -> StepResult<Infallible> {
         let _ = rustix::process::setsid();
         let facts = if self.request.backend == Backend::Partial {
             self.enter_group()?;
             walls::raise(&self.request)?
         } else {
             limits::set(self.request.limits)?;
-            Facts::default()
+            MechanismSet::default()
         };
         if self.request.backend == Backend::Partial && !facts.has(Mechanism::Landlock) {
             return Err("this system has no Landlock, or it is not switched on".to_owned());
         }
         // After the change of credentials, which would undo it.
-        die_with(parent, Signal::KILL);
+        exit_with_parent(parent, Signal::KILL);
         self.become_command(facts)
     }
 }
 
 /// Takes this process's place with the command; gives why that failed.
-fn become_shell(request: &SandboxRequest) -> Step<Infallible> {
+fn become_shell(request: &SandboxRequest) -> StepResult<Infallible> {
     rustix::process::chdir(&request.folder)
         .map_err(|e| format!("cannot enter {}: {e}", request.folder.display()))?;
     let mut shell = Command::new(SHELL);
@@ -287,7 +289,7 @@ fn become_shell(request: &SandboxRequest) -> Step<Infallible> {
 
 /// The end of this process's parent is its own, by this signal: deaddrop's end is the command's, also when
 /// it is killed.
-fn die_with(parent: u32, signal: Signal) {
+fn exit_with_parent(parent: u32, signal: Signal) {
     let _ = set_parent_process_death_signal(Some(signal));
     if std::os::unix::process::parent_id() != parent {
         exit(1);
@@ -311,7 +313,7 @@ fn hold(lock: &Path) {
 }
 
 /// The output belongs to the command alone: its pipe must close when the last of it is gone.
-fn forget_output() {
+fn close_output() {
     // SAFETY: closing our own descriptors; nothing here writes to them.
     unsafe {
         libc::close(1);
@@ -320,7 +322,7 @@ fn forget_output() {
 }
 
 /// The helper's only report: nothing that the command started can follow it.
-fn end_with(line: &str) -> ! {
+fn send_report(line: &str) -> ! {
     const FLAGS: c_int = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
     let text = format!("{line}\n");
     // SAFETY: the text is valid for its length. It is shorter than a socket's buffer, so it is

@@ -9,15 +9,15 @@ use rustix::mount::{
     MountFlags, MountPropagationFlags, mount, mount_bind, mount_change, mount_remount,
 };
 
-use super::super::report::{Facts, Mechanism};
+use super::super::report::{Mechanism, MechanismSet};
 use super::super::request::{MountKind, SandboxRequest};
 
 const SAFE: MountFlags = MountFlags::NOSUID.union(MountFlags::NODEV);
 
 /// Covers deaddrop's files in this mount namespace, as the first process of its pid namespace.
 /// What of it is refused (in some containers) remains as it was, and is not reported to hold.
-pub(super) fn hide(request: &SandboxRequest) -> Facts {
-    let mut facts = Facts::default();
+pub(super) fn hide(request: &SandboxRequest) -> MechanismSet {
+    let mut facts = MechanismSet::default();
     facts.add(Mechanism::PidNamespace);
     if mount_change("/", MountPropagationFlags::REC | MountPropagationFlags::PRIVATE).is_ok() {
         // A /proc that shows the namespace. Where it is refused the old one shows only more.

@@ -40,11 +40,11 @@ static STARTING: RwLock<()> = RwLock::new(());
 static HELPERS: Mutex<BTreeSet<pid_t>> = Mutex::new(BTreeSet::new());
 
 /// A helper that was started, until it is dropped: it is no orphan.
-pub(crate) struct Started(pid_t);
+pub(crate) struct HelperGuard(pid_t);
 
-impl Started {
+impl HelperGuard {
     /// Starts a helper. What is returned with it lives until the helper has been waited for.
-    pub(crate) fn by(start: impl FnOnce() -> io::Result<Child>) -> io::Result<(Child, Self)> {
+    pub(crate) fn start(start: impl FnOnce() -> io::Result<Child>) -> io::Result<(Child, Self)> {
         let _starting = STARTING.read().unwrap_or_else(PoisonError::into_inner);
         let child = start()?;
         let pid = pid_t::try_from(child.id()).unwrap_or_default();
@@ -53,7 +53,7 @@ impl Started {
     }
 }
 
-impl Drop for Started {
+impl Drop for HelperGuard {
     fn drop(&mut self) {
         helpers().remove(&self.0);
     }
@@ -167,7 +167,7 @@ mod tests {
         let pid = |child: &Child| pid_t::try_from(child.id()).unwrap();
         let mut before = start(true).unwrap();
         let known = [pid(&before)];
-        let (mut helper, started) = Started::by(|| start(true)).unwrap();
+        let (mut helper, started) = HelperGuard::start(|| start(true)).unwrap();
         let (mut ours, mut orphan) = (start(false).unwrap(), start(true).unwrap());
         let all = [&before, &helper, &ours, &orphan].map(pid);
         let found = || {

@@ -32,32 +32,32 @@ pub(super) fn is_link(handle: &OwnedFd) -> io::Result<bool> {
 
 /// How often it is looked again at a name that somebody else made or removed meanwhile: commands
 /// that begin at once share their folders.
-const LOOKS: usize = 100;
+const MAX_ATTEMPTS: usize = 100;
 
 /// The file or folder of a name, made where it is missing. What else stands there makes way if that
 /// is allowed: a folder that only commands use.
-pub(super) fn step(
+pub(super) fn open_or_create(
     here: BorrowedFd,
     name: &OsStr,
     folder: bool,
     makes_way: bool,
     user: Option<(u32, u32)>,
 ) -> io::Result<OwnedFd> {
-    let mut looks = 0;
+    let mut attempts = 0;
     loop {
-        looks += 1;
+        attempts += 1;
         let raced = |e: &io::Error| {
             let errno = Errno::from_io_error(e);
-            matches!(errno, Some(Errno::EXIST | Errno::NOENT)) && looks < LOOKS
+            matches!(errno, Some(Errno::EXIST | Errno::NOENT)) && attempts < MAX_ATTEMPTS
         };
-        match step_once(here, name, folder, makes_way, user) {
+        match try_open_or_create(here, name, folder, makes_way, user) {
             Err(e) if raced(&e) => {}
             done => return done,
         }
     }
 }
 
-fn step_once(
+fn try_open_or_create(
     here: BorrowedFd,
     name: &OsStr,
     folder: bool,
@@ -112,9 +112,9 @@ pub(super) fn give(
 
 /// Gives a folder another name, which nobody can have taken.
 fn set_aside(here: BorrowedFd, name: &OsStr) -> io::Result<()> {
-    let mut aside = name.to_owned();
-    aside.push(format!(".aside-{}", uuid::Uuid::new_v4().simple()));
-    rename_new(here, name, here, &aside)
+    let mut removal = name.to_owned();
+    removal.push(format!(".aside-{}", uuid::Uuid::new_v4().simple()));
+    rename_new(here, name, here, &removal)
 }
 
 /// Makes the places that lie in folders of the session's own, for somebody who would follow a link
@@ -137,7 +137,13 @@ pub(super) fn prepare(request: &SandboxRequest) -> io::Result<()> {
         let mut here = OwnedFd::from(here);
         let mut left = at.strip_prefix(to).map(names).into_iter().flatten().peekable();
         while let Some(name) = left.next() {
-            here = step(here.as_fd(), name, folder || left.peek().is_some(), true, request.user)?;
+            here = open_or_create(
+                here.as_fd(),
+                name,
+                folder || left.peek().is_some(),
+                true,
+                request.user,
+            )?;
         }
     }
     Ok(())
@@ -165,7 +171,8 @@ mod tests {
                         // What stands there in every second round is of the wrong sort.
                         let name = format!("{}", n / 2);
                         barrier.wait();
-                        let made = step(here.as_fd(), name.as_ref(), n % 2 == 0, true, None);
+                        let made =
+                            open_or_create(here.as_fd(), name.as_ref(), n % 2 == 0, true, None);
                         // A thread that panics would keep the others waiting.
                         failed.lock().unwrap().extend(made.err());
                     }

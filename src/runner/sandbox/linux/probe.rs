@@ -5,7 +5,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::Path;
 
-use super::super::report::{Facts, Mechanism};
+use super::super::report::{Mechanism, MechanismSet};
 use super::super::request::{Backend, MountKind, SandboxRequest};
 use super::filter;
 
@@ -13,8 +13,8 @@ use super::filter;
 const ADDED: &str = "/deaddrop-probe";
 
 /// What stands around this process.
-pub(super) fn look_around(request: &SandboxRequest) -> Facts {
-    let mut facts = Facts::default();
+pub(super) fn check_mechanisms(request: &SandboxRequest) -> MechanismSet {
+    let mut facts = MechanismSet::default();
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     facts.add_if(Mechanism::PidNamespace, std::process::id() < 4);
     // Where nothing holds it back, the attempt would leave something behind.

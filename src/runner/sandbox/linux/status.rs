@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicI64, AtomicU32, AtomicUsize, Ordering};
 
 use libc::c_int;
 
-use super::super::report::Facts;
+use super::super::report::MechanismSet;
 
 /// The longest reason for a failure that is passed on, in bytes.
 const LONGEST: usize = 1000;
@@ -75,12 +75,12 @@ impl SharedStatus {
     }
 
     /// This was found to hold.
-    pub(super) fn found(&self, facts: Facts) {
+    pub(super) fn found(&self, facts: MechanismSet) {
         self.facts.fetch_or(facts.0, Ordering::AcqRel);
     }
 
     /// What was found to hold.
-    pub(super) fn facts(&self) -> Facts {
-        Facts(self.facts.load(Ordering::Acquire))
+    pub(super) fn facts(&self) -> MechanismSet {
+        MechanismSet(self.facts.load(Ordering::Acquire))
     }
 }

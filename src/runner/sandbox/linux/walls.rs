@@ -19,11 +19,11 @@ use rustix::thread::{
     CapabilitySet, CapabilitySets, set_thread_groups, set_thread_res_gid, set_thread_res_uid,
 };
 
-use super::super::held::{self, cannot_show};
-use super::super::report::{Facts, Mechanism};
+use super::super::identified_path::{self, cannot_show};
+use super::super::report::{Mechanism, MechanismSet};
 use super::super::request::{Backend, Mount, MountKind, SandboxRequest};
 use super::places::{HANDLE, is_link};
-use super::{Step, filter, limits, while_};
+use super::{StepResult, cannot, filter, limits};
 
 /// The highest number of a capability that the kernel's interface has room for.
 const LAST_CAPABILITY: c_ulong = 63;
@@ -35,13 +35,13 @@ const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random"
 const OWN_DEVICES: [&str; 4] = ["/dev/tty", "/dev/ptmx", "/dev/pts", "/dev/shm"];
 
 /// Gives up what the request says. Afterwards only an exec is left to do.
-pub(super) fn raise(request: &SandboxRequest) -> Step<Facts> {
-    let mut facts = Facts::default();
+pub(super) fn raise(request: &SandboxRequest) -> StepResult<MechanismSet> {
+    let mut facts = MechanismSet::default();
     if let Some((user, group)) = request.user {
-        become_user(user, group).map_err(while_("become the workspace's owner"))?;
+        become_user(user, group).map_err(cannot("become the workspace's owner"))?;
     }
-    drop_capabilities().map_err(while_("give up capabilities"))?;
-    rustix::thread::set_no_new_privs(true).map_err(while_("refuse new rights"))?;
+    drop_capabilities().map_err(cannot("give up capabilities"))?;
+    rustix::thread::set_no_new_privs(true).map_err(cannot("refuse new rights"))?;
     limits::set(request.limits)?;
     let scoped = confine_files(request)?;
     facts.add_if(Mechanism::Landlock, scoped.is_some());
@@ -84,8 +84,8 @@ pub(super) fn forget_capabilities() -> io::Result<()> {
 
 /// Files that may be read and those that may be written; all others are out of reach. Tells whether
 /// signals and abstract sockets are confined too, or None where this kernel has no Landlock.
-fn confine_files(request: &SandboxRequest) -> Step<Option<bool>> {
-    let mut rules = Rules::new(request).map_err(failed)?;
+fn confine_files(request: &SandboxRequest) -> StepResult<Option<bool>> {
+    let mut rules = LandlockRules::new(request).map_err(failed)?;
     let partial = request.backend == Backend::Partial;
     if partial {
         rules.allow_path("/proc".as_ref(), false)?;
@@ -110,7 +110,7 @@ fn confine_files(request: &SandboxRequest) -> Step<Option<bool>> {
             }
             // What was not to be shown is not there.
             MountKind::Write(_) | MountKind::Overlay(_) => {
-                if let Ok((found, _)) = held::open(at) {
+                if let Ok((found, _)) = identified_path::open(at) {
                     rules.allow(found, true)?;
                 }
             }
@@ -134,12 +134,12 @@ fn has_scopes(status: &LandlockStatus) -> bool {
 }
 
 /// Landlock's rules in the making.
-struct Rules<'a> {
+struct LandlockRules<'a> {
     made: RulesetCreated,
     covered: Vec<&'a Path>,
 }
 
-impl<'a> Rules<'a> {
+impl<'a> LandlockRules<'a> {
     fn new(request: &'a SandboxRequest) -> Result<Self, RulesetError> {
         let mut rules = Ruleset::default()
             .set_compatibility(CompatLevel::BestEffort)
@@ -153,11 +153,11 @@ impl<'a> Rules<'a> {
     }
 
     /// A place of the system's; what is not there needs no rule.
-    fn allow_path(&mut self, path: &Path, write: bool) -> Step<()> {
+    fn allow_path(&mut self, path: &Path, write: bool) -> StepResult<()> {
         PathFd::new(path).map_or(Ok(()), |found| self.allow(found, write))
     }
 
-    fn allow(&mut self, found: impl AsFd, write: bool) -> Step<()> {
+    fn allow(&mut self, found: impl AsFd, write: bool) -> StepResult<()> {
         let access = if write { AccessFs::from_all(NEWEST) } else { AccessFs::from_read(NEWEST) };
         (&mut self.made).add_rule(PathBeneath::new(found, access)).map_err(failed)?;
         Ok(())
@@ -165,7 +165,7 @@ impl<'a> Rules<'a> {
 
     /// Allows reading all that is in `path`, in as few rules as leave out what is covered: Landlock
     /// knows no exceptions. What a link there leads to has rules of its own, or none.
-    fn allow_around(&mut self, found: OwnedFd, path: &Path) -> Step<()> {
+    fn allow_around(&mut self, found: OwnedFd, path: &Path) -> StepResult<()> {
         if self.covered.contains(&path) {
             return Ok(());
         }

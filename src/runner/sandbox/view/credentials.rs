@@ -15,7 +15,7 @@ use crate::secrets::holds_secrets;
 
 /// Lists of names; see `data/credentials.toml`.
 #[derive(Deserialize)]
-struct Lists {
+struct CredentialLists {
     names: Vec<String>,
     endings: Vec<String>,
     large: Vec<String>,
@@ -23,7 +23,7 @@ struct Lists {
     words: Vec<String>,
 }
 
-static LISTS: LazyLock<Lists> = LazyLock::new(|| {
+static LISTS: LazyLock<CredentialLists> = LazyLock::new(|| {
     toml::from_str(include_str!("../data/credentials.toml")).expect("a constant table")
 });
 
@@ -53,7 +53,7 @@ fn is_secret(path: &Path, name: &OsStr) -> bool {
 }
 
 /// Whether a file or folder of this name holds credentials.
-pub(super) fn is_named(name: &OsStr) -> bool {
+pub(super) fn is_credential_name(name: &OsStr) -> bool {
     let Some(name) = name.to_str() else { return false };
     let is_in = |list: &[String], name: &str| list.iter().any(|one| one == name);
     is_in(&LISTS.names, name)
@@ -62,7 +62,7 @@ pub(super) fn is_named(name: &OsStr) -> bool {
 
 /// Some tools let people write tokens into their settings. Comments do not count: there are such
 /// that explain how.
-pub(super) fn holds_any(file: &Path) -> bool {
+pub(super) fn contains_tokens(file: &Path) -> bool {
     let is_comment = |line: &str| line.starts_with('#') || line.starts_with("--");
     let tells = |line: &str| {
         let line = line.to_ascii_lowercase();
@@ -107,8 +107,8 @@ pub(super) fn within(top: &Path, caches: &[String]) -> Vec<PathBuf> {
                 continue;
             }
             let closed = || depth <= CLOSED_DEPTH && open && is_private_file(&path);
-            let holds_secret = || is_secret(&path, &name) || holds_any(&path) || closed();
-            if is_named(&name) || (kind.is_file() && holds_secret()) {
+            let holds_secret = || is_secret(&path, &name) || contains_tokens(&path) || closed();
+            if is_credential_name(&name) || (kind.is_file() && holds_secret()) {
                 found.push(path);
             } else if kind.is_dir() && LISTS.large.iter().any(|large| name == **large) {
                 // What npm brings along, which the person may have added to.

@@ -57,7 +57,7 @@ impl Etc {
                 continue;
             }
             let path = entry.path();
-            let named = credentials::is_named(entry.file_name());
+            let named = credentials::is_credential_name(entry.file_name());
             if (named || !is_for_all(path)) && access(path, Access::READ_OK).is_ok() {
                 self.secrets.push(path.to_path_buf());
                 if is_folder {

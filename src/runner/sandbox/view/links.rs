@@ -9,14 +9,14 @@ use crate::links::{Link, on_the_way};
 
 /// A folder as it is named somewhere, and which parts of it are to be found under that name.
 #[derive(Debug)]
-pub(super) struct Named {
+pub(super) struct NamedFolder {
     pub(super) path: PathBuf,
     pub(super) parts: Vec<PathBuf>,
     /// The variable that names it.
     pub(super) variable: Option<&'static str>,
 }
 
-impl Named {
+impl NamedFolder {
     /// A folder and all in it.
     pub(super) fn whole(path: PathBuf) -> Self {
         Self { path, parts: vec![PathBuf::new()], variable: None }
@@ -28,8 +28,8 @@ impl Named {
 ///
 /// In a folder that commands may write a link could be in the way of the next command, or be one of
 /// theirs: there the parts themselves are mounted.
-pub(super) fn lead(
-    named: &[Named],
+pub(super) fn mounts_for_links(
+    named: &[NamedFolder],
     mounts: &[Mount],
     private: &[&Path],
 ) -> (Vec<Mount>, Vec<&'static str>) {
@@ -46,7 +46,7 @@ pub(super) fn lead(
         let mut places = mounts.iter().map(|mount| &*mount.at).chain(private.iter().copied());
         places.any(|at| path.starts_with(at) || at.starts_with(path))
     };
-    for Named { path, parts, variable } in named {
+    for NamedFolder { path, parts, variable } in named {
         for Link { at, to, rest } in on_the_way(path) {
             // What is mounted with its surroundings has its links.
             if is_seen(&at) {
@@ -105,10 +105,10 @@ mod tests {
         symlink(root.join("nix/store/abc"), root.join("var/home/me/.nix-profile")).unwrap();
         let home = root.join("var/home/me");
         let named = ["run/current-system/sw/bin", "home/me", "run/hidden", "run/nothing"]
-            .map(|path| Named::whole(root.join(path)));
-        let profile = Named::whole(root.join("home/me/.nix-profile/sw"));
-        let named: Vec<Named> = named.into_iter().chain([profile]).collect();
-        let (more, moved) = lead(&named, &[seen(&root.join("nix/store"))], &[&home]);
+            .map(|path| NamedFolder::whole(root.join(path)));
+        let profile = NamedFolder::whole(root.join("home/me/.nix-profile/sw"));
+        let named: Vec<NamedFolder> = named.into_iter().chain([profile]).collect();
+        let (more, moved) = mounts_for_links(&named, &[seen(&root.join("nix/store"))], &[&home]);
         let link = |at: &str, to: PathBuf| Mount::new(MountKind::Link(to), root.join(at));
         let expected = [
             link("run/current-system", "system-1-link".into()),
@@ -130,9 +130,9 @@ mod tests {
         symlink(root.join("disk/cargo"), root.join("home/.cargo")).unwrap();
         let parts = ["bin", "secret", "git"].map(PathBuf::from).to_vec();
         let path = root.join("home/.cargo");
-        let named = Named { path, parts, variable: Some("CARGO_HOME") };
+        let named = NamedFolder { path, parts, variable: Some("CARGO_HOME") };
         let bin = root.join("disk/cargo/bin");
-        let (more, moved) = lead(&[named], &[seen(&bin)], &[&root.join("home")]);
+        let (more, moved) = mounts_for_links(&[named], &[seen(&bin)], &[&root.join("home")]);
         assert_eq!(more, [read(&bin, root.join("home/.cargo/bin")).unwrap()]);
         assert_eq!(moved, ["CARGO_HOME"]);
     }

@@ -16,22 +16,22 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use serde::Deserialize;
 
-use super::held::cannot_show;
-use super::request::{Backend, Held, Mount, MountKind};
+use super::identified_path::cannot_show;
+use super::request::{Backend, IdentifiedPath, Mount, MountKind};
 use crate::links::{follow, on_the_way};
 use crate::runner::{CommandSpec, Runner};
 use crate::settings::reply_writable_places;
 use etc::Etc;
-use links::Named;
+use links::NamedFolder;
 
 /// What of the system commands see; see `data/system.toml`.
 #[derive(Deserialize)]
-struct System {
+struct SystemTable {
     folders: Vec<String>,
     linked: Vec<String>,
 }
 
-static SYSTEM: LazyLock<System> = LazyLock::new(|| {
+static SYSTEM: LazyLock<SystemTable> = LazyLock::new(|| {
     toml::from_str(include_str!("../data/system.toml")).expect("a constant table")
 });
 
@@ -90,32 +90,34 @@ impl View {
         };
         let home = home.filter(|home| home.parent().is_some()).unwrap_or_else(|| NO_HOME.into());
 
-        let own = Held::at(workspace, "workspace_dir").map_err(|e| cannot_show(workspace, e))?;
-        let written = Written::of(workspace, &settings.writable);
+        let own = IdentifiedPath::at(workspace, "workspace_dir")
+            .map_err(|e| cannot_show(workspace, e))?;
+        let written = WritablePlaces::of(workspace, &settings.writable);
         let mut mounts = system();
         let homes: Vec<&Path> =
             real_home.iter().map(PathBuf::as_path).chain([home.as_path()]).collect();
-        let toolchains::Found { mounts: tools, secrets, variables, mut named } =
+        let toolchains::ToolMounts { mounts: tools, secrets, variables, mut named } =
             toolchains::found(&homes, workspace, &written);
         mounts.extend(tools);
         if let Some((repository, name)) = git::repository(workspace) {
             mounts.extend(read(&repository, repository.clone()));
-            named.push(Named::whole(name));
+            named.push(NamedFolder::whole(name));
         }
-        let readable = written.all_named(&settings.readable, "sandbox.readable");
-        let writable = written.all_named(&settings.writable, "sandbox.writable");
+        let readable = written.resolve_all(&settings.readable, "sandbox.readable");
+        let writable = written.resolve_all(&settings.writable, "sandbox.writable");
         let (readable, mut writable, refused) = match (readable, writable) {
             (Ok(readable), Ok(writable)) => (readable, writable, None),
             (Err(reason), _) | (_, Err(reason)) => (Vec::new(), Vec::new(), Some(reason)),
         };
         // What lies in the workspace is written with it. A mount of its own would have to be that very
         // folder for good, where commands may make it anew.
-        writable.retain(|held| {
+        writable.retain(|identified_path| {
             let mut above = readable.iter().map(|above| &above.path);
-            !held.path.starts_with(workspace) || above.any(|above| held.path.starts_with(above))
+            !identified_path.path.starts_with(workspace)
+                || above.any(|above| identified_path.path.starts_with(above))
         });
-        let here = |kind: fn(Held) -> MountKind| {
-            move |from: Held| Mount { at: from.path.clone(), kind: kind(from) }
+        let here = |kind: fn(IdentifiedPath) -> MountKind| {
+            move |from: IdentifiedPath| Mount { at: from.path.clone(), kind: kind(from) }
         };
         mounts.extend(readable.into_iter().map(here(MountKind::Read)));
         mounts.extend(writable.into_iter().chain([own]).map(here(MountKind::Write)));
@@ -125,15 +127,19 @@ impl View {
 
         let path = std::env::var_os("PATH").unwrap_or_default();
         let path = std::env::split_paths(&path).chain([CURRENT_SYSTEM.into()]);
-        named.extend(path.filter(|folder| folder.is_absolute()).map(Named::whole));
-        named.extend(named_home.map(|path| Named { path, parts: Vec::new(), variable: None }));
-        let (links, moved) = links::lead(&named, &mounts, &[Path::new("/tmp"), &home]);
+        named.extend(path.filter(|folder| folder.is_absolute()).map(NamedFolder::whole));
+        named.extend(named_home.map(|path| NamedFolder {
+            path,
+            parts: Vec::new(),
+            variable: None,
+        }));
+        let (links, moved) = links::mounts_for_links(&named, &mounts, &[Path::new("/tmp"), &home]);
         mounts.extend(links);
 
         let mut view = Self {
             mounts,
             covers: Vec::new(),
-            names: names_of_hosts(),
+            names: resolv_conf_mount(),
             home,
             user,
             variables,
@@ -156,10 +162,10 @@ impl View {
     pub(in crate::runner) fn shows(&self, path: &Path) -> bool {
         let seen = |path: &Path| self.mounts.iter().any(|mount| path.starts_with(&mount.at));
         // What is named through a link of ours stands elsewhere: in `/var/tmp` nothing of here.
-        let held = |path: &Path| {
+        let identified_path = |path: &Path| {
             self.mounts.iter().any(|mount| !mount.is_link() && path.starts_with(&mount.at))
         };
-        seen(path) && existing(path).is_some_and(|path| held(&path))
+        seen(path) && existing(path).is_some_and(|path| identified_path(&path))
     }
 
     /// The mounts for a command.
@@ -170,7 +176,7 @@ impl View {
     ) -> io::Result<Vec<Mount>> {
         let CommandSpec { own, protected, pinned, .. } = spec;
         let own = own.canonicalize()?;
-        let own = |name: &str| Held::at(&own.join(name), "sessions_dir");
+        let own = |name: &str| IdentifiedPath::at(&own.join(name), "sessions_dir");
         let mut mounts = vec![
             Mount::new(MountKind::Write(own("tmp")?), "/tmp"),
             Mount::new(MountKind::Write(own("home")?), &self.home),
@@ -303,19 +309,19 @@ fn all(kind: MountKind, places: impl IntoIterator<Item = PathBuf>) -> impl Itera
 
 /// Shows what is at a path without links, if something is.
 fn read(path: &Path, to: PathBuf) -> Option<Mount> {
-    Some(Mount::new(MountKind::Read(Held::at(path, "").ok()?), to))
+    Some(Mount::new(MountKind::Read(IdentifiedPath::at(path, "").ok()?), to))
 }
 
 /// Where commands can write, also through links of the person's: a link that is found there may be
 /// one of theirs, and is not followed.
-struct Written {
+struct WritablePlaces {
     /// The workspace and what settings let them write beside it.
     own: Vec<PathBuf>,
     /// The same of other projects that the person has used.
     others: BTreeSet<PathBuf>,
 }
 
-impl Written {
+impl WritablePlaces {
     fn of(workspace: &Path, writable: &[PathBuf]) -> Self {
         let writable = writable.iter().filter_map(|path| existing(path));
         let own = [workspace.to_path_buf()].into_iter().chain(writable).collect();
@@ -333,7 +339,7 @@ impl Written {
     }
 
     /// What a setting names, as far as it is there.
-    fn all_named(&self, paths: &[PathBuf], setting: &str) -> Result<Vec<Held>, String> {
+    fn resolve_all(&self, paths: &[PathBuf], setting: &str) -> Result<Vec<IdentifiedPath>, String> {
         paths.iter().filter_map(|path| self.named(path, setting).transpose()).collect()
     }
 
@@ -341,7 +347,7 @@ impl Written {
     ///
     /// # Errors
     /// It lies where commands can write, and is no plain folder.
-    fn named(&self, path: &Path, setting: &str) -> Result<Option<Held>, String> {
+    fn named(&self, path: &Path, setting: &str) -> Result<Option<IdentifiedPath>, String> {
         let refused = |at: &Path, what: &str| {
             let why = format!(
                 "{setting} names it, and {} is {what} in a place that commands can write; put a folder there, or remove it from {setting}",
@@ -350,21 +356,21 @@ impl Written {
             cannot_show(path, why)
         };
         let real = self.real(path).map_err(|link| refused(&link, "a link"))?;
-        let held = match Held::at(&real, setting) {
+        let identified_path = match IdentifiedPath::at(&real, setting) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
-            held => held.map_err(|e| cannot_show(path, e))?,
+            identified_path => identified_path.map_err(|e| cannot_show(path, e))?,
         };
         let is_within =
             self.own.iter().any(|written| real != *written && real.starts_with(written));
-        if is_within && !held.is_folder {
+        if is_within && !identified_path.is_folder {
             return Err(refused(&real, "a file"));
         }
-        Ok(Some(held))
+        Ok(Some(identified_path))
     }
 }
 
 /// `/etc/resolv.conf` is often a link to where nothing else is needed.
-fn names_of_hosts() -> Option<Mount> {
+fn resolv_conf_mount() -> Option<Mount> {
     let names = existing(Path::new("/etc/resolv.conf"))?;
     let is_elsewhere = !names.starts_with("/etc");
     if is_elsewhere { read(&names, names.clone()) } else { None }

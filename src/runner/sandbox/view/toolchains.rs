@@ -8,9 +8,9 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use super::super::request::{Held, Mount, MountKind};
-use super::links::Named;
-use super::{Written, credentials};
+use super::super::request::{IdentifiedPath, Mount, MountKind};
+use super::links::NamedFolder;
+use super::{WritablePlaces, credentials};
 
 /// A folder of a tool; see `data/toolchains.toml`.
 #[derive(Default, Deserialize)]
@@ -29,14 +29,14 @@ static TOOLS: LazyLock<BTreeMap<String, Vec<Tool>>> = LazyLock::new(|| {
 
 /// What is there of all this.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct ToolMounts {
     pub(super) mounts: Vec<Mount>,
     /// What would be seen with these and is not to be.
     pub(super) secrets: Vec<PathBuf>,
     /// The variables that say where the tools are, for a HOME where they are not.
     pub(super) variables: Vec<(&'static str, PathBuf)>,
     /// The folders as they are named.
-    pub(super) named: Vec<Named>,
+    pub(super) named: Vec<NamedFolder>,
 }
 
 /// Folders of packages that everybody may read.
@@ -47,8 +47,8 @@ const STORES: [&str; 2] = ["/nix/store", "/gnu/store"];
 const CACHES: &str = ".cache";
 
 /// Looks into these home folders. What lies in the workspace is seen with it.
-pub(super) fn found(homes: &[&Path], workspace: &Path, written: &Written) -> Found {
-    let mut found = Found::default();
+pub(super) fn found(homes: &[&Path], workspace: &Path, written: &WritablePlaces) -> ToolMounts {
+    let mut found = ToolMounts::default();
     for tool in &TOOLS["tools"] {
         let named = env::var_os(&tool.variable).map(PathBuf::from);
         let named = named.filter(|folder| folder.is_absolute() && folder.components().count() > 2);
@@ -70,7 +70,7 @@ pub(super) fn found(homes: &[&Path], workspace: &Path, written: &Written) -> Fou
             {
                 variables.push((&tool.variable, folder.clone()));
             }
-            found.named.push(Named {
+            found.named.push(NamedFolder {
                 path: name,
                 parts: tool.read.iter().chain(&tool.cache).map(PathBuf::from).collect(),
                 variable: Some(&*tool.variable).filter(|variable| !variable.is_empty()),
@@ -82,23 +82,26 @@ pub(super) fn found(homes: &[&Path], workspace: &Path, written: &Written) -> Fou
     found
 }
 
-impl Found {
+impl ToolMounts {
     /// What is seen of a tool that is in this folder.
-    fn add(&mut self, tool: &Tool, folder: &Path, at_home: bool, written: &Written) {
-        let held = |part: &Path| Held::at(&written.real(part).ok()?, "").ok();
+    fn add(&mut self, tool: &Tool, folder: &Path, at_home: bool, written: &WritablePlaces) {
+        let identified_path = |part: &Path| IdentifiedPath::at(&written.real(part).ok()?, "").ok();
         if !at_home && !tool.cache.is_empty() {
             // Its folder is not a private one, and it may want to write beside its cache.
-            let Some(from) = held(folder) else { return };
+            let Some(from) = identified_path(folder) else { return };
             if self.mount(Mount::new(MountKind::Overlay(from), folder)) {
                 self.secrets.extend(tool.secret.iter().map(|name| folder.join(name)));
                 let read = tool.read.iter().map(|part| folder.join(part));
-                self.secrets.extend(read.filter(|part| credentials::holds_any(part)));
+                self.secrets.extend(read.filter(|part| credentials::contains_tokens(part)));
                 self.secrets.extend(credentials::within(folder, &tool.cache));
             }
             return;
         }
         for to in tool.read.iter().map(|part| join(folder, part)) {
-            let Some(from) = held(&to).filter(|_| !credentials::holds_any(&to)) else { continue };
+            let Some(from) = identified_path(&to).filter(|_| !credentials::contains_tokens(&to))
+            else {
+                continue;
+            };
             let real = from.path.clone();
             if self.mount(Mount::new(MountKind::Read(from), to))
                 && STORES.iter().all(|store| !real.starts_with(store))
@@ -108,7 +111,7 @@ impl Found {
         }
         for at in tool.cache.iter().map(|part| join(folder, part)) {
             // A cache is never a link, wherever it is: programs make what links they like there.
-            let from = Some(&at).filter(|at| !at.is_symlink()).and_then(|at| held(at));
+            let from = Some(&at).filter(|at| !at.is_symlink()).and_then(|at| identified_path(at));
             let from = from.filter(|from| from.is_folder);
             from.map(|from| self.mount(Mount::new(MountKind::Overlay(from), at)));
         }

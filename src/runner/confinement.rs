@@ -5,12 +5,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::drain::Drains;
+use super::disk_space::DiskMonitor;
+use super::output_reader::OutputReader;
 use super::sandbox::{
-    Backend, Confinement, Facts, Limits, Mount, MountKind, Report, SandboxRequest, Tier, View,
-    make_own,
+    Backend, CommandLimits, Confinement, HelperReport, MechanismSet, Mount, MountKind,
+    SandboxRequest, Tier, View, make_own,
 };
-use super::space::Space;
 use super::waiting::GRACE;
 use super::{CommandSpec, Runner, environment};
 use crate::machine;
@@ -22,25 +22,25 @@ const NO_SANDBOX: &str = "there is no sandbox on this machine, and the user has 
 const NO_WALL: &str = "it is to run without the network, and nothing here can keep it off: commands run with the user's own rights";
 
 /// How long all tools together may take to say their versions.
-const TOOLS_PATIENCE: Duration = Duration::from_secs(15);
+const TOOLS_TIME_LIMIT: Duration = Duration::from_secs(15);
 /// What tells the newest commits, and how long that may take. Commits that are not on this machine are not fetched.
 const COMMITS: &str = "GIT_NO_LAZY_FETCH=1 git --no-pager -c core.quotePath=false log -n 500 --no-show-signature --no-merges --no-renames --relative --name-only --format='>%s' 2>/dev/null";
-const COMMITS_PATIENCE: Duration = Duration::from_secs(2);
+const COMMITS_TIME_LIMIT: Duration = Duration::from_secs(2);
 /// How many characters of what such scripts write are read.
-const LOOK_LIMIT: usize = 400_000;
+const MAX_SCRIPT_OUTPUT: usize = 400_000;
 
 /// How many characters of what a probe writes are told.
-const SAID: usize = 300;
+const MAX_PROBE_OUTPUT: usize = 300;
 
 /// What was found out about this machine.
 #[derive(Debug, Clone)]
-pub(super) struct Found {
+pub(super) struct ProbeResult {
     pub(super) confinement: Confinement,
     pub(super) view: Option<View>,
 }
 
 /// What one command gets.
-pub(super) struct Walls<'a> {
+pub(super) struct Restrictions<'a> {
     pub(super) backend: Backend,
     pub(super) view: Option<&'a View>,
 }
@@ -49,13 +49,13 @@ impl Runner {
     /// What confines commands on this machine: found out once, by trying to get around it. `own` is
     /// as in [`CommandSpec`].
     pub fn confinement(&self, own: &Path) -> &Confinement {
-        &self.found(own).confinement
+        &self.probe_result(own).confinement
     }
 
     /// Whether commands see this file; all of them do as long as nothing is known of a sandbox.
     pub fn shows(&self, path: &Path) -> bool {
-        match self.found.get() {
-            Some(Found { confinement, view: Some(view) }) if confinement.tier.confines() => {
+        match self.probe_result.get() {
+            Some(ProbeResult { confinement, view: Some(view) }) if confinement.tier.confines() => {
                 view.shows(path)
             }
             _ => true,
@@ -65,7 +65,7 @@ impl Runner {
     /// The program of that name that commands would start, if they see one on their `PATH`; entries
     /// of it that are not absolute are left out.
     pub fn program(&self, name: &str) -> Option<PathBuf> {
-        let environment = environment::of_a_command(false, &self.settings.env);
+        let environment = environment::for_command(false, &self.settings.env);
         let path = environment.iter().find(|variable| variable.name == "PATH")?;
         machine::find(name, &path.value, &|path| self.shows(path))
     }
@@ -73,7 +73,7 @@ impl Runner {
     /// The tools that commands find here, with their versions. Where no command can be confined, none is started, and
     /// they are named only.
     pub fn tools(&self, own: &Path) -> Vec<String> {
-        let said = self.look(machine::SCRIPT, TOOLS_PATIENCE, own);
+        let said = self.inspect(machine::SCRIPT, TOOLS_TIME_LIMIT, own);
         let named = || machine::tools(&|path| self.shows(path));
         said.map_or_else(named, |said| machine::tools_in(&said))
     }
@@ -81,20 +81,20 @@ impl Runner {
     /// The subjects of the newest commits, each after a `>`, and the files of the workspace that each changed; None
     /// if git does not tell, or no command can be confined.
     pub fn commits(&self, own: &Path) -> Option<String> {
-        self.look(COMMITS, COMMITS_PATIENCE, own)
+        self.inspect(COMMITS, COMMITS_TIME_LIMIT, own)
     }
 
     /// The beginning of what a script writes that can neither change anything nor reach the network; None if it does
     /// not succeed.
-    pub fn look(&self, script: &str, timeout: Duration, own: &Path) -> Option<String> {
+    pub fn inspect(&self, script: &str, timeout: Duration, own: &Path) -> Option<String> {
         if !self.confinement(own).tier.confines() {
             return None;
         }
         let spec = CommandSpec {
-            looks_only: true,
+            read_only: true,
             network: Some(false),
             timeout: Some(timeout),
-            output_limit: Some(LOOK_LIMIT),
+            output_limit: Some(MAX_SCRIPT_OUTPUT),
             // Nobody waits for it after a crash.
             lock: Some(Path::new("")),
             ..CommandSpec::new(script, &self.workspace, own)
@@ -110,12 +110,12 @@ impl Runner {
     ///
     /// # Errors
     /// They cannot be had here.
-    pub(super) fn walls(&self, spec: &CommandSpec) -> io::Result<Walls<'_>> {
-        let Found { confinement, view } = self.found(spec.own);
+    pub(super) fn walls(&self, spec: &CommandSpec) -> io::Result<Restrictions<'_>> {
+        let ProbeResult { confinement, view } = self.probe_result(spec.own);
         let walls = match confinement.tier.backend() {
-            Some(Backend::Open) => Walls { backend: Backend::Open, view: None },
-            Some(backend) => Walls { backend, view: view.as_ref() },
-            None if spec.open => Walls { backend: Backend::Open, view: None },
+            Some(Backend::Open) => Restrictions { backend: Backend::Open, view: None },
+            Some(backend) => Restrictions { backend, view: view.as_ref() },
+            None if spec.open => Restrictions { backend: Backend::Open, view: None },
             None => return Err(io::Error::other(NO_SANDBOX)),
         };
         if let Some(reason) = walls.view.and_then(View::refused) {
@@ -142,11 +142,11 @@ impl Runner {
         })
     }
 
-    pub(super) fn found(&self, own: &Path) -> &Found {
-        self.found.get_or_init(|| self.find(own))
+    pub(super) fn probe_result(&self, own: &Path) -> &ProbeResult {
+        self.probe_result.get_or_init(|| self.probe(own))
     }
 
-    fn find(&self, own: &Path) -> Found {
+    fn probe(&self, own: &Path) -> ProbeResult {
         let network = self.settings.network;
         let mut missing = Vec::new();
         let view = View::of(self);
@@ -162,13 +162,16 @@ impl Runner {
             match tried {
                 Ok(facts) => {
                     let confinement = Confinement { tier: *tier, facts, missing, network };
-                    return Found { confinement, view: view.ok() };
+                    return ProbeResult { confinement, view: view.ok() };
                 }
                 Err(reason) => missing.push((*tier, reason)),
             }
         }
-        let facts = Facts::default();
-        Found { confinement: Confinement { tier: Tier::None, facts, missing, network }, view: None }
+        let facts = MechanismSet::default();
+        ProbeResult {
+            confinement: Confinement { tier: Tier::None, facts, missing, network },
+            view: None,
+        }
     }
 
     /// Raises a tier's walls around a probe; gives what of them stands, if all does that it promises.
@@ -178,20 +181,20 @@ impl Runner {
         view: Option<&View>,
         own: &Path,
         network: bool,
-    ) -> Result<Facts, String> {
+    ) -> Result<MechanismSet, String> {
         let backend = tier.backend().ok_or_else(String::new)?;
         if let Some(obstacle) = view.and_then(|view| view.obstacle(backend)) {
             return Err(obstacle);
         }
         let spec =
             CommandSpec { network: Some(network), ..CommandSpec::new("", &self.workspace, own) };
-        let run = || -> io::Result<(Report, Output)> {
+        let run = || -> io::Result<(HelperReport, Output)> {
             let request = SandboxRequest { probe: true, ..self.request(&spec, backend, view)? };
-            let output = Drains::begin(Streams::Together, SAID, None)?;
-            let (mut space, timeout) = (Space::default(), self.timeout.max(GRACE));
+            let output = OutputReader::begin(Streams::Together, MAX_PROBE_OUTPUT, None)?;
+            let (mut space, timeout) = (DiskMonitor::default(), self.timeout.max(GRACE));
             self.carry_out(&request, output, timeout, &mut space, &|| false)
         };
-        let (Report { ending, facts }, said) = run().map_err(|e| e.to_string())?;
+        let (HelperReport { ending, facts }, said) = run().map_err(|e| e.to_string())?;
         match (ending, said.captures()[0].head.trim()) {
             (Ending::Exited(_), _) => tier.shortfall(facts, network).map_or(Ok(facts), Err),
             (Ending::NotStarted(reason), "") => Err(reason),
@@ -210,12 +213,12 @@ impl Runner {
         let settings = &self.settings;
         let network = spec.network.unwrap_or(settings.network);
         let offline = backend != Backend::Open && !network;
-        let mut environment = environment::of_a_command(offline, &settings.env);
+        let mut environment = environment::for_command(offline, &settings.env);
         let mut mounts = Vec::new();
         if let Some(view) = view {
             make_own(spec.own, view.user)?;
             mounts = view.mounts(spec, network)?;
-            if spec.looks_only {
+            if spec.read_only {
                 mounts = mounts.into_iter().filter_map(read_only).collect();
             }
             for (name, folder) in view.variables(backend) {
@@ -250,7 +253,7 @@ impl Runner {
             lock: spec.lock.unwrap_or(&self.lock).to_owned(),
             user: view.and_then(|view| view.user),
             network,
-            limits: Limits {
+            limits: CommandLimits {
                 // Counted for all of the user where there is no namespace to count in.
                 processes: if backend == Backend::Open { 0 } else { settings.max_processes },
                 file: if backend == Backend::Open { 0 } else { settings.max_file_bytes },

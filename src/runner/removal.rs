@@ -57,7 +57,7 @@ fn remove(parent: &Dir, name: &OsStr, is_enough: &dyn Fn() -> bool) -> io::Resul
     loop {
         let mark = format!("{}-", uuid::Uuid::new_v4().simple());
         let mut removal =
-            Removal { top: &top, mark, moved: 0, waiting: Vec::new(), removed: 0, is_enough };
+            FolderRemoval { top: &top, mark, moved: 0, waiting: Vec::new(), removed: 0, is_enough };
         removal.all()?;
         match parent.remove_dir(name) {
             // Some file systems leave entries out of a listing while others are removed.
@@ -67,7 +67,7 @@ fn remove(parent: &Dir, name: &OsStr, is_enough: &dyn Fn() -> bool) -> io::Resul
     }
 }
 
-struct Removal<'a> {
+struct FolderRemoval<'a> {
     top: &'a Dir,
     /// What the names of moved folders begin with, which nobody has guessed.
     mark: String,
@@ -78,7 +78,7 @@ struct Removal<'a> {
     is_enough: &'a dyn Fn() -> bool,
 }
 
-impl Removal<'_> {
+impl FolderRemoval<'_> {
     /// Fails only when it is enough, as do the others: what cannot be removed does not keep the rest.
     fn all(&mut self) -> io::Result<()> {
         let Ok(entries) = self.top.entries() else { return Ok(()) };
@@ -146,7 +146,7 @@ mod tests {
 
     use super::*;
 
-    fn aside(base: &Path, name: &str) -> PathBuf {
+    fn removal(base: &Path, name: &str) -> PathBuf {
         let path = base.join(format!("{ASIDE}{name}"));
         fs::create_dir(&path).unwrap();
         path
@@ -155,7 +155,7 @@ mod tests {
     #[test]
     fn whatever_commands_left_goes_and_nothing_else() {
         let base = tempfile::tempdir().unwrap();
-        let (own, kept) = (aside(base.path(), "1"), base.path().join("kept"));
+        let (own, kept) = (removal(base.path(), "1"), base.path().join("kept"));
         fs::create_dir_all(own.join("a/b/c")).unwrap();
         fs::create_dir(&kept).unwrap();
         fs::write(kept.join("file"), "").unwrap();
@@ -163,7 +163,7 @@ mod tests {
         for folder in ["a/b/c", "a/b", "a", ""] {
             fs::set_permissions(own.join(folder), fs::Permissions::from_mode(0o000)).unwrap();
         }
-        let other = aside(base.path(), "2");
+        let other = removal(base.path(), "2");
         let mut deep = Dir::open_ambient_dir(&other, ambient_authority()).unwrap();
         for _ in 0..3000 {
             deep.create_dir("d").unwrap();
@@ -178,7 +178,7 @@ mod tests {
     /// The steps of removing this many folders with something in each.
     fn steps(folders: usize) -> usize {
         let base = tempfile::tempdir().unwrap();
-        let own = aside(base.path(), "1");
+        let own = removal(base.path(), "1");
         for n in 0..folders {
             fs::create_dir_all(own.join(format!("tmp/{n}/in"))).unwrap();
         }
@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn it_stops_when_it_is_enough_and_goes_on_later() {
         let base = tempfile::tempdir().unwrap();
-        let own = aside(base.path(), "1");
+        let own = removal(base.path(), "1");
         for n in 0..100 {
             fs::create_dir_all(own.join(format!("{n}/in"))).unwrap();
         }

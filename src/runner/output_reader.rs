@@ -6,8 +6,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use super::glimpse::Glimpse;
-use super::output::{Bounded, Unit};
+use super::live_output::LiveOutput;
+use super::output::{BoundedOutput, LimitUnit};
 use super::waiting::wait_for;
 use crate::protocol::jsonrpc::STREAM_LIMIT;
 use crate::protocol::{Output, Streams};
@@ -18,40 +18,41 @@ const APART_LIMIT: usize = STREAM_LIMIT;
 const PIECE: usize = 256 << 10;
 
 /// All that a command writes: one stream or two.
-pub(super) struct Drains<'a> {
-    streams: Vec<Drain>,
+pub(super) struct OutputReader<'a> {
+    streams: Vec<StreamReader>,
     /// Is shown what comes.
-    seen: Option<&'a Glimpse>,
+    seen: Option<&'a LiveOutput>,
     piece: Vec<u8>,
 }
 
 /// One stream of it.
-struct Drain {
+struct StreamReader {
     /// None after its end.
-    pipe: Option<(PipeReader, Option<Wide>)>,
-    kept: Bounded,
+    pipe: Option<(PipeReader, Option<WidenedPipe>)>,
+    kept: BoundedOutput,
 }
 
-impl<'a> Drains<'a> {
+impl<'a> OutputReader<'a> {
     /// What is to be read, and the only ends to write to, for standard output and standard error.
     /// `limit` is how many characters are kept of both together.
     pub(super) fn begin(
         streams: Streams,
         limit: usize,
-        seen: Option<&'a Glimpse>,
+        seen: Option<&'a LiveOutput>,
     ) -> io::Result<(Self, PipeWriter, PipeWriter)> {
         let (first, stdout, second, stderr) = match streams {
             Streams::Together => {
-                let (drain, writer) = Drain::begin(Bounded::new(limit, Unit::Characters))?;
-                (drain, writer.try_clone()?, None, writer)
+                let (output_reader, writer) =
+                    StreamReader::begin(BoundedOutput::new(limit, LimitUnit::Characters))?;
+                (output_reader, writer.try_clone()?, None, writer)
             }
             Streams::Apart | Streams::First => {
                 let bounded = || match streams {
-                    Streams::First => Bounded::first(APART_LIMIT, Unit::Bytes),
-                    _ => Bounded::new(APART_LIMIT, Unit::Bytes),
+                    Streams::First => BoundedOutput::first(APART_LIMIT, LimitUnit::Bytes),
+                    _ => BoundedOutput::new(APART_LIMIT, LimitUnit::Bytes),
                 };
-                let (stdout, out) = Drain::begin(bounded())?;
-                let (stderr, err) = Drain::begin(bounded())?;
+                let (stdout, out) = StreamReader::begin(bounded())?;
+                let (stderr, err) = StreamReader::begin(bounded())?;
                 (stdout, out, Some(stderr), err)
             }
         };
@@ -103,24 +104,24 @@ impl<'a> Drains<'a> {
     }
 }
 
-impl Drain {
-    fn begin(kept: Bounded) -> io::Result<(Self, PipeWriter)> {
+impl StreamReader {
+    fn begin(kept: BoundedOutput) -> io::Result<(Self, PipeWriter)> {
         let (output, writer) = io::pipe()?;
         // A command can take out of its pipe what is there to be read.
         rustix::io::ioctl_fionbio(&output, true)?;
-        let wide = Wide::widen(&output);
+        let wide = WidenedPipe::widen(&output);
         Ok((Self { pipe: Some((output, wide)), kept }, writer))
     }
 }
 
 /// A pipe that was made wide, until it is closed.
-struct Wide;
+struct WidenedPipe;
 
 #[cfg(target_os = "linux")]
 static WIDE: AtomicUsize = AtomicUsize::new(0);
 
 #[cfg(target_os = "linux")]
-impl Wide {
+impl WidenedPipe {
     /// More than one pipe buffer of the usual 64 KiB spares switches between writer and reader.
     const SIZE: usize = 1 << 20;
     /// So many pipes of this process are that wide at once: a user has 64 MiB of them, and whoever is
@@ -138,14 +139,14 @@ impl Wide {
 }
 
 #[cfg(target_os = "linux")]
-impl Drop for Wide {
+impl Drop for WidenedPipe {
     fn drop(&mut self) {
         WIDE.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 #[cfg(not(target_os = "linux"))]
-impl Wide {
+impl WidenedPipe {
     fn widen(_: &PipeReader) -> Option<Self> {
         None
     }

@@ -10,18 +10,18 @@ const KEPT: usize = 4 << 10;
 
 /// The end of what a command has written so far.
 #[derive(Debug, Default)]
-pub struct Glimpse(Mutex<Ends>);
+pub struct LiveOutput(Mutex<StreamTails>);
 
 #[derive(Debug, Default)]
-struct Ends {
+struct StreamTails {
     /// Of standard output and standard error, or of both together in the first.
-    streams: [End; 2],
+    streams: [StreamTail; 2],
     /// Which was written last.
     last: usize,
 }
 
 #[derive(Debug, Default)]
-struct End {
+struct StreamTail {
     bytes: Vec<u8>,
     /// Whether something came before them.
     cut: bool,
@@ -36,7 +36,7 @@ pub struct LastLine {
     pub is_cut: bool,
 }
 
-impl Glimpse {
+impl LiveOutput {
     /// Takes what was written next to the stream of that number, 0 or 1.
     pub(super) fn push(&self, stream: usize, bytes: &[u8]) {
         let mut ends = self.lock();
@@ -46,7 +46,7 @@ impl Glimpse {
 
     /// Forgets what was written: another command begins.
     pub fn clear(&self) {
-        *self.lock() = Ends::default();
+        *self.lock() = StreamTails::default();
     }
 
     /// The last line that says something, of the stream that was written last; None where there is
@@ -54,7 +54,7 @@ impl Glimpse {
     pub fn last_line(&self) -> Option<LastLine> {
         let (bytes, cut) = {
             let ends = self.lock();
-            let End { bytes, cut } = &ends.streams[ends.last];
+            let StreamTail { bytes, cut } = &ends.streams[ends.last];
             (bytes.clone(), *cut)
         };
         // A part of a character may be at either end.
@@ -67,17 +67,17 @@ impl Glimpse {
     /// The end of the stream that was written last, as text; empty where there is none.
     pub fn end(&self) -> String {
         let ends = self.lock();
-        let End { bytes, cut } = &ends.streams[ends.last];
+        let StreamTail { bytes, cut } = &ends.streams[ends.last];
         let whole = whole_end(if *cut { whole_beginning(bytes) } else { bytes });
         String::from_utf8_lossy(whole).into_owned()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Ends> {
+    fn lock(&self) -> MutexGuard<'_, StreamTails> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl End {
+impl StreamTail {
     fn push(&mut self, bytes: &[u8]) {
         let from = bytes.len().saturating_sub(KEPT);
         if from > 0 {
@@ -113,9 +113,9 @@ mod tests {
     use super::*;
 
     fn last(pieces: &[&[u8]]) -> Option<(String, bool)> {
-        let glimpse = Glimpse::default();
-        pieces.iter().for_each(|piece| glimpse.push(0, piece));
-        glimpse.last_line().map(|last| (last.text, last.is_cut))
+        let live_output = LiveOutput::default();
+        pieces.iter().for_each(|piece| live_output.push(0, piece));
+        live_output.last_line().map(|last| (last.text, last.is_cut))
     }
 
     #[test]
@@ -138,29 +138,29 @@ mod tests {
 
     #[test]
     fn of_a_line_without_end_its_end_is_seen_and_little_is_kept() {
-        let glimpse = Glimpse::default();
+        let live_output = LiveOutput::default();
         let text = "\u{5bbd}".repeat(KEPT);
         for piece in text.as_bytes().chunks(701) {
-            glimpse.push(0, piece);
-            assert!(glimpse.lock().streams[0].bytes.len() <= 2 * KEPT);
+            live_output.push(0, piece);
+            assert!(live_output.lock().streams[0].bytes.len() <= 2 * KEPT);
         }
-        glimpse.push(0, b"end");
-        let last = glimpse.last_line().unwrap();
+        live_output.push(0, b"end");
+        let last = live_output.last_line().unwrap();
         assert!(last.is_cut && last.text.ends_with("\u{5bbd}end"), "{last:?}");
         assert!(last.text.trim_end_matches("end").chars().all(|c| c == '\u{5bbd}'), "{last:?}");
-        glimpse.push(0, &[b'x'; 3 * KEPT]);
-        assert_eq!(glimpse.last_line().unwrap().text, "x".repeat(KEPT));
+        live_output.push(0, &[b'x'; 3 * KEPT]);
+        assert_eq!(live_output.last_line().unwrap().text, "x".repeat(KEPT));
     }
 
     #[test]
     fn the_stream_that_was_written_last_is_told_and_not_mixed() {
-        let glimpse = Glimpse::default();
-        glimpse.push(0, b"half a ");
-        glimpse.push(1, b"warning\n");
-        assert_eq!(glimpse.last_line().unwrap().text, "warning");
-        glimpse.push(0, b"line");
-        assert_eq!(glimpse.last_line().unwrap().text, "half a line");
-        glimpse.clear();
-        assert_eq!(glimpse.last_line(), None);
+        let live_output = LiveOutput::default();
+        live_output.push(0, b"half a ");
+        live_output.push(1, b"warning\n");
+        assert_eq!(live_output.last_line().unwrap().text, "warning");
+        live_output.push(0, b"line");
+        assert_eq!(live_output.last_line().unwrap().text, "half a line");
+        live_output.clear();
+        assert_eq!(live_output.last_line(), None);
     }
 }

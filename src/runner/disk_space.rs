@@ -11,10 +11,10 @@ use crate::text::byte_count;
 
 /// A watch over the file systems of some folders; none by default.
 #[derive(Default)]
-pub(super) struct Space {
+pub(super) struct DiskMonitor {
     least: u64,
     disks: Vec<Disk>,
-    next_look: Option<Instant>,
+    next_check: Option<Instant>,
 }
 
 struct Disk {
@@ -28,7 +28,7 @@ struct Disk {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shortage {
     Bytes { left: u64, least: u64 },
-    Files { left: u64, least: u64 },
+    FileCounts { left: u64, least: u64 },
 }
 
 /// What a file system still has room for.
@@ -36,12 +36,12 @@ pub(super) enum Shortage {
 pub(crate) struct Room {
     pub(crate) bytes: u64,
     /// None where it makes files as long as there are bytes.
-    pub(crate) files: Option<Files>,
+    pub(crate) files: Option<FileCounts>,
 }
 
 /// How many files a file system can have.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Files {
+pub(crate) struct FileCounts {
     pub(crate) left: u64,
     pub(crate) all: u64,
 }
@@ -60,7 +60,7 @@ const FILES_A_MILLISECOND: u64 = 500;
 /// How long it is between two looks at the disk, in milliseconds.
 const LOOKS: RangeInclusive<u64> = 20..=200;
 
-impl Space {
+impl DiskMonitor {
     /// Watches that `least` bytes stay free, and some files; 0 for no watch.
     pub(super) fn new<'a>(least: u64, folders: impl Iterator<Item = &'a Path>) -> Self {
         let mut known = Vec::new();
@@ -72,23 +72,23 @@ impl Space {
         };
         let watched = |folder: &Path| {
             let files = room(folder).ok().and_then(|room| room.files);
-            Disk { folder: folder.to_owned(), files: files.map_or(0, Files::watched_from) }
+            Disk { folder: folder.to_owned(), files: files.map_or(0, FileCounts::watched_from) }
         };
         let folders = folders.filter(|_| least > 0).filter(|folder| is_new(folder));
-        let mut space = Self { least, disks: folders.map(watched).collect(), next_look: None };
-        if matches!(space.look(), Some(Shortage::Bytes { .. })) {
+        let mut space = Self { least, disks: folders.map(watched).collect(), next_check: None };
+        if matches!(space.check(), Some(Shortage::Bytes { .. })) {
             space.least /= EMERGENCY;
         }
         space
     }
 
     /// When the disks are to be looked at again; None where nothing is watched.
-    pub(super) fn next_look(&self) -> Option<Instant> {
-        self.next_look
+    pub(super) fn next_check(&self) -> Option<Instant> {
+        self.next_check
     }
 
     /// What there is too little of, if there is. Decides when the next look is due.
-    pub(super) fn look(&mut self) -> Option<Shortage> {
+    pub(super) fn check(&mut self) -> Option<Shortage> {
         let mut lasts = *LOOKS.end();
         for Disk { folder, files } in &self.disks {
             let Ok(room) = room(folder) else { continue };
@@ -96,20 +96,20 @@ impl Space {
                 return Some(Shortage::Bytes { left: room.bytes, least: self.least });
             }
             lasts = lasts.min((room.bytes - self.least) / BYTES_A_MILLISECOND);
-            if let Some(Files { left, .. }) = room.files.filter(|_| *files > 0) {
+            if let Some(FileCounts { left, .. }) = room.files.filter(|_| *files > 0) {
                 if left < *files {
-                    return Some(Shortage::Files { left, least: *files });
+                    return Some(Shortage::FileCounts { left, least: *files });
                 }
                 lasts = lasts.min((left - files) / FILES_A_MILLISECOND);
             }
         }
         let wait = Duration::from_millis(lasts.max(*LOOKS.start()));
-        self.next_look = (!self.disks.is_empty()).then(|| Instant::now() + wait);
+        self.next_check = (!self.disks.is_empty()).then(|| Instant::now() + wait);
         None
     }
 }
 
-impl Files {
+impl FileCounts {
     /// How many are to be left.
     pub(crate) fn least(self) -> u64 {
         (self.all / FILES_PART).min(FILES)
@@ -135,7 +135,7 @@ impl Shortage {
                 "the disk has only {} free, and {least} are kept free (sandbox.min_free_bytes); the user is to make room",
                 byte_count(left)
             ),
-            Self::Files { left, least } => format!(
+            Self::FileCounts { left, least } => format!(
                 "the disk has room for only {} (inodes), and {least} are kept free; the user is to remove files",
                 more_files(left)
             ),
@@ -149,7 +149,7 @@ impl Shortage {
                 "it filled the disk, which has only {} left of the {least} that are kept free (sandbox.min_free_bytes)",
                 byte_count(left)
             ),
-            Self::Files { left, least } => format!(
+            Self::FileCounts { left, least } => format!(
                 "it made too many files: the disk had room for {left} more, and {least} are kept free (inodes)"
             ),
         }
@@ -164,7 +164,7 @@ pub(crate) fn more_files(left: u64) -> String {
 /// What the file system that holds a folder still has room for.
 pub(crate) fn room(folder: &Path) -> io::Result<Room> {
     let found = rustix::fs::statvfs(folder)?;
-    let files = Files { left: found.f_favail, all: found.f_files };
+    let files = FileCounts { left: found.f_favail, all: found.f_files };
     Ok(Room {
         bytes: found.f_bavail.saturating_mul(found.f_frsize),
         files: (files.all > 0).then_some(files),
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn so_many_files_are_kept_back_as_deaddrop_needs() {
-        let from = |left, all| Files { left, all }.watched_from();
+        let from = |left, all| FileCounts { left, all }.watched_from();
         assert_eq!(from(1_000_000, 6_000_000), 10_000);
         assert_eq!(from(4_000, 4_096), 409);
         // What makes room is to run.

@@ -9,11 +9,11 @@ use std::path::{Component, Path};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
 use rustix::io::Errno;
 
-use super::request::Held;
+use super::request::IdentifiedPath;
 
 const HANDLE: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-impl Held {
+impl IdentifiedPath {
     /// What is at this path now.
     ///
     /// # Errors
