@@ -1,70 +1,69 @@
-//! What a running command wrote last, for somebody who looks on. It is a small copy beside what is
-//! kept, so that a look holds up nobody who writes.
+//! The last output of a running command, for display. It is a small copy, so that reading it does not delay the command.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::output::{whole_beginning, whole_end};
 
-/// So many bytes are kept of the end of a stream: more than a terminal has columns for.
+/// The bytes that are kept of the end of a stream: more than a terminal line has columns.
 const KEPT: usize = 4 << 10;
 
-/// The end of what a command has written so far.
+/// The end of the output of a command so far.
 #[derive(Debug, Default)]
 pub struct LiveOutput(Mutex<StreamTails>);
 
 #[derive(Debug, Default)]
 struct StreamTails {
-    /// Of standard output and standard error, or of both together in the first.
+    /// Standard output and standard error, or both together in the first.
     streams: [StreamTail; 2],
-    /// Which was written last.
+    /// The stream that was written last.
     last: usize,
 }
 
 #[derive(Debug, Default)]
 struct StreamTail {
     bytes: Vec<u8>,
-    /// Whether something came before them.
+    /// Whether earlier bytes were dropped.
     cut: bool,
 }
 
 /// The last line of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LastLine {
-    /// Its text, or the end of it; without the characters that end lines, and else as it was written.
+    /// The line or its end, without line terminators, otherwise as it was written.
     pub text: String,
-    /// Whether it began before that.
+    /// Whether the beginning of the line is missing.
     pub is_cut: bool,
 }
 
 impl LiveOutput {
-    /// Takes what was written next to the stream of that number, 0 or 1.
+    /// Adds output of a stream, 0 or 1.
     pub(super) fn push(&self, stream: usize, bytes: &[u8]) {
         let mut ends = self.lock();
         ends.last = stream;
         ends.streams[stream].push(bytes);
     }
 
-    /// Forgets what was written: another command begins.
+    /// Clears the output when another command begins.
     pub fn clear(&self) {
         *self.lock() = StreamTails::default();
     }
 
-    /// The last line that says something, of the stream that was written last; None where there is
-    /// none. A carriage return begins a line anew, as it does on a terminal.
+    /// The last line that is not blank, of the stream that was written last. A carriage return begins a new line, as it
+    /// overwrites one on a terminal.
     pub fn last_line(&self) -> Option<LastLine> {
         let (bytes, cut) = {
             let ends = self.lock();
             let StreamTail { bytes, cut } = &ends.streams[ends.last];
             (bytes.clone(), *cut)
         };
-        // A part of a character may be at either end.
+        // Either end may be within a character.
         let whole = whole_end(if cut { whole_beginning(&bytes) } else { &bytes });
         let mut found = last_line(&String::from_utf8_lossy(whole))?;
         found.is_cut &= cut;
         Some(found)
     }
 
-    /// The end of the stream that was written last, as text; empty where there is none.
+    /// The end of the stream that was written last, as text.
     pub fn end(&self) -> String {
         let ends = self.lock();
         let StreamTail { bytes, cut } = &ends.streams[ends.last];
@@ -92,7 +91,7 @@ impl StreamTail {
     }
 }
 
-/// The last line of a text that holds more than blanks; `is_cut` says that no line ends before it.
+/// The last line of a text that is not blank. `is_cut` means that no line ends before it.
 ///
 /// # Examples
 /// ```

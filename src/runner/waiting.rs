@@ -1,5 +1,5 @@
-//! Waits for what happens to a running command: its end, its output, an interruption, a deadline. The
-//! system wakes the thread that waits; only free space is looked at in between.
+//! Waits for a running command: for its end, output, an interruption or the deadline. The system wakes the waiting thread.
+//! Only free disk space is polled.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -14,18 +14,18 @@ use super::sandbox::{self, HelperGuard};
 use super::tree;
 use crate::protocol::Ending;
 
-/// How often a helper is looked at where the system cannot tell of its end.
+/// The polling interval on systems that do not report the end of a child.
 const SLICE: Duration = Duration::from_millis(20);
-/// How long ending a process tree may take before its output is given up.
+/// The time limit for ending a process tree. After that its output is abandoned.
 pub(super) const GRACE: Duration = Duration::from_secs(2);
 
-/// A helper that was started and is to be waited for.
+/// A helper that is running.
 pub(super) struct HelperProcess {
     child: Child,
-    /// What becomes readable when it ends, and when [`interrupt::check`] is called; None where the
-    /// system has no such thing.
+    /// Descriptors that become readable when the helper ends, and when [`interrupt::check`] is called. None if the system has
+    /// none.
     wakeups: Option<[OwnedFd; 2]>,
-    /// Other commands leave it alone.
+    /// Keeps other commands from treating it as an orphan.
     _started: HelperGuard,
 }
 
@@ -35,7 +35,7 @@ impl HelperProcess {
         Self { child, wakeups, _started: started }
     }
 
-    /// Waits until it ends or there is a reason to end it, which is returned; reads its output meanwhile.
+    /// Reads the output until the helper ends (None), or until there is a reason to end it.
     pub(super) fn wait(
         &mut self,
         output: &mut OutputReader,
@@ -63,7 +63,7 @@ impl HelperProcess {
         }
     }
 
-    /// Waits until something happens, or until then. Returns whether it has ended.
+    /// Waits until something happens, or until the given time. Returns whether the helper has ended.
     fn wait_once(&mut self, output: &mut OutputReader, until: Option<Instant>) -> io::Result<bool> {
         let slice = || Instant::now() + SLICE;
         let until = match (&self.wakeups, until) {
@@ -80,7 +80,7 @@ impl HelperProcess {
         Ok(self.child.try_wait()?.is_some())
     }
 
-    /// Ends it, and with it the command's whole tree.
+    /// Ends the helper and the command's whole tree.
     pub(super) fn end(&mut self, output: &mut OutputReader) {
         sandbox::ask_to_end(self.child.id());
         let deadline = Instant::now() + GRACE;
@@ -97,14 +97,14 @@ impl HelperProcess {
     }
 }
 
-/// Waits until one of these can be read or is closed, or until then. Returns whether one is.
+/// Waits until one of the descriptors is readable or closed, or until the given time. Returns whether one is.
 pub(super) fn wait_for<'a>(
     these: impl Iterator<Item = BorrowedFd<'a>>,
     until: Option<Instant>,
 ) -> io::Result<bool> {
     let mut polled: Vec<_> = these.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
     let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-    // What is too long for the system is never over.
+    // A time that the system cannot represent means no limit.
     let left = left.and_then(|left| Timespec::try_from(left).ok());
     match poll(&mut polled, left.as_ref()) {
         Ok(ready) => Ok(ready > 0),
@@ -113,7 +113,7 @@ pub(super) fn wait_for<'a>(
     }
 }
 
-/// What wakes all waits of this process, so that each asks again whether it is interrupted.
+/// Wakes all waits of this process, so that each checks whether it is interrupted.
 #[cfg(target_os = "linux")]
 pub mod interrupt {
     use std::io::{self, Read, Write};
@@ -125,8 +125,8 @@ pub mod interrupt {
     use rustix::event::{Timespec, epoll};
     use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-    /// What is written to the first comes out of the second, where each wait has a watch of its own that
-    /// hears of each byte once, whether or not somebody takes it out.
+    /// A byte that is written to the first can be read from the second. Each wait has its own edge-triggered watch of the
+    /// second, which reports each byte once, even if it is not read.
     static NOTIFIER: LazyLock<io::Result<[UnixStream; 2]>> = LazyLock::new(|| {
         let (ours, theirs) = UnixStream::pair()?;
         ours.set_nonblocking(true)?;
@@ -141,23 +141,23 @@ pub mod interrupt {
         }
     }
 
-    /// Has each running command's wait ask again whether it is interrupted. Call it after that has changed.
+    /// Makes each wait check again whether it is interrupted. Call this after that has changed.
     pub fn check() {
         let Ok([mut sender, mut receiver]) = notifier() else { return };
         while receiver.read(&mut [0; 64]).is_ok_and(|length| length > 0) {}
         let _ = sender.write(&[0]);
     }
 
-    /// The same each time that this signal comes, after what was registered for it before.
+    /// Calls [`check`] on each such signal, after the handlers that are already registered for it.
     ///
     /// # Errors
-    /// The signal cannot be listened to.
+    /// No handler can be registered for the signal.
     pub fn check_on(signal: i32) -> io::Result<()> {
         let [sender, _] = notifier()?;
         signal_hook::low_level::pipe::register(signal, sender.try_clone()?).map(drop)
     }
 
-    /// What becomes readable when this child ends, and when [`check`] is called.
+    /// Descriptors that become readable when this child ends, and when [`check`] is called.
     pub(super) fn wakeups(child: &Child) -> io::Result<[OwnedFd; 2]> {
         let [_, receiver] = notifier()?;
         let watch = epoll::create(epoll::CreateFlags::CLOEXEC)?;
@@ -166,7 +166,7 @@ pub mod interrupt {
         Ok([pidfd_open(Pid::from_child(child), PidfdFlags::empty())?, watch])
     }
 
-    /// Forgets that it was notified.
+    /// Clears a notification.
     pub(super) fn take(watch: impl AsFd) {
         let none =
             epoll::Event { flags: epoll::EventFlags::empty(), data: epoll::EventData::new_u64(0) };
@@ -174,7 +174,7 @@ pub mod interrupt {
     }
 }
 
-/// The system cannot tell: each wait looks every now and then.
+/// Without such descriptors each wait polls.
 #[cfg(not(target_os = "linux"))]
 pub mod interrupt {
     /// Does nothing.
