@@ -225,7 +225,7 @@ impl Context {
 
     /// What confines commands here, found out anew; needs nothing to be there, and leaves nothing.
     fn confinement(&self) -> Result<Confinement, String> {
-        let helper = program::own().map_err(|e| e.to_string())?;
+        let helper = program::own_executable().map_err(|e| e.to_string())?;
         let own = tempfile::tempdir().map_err(|e| e.to_string())?;
         let workspace = self.config.workspace.canonicalize();
         let workspace = workspace.unwrap_or_else(|_| own.path().to_owned());
@@ -253,10 +253,10 @@ impl Context {
         if tokens > most {
             self.ui.warning(&format!(
                 "the next outbox is {}, more than max_tokens = {most}: the task and what you say are never left out; make them shorter, or set max_tokens to what your chat takes",
-                tokens::told(tokens)
+                tokens::rounded(tokens)
             ));
         }
-        format!(" ({})", tokens::told(tokens))
+        format!(" ({})", tokens::rounded(tokens))
     }
 
     /// Prints a result as one line of JSON.
@@ -365,7 +365,7 @@ fn open(global: &Global, ui: Terminal, need: Need) -> Result<Context> {
     config.check_settings_file()?;
     let is_about_one = matches!(need, Need::Project | Need::Session);
     if by == By::Nothing && is_about_one && !config.sessions.exists() {
-        return Err(Error::no_base(&config.project));
+        return Err(Error::no_project(&config.project));
     }
     config.check_registry()?;
     if need == Need::Begin && locate::is_to_be_set_up(&config, &ui)? {

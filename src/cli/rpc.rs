@@ -75,8 +75,8 @@ pub(super) fn rpc(context: &Context, arguments: Rpc, has_policy_flag: bool) -> R
     let timeout = Duration::from_secs(arguments.command_timeout);
     let at = arguments.place.at();
     let is_stdio = at == At::Stdio;
-    let helper =
-        program::own().map_err(|e| Error::io("find", Path::new("deaddrop's own program"), e))?;
+    let helper = program::own_executable()
+        .map_err(|e| Error::io("find", Path::new("deaddrop's own program"), e))?;
 
     let projects = root.projects(config)?;
     // Whoever stops it from the moment on that it can be reached finds it going on to its end.

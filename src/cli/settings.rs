@@ -144,7 +144,7 @@ fn project(own: bool, named: Option<PathBuf>) -> Result<Option<PathBuf>> {
 fn whole_project(named: Option<PathBuf>) -> Result<PathBuf> {
     let Location { project, by, .. } = found(named)?;
     if by == By::Nothing {
-        return Err(Error::no_base(&project));
+        return Err(Error::no_project(&project));
     }
     project.canonicalize().map_err(|e| Error::io("open the project", &project, e))
 }

@@ -30,7 +30,7 @@ impl Helper {
     pub(super) fn start(verb: &str, way: Way, environment: &Environment) -> io::Result<Self> {
         let (reports, output) = io::pipe()?;
         let reports = Reports::of(reports)?;
-        let mut command = Command::new(program::own()?);
+        let mut command = Command::new(program::own_executable()?);
         command.args([helper::MARK, verb]).env_clear().envs(environment.variables(way));
         command.stdin(Stdio::piped()).stdout(output).stderr(Stdio::null());
         // It must not be taken for a process that a command of a reply has left behind.

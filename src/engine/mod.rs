@@ -139,7 +139,7 @@ impl Engine {
         let approvals = Inbox::open(&config.approvals)?;
         let workspace = open_workspace(&config)?;
         keep_settings_ours(&config, &workspace)?;
-        let helper = program::own()
+        let helper = program::own_executable()
             .map_err(|e| Error::io("find", Path::new("deaddrop's own program"), e))?;
         let runner = Runner::of(&config, workspace.path(), helper);
         Ok(Self {

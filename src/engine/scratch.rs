@@ -99,7 +99,7 @@ impl Engine {
     /// commands have used much.
     pub(super) fn with_room_hint(&self, error: Error, session: &Session) -> Error {
         let own = self.scratch_dir(session);
-        if error.is_of_a_full_disk() && is_much(&own) { error.with_room_in(&own) } else { error }
+        if error.is_disk_full() && is_much(&own) { error.with_room_in(&own) } else { error }
     }
 }
 

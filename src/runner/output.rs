@@ -119,7 +119,8 @@ impl BoundedOutput {
         let head = self.unit.first(&begin, self.head_limit);
         let tail = self.unit.last(&end, self.tail_limit);
         let shown = (head.chars().count() + tail.chars().count()) as u64;
-        let left_out = written.saturating_sub(shown).max(dropped.div_ceil(MAX_CHARACTER_BYTES as u64));
+        let left_out =
+            written.saturating_sub(shown).max(dropped.div_ceil(MAX_CHARACTER_BYTES as u64));
         let before_tail = &end[..end.len() - tail.len()];
         Capture::cut(head, &begin[head.len()..], left_out, before_tail, tail)
     }
@@ -140,7 +141,8 @@ pub(super) fn whole_end(bytes: &[u8]) -> &[u8] {
 
 /// Removes an incomplete character at the beginning.
 pub(super) fn whole_beginning(bytes: &[u8]) -> &[u8] {
-    let of_another = bytes.iter().take(MAX_CHARACTER_BYTES - 1).take_while(|byte| **byte & 0xC0 == 0x80);
+    let of_another =
+        bytes.iter().take(MAX_CHARACTER_BYTES - 1).take_while(|byte| **byte & 0xC0 == 0x80);
     &bytes[of_another.count()..]
 }
 

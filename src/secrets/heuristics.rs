@@ -13,7 +13,7 @@ use memchr::memmem;
 
 use super::formats::is_random;
 use super::rules::{ASSIGNMENT_SET, ASSIGNMENTS, NAME_WORDS, NAMES, PATTERNS, STAND_INS};
-use super::{Certainty, MARK, SecretKind, Span};
+use super::{Certainty, MARK, SecretKind, SecretSpan};
 
 /// The longest name on either side of the word in it.
 const LONGEST_NAME: usize = 48;
@@ -22,7 +22,7 @@ const BEFORE: usize = 320;
 const AFTER: usize = 5_000;
 
 /// Finds secrets under a name that suggests one.
-pub(super) fn find_named(text: &str, file: Option<&str>, spans: &mut Vec<Span>) {
+pub(super) fn find_named(text: &str, file: Option<&str>, spans: &mut Vec<SecretSpan>) {
     let text = text.as_bytes();
     let in_source = is_source(file);
     let words = NAME_WORDS.find_iter(text);
@@ -53,7 +53,7 @@ pub(super) fn is_login(value: &[u8]) -> bool {
 }
 
 /// The value of the name that contains this word, if it is a secret.
-fn secret_of(text: &[u8], word: Range<usize>, in_source: bool) -> Option<Span> {
+fn secret_of(text: &[u8], word: Range<usize>, in_source: bool) -> Option<SecretSpan> {
     let is_name = |byte: &&u8| is_word(**byte) || **byte == b'-';
     let before = &text[word.start.saturating_sub(LONGEST_NAME)..word.start];
     let before = before.iter().rev().take_while(is_name).count();
@@ -76,7 +76,7 @@ fn secret_of(text: &[u8], word: Range<usize>, in_source: bool) -> Option<Span> {
         let value = pattern.captures(after)?.iter().skip(1).flatten().next()?;
         let kind = secret_kind(name, value.as_bytes())?;
         let value = range.end + value.start()..range.end + value.end();
-        Some(Span::new(value, kind, Certainty::Name))
+        Some(SecretSpan::new(value, kind, Certainty::Name))
     })
 }
 

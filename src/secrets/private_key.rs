@@ -14,7 +14,7 @@ use memchr::memmem;
 
 use super::heuristics::{Mix, entropy, is_hex, is_readable};
 use super::rules::PATTERNS;
-use super::{Certainty, SecretKind, Span};
+use super::{Certainty, SecretKind, SecretSpan};
 
 /// `-----BEGIN` in base64, as far as it does not depend on what follows.
 const ENCODED_BEGIN: &[u8] = b"LS0tLS1CRUdJTi";
@@ -39,10 +39,11 @@ const FRAME_WORDS: usize = 32;
 /// So many characters of a key tell its entropy.
 const SAMPLE: usize = 512;
 
-pub(super) fn find(text: &str, spans: &mut Vec<Span>) {
+pub(super) fn find(text: &str, spans: &mut Vec<SecretSpan>) {
     let text = text.as_bytes();
-    let mut withhold =
-        |runs| spans.extend(Span::parts(runs, SecretKind::PRIVATE_KEY, Certainty::PrivateKey));
+    let mut withhold = |runs| {
+        spans.extend(SecretSpan::parts(runs, SecretKind::PRIVATE_KEY, Certainty::PrivateKey));
+    };
     let (mut begin, mut from) = (None, 0);
     for marker in PATTERNS.key_marker.captures_iter(text) {
         let Some(all) = marker.get(0) else { continue };
@@ -70,7 +71,7 @@ pub(super) fn find(text: &str, spans: &mut Vec<Span>) {
 
 /// Finds what could be a part of a private key in a text without the markers of one. Nothing else says what it is, so
 /// whatever looks random counts, and, if the file has a key (`has_key`), whatever stands alone and is no word.
-pub(super) fn find_isolated(text: &str, has_key: bool, spans: &mut Vec<Span>) {
+pub(super) fn find_isolated(text: &str, has_key: bool, spans: &mut Vec<SecretSpan>) {
     let gap = Gap::new(text.as_bytes(), None, 0..text.len(), false);
     for line in gap.lines(0) {
         let is_alone = line.runs.len() == 1;
@@ -83,7 +84,7 @@ pub(super) fn find_isolated(text: &str, has_key: bool, spans: &mut Vec<Span>) {
             let is_mixed = mix.digits.min(mix.upper).min(mix.lower) > 0 || line.random > 0;
             if is_long || is_alone && (is_mixed || has_key && !is_plain_word(piece)) {
                 // What looks like another secret is called so.
-                spans.push(Span::new(run, SecretKind::PRIVATE_KEY, Certainty::File));
+                spans.push(SecretSpan::new(run, SecretKind::PRIVATE_KEY, Certainty::File));
             }
         }
     }
@@ -111,9 +112,9 @@ impl<'a> Gap<'a> {
         let end = text.len().min(behind + FRAME);
         let end = memchr::memchr(b'\n', &text[behind..end]).map_or(end, |n| behind + n);
         // All of a key may be on the line of its marker.
-        let before = Some(Line::read(text, start..marker, &[]))
+        let before = Some(KeyLine::read(text, start..marker, &[]))
             .filter(|line| begin.is_some() || is_ended && !line.is_of_key());
-        let behind = Some(Line::read(text, behind..end, &[])).filter(|line| line.random == 0);
+        let behind = Some(KeyLine::read(text, behind..end, &[])).filter(|line| line.random == 0);
         let words = before.into_iter().chain(behind).flat_map(|line| line.runs);
         let frame = words.map(|run| &text[run]).take(FRAME_WORDS).collect();
         Self { text, part, is_begun: begin.is_some(), is_ended, frame }
@@ -153,25 +154,25 @@ impl<'a> Gap<'a> {
 
     /// Its lines from here on, without headers, until there is too much else. The first and the last may be parts
     /// of the lines of the markers.
-    fn lines(&self, from: usize) -> Vec<Line> {
+    fn lines(&self, from: usize) -> Vec<KeyLine> {
         let (mut lines, mut at, mut is_body) = (Vec::new(), from, !self.is_begun);
         let (mut all, mut random) = (0, 0);
         for text in self.text[from..self.part.end].split_inclusive(|byte| *byte == b'\n') {
-            let mut line = Line::read(self.text, at..at + text.len(), &self.frame);
+            let mut line = KeyLine::read(self.text, at..at + text.len(), &self.frame);
             line.is_marker = memmem::find(text, b"-----").is_some();
             at += text.len();
             (all, random) = (all + line.all, random + line.random);
             is_body |= line.is_of_key();
             let is_header = !is_body && line.runs.len() > 1 && memmem::find(text, b": ").is_some();
-            lines.push(if is_header { Line::default() } else { line });
+            lines.push(if is_header { KeyLine::default() } else { line });
             let share = if self.is_ended { 8 } else { 2 };
             if self.is_begun && all > random * share + MOST_OTHER {
                 break;
             }
         }
         // Lines of one length belong together, whatever each looks like.
-        let mut filled: Vec<&mut Line> = lines.iter_mut().filter(|line| line.all > 0).collect();
-        let is_alike = |one: &&mut Line, next: &&mut Line| {
+        let mut filled: Vec<&mut KeyLine> = lines.iter_mut().filter(|line| line.all > 0).collect();
+        let is_alike = |one: &&mut KeyLine, next: &&mut KeyLine| {
             one.all == next.all && one.runs.len().max(next.runs.len()) == 1
         };
         for block in filled.chunk_by_mut(is_alike).filter(|block| block.len() > 1) {
@@ -184,7 +185,7 @@ impl<'a> Gap<'a> {
     }
 
     /// Whether there is a key, whatever else there is. Source code has the same names again and again.
-    fn contains_key(&self, lines: &[Line]) -> bool {
+    fn contains_key(&self, lines: &[KeyLine]) -> bool {
         let runs = lines.iter().flat_map(|line| &line.runs).map(|run| &self.text[run.clone()]);
         let drawn = runs.filter(|run| run.len() >= SHORTEST_DRAWN && is_random(run));
         let drawn: BTreeSet<&[u8]> = drawn.collect();
@@ -193,7 +194,7 @@ impl<'a> Gap<'a> {
     }
 
     /// Whether most of it is of a key.
-    fn is_mostly_key(&self, lines: &[Line]) -> bool {
+    fn is_mostly_key(&self, lines: &[KeyLine]) -> bool {
         let all: usize = lines.iter().map(|line| line.all).sum();
         let random: usize = lines.iter().map(|line| line.random).sum();
         let body = self.sample(lines.iter().flat_map(|line| &line.runs));
@@ -209,7 +210,7 @@ impl<'a> Gap<'a> {
     /// other marker is missing, for the rest of one.
     fn adjoining<'l>(
         &self,
-        lines: impl Iterator<Item = &'l Line>,
+        lines: impl Iterator<Item = &'l KeyLine>,
         is_downward: bool,
     ) -> Vec<Vec<Range<usize>>> {
         let (mut taken, mut short, mut last) = (Vec::new(), 0, None);
@@ -258,7 +259,7 @@ impl<'a> Gap<'a> {
 
 /// What could be of a key on a line.
 #[derive(Default)]
-struct Line {
+struct KeyLine {
     /// The runs of base64, without the words that surround all lines.
     runs: Vec<Range<usize>>,
     /// How many characters they have.
@@ -269,7 +270,7 @@ struct Line {
     is_marker: bool,
 }
 
-impl Line {
+impl KeyLine {
     fn read(text: &[u8], part: Range<usize>, frame: &[&[u8]]) -> Self {
         let (mut runs, mut at) = (Vec::new(), part.start);
         while at < part.end {

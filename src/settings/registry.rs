@@ -256,7 +256,7 @@ impl Config {
         self.check_registry()?;
         // If the settings are a regular file, replies and commands cannot access their folder.
         if let Some(own) = user_settings_file().filter(|own| own.is_symlink())
-            && Programs::of(self).are_written_at(&own)
+            && Programs::of(self).is_writable_by_replies(&own)
         {
             let problem = "it is a link to a place where replies and commands can write, so they could change your own settings. Replace the link with the file";
             return Err(Error::config(own.display(), problem));

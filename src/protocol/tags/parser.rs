@@ -634,7 +634,7 @@ impl<'a> Parser<'a> {
             return block.step_in(self.workspace);
         };
         let first = inline.unwrap_or(after);
-        if let Some(what) = in_doubt(&token, closing, first) {
+        if let Some(what) = with_uncertain_outcome(&token, closing, first) {
             return malformed(&Problem::new(Mistake::TextAfterTag, what));
         }
         let (mut lines, mut quote, mut is_glued) = ("", token.quote, false);
@@ -743,7 +743,7 @@ fn canonical(command: &Command, values: &[Option<String>]) -> String {
 }
 
 /// Why nobody can say which of the tags on its line is meant, if nobody can: a phrase.
-fn in_doubt(token: &Token, closing: &str, first: &str) -> Option<String> {
+fn with_uncertain_outcome(token: &Token, closing: &str, first: &str) -> Option<String> {
     let named = first.strip_prefix('[').and_then(lexer::name).map(|name| name.command);
     let lexed = || lexer::lex(first, 0, first.len()).and_then(|second| second.command);
     if first.contains(closing) {

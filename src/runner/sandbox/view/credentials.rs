@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 
 use crate::atomic::read_regular;
-use crate::secrets::holds_secrets;
+use crate::secrets::is_secret_text_file;
 
 /// Lists of names; see `data/credentials.toml`.
 #[derive(Deserialize)]
@@ -49,7 +49,7 @@ fn is_secret(path: &Path, name: &OsStr) -> bool {
             has(b"-----BEGIN ") && !has(b"PRIVATE KEY") && !has(b"SECRET KEY")
         })
     };
-    name.to_str().is_some_and(holds_secrets) && !(may_be_certificate && is_certificate())
+    name.to_str().is_some_and(is_secret_text_file) && !(may_be_certificate && is_certificate())
 }
 
 /// Whether a file or folder of this name holds credentials.

@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 
 use super::super::request::{Mount, MountKind};
 use super::{existing, read};
-use crate::links::{Link, on_the_way};
+use crate::links::{Link, links_on_path};
 
 /// A folder as it is named somewhere, and which parts of it are to be found under that name.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ pub(super) fn mounts_for_links(
         places.any(|at| path.starts_with(at) || at.starts_with(path))
     };
     for NamedFolder { path, parts, variable } in named {
-        for Link { at, to, rest } in on_the_way(path) {
+        for Link { at, to, rest } in links_on_path(path) {
             // What is mounted with its surroundings has its links.
             if is_seen(&at) {
                 continue;

@@ -18,7 +18,7 @@ use serde::Deserialize;
 
 use super::identified_path::cannot_show;
 use super::request::{Backend, IdentifiedPath, Mount, MountKind};
-use crate::links::{follow, on_the_way};
+use crate::links::{follow, links_on_path};
 use crate::runner::{CommandSpec, Runner};
 use crate::settings::reply_writable_places;
 use etc::Etc;
@@ -247,7 +247,7 @@ impl View {
         let mut covers = Vec::new();
         let places = state.iter().flat_map(|place| {
             // Who replaces a link on the way leads deaddrop to files of his own.
-            let links = on_the_way(place).into_iter().map(|link| link.at);
+            let links = links_on_path(place).into_iter().map(|link| link.at);
             links.chain([place.clone()]).chain(existing(place))
         });
         let places: Vec<PathBuf> = places.flat_map(|place| self.places_of(&place)).collect();
