@@ -211,7 +211,7 @@ mod tests {
         for name in FOLDERS {
             fs::create_dir(path.join(name)).unwrap();
         }
-        assert_eq!(find_project(&deep).unwrap(), None, "folders of that name are many a person's");
+        assert_eq!(find_project(&deep).unwrap(), None, "folders with these names are common");
         fs::write(path.join("sessions/journal"), "").unwrap();
         assert_eq!(find_project(&deep).unwrap(), Some(path.clone()));
         fs::write(project.join(FILE), "").unwrap();

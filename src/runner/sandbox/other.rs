@@ -1,10 +1,9 @@
-//! The helper on systems other than Linux, which have no sandbox here: it starts the shell, waits
-//! and reports. What the command leaves behind is ended by parentage (see `tree`), which a process
-//! can escape.
+//! The helper on systems other than Linux, for which there is no sandbox: it starts the shell, waits and reports. Processes
+//! that the command leaves behind are ended by parentage (see `tree`), which a process can escape.
 #![allow(
     clippy::unused_self,
     clippy::unnecessary_wraps,
-    reason = "it has the shape of what there is on Linux"
+    reason = "it has the same interface as on Linux"
 )]
 
 use std::io::{self, ErrorKind, Write};

@@ -1,13 +1,12 @@
-//! The helper on Linux. Three processes where a pid namespace is to be had: the helper, which
-//! deaddrop waits for; the namespace's init, whose end ends all in it; and the shell. Else two: the
-//! helper adopts every process that loses its parent, and ends them one by one.
+//! The helper on Linux. With a pid namespace there are three processes: the helper, which deaddrop waits for; the
+//! namespace's init, whose end ends everything in it; and the shell. Otherwise the helper adopts every process that loses
+//! its parent, and ends them one by one.
 //!
-//! A command may send signals to whichever of these it sees and open what `/proc` shows of them. So
-//! they are closed to it (not dumpable, which does not bind root), init and the shell tell through
-//! shared memory, and the helper alone reports, once all the others are dead.
+//! A command can send signals to those of these processes that it sees, and open what `/proc` shows of them. So they are
+//! not dumpable (which does not restrict root), init and the shell report through shared memory, and only the helper reports
+//! to deaddrop, once all others are dead.
 //!
-//! The helper is single-threaded from its first line to its last, so what runs between fork and
-//! exec is ordinary code; every exit is `_exit`.
+//! The helper is single-threaded throughout, so the code between fork and exec is ordinary code. Every exit is `_exit`.
 #![allow(unsafe_code)]
 
 mod bwrap;
@@ -50,27 +49,27 @@ pub(in crate::runner) use outside::{Orphans, ask_to_end, close_to_others};
 use processes::{adopt, end_children, fork, fork_first, wait_for};
 use status::SharedStatus;
 
-/// Where the report's socket is moved to; closed on exec.
+/// The descriptor of the report's socket. It is closed on exec.
 const REPORT: c_int = 3;
 const SHELL: &str = "/bin/sh";
 
-/// What failed, in words for the person.
+/// The result of a step. The error says what failed, for the person.
 type StepResult<T> = Result<T, String>;
 
-/// Words for a failure: `cannot mount /proc: Permission denied`.
+/// Formats a failure: `cannot mount /proc: Permission denied`.
 fn cannot<E: Display>(doing: &str) -> impl FnOnce(E) -> String {
     move |error| format!("cannot {doing}: {error}")
 }
 
-/// A helper at work.
+/// A helper that carries out a request.
 struct SandboxHelper {
     request: SandboxRequest,
-    /// A bound on processes for root, whom no other holds; where one can be had.
+    /// A limit on processes for root, if available. No other limit restricts root.
     group: Option<Group>,
     shared: &'static SharedStatus,
 }
 
-/// Carries out the request that comes through standard input, and reports.
+/// Carries out the request from standard input, and reports.
 pub(super) fn helper() -> ! {
     let helper = match SandboxHelper::prepare() {
         Ok(helper) => helper,
@@ -103,11 +102,11 @@ pub(super) fn helper() -> ! {
 }
 
 impl SandboxHelper {
-    /// Sets this process apart from deaddrop (its files, its signals, its end) and takes the request.
+    /// Separates this process from deaddrop (its files, its signals, its end), and receives the request.
     fn prepare() -> StepResult<Self> {
         // SAFETY: plain system calls on integers and constant strings.
         unsafe {
-            // The report moves first: else /dev/null would be opened as the descriptor it moves to.
+            // The report moves first: otherwise /dev/null would get its descriptor.
             if libc::dup3(0, REPORT, libc::O_CLOEXEC) < 0 {
                 return Err(io::Error::last_os_error()).map_err(cannot("set up the report"));
             }
@@ -115,10 +114,10 @@ impl SandboxHelper {
             if null < 0 || libc::dup2(null, 0) < 0 {
                 return Err(io::Error::last_os_error()).map_err(cannot("open /dev/null"));
             }
-            // Nothing that deaddrop has open reaches the command.
+            // No file that deaddrop has open reaches the command.
             libc::syscall(libc::SYS_close_range, REPORT + 1, c_int::MAX, 0);
         }
-        // SAFETY: it is open, and never closed here; the command does not get it.
+        // SAFETY: the descriptor is open, and is never closed here. The command does not get it.
         let channel = ManuallyDrop::new(unsafe { UnixStream::from_raw_fd(REPORT) });
         let request = SandboxRequest::receive(&channel).ok_or("cannot understand what to run")?;
         exit_with_parent(request.parent, Signal::TERM);
@@ -140,7 +139,7 @@ impl SandboxHelper {
         entered.map_err(cannot("bound the number of processes"))
     }
 
-    /// Everything: namespaces, a root of its own, and the other walls.
+    /// Runs the command with all restrictions: namespaces, its own root, and the others.
     fn in_namespaces(&self) -> StepResult<()> {
         let request = &self.request;
         let network = if request.network { 0 } else { libc::CLONE_NEWNET };
@@ -156,7 +155,7 @@ impl SandboxHelper {
         })
     }
 
-    /// No walls; the tree is ended whole, as far as the machine allows.
+    /// Runs the command without restrictions. The whole tree is ended, as far as the machine allows.
     fn unconfined(&self) -> StepResult<()> {
         if namespaces::enter(namespaces::TREE).is_err() {
             return self.as_subreaper();
@@ -171,8 +170,8 @@ impl SandboxHelper {
         })
     }
 
-    /// Forks init, which does `run` as process 1 of the namespace (it starts the shell, and gives its
-    /// number); then reaps whatever ends, and ends with the shell.
+    /// Forks init, which calls `run` as process 1 of the namespace. That starts the shell and returns its process id. Then
+    /// init reaps other processes, and ends with the shell.
     fn with_init(&self, run: impl FnOnce() -> StepResult<pid_t>) -> StepResult<()> {
         close_to_others();
         let (alive, ours) = io::pipe().map_err(cannot("make a pipe"))?;
@@ -192,7 +191,7 @@ impl SandboxHelper {
                 libc::setsid();
             }
             let shell = run()?;
-            // It only waits from here on.
+            // Init only waits from here on.
             let _ = walls::forget_capabilities();
             if let Some(status) = wait_for(shell) {
                 self.shared.ended(status);
@@ -200,12 +199,12 @@ impl SandboxHelper {
             exit(0)
         })?;
         close_output();
-        // The kernel lets init end after all others in the namespace.
+        // Init ends after all others in the namespace.
         wait_for(init);
         Ok(())
     }
 
-    /// Forks a process that does this, and gives its number; why it failed is shared.
+    /// Forks a process that calls `run`, and returns its process id. A failure is stored in the shared status.
     fn fork(
         &self,
         fork: fn() -> io::Result<pid_t>,
@@ -220,7 +219,7 @@ impl SandboxHelper {
         Ok(child)
     }
 
-    /// Takes this process's place with the command, or finds out what holds it.
+    /// Replaces this process by the command, or probes its restrictions.
     fn become_command(&self, facts: MechanismSet) -> StepResult<Infallible> {
         if self.request.probe {
             self.shared.found(facts);
@@ -230,8 +229,8 @@ impl SandboxHelper {
         become_shell(&self.request)
     }
 
-    /// Landlock and seccomp alone. Whatever the command leaves behind comes to this process. It is not the
-    /// command's parent, which a command can easily kill.
+    /// Runs the command without namespaces. This process adopts whatever the command leaves behind. It is not the command's
+    /// parent, which a command can easily kill.
     fn as_subreaper(&self) -> StepResult<()> {
         adopt();
         close_to_others();
@@ -268,13 +267,13 @@ impl SandboxHelper {
         if self.request.backend == Backend::Partial && !facts.has(Mechanism::Landlock) {
             return Err("this system has no Landlock, or it is not switched on".to_owned());
         }
-        // After the change of credentials, which would undo it.
+        // Only now, since a change of credentials would clear it.
         exit_with_parent(parent, Signal::KILL);
         self.become_command(facts)
     }
 }
 
-/// Takes this process's place with the command; gives why that failed.
+/// Replaces this process by the command. Returns why that failed.
 fn become_shell(request: &SandboxRequest) -> StepResult<Infallible> {
     rustix::process::chdir(&request.folder)
         .map_err(|e| format!("cannot enter {}: {e}", request.folder.display()))?;
@@ -287,8 +286,7 @@ fn become_shell(request: &SandboxRequest) -> StepResult<Infallible> {
     })
 }
 
-/// The end of this process's parent is its own, by this signal: deaddrop's end is the command's, also when
-/// it is killed.
+/// Ends this process by a signal when its parent ends. So a command ends with deaddrop, even if deaddrop is killed.
 fn exit_with_parent(parent: u32, signal: Signal) {
     let _ = set_parent_process_death_signal(Some(signal));
     if std::os::unix::process::parent_id() != parent {
@@ -296,9 +294,9 @@ fn exit_with_parent(parent: u32, signal: Signal) {
     }
 }
 
-/// Locks a file for as long as this process lives, or init, which inherits it; the shell does not.
-/// Whoever finds it free knows that the command has ended, whatever became of deaddrop. Where it
-/// cannot be had, the command runs all the same: it only protects from a restart within a moment.
+/// Locks a file while this process lives, or init, which inherits it; the shell does not. If the lock is free, the command
+/// has ended, whatever happened to deaddrop. If it is not available, the command runs anyway: the lock only protects from an
+/// immediate restart.
 fn hold(lock: &Path) {
     use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
     if lock.as_os_str().is_empty() {
@@ -312,7 +310,7 @@ fn hold(lock: &Path) {
     }
 }
 
-/// The output belongs to the command alone: its pipe must close when the last of it is gone.
+/// Closes the output, which belongs to the command alone: its pipe must close with the command's last process.
 fn close_output() {
     // SAFETY: closing our own descriptors; nothing here writes to them.
     unsafe {
@@ -321,12 +319,12 @@ fn close_output() {
     }
 }
 
-/// The helper's only report: nothing that the command started can follow it.
+/// Sends the helper's only report. Nothing that the command started can still send anything.
 fn send_report(line: &str) -> ! {
     const FLAGS: c_int = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
     let text = format!("{line}\n");
-    // SAFETY: the text is valid for its length. It is shorter than a socket's buffer, so it is
-    // sent whole; a reader that is gone does not matter.
+    // SAFETY: the text is valid for its length. It is shorter than a socket's buffer, so it is sent completely. If the reader
+    // is gone, that does not matter.
     unsafe { libc::send(REPORT, text.as_ptr().cast(), text.len(), FLAGS) };
     exit(0)
 }

@@ -1,5 +1,5 @@
-//! The root that a command sees: nothing but what it was given, built on an empty file system and
-//! then made the only one.
+//! Builds the root that a command sees: it contains only what the request lists, starts as an empty file system, and becomes
+//! the only one.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -20,10 +20,10 @@ use super::mounts::{self, READ_ONLY, SAFE};
 use super::places::{self, FOLDER, HANDLE, is_link, names};
 use super::{StepResult, cannot};
 
-/// Where covers, `/dev/shm` and the forgotten writes of overlays come from; gone once the root is
+/// The folder with the sources of covers, `/dev/shm` and the discarded writes of overlays. It is removed once the root is
 /// built.
 const SCRATCH: &str = ".scratch";
-/// What of the host's devices a command sees.
+/// The devices of the host that a command sees.
 const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 const DEVICE_LINKS: [(&str, &str); 5] = [
     ("/proc/self/fd", "fd"),
@@ -32,9 +32,9 @@ const DEVICE_LINKS: [(&str, &str); 5] = [
     ("/proc/self/fd/2", "stderr"),
     ("pts/ptmx", "ptmx"),
 ];
-/// What the kernel lets the owner of a file in `/proc` write, whatever its capabilities.
+/// The parts of `/proc` that the owner of a file can write without any capability.
 pub(super) const KERNEL_SETTINGS: [&str; 5] = ["sys", "sysrq-trigger", "irq", "bus", "fs"];
-/// What tells of the whole machine.
+/// The parts of `/proc` that reveal information about the whole machine.
 pub(super) const KERNEL_SECRETS: [&str; 14] = [
     "kcore",
     "keys",
@@ -56,16 +56,15 @@ pub(super) const KERNEL_SECRETS: [&str; 14] = [
 struct RootBuilder<'a> {
     root: OwnedFd,
     request: &'a SandboxRequest,
-    /// Folders of the session's own, in the command's view: what stands in the way there may go.
+    /// The session's own folders, as the command sees them. What is in the way there may be removed.
     private: Vec<&'a Path>,
-    /// Folders of the person's that commands write: nothing there makes way.
+    /// The person's folders that commands write. Nothing there may be removed.
     written: Vec<&'a Path>,
     overlays: usize,
     user_namespace: bool,
 }
 
-/// Builds the root of this request and enters it. To be called in a mount namespace of one's own, as
-/// the first process of a pid namespace.
+/// Builds the root of this request and enters it. Call it in a new mount namespace, as the first process of a pid namespace.
 pub(super) fn enter(request: &SandboxRequest, user_namespace: bool) -> StepResult<()> {
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     mount_change("/", private).map_err(cannot("make the mounts private"))?;
@@ -107,7 +106,7 @@ impl<'a> RootBuilder<'a> {
         mounts::put(&scratch, self.open_existing(Path::new(SCRATCH))?)?;
         mkdirat(&scratch, "folder", Mode::from_bits_retain(0o555))?;
         mkdirat(&scratch, "shared", FOLDER)?;
-        // Beyond what the umask would leave.
+        // mkdir applies the umask, chmod does not.
         chmodat(&scratch, "shared", Mode::from_bits_retain(0o1777), AtFlags::empty())?;
         drop(openat(
             &scratch,
@@ -142,7 +141,7 @@ impl<'a> RootBuilder<'a> {
         mounts::put(mounts::tree_at(found, flags)?, self.mount_point(to, from.is_folder)?)
     }
 
-    /// Mounts what is at a place over itself; what is not there needs it not.
+    /// Mounts what is at a place over itself, if it exists.
     fn bind_onto_itself(&self, at: &Path, flags: MountAttrFlags) -> io::Result<()> {
         match self.open_existing(at) {
             Ok(there) if !is_link(&there)? => mounts::put(mounts::tree_at(&there, flags)?, &there),
@@ -170,7 +169,7 @@ impl<'a> RootBuilder<'a> {
         };
         let empty = match FileType::from_raw_mode(fstat(&there)?.st_mode) {
             FileType::Directory => "folder",
-            // A link too: what it leads to is covered by its own name.
+            // Also for a link: its target is covered under its own name.
             _ => "file",
         };
         let empty = self.open_existing(&Path::new(SCRATCH).join(empty))?;
@@ -236,19 +235,19 @@ impl<'a> RootBuilder<'a> {
         mounts::put(mounts::tree_at(shared, SAFE)?, self.mount_point(Path::new("/dev/shm"), true)?)
     }
 
-    /// The old root goes, and nothing can be added to the new one.
+    /// Removes the old root, and makes the top of the new one read-only.
     fn finish(self) -> io::Result<()> {
         unmount(SCRATCH, UnmountFlags::DETACH)?;
         unlinkat(&self.root, SCRATCH, AtFlags::REMOVEDIR)?;
         mounts::restrict(&self.root, READ_ONLY, false)?;
-        // Puts the old root over the new one, where it can be taken away.
+        // This puts the old root over the new one, from where it can be unmounted.
         pivot_root(".", ".")?;
         unmount(".", UnmountFlags::DETACH)?;
         rustix::process::chdir("/")?;
         Ok(())
     }
 
-    /// What is at a place, without following links.
+    /// Opens what is at a place, without following links.
     fn open_existing(&self, at: &Path) -> Result<OwnedFd, Errno> {
         const BELOW: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS);
         let below = at.strip_prefix("/").unwrap_or(at);
@@ -256,9 +255,9 @@ impl<'a> RootBuilder<'a> {
         openat2(&self.root, below, HANDLE, Mode::empty(), BELOW)
     }
 
-    /// A file or folder to mount on, made where it is missing.
+    /// Opens a file or folder to mount on, and creates it if it is missing.
     fn mount_point(&self, at: &Path, folder: bool) -> io::Result<OwnedFd> {
-        // In a folder that only commands use, an earlier one may have put something.
+        // In a folder that only commands use, an earlier command may have put something else.
         let is_within = |tops: &[&Path], path: &Path| {
             tops.iter().any(|top| path != *top && path.starts_with(top))
         };

@@ -1,5 +1,5 @@
-//! Links on the way to what a command sees. Mounts stand at real places, while PATH, HOME and the
-//! toolchains' variables name them as the person wrote them: through links that lead there.
+//! Links that lead to what a command sees. Mounts are at real paths, but PATH, HOME and the variables of toolchains may name
+//! them through links.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -7,7 +7,7 @@ use super::super::request::{Mount, MountKind};
 use super::{existing, read};
 use crate::links::{Link, links_on_path};
 
-/// A folder as it is named somewhere, and which parts of it are to be found under that name.
+/// A folder under the name that is used somewhere, and the parts of it that must be available there.
 #[derive(Debug)]
 pub(super) struct NamedFolder {
     pub(super) path: PathBuf,
@@ -17,17 +17,17 @@ pub(super) struct NamedFolder {
 }
 
 impl NamedFolder {
-    /// A folder and all in it.
+    /// A whole folder.
     pub(super) fn whole(path: PathBuf) -> Self {
         Self { path, parts: vec![PathBuf::new()], variable: None }
     }
 }
 
-/// What is needed beside these mounts so that each folder is found where it is named, as far as what
-/// it leads to is seen anyway; and the variables of those of which only a part could be had there.
+/// The additional mounts that make each folder available under its name, if its target is already visible; and the variables
+/// of folders of which only parts are available there.
 ///
-/// In a folder that commands may write a link could be in the way of the next command, or be one of
-/// theirs: there the parts themselves are mounted.
+/// In a folder that commands may write, a link could block the next command, or be one of theirs. There the parts themselves
+/// are mounted.
 pub(super) fn mounts_for_links(
     named: &[NamedFolder],
     mounts: &[Mount],
@@ -41,14 +41,14 @@ pub(super) fn mounts_for_links(
         }
     };
     let is_seen = |path: &Path| mounts.iter().any(|mount| path.starts_with(&mount.at));
-    // A link may also lead to a folder above what is seen.
+    // A link may also lead to a folder above what is visible.
     let leads_on = |path: &Path| {
         let mut places = mounts.iter().map(|mount| &*mount.at).chain(private.iter().copied());
         places.any(|at| path.starts_with(at) || at.starts_with(path))
     };
     for NamedFolder { path, parts, variable } in named {
         for Link { at, to, rest } in links_on_path(path) {
-            // What is mounted with its surroundings has its links.
+            // A mount that contains the link already shows it.
             if is_seen(&at) {
                 continue;
             }

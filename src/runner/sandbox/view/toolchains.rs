@@ -1,5 +1,5 @@
-//! The toolchains that people keep in their home folder, and their caches. Of each only what it
-//! needs to build is seen, never its credentials: what does not stand in this table is not there.
+//! Toolchains in the home folder, and their caches. A command sees only what each needs to build, never its credentials, and
+//! nothing that is not in the table.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -27,26 +27,26 @@ static TOOLS: LazyLock<BTreeMap<String, Vec<Tool>>> = LazyLock::new(|| {
     toml::from_str(include_str!("../data/toolchains.toml")).expect("a constant table")
 });
 
-/// What is there of all this.
+/// The mounts for the toolchains that exist.
 #[derive(Default)]
 pub(super) struct ToolMounts {
     pub(super) mounts: Vec<Mount>,
-    /// What would be seen with these and is not to be.
+    /// Secrets in these mounts, which must be covered.
     pub(super) secrets: Vec<PathBuf>,
-    /// The variables that say where the tools are, for a HOME where they are not.
+    /// Variables that say where the tools are, for a HOME that does not contain them.
     pub(super) variables: Vec<(&'static str, PathBuf)>,
-    /// The folders as they are named.
+    /// The folders under the names that are used.
     pub(super) named: Vec<NamedFolder>,
 }
 
 /// Folders of packages that everybody may read.
 const STORES: [&str; 2] = ["/nix/store", "/gnu/store"];
 
-/// Where programs keep what they could fetch again, and make what links they like: none that is below
-/// it is followed.
+/// The folder in which programs keep what they can fetch again. They may create any link there, so links below it are not
+/// followed.
 const CACHES: &str = ".cache";
 
-/// Looks into these home folders. What lies in the workspace is seen with it.
+/// Finds toolchains in these home folders. Those in the workspace are visible with it.
 pub(super) fn found(homes: &[&Path], workspace: &Path, written: &WritablePlaces) -> ToolMounts {
     let mut found = ToolMounts::default();
     for tool in &TOOLS["tools"] {
@@ -60,7 +60,7 @@ pub(super) fn found(homes: &[&Path], workspace: &Path, written: &WritablePlaces)
                 continue;
             }
             let Ok(folder) = written.real(&name) else { continue };
-            // A home folder, or one above it, is no tool whatever a variable says.
+            // A variable may name a home folder or one above it, which is not a tool.
             let is_home = homes.iter().any(|home| home.starts_with(&folder));
             if !folder.is_dir() || is_home || folder.starts_with(workspace) {
                 continue;
@@ -83,11 +83,11 @@ pub(super) fn found(homes: &[&Path], workspace: &Path, written: &WritablePlaces)
 }
 
 impl ToolMounts {
-    /// What is seen of a tool that is in this folder.
+    /// Adds the visible parts of a tool in this folder.
     fn add(&mut self, tool: &Tool, folder: &Path, at_home: bool, written: &WritablePlaces) {
         let identified_path = |part: &Path| IdentifiedPath::at(&written.real(part).ok()?, "").ok();
         if !at_home && !tool.cache.is_empty() {
-            // Its folder is not a private one, and it may want to write beside its cache.
+            // Its folder is not in a home folder, and the tool may need to write outside its cache.
             let Some(from) = identified_path(folder) else { return };
             if self.mount(Mount::new(MountKind::Overlay(from), folder)) {
                 self.secrets.extend(tool.secret.iter().map(|name| folder.join(name)));
@@ -110,14 +110,14 @@ impl ToolMounts {
             }
         }
         for at in tool.cache.iter().map(|part| join(folder, part)) {
-            // A cache is never a link, wherever it is: programs make what links they like there.
+            // A cache is never a link, since programs may create any link there.
             let from = Some(&at).filter(|at| !at.is_symlink()).and_then(|at| identified_path(at));
             let from = from.filter(|from| from.is_folder);
             from.map(|from| self.mount(Mount::new(MountKind::Overlay(from), at)));
         }
     }
 
-    /// Whether nothing was mounted there before.
+    /// Adds a mount, unless there is one at its place. Returns whether it was added.
     fn mount(&mut self, mount: Mount) -> bool {
         let is_new = self.mounts.iter().all(|other| other.at != mount.at);
         if is_new {
