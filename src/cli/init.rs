@@ -19,7 +19,7 @@ use crate::atomic::read_regular;
 use crate::error::{Error, Result};
 use crate::program::Programs;
 use crate::runner::sandbox::{Confinement, Tier};
-use crate::settings::{self, Config, FILE, FOLDER, RawSettings, SettingsDraft};
+use crate::settings::{self, Config, FILE, FOLDER, Layer, SettingsDraft};
 use crate::text::shell_word;
 
 #[derive(Debug, Args)]
@@ -111,7 +111,7 @@ fn agreed(
     typed: &[&str],
     ui: &Terminal,
 ) -> Result<Config> {
-    let now = Config::load(folder, RawSettings::default());
+    let now = Config::load(folder, Layer::default());
     let before = now.as_ref().ok().map(|(_, consent)| consent.clone());
     let (config, consent) = draft.map_or(now, SettingsDraft::load)?;
     config.check_workspace()?;

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{Context, WAITS, output};
 use crate::engine::{ApprovedCommand, ApprovedCommands};
 use crate::error::{Error, Result};
-use crate::policy::{self, PolicyDecision};
+use crate::policy::{self, Verdict};
 use crate::settings::SESSION_POLICY;
 use crate::text::{named, visible_line};
 
@@ -120,14 +120,14 @@ fn check(context: &Context, in_force: &str, command: &str) -> Result<ExitCode> {
     } else {
         let told = context.ui.bold(verb(decision));
         output::result(told + format!(" under '{}'{}", policy.name, why(decision)));
-        if let PolicyDecision::Deny(denial) = decision
+        if let Verdict::Deny(denial) = decision
             && let Some(suggestion) = &denial.suggestion
         {
             output::result(format!("  {}", visible_line(suggestion)));
         }
         for (simple, decision) in &explained.commands {
             let text = simple.text();
-            let note = if simple.wrapper && *decision == PolicyDecision::Allow {
+            let note = if simple.wrapper && *decision == Verdict::Allow {
                 " (looked through)"
             } else {
                 ""
@@ -144,21 +144,21 @@ fn check(context: &Context, in_force: &str, command: &str) -> Result<ExitCode> {
         }
     }
     Ok(match decision {
-        PolicyDecision::Allow => ExitCode::SUCCESS,
-        PolicyDecision::Ask(_) => ExitCode::from(WAITS),
-        PolicyDecision::Deny(_) => ExitCode::FAILURE,
+        Verdict::Allow => ExitCode::SUCCESS,
+        Verdict::Ask(_) => ExitCode::from(WAITS),
+        Verdict::Deny(_) => ExitCode::FAILURE,
     })
 }
 
-fn verb(decision: &PolicyDecision) -> &'static str {
+fn verb(decision: &Verdict) -> &'static str {
     match decision {
-        PolicyDecision::Allow => "allow",
-        PolicyDecision::Ask(_) => "ask",
-        PolicyDecision::Deny(_) => "deny",
+        Verdict::Allow => "allow",
+        Verdict::Ask(_) => "ask",
+        Verdict::Deny(_) => "deny",
     }
 }
 
-fn why(decision: &PolicyDecision) -> String {
+fn why(decision: &Verdict) -> String {
     match (decision.reason(), decision.rule()) {
         (Some(reason), Some(rule)) => format!(": {} [{rule}]", visible_line(reason)),
         _ => String::new(),

@@ -14,8 +14,8 @@ use super::output::{self, Terminal};
 use crate::error::{Error, Result};
 use crate::lock::Lock;
 use crate::settings::{
-    self, Config, Consent, EffectiveSetting, RawSettings, Setting, Source, Weakening,
-    effective_settings, find_setting, git_directory,
+    self, Config, Consent, EffectiveSetting, Layer, Setting, Source, Weakening, effective_settings,
+    find_setting, git_directory,
 };
 use crate::terminal::Styled;
 use crate::text::visible_line;
@@ -151,7 +151,7 @@ fn whole_project(named: Option<PathBuf>) -> Result<PathBuf> {
 
 /// What was agreed to before a change; None where the settings could not be read.
 fn agreed(project: Option<&Path>) -> Option<Consent> {
-    Config::load(project?, settings::RawSettings::default()).ok().map(|(_, consent)| consent)
+    Config::load(project?, settings::Layer::default()).ok().map(|(_, consent)| consent)
 }
 
 /// Changes a setting, has that count as agreed to, and says who does not know of it yet.
@@ -303,7 +303,7 @@ pub(super) fn require_consent(config: &Config, consent: &Consent, ui: &Terminal)
 
 /// `config allow`: shows what needs consent, and records it.
 fn allow(project: &Path, ui: &Terminal, json: bool) -> Result<ExitCode> {
-    let (config, consent) = Config::load(project, RawSettings::default())?;
+    let (config, consent) = Config::load(project, Layer::default())?;
     for weakening in consent.weakenings().iter().chain(consent.untrusted_data()) {
         let Weakening { name, value, origin, does, .. } = weakening;
         let value = json!({ "name": name, "value": value, "origin": origin, "does": does });
@@ -323,7 +323,7 @@ fn allow(project: &Path, ui: &Terminal, json: bool) -> Result<ExitCode> {
 
 /// `config deny`: withdraws the consent.
 fn deny(project: &Path, ui: &Terminal) -> Result<ExitCode> {
-    let (config, _) = Config::load(project, RawSettings::default())?;
+    let (config, _) = Config::load(project, Layer::default())?;
     ui.say(if config.forget()? {
         "Your consent is withdrawn; a running deaddrop continues as it began."
     } else {

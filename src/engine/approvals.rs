@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::event::{Event, Observer, QuestionPreview};
 use crate::executor::{Executor, OpaquePreview, PreviewExecutor};
 use crate::inbox::{Claimed, REJECTED, Taken};
-use crate::policy::{Ask, Escalation};
+use crate::policy::{Ask, Grant};
 use crate::protocol::operations::{Decision as Said, parse_approval};
 use crate::protocol::{Asks, Dialect, Digest, Kind, Operation, Outcome, Step};
 use crate::session::record::{Begin, Origin};
@@ -81,7 +81,7 @@ impl Engine {
             ask: Ask {
                 reason: reason.to_owned(),
                 policy: "review".to_owned(),
-                opens: Escalation::default(),
+                opens: Grant::default(),
                 always: false,
             },
             digest: admission::reply_identity(begin),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::{Executor, Left, WriteAhead, fault_of, told};
 use crate::error::Result;
-use crate::policy::Escalation;
+use crate::policy::Grant;
 use crate::protocol::{
     Detail, Digest, Effect, Ending, Execution, Failure, FileEffect, MoveEffect, Operation, Part,
     Reading, RelPath, ShellCommand, Warning, WarningKind,
@@ -105,7 +105,7 @@ impl<'a> LocalExecutor<'a> {
     fn run(
         &mut self,
         run: &ShellCommand,
-        opens: Escalation,
+        opens: Grant,
         before: &mut dyn FnMut(WriteAhead<'_>) -> Result<()>,
     ) -> Result<Detail> {
         let folder = match &run.cwd {
@@ -194,7 +194,7 @@ impl<'a> LocalExecutor<'a> {
         &mut self,
         effects: &[Effect],
         execute: impl FnOnce() -> R,
-        opens: Escalation,
+        opens: Grant,
         before: &mut dyn FnMut(WriteAhead<'_>) -> Result<()>,
     ) -> Result<R> {
         let workspace = self.workspace;
@@ -221,7 +221,7 @@ impl<'a> LocalExecutor<'a> {
     fn rename(
         &mut self,
         plan: MovePlan,
-        opens: Escalation,
+        opens: Grant,
         before: &mut dyn FnMut(WriteAhead<'_>) -> Result<()>,
     ) -> Result<Detail> {
         if opens.protected && plan.is_folder && self.protection.lock().has_begun() {
@@ -241,7 +241,7 @@ impl Executor for LocalExecutor<'_> {
     fn perform(
         &mut self,
         operation: &Operation,
-        opens: Escalation,
+        opens: Grant,
         before: &mut dyn FnMut(WriteAhead<'_>) -> Result<()>,
     ) -> Result<Detail> {
         let permit = opens.protected;
@@ -302,7 +302,7 @@ impl Executor for LocalExecutor<'_> {
         let (plans, workspace) = (std::mem::take(&mut self.joined), self.workspace);
         let effects: Vec<Effect> = plans.iter().map(effect_of).collect();
         let execute = || Plan::execute_all(workspace, plans);
-        let all = self.change(&effects, execute, Escalation::default(), before)?;
+        let all = self.change(&effects, execute, Grant::default(), before)?;
         Ok(all.into_iter().map(|done| done.unwrap_or_else(Detail::Failed)).collect())
     }
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use crate::context;
 use crate::error::Result;
-use crate::policy::Escalation;
+use crate::policy::Grant;
 use crate::protocol::{
     Detail, Digest, Effect, Ending, Execution, Failure, Operation, Output, Part, Reading, RelPath,
     ShellCommand, Warning, WarningKind,
@@ -58,7 +58,7 @@ pub trait Executor {
     fn perform(
         &mut self,
         operation: &Operation,
-        opens: Escalation,
+        opens: Grant,
         before: &mut dyn FnMut(WriteAhead<'_>) -> Result<()>,
     ) -> Result<Detail>;
     /// Whether it makes changes of files together.

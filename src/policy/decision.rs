@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// The decision of a policy on an operation. A stricter one is greater.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", tag = "decision")]
-pub enum PolicyDecision {
+pub enum Verdict {
     /// The operation may be executed.
     Allow,
     /// The person must approve it first.
@@ -24,7 +24,7 @@ pub struct Ask {
     pub policy: String,
     /// What approval opens in the sandbox.
     #[serde(default)]
-    pub opens: Escalation,
+    pub opens: Grant,
     /// Whether the person may approve this exact command permanently.
     #[serde(default)]
     pub always: bool,
@@ -35,7 +35,7 @@ pub struct Ask {
     Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[serde(rename_all = "camelCase", default)]
-pub struct Escalation {
+pub struct Grant {
     /// Protected names, which otherwise only the person may write.
     pub protected: bool,
     /// The git repository.
@@ -55,10 +55,10 @@ pub struct Denial {
     pub suggestion: Option<String>,
 }
 
-impl PolicyDecision {
+impl Verdict {
     pub(super) fn ask(rule: &str, reason: impl Into<String>) -> Self {
         let (policy, reason) = (rule.to_owned(), reason.into());
-        Self::Ask(Ask { reason, policy, opens: Escalation::default(), always: false })
+        Self::Ask(Ask { reason, policy, opens: Grant::default(), always: false })
     }
 
     pub(super) fn deny(rule: &str, reason: impl Into<String>, suggestion: Option<String>) -> Self {

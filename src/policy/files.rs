@@ -1,6 +1,6 @@
 //! The policy's decision on a file operation, from the file's path and size.
 
-use super::decision::PolicyDecision;
+use super::decision::Verdict;
 use crate::protocol::RelPath;
 use crate::settings::matches;
 use crate::settings::{FilePolicy, Policy};
@@ -18,17 +18,17 @@ pub enum Access {
 }
 
 /// Decides on an access to a file. `size` is the file's current or future size in bytes, if known.
-pub fn path(policy: &Policy, access: Access, path: &RelPath, size: Option<u64>) -> PolicyDecision {
+pub fn path(policy: &Policy, access: Access, path: &RelPath, size: Option<u64>) -> Verdict {
     decide(&policy.files, access, Some(path), size)
 }
 
 /// Whether a search may read a file with this path and size. It skips files that need approval, too.
 pub fn may_search(files: &FilePolicy) -> impl Fn(&RelPath, u64) -> bool {
-    move |path, size| decide(files, Access::Read, Some(path), Some(size)) == PolicyDecision::Allow
+    move |path, size| decide(files, Access::Read, Some(path), Some(size)) == Verdict::Allow
 }
 
 /// Decides on listing a folder, or the workspace if None. Each file in it is decided on separately.
-pub fn folder(policy: &Policy, folder: Option<&RelPath>) -> PolicyDecision {
+pub fn folder(policy: &Policy, folder: Option<&RelPath>) -> Verdict {
     let files = FilePolicy { allowed: Vec::new(), ..policy.files.clone() };
     decide(&files, Access::Read, folder, None)
 }
@@ -39,23 +39,23 @@ fn decide(
     access: Access,
     path: Option<&RelPath>,
     size: Option<u64>,
-) -> PolicyDecision {
+) -> Verdict {
     if !files.enabled {
-        return PolicyDecision::deny("files.enabled", "File operations are disabled", None);
+        return Verdict::deny("files.enabled", "File operations are disabled", None);
     }
     if files.read_only && access != Access::Read {
-        return PolicyDecision::deny(
+        return Verdict::deny(
             "files.readOnly",
             "Files are read-only",
             Some("Only read files, and tell the user what to change".to_owned()),
         );
     }
-    let Some(path) = path else { return PolicyDecision::Allow };
+    let Some(path) = path else { return Verdict::Allow };
     // On some file systems `.ENV` is `.env`.
     let lower = path.as_str().to_lowercase();
     let is_blocked = |pattern: &&String| matches(&pattern.to_lowercase(), &lower);
     if let Some(pattern) = files.blocked.iter().find(is_blocked) {
-        return PolicyDecision::deny(
+        return Verdict::deny(
             "files.blockedPaths",
             format!("Path '{path}' is blocked"),
             Some(format!("Use a path that does not match {pattern}")),
@@ -63,20 +63,18 @@ fn decide(
     }
     let is_allowed = |pattern: &String| matches(pattern, path.as_str());
     if !files.allowed.is_empty() && !files.allowed.iter().any(is_allowed) {
-        return PolicyDecision::deny(
+        return Verdict::deny(
             "files.allowedPaths",
             format!("Path not in allowed list: {path}"),
             Some(format!("Allowed paths: {}", files.allowed.join(", "))),
         );
     }
     match (files.max_bytes, size) {
-        (Some(most), Some(size)) if size > most && access != Access::Delete => {
-            PolicyDecision::deny(
-                "files.maxFileSize",
-                format!("File is too large: {}, and at most {most} are allowed", byte_count(size)),
-                Some("Use smaller files".to_owned()),
-            )
-        }
-        _ => PolicyDecision::Allow,
+        (Some(most), Some(size)) if size > most && access != Access::Delete => Verdict::deny(
+            "files.maxFileSize",
+            format!("File is too large: {}, and at most {most} are allowed", byte_count(size)),
+            Some("Use smaller files".to_owned()),
+        ),
+        _ => Verdict::Allow,
     }
 }

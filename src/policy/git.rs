@@ -166,13 +166,13 @@ mod tests {
     use proptest::sample::select;
 
     use super::*;
-    use crate::policy::{Ask, PolicyDecision, command};
+    use crate::policy::{Ask, Verdict, command};
     use crate::settings::Policy;
 
     /// What the person is asked about git, where nothing else is asked about.
     fn asked(line: &str) -> Option<String> {
         match command(&Policy::preset("workspace").unwrap(), line, true) {
-            PolicyDecision::Ask(Ask { reason, opens, .. }) if opens.repository => Some(reason),
+            Verdict::Ask(Ask { reason, opens, .. }) if opens.repository => Some(reason),
             _ => None,
         }
     }

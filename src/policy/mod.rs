@@ -13,7 +13,7 @@ mod summary;
 #[cfg(test)]
 mod tests;
 
-pub use decision::{Ask, Denial, Escalation, PolicyDecision};
+pub use decision::{Ask, Denial, Grant, Verdict};
 pub use files::{Access, folder, may_search, path};
 pub use shell::{Explanation, NEW_REPOSITORY, REPOSITORY, command, explain, run};
 pub use summary::summary;

@@ -1,6 +1,6 @@
 //! The policy's decision on a command line: the strictest decision on its commands.
 
-use super::decision::{Ask, Escalation, PolicyDecision};
+use super::decision::{Ask, Grant, Verdict};
 use super::git;
 use super::patterns::{Match, allows, match_pattern};
 use super::reading::{self, ParsedLine, Simple};
@@ -34,25 +34,25 @@ const MAX_NAMES: usize = 10;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Explanation {
     /// The decision on the whole line.
-    pub decision: PolicyDecision,
+    pub decision: Verdict,
     /// The commands in the line, each with the decision on it alone.
-    pub commands: Vec<(Simple, PolicyDecision)>,
+    pub commands: Vec<(Simple, Verdict)>,
     /// What cannot be determined from the text.
     pub unreadable: Vec<String>,
 }
 
 /// Decides on a command line. `guarded`: commands cannot write protected names, so git cannot write to its repository
 /// without the person's approval.
-pub fn command(policy: &Policy, command: &str, guarded: bool) -> PolicyDecision {
+pub fn command(policy: &Policy, command: &str, guarded: bool) -> Verdict {
     run(policy, &ShellCommand::new(command), guarded)
 }
 
 /// Decides on a command operation. Variables that change what the line means count as if they were set in the line.
 /// A question also mentions the folder and the variables.
-pub fn run(policy: &Policy, run: &ShellCommand, guarded: bool) -> PolicyDecision {
+pub fn run(policy: &Policy, run: &ShellCommand, guarded: bool) -> Verdict {
     match explain(policy, run, guarded).decision {
-        PolicyDecision::Ask(ask) => {
-            PolicyDecision::Ask(Ask { reason: ask.reason + &folder_and_variables(run), ..ask })
+        Verdict::Ask(ask) => {
+            Verdict::Ask(Ask { reason: ask.reason + &folder_and_variables(run), ..ask })
         }
         decision => decision,
     }
@@ -80,21 +80,18 @@ pub fn explain(policy: &Policy, run: &ShellCommand, guarded: bool) -> Explanatio
         let decision = decide_simple(shell, &simple);
         (simple, decision)
     };
-    let commands: Vec<(Simple, PolicyDecision)> = commands.into_iter().map(judged).collect();
+    let commands: Vec<(Simple, Verdict)> = commands.into_iter().map(judged).collect();
     let decisions = commands.iter().map(|(_, decision)| decision.clone());
-    let of_lists = decisions.fold(decide_texts(shell, command), PolicyDecision::stricter);
+    let of_lists = decisions.fold(decide_texts(shell, command), Verdict::stricter);
     let unread = decide_unreadable(shell, unreadable.first(), is_partial);
     let mut decision = match decide_every(shell) {
-        PolicyDecision::Allow => of_lists.stricter(unread),
+        Verdict::Allow => of_lists.stricter(unread),
         // A line without a command can still write a file by redirection.
-        PolicyDecision::Ask(every) => {
-            unread.stricter(of_lists).stricter(PolicyDecision::Ask(every))
-        }
-        denied @ PolicyDecision::Deny(_) => denied,
+        Verdict::Ask(every) => unread.stricter(of_lists).stricter(Verdict::Ask(every)),
+        denied @ Verdict::Deny(_) => denied,
     };
-    if let PolicyDecision::Ask(ask) = &mut decision {
-        let may_last =
-            |(_, one): &(Simple, PolicyDecision)| one.rule().is_none_or(|it| it == APPROVAL);
+    if let Verdict::Ask(ask) = &mut decision {
+        let may_last = |(_, one): &(Simple, Verdict)| one.rule().is_none_or(|it| it == APPROVAL);
         ask.always = unreadable.is_empty() && commands.iter().all(may_last);
     }
     let hidden = || (is_partial && git::may_write(command)).then_some("");
@@ -106,8 +103,8 @@ pub fn explain(policy: &Policy, run: &ShellCommand, guarded: bool) -> Explanatio
 }
 
 /// Adds to a decision that git needs approval to write to its repository.
-fn ask_for_repository(decision: PolicyDecision, subcommand: &str) -> PolicyDecision {
-    let opens = Escalation { repository: true, ..Escalation::default() };
+fn ask_for_repository(decision: Verdict, subcommand: &str) -> Verdict {
+    let opens = Grant { repository: true, ..Grant::default() };
     let why = if subcommand.is_empty() {
         "a part of it that cannot be read may write to the repository".to_owned()
     } else if matches!(subcommand, "init" | "clone") {
@@ -116,67 +113,59 @@ fn ask_for_repository(decision: PolicyDecision, subcommand: &str) -> PolicyDecis
         format!("'git {subcommand}' writes to the repository")
     };
     let (reason, policy) = match decision {
-        PolicyDecision::Deny(_) => return decision,
-        PolicyDecision::Allow => (why, REPOSITORY.to_owned()),
-        PolicyDecision::Ask(ask) => (format!("{}; {why}", ask.reason), ask.policy),
+        Verdict::Deny(_) => return decision,
+        Verdict::Allow => (why, REPOSITORY.to_owned()),
+        Verdict::Ask(ask) => (format!("{}; {why}", ask.reason), ask.policy),
     };
-    PolicyDecision::Ask(Ask { reason, policy, opens, always: false })
+    Verdict::Ask(Ask { reason, policy, opens, always: false })
 }
 
 /// Decides on a line that cannot be read, for this reason. The unread part of a partial line may contain anything.
-fn decide_unreadable(
-    shell: &ShellPolicy,
-    why: Option<&String>,
-    is_partial: bool,
-) -> PolicyDecision {
-    let Some(why) = why else { return PolicyDecision::Allow };
+fn decide_unreadable(shell: &ShellPolicy, why: Option<&String>, is_partial: bool) -> Verdict {
+    let Some(why) = why else { return Verdict::Allow };
     let reason = format!("Command cannot be read: {why}");
     let may_deny = !shell.allowed.is_empty() || !shell.blocked.is_empty();
     if is_partial && may_deny {
         let instead = "Use plain words, quotes and operators, or put it into a script";
-        PolicyDecision::deny(UNREADABLE, reason, Some(instead.to_owned()))
+        Verdict::deny(UNREADABLE, reason, Some(instead.to_owned()))
     } else if may_deny || !shell.approval.is_empty() {
-        PolicyDecision::ask(UNREADABLE, reason)
+        Verdict::ask(UNREADABLE, reason)
     } else {
-        PolicyDecision::Allow
+        Verdict::Allow
     }
 }
 
 /// The decision that applies to every command, from `enabled` and the pattern `*`.
-fn decide_every(shell: &ShellPolicy) -> PolicyDecision {
+fn decide_every(shell: &ShellPolicy) -> Verdict {
     let has_every = |list: &[String]| list.iter().any(|pattern| pattern == EVERY);
     if !shell.enabled {
-        PolicyDecision::deny(ENABLED, "Shell commands are disabled", None)
+        Verdict::deny(ENABLED, "Shell commands are disabled", None)
     } else if has_every(&shell.blocked) {
-        PolicyDecision::deny(BLOCKED, "Every command is blocked", None)
+        Verdict::deny(BLOCKED, "Every command is blocked", None)
     } else if has_every(&shell.approval) {
-        PolicyDecision::ask(APPROVAL, "Every command requires approval")
+        Verdict::ask(APPROVAL, "Every command requires approval")
     } else {
-        PolicyDecision::Allow
+        Verdict::Allow
     }
 }
 
 /// Decides on a line by the texts that it contains.
-fn decide_texts(shell: &ShellPolicy, line: &str) -> PolicyDecision {
+fn decide_texts(shell: &ShellPolicy, line: &str) -> Verdict {
     let found = |list: &[String]| list.iter().find(|text| line.contains(&***text)).cloned();
     if let Some(text) = found(&shell.blocked_texts) {
         let suggestion = Some(format!("Remove {text} from command"));
-        PolicyDecision::deny(
-            BLOCKED,
-            format!("Command contains '{text}', which is blocked"),
-            suggestion,
-        )
+        Verdict::deny(BLOCKED, format!("Command contains '{text}', which is blocked"), suggestion)
     } else if let Some(text) = found(&shell.approval_texts) {
-        PolicyDecision::ask(APPROVAL, format!("Command contains '{text}', which requires approval"))
+        Verdict::ask(APPROVAL, format!("Command contains '{text}', which requires approval"))
     } else {
-        PolicyDecision::Allow
+        Verdict::Allow
     }
 }
 
 /// Decides on one command by the lists.
-fn decide_simple(shell: &ShellPolicy, simple: &Simple) -> PolicyDecision {
+fn decide_simple(shell: &ShellPolicy, simple: &Simple) -> Verdict {
     let every = decide_every(shell);
-    if matches!(every, PolicyDecision::Deny(_)) {
+    if matches!(every, Verdict::Deny(_)) {
         return every;
     }
     let best = |list: &[String]| {
@@ -186,7 +175,7 @@ fn decide_simple(shell: &ShellPolicy, simple: &Simple) -> PolicyDecision {
     };
     let blocked = best(&shell.blocked);
     if let Some((Match::Yes, pattern)) = &blocked {
-        return PolicyDecision::deny(
+        return Verdict::deny(
             BLOCKED,
             format!("Command '{pattern}' is blocked"),
             Some(format!("Remove {pattern} from command")),
@@ -194,7 +183,7 @@ fn decide_simple(shell: &ShellPolicy, simple: &Simple) -> PolicyDecision {
     }
     if let Some((Match::Yes | Match::Perhaps, pattern)) = best(&shell.approval) {
         let is_rm = pattern.split_whitespace().next() == Some("rm");
-        return PolicyDecision::ask(
+        return Verdict::ask(
             APPROVAL,
             if is_rm {
                 "Destructive command requires approval".to_owned()
@@ -205,28 +194,28 @@ fn decide_simple(shell: &ShellPolicy, simple: &Simple) -> PolicyDecision {
     }
     if let Some((Match::Perhaps, pattern)) = blocked {
         let reason = format!("Command cannot be read: it may be '{pattern}', which is blocked");
-        return PolicyDecision::ask(UNREADABLE, reason);
+        return Verdict::ask(UNREADABLE, reason);
     }
-    if every != PolicyDecision::Allow {
+    if every != Verdict::Allow {
         return every;
     }
     if simple.words[0].literal().is_none() {
         // It is reported as unreadable.
-        return PolicyDecision::Allow;
+        return Verdict::Allow;
     }
     decide_allowed(shell, simple)
 }
 
-fn decide_allowed(shell: &ShellPolicy, simple: &Simple) -> PolicyDecision {
+fn decide_allowed(shell: &ShellPolicy, simple: &Simple) -> Verdict {
     let program = &*simple.words[0].text;
     if shell.allowed.is_empty()
         || simple.wrapper
         || BUILTINS.contains(&program)
         || shell.allowed.iter().any(|pattern| allows(pattern, simple))
     {
-        return PolicyDecision::Allow;
+        return Verdict::Allow;
     }
-    PolicyDecision::deny(
+    Verdict::deny(
         ALLOWED,
         format!("{NOT_ALLOWED}: {}", visible_line(program)),
         Some(format!("Allowed commands: {}", shell.allowed.join(", "))),

@@ -2,7 +2,7 @@
 
 use super::Served;
 use crate::executor::Executor;
-use crate::policy::Escalation;
+use crate::policy::Grant;
 use crate::protocol::jsonrpc::{self, ExecCode, ExecResult, Interpreter, TRUNCATED, interpreter};
 use crate::protocol::{
     Capture, Detail, Ending, Execution, Operation, Output, ShellCommand, Streams,
@@ -35,8 +35,7 @@ impl Served {
         if let Err(reason) = self.permits(&operation, &executor) {
             return not_started(&reason);
         }
-        let mut result = match executor.perform(&operation, Escalation::default(), &mut |_| Ok(()))
-        {
+        let mut result = match executor.perform(&operation, Grant::default(), &mut |_| Ok(())) {
             Ok(Detail::Ran(execution)) => ended(execution),
             Ok(Detail::Failed(failure)) => not_started(&failure.reason),
             Ok(other) => not_started(&format!("it came to {other:?}")),

@@ -4,7 +4,7 @@ use super::Served;
 use super::named::{Named, failed, named, named_file, with_path};
 use crate::error::Error;
 use crate::executor::Executor;
-use crate::policy::Escalation;
+use crate::policy::Grant;
 use crate::protocol::jsonrpc::{
     Entries, FileContent, FileEntry, READ_LIMIT, RpcError, WriteFile, Written,
 };
@@ -65,7 +65,7 @@ impl Served {
                 visible_line(&sent)
             )));
         }
-        let opens = Escalation { protected: permit, ..Escalation::default() };
+        let opens = Grant { protected: permit, ..Grant::default() };
         match executor.perform(&operation, opens, &mut |_| Ok(())) {
             Ok(Detail::Failed(failure)) => Err(failed(&sent, &failure)),
             Ok(_) => Ok(Written { success: true }),

@@ -15,7 +15,7 @@ use super::steps::{Going, SLICE, Taken, is_key};
 use crate::error::Error;
 use crate::executor::{Executor, WriteAhead, find};
 use crate::machine;
-use crate::policy::{self, Escalation};
+use crate::policy::{self, Grant};
 use crate::protocol::jsonrpc::{
     About, AboutParams, FindParams, FindResult, LeftOut, LeftOutFolder, LookParams, LookResult,
     READ_LIMIT, ReadParams, ReadResult, Readable, ResultParams, RpcError, STREAM_LIMIT, State,
@@ -101,7 +101,7 @@ impl Served {
         let reading = Reading::Now(Encoding::Utf8);
         let operation = Operation::Read { path: asked.path.clone(), reading };
         let executor = self.executor(&|| false);
-        if let Some(failure) = self.refused(&operation, Escalation::default(), &executor)? {
+        if let Some(failure) = self.refused(&operation, Grant::default(), &executor)? {
             return Ok(ReadResult::Failed(failure));
         }
         let ReadParams { path, limit, part } = asked;
@@ -127,7 +127,7 @@ impl Served {
         let is_to_end = || going.as_ref().is_some_and(Going::is_to_end);
         let interrupted = || self.serving.stop.is_asked() || is_to_end();
         let executor = self.executor(&interrupted);
-        if let Some(failure) = self.refused(operation, Escalation::default(), &executor)? {
+        if let Some(failure) = self.refused(operation, Grant::default(), &executor)? {
             return Ok(FindResult { detail: failure.into(), warnings: Vec::new() });
         }
         let own = self.serving.policy.as_ref().map(|policy| policy.files.clone());
@@ -243,7 +243,7 @@ impl Served {
             _ => None,
         };
         let mut begun = Begun { key: key.clone(), operation, command, guard: None, effect: None };
-        let opens = Escalation { protected: asked.protected, repository: asked.repository };
+        let opens = Grant { protected: asked.protected, repository: asked.repository };
         let detail = match self.refused(&asked.operation, opens, &executor)? {
             Some(failure) => failure.into(),
             None => {

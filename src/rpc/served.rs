@@ -9,7 +9,7 @@ use super::steps::Steps;
 use super::{Given, Service, scratch_dir};
 use crate::error::{self, Error};
 use crate::executor::{Executor, LocalExecutor};
-use crate::policy::{Ask, Denial, Escalation, PolicyDecision};
+use crate::policy::{Ask, Denial, Grant, Verdict};
 use crate::protocol::jsonrpc::{Exec, Key, ListDir, Method, Pong, ReadFile, RpcError, Written};
 use crate::protocol::{Failure, FailureKind, Operation};
 use crate::runner::Runner;
@@ -117,7 +117,7 @@ impl Served {
     /// # Errors
     /// It does not allow this, or would ask somebody, whom there is not: the reason, in words.
     pub(super) fn permits(&self, operation: &Operation, by: &dyn Executor) -> Result<(), String> {
-        let refused = self.refused(operation, Escalation::default(), by);
+        let refused = self.refused(operation, Grant::default(), by);
         let Some(failure) = refused.map_err(|e| e.to_string())? else { return Ok(()) };
         let instead = failure.suggestion.map_or(String::new(), |told| format!(". {told}"));
         Err(format!("{}{instead}", failure.reason))
@@ -131,22 +131,20 @@ impl Served {
     pub(super) fn refused(
         &self,
         operation: &Operation,
-        opened: Escalation,
+        opened: Grant,
         executor: &dyn Executor,
     ) -> error::Result<Option<Failure>> {
         let Some(policy) = &self.serving.policy else { return Ok(None) };
         let judge = |guarded| turn::judge(policy, guarded, operation, executor);
         let name = &policy.name;
         let (reason, suggestion) = match judge(self.guarded)? {
-            PolicyDecision::Allow => return Ok(None),
-            PolicyDecision::Deny(Denial { reason, policy, suggestion }) => {
+            Verdict::Allow => return Ok(None),
+            Verdict::Deny(Denial { reason, policy, suggestion }) => {
                 (format!("{reason} (denied by {policy} of the policy '{name}')"), suggestion)
             }
-            PolicyDecision::Ask(Ask { reason, policy, opens, .. }) => {
+            Verdict::Ask(Ask { reason, policy, opens, .. }) => {
                 let is_open = opens.protected && opened.protected
-                    || opens.repository
-                        && opened.repository
-                        && judge(false)? == PolicyDecision::Allow;
+                    || opens.repository && opened.repository && judge(false)? == Verdict::Allow;
                 if is_open {
                     return Ok(None);
                 }

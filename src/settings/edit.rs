@@ -12,7 +12,7 @@ use toml_edit::{Array, DocumentMut, Item, Table, TableLike, Value};
 
 use super::layers::{self, Source};
 use super::table::{self, SANDBOX_MODE};
-use super::{Config, Consent, FILE, Layers, RawSettings, real_path, user_settings_file};
+use super::{Config, Consent, FILE, Layer, Layers, real_path, user_settings_file};
 use crate::atomic;
 use crate::error::{Error, Result};
 
@@ -102,11 +102,11 @@ fn write(project: Option<&Path>, file: &Path, text: &str, doing: &str) -> Result
 fn checked(project: Option<&Path>, file: &Path, text: &str, doing: &str) -> Result<Layers> {
     let checked = || {
         let (layers, project) = if let Some(project) = project {
-            let file = RawSettings::from_text(text, file, Source::File)?;
-            (Layers { file, ..Layers::around_the_file(RawSettings::default())? }, project)
+            let file = Layer::from_text(text, file, Source::File)?;
+            (Layers { file, ..Layers::around_the_file(Layer::default())? }, project)
         } else {
             // This file applies to every project, so what overrides it is not known.
-            let own = RawSettings::from_text(text, file, Source::OwnFile)?;
+            let own = Layer::from_text(text, file, Source::OwnFile)?;
             (Layers { own, ..Layers::default() }, Path::new("/"))
         };
         Config::of_layers(project.to_owned(), &layers).map(|_| layers)

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::layers::{Layers, SettingValue, Source};
 use super::table::{SettingKind, names};
-use super::{Config, RawSettings, SESSION_POLICY, Weakening};
+use super::{Config, Layer, SESSION_POLICY, Weakening};
 use crate::error::Result;
 
 /// An effective setting.
@@ -72,7 +72,7 @@ pub(super) fn toml_of(value: &Value) -> String {
 /// A setting is wrong.
 pub fn effective_settings(project: &Path) -> Result<Vec<EffectiveSetting>> {
     let project = super::open(project)?;
-    let layers = Layers::read(&project, RawSettings::default())?;
+    let layers = Layers::read(&project, Layer::default())?;
     let (_, consent) = Config::with_consent(project, &layers)?;
     let merged = layers.merged();
     let mut found: Vec<EffectiveSetting> =

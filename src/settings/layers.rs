@@ -43,7 +43,7 @@ pub enum Source {
 
 /// The settings of one layer, or of several merged layers.
 #[derive(Debug, Default, Clone)]
-pub struct RawSettings {
+pub struct Layer {
     /// Settings by their full names.
     settings: BTreeMap<String, SettingValue>,
     /// The origin of each table.
@@ -64,33 +64,33 @@ pub(super) struct SettingValue {
 /// The settings of each layer.
 #[derive(Debug, Default)]
 pub(super) struct Layers {
-    pub(super) own: RawSettings,
-    pub(super) file: RawSettings,
-    pub(super) environment: RawSettings,
-    pub(super) flags: RawSettings,
+    pub(super) own: Layer,
+    pub(super) file: Layer,
+    pub(super) environment: Layer,
+    pub(super) flags: Layer,
 }
 
 impl Layers {
-    pub(super) fn read(project: &Path, flags: RawSettings) -> Result<Self> {
-        let file = RawSettings::from_file(&project.join(FILE), Source::File)?;
+    pub(super) fn read(project: &Path, flags: Layer) -> Result<Self> {
+        let file = Layer::from_file(&project.join(FILE), Source::File)?;
         Ok(Self { file, ..Self::around_the_file(flags)? })
     }
 
     /// All layers except the project's file.
-    pub(super) fn around_the_file(flags: RawSettings) -> Result<Self> {
+    pub(super) fn around_the_file(flags: Layer) -> Result<Self> {
         let own = user_settings_file()
-            .map(|file| RawSettings::from_file(&file, Source::OwnFile))
+            .map(|file| Layer::from_file(&file, Source::OwnFile))
             .transpose()?;
-        let environment = RawSettings::from_environment(env::vars_os())?;
-        Ok(Self { own: own.unwrap_or_default(), file: RawSettings::default(), environment, flags })
+        let environment = Layer::from_environment(env::vars_os())?;
+        Ok(Self { own: own.unwrap_or_default(), file: Layer::default(), environment, flags })
     }
 
-    pub(super) fn merged(&self) -> RawSettings {
-        RawSettings::merged([&self.own, &self.file, &self.environment, &self.flags])
+    pub(super) fn merged(&self) -> Layer {
+        Layer::merged([&self.own, &self.file, &self.environment, &self.flags])
     }
 }
 
-impl RawSettings {
+impl Layer {
     /// Sets `name` from a command-line flag.
     ///
     /// # Errors

@@ -33,7 +33,7 @@ pub use effective::{EffectiveSetting, effective_settings};
 pub(crate) use git::is_repository;
 pub use git::{CommandTexts, git_directory, git_references, problem_in_git_directory, run_git};
 use layers::Layers;
-pub use layers::{RawSettings, Source};
+pub use layers::{Layer, Source};
 pub(crate) use names::{FileName, folded, matches};
 pub use policy::{FilePolicy, Policy, RUN_POLICY, SESSION_POLICY, ShellPolicy};
 pub use registry::{project_writing_to, registered_within, reply_writable_places};
@@ -137,7 +137,7 @@ impl Config {
     ///
     /// # Errors
     /// A setting is wrong or lacks the person's consent, or another project keeps its own files in the workspace.
-    pub fn load_trusted(project: &Path, flags: RawSettings) -> Result<Self> {
+    pub fn load_trusted(project: &Path, flags: Layer) -> Result<Self> {
         let (config, consent) = Self::load(project, flags)?;
         config.check_workspace()?;
         consent.require()?;
@@ -148,7 +148,7 @@ impl Config {
     ///
     /// # Errors
     /// A setting is wrong.
-    pub fn load(project: &Path, flags: RawSettings) -> Result<(Self, Consent)> {
+    pub fn load(project: &Path, flags: Layer) -> Result<(Self, Consent)> {
         let project = open(project)?;
         Self::with_consent(project.clone(), &Layers::read(&project, flags)?)
     }
@@ -198,7 +198,7 @@ impl Config {
     /// A setting is wrong.
     pub fn load_untrusted(project: &Path) -> Result<Self> {
         let project = open(project)?;
-        let layers = Layers::read(&project, RawSettings::default())?;
+        let layers = Layers::read(&project, Layer::default())?;
         Self::of_layers(project, &layers)
     }
 
@@ -206,7 +206,7 @@ impl Config {
     ///
     /// # Errors
     /// A setting is wrong, or the folder does not exist.
-    pub fn load_without_file(project: &Path, flags: RawSettings) -> Result<(Self, Consent)> {
+    pub fn load_without_file(project: &Path, flags: Layer) -> Result<(Self, Consent)> {
         let project = open(project)?;
         Self::with_consent(project, &Layers::around_the_file(flags)?)
     }
@@ -217,7 +217,7 @@ impl Config {
     /// A setting is wrong.
     pub fn load_file_only(project: &Path) -> Result<Self> {
         let project = open(project)?;
-        let file = RawSettings::from_file(&project.join(FILE), Source::File)?;
+        let file = Layer::from_file(&project.join(FILE), Source::File)?;
         Self::of_layers(project, &Layers { file, ..Layers::default() })
     }
 
@@ -227,7 +227,7 @@ impl Config {
     }
 
     /// Resolves the settings for a person with this home folder.
-    fn resolve(project: PathBuf, raw: &RawSettings, home: Option<&Path>) -> Result<Self> {
+    fn resolve(project: PathBuf, raw: &Layer, home: Option<&Path>) -> Result<Self> {
         let mut config: Self = serde_json::from_value(raw.to_json()).expect("checked values");
         let Self { workspace, inbox, outbox, sessions, approvals, sandbox, .. } = &mut config;
         for folder in [workspace, inbox, outbox, sessions, approvals] {
@@ -278,7 +278,7 @@ impl Config {
     }
 
     /// Rejects nested folders: an outbox in the inbox would be executed as a reply.
-    fn keep_apart(&self, raw: &RawSettings) -> Result<()> {
+    fn keep_apart(&self, raw: &Layer) -> Result<()> {
         let folders = [
             ("workspace_dir", &self.workspace),
             ("inbox_dir", &self.inbox),

@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::RawSettings;
+use super::Layer;
 use super::layers::SettingValue;
 use super::table::SETTINGS;
 use crate::error::{Error, Result};
@@ -158,7 +158,7 @@ fn widens(list: &[String], other: &[String]) -> bool {
 }
 
 /// Returns all policies: presets, with the person's changes, and the person's own policies.
-pub(super) fn resolve(raw: &RawSettings) -> Result<BTreeMap<String, Policy>> {
+pub(super) fn resolve(raw: &Layer) -> Result<BTreeMap<String, Policy>> {
     let presets = Policy::PRESETS.iter().filter_map(|name| Policy::preset(name));
     let mut policies: BTreeMap<String, Policy> =
         presets.map(|policy| (policy.name.clone(), policy)).collect();

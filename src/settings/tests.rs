@@ -7,7 +7,7 @@ use super::*;
 
 const HOME: &str = "/home/me";
 
-fn resolved(raw: &RawSettings) -> Result<Config> {
+fn resolved(raw: &Layer) -> Result<Config> {
     Config::resolve("/project".into(), raw, Some(HOME.as_ref()))
 }
 
@@ -15,16 +15,16 @@ fn config(text: &str) -> Result<Config> {
     resolved(&layer(text)?)
 }
 
-fn layer(text: &str) -> Result<RawSettings> {
-    RawSettings::from_text(text, &Path::new("/project").join(FILE), Source::File)
+fn layer(text: &str) -> Result<Layer> {
+    Layer::from_text(text, &Path::new("/project").join(FILE), Source::File)
 }
 
 fn error(text: &str) -> String {
     config(text).expect_err(text).to_string()
 }
 
-fn variable(name: &str, value: impl Into<OsString>) -> Result<RawSettings> {
-    RawSettings::from_environment([(name.into(), value.into())].into_iter())
+fn variable(name: &str, value: impl Into<OsString>) -> Result<Layer> {
+    Layer::from_environment([(name.into(), value.into())].into_iter())
 }
 
 #[track_caller]
@@ -69,7 +69,7 @@ fn folders_of_its_own_are_kept_apart() {
 fn later_layers_win_and_variables_are_checked() {
     let raw = layer("max_output_length = 5_000\ninbox_dir = \"in\"").unwrap();
     let over = variable("DEADDROP_MAX_OUTPUT_LENGTH", "600").unwrap();
-    let config = resolved(&RawSettings::merged([&raw, &over])).unwrap();
+    let config = resolved(&Layer::merged([&raw, &over])).unwrap();
     assert_eq!(config.max_output_length, 600);
     assert_eq!(config.inbox, Path::new("/project/in"));
     assert_eq!(config.workspace, Path::new("/project/workspace"));
@@ -200,7 +200,7 @@ fn the_sandbox_is_a_word_or_a_table() {
     }
     let raw = layer("sandbox = \"off\"").unwrap();
     let over = layer("[sandbox]\nnetwork = true").unwrap();
-    let sandbox = resolved(&RawSettings::merged([&raw, &over])).unwrap().sandbox;
+    let sandbox = resolved(&Layer::merged([&raw, &over])).unwrap().sandbox;
     assert!(
         sandbox.mode == SandboxMode::Off && sandbox.network,
         "a layer leaves what it does not set"
@@ -268,7 +268,7 @@ fn variables_hold_lists_too() {
     let raw = layer("[sandbox]\nreadable = [\"/a\"]").unwrap();
     let over = variable("DEADDROP_SANDBOX_READABLE", "").unwrap();
     assert_eq!(
-        resolved(&RawSettings::merged([&raw, &over])).unwrap().sandbox.readable,
+        resolved(&Layer::merged([&raw, &over])).unwrap().sandbox.readable,
         [] as [PathBuf; 0]
     );
     assert_eq!(with_variable("DEADDROP_PROTECTED_NAMES", "").protected_names, [] as [&str; 0]);

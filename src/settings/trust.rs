@@ -22,7 +22,7 @@ use super::policy::{self, Policy};
 use super::registry::{identity_of, record_consent};
 use super::table::{NeedsConsent, SETTINGS, Weakens, canonical};
 use super::{
-    Config, FILE, FOLDER, FileName, GuestAddress, Layers, RUN_POLICY, RawSettings, SESSION_POLICY,
+    Config, FILE, FOLDER, FileName, GuestAddress, Layer, Layers, RUN_POLICY, SESSION_POLICY,
     SandboxMode, folded, real_path,
 };
 use crate::error::{Error, Result};
@@ -261,8 +261,8 @@ fn weakenings(project: &Path, layers: &Layers) -> Vec<Weakening> {
 }
 
 /// The policies of these layers. None if they are wrong on their own: then everything needs consent.
-fn policies(layers: &[&RawSettings]) -> BTreeMap<String, Policy> {
-    policy::resolve(&RawSettings::merged(layers.iter().copied())).unwrap_or_default()
+fn policies(layers: &[&Layer]) -> BTreeMap<String, Policy> {
+    policy::resolve(&Layer::merged(layers.iter().copied())).unwrap_or_default()
 }
 
 /// Compares the settings in a project's file with those that apply without it.
@@ -375,7 +375,7 @@ fn located<'a>(
 /// Whether a folder is under a protected name, a default one or one of the person's own. deaddrop's own folder does
 /// not count as protected, except for the workspace: its state belongs there.
 fn is_protected(name: &str, within: &Path, layers: &Layers) -> bool {
-    let default = RawSettings::default();
+    let default = Layer::default();
     let layers = [&default, &layers.own, &layers.environment, &layers.flags];
     let lists = layers.map(|raw| raw.setting("protected_names"));
     let names: Vec<FileName> =

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Deserializer};
 
-use super::{Config, RawSettings, names};
+use super::{Config, Layer, names};
 use crate::error::{Error, Result};
 use crate::text::visible_line;
 
@@ -80,7 +80,7 @@ impl SandboxMode {
 
 impl Default for Sandbox {
     fn default() -> Self {
-        Config::resolve("/".into(), &RawSettings::default(), None).expect("valid defaults").sandbox
+        Config::resolve("/".into(), &Layer::default(), None).expect("valid defaults").sandbox
     }
 }
 
@@ -153,7 +153,7 @@ pub enum GuestAddress {
 
 impl GuestAddress {
     /// Reads the table `[guest]`, if there is one. A relative socket is in the project.
-    pub(super) fn resolve(raw: &RawSettings, project: &Path) -> Result<Option<Self>> {
+    pub(super) fn resolve(raw: &Layer, project: &Path) -> Result<Option<Self>> {
         let Some(origin) = raw.tables.get("guest") else { return Ok(None) };
         let [command, socket, port] =
             ["command", "socket", "port"].map(|name| raw.setting(&format!("guest.{name}")));

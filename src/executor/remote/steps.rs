@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use super::{AGAIN, GRACE, Guest, PATIENCE, Terms, sane};
 use crate::error::{Error, Result};
 use crate::executor::{Executor, Left, WriteAhead, fault_of, lost, shorter_than_asked, told};
-use crate::policy::Escalation;
+use crate::policy::Grant;
 use crate::protocol::jsonrpc::{
     FindParams, FindResult, LookParams, LookResult, READ_LIMIT, Readable, ResultParams, RpcError,
     State, StepParams, without_content,
@@ -60,7 +60,7 @@ impl<'a> RemoteExecutor<'a> {
     fn ask_for(
         &mut self,
         operation: &Operation,
-        opens: Escalation,
+        opens: Grant,
         before: &mut dyn FnMut(WriteAhead<'_>) -> Result<()>,
     ) -> Result<Option<Detail>> {
         let (key, state) = (self.key(), self.guest.state());
@@ -73,7 +73,7 @@ impl<'a> RemoteExecutor<'a> {
     fn carry_out(
         &mut self,
         operation: &Operation,
-        opens: Escalation,
+        opens: Grant,
         key: &str,
         state: Option<String>,
     ) -> Result<Option<Detail>> {
@@ -146,7 +146,7 @@ impl Executor for RemoteExecutor<'_> {
     fn perform(
         &mut self,
         operation: &Operation,
-        opens: Escalation,
+        opens: Grant,
         before: &mut dyn FnMut(WriteAhead<'_>) -> Result<()>,
     ) -> Result<Detail> {
         self.looked.take();

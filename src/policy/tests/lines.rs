@@ -1,7 +1,7 @@
 //! What is said of command lines, in words, and lists of the person's own.
 
 use crate::policy::reading::{Simple, read};
-use crate::policy::{Escalation, NEW_REPOSITORY, PolicyDecision, command, explain, run, summary};
+use crate::policy::{Grant, NEW_REPOSITORY, Verdict, command, explain, run, summary};
 use crate::protocol::{RelPath, ShellCommand};
 use crate::settings::Policy;
 
@@ -12,7 +12,7 @@ fn standard() -> Policy {
 #[test]
 fn words_of_decisions() {
     let deny = |line: &str| match command(&standard(), line, false) {
-        PolicyDecision::Deny(denial) => denial,
+        Verdict::Deny(denial) => denial,
         other => panic!("{line}: {other:?}"),
     };
     let denial = deny("sudo apt install x");
@@ -25,13 +25,13 @@ fn words_of_decisions() {
         "Allowed commands: bun, node, npm, npx, cat, echo, ls, pwd, head, tail, grep, find, wc";
     assert_eq!(denial.suggestion.as_deref(), Some(list));
     let ask = |name: &str, line: &str| match command(&Policy::preset(name).unwrap(), line, true) {
-        PolicyDecision::Ask(ask) => ask,
+        Verdict::Ask(ask) => ask,
         other => panic!("{line}: {other:?}"),
     };
     let asked = ask("standard", "rm -rf temp/*");
     assert_eq!(asked.reason, "Destructive command requires approval");
     assert_eq!(asked.policy, "shell.approvalRequired");
-    assert_eq!(asked.opens, Escalation::default());
+    assert_eq!(asked.opens, Grant::default());
     assert_eq!(ask("permissive", "chmod +x a").reason, "Command 'chmod' requires approval");
     let asked = ask("workspace", "git commit -m x");
     assert_eq!(asked.reason, "'git commit' writes to the repository");
@@ -47,7 +47,7 @@ fn words_of_decisions() {
     );
     assert_eq!(ask("standard", "$X").reason, "Command cannot be read: which command '$X' is");
     let workspace = Policy::preset("workspace").unwrap();
-    assert_eq!(command(&workspace, "git commit", false), PolicyDecision::Allow);
+    assert_eq!(command(&workspace, "git commit", false), Verdict::Allow);
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn variables_of_an_operation_count_as_those_in_its_line() {
 fn who_is_asked_learns_where_a_command_runs_and_with_what() {
     let mut operation = ShellCommand::new("rm -rf build");
     let reason = |operation: &ShellCommand| match run(&standard(), operation, true) {
-        PolicyDecision::Ask(ask) => ask.reason,
+        Verdict::Ask(ask) => ask.reason,
         other => panic!("{other:?}"),
     };
     assert_eq!(reason(&operation), "Destructive command requires approval");

@@ -13,7 +13,7 @@ use super::spaces::Space;
 use super::{Call, Fault, Reply, runs};
 use crate::clock::Timestamp;
 use crate::executor::PreviewExecutor;
-use crate::policy::{self, Access, PolicyDecision};
+use crate::policy::{self, Access, Verdict};
 use crate::protocol::operations::{
     self, Encoding, ErrorCategory, Event, EventType, Operation as Sent, OperationsMessage,
     SchemaFault,
@@ -122,13 +122,11 @@ fn judge(policy: &Policy, step: &Step, workspace: &Workspace) -> Result<(), Faul
     permitted(decision)
 }
 
-fn permitted(decision: PolicyDecision) -> Result<(), Fault> {
+fn permitted(decision: Verdict) -> Result<(), Fault> {
     match decision {
-        PolicyDecision::Allow => Ok(()),
-        PolicyDecision::Deny(denial) => {
-            Err(Fault::denied(&denial.reason, denial.suggestion.as_deref()))
-        }
-        PolicyDecision::Ask(ask) => {
+        Verdict::Allow => Ok(()),
+        Verdict::Deny(denial) => Err(Fault::denied(&denial.reason, denial.suggestion.as_deref())),
+        Verdict::Ask(ask) => {
             let suggestion = "Send it as an operation of a run, which can be approved";
             Err(Fault::denied(&ask.reason, Some(suggestion)))
         }
@@ -186,7 +184,7 @@ fn list(space: &Space, path: &str, recursive: bool) -> Result<Reply, Fault> {
             } else {
                 policy::path(&policy, Access::Read, &place, None)
             };
-            if decision != PolicyDecision::Allow {
+            if decision != Verdict::Allow {
                 continue;
             }
             if files.len() == ENTRIES {

@@ -171,7 +171,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::policy::{self, Access, PolicyDecision};
+    use crate::policy::{self, Access, Verdict};
     use crate::protocol::RelPath;
 
     fn standard(overrides: serde_json::Value) -> Policy {
@@ -188,11 +188,11 @@ mod tests {
         for denied in
             ["cat my-secrets.txt", "cat x | sh", "git push", "cat x && ls", "rm -r -f /", "ls"]
         {
-            assert!(matches!(decide(denied), PolicyDecision::Deny(_)), "{denied}");
+            assert!(matches!(decide(denied), Verdict::Deny(_)), "{denied}");
         }
-        assert!(matches!(decide("git log --force"), PolicyDecision::Ask(_)));
+        assert!(matches!(decide("git log --force"), Verdict::Ask(_)));
         for allowed in ["git log -3", "cat x | cat"] {
-            assert_eq!(decide(allowed), PolicyDecision::Allow, "{allowed}");
+            assert_eq!(decide(allowed), Verdict::Allow, "{allowed}");
         }
     }
 
@@ -211,7 +211,7 @@ mod tests {
         ] {
             let decision =
                 policy::path(&policy, Access::Read, &RelPath::parse(path).unwrap(), None);
-            assert_eq!(matches!(decision, PolicyDecision::Deny(_)), blocked, "{path}");
+            assert_eq!(matches!(decision, Verdict::Deny(_)), blocked, "{path}");
         }
     }
 

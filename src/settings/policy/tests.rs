@@ -5,14 +5,13 @@ use std::time::Duration;
 
 use super::*;
 use crate::error::Result;
-use crate::settings::{Config, RawSettings, Source};
+use crate::settings::{Config, Layer, Source};
 
 fn config(layers: &[&str]) -> Result<Config> {
-    let read = |text: &&str| {
-        RawSettings::from_text(text, Path::new("/project/deaddrop.toml"), Source::File)
-    };
-    let layers = layers.iter().map(read).collect::<Result<Vec<RawSettings>>>()?;
-    Config::resolve("/project".into(), &RawSettings::merged(&layers), None)
+    let read =
+        |text: &&str| Layer::from_text(text, Path::new("/project/deaddrop.toml"), Source::File);
+    let layers = layers.iter().map(read).collect::<Result<Vec<Layer>>>()?;
+    Config::resolve("/project".into(), &Layer::merged(&layers), None)
 }
 
 fn policy(text: &str, name: &str) -> Policy {

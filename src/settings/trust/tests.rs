@@ -13,8 +13,8 @@ fn opened_over(own: &str, text: &str) -> Vec<String> {
 }
 
 fn opened_in(project: &Path, own: &str, text: &str) -> Vec<String> {
-    let own = RawSettings::from_text(own, Path::new("own.toml"), Source::OwnFile).unwrap();
-    let file = RawSettings::from_text(text, &project.join(FILE), Source::File).unwrap();
+    let own = Layer::from_text(own, Path::new("own.toml"), Source::OwnFile).unwrap();
+    let file = Layer::from_text(text, &project.join(FILE), Source::File).unwrap();
     let layers = Layers { own, file, ..Layers::default() };
     Config::of_layers(project.to_owned(), &layers).expect("settings in order");
     weakenings(project, &layers).into_iter().map(|weakening| weakening.name).collect()
@@ -170,8 +170,7 @@ fn a_protected_name_below_the_base_directory_opens_something() {
 #[test]
 fn a_policy_is_what_it_comes_to() {
     let exact = |text: &str| {
-        let file =
-            RawSettings::from_text(text, Path::new("/b/deaddrop.toml"), Source::File).unwrap();
+        let file = Layer::from_text(text, Path::new("/b/deaddrop.toml"), Source::File).unwrap();
         let layers = Layers { file, ..Layers::default() };
         let weakening = weakenings(Path::new("/b"), &layers).swap_remove(0);
         assert_eq!((&*weakening.name, &*weakening.value), ("policy", "\"mine\""));

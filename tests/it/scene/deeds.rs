@@ -5,7 +5,7 @@ use std::fs;
 use std::process::Stdio;
 
 use deaddrop::executor::{Executor, LocalExecutor};
-use deaddrop::policy::Escalation;
+use deaddrop::policy::Grant;
 use deaddrop::protocol::{Detail, Ending, Execution, Operation, ShellCommand, Warning};
 use deaddrop::runner::Runner;
 use deaddrop::settings::{Sandbox, SandboxMode};
@@ -23,7 +23,7 @@ pub const PROTECTED: [&str; 4] = [".git", ".vscode", ".envrc", ".idea"];
 /// What is to be done in one turn.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Deeds {
-    pub operations: Vec<(Operation, Escalation)>,
+    pub operations: Vec<(Operation, Grant)>,
     /// What the settings say of the network, and what is said of these commands.
     pub settings: bool,
     pub network: Option<bool>,
@@ -43,7 +43,7 @@ pub struct Done {
 
 impl Deeds {
     /// These commands, each with what is opened for it.
-    pub fn of<'a>(commands: impl IntoIterator<Item = (&'a str, Escalation)>) -> Self {
+    pub fn of<'a>(commands: impl IntoIterator<Item = (&'a str, Grant)>) -> Self {
         let run = |(command, opens)| (Operation::Run(ShellCommand::new(command)), opens);
         Self { operations: commands.into_iter().map(run).collect(), ..Self::default() }
     }

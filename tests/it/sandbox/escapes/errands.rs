@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
-use deaddrop::policy::Escalation;
+use deaddrop::policy::Grant;
 use deaddrop::protocol::{Ending, Execution, Operation, Output, ShellCommand, Streams};
 use deaddrop::runner::{CommandSpec, Runner};
 use deaddrop::settings::{Sandbox, SandboxMode};
@@ -139,7 +139,7 @@ fn a_library_that_a_variable_preloads_comes_into_no_process_outside_of_the_sandb
         let library = library.to_str().unwrap().to_owned();
         let env = ["LD_PRELOAD", "LD_AUDIT"].map(|name| (name.to_owned(), library.clone()));
         let command = ShellCommand { env: env.into(), ..ShellCommand::new("/usr/bin/env true") };
-        let operations = vec![(Operation::Run(command), Escalation::default())];
+        let operations = vec![(Operation::Run(command), Grant::default())];
         let done = scene.perform(Deeds { operations, ..Deeds::default() });
         assert_eq!(done.succeeded(), [true], "{}: {done:?}", scene.name());
         let traces = scene.base.read("workspace/trace");
@@ -170,9 +170,9 @@ fn the_network_is_opened_and_closed_for_one_command() {
                 return;
             };
             let commands = [
-                (&*connect, Escalation::default()),
-                ("env | grep -i -E 'offline|NO_INDEX|GOPROXY'", Escalation::default()),
-                ("cat /etc/resolv.conf", Escalation::default()),
+                (&*connect, Grant::default()),
+                ("env | grep -i -E 'offline|NO_INDEX|GOPROXY'", Grant::default()),
+                ("cat /etc/resolv.conf", Grant::default()),
             ];
             let done = scene.perform(Deeds { settings, network, ..Deeds::of(commands) });
             let is_open = matches!(scene.walls(), Walls::OpenNamespace | Walls::OpenSubreaper);
