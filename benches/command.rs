@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use deaddrop::runner::{CommandSpec, Runner};
-use deaddrop::settings::{Mode, Sandbox};
+use deaddrop::settings::{Sandbox, SandboxMode};
 
 fn main() {
     divan::main();
@@ -18,7 +18,7 @@ struct Scene {
 }
 
 impl Scene {
-    fn new(mode: Mode) -> Self {
+    fn new(mode: SandboxMode) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let settings = Sandbox { mode, ..Sandbox::default() };
         let helper = env!("CARGO_BIN_EXE_deaddrop").into();
@@ -49,10 +49,10 @@ fn bare_sh() {
 #[divan::bench(sample_count = 200, sample_size = 1, args = ["auto", "bwrap", "partial", "off"])]
 fn under(bencher: divan::Bencher, mode: &str) {
     let mode = match mode {
-        "auto" => Mode::Auto,
-        "bwrap" => Mode::Bwrap,
-        "partial" => Mode::Partial,
-        _ => Mode::Off,
+        "auto" => SandboxMode::Auto,
+        "bwrap" => SandboxMode::Bwrap,
+        "partial" => SandboxMode::Partial,
+        _ => SandboxMode::Off,
     };
     let scene = Scene::new(mode);
     bencher.bench_local(|| scene.run("true"));
@@ -61,7 +61,7 @@ fn under(bencher: divan::Bencher, mode: &str) {
 /// The self-test at the start.
 #[divan::bench(sample_count = 50, sample_size = 1)]
 fn finding_the_tier(bencher: divan::Bencher) {
-    bencher.with_inputs(|| Scene::new(Mode::Off)).bench_local_values(|scene| {
+    bencher.with_inputs(|| Scene::new(SandboxMode::Off)).bench_local_values(|scene| {
         let settings = Sandbox::default();
         let runner =
             Runner::new(scene.runner.helper.clone(), scene.runner.workspace.clone(), settings);
@@ -72,7 +72,7 @@ fn finding_the_tier(bencher: divan::Bencher) {
 
 #[divan::bench(sample_count = 10, sample_size = 1)]
 fn hundred_megabytes_of_output(bencher: divan::Bencher) {
-    let scene = Scene::new(Mode::Auto);
+    let scene = Scene::new(SandboxMode::Auto);
     bencher.bench_local(|| {
         let execution = scene.run("head -c 100000000 /dev/zero");
         assert_eq!(execution.output.captures()[0].left_out, 100_000_000 - 4000);

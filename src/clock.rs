@@ -1,4 +1,4 @@
-//! The one place that knows chrono: times as the protocols write them (RFC 3339, UTC, seconds).
+//! Times as the protocols write them (RFC 3339, UTC, seconds). Only this module uses chrono.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,17 +12,17 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub struct Timestamp(DateTime<Utc>);
 
 impl Timestamp {
-    /// The time now, by this machine's clock.
+    /// The current time of this machine's clock.
     pub fn now() -> Self {
         Self(Utc::now().trunc_subsecs(0))
     }
 
-    /// The time so many seconds later; None where no calendar reaches.
+    /// The time this many seconds later; None if it is out of range.
     pub fn after(self, seconds: i64) -> Option<Self> {
         self.0.checked_add_signed(TimeDelta::try_seconds(seconds)?).map(Self)
     }
 
-    /// How many seconds it is after the beginning of 1970, in UTC.
+    /// The seconds since the beginning of 1970 in UTC.
     pub fn seconds(self) -> i64 {
         self.0.timestamp()
     }
@@ -34,7 +34,7 @@ impl From<SystemTime> for Timestamp {
     }
 }
 
-/// A time of a file, in nanoseconds since 1970.
+/// A file time in nanoseconds since 1970.
 pub fn nanos(seconds: i64, nanos: impl Into<i128>) -> i128 {
     i128::from(seconds) * 1_000_000_000 + nanos.into()
 }
@@ -51,7 +51,9 @@ impl FromStr for Timestamp {
     fn from_str(text: &str) -> Result<Self, String> {
         DateTime::parse_from_rfc3339(text)
             .map(|t| Self(t.with_timezone(&Utc).trunc_subsecs(0)))
-            .map_err(|e| format!("'{text}' is no RFC 3339 time such as 2025-01-15T10:30:00Z: {e}"))
+            .map_err(|e| {
+                format!("'{text}' is not an RFC 3339 time such as 2025-01-15T10:30:00Z: {e}")
+            })
     }
 }
 

@@ -1,5 +1,5 @@
-//! What can go wrong for the person: every error names its cause, the path and what to do next.
-//! What goes wrong for the model is not an error here but an outcome (see `protocol`).
+//! Errors for the person. Each names its cause, the path and what to do next. Failures that concern the model are not
+//! errors but outcomes (see `protocol`).
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -15,11 +15,11 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// An error for the person at the terminal.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
-pub struct Error(Box<Details>);
+pub struct Error(Box<ErrorDetails>);
 
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
-struct Details {
+struct ErrorDetails {
     message: String,
     /// Borrowed unless another process made the error.
     code: Cow<'static, str>,
@@ -29,10 +29,10 @@ struct Details {
 
 impl Error {
     fn new(code: &'static str, status: u8, message: String) -> Self {
-        Self(Box::new(Details { message, code: code.into(), status, source: None }))
+        Self(Box::new(ErrorDetails { message, code: code.into(), status, source: None }))
     }
 
-    /// A failed call of the system: `doing` is a verb ("read", "write"), `path` what it was about.
+    /// A failed system call: `doing` is a verb ("read", "write"), `path` its object.
     pub fn io(doing: &'static str, path: &Path, source: io::Error) -> Self {
         let code = if is_full(&source) { "disk-full" } else { "io" };
         let message = format!("cannot {doing} {}: {source}{}", path.display(), advice(&source));
@@ -41,13 +41,12 @@ impl Error {
         error
     }
 
-    /// A wrong setting; `origin` says where it stands (`deaddrop.toml:3`, a variable, a flag).
+    /// A wrong setting. `origin` says where it was set (`deaddrop.toml:3`, a variable, a flag).
     pub fn config(origin: impl Display, problem: impl Display) -> Self {
         Self::new("invalid-setting", 2, format!("{origin}: {problem}"))
     }
 
-    /// Another process is at work in the project; `serves` tells whether it takes replies from
-    /// the inbox until it is stopped.
+    /// Another process is using the project. `serves`: it takes replies from the inbox until it is stopped.
     pub fn locked(base: &Path, pid: Option<u32>, serves: bool) -> Self {
         let holder = pid.map(|pid| format!(" (process {pid})")).unwrap_or_default();
         let (works, advice) = if serves {
@@ -69,7 +68,7 @@ impl Error {
         Self::new("no-session", 5, message)
     }
 
-    /// There is no run of that name.
+    /// There is no run with that name.
     pub fn no_run(run: &str, sessions: &Path) -> Self {
         let sessions = sessions.display();
         let message = format!(
@@ -78,7 +77,7 @@ impl Error {
         Self::new("no-run", 5, message)
     }
 
-    /// There is no incomplete session at all; `complete` is the newest that is complete.
+    /// There is no open session. `complete` is the newest complete one.
     pub fn no_open_session(sessions: &Path, complete: Option<String>) -> Self {
         let reopening = complete.map_or_else(String::new, |id| {
             format!(", or reopen {id}, the newest: `deaddrop resume {id} --reopen TEXT`")
@@ -90,8 +89,8 @@ impl Error {
         Self::new("no-open-session", 5, message)
     }
 
-    /// There is no project at `here` or above.
-    pub fn no_base(here: &Path) -> Self {
+    /// There is no project at `here` or above it.
+    pub fn no_project(here: &Path) -> Self {
         let message = format!(
             "there is no project here ({}) or in a folder above; `deaddrop init` sets one up, `deaddrop new \"your task\"` starts a session here, and -C DIR names a project",
             here.display()
@@ -99,14 +98,14 @@ impl Error {
         Self::new("no-project", 5, message)
     }
 
-    /// A session has to be named, since several are open.
+    /// The session must be named, since several are open.
     pub fn several_sessions(ids: &[String]) -> Self {
         let ids = ids.join(", ");
         let message = format!("several sessions are open ({ids}); name one with --session ID");
         Self::new("several-sessions", 2, message)
     }
 
-    /// A session file that cannot be read as one.
+    /// A session file that cannot be parsed.
     pub fn damaged_session(path: &Path, problem: impl Display) -> Self {
         let message = format!(
             "{} is damaged: {problem}; restore it from a backup, or move it away to continue without that session",
@@ -115,7 +114,7 @@ impl Error {
         Self::new("damaged-session", 1, message)
     }
 
-    /// A journal with a record that was on disk and is not what it was.
+    /// A journal with a record that was changed after it was written.
     pub fn damaged_journal(path: &Path, offset: usize) -> Self {
         let message = format!(
             "the journal {} is damaged at byte {offset}, so nothing is done on top of it; restore it from a backup, or move it away to continue from the session files (a reply that was being executed is then set aside)",
@@ -124,8 +123,8 @@ impl Error {
         Self::new("damaged-journal", 1, message)
     }
 
-    /// A journal with a record that has no meaning here; records are counted from 0.
-    pub fn strange_journal(path: &Path, record: usize) -> Self {
+    /// A journal with a record that this version does not know. Records are counted from 0.
+    pub fn unknown_record(path: &Path, record: usize) -> Self {
         let message = format!(
             "record {record} of the journal {} is unknown to this version of deaddrop; a newer version may read it",
             path.display()
@@ -133,7 +132,7 @@ impl Error {
         Self::new("unknown-journal", 1, message)
     }
 
-    /// A command from before does not end; `lock` is the file that it holds.
+    /// A command of an earlier process does not end. `lock` is the file that it keeps locked.
     pub fn command_runs(lock: &Path) -> Self {
         let message = format!(
             "a command of a killed deaddrop is still running (it holds {}); end it, then run `deaddrop resume`",
@@ -142,13 +141,13 @@ impl Error {
         Self::new("command-still-running", 1, message)
     }
 
-    /// The guest, known by this to the person, cannot be reached, or does not speak as it should.
+    /// The guest with this label cannot be reached, or violates the protocol.
     pub fn guest(guest: &str, why: &str) -> Self {
         let message = format!("the guest '{guest}' cannot be used: {why}");
         Self::new("guest-unavailable", 1, message)
     }
 
-    /// The same error, saying how a turn goes on that a guest went away from.
+    /// Adds how to continue a turn whose guest has become unavailable.
     #[must_use]
     pub fn within_turn(mut self) -> Self {
         if self.is("guest-unavailable") {
@@ -157,21 +156,20 @@ impl Error {
         self
     }
 
-    /// A file given as a reply that cannot be one.
+    /// A file that cannot be used as a reply.
     pub fn no_reply(path: &Path, why: impl Into<String>) -> Self {
         Self::new("unreadable-reply", 1, format!("{}: {}", path.display(), why.into()))
     }
 
-    /// The session is complete, and would have to be taken up again first.
+    /// The session is complete, and must be reopened first.
     pub fn complete(id: &str) -> Self {
         let message =
             format!("session {id} is complete; `deaddrop resume {id} --reopen TEXT` reopens it");
         Self::new("session-complete", 2, message)
     }
 
-    /// The session, or the run, began in another workspace than is set now; both as
-    /// [`Config::workspace_name`](crate::settings::Config::workspace_name) has them. `moves`: whether it
-    /// can be moved.
+    /// The session or run began in another workspace than the one that is set now. Both are named as by
+    /// [`Config::workspace_name`](crate::settings::Config::workspace_name). `moves`: it can be moved.
     pub fn other_workspace(stem: &str, begun: &str, now: &str, moves: bool) -> Self {
         let moving = if moves {
             format!("; `deaddrop resume {stem} --here` moves it to '{now}' for good")
@@ -185,7 +183,7 @@ impl Error {
         Self::new("other-workspace", 2, message)
     }
 
-    /// There is no question that a decision could be about; `about` names what was meant.
+    /// No question waits for a decision. `about` names the one that the person asked for.
     pub fn nothing_pending(about: &str) -> Self {
         let about = if about.is_empty() { String::new() } else { format!(" about '{about}'") };
         let message =
@@ -193,23 +191,23 @@ impl Error {
         Self::new("nothing-pending", 5, message)
     }
 
-    /// The question is none that the person can answer for good.
+    /// The question cannot be answered permanently.
     pub fn not_for_good() -> Self {
         let message = "only a command that could be read, and that changes no protected names and no repository, can be approved for good; leave --always out";
         Self::new("not-for-good", 2, message.to_owned())
     }
 
-    /// Nothing can be done before the person has decided about something else.
+    /// The person must first decide about something else.
     pub fn waits(message: String) -> Self {
         Self::new("decision-needed", 3, message)
     }
 
-    /// Nothing is taken back, or shown, and why.
+    /// Why nothing can be undone or shown.
     pub fn undo(why: impl Into<String>) -> Self {
         Self::new("cannot-undo", 1, why.into())
     }
 
-    /// The command line does not say what is needed.
+    /// A mistake in the command line.
     pub fn usage(message: impl Into<String>) -> Self {
         Self::new("usage", 2, message.into())
     }
@@ -219,7 +217,7 @@ impl Error {
         Self::new("interrupted", 130, "interrupted".to_owned())
     }
 
-    /// Somebody else listens at a socket's path, or a port.
+    /// Another program already listens on a socket or port.
     pub fn listens(place: impl Into<String>) -> Self {
         let place = place.into();
         let message = format!(
@@ -228,26 +226,26 @@ impl Error {
         Self::new("address-in-use", 1, message)
     }
 
-    /// An error of another process, with its own code and exit status.
+    /// An error from another process, with its code and exit status.
     pub fn relayed(message: String, code: impl Into<String>, status: u8) -> Self {
         let mut error = Self::new("", status, message);
         error.0.code = Cow::Owned(code.into());
         error
     }
 
-    /// A failure of something outside of deaddrop, described in a sentence.
+    /// A failure outside deaddrop, described in a sentence.
     pub fn failed(message: String) -> Self {
         Self::new("failed", 1, message)
     }
 
-    /// The same error with a more exact code.
+    /// Replaces the code by a more exact one.
     #[must_use]
     pub fn with_code(mut self, exact: &'static str) -> Self {
         self.0.code = exact.into();
         self
     }
 
-    /// The same error of a full disk, saying where room can be made.
+    /// Adds to the error of a full disk where space can be freed.
     #[must_use]
     pub fn with_room_in(mut self, folder: &Path) -> Self {
         let folder = folder.display();
@@ -256,46 +254,46 @@ impl Error {
         self
     }
 
-    /// The same error of what the person has said, where nobody can tell whether it is kept.
+    /// Adds that it is not known whether the person's words were stored.
     #[must_use]
-    pub fn in_doubt(mut self) -> Self {
+    pub fn with_uncertain_outcome(mut self) -> Self {
         self.0.message += "; your words may have been kept: check the newest outbox and `deaddrop status ID --json` before you repeat them";
         self.0.status = 1;
         self.with_code("in-doubt")
     }
 
-    /// Whether this process made the error, with that code.
+    /// Whether this process created the error with that code.
     fn is(&self, code: &str) -> bool {
         matches!(self.0.code, Cow::Borrowed(own) if own == code)
     }
 
-    /// Whether there is no such question, or no more.
+    /// Whether the error says that there is no such question, or no longer.
     pub fn is_nothing_pending(&self) -> bool {
         self.is("nothing-pending")
     }
 
-    /// Whether the person stopped the program: said by nobody, since they know.
+    /// Whether the person stopped the program. This is not printed, since they know.
     pub fn is_interrupted(&self) -> bool {
         self.is("interrupted")
     }
 
-    /// Whether there is no session that could be gone on with.
-    pub fn is_without_session(&self) -> bool {
+    /// Whether there is no session to continue.
+    pub fn is_no_open_session(&self) -> bool {
         self.is("no-open-session")
     }
 
-    /// Whether another process is at work in the project.
+    /// Whether another process is using the project.
     pub fn is_locked(&self) -> bool {
         self.is("locked")
     }
 
-    /// Whether there is no room left on a disk, for bytes or for files.
-    pub fn is_of_a_full_disk(&self) -> bool {
+    /// Whether a disk has no space left for bytes or files.
+    pub fn is_disk_full(&self) -> bool {
         self.is("disk-full")
     }
 
-    /// Whether the disk is full or failing: then the next call is no better than this one.
-    pub fn is_of_the_disk(&self) -> bool {
+    /// Whether the disk is full or failing, so that the next call will fail, too.
+    pub fn is_disk_failure(&self) -> bool {
         self.0.source.as_ref().is_some_and(|source| {
             // EIO has no kind of its own.
             is_full(source)
@@ -304,7 +302,7 @@ impl Error {
         })
     }
 
-    /// The exit code of `deaddrop` for this error, as `--help` lists them.
+    /// The exit code of `deaddrop` for this error, as listed in `--help`.
     pub fn exit_code(&self) -> ExitCode {
         ExitCode::from(self.exit_status())
     }
@@ -314,7 +312,7 @@ impl Error {
         self.0.status
     }
 
-    /// A stable name for programs, as `--json` prints it. The message may change, this does not.
+    /// A stable name for programs, as in `--json`. The message may change, but not the code.
     pub fn code(&self) -> &str {
         &self.0.code
     }
@@ -324,7 +322,7 @@ fn is_full(source: &io::Error) -> bool {
     matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
-/// What to do about the failures that a person meets most.
+/// What to do about the most common failures.
 pub(crate) fn advice(source: &io::Error) -> &'static str {
     match source.kind() {
         io::ErrorKind::PermissionDenied => "; check its owner and permissions",

@@ -1,28 +1,28 @@
-//! Links on the way to a path.
+//! Finds the symbolic links on a path.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// As many as the kernel follows.
-const MOST: usize = 40;
+/// The most links that are followed, as in the kernel.
+const MAX_LINKS: usize = 40;
 
-/// A link on the way to a path.
+/// A symbolic link on a path.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Link {
-    /// Where it is; no part of this is a link.
+    /// Its place, in which no other component is a link.
     pub(crate) at: PathBuf,
-    /// What it says.
+    /// Its target.
     pub(crate) to: PathBuf,
-    /// What comes after it.
+    /// The components after it.
     pub(crate) rest: PathBuf,
 }
 
-/// All links that are followed on the way to a path.
-pub(crate) fn on_the_way(path: &Path) -> Vec<Link> {
+/// All links that are followed to resolve a path.
+pub(crate) fn links_on_path(path: &Path) -> Vec<Link> {
     follow(path).0
 }
 
-/// The same, and where they lead, whether or not anything is there.
+/// All links that are followed to resolve a path, and the resolved path, which need not exist.
 pub(crate) fn follow(path: &Path) -> (Vec<Link>, PathBuf) {
     let mut links = Vec::new();
     let mut here = PathBuf::new();
@@ -35,7 +35,7 @@ pub(crate) fn follow(path: &Path) -> (Vec<Link>, PathBuf) {
         }
         here.push(&part);
         if let Ok(to) = fs::read_link(&here)
-            && links.len() < MOST
+            && links.len() < MAX_LINKS
         {
             let rest = left.iter().rev().collect();
             left.extend(to.components().rev().map(|part| part.as_os_str().into()));

@@ -1,5 +1,5 @@
-//! What this machine is, for the Environment section of an outbox: its system, its shell, and the
-//! versions of the tools that a coding agent asks for.
+//! Describes this machine for the Environment section of an outbox: its system, its shell, and the versions of the tools
+//! that a coding agent needs.
 
 use std::env;
 use std::ffi::OsStr;
@@ -13,13 +13,13 @@ use sysinfo::System;
 
 use crate::text::capitalized;
 
-/// A script for a shell, in which each tool says its version; [`tools_in`] reads what it writes.
+/// A shell script that prints the version of each tool. [`tools_in`] parses its output.
 pub const SCRIPT: &str = include_str!("data/tools.sh");
 
-/// The shell that commands are given to, and how.
+/// The shell that runs commands, and its option.
 pub const SHELL: &str = "/bin/sh -c";
 
-/// The operating system in a few words: `Debian GNU/Linux 12, Linux 6.1.0, x86_64`.
+/// The operating system: `Debian GNU/Linux 12, Linux 6.1.0, x86_64`.
 pub fn system() -> String {
     let name = System::name().ok();
     let named = name.map(|name| match System::os_version() {
@@ -32,7 +32,7 @@ pub fn system() -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// The shell's name where `/bin/sh` is another one: `/bin/sh -c (dash)`.
+/// The shell, with its name if `/bin/sh` is a link: `/bin/sh -c (dash)`.
 pub fn shell() -> String {
     let real = fs::canonicalize("/bin/sh").ok();
     match real.as_deref().and_then(Path::file_name).and_then(|name| name.to_str()) {
@@ -41,21 +41,21 @@ pub fn shell() -> String {
     }
 }
 
-/// The tools that the script asks, and how.
-pub(crate) fn known_tools() -> impl Iterator<Item = (&'static str, &'static str)> {
+/// The tools in the script, with the command that prints the version of each.
+pub fn known_tools() -> impl Iterator<Item = (&'static str, &'static str)> {
     let asks = |line: &'static str| line.strip_prefix("ask ")?.strip_suffix(" &")?.split_once(' ');
     SCRIPT.lines().filter_map(asks)
 }
 
-/// The tools in what the script wrote: `pip 24.1`.
-pub fn tools_in(said: &str) -> Vec<String> {
-    let lines = || said.lines().filter_map(|line| line.split_once(' '));
+/// Parses the output of the script into tools with versions, such as `pip 24.1`.
+pub fn tools_in(output: &str) -> Vec<String> {
+    let lines = || output.lines().filter_map(|line| line.split_once(' '));
     let told = |name: &str| {
         let is_it =
             |(is, told): &(&str, &str)| *is == "tool" && told.split(' ').next() == Some(name);
-        let (_, said) = lines().find(is_it)?;
-        let version = version_in(said.strip_prefix(name).unwrap_or_default());
-        // Another python's: `python3 -m` does not find it, which is how many are started.
+        let (_, output) = lines().find(is_it)?;
+        let version = version_in(output.strip_prefix(name).unwrap_or_default());
+        // It belongs to another Python, so `python3 -m`, which often starts it, does not find it.
         let is_apart = lines().any(|(is, module)| is == "apart" && module == name);
         Some(match version {
             Some(version) if is_apart => {
@@ -68,29 +68,29 @@ pub fn tools_in(said: &str) -> Vec<String> {
     known_tools().filter_map(|(name, _)| told(name)).collect()
 }
 
-/// The names of the tools on PATH that are `seen` by commands. None is started.
+/// The names of the tools in PATH that commands see, according to `seen`. No tool is started.
 pub fn tools(seen: &dyn Fn(&Path) -> bool) -> Vec<String> {
     let folders = env::var_os("PATH").unwrap_or_default();
     let found = known_tools().filter(|(name, _)| find(name, &folders, seen).is_some());
     found.map(|(name, _)| name.to_owned()).collect()
 }
 
-/// The first program of that name in these folders, as `PATH` lists them, that is `seen`.
+/// The first program of that name in a list of folders such as `PATH` that is `seen`.
 pub(crate) fn find(name: &str, folders: &OsStr, seen: &dyn Fn(&Path) -> bool) -> Option<PathBuf> {
     let is_program =
         |found: fs::Metadata| found.is_file() && found.permissions().mode() & 0o111 != 0;
     env::split_paths(folders)
-        // A relative entry would run what lies in the current folder.
+        // A relative entry would run a program in the current folder.
         .filter(|folder| folder.is_absolute())
         .map(|folder| folder.join(name))
         .find(|path| path.metadata().is_ok_and(is_program) && seen(path))
 }
 
-/// The version in what a tool says of itself.
-pub fn version_in(said: &str) -> Option<&str> {
+/// The first version number in the output of a tool.
+pub fn version_in(output: &str) -> Option<&str> {
     static VERSION: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"\d+(\.\d+)+").expect("a constant pattern"));
-    VERSION.find(said).map(|found| found.as_str())
+    VERSION.find(output).map(|found| found.as_str())
 }
 
 #[cfg(test)]
@@ -125,8 +125,8 @@ mod tests {
         fs::write(folder.path().join("ruby"), "no program").unwrap();
         let path = format!("{}:/usr/bin:/bin", folder.path().display());
         let mut shell = Command::new("/bin/sh");
-        let said = shell.args(["-c", SCRIPT]).env("PATH", path).output().unwrap();
-        let tools = tools_in(&String::from_utf8_lossy(&said.stdout));
+        let output = shell.args(["-c", SCRIPT]).env("PATH", path).output().unwrap();
+        let tools = tools_in(&String::from_utf8_lossy(&output.stdout));
         let alone = "pytest 8.2 (of another Python, with other packages than python3)";
         for told in ["python3 3.9.1", "pip 24.1", alone, "node", "npm", "bun 1.2.3", "go", "dotnet"]
         {

@@ -9,7 +9,7 @@ use crate::outbox;
 use crate::protocol::operations::{Decision, EventsMessage};
 use crate::protocol::read_run;
 use crate::session::{ApprovalDecision, Session, run_id};
-use crate::settings::{Config, RUN_POLICY, Raw};
+use crate::settings::{Config, Layer, RUN_POLICY};
 use crate::watch::Stop;
 
 /// A folder in which operations messages are carried out: a project, whose workspace they
@@ -78,7 +78,7 @@ impl Space {
     /// The settings are wrong, or open something that the person has not agreed to (`deaddrop config
     /// allow`); something cannot be made, or another process serves the folder.
     pub fn open(folder: &Path, helper: &Path) -> Result<Self> {
-        let config = Config::load_trusted(folder, Raw::default())?;
+        let config = Config::load_trusted(folder, Layer::default())?;
         let policy = config.policy.clone().unwrap_or_else(|| RUN_POLICY.to_owned());
         let mut engine = Engine::open(config, Clock::default(), Stop::default(), None, &mut ())?;
         engine.run_commands_by(helper);

@@ -1,14 +1,13 @@
-//! Small pure helpers for text that a person or a model will read: making control characters
-//! visible, naming long things briefly, and finding the word that was meant.
+//! Small pure helpers for text that a person or model reads: they make control characters visible, shorten long names,
+//! and find the nearest word.
 
 use std::borrow::Cow;
 
 /// How much of a command's first line a result quotes, in characters.
 const NAMED_LENGTH: usize = 120;
 
-/// `text` with every character that could act on a terminal or hide from a reader replaced by
-/// something that shows it: C0 controls as control pictures (`␛`), the rest as `<U+202E>`.
-/// Line feeds and tabs stay; a CRLF becomes a line feed.
+/// Replaces every character that could control a terminal or be invisible: C0 controls by control pictures (`␛`), others
+/// by `<U+202E>`. Line feeds and tabs stay, and CRLF becomes a line feed.
 ///
 /// # Examples
 /// ```
@@ -18,13 +17,13 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     shown(text, is_hazard)
 }
 
-/// Like [`visible`], on one line: line feeds and tabs are shown too. For names and paths.
+/// Like [`visible`], for names and paths in one line: also replaces line feeds and tabs.
 pub fn visible_line(text: &str) -> Cow<'_, str> {
     shown(text, |c| c < ' ' || is_hazard(c))
 }
 
 fn shown(text: &str, is_hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
-    // Most text needs nothing, and bytes are faster to look at.
+    // Most text needs no change, and checking bytes is faster.
     let is_plain = |byte: u8| byte.is_ascii() && !is_hidden(char::from(byte));
     if text.bytes().all(is_plain) || !text.chars().any(&is_hidden) {
         return Cow::Borrowed(text);
@@ -61,10 +60,9 @@ pub(crate) fn ascii_controls(json: &str) -> String {
     out
 }
 
-/// Whether `c` steers a terminal, reorders text, or cannot be seen at all (Unicode's
-/// `Default_Ignorable_Code_Point`, and controls of lines and hieroglyphs). The joiners that emoji
-/// and several scripts are written with (U+200C, U+200D) are not among them, nor what says whether a
-/// sign is an emoji (U+FE0E, U+FE0F).
+/// Whether a character controls a terminal, reorders text, or is invisible (Unicode's `Default_Ignorable_Code_Point`, and
+/// controls of lines and hieroglyphs). The joiners in emoji and several scripts (U+200C, U+200D) and the emoji variation
+/// selectors (U+FE0E, U+FE0F) do not count.
 pub fn is_hazard(c: char) -> bool {
     c.is_ascii_control() && !matches!(c, '\t' | '\n')
         || !c.is_ascii()
@@ -77,7 +75,7 @@ pub fn is_hazard(c: char) -> bool {
             | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// A command in a few words: `'first line'`, with what was left out counted.
+/// Shortens a command to its first line, and counts what is left out.
 ///
 /// # Examples
 /// ```
@@ -101,13 +99,13 @@ pub fn named(command: &str) -> String {
     name
 }
 
-/// `Linux`: a word that begins with a capital.
+/// Capitalizes the first letter: `Linux`.
 pub fn capitalized(word: &str) -> String {
     let mut letters = word.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// A text as one word for a POSIX shell.
+/// Quotes a text as one word for a POSIX shell.
 ///
 /// # Examples
 /// ```
@@ -122,7 +120,7 @@ pub fn count(n: usize, noun: &str) -> String {
     if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
 }
 
-/// The first `most` of some names, and how many more of `all` there are.
+/// Lists the first `most` names, and counts the rest of `all`.
 ///
 /// # Examples
 /// ```
@@ -140,7 +138,7 @@ pub fn first_of<T: AsRef<str>>(
     if more == 0 { text } else { format!("{text} and {more} more") }
 }
 
-/// `4,812,000`: a number with its digits in groups of three.
+/// Groups the digits of a number in threes: `4,812,000`.
 ///
 /// # Examples
 /// ```
@@ -150,7 +148,7 @@ pub fn grouped(n: u64) -> String {
     if n < 1_000 { n.to_string() } else { format!("{},{:03}", grouped(n / 1_000), n % 1_000) }
 }
 
-/// The candidate that `word` was most likely meant to be, if one is near enough.
+/// The candidate that is most similar to `word`, if one is similar enough.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     candidates
         .into_iter()
@@ -160,18 +158,18 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, c)| c)
 }
 
-/// `text` with every line indented by two spaces; empty lines stay empty.
+/// Indents every line by two spaces, except empty lines.
 pub fn indented(text: &str) -> String {
     let indented = |line: &str| if line.is_empty() { line.to_owned() } else { format!("  {line}") };
     text.lines().map(|line| indented(line) + "\n").collect()
 }
 
-/// `1 byte`, `48120 bytes`: to the byte, as a program writes it.
+/// An exact number of bytes: `1 byte`, `48120 bytes`.
 pub fn byte_count(n: u64) -> String {
     format!("{n} byte{}", if n == 1 { "" } else { "s" })
 }
 
-/// `312 bytes`, `5.6 MB`, `56 MB`: as large as matters.
+/// A rounded size: `312 bytes`, `5.6 MB`, `56 MB`.
 pub fn size(bytes: u64) -> String {
     if bytes < 10_000 {
         return format!("{} byte{}", grouped(bytes), if bytes == 1 { "" } else { "s" });

@@ -1,7 +1,7 @@
-//! How many tokens a text is for a chat model, as tokenizers of today count (`o200k_base`).
+//! Counts the tokens of a text as current chat models do (`o200k_base`).
 //!
-//! The exact number needs the vocabulary, which takes about 0.12 s of a processor and 22 MB to load, once. Most texts
-//! are so far from any limit that an estimate says enough: see [`Estimate`].
+//! An exact count needs the vocabulary, which takes about 0.12 s of processor time and 22 MB to load, once. Most texts are
+//! so far from any limit that an estimate is enough: see [`Estimate`].
 
 use std::cell::Cell;
 
@@ -9,18 +9,18 @@ use tiktoken::CoreBpe;
 
 use crate::text::grouped;
 
-/// The vocabulary that is counted with.
+/// The vocabulary for exact counts.
 const VOCABULARY: &str = "o200k_base";
-/// A longer text is counted in pieces of so many bytes: a single word of a megabyte, as minified files
-/// and encoded data have, would take long.
+/// Longer texts are counted in pieces of this many bytes: a single word of a megabyte, as in minified files and encoded
+/// data, would take long.
 const PIECE: usize = 64 << 10;
 
-/// What can be told of a text without the vocabulary.
+/// The number of tokens of a text, estimated without the vocabulary.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Estimate {
-    /// About so many tokens it is.
+    /// The likely number.
     pub likely: usize,
-    /// It is not more than these, but for texts made to be: of them it may be a twentieth more.
+    /// An upper bound. Texts that are made to exceed it can do so by a twentieth.
     pub most: usize,
 }
 
@@ -28,12 +28,12 @@ thread_local! {
     static COUNTED: Cell<usize> = const { Cell::new(0) };
 }
 
-/// How often this thread has counted exactly, and so needed the vocabulary.
-pub fn counted() -> usize {
+/// How many exact counts this thread has made, each of which needs the vocabulary.
+pub fn exact_counts() -> usize {
     COUNTED.get()
 }
 
-/// Exactly how many tokens `text` is.
+/// The exact number of tokens of `text`.
 ///
 /// # Examples
 /// ```
@@ -48,19 +48,19 @@ pub fn count(text: &str) -> usize {
     pieces(text).map(|piece| CoreBpe::count(encoding, piece)).sum()
 }
 
-/// How many tokens `text` is: exactly where it could be more than `limit`, else about.
+/// The number of tokens of `text`: exact if it could exceed `limit`, otherwise an estimate.
 pub fn about(text: &str, limit: usize) -> usize {
     let Estimate { likely, most } = estimate(text);
     if most > limit { count(text) } else { likely }
 }
 
-/// A number of tokens for a person, in two digits: `≈ 5,300 tokens`.
+/// A number of tokens for display, rounded to two digits: `≈ 5,300 tokens`.
 ///
 /// # Examples
 /// ```
 /// assert_eq!(deaddrop::tokens::told(5_261), "≈ 5,300 tokens");
 /// ```
-pub fn told(tokens: usize) -> String {
+pub fn rounded(tokens: usize) -> String {
     let mut unit = 1;
     while tokens / unit >= 100 {
         unit *= 10;
@@ -69,7 +69,7 @@ pub fn told(tokens: usize) -> String {
     format!("≈ {} tokens", grouped(rounded as u64))
 }
 
-/// A text in pieces that end at a line's end where there is one.
+/// Splits a text into pieces, at line ends if possible.
 fn pieces(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -88,9 +88,9 @@ fn pieces(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// What a byte is, for where words begin and end.
+/// The class of a byte, which decides where words begin and end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Class {
+enum ByteClass {
     Vowel,
     Consonant,
     Digit,
@@ -103,78 +103,77 @@ enum Class {
     Beyond,
 }
 
-fn class(byte: u8) -> Class {
+fn byte_class(byte: u8) -> ByteClass {
     match byte.to_ascii_lowercase() {
-        b'a' | b'e' | b'i' | b'o' | b'u' | b'y' => Class::Vowel,
-        b'a'..=b'z' => Class::Consonant,
-        b'0'..=b'9' => Class::Digit,
-        b' ' => Class::Space,
-        b'\t' => Class::Tab,
-        b'\n' => Class::Line,
-        0x80.. => Class::Beyond,
-        0..b' ' | 0x7f => Class::Control,
-        _ => Class::Mark,
+        b'a' | b'e' | b'i' | b'o' | b'u' | b'y' => ByteClass::Vowel,
+        b'a'..=b'z' => ByteClass::Consonant,
+        b'0'..=b'9' => ByteClass::Digit,
+        b' ' => ByteClass::Space,
+        b'\t' => ByteClass::Tab,
+        b'\n' => ByteClass::Line,
+        0x80.. => ByteClass::Beyond,
+        0..b' ' | 0x7f => ByteClass::Control,
+        _ => ByteClass::Mark,
     }
 }
 
-/// Estimates how many tokens `text` is, in one look at its bytes.
+/// Estimates the number of tokens of `text` in one pass over its bytes.
 ///
-/// Both numbers were measured, not proved. What it is at most: the weights are so that random letters,
-/// digits, marks, encoded data and scripts of all sorts come out at 1.0 to 2.0 times their tokens, and at
-/// up to 3.5 times what Chinese, Japanese and Korean are, where a rare character can be a token a byte.
-/// What is likely has weights of its own, fitted to 700 pieces of source in ten languages, prose, JSON,
-/// logs, tables of numbers and encoded data.
+/// Both numbers were measured, not proved. With the weights of `most`, random letters, digits, punctuation, encoded data
+/// and scripts of all kinds come out at 1.0 to 2.0 times their tokens. Chinese, Japanese and Korean come out at up to 3.5
+/// times, since a rare character can be one token per byte. `likely` has its own weights, fitted to 700 pieces of source in
+/// ten languages, prose, JSON, logs, tables of numbers and encoded data.
 pub fn estimate(text: &str) -> Estimate {
     // In hundredths of a token.
     let (mut likely, mut most) = (0, 0);
-    let (mut before, mut run, mut was_lower) = (Class::Line, 0, false);
+    let (mut before, mut run, mut was_lower) = (ByteClass::Line, 0, false);
     let mut last = 0;
     for &byte in text.as_bytes() {
-        let class = class(byte);
-        let is_letter = matches!(class, Class::Vowel | Class::Consonant);
-        let was_letter = matches!(before, Class::Vowel | Class::Consonant);
+        let byte_class = byte_class(byte);
+        let is_letter = matches!(byte_class, ByteClass::Vowel | ByteClass::Consonant);
+        let was_letter = matches!(before, ByteClass::Vowel | ByteClass::Consonant);
         let begins = is_letter && (!was_letter || (was_lower && byte.is_ascii_uppercase()));
-        run = if class == before && !begins { run + 1 } else { 1 };
-        let (likely_of, most_of) = match class {
-            // A word is a token at least, and what is hard to pronounce is many.
+        run = if byte_class == before && !begins { run + 1 } else { 1 };
+        let (likely_of, most_of) = match byte_class {
+            // A word is at least one token, and an unpronounceable one is many.
             _ if begins && was_letter => (167, 150),
-            // It takes in the blank or the mark in front.
-            _ if begins && before == Class::Space => (81, 100),
-            _ if begins && before == Class::Mark => (39, 100),
-            _ if begins && before == Class::Digit => (108, 100),
+            // The token includes the blank or the punctuation before it.
+            _ if begins && before == ByteClass::Space => (81, 100),
+            _ if begins && before == ByteClass::Mark => (39, 100),
+            _ if begins && before == ByteClass::Digit => (108, 100),
             // The rest of a word with an accent.
-            _ if begins && before == Class::Beyond => (40, 100),
+            _ if begins && before == ByteClass::Beyond => (40, 100),
             _ if begins => (159, 100),
-            Class::Vowel => (2, 85),
-            Class::Consonant if run == 1 => (0, 10),
-            Class::Consonant if run == 2 => (0, 40),
-            Class::Consonant => (56, 90),
-            // Three digits are one; a blank before them is one by itself.
-            Class::Digit if run == 1 && before == Class::Space => (186, 190),
-            Class::Digit if run % 3 == 1 => (105, 105),
-            Class::Space if run == 1 => (14, 15),
-            Class::Space if run == 2 => (70, 85),
-            Class::Space => (0, 8),
-            Class::Tab if run > 1 => (0, 10),
-            Class::Tab => (74, 105),
-            // A mark takes in the end of its line; a word or a number does not.
-            Class::Line if run > 1 => (0, 40),
-            Class::Line if before == Class::Mark => (0, 70),
-            Class::Line if was_letter || before == Class::Digit => (98, 100),
-            Class::Line => (60, 70),
-            // Seldom more than one of different ones is a token.
-            Class::Mark if run == 1 => (89, 100),
-            Class::Mark if byte == last => (5, 100),
-            Class::Mark => (51, 100),
-            // What ends a line with the byte that follows.
-            Class::Control if byte == b'\r' => (0, 200),
-            // Alone, and so is a blank before it.
-            Class::Control => (120, 200),
-            Class::Digit | Class::Beyond => (0, 0),
+            ByteClass::Vowel => (2, 85),
+            ByteClass::Consonant if run == 1 => (0, 10),
+            ByteClass::Consonant if run == 2 => (0, 40),
+            ByteClass::Consonant => (56, 90),
+            // Three digits are one token. A blank before them is its own token.
+            ByteClass::Digit if run == 1 && before == ByteClass::Space => (186, 190),
+            ByteClass::Digit if run % 3 == 1 => (105, 105),
+            ByteClass::Space if run == 1 => (14, 15),
+            ByteClass::Space if run == 2 => (70, 85),
+            ByteClass::Space => (0, 8),
+            ByteClass::Tab if run > 1 => (0, 10),
+            ByteClass::Tab => (74, 105),
+            // A token of punctuation includes the line end, one of a word or a number does not.
+            ByteClass::Line if run > 1 => (0, 40),
+            ByteClass::Line if before == ByteClass::Mark => (0, 70),
+            ByteClass::Line if was_letter || before == ByteClass::Digit => (98, 100),
+            ByteClass::Line => (60, 70),
+            // Different punctuation characters are rarely one token.
+            ByteClass::Mark if run == 1 => (89, 100),
+            ByteClass::Mark if byte == last => (5, 100),
+            ByteClass::Mark => (51, 100),
+            // A carriage return ends the line together with the line feed.
+            ByteClass::Control if byte == b'\r' => (0, 200),
+            // Its own token, as is a blank before it.
+            ByteClass::Control => (120, 200),
+            ByteClass::Digit | ByteClass::Beyond => (0, 0),
         };
         likely += likely_of;
         most += most_of;
-        (before, last) = (class, byte);
+        (before, last) = (byte_class, byte);
         was_lower = byte.is_ascii_lowercase();
     }
     if !text.is_ascii() {
@@ -188,8 +187,8 @@ pub fn estimate(text: &str) -> Estimate {
     Estimate { likely: likely.div_ceil(100).min(most), most }
 }
 
-/// What a character that is not ASCII is likely to be, and at most: a token a byte, and one where the
-/// vocabulary knows the letter by itself. In hundredths of a token.
+/// The likely and the highest number of tokens of a character that is not ASCII, in hundredths. At most each byte is a
+/// token. A letter that is in the vocabulary is one token.
 fn weights_beyond(c: char) -> (usize, usize) {
     let bytes = c.len_utf8() * 100;
     let likely = match c {

@@ -1,5 +1,5 @@
-//! What wakes the daemon: changes in the inbox, signals, and time. Wake-ups are hints; the folder
-//! is looked at whatever was said.
+//! Wakes the daemon: on changes in the inbox, on signals, and after some time. Wake-ups are hints: the folder is always
+//! scanned.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -17,33 +17,33 @@ use signal_hook::iterator::Signals;
 use crate::error::{Error, Result};
 use crate::runner::interrupt;
 
-/// How often the inbox is looked at when nothing is heard.
-const TICK: Duration = Duration::from_secs(2);
-/// How soon it is looked at again when a file may be finished without a sign.
-const SOON: Duration = Duration::from_millis(50);
+/// The time between scans of the inbox without events.
+const POLL_INTERVAL: Duration = Duration::from_secs(2);
+/// The time until the next scan if a file may be finished without an event.
+const RECHECK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Why the daemon wakes: this file was closed after writing, or moved in; or something else happened.
+/// A wake-up: this file was closed after writing or moved in, or (None) something else happened.
 struct Wake(Option<OsString>);
 
-/// Listens for changes in one folder.
-pub struct Watch {
+/// Watches a folder for changes.
+pub struct FolderWatch {
     wakes: Receiver<Wake>,
     sender: Sender<Wake>,
     watcher: Option<RecommendedWatcher>,
     folder: PathBuf,
     also: Vec<PathBuf>,
-    /// Which folder is being listened to: one that was made anew is another.
-    identity: Option<(u64, u64)>,
+    /// The identity of the watched folder. A folder that was created again has another one.
+    folder_identity: Option<(u64, u64)>,
     stop: Stop,
 }
 
-/// Says whether the person has asked deaddrop to stop.
+/// Whether the person has asked deaddrop to stop.
 #[derive(Clone, Default)]
 pub struct Stop {
     asked: Arc<AtomicBool>,
-    /// Whether it was SIGINT.
+    /// Whether SIGINT asked.
     interrupted: Arc<AtomicBool>,
-    /// Whether only the turn that runs is to be stopped.
+    /// Whether only the running turn must stop.
     paused: Arc<AtomicBool>,
 }
 
@@ -53,14 +53,14 @@ impl Stop {
         self.asked.load(Ordering::Relaxed)
     }
 
-    /// Whether that was said with Ctrl-C, and not by whoever ends a service.
+    /// Whether Ctrl-C asked to stop, and not, for example, a service manager.
     pub fn is_interrupted(&self) -> bool {
         self.interrupted.load(Ordering::Relaxed)
     }
 
-    /// Calls `wake` from a thread of its own after each such signal, when [`Stop::is_asked`] says so
-    /// already. Should there be no thread for it, it is never called.
-    pub fn wakes(wake: impl Fn() + Send + 'static) {
+    /// Calls `wake` from its own thread after each SIGINT or SIGTERM, when [`Stop::is_asked`] is already true. If the thread
+    /// cannot be started, `wake` is never called.
+    pub fn on_signal(wake: impl Fn() + Send + 'static) {
         let Ok(mut signals) = Signals::new([SIGINT, SIGTERM]) else { return };
         let heard = move || signals.forever().for_each(|_| wake());
         drop(std::thread::Builder::new().name("signals".into()).spawn(heard));
@@ -72,7 +72,7 @@ impl Stop {
         interrupt::check();
     }
 
-    /// Asks to stop the turn that runs; whoever serves goes on after it (see [`Stop::resumes`]).
+    /// Asks to stop the running turn. The server continues after it (see [`Stop::take_pause`]).
     pub fn pause(&self) {
         if !self.is_asked() {
             self.paused.store(true, Ordering::Relaxed);
@@ -80,8 +80,8 @@ impl Stop {
         }
     }
 
-    /// Whether only a turn was to be stopped; then there is nothing to stop for any more.
-    pub fn resumes(&self) -> bool {
+    /// Whether only a turn had to stop. In that case the request is cleared.
+    pub fn take_pause(&self) -> bool {
         let resumes = self.paused.swap(false, Ordering::Relaxed) && !self.is_interrupted();
         if resumes {
             self.asked.store(false, Ordering::Relaxed);
@@ -89,8 +89,7 @@ impl Stop {
         resumes
     }
 
-    /// Stops on SIGINT and SIGTERM; a second one ends the program at once. SIGIO, which a lease
-    /// may cause, does nothing.
+    /// Stops on SIGINT and SIGTERM. A second one ends the program at once. SIGIO, which a lease may cause, is ignored.
     pub fn on_signals() -> Result<Self> {
         let stop = Self::default();
         let fail = |e| Error::io("listen for signals in", Path::new("this process"), e);
@@ -107,9 +106,9 @@ impl Stop {
     }
 }
 
-impl Watch {
-    /// Listens to `folder`, and for wake-ups only to `also`. Where the system cannot tell of changes
-    /// (a network file system, no watches left), they are looked at every two seconds all the same.
+impl FolderWatch {
+    /// Watches `folder`, and the folders `also` for wake-ups without names. If the system does not report changes (on network
+    /// file systems, or if there are no watches left), the daemon still scans every two seconds.
     pub fn new(folder: &Path, also: Vec<PathBuf>, stop: Stop) -> Self {
         let (sender, wakes) = mpsc::channel();
         let mut watch = Self {
@@ -118,33 +117,33 @@ impl Watch {
             watcher: None,
             folder: folder.to_owned(),
             also,
-            identity: None,
+            folder_identity: None,
             stop,
         };
         watch.follow();
-        // A signal ends the wait; else the next tick does.
-        Stop::wakes(watch.waker());
+        // A signal ends the wait. Without the thread, the next poll does.
+        Stop::on_signal(watch.waker());
         watch
     }
 
-    /// What ends a wait, from any thread.
+    /// A function that ends a wait, from any thread.
     pub fn waker(&self) -> impl Fn() + Send + Clone + 'static {
         let sender = self.sender.clone();
         move || drop(sender.send(Wake(None)))
     }
 
-    /// Waits until there may be something to do, and gives the names of finished files. Returns at
-    /// once when asked to stop or `busy` elsewhere, soon when `look_again`.
+    /// Waits until there may be something to do, and returns the names of finished files. Returns at once if asked to stop or
+    /// `busy` elsewhere, and soon if `look_again`.
     pub fn wait(&mut self, look_again: bool, busy: bool) -> Vec<OsString> {
         let mut finished = Vec::new();
-        // Nobody has heard what was dropped into a folder that was made anew.
+        // There were no events for files in a folder that was created again.
         if self.follow() {
             return finished;
         }
         let wait = match (busy, look_again) {
             (true, _) => Duration::ZERO,
-            (false, true) => SOON,
-            (false, false) => TICK,
+            (false, true) => RECHECK_INTERVAL,
+            (false, false) => POLL_INTERVAL,
         };
         if let (false, Ok(wake)) = (self.stop.is_asked(), self.wakes.recv_timeout(wait)) {
             let wakes = std::iter::once(wake).chain(self.wakes.try_iter());
@@ -154,37 +153,37 @@ impl Watch {
         finished
     }
 
-    /// Listens to the folder that has the name now. Returns whether it is another than before.
+    /// Watches the folder that is at the path now. Returns whether it is a new one.
     fn follow(&mut self) -> bool {
-        let identity = identity(&self.folder);
-        if self.identity == identity && self.watcher.is_some() {
+        let folder_identity = folder_identity(&self.folder);
+        if self.folder_identity == folder_identity && self.watcher.is_some() {
             return false;
         }
         let sender = self.sender.clone();
         let folder = self.folder.clone();
         let told = move |event: notify::Result<Event>| {
             // The receiver is gone only when the program ends.
-            if let Some(wake) = event.map_or(Some(Wake(None)), |it| meaning(&it, &folder)) {
+            if let Some(wake) = event.map_or(Some(Wake(None)), |it| wake_for(&it, &folder)) {
                 let _ = sender.send(wake);
             }
         };
         self.watcher = notify::recommended_watcher(told)
             .and_then(|mut watcher| {
                 watcher.watch(&self.folder, RecursiveMode::NonRecursive)?;
-                // Without it, what comes there waits for the next tick.
+                // If this fails, changes there wait for the next poll.
                 for also in &self.also {
                     let _ = watcher.watch(also, RecursiveMode::NonRecursive);
                 }
                 Ok(watcher)
             })
             .ok();
-        self.identity = identity;
+        self.folder_identity = folder_identity;
         self.watcher.is_some()
     }
 }
 
-/// What an event says; of other folders than `folder` no names are told.
-fn meaning(event: &Event, folder: &Path) -> Option<Wake> {
+/// Converts an event to a wake-up. Names are only reported for `folder`.
+fn wake_for(event: &Event, folder: &Path) -> Option<Wake> {
     match event.kind {
         EventKind::Access(AccessKind::Close(AccessMode::Write))
         | EventKind::Modify(ModifyKind::Name(RenameMode::To)) => {
@@ -192,14 +191,14 @@ fn meaning(event: &Event, folder: &Path) -> Option<Wake> {
             let name = path.file_name().filter(|_| path.parent() == Some(folder));
             Some(Wake(name.map(ToOwned::to_owned)))
         }
-        // Our own reading and taking away; and data, where its end is told.
+        // Our own reads and moves; and data, if the system also reports when a file is closed.
         EventKind::Access(_) | EventKind::Modify(ModifyKind::Name(RenameMode::From)) => None,
         EventKind::Modify(ModifyKind::Data(_)) if cfg!(target_os = "linux") => None,
         _ => Some(Wake(None)),
     }
 }
 
-fn identity(folder: &Path) -> Option<(u64, u64)> {
+fn folder_identity(folder: &Path) -> Option<(u64, u64)> {
     use std::os::unix::fs::MetadataExt;
     folder.metadata().ok().map(|found| (found.dev(), found.ino()))
 }

@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use crate::clock::Timestamp;
 use crate::error::Error;
-use crate::settings::{Raw, SETTINGS, Setting, find_setting};
+use crate::settings::{Layer, SETTINGS, Setting, find_setting};
 
 /// Turns any chat window into a coding agent: paste the outbox into a chat, save the reply in the
 /// inbox, and deaddrop executes it in the workspace.
@@ -194,8 +194,8 @@ impl Settings {
     }
 
     /// As settings, each with the flag it came from.
-    pub(super) fn raw(&self) -> Result<Raw, Error> {
-        let mut raw = Raw::default();
+    pub(super) fn raw(&self) -> Result<Layer, Error> {
+        let mut raw = Layer::default();
         for (name, value) in &self.0 {
             raw.set(name, value, format!("--{}", name.replace('_', "-")))?;
         }

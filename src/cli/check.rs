@@ -114,7 +114,7 @@ impl<'a> Surroundings<'a> {
                     let session = known.or_else(|_| self.store.choose(None)).ok();
                     Ok((session, Some(e)))
                 }
-                None if e.is_without_session() => Ok((None, None)),
+                None if e.is_no_open_session() => Ok((None, None)),
                 None => Err(e),
             },
         }

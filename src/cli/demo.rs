@@ -133,7 +133,7 @@ impl Stage<'_> {
     fn run(&self, words: &[String]) -> Result<()> {
         let fail = |e| Error::io("run", "deaddrop".as_ref(), e);
         let (mut reader, writer) = io::pipe().map_err(fail)?;
-        let mut command = Command::new(program::own().map_err(fail)?);
+        let mut command = Command::new(program::own_executable().map_err(fail)?);
         for (name, _) in std::env::vars_os() {
             if name.to_string_lossy().starts_with("DEADDROP_") {
                 command.env_remove(name);

@@ -23,12 +23,12 @@ use crate::executor::Guest;
 use crate::lock::Lock;
 use crate::program::Programs;
 use crate::protocol::jsonrpc::About;
+use crate::runner::disk_space::{self, more_files};
 use crate::runner::sandbox::{Confinement, Mechanism, Tier};
-use crate::runner::space::{self, more_files};
 use crate::session::record::History;
 use crate::session::store::Store;
 use crate::session::{Session, journal};
-use crate::settings::{self, Config, Consent, FILE, FOLDER, ask_git, state_home};
+use crate::settings::{self, Config, Consent, FILE, FOLDER, run_git, user_state_folder};
 use crate::text::{count, shell_word, size, visible_line};
 
 /// Less room than this is worth a word, on a disk or in memory, in bytes.
@@ -64,7 +64,9 @@ pub(super) fn doctor(global: &Global, ui: Terminal) -> crate::error::Result<Exit
         Ok(location) => location,
         Err(e) => {
             let here = std::env::current_dir().ok();
-            let Some(project) = here.as_deref().and_then(settings::marked) else { return Err(e) };
+            let Some(project) = here.as_deref().and_then(settings::nearest_candidate) else {
+                return Err(e);
+            };
             findings.push(finding("project", Err(e.to_string())));
             Location { project, here, by: By::Search }
         }
@@ -83,7 +85,7 @@ pub(super) fn doctor(global: &Global, ui: Terminal) -> crate::error::Result<Exit
         }
     };
     // Who made what looks so is not known in a project that is refused.
-    if let (true, Err(e)) = (findings.is_empty(), config.has_its_settings()) {
+    if let (true, Err(e)) = (findings.is_empty(), config.check_settings_file()) {
         findings.push(finding("project", Err(e.to_string())));
     }
     let is_refused = !findings.is_empty();
@@ -125,7 +127,7 @@ fn look(
     ] {
         let told = rights(folder).and_then(|told| {
             if what == "workspace" {
-                config.holds_no_others().map_err(|e| e.to_string())?;
+                config.check_workspace().map_err(|e| e.to_string())?;
             }
             let owner = owner(folder, what != "workspace", is_refused)?;
             Ok(format!("{} {told}{owner}", context.display(folder)))
@@ -149,7 +151,7 @@ fn look(
     findings.push(decisions(context));
     match &config.guest {
         // Nothing runs here then.
-        Some(guest) if is_refused || consent.is_some_and(|it| !it.lacks().is_empty()) => {
+        Some(guest) if is_refused || consent.is_some_and(|it| !it.missing().is_empty()) => {
             let why = if is_refused {
                 ", because of the faults above"
             } else {
@@ -169,7 +171,7 @@ fn look(
 }
 
 /// What a guest tells of itself.
-fn asked(guest: &settings::Guest, programs: Programs) -> Vec<Finding> {
+fn asked(guest: &settings::GuestAddress, programs: Programs) -> Vec<Finding> {
     let about = match Guest::new(guest.clone(), programs).about() {
         Ok(about) => about,
         Err(e) => return vec![finding("guest", Err(e.to_string()))],
@@ -285,7 +287,7 @@ fn disk(config: &Config) -> Result<String, String> {
     let mut told = None;
     for folder in [&config.sessions, &config.outbox, &config.inbox, &config.workspace] {
         let there = folder.ancestors().find(|folder| folder.exists());
-        let Some(Ok(room)) = there.map(space::room) else { continue };
+        let Some(Ok(room)) = there.map(disk_space::room) else { continue };
         if room.bytes < LITTLE_ROOM {
             let left = room.bytes >> 20;
             return Err(format!("{} has only {left} MiB free; make room", folder.display()));
@@ -379,18 +381,18 @@ fn open_to_all(path: &Path) -> Option<String> {
 
 /// What the settings open, and whether the person has agreed to it.
 fn opened(consent: &Consent) -> Result<String, String> {
-    let names: Vec<&str> = consent.openings().iter().map(|opening| &*opening.name).collect();
-    let lacks: Vec<&str> = consent.lacks().iter().map(|opening| &*opening.name).collect();
-    if !lacks.is_empty() {
+    let names: Vec<&str> = consent.weakenings().iter().map(|weakening| &*weakening.name).collect();
+    let missing: Vec<&str> = consent.missing().iter().map(|weakening| &*weakening.name).collect();
+    if !missing.is_empty() {
         return Err(format!(
             "needs your consent: {}; read {}, then run `deaddrop config allow`",
-            lacks.join(", "),
-            consent.whose()
+            missing.join(", "),
+            consent.subject()
         ));
     }
     Ok(if names.is_empty() {
         "do not weaken the defaults".to_owned()
-    } else if consent.is_whole() {
+    } else if consent.is_complete() {
         format!("weaken the defaults with your consent ({})", names.join(", "))
     } else {
         format!("would weaken the defaults ({}), but are not in force", names.join(", "))
@@ -399,7 +401,7 @@ fn opened(consent: &Consent) -> Result<String, String> {
 
 /// Whether it can be noted what the person has agreed to, and which projects they use.
 fn notes() -> Result<String, String> {
-    let home = state_home().ok_or(
+    let home = user_state_folder().ok_or(
         "without HOME, deaddrop cannot keep your consents and its list of projects; set HOME or XDG_STATE_HOME",
     )?;
     Ok(format!("{} {}", home.display(), rights(&home)?))
@@ -429,7 +431,7 @@ fn clipboard(config: &Config) -> Vec<Finding> {
 /// kept out of it.
 fn git(config: &Config) -> Finding {
     // Not in the workspace, whose settings may name programs.
-    let version = match ask_git(&Programs::of(config), Path::new("/"), ["--version"]) {
+    let version = match run_git(&Programs::of(config), Path::new("/"), ["--version"]) {
         Ok(Some(told)) => String::from_utf8_lossy(&told).trim().replace("git version ", "git "),
         Err(why) => return spare("git", Err(format!("git does not answer: {why}"))),
         Ok(None) => {
@@ -574,7 +576,7 @@ fn row(mechanism: Mechanism) -> &'static Row {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::runner::sandbox::Facts;
+    use crate::runner::sandbox::MechanismSet;
 
     #[test]
     fn each_mechanism_has_a_row() {
@@ -585,7 +587,7 @@ mod tests {
     fn where_there_is_no_sandbox_each_way_to_one_is_told_once() {
         let none = |missing: &[Tier]| Confinement {
             tier: Tier::None,
-            facts: Facts::default(),
+            facts: MechanismSet::default(),
             missing: missing.iter().map(|tier| (*tier, String::new())).collect(),
             network: false,
         };

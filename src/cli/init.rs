@@ -19,7 +19,7 @@ use crate::atomic::read_regular;
 use crate::error::{Error, Result};
 use crate::program::Programs;
 use crate::runner::sandbox::{Confinement, Tier};
-use crate::settings::{self, Config, Draft, FILE, FOLDER, Raw};
+use crate::settings::{self, Config, FILE, FOLDER, Layer, SettingsDraft};
 use crate::text::shell_word;
 
 #[derive(Debug, Args)]
@@ -54,7 +54,7 @@ pub(super) fn init(arguments: &Init, global: &Global, ui: Terminal) -> Result<Ex
     };
     let here = std::env::current_dir();
     let here = here.map_err(|e| Error::io("tell where you are, in", ".".as_ref(), e))?;
-    let folder = settings::real(&here.join(folder));
+    let folder = settings::real_path(&here.join(folder));
     let made = make(&folder, arguments.force, global.settings.given(), &ui)?;
     let context = Context::new(made.config.clone(), global, ui, Some(here), By::Here);
     tell(&context, &made);
@@ -63,7 +63,7 @@ pub(super) fn init(arguments: &Init, global: &Global, ui: Terminal) -> Result<Ex
 
 /// Sets up the folder in which somebody began to work.
 pub(super) fn set_up(folder: &Path, ui: &Terminal) -> Result<()> {
-    let Made { config, in_git, .. } = make(&settings::real(folder), false, &[], ui)?;
+    let Made { config, in_git, .. } = make(&settings::real_path(folder), false, &[], ui)?;
     ui.say(format!("{} is set up: {FOLDER}/ contains deaddrop's files.", config.project.display()));
     if let InGit::Seen(why) = in_git {
         ui.say(format!("Git sees {FILE} ({why})."));
@@ -98,18 +98,23 @@ fn make(folder: &Path, force: bool, given: &[(&str, String)], ui: &Terminal) -> 
     for own in own(&config) {
         fs::create_dir_all(own).map_err(|e| Error::io("make the folder", own, e))?;
     }
-    draft.iter().try_for_each(Draft::write)?;
+    draft.iter().try_for_each(SettingsDraft::write)?;
     let in_git = unseen_by_git(folder, &Programs::of(&config));
     Ok(Made { config, is_new: draft.is_some(), in_git })
 }
 
 /// The settings as they are to be, where nothing stands in their way and the person has agreed to them:
 /// to what they have just `typed`, and to what there was before.
-fn agreed(folder: &Path, draft: Option<&Draft>, typed: &[&str], ui: &Terminal) -> Result<Config> {
-    let now = Config::load(folder, Raw::default());
+fn agreed(
+    folder: &Path,
+    draft: Option<&SettingsDraft>,
+    typed: &[&str],
+    ui: &Terminal,
+) -> Result<Config> {
+    let now = Config::load(folder, Layer::default());
     let before = now.as_ref().ok().map(|(_, consent)| consent.clone());
-    let (config, consent) = draft.map_or(now, Draft::load)?;
-    config.holds_no_others()?;
+    let (config, consent) = draft.map_or(now, SettingsDraft::load)?;
+    config.check_workspace()?;
     can_hold_own(folder, &own(&config))?;
     follow_consent(before.as_ref().unwrap_or(&consent), &consent, typed, ui)?;
     Ok(config)
@@ -121,10 +126,10 @@ fn refuse(folder: &Path, force: bool) -> Result<()> {
     if let Some(why) = locate::is_broad(folder).filter(|_| !force) {
         return no(format!("{why}; choose another folder, or use --force"));
     }
-    if let Some(why) = settings::no_place_in_git(folder) {
+    if let Some(why) = settings::problem_in_git_directory(folder) {
         return no(why);
     }
-    let above = match settings::above(folder) {
+    let above = match settings::projects_above(folder) {
         Ok(above) => above,
         Err(_) if force => Vec::new(),
         Err(e) => {
@@ -145,7 +150,7 @@ fn refuse(folder: &Path, force: bool) -> Result<()> {
             ));
         }
     }
-    if let Some(other) = settings::whose_replies_write(folder)?.filter(|_| !force) {
+    if let Some(other) = settings::project_writing_to(folder)?.filter(|_| !force) {
         return no(format!(
             "the replies of the project {} can write here; with --force it becomes a project of its own, and commands need -C until its first session has begun",
             other.display()
@@ -164,7 +169,7 @@ fn refuse(folder: &Path, force: bool) -> Result<()> {
 /// Settings that are there already, with what they lack of those that `init` makes; None where they have
 /// all. Those that say something else about deaddrop's own files, or have been at work with such, are
 /// refused: they are the person's.
-fn completed(folder: &Path, given: &[(&str, String)]) -> Result<Option<Draft>> {
+fn completed(folder: &Path, given: &[(&str, String)]) -> Result<Option<SettingsDraft>> {
     let file = folder.join(FILE);
     if let Some((name, value)) = given.first() {
         return Err(Error::usage(format!(
@@ -185,7 +190,7 @@ fn completed(folder: &Path, given: &[(&str, String)]) -> Result<Option<Draft>> {
     if own.iter().zip(OWN).all(is_default) && !config.has_begun() {
         let workspace = ("workspace_dir", ".");
         let settings: Vec<_> = [workspace].into_iter().chain(OWN).collect();
-        return Draft::completed(folder, &settings).map(Some);
+        return SettingsDraft::completed(folder, &settings).map(Some);
     }
     Err(Error::usage(format!(
         "{} already exists and keeps deaddrop's files elsewhere than in {FOLDER}/; it stays as it is: `deaddrop new` uses it, and `deaddrop config show` lists its settings",
@@ -194,7 +199,7 @@ fn completed(folder: &Path, given: &[(&str, String)]) -> Result<Option<Draft>> {
 }
 
 /// The settings that are to be written.
-fn draft(folder: &Path, given: &[(&str, String)]) -> Result<Draft> {
+fn draft(folder: &Path, given: &[(&str, String)]) -> Result<SettingsDraft> {
     let said =
         |name: &str| given.iter().find(|(known, _)| *known == name).map(|(_, value)| &**value);
     let workspace = said("workspace_dir").unwrap_or(".");
@@ -210,7 +215,7 @@ fn draft(folder: &Path, given: &[(&str, String)]) -> Result<Draft> {
             settings.push((name, value));
         }
     }
-    Draft::new(folder, &note, &settings)
+    SettingsDraft::new(folder, &note, &settings)
 }
 
 /// Refuses where deaddrop's own folders cannot be made.
@@ -270,7 +275,7 @@ fn tell(context: &Context, made: &Made) {
     let Context { config, ui, .. } = context;
     let file = config.project.join(FILE);
     let confinement = context.confinement();
-    let is_here = settings::find(&config.project).is_ok();
+    let is_here = settings::find_project(&config.project).is_ok();
     let is_around = context.here.as_ref().is_some_and(|here| here.starts_with(&config.project));
     let named = if is_here && is_around {
         String::new()
@@ -344,7 +349,7 @@ pub(super) enum InGit {
 /// command's `git add -A` would take them along.
 pub(super) fn unseen_by_git(folder: &Path, programs: &Programs) -> InGit {
     let git = |arguments: &[&str]| {
-        let told = settings::ask_git(programs, folder, arguments).ok()??;
+        let told = settings::run_git(programs, folder, arguments).ok()??;
         Some(String::from_utf8_lossy(&told).trim_end_matches('\n').to_owned())
     };
     let (Some(exclude), Some(prefix), Some(repository)) = (
@@ -370,7 +375,9 @@ pub(super) fn unseen_by_git(folder: &Path, programs: &Programs) -> InGit {
         line.push(c);
     }
     // What a link in the repository leads to is no rule of its own.
-    if settings::real(&exclude) != settings::real(&folder.join(repository)).join("info/exclude") {
+    if settings::real_path(&exclude)
+        != settings::real_path(&folder.join(repository)).join("info/exclude")
+    {
         return InGit::Seen(format!("{} is a link", exclude.display()));
     }
     let text = match read_regular(&exclude, 1 << 20) {

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use anstyle::Style;
 
 use super::{keyboard, rows};
-use crate::runner::{Glimpse, LastLine};
+use crate::runner::{LastLine, LiveOutput};
 use crate::terminal::{Stream, Styled};
 use crate::watch::Stop;
 
@@ -59,7 +59,7 @@ enum Line {
         name: String,
         what: String,
         since: Instant,
-        seen: Arc<Glimpse>,
+        seen: Arc<LiveOutput>,
     },
 }
 
@@ -119,7 +119,7 @@ pub(super) fn still(text: String) {
 }
 
 /// Shows that this runs from now on, if it takes long enough to be seen; `seen` shows what it writes.
-pub(super) fn running(name: &str, what: &str, seen: &Arc<Glimpse>) {
+pub(super) fn running(name: &str, what: &str, seen: &Arc<LiveOutput>) {
     let mut screen = lock();
     if !screen.on {
         return;

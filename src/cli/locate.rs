@@ -33,14 +33,14 @@ impl Location {
     /// `named` is what `-C` says.
     ///
     /// # Errors
-    /// The project may be somebody else's: see [`settings::find`].
+    /// The project may be somebody else's: see [`settings::find_project`].
     pub(super) fn find(named: Option<PathBuf>) -> Result<Self> {
         let here = std::env::current_dir();
         if let Some(project) = named {
             return Ok(Self { project, here: here.ok(), by: By::Here });
         }
         let here = here.map_err(|e| Error::io("tell where you are, in", ".".as_ref(), e))?;
-        let found = settings::find(&here)?;
+        let found = settings::find_project(&here)?;
         let by = match &found {
             Some(project) if here.canonicalize().is_ok_and(|here| here == *project) => By::Here,
             Some(_) => By::Search,

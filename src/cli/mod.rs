@@ -48,7 +48,7 @@ use crate::error::{Error, Result};
 use crate::ipc::Done;
 use crate::program;
 use crate::runner::sandbox::Confinement;
-use crate::runner::{Glimpse, Runner};
+use crate::runner::{LiveOutput, Runner};
 use crate::session::Session;
 use crate::session::store::Store;
 use crate::settings::Config;
@@ -171,7 +171,7 @@ struct Context {
     ui: Terminal,
     json: bool,
     /// Shows what a command writes while it runs.
-    glimpse: Arc<Glimpse>,
+    live_output: Arc<LiveOutput>,
     /// Where the person is.
     here: Option<PathBuf>,
     /// How the project was come by.
@@ -189,18 +189,18 @@ enum Opened {
 impl Context {
     fn new(config: Config, global: &Global, ui: Terminal, here: Option<PathBuf>, by: By) -> Self {
         let (clock, json) = (Clock(global.now), global.json);
-        Self { config, clock, ui, json, glimpse: Arc::default(), here, by }
+        Self { config, clock, ui, json, live_output: Arc::default(), here, by }
     }
 
     /// Opens the project to serve it, and tells what was found amiss.
     fn open(&self, stop: Stop) -> Result<Engine> {
-        self.open_with(stop, live::is_on().then(|| Arc::clone(&self.glimpse)))
+        self.open_with(stop, live::is_on().then(|| Arc::clone(&self.live_output)))
     }
 
     /// The same for somebody who sees what commands write while they run.
-    fn open_with(&self, stop: Stop, glimpse: Option<Arc<Glimpse>>) -> Result<Engine> {
+    fn open_with(&self, stop: Stop, live_output: Option<Arc<LiveOutput>>) -> Result<Engine> {
         let mut reporter = ProgressReporter::new(self);
-        Engine::open(self.config.clone(), self.clock, stop, glimpse, &mut reporter)
+        Engine::open(self.config.clone(), self.clock, stop, live_output, &mut reporter)
     }
 
     /// The whole id that is meant, if any is named.
@@ -225,7 +225,7 @@ impl Context {
 
     /// What confines commands here, found out anew; needs nothing to be there, and leaves nothing.
     fn confinement(&self) -> Result<Confinement, String> {
-        let helper = program::own().map_err(|e| e.to_string())?;
+        let helper = program::own_executable().map_err(|e| e.to_string())?;
         let own = tempfile::tempdir().map_err(|e| e.to_string())?;
         let workspace = self.config.workspace.canonicalize();
         let workspace = workspace.unwrap_or_else(|_| own.path().to_owned());
@@ -253,10 +253,10 @@ impl Context {
         if tokens > most {
             self.ui.warning(&format!(
                 "the next outbox is {}, more than max_tokens = {most}: the task and what you say are never left out; make them shorter, or set max_tokens to what your chat takes",
-                tokens::told(tokens)
+                tokens::rounded(tokens)
             ));
         }
-        format!(" ({})", tokens::told(tokens))
+        format!(" ({})", tokens::rounded(tokens))
     }
 
     /// Prints a result as one line of JSON.
@@ -362,19 +362,19 @@ fn answer(Cli { global, command }: Cli, ui: Terminal) -> Result<ExitCode> {
 fn open(global: &Global, ui: Terminal, need: Need) -> Result<Context> {
     let Location { project, here, by } = Location::find(global.project.clone())?;
     let (mut config, mut consent) = Config::load(&project, global.settings.raw()?)?;
-    config.has_its_settings()?;
+    config.check_settings_file()?;
     let is_about_one = matches!(need, Need::Project | Need::Session);
     if by == By::Nothing && is_about_one && !config.sessions.exists() {
-        return Err(Error::no_base(&config.project));
+        return Err(Error::no_project(&config.project));
     }
-    config.knows_others()?;
+    config.check_registry()?;
     if need == Need::Begin && locate::is_to_be_set_up(&config, &ui)? {
         init::set_up(&project, &ui)?;
         (config, consent) = Config::load(&project, global.settings.raw()?)?;
     }
     if need != Need::Settings {
         // What cannot be, nobody is asked about.
-        config.holds_no_others()?;
+        config.check_workspace()?;
         settings::require_consent(&config, &consent, &ui)?;
     }
     if by == By::Search && need == Need::Begin {

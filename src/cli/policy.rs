@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{Context, WAITS, output};
 use crate::engine::{ApprovedCommand, ApprovedCommands};
 use crate::error::{Error, Result};
-use crate::policy::{self, Decision};
+use crate::policy::{self, Verdict};
 use crate::settings::SESSION_POLICY;
 use crate::text::{named, visible_line};
 
@@ -103,7 +103,7 @@ fn forget(context: &Context, number: Option<usize>) -> Result<()> {
 fn check(context: &Context, in_force: &str, command: &str) -> Result<ExitCode> {
     let policy = context.config.policy(in_force)?;
     // As where commands are confined; without walls nothing keeps git from its repository.
-    let guarded = context.config.sandbox.mode != crate::settings::Mode::Off;
+    let guarded = context.config.sandbox.mode != crate::settings::SandboxMode::Off;
     let explained = policy::explain(&policy, &crate::protocol::ShellCommand::new(command), guarded);
     let decision = &explained.decision;
     if context.json {
@@ -120,14 +120,14 @@ fn check(context: &Context, in_force: &str, command: &str) -> Result<ExitCode> {
     } else {
         let told = context.ui.bold(verb(decision));
         output::result(told + format!(" under '{}'{}", policy.name, why(decision)));
-        if let Decision::Deny(denial) = decision
+        if let Verdict::Deny(denial) = decision
             && let Some(suggestion) = &denial.suggestion
         {
             output::result(format!("  {}", visible_line(suggestion)));
         }
         for (simple, decision) in &explained.commands {
             let text = simple.text();
-            let note = if simple.wrapper && *decision == Decision::Allow {
+            let note = if simple.wrapper && *decision == Verdict::Allow {
                 " (looked through)"
             } else {
                 ""
@@ -144,21 +144,21 @@ fn check(context: &Context, in_force: &str, command: &str) -> Result<ExitCode> {
         }
     }
     Ok(match decision {
-        Decision::Allow => ExitCode::SUCCESS,
-        Decision::Ask(_) => ExitCode::from(WAITS),
-        Decision::Deny(_) => ExitCode::FAILURE,
+        Verdict::Allow => ExitCode::SUCCESS,
+        Verdict::Ask(_) => ExitCode::from(WAITS),
+        Verdict::Deny(_) => ExitCode::FAILURE,
     })
 }
 
-fn verb(decision: &Decision) -> &'static str {
+fn verb(decision: &Verdict) -> &'static str {
     match decision {
-        Decision::Allow => "allow",
-        Decision::Ask(_) => "ask",
-        Decision::Deny(_) => "deny",
+        Verdict::Allow => "allow",
+        Verdict::Ask(_) => "ask",
+        Verdict::Deny(_) => "deny",
     }
 }
 
-fn why(decision: &Decision) -> String {
+fn why(decision: &Verdict) -> String {
     match (decision.reason(), decision.rule()) {
         (Some(reason), Some(rule)) => format!(": {} [{rule}]", visible_line(reason)),
         _ => String::new(),

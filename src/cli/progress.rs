@@ -267,7 +267,7 @@ impl ProgressReporter<'_> {
 
     fn step_begun(&self, step: &Step) {
         let Asks::Operation(operation) = &step.asks else { return };
-        self.context.glimpse.clear();
+        self.context.live_output.clear();
         let name = name(step.kind(), step.asked.is_some());
         self.emit(
             "start",
@@ -279,7 +279,7 @@ impl ProgressReporter<'_> {
             if matches!(operation, Operation::Run(_)) && self.context.config.guest.is_some() {
                 what += " (output comes at the end)";
             }
-            live::running(name, &what, &self.context.glimpse);
+            live::running(name, &what, &self.context.live_output);
         } else if let Operation::Run(run) = operation {
             // Only a command can take a while.
             self.context.ui.say(format!("   ..   {name:<11}  {}", named(&run.command)));
@@ -287,7 +287,7 @@ impl ProgressReporter<'_> {
     }
 
     fn step_done(&self, outcome: &Outcome) {
-        self.context.glimpse.clear();
+        self.context.live_output.clear();
         let ui = &self.context.ui;
         self.emit("operation", || {
             let mut value = outcome_json(outcome);

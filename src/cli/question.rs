@@ -7,7 +7,7 @@ use super::output::{Terminal, name, preview_json};
 use super::patch::{self, diff, rows as diff_rows};
 use super::rows::{barred, cut, field, squeezed, width};
 use crate::event::QuestionPreview;
-use crate::policy::Opens;
+use crate::policy::Grant;
 use crate::protocol::{Asks, Change, Dialect, Kind, Operation, RelPath, Replacement, ShellCommand};
 use crate::session::store::Store;
 use crate::session::{Question, Session};
@@ -266,8 +266,8 @@ fn about(session: &Session) -> Option<(&'static str, &str)> {
     }
 }
 
-fn opens(opens: Opens) -> Option<String> {
-    let Opens { protected, repository } = opens;
+fn opens(opens: Grant) -> Option<String> {
+    let Grant { protected, repository } = opens;
     let parts = [
         (protected, "names that otherwise only you can change, for this operation"),
         (repository, "the repository, so that git can write to it"),

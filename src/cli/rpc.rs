@@ -15,7 +15,9 @@ use crate::program;
 use crate::rpc::{At, Listening, Projects, ScratchDir, Served, Serving};
 use crate::runner::Runner;
 use crate::runner::sandbox;
-use crate::settings::{Config, Mode, known_within, no_place_in_git, state_home};
+use crate::settings::{
+    Config, SandboxMode, problem_in_git_directory, registered_within, user_state_folder,
+};
 use crate::watch::Stop;
 use crate::workspace::Workspace;
 
@@ -73,8 +75,8 @@ pub(super) fn rpc(context: &Context, arguments: Rpc, has_policy_flag: bool) -> R
     let timeout = Duration::from_secs(arguments.command_timeout);
     let at = arguments.place.at();
     let is_stdio = at == At::Stdio;
-    let helper =
-        program::own().map_err(|e| Error::io("find", Path::new("deaddrop's own program"), e))?;
+    let helper = program::own_executable()
+        .map_err(|e| Error::io("find", Path::new("deaddrop's own program"), e))?;
 
     let projects = root.projects(config)?;
     // Whoever stops it from the moment on that it can be reached finds it going on to its end.
@@ -145,10 +147,10 @@ impl Root {
         if !path.is_dir() {
             return Err(Error::usage(format!("--root '{}' is not a folder", asked.display())));
         }
-        if let Some(why) = no_place_in_git(&path) {
+        if let Some(why) = problem_in_git_directory(&path) {
             return Err(Error::usage(format!("--root '{}': {why}", asked.display())));
         }
-        if path.parent().is_none() && config.sandbox.mode != Mode::Off {
+        if path.parent().is_none() && config.sandbox.mode != SandboxMode::Off {
             return Err(Error::usage(
                 "--root /: commands cannot be confined to the whole machine; in a virtual machine or container, which then is the wall, use --sandbox off",
             ));
@@ -156,7 +158,7 @@ impl Root {
         if config.workspace.canonicalize().is_ok_and(|workspace| workspace == path) {
             return Ok(workspace);
         }
-        let home = state_home().ok_or_else(|| {
+        let home = user_state_folder().ok_or_else(|| {
             Error::usage("--root: without HOME deaddrop has no place for its own files; set HOME or XDG_STATE_HOME")
         })?;
         let name = blake3::hash(path.as_os_str().as_encoded_bytes()).to_hex()[..16].to_owned();
@@ -185,7 +187,7 @@ impl Root {
     /// What neither paths nor commands reach: also not what is kept for other roots, which this one
     /// may hold, nor what `others` have for themselves.
     fn hidden(&self, config: &Config, others: Vec<PathBuf>) -> Result<Vec<PathBuf>> {
-        let own = config.state().into_iter().chain(known_within(&self.path)?);
+        let own = config.state().into_iter().chain(registered_within(&self.path)?);
         Ok(own.chain(others).collect())
     }
 }

@@ -144,9 +144,10 @@ pub(super) fn serve(
         return keys(context, what);
     }
     let stop = Stop::on_signals()?;
-    let mut engine = context.open_with(stop.clone(), Some(Arc::clone(&context.glimpse)))?;
+    let mut engine = context.open_with(stop.clone(), Some(Arc::clone(&context.live_output)))?;
     let events = Events::default();
-    let helper = program::own().map_err(|e| Error::failed(format!("cannot find itself: {e}")))?;
+    let helper =
+        program::own_executable().map_err(|e| Error::failed(format!("cannot find itself: {e}")))?;
     let turn = stop.clone();
     let project = Project {
         config: context.config.clone(),
@@ -154,7 +155,7 @@ pub(super) fn serve(
         command: (helper, vec![OsString::from("-C"), context.config.project.clone().into()]),
         variables: settings.variables(),
         events: events.clone(),
-        glimpse: Arc::clone(&context.glimpse),
+        live_output: Arc::clone(&context.live_output),
         stop_turn: Box::new(move || turn.pause()),
     };
     let server = Server::start(arguments.listen, project)?;
@@ -185,7 +186,7 @@ pub(super) fn serve(
     let ended = loop {
         let round = daemon::serve(&mut engine, &Serve::All, Clip::default(), &stop, &mut reporter);
         // The page stopped a turn, and not the server.
-        if !matches!(round, Ok(false)) || !stop.resumes() {
+        if !matches!(round, Ok(false)) || !stop.take_pause() {
             break round;
         }
     };

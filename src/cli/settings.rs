@@ -14,8 +14,8 @@ use super::output::{self, Terminal};
 use crate::error::{Error, Result};
 use crate::lock::Lock;
 use crate::settings::{
-    self, Config, Consent, InForce, Opening, Raw, Setting, Source, find_setting, git_directory,
-    in_force,
+    self, Config, Consent, EffectiveSetting, Layer, Setting, Source, Weakening, effective_settings,
+    find_setting, git_directory,
 };
 use crate::terminal::Styled;
 use crate::text::visible_line;
@@ -75,7 +75,7 @@ pub(super) fn settings(asked: Asked, global: &Global, ui: &Terminal) -> Result<E
             if place.by == By::Nothing {
                 ui.say("There is no project here or above; in a new one here it would be:");
             }
-            let mut settings = in_force(&place.project)?;
+            let mut settings = effective_settings(&place.project)?;
             settings.retain(|setting| !changed || setting.source != Source::Default);
             show(&settings, ui, json);
             if settings.iter().any(|setting| !setting.allowed) {
@@ -86,7 +86,7 @@ pub(super) fn settings(asked: Asked, global: &Global, ui: &Terminal) -> Result<E
             settings::check_name(&key, &format!("config get {key}"))?;
             let place = found(named)?;
             let name = settings::canonical(&key);
-            let settings = in_force(&place.project)?;
+            let settings = effective_settings(&place.project)?;
             let Some(found) = settings.iter().find(|setting| setting.name == name) else {
                 ui.say(format!("{key} is not set"));
                 return Ok(ExitCode::FAILURE);
@@ -96,7 +96,7 @@ pub(super) fn settings(asked: Asked, global: &Global, ui: &Terminal) -> Result<E
         Asked::Path { own } => {
             let file = match project(own, named)? {
                 Some(project) => Some(project.join(settings::FILE)),
-                None => settings::own_file(),
+                None => settings::user_settings_file(),
             };
             let file = file.ok_or_else(|| {
                 Error::usage("without HOME there is no file of your own settings")
@@ -130,7 +130,7 @@ fn found(named: Option<PathBuf>) -> Result<Location> {
     let place = Location::find(named)?;
     // Wrong settings are there, and are told by whoever reads them.
     if let Ok(config) = Config::load_untrusted(&place.project) {
-        config.has_its_settings()?;
+        config.check_settings_file()?;
     }
     Ok(place)
 }
@@ -144,14 +144,14 @@ fn project(own: bool, named: Option<PathBuf>) -> Result<Option<PathBuf>> {
 fn whole_project(named: Option<PathBuf>) -> Result<PathBuf> {
     let Location { project, by, .. } = found(named)?;
     if by == By::Nothing {
-        return Err(Error::no_base(&project));
+        return Err(Error::no_project(&project));
     }
     project.canonicalize().map_err(|e| Error::io("open the project", &project, e))
 }
 
 /// What was agreed to before a change; None where the settings could not be read.
 fn agreed(project: Option<&Path>) -> Option<Consent> {
-    Config::load(project?, settings::Raw::default()).ok().map(|(_, consent)| consent)
+    Config::load(project?, settings::Layer::default()).ok().map(|(_, consent)| consent)
 }
 
 /// Changes a setting, has that count as agreed to, and says who does not know of it yet.
@@ -180,14 +180,14 @@ fn change(
     follow_consent(before.as_ref().unwrap_or(&now), &now, &[key], ui)
 }
 
-fn show(settings: &[InForce], ui: &Terminal, json: bool) {
+fn show(settings: &[EffectiveSetting], ui: &Terminal, json: bool) {
     let width = settings.iter().map(|setting| setting.name.len()).max().unwrap_or_default();
     for setting in settings {
         if json {
             output::json(&to_json(setting).to_string());
             continue;
         }
-        let InForce { name, origin, about, source, allowed, .. } = setting;
+        let EffectiveSetting { name, origin, about, source, allowed, .. } = setting;
         let origin = if *source == Source::Default { "default" } else { origin };
         let waits = if *allowed { "" } else { ", needs consent" };
         let line = format!("{name:<width$} = {}  ({origin}{waits})", setting.toml());
@@ -199,7 +199,7 @@ fn show(settings: &[InForce], ui: &Terminal, json: bool) {
     }
 }
 
-fn to_json(setting: &InForce) -> Value {
+fn to_json(setting: &EffectiveSetting) -> Value {
     json!({
         "name": setting.name,
         "value": setting.value,
@@ -240,11 +240,11 @@ fn check_folder(
         None if Path::new(word).is_absolute() => PathBuf::from(word),
         None => return Ok(None),
     };
-    let real = folder.canonicalize().unwrap_or_else(|_| folder.clone());
+    let real_path = folder.canonicalize().unwrap_or_else(|_| folder.clone());
     let is_workspace = key == WORKSPACE;
-    let broad = is_broad(&real).filter(|_| is_workspace && !force);
+    let broad = is_broad(&real_path).filter(|_| is_workspace && !force);
     let broad = broad.map(|why| format!("{why}; choose another folder, or use --force"));
-    let in_git = git_directory(&real).filter(|_| is_workspace).map(|git| {
+    let in_git = git_directory(&real_path).filter(|_| is_workspace).map(|git| {
         format!(
             "{} is a git directory, and git would run hooks that replies write there; name the folder with the project's files",
             git.display()
@@ -271,18 +271,19 @@ fn check_folder(
 /// # Errors
 /// There is no consent, or it cannot be recorded.
 pub(super) fn require_consent(config: &Config, consent: &Consent, ui: &Terminal) -> Result<()> {
-    consent.requires_names()?;
-    if consent.lacks().is_empty() {
+    consent.check_links()?;
+    if consent.missing().is_empty() {
         return Ok(());
     }
     let lines: String = consent.lines().iter().map(|line| format!("  {line}\n")).collect();
-    let is_only_data = consent.lacks().iter().all(|lacks| consent.found() == Some(lacks));
+    let is_only_data =
+        consent.missing().iter().all(|missing| consent.untrusted_data() == Some(missing));
     let (what, asks) = if is_only_data {
         ("contains deaddrop data that you have not trusted yet", "Moved or copied? Trust it?")
     } else {
         ("needs your consent, because somebody else may have written it", "Do you agree?")
     };
-    let question = Styled::from(format!("{} {what}:\n{lines}", consent.whose()));
+    let question = Styled::from(format!("{} {what}:\n{lines}", consent.subject()));
     let question = question + ui.bold(asks) + " [y/N] ";
     match ui.agreement(question) {
         Some(true) => consent.allow(config)?,
@@ -290,7 +291,7 @@ pub(super) fn require_consent(config: &Config, consent: &Consent, ui: &Terminal)
         Some(false) => {
             return Err(Error::usage(format!(
                 "nothing was done without your consent. Change {}, or consent: answer `y`, or run `deaddrop config allow`",
-                consent.whose()
+                consent.subject()
             ))
             .with_code("consent-needed"));
         }
@@ -302,19 +303,19 @@ pub(super) fn require_consent(config: &Config, consent: &Consent, ui: &Terminal)
 
 /// `config allow`: shows what needs consent, and records it.
 fn allow(project: &Path, ui: &Terminal, json: bool) -> Result<ExitCode> {
-    let (config, consent) = Config::load(project, Raw::default())?;
-    for opening in consent.openings().iter().chain(consent.found()) {
-        let Opening { name, value, origin, does, .. } = opening;
+    let (config, consent) = Config::load(project, Layer::default())?;
+    for weakening in consent.weakenings().iter().chain(consent.untrusted_data()) {
+        let Weakening { name, value, origin, does, .. } = weakening;
         let value = json!({ "name": name, "value": value, "origin": origin, "does": does });
-        output::told(json, value, || opening.line());
+        output::told(json, value, || weakening.line());
     }
-    if consent.openings().is_empty() && consent.found().is_none() {
+    if consent.weakenings().is_empty() && consent.untrusted_data().is_none() {
         ui.say("Nothing here needs your consent.");
     } else {
         consent.allow(&config)?;
         ui.say(format!(
             "Your consent is recorded for {}; `deaddrop config deny` withdraws it.",
-            consent.whose()
+            consent.subject()
         ));
     }
     Ok(ExitCode::SUCCESS)
@@ -322,7 +323,7 @@ fn allow(project: &Path, ui: &Terminal, json: bool) -> Result<ExitCode> {
 
 /// `config deny`: withdraws the consent.
 fn deny(project: &Path, ui: &Terminal) -> Result<ExitCode> {
-    let (config, _) = Config::load(project, Raw::default())?;
+    let (config, _) = Config::load(project, Layer::default())?;
     ui.say(if config.forget()? {
         "Your consent is withdrawn; a running deaddrop continues as it began."
     } else {
@@ -341,10 +342,10 @@ pub(super) fn follow_consent(
     keys: &[&str],
     ui: &Terminal,
 ) -> Result<()> {
-    if !now.follow(before, keys)? {
+    if !now.extend_to(before, keys)? {
         ui.warning(&format!(
             "{} needs your consent before it takes effect: `deaddrop config allow` shows what, and records it",
-            now.whose()
+            now.subject()
         ));
     }
     Ok(())

@@ -202,7 +202,7 @@ pub(super) fn put(context: &Context, session: &Session, sequence: u32, how: &Put
         1 => format!("Outbox {sequence} of session {id}{}", weighed(&form)),
         _ => format!(
             "Part {part} of {of} of outbox {sequence} of session {id} ({})",
-            tokens::told(tokens)
+            tokens::rounded(tokens)
         ),
     };
     match &done {
@@ -254,8 +254,8 @@ pub(super) fn copied_json(
 
 /// Which form it is of the two, and how many tokens each has.
 fn weighed(form: &OutboxForm) -> String {
-    let tokens = tokens::told(form.tokens);
-    let Some(other) = form.other.map(tokens::told) else { return format!(" ({tokens})") };
+    let tokens = tokens::rounded(form.tokens);
+    let Some(other) = form.other.map(tokens::rounded) else { return format!(" ({tokens})") };
     let [this, that] = if form.is_brief { ["brief", "complete"] } else { ["complete", "brief"] };
     format!(" ({this}: {tokens}; {that}: {other})")
 }

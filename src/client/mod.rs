@@ -136,7 +136,7 @@ impl Client {
         let [program, arguments @ ..] = command else {
             return Err(gone(io::Error::other("no program is named that could be started")));
         };
-        let mut command = programs.named(program).map_err(gone)?;
+        let mut command = programs.user_command(program).map_err(gone)?;
         command.args(arguments);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         // A Ctrl-C at the terminal is for deaddrop alone.

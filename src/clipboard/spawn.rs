@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::report::{Failure, Report, Reports};
 use super::{Environment, Way, helper};
 use crate::program;
-use crate::runner::sandbox::Started;
+use crate::runner::sandbox::HelperGuard;
 
 /// How long copying may take. Over a slow connection a display takes a while.
 const HOLDING: Duration = Duration::from_secs(6);
@@ -22,7 +22,7 @@ pub(super) struct Helper {
     child: Child,
     pub(super) reports: Reports,
     /// Until the helper has been waited for.
-    _started: Started,
+    _started: HelperGuard,
 }
 
 impl Helper {
@@ -30,11 +30,11 @@ impl Helper {
     pub(super) fn start(verb: &str, way: Way, environment: &Environment) -> io::Result<Self> {
         let (reports, output) = io::pipe()?;
         let reports = Reports::of(reports)?;
-        let mut command = Command::new(program::own()?);
+        let mut command = Command::new(program::own_executable()?);
         command.args([helper::MARK, verb]).env_clear().envs(environment.variables(way));
         command.stdin(Stdio::piped()).stdout(output).stderr(Stdio::null());
         // It must not be taken for a process that a command of a reply has left behind.
-        let (child, started) = Started::by(|| command.spawn())?;
+        let (child, started) = HelperGuard::start(|| command.spawn())?;
         Ok(Self { child, reports, _started: started })
     }
 

@@ -172,7 +172,7 @@ impl ClipboardSync {
         });
         match written {
             Ok(_) => Ok(true),
-            Err(e) if e.is_of_the_disk() => Err(e),
+            Err(e) if e.is_disk_failure() => Err(e),
             Err(e) => {
                 observer.event(Event::Clipboard(&ClipboardNews::Unreadable(&e.to_string())));
                 Ok(false)

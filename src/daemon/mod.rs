@@ -15,7 +15,7 @@ use crate::event::{Event, Observer};
 use crate::inbox::{HELD, REJECTED, Taken};
 use crate::ipc::{self, Request};
 use crate::session::{ApprovalDecision, Session};
-use crate::watch::{Stop, Watch};
+use crate::watch::{FolderWatch, Stop};
 pub use clip::Clip;
 use clip::ClipboardSync;
 use sessions::Sessions;
@@ -96,7 +96,7 @@ pub fn serve(
     fs::create_dir_all(&requests).map_err(|e| Error::io("make the folder", &requests, e))?;
     ipc::sweep(&engine.config);
     let also = [requests, engine.approvals.folder().to_owned()];
-    let mut watch = Watch::new(engine.inbox.folder(), also.into(), stop.clone());
+    let mut watch = FolderWatch::new(engine.inbox.folder(), also.into(), stop.clone());
     let sessions = Sessions::of(engine)?;
     let mut closed = Vec::new();
     engine.is_serving();
@@ -319,7 +319,7 @@ impl Daemon<'_> {
                 return Ok(true);
             }
             Ok(Taken::Reply(claimed)) => claimed,
-            Err(e) if e.is_of_the_disk() => return Err(e),
+            Err(e) if e.is_disk_failure() => return Err(e),
             // One bad file must not stop the others.
             Err(e) => {
                 self.sessions.is_stuck(&name, &e.to_string(), self.person);
@@ -342,7 +342,7 @@ impl Daemon<'_> {
         };
         let why = refusal.to_string();
         match self.engine.inbox.put_away(&claimed, folder, &why) {
-            Err(e) if e.is_of_the_disk() => return Err(e),
+            Err(e) if e.is_disk_failure() => return Err(e),
             // It stays among the claimed, and is a new reply at the next start.
             Err(e) => self.person.event(Event::FileStuck { name: &name, why: &e.to_string() }),
             Ok(()) => {

@@ -12,12 +12,12 @@ use crate::error::{Error, Result};
 use crate::event::{Event, Observer, QuestionPreview};
 use crate::executor::{Executor, OpaquePreview, PreviewExecutor};
 use crate::inbox::{Claimed, REJECTED, Taken};
-use crate::policy::{Ask, Opens};
+use crate::policy::{Ask, Grant};
 use crate::protocol::operations::{Decision as Said, parse_approval};
 use crate::protocol::{Asks, Dialect, Digest, Kind, Operation, Outcome, Step};
 use crate::session::record::{Begin, Origin};
 use crate::session::{ApprovalDecision, Decided, Question, Run, RunRequest, Session};
-use crate::settings::{Config, Mode, Policy, Review};
+use crate::settings::{Config, Policy, Review, SandboxMode};
 use crate::text::visible_line;
 use crate::turn::{self, TurnInput, TurnResult};
 use crate::workspace::Workspace;
@@ -81,7 +81,7 @@ impl Engine {
             ask: Ask {
                 reason: reason.to_owned(),
                 policy: "review".to_owned(),
-                opens: Opens::default(),
+                opens: Grant::default(),
                 always: false,
             },
             digest: admission::reply_identity(begin),
@@ -342,7 +342,7 @@ pub fn preview(
 ) -> Result<Vec<Outcome>> {
     let policy = config.policy(&session.policy)?;
     // A guest is taken for one whose commands are confined, as most are.
-    let guarded = config.guest.is_some() || config.sandbox.mode != Mode::Off;
+    let guarded = config.guest.is_some() || config.sandbox.mode != SandboxMode::Off;
     let approved = ApprovedCommands::of(config);
     let input = TurnInput {
         steps,

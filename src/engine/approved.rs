@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::atomic;
 use crate::error::{Error, Result};
-use crate::policy::Decision;
+use crate::policy::Verdict;
 use crate::protocol::{Digest, Operation, ShellCommand};
 use crate::settings::Config;
 
@@ -53,12 +53,12 @@ impl ApprovedCommands {
     }
 
     /// The decision about an operation, where the policy says `decision`.
-    pub fn settle(&self, decision: Decision, operation: &Operation, guarded: bool) -> Decision {
+    pub fn settle(&self, decision: Verdict, operation: &Operation, guarded: bool) -> Verdict {
         match (&decision, operation) {
-            (Decision::Ask(ask), Operation::Run(run))
+            (Verdict::Ask(ask), Operation::Run(run))
                 if ask.always && self.contains(&self.command(run, guarded)) =>
             {
-                Decision::Allow
+                Verdict::Allow
             }
             _ => decision,
         }

@@ -6,7 +6,7 @@ use super::Engine;
 use crate::error::Result;
 use crate::machine;
 use crate::outbox::Environment;
-use crate::policy::{self, Access, Decision};
+use crate::policy::{self, Access, Verdict};
 use crate::protocol::operations::DEFAULT_TIMEOUT;
 use crate::protocol::{Dialect, RelPath};
 use crate::runner::sandbox::{Confinement, Tier};
@@ -57,7 +57,7 @@ impl Engine {
         }
         let more = if names.len() > SHOWN { " and the like" } else { "" };
         let shown = names[..names.len().min(SHOWN)].join(", ");
-        let denied = |decision| matches!(decision, Decision::Deny(_));
+        let denied = |decision| matches!(decision, Verdict::Deny(_));
         let path = RelPath::parse(&names[0]);
         let of_files =
             path.is_ok_and(|path| !denied(policy::path(policy, Access::Write, &path, None)));
@@ -98,7 +98,7 @@ impl Engine {
             sandbox: String::new(),
             network: String::new(),
             protected: Self::protected(&self.config.protected_names, guarded, &policy),
-            policy: policy::told(&policy),
+            policy: policy::summary(&policy),
             timeout,
             longest,
             output_limit: self.config.max_output_length,

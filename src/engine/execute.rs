@@ -11,7 +11,7 @@ use crate::protocol::{Kind, Operation, Outcome, Step};
 use crate::session::journal::Journal;
 use crate::session::record::{Begin, Record};
 use crate::session::{Pending, Session};
-use crate::settings::Mode;
+use crate::settings::SandboxMode;
 use crate::turn::{self, Ledger, TurnInput};
 use crate::workspace::walk::Walk;
 use crate::workspace::{READ_LIMIT, READ_ROOM};
@@ -89,10 +89,10 @@ impl Engine {
             executor.timeout = &timeout;
             let readable = policy::may_search(&policy.files);
             executor.readable = &readable;
-            let mode = if open { Mode::Off } else { self.config.sandbox.mode };
+            let mode = if open { SandboxMode::Off } else { self.config.sandbox.mode };
             executor.network = mode.network(policy.network);
             (executor.read_limit, executor.read_room) = (read_limit, read_room);
-            executor.seen.clone_from(&self.glimpse);
+            executor.seen.clone_from(&self.live_output);
             executor.recorder =
                 records.then(|| changes::recorder(&mut self.checkpoints, &begin.session, stopped));
             let result = turn::run(&input, &mut executor, &mut ledger, observer)?;

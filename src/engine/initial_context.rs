@@ -5,7 +5,7 @@ use super::environment::PROBE;
 use crate::context;
 use crate::context::Offered;
 use crate::error::{Error, Result};
-use crate::policy::{self, Access, Decision};
+use crate::policy::{self, Access, Verdict};
 use crate::protocol::RelPath;
 use crate::secrets::Redactor;
 use crate::session::{Offer, Session};
@@ -27,7 +27,7 @@ impl Engine {
         };
         let policy = self.policy_of(session)?;
         let may_read = |path: &RelPath, size: u64| {
-            policy::path(&policy, Access::Read, path, Some(size)) == Decision::Allow
+            policy::path(&policy, Access::Read, path, Some(size)) == Verdict::Allow
         };
         let mut redactor = Redactor::new(&self.config.secrets);
         let picture = Picture::of(walk, &[]);

@@ -42,7 +42,7 @@ use crate::inbox::Inbox;
 use crate::lock::{self, Lock};
 use crate::program;
 use crate::runner::sandbox;
-use crate::runner::{Glimpse, Runner};
+use crate::runner::{LiveOutput, Runner};
 use crate::session::Session;
 use crate::session::journal::Journal;
 use crate::session::store::Store as Sessions;
@@ -72,7 +72,7 @@ pub struct Engine {
     /// Where operations are carried out instead, if not here.
     guest: Option<Guest>,
     /// Shows the person what commands write while they run.
-    glimpse: Option<Arc<Glimpse>>,
+    live_output: Option<Arc<LiveOutput>>,
     stop: Stop,
     clock: Clock,
     /// What was begun and what came of it.
@@ -109,7 +109,7 @@ impl Engine {
         config: Config,
         clock: Clock,
         stop: Stop,
-        glimpse: Option<Arc<Glimpse>>,
+        live_output: Option<Arc<LiveOutput>>,
         observer: &mut dyn Observer,
     ) -> Result<Self> {
         let Config { sessions, inbox, outbox, approvals, .. } = &config;
@@ -118,7 +118,7 @@ impl Engine {
         sandbox::close_to_commands();
         let (journal, payloads) = Journal::open(&config.sessions.join("journal"))?;
         let mut engine = Self::build(config, clock, stop, lock, journal)?;
-        engine.glimpse = glimpse;
+        engine.live_output = live_output;
         engine.checkpoints.clear();
         engine.recover(&payloads, observer)?;
         engine.discard_all_scratch();
@@ -139,7 +139,7 @@ impl Engine {
         let approvals = Inbox::open(&config.approvals)?;
         let workspace = open_workspace(&config)?;
         keep_settings_ours(&config, &workspace)?;
-        let helper = program::own()
+        let helper = program::own_executable()
             .map_err(|e| Error::io("find", Path::new("deaddrop's own program"), e))?;
         let runner = Runner::of(&config, workspace.path(), helper);
         Ok(Self {
@@ -158,7 +158,7 @@ impl Engine {
             checkpoints: undo::store(&config),
             runner,
             guest: Self::guest_of(&config, &stop),
-            glimpse: None,
+            live_output: None,
             stop,
             clock,
             config,
@@ -251,7 +251,7 @@ fn keep_settings_ours(config: &Config, workspace: &Workspace) -> Result<()> {
     }
     let writable = config.sandbox.writable.iter().map(PathBuf::as_path);
     let writable: Vec<&Path> = [workspace.path()].into_iter().chain(writable).collect();
-    settings::make_folders(&writable)?;
-    config.keep_settings_of_others(NOTE);
+    settings::create_user_folders(&writable)?;
+    config.create_settings_of_nested(NOTE);
     Ok(())
 }

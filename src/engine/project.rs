@@ -86,7 +86,7 @@ impl Engine {
             return Vec::new();
         }
         let own = self.config.sessions.join(PROBE);
-        let said = self.runner.look(&(scripts.join("\n") + "\n:"), PATIENCE, &own);
+        let said = self.runner.inspect(&(scripts.join("\n") + "\n:"), PATIENCE, &own);
         // They come from files of the project.
         let is_name = |line: &&str| {
             line.len() < 80 && line.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c))

@@ -32,7 +32,7 @@ impl Engine {
         observer: &mut dyn Observer,
     ) -> Result<()> {
         let history = History::read(payloads)
-            .map_err(|n| Error::strange_journal(&self.config.sessions.join("journal"), n))?;
+            .map_err(|n| Error::unknown_record(&self.config.sessions.join("journal"), n))?;
 
         // The journal is newer than any file that was made from it.
         self.changed = history.states;

@@ -14,7 +14,7 @@ use walkdir::WalkDir;
 use super::environment::PROBE;
 use super::{Engine, remote};
 use crate::error::Error;
-use crate::runner::aside::{put_aside, remove_aside};
+use crate::runner::removal::{put_aside, remove_aside};
 use crate::session::{Session, is_id, run_id};
 
 /// So long what lies aside is removed before somebody looks whether there is something to do: a
@@ -99,7 +99,7 @@ impl Engine {
     /// commands have used much.
     pub(super) fn with_room_hint(&self, error: Error, session: &Session) -> Error {
         let own = self.scratch_dir(session);
-        if error.is_of_a_full_disk() && is_much(&own) { error.with_room_in(&own) } else { error }
+        if error.is_disk_full() && is_much(&own) { error.with_room_in(&own) } else { error }
     }
 }
 

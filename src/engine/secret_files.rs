@@ -22,7 +22,7 @@ impl Engine {
     /// its root is looked for.
     pub(super) fn secrets(&self, walk: &Walk) -> Result<Vec<Contents>> {
         let is_one =
-            |path: &&str| secrets::holds_secrets(path) && !self.config.secrets.releases(path);
+            |path: &&str| secrets::is_secret_text_file(path) && !self.config.secrets.allows(path);
         let listed = walk.files().filter(|file| file.kind == EntryKind::File).map(|file| file.path);
         let ignored = walk.ignored_secrets();
         let unseen = self.guest.is_some().then_some(".env");
@@ -91,7 +91,7 @@ fn may_change_secrets(step: &Step) -> bool {
             Operation::Run(_) | Operation::Move { .. } => true,
             Operation::Create { path, .. }
             | Operation::Edit { path, .. }
-            | Operation::Delete { path, .. } => secrets::holds_secrets(path.as_str()),
+            | Operation::Delete { path, .. } => secrets::is_secret_text_file(path.as_str()),
             _ => false,
         },
         Asks::Invalid(_) => false,

@@ -158,7 +158,7 @@ impl Engine {
         let Err(failed) = self.save(session).and_then(|()| then()) else { return Ok(()) };
         match self.save(&before) {
             Ok(()) => Err(failed),
-            Err(_) => Err(failed.in_doubt()),
+            Err(_) => Err(failed.with_uncertain_outcome()),
         }
     }
 

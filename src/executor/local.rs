@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use super::{Executor, Left, WriteAhead, fault_of, told};
 use crate::error::Result;
-use crate::policy::Opens;
+use crate::policy::Grant;
 use crate::protocol::jsonrpc::Done;
 use crate::protocol::{
     Detail, Digest, Effect, Ending, Execution, Failure, FileEffect, MoveEffect, Operation, Part,
     Reading, RelPath, ShellCommand, Warning, WarningKind,
 };
-use crate::runner::{CommandSpec, Glimpse, Runner};
-use crate::settings::Mode;
+use crate::runner::{CommandSpec, LiveOutput, Runner};
+use crate::settings::SandboxMode;
 use crate::workspace::checkpoint::Recorder;
 use crate::workspace::protected::{ProtectionHandle, Snapshot};
 use crate::workspace::walk::Walk;
@@ -44,7 +44,7 @@ pub struct LocalExecutor<'a> {
     /// How many characters of a command's output are kept; None for as many as the runner keeps.
     pub output_limit: Option<usize>,
     /// Is shown what commands write while they run.
-    pub seen: Option<Arc<Glimpse>>,
+    pub seen: Option<Arc<LiveOutput>>,
     /// The largest file, in bytes, that is given where it is read in its place.
     pub read_limit: u64,
     /// How many bytes of such files may be given yet.
@@ -106,7 +106,7 @@ impl<'a> LocalExecutor<'a> {
     fn run(
         &mut self,
         run: &ShellCommand,
-        opens: Opens,
+        opens: Grant,
         before: &mut dyn FnMut(WriteAhead<'_>) -> Result<()>,
     ) -> Result<Detail> {
         let folder = match &run.cwd {
@@ -153,7 +153,7 @@ impl<'a> LocalExecutor<'a> {
     /// Names the setting without which a command may not have failed.
     fn setting_that_helps(&self, run: &ShellCommand, execution: &Execution) -> Option<Warning> {
         let settings = &self.runner.settings;
-        let is_confined = !self.open && settings.mode != Mode::Off;
+        let is_confined = !self.open && settings.mode != SandboxMode::Off;
         let is_offline = is_confined && !self.network.unwrap_or(settings.network);
         match (&execution.ending, run.wanted_timeout()) {
             _ if is_offline && super::missed_network(execution) => {
@@ -195,7 +195,7 @@ impl<'a> LocalExecutor<'a> {
         &mut self,
         effects: &[Effect],
         execute: impl FnOnce() -> R,
-        opens: Opens,
+        opens: Grant,
         before: &mut dyn FnMut(WriteAhead<'_>) -> Result<()>,
     ) -> Result<R> {
         let workspace = self.workspace;
@@ -222,7 +222,7 @@ impl<'a> LocalExecutor<'a> {
     fn rename(
         &mut self,
         plan: MovePlan,
-        opens: Opens,
+        opens: Grant,
         before: &mut dyn FnMut(WriteAhead<'_>) -> Result<()>,
     ) -> Result<Detail> {
         if opens.protected && plan.is_folder && self.protection.lock().has_begun() {
@@ -242,7 +242,7 @@ impl Executor for LocalExecutor<'_> {
     fn perform(
         &mut self,
         operation: &Operation,
-        opens: Opens,
+        opens: Grant,
         before: &mut dyn FnMut(WriteAhead<'_>) -> Result<()>,
     ) -> Result<Detail> {
         let permit = opens.protected;
@@ -303,7 +303,7 @@ impl Executor for LocalExecutor<'_> {
         let (plans, workspace) = (std::mem::take(&mut self.joined), self.workspace);
         let effects: Vec<Effect> = plans.iter().map(effect_of).collect();
         let execute = || Plan::execute_all(workspace, plans);
-        let all = self.change(&effects, execute, Opens::default(), before)?;
+        let all = self.change(&effects, execute, Grant::default(), before)?;
         Ok(all.into_iter().map(|done| done.unwrap_or_else(Detail::Failed)).collect())
     }
 

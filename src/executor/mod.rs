@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use crate::context;
 use crate::error::Result;
-use crate::policy::Opens;
+use crate::policy::Grant;
 use crate::protocol::jsonrpc::Done;
 use crate::protocol::{
     Detail, Digest, Effect, Ending, Execution, Failure, Operation, Output, Part, Reading, RelPath,
@@ -59,7 +59,7 @@ pub trait Executor {
     fn perform(
         &mut self,
         operation: &Operation,
-        opens: Opens,
+        opens: Grant,
         before: &mut dyn FnMut(WriteAhead<'_>) -> Result<()>,
     ) -> Result<Detail>;
     /// Whether it makes changes of files together.

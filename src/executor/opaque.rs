@@ -4,7 +4,7 @@
 use super::preview::unknown_end;
 use super::{Executor, Left, WriteAhead, fault_of, told};
 use crate::error::Result;
-use crate::policy::Opens;
+use crate::policy::Grant;
 use crate::protocol::{Detail, Effect, Failure, Operation, Part, Reading, RelPath};
 use crate::text::named;
 use crate::workspace::protected::ProtectedNames;
@@ -29,7 +29,7 @@ impl Executor for OpaquePreview {
     fn perform(
         &mut self,
         operation: &Operation,
-        _: Opens,
+        _: Grant,
         _: &mut dyn FnMut(WriteAhead<'_>) -> Result<()>,
     ) -> Result<Detail> {
         let what = match operation {

@@ -3,7 +3,7 @@
 
 use super::{Executor, Left, WriteAhead, fault_of, told};
 use crate::error::Result;
-use crate::policy::Opens;
+use crate::policy::Grant;
 use crate::protocol::{
     Change, Detail, Digest, Effect, Failure, FailureKind, Operation, Part, Reading, RelPath,
 };
@@ -55,7 +55,7 @@ impl<'a> PreviewExecutor<'a> {
         path.map_or(Ok(()), |path| self.overlay.stands(path))
     }
 
-    fn attempt(&mut self, operation: &Operation, opens: Opens) -> Result<Detail, Failure> {
+    fn attempt(&mut self, operation: &Operation, opens: Grant) -> Result<Detail, Failure> {
         match operation {
             Operation::Create { path, content, existing } => {
                 self.overlay.create(path, content.as_bytes(), *existing, opens.protected)
@@ -148,7 +148,7 @@ impl Executor for PreviewExecutor<'_> {
     fn perform(
         &mut self,
         operation: &Operation,
-        opens: Opens,
+        opens: Grant,
         _: &mut dyn FnMut(WriteAhead<'_>) -> Result<()>,
     ) -> Result<Detail> {
         Ok(match self.attempt(operation, opens) {

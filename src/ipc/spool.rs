@@ -135,7 +135,7 @@ pub fn answer_all(
         let answer = match turn {
             Ok(turn) => Ok(Done { turn, warnings }),
             // What is wrong with the project itself stops its process.
-            Err(e) if engine.is_within_turn() || e.is_of_the_disk() => return Err(e),
+            Err(e) if engine.is_within_turn() || e.is_disk_failure() => return Err(e),
             Err(e) => Err(Failure(e.to_string(), e.code().to_owned(), e.exit_status())),
         };
         let text = serde_json::to_vec(&answer).expect("strings and numbers become JSON");

@@ -131,7 +131,7 @@ pub fn render(
     let excerpts = results == usize::MAX && (!is_tags || each == usize::MAX);
     let in_results = (excerpts && is_tags).then(|| redaction.shown_of_results());
     let (search_lines, withheld_from) = in_results.unwrap_or_default();
-    let (shown, withheld) = (material.shown(&fitted), redaction.redactor.told());
+    let (shown, withheld) = (material.shown(&fitted), redaction.redactor.summaries());
     RenderedOutbox { text, tokens, shown, excerpts, search_lines, withheld_from, withheld, events }
 }
 

@@ -68,7 +68,7 @@ pub struct Files {
     pub offered: Offered,
     /// The whole files of which parts were requested or are in results, unless they are too large.
     pub wholes: Vec<Contents>,
-    /// Secret files ([`crate::secrets::holds_secrets`]). Their values are withheld wherever they occur.
+    /// Secret files ([`crate::secrets::is_secret_text_file`]). Their values are withheld wherever they occur.
     pub secrets: Vec<Contents>,
 }
 
@@ -78,7 +78,7 @@ pub fn withheld(files: &Files, secrets: &Secrets) -> Vec<String> {
     for contents in files.requested.iter().flatten() {
         redaction.text(contents);
     }
-    redaction.redactor.told()
+    redaction.redactor.summaries()
 }
 
 /// The newest results of a session as [`events`], without secrets.

@@ -14,7 +14,7 @@ use crate::protocol::{
     Capture, Detail, Excerpt, Execution, Failure, FileVersion, HIT_WIDTH, Hit, Outcome, Output,
     RelPath, tags,
 };
-use crate::secrets::{Changed, Cut, Redacted, Redactor};
+use crate::secrets::{CutEnds, Redacted, RedactedLine, Redactor};
 use crate::session::{FileChange, Session};
 use crate::settings::Secrets;
 use crate::text::visible_line;
@@ -27,7 +27,7 @@ const LINES: usize = 5_000;
 pub fn words_messages(text: &str, secrets: &Secrets) -> Vec<String> {
     let mut redactor = Redactor::new(secrets);
     redactor.words("what you said", text);
-    redactor.told()
+    redactor.summaries()
 }
 
 /// A file of which parts or lines are shown.
@@ -39,13 +39,13 @@ struct WholeFile<'a> {
     /// The text without secrets; None if the person released the file.
     redacted: Option<Redacted>,
     /// The lines that contain secrets, by number.
-    changed: BTreeMap<usize, Changed>,
+    changed: BTreeMap<usize, RedactedLine>,
 }
 
 impl<'a> WholeFile<'a> {
     fn new(contents: &'a Contents, redactor: &Redactor) -> Self {
         let text = String::from_utf8_lossy(&contents.bytes);
-        let redacted = redactor.look(contents.path.as_str(), &text);
+        let redacted = redactor.redact_file(contents.path.as_str(), &text);
         let changed = redacted.as_ref().map(|redacted| Redactor::changed(&text, redacted));
         let ends = memchr::memchr_iter(b'\n', text.as_bytes());
         let starts = std::iter::once(0).chain(ends.map(|end| end + 1)).collect();
@@ -75,7 +75,7 @@ impl<'a> Redaction<'a> {
     pub(super) fn new(files: &'a Files, secrets: &Secrets) -> Self {
         let text = |file: &'a Contents| String::from_utf8_lossy(&file.bytes);
         let known = files.secrets.iter().map(|file| (file.path.as_str(), text(file)));
-        let redactor = Redactor::knowing(secrets, known);
+        let redactor = Redactor::with_secrets_of(secrets, known);
         let whole = |file: &'a Contents| (file.path.as_str(), WholeFile::new(file, &redactor));
         let wholes = files.wholes.iter().map(whole).collect();
         let (seen, withheld_from) = (BTreeMap::new(), Vec::new());
@@ -95,8 +95,8 @@ impl<'a> Redaction<'a> {
                 part.filter(|_| redactor.withholds()).map_or(Cow::Borrowed(text), Cow::Owned)
             }
             (Some(lines), _) => {
-                let cut = Cut { beginning: false, end: lines.within_line };
-                redactor.stray(Some(path), lines.first, text, cut)
+                let cut = CutEnds { beginning: false, end: lines.within_line };
+                redactor.isolated_lines(Some(path), lines.first, text, cut)
             }
         };
         shown.into_owned()
@@ -214,7 +214,7 @@ impl<'a> Redaction<'a> {
         let (path, text) = (hit.path.as_str(), hit.text.as_str());
         // Of a very long line, only what surrounds the shown part is here.
         let end = text.chars().nth(hit.start + 2 * HIT_WIDTH).is_some();
-        let cut = Cut { beginning: hit.start > HIT_WIDTH, end };
+        let cut = CutEnds { beginning: hit.start > HIT_WIDTH, end };
         let is_whole = hit.start == 0 && text.chars().count() <= HIT_WIDTH;
         if let Cow::Owned(shown) = self.line(Some(path), hit.line, text, cut, is_whole, whole) {
             // Show the same part, or what follows the first redacted place if that was changed.
@@ -245,7 +245,7 @@ impl<'a> Redaction<'a> {
             // A note about the rest follows the cut.
             let line = first(text);
             let rest = &text[line.len()..];
-            let cut = Cut { beginning: false, end: !rest.is_empty() };
+            let cut = CutEnds { beginning: false, end: !rest.is_empty() };
             let is_whole = has_room && known.is_some() && !cut.end;
             let shown = self.line(path.as_deref(), *number, &line, cut, is_whole, first);
             if let Cow::Owned(shown) = shown {
@@ -263,13 +263,13 @@ impl<'a> Redaction<'a> {
         path: Option<&str>,
         number: usize,
         text: &'t str,
-        cut: Cut,
+        cut: CutEnds,
         is_whole: bool,
         shortened: impl Fn(&str) -> String,
     ) -> Cow<'t, str> {
         let Self { redactor, wholes, seen, .. } = self;
         let Some((path, whole)) = path.and_then(|path| wholes.get_key_value(path)) else {
-            return redactor.stray(path, number, text, cut);
+            return redactor.isolated_lines(path, number, text, cut);
         };
         let (here, current) = (whole.changed.get(&number), whole.line(number));
         let is_current = current.is_some_and(|line| shortened(line).contains(text));
@@ -278,10 +278,10 @@ impl<'a> Redaction<'a> {
         } else {
             let mut lines = here.into_iter().chain(whole.changed.values().take(LINES));
             match lines.find(|line| shortened(&line.text) == text) {
-                None => redactor.stray(Some(path), number, text, cut),
+                None => redactor.isolated_lines(Some(path), number, text, cut),
                 Some(line) => {
                     let shown = shortened(&line.shown);
-                    let is_new = shown != text && redactor.takes(path, number, line);
+                    let is_new = shown != text && redactor.note_changed_line(path, number, line);
                     if is_new { Cow::Owned(shown) } else { Cow::Borrowed(text) }
                 }
             }

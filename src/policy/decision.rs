@@ -1,16 +1,16 @@
-//! What a policy says of an operation.
+//! The decision of a policy on an operation.
 
 use serde::{Deserialize, Serialize};
 
-/// What a policy says of an operation; the stricter is the greater.
+/// The decision of a policy on an operation. A stricter one is greater.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", tag = "decision")]
-pub enum Decision {
-    /// It may be done.
+pub enum Verdict {
+    /// The operation may be executed.
     Allow,
-    /// The person is asked first.
+    /// The person must approve it first.
     Ask(Ask),
-    /// It is not done.
+    /// It is not executed.
     Deny(Denial),
 }
 
@@ -18,54 +18,54 @@ pub enum Decision {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Ask {
-    /// In words.
+    /// The reason, in words.
     pub reason: String,
     /// The rule, such as `shell.approvalRequired`.
     pub policy: String,
-    /// What of the sandbox the person's yes opens.
+    /// What approval opens in the sandbox.
     #[serde(default)]
-    pub opens: Opens,
-    /// Whether the person may say yes to this very command for good.
+    pub opens: Grant,
+    /// Whether the person may approve this exact command permanently.
     #[serde(default)]
     pub always: bool,
 }
 
-/// What of the sandbox is to be opened for an operation.
+/// What the sandbox opens for an approved operation.
 #[derive(
     Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[serde(rename_all = "camelCase", default)]
-pub struct Opens {
-    /// Names that only the person may write.
+pub struct Grant {
+    /// Protected names, which otherwise only the person may write.
     pub protected: bool,
-    /// The repository, for git.
+    /// The git repository.
     pub repository: bool,
 }
 
-/// Why an operation is not done.
+/// Why an operation is denied.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Denial {
-    /// In words.
+    /// The reason, in words.
     pub reason: String,
     /// The rule, such as `shell.blockedCommands`.
     pub policy: String,
-    /// What to do instead, where that can be said.
+    /// What to do instead, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suggestion: Option<String>,
 }
 
-impl Decision {
+impl Verdict {
     pub(super) fn ask(rule: &str, reason: impl Into<String>) -> Self {
         let (policy, reason) = (rule.to_owned(), reason.into());
-        Self::Ask(Ask { reason, policy, opens: Opens::default(), always: false })
+        Self::Ask(Ask { reason, policy, opens: Grant::default(), always: false })
     }
 
     pub(super) fn deny(rule: &str, reason: impl Into<String>, suggestion: Option<String>) -> Self {
         Self::Deny(Denial { reason: reason.into(), policy: rule.to_owned(), suggestion })
     }
 
-    /// How strict it is, and the rule that made it and why, if one did.
+    /// Its strictness, and the rule and reason if it is not `Allow`.
     fn parts(&self) -> (u8, Option<(&str, &str)>) {
         match self {
             Self::Allow => (0, None),
@@ -74,17 +74,17 @@ impl Decision {
         }
     }
 
-    /// The name of the rule that made it, if one did.
+    /// The rule that asks or denies.
     pub fn rule(&self) -> Option<&str> {
         self.parts().1.map(|(rule, _)| rule)
     }
 
-    /// Why it is not simply allowed.
+    /// Why it asks or denies.
     pub fn reason(&self) -> Option<&str> {
         self.parts().1.map(|(_, reason)| reason)
     }
 
-    /// The stricter of two, the first of two that are equally strict.
+    /// The stricter decision; `self` if both are equally strict.
     #[must_use]
     pub fn stricter(self, other: Self) -> Self {
         if other.parts().0 > self.parts().0 { other } else { self }

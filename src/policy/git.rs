@@ -1,8 +1,8 @@
-//! Whether a shell command is git writing to its own repository.
+//! Detects whether a shell command has git write to its own repository.
 //!
-//! A courtesy, not the wall: where a repository is kept from writes, this says so in words before
-//! git fails with "Read-only file system". It looks at the text alone, so an alias, a script or a
-//! variable passes by it. What it does not know to read only (`data/git.toml`), it takes for writing.
+//! This is a courtesy, not a security boundary: if the repository is read-only, deaddrop can ask before git fails with
+//! "Read-only file system". Only the text counts, so aliases, scripts and variables are not detected. A subcommand that
+//! `data/git.toml` does not list as reading counts as writing.
 
 use std::sync::LazyLock;
 
@@ -10,20 +10,20 @@ use serde::Deserialize;
 
 use super::reading::{self, LONGEST, Simple, Word};
 
-/// What only reads.
+/// The subcommands and options that only read.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Table {
+struct GitTable {
     valued: Vec<String>,
     shows: Vec<String>,
     reads: Vec<String>,
-    form: Vec<Form>,
+    form: Vec<ReadingForm>,
 }
 
-/// In which forms a command reads; the table says what the fields mean.
+/// The forms in which a subcommand only reads. The table documents the fields.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct Form {
+struct ReadingForm {
     name: String,
     never: Vec<String>,
     words: Vec<String>,
@@ -33,17 +33,17 @@ struct Form {
     valued: Vec<String>,
 }
 
-static GIT: LazyLock<Table> =
+static GIT: LazyLock<GitTable> =
     LazyLock::new(|| toml::from_str(include_str!("data/git.toml")).expect("a table in order"));
 
-/// The subcommand of a command that is git and would write to a repository.
+/// If a command has git write to a repository: the subcommand.
 pub(super) fn writes(simple: &Simple) -> Option<&str> {
     let (program, arguments) = simple.words.split_first()?;
     let arguments: Vec<&str> = arguments.iter().map(|word| &*word.text).collect();
-    if reading::name(&program.text) == "git" { written(&arguments) } else { None }
+    if reading::name(&program.text) == "git" { writing_subcommand(&arguments) } else { None }
 }
 
-/// Whether git may write in a line of which a part is not read, as far as its bare words tell.
+/// Whether git may write in a line that is only partly readable, judged by its bare words.
 pub(super) fn may_write(command: &str) -> bool {
     let text = command.replace("\\\n", "").replace(['\'', '"', '\\'], "");
     if text.len() > LONGEST {
@@ -53,12 +53,12 @@ pub(super) fn may_write(command: &str) -> bool {
         let words = command.split(|c: char| c.is_whitespace() || "{}$=".contains(c));
         let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
         let mut calls = words.split(|word| reading::name(word) == "git").skip(1);
-        calls.any(|arguments| arguments.is_empty() || written(arguments).is_some())
+        calls.any(|arguments| arguments.is_empty() || writing_subcommand(arguments).is_some())
     })
 }
 
-/// Where a command line makes a repository by `git init`, relative to the folder that it runs in (`.` is
-/// that folder); None where it makes none, or where the text alone does not say where.
+/// The folder in which a command line creates a repository with `git init`, relative to the working directory. None if
+/// it creates none, or if the text alone does not say where.
 ///
 /// # Examples
 /// ```
@@ -67,14 +67,14 @@ pub(super) fn may_write(command: &str) -> bool {
 /// assert_eq!(inits("cd /tmp && git init x"), None);
 /// ```
 pub fn inits(command: &str) -> Option<String> {
-    // What is behind a part that is not read is not among the commands, but what may move before counts.
+    // Commands after an unreadable part are not in the list. A command that may change the folder ends the search.
     let commands = reading::read(command).commands;
     let is_known = |simple: &&Simple| {
         let moves = ["cd", "pushd", "popd", "env", "git-init", "source", "."];
         let program = &simple.words[0];
         program.literal().is_some_and(|text| !moves.contains(&reading::name(text)))
     };
-    // Variables of git's own say where, too.
+    // Git's variables can name another folder.
     if command.contains("GIT_") {
         return None;
     }
@@ -97,7 +97,7 @@ fn place_of_init(arguments: &[&str]) -> Option<String> {
             "-q" | "--quiet" => {}
             "-b" | "--initial-branch" => drop(rest.next()),
             long if long.starts_with("--initial-branch=") => {}
-            // Without a work tree, elsewhere, or nobody knows.
+            // Other options may mean another place, or no work tree.
             option if option.starts_with('-') => return None,
             path if place.is_some() || path.starts_with(['/', '~']) => return None,
             path => place = Some(path.to_owned()),
@@ -106,8 +106,8 @@ fn place_of_init(arguments: &[&str]) -> Option<String> {
     Some(place.unwrap_or_else(|| ".".to_owned()))
 }
 
-/// The subcommand of git that writes to a repository with these arguments of git.
-fn written<'a>(arguments: &[&'a str]) -> Option<&'a str> {
+/// The subcommand that writes to a repository with these arguments of git.
+fn writing_subcommand<'a>(arguments: &[&'a str]) -> Option<&'a str> {
     let mut rest = arguments.iter();
     let subcommand = loop {
         match *rest.next()? {
@@ -129,7 +129,7 @@ fn has(list: &[String], word: &str) -> bool {
     list.iter().any(|one| one == word)
 }
 
-impl Form {
+impl ReadingForm {
     fn reads(&self, arguments: &[&str]) -> bool {
         if !self.never.is_empty() {
             return !arguments.iter().any(|argument| has(&self.never, argument));
@@ -166,13 +166,13 @@ mod tests {
     use proptest::sample::select;
 
     use super::*;
-    use crate::policy::{Ask, Decision, command};
+    use crate::policy::{Ask, Verdict, command};
     use crate::settings::Policy;
 
     /// What the person is asked about git, where nothing else is asked about.
     fn asked(line: &str) -> Option<String> {
         match command(&Policy::preset("workspace").unwrap(), line, true) {
-            Decision::Ask(Ask { reason, opens, .. }) if opens.repository => Some(reason),
+            Verdict::Ask(Ask { reason, opens, .. }) if opens.repository => Some(reason),
             _ => None,
         }
     }

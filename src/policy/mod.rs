@@ -1,7 +1,7 @@
-//! What an operation may do, told before it is tried. Pure: it looks at the operation's text alone.
+//! Allows, asks about or denies an operation before it is tried. Pure: only the operation's text counts.
 //!
-//! This is a courtesy, not a wall: a text can say anything in many ways. What keeps a command from
-//! doing it stands elsewhere; here is why and what to do instead, which a system error never says.
+//! This is a courtesy, not a security boundary, since a command can be written in many ways. The sandbox enforces the
+//! limits. The policy explains why something is denied and what to do instead, which a system error never does.
 
 mod decision;
 mod files;
@@ -9,11 +9,11 @@ pub mod git;
 mod patterns;
 pub mod reading;
 mod shell;
+mod summary;
 #[cfg(test)]
 mod tests;
-mod told;
 
-pub use decision::{Ask, Decision, Denial, Opens};
+pub use decision::{Ask, Denial, Grant, Verdict};
 pub use files::{Access, folder, may_search, path};
-pub use shell::{Explained, NEW_REPOSITORY, REPOSITORY, command, explain, run};
-pub use told::told;
+pub use shell::{Explanation, NEW_REPOSITORY, REPOSITORY, command, explain, run};
+pub use summary::summary;

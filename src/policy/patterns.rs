@@ -1,22 +1,22 @@
-//! Whether a command is one that a pattern of a policy means. A pattern is the beginning of a
-//! command: `npm publish`, or `rm -rf /`.
+//! Matches commands with the patterns of a policy. A pattern is the beginning of a command: `npm publish`, or
+//! `rm -rf /`.
 
-use super::reading::{Simple, Word, name, plain, standard};
+use super::reading::{Simple, Word, name, pattern_words, standard};
 
-/// Whether a command is what a pattern means.
+/// Whether a command matches a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Match {
     No,
-    /// It depends on what the shell puts in.
+    /// It depends on what the shell inserts.
     Perhaps,
     Yes,
 }
 
-/// Programs whose operands are files, so that their order says nothing.
-const OF_FILES: [&str; 10] =
+/// Programs whose operands are files, so that their order does not matter.
+const FILE_PROGRAMS: [&str; 10] =
     ["rm", "rmdir", "mv", "cp", "ln", "chmod", "chown", "chgrp", "shred", "truncate"];
 
-/// The long names of flags of these programs; the shortest beginning that is meant.
+/// For these programs: a flag, its long name, and the length of the shortest unambiguous prefix of that.
 const LONG: [(&[&str], char, &str, usize); 5] = [
     (&["rm"], 'r', "--recursive", 3),
     (&["rm", "mv"], 'f', "--force", 3),
@@ -25,20 +25,20 @@ const LONG: [(&[&str], char, &str, usize); 5] = [
     (&["chmod", "chown", "chgrp"], 'R', "--recursive", 5),
 ];
 
-/// A command's own name, and its words sorted.
-struct Sorted<'a> {
+/// The words of a command by kind.
+struct SplitCommand<'a> {
     program: String,
     letters: Vec<char>,
     long: Vec<&'a str>,
     operands: Vec<&'a Word>,
-    /// Whether a flag is before each of the operands, whose value it may be.
+    /// For each operand, whether it follows a flag, whose value it may be.
     behind_flag: Vec<bool>,
-    /// Whether a word may be a flag that the line does not tell.
+    /// Whether a word may expand to an unknown flag.
     open: bool,
 }
 
-impl<'a> Sorted<'a> {
-    fn of(words: &'a [Word]) -> Option<Self> {
+impl<'a> SplitCommand<'a> {
+    fn split(words: &'a [Word]) -> Option<Self> {
         let (program, rest) = words.split_first()?;
         let program = name(&program.text).to_ascii_lowercase();
         let (mut letters, mut long) = (Vec::new(), Vec::new());
@@ -57,10 +57,10 @@ impl<'a> Sorted<'a> {
                 behind_flag.push(is_behind);
             } else if text.starts_with("--") {
                 let flag = text.split('=').next().unwrap_or(text);
-                let is_meant = |(of, _, long, least): &&(&[&str], char, &str, usize)| {
-                    of.contains(&&*program) && flag.len() >= *least && long.starts_with(flag)
+                let abbreviates = |(programs, _, long, least): &&(&[&str], char, &str, usize)| {
+                    programs.contains(&&*program) && flag.len() >= *least && long.starts_with(flag)
                 };
-                match LONG.iter().find(is_meant) {
+                match LONG.iter().find(abbreviates) {
                     Some((_, letter, ..)) => letters.push(*letter),
                     None => long.push(flag),
                 }
@@ -76,10 +76,12 @@ impl<'a> Sorted<'a> {
     }
 }
 
-/// Whether a pattern of a list of blocked commands, or of those that are asked about, means this.
-pub(super) fn means(pattern: &str, simple: &Simple) -> Match {
-    let pattern = plain(pattern);
-    let (Some(wanted), Some(given)) = (Sorted::of(&pattern), Sorted::of(&simple.words)) else {
+/// Matches a command with a pattern from a list of blocked commands, or of those that need approval.
+pub(super) fn match_pattern(pattern: &str, simple: &Simple) -> Match {
+    let pattern = pattern_words(pattern);
+    let (Some(wanted), Some(given)) =
+        (SplitCommand::split(&pattern), SplitCommand::split(&simple.words))
+    else {
         return Match::No;
     };
     if simple.words[0].literal().is_none() || wanted.program != given.program {
@@ -93,36 +95,37 @@ pub(super) fn means(pattern: &str, simple: &Simple) -> Match {
         (false, false) => return Match::No,
     };
     let operands = &wanted.operands;
-    let fits = if OF_FILES.contains(&&*given.program) {
-        operands.iter().map(|wanted| in_any(wanted, &given)).min().unwrap_or(Match::Yes)
+    let operands_match = if FILE_PROGRAMS.contains(&&*given.program) {
+        operands.iter().map(|wanted| match_any_operand(wanted, &given)).min().unwrap_or(Match::Yes)
     } else {
-        in_order(operands.len(), &given.behind_flag, |wanted, at| {
-            is_operand(operands[wanted], given.operands[at])
+        match_in_order(operands.len(), &given.behind_flag, |wanted, at| {
+            match_operand(operands[wanted], given.operands[at])
         })
     };
-    flags.min(fits)
+    flags.min(operands_match)
 }
 
-/// Whether one of the operands is the file that is meant.
-fn in_any(wanted: &Word, given: &Sorted<'_>) -> Match {
+/// Whether one of the operands is the wanted file.
+fn match_any_operand(wanted: &Word, given: &SplitCommand<'_>) -> Match {
     if wanted.text == "/" && given.long.contains(&"--no-preserve-root") {
         return Match::Yes;
     }
-    given.operands.iter().map(|word| is_file(wanted, word)).max().unwrap_or(Match::No)
+    given.operands.iter().map(|word| match_file(wanted, word)).max().unwrap_or(Match::No)
 }
 
-fn is_file(wanted: &Word, given: &Word) -> Match {
-    let (Some(wanted_at), Some(given_at)) = (place(wanted), place(given)) else {
+fn match_file(wanted: &Word, given: &Word) -> Match {
+    let (Some(wanted_at), Some(given_at)) = (normalized_path(wanted), normalized_path(given))
+    else {
         return Match::Perhaps;
     };
-    // All that is in a folder is the folder.
+    // A wildcard for everything in a folder counts as the folder.
     let is_all = |part: &String| given.glob && part.chars().all(|c| "*?.[]!^".contains(c));
     let rest = given_at.strip_prefix(wanted_at.as_slice());
     if rest.is_some_and(|rest| rest.iter().all(is_all)) { Match::Yes } else { Match::No }
 }
 
-/// Where a path leads, without looking: its parts, the first of which says from where.
-fn place(word: &Word) -> Option<Vec<String>> {
+/// Normalizes a path without accessing the disk. The first component is `/`, `~` or `.`.
+fn normalized_path(word: &Word) -> Option<Vec<String>> {
     let text = &*word.text;
     let (from, rest) = match text.strip_prefix('/') {
         _ if word.open => return None,
@@ -140,7 +143,7 @@ fn place(word: &Word) -> Option<Vec<String>> {
             ".." if parts.len() > 1 && parts.last().is_some_and(|last| last != "..") => {
                 parts.pop();
             }
-            // What is above the root is the root.
+            // The parent of the root is the root.
             ".." if from == "/" => {}
             part => parts.push(part.to_owned()),
         }
@@ -148,15 +151,15 @@ fn place(word: &Word) -> Option<Vec<String>> {
     Some(parts)
 }
 
-/// Whether the operands begin with those that are wanted; what stands behind a flag may be its
-/// value. `behind_flag` has the operands that are given, `same` compares one that is wanted with one
-/// that is given, and is asked once for each pair at most.
-fn in_order(
+/// Whether the operands begin with the `wanted` ones. An operand that follows a flag may be its value, so it can be
+/// skipped. `behind_flag` has an entry for each given operand. `same` compares a wanted with a given operand and is
+/// called at most once for each pair.
+fn match_in_order(
     wanted: usize,
     behind_flag: &[bool],
     mut same: impl FnMut(usize, usize) -> Match,
 ) -> Match {
-    // How well those before `at` can be what is wanted so far, the last of it just before `at`.
+    // fits[at]: how well the operands before `at` match the wanted ones so far, if the last match is just before `at`.
     let mut fits = vec![Match::No; behind_flag.len() + 1];
     fits[0] = Match::Yes;
     for wanted in 0..wanted {
@@ -176,22 +179,24 @@ fn in_order(
     fits.into_iter().max().unwrap_or(Match::No)
 }
 
-/// Whether an operand is the one that is wanted.
-fn is_operand(wanted: &Word, given: &Word) -> Match {
+/// Compares an operand with a wanted one.
+fn match_operand(wanted: &Word, given: &Word) -> Match {
     let is_path = || wanted.literal().is_some_and(|text| text.contains('/'));
     if given.open {
         Match::Perhaps
-    } else if given.text == wanted.text || (is_path() && place(wanted) == place(given)) {
+    } else if given.text == wanted.text
+        || (is_path() && normalized_path(wanted) == normalized_path(given))
+    {
         Match::Yes
     } else {
         Match::No
     }
 }
 
-/// Whether a pattern of a list of allowed commands lets this one run: it begins as the pattern does,
-/// and its program is the system's.
+/// Whether a pattern from a list of allowed commands allows this one: the command begins with the pattern, and its
+/// program is the system's.
 pub(super) fn allows(pattern: &str, simple: &Simple) -> bool {
-    let pattern = plain(pattern);
+    let pattern = pattern_words(pattern);
     let Some((program, rest)) = pattern.split_first() else { return false };
     let Some(given) = simple.words[0].literal() else { return false };
     let is_same = given == program.text || standard(given) == Some(&program.text);
@@ -205,7 +210,7 @@ pub(super) fn allows(pattern: &str, simple: &Simple) -> bool {
 mod tests {
     use super::*;
 
-    /// What `in_order` is to say, in as many steps as it takes.
+    /// What `match_in_order` must return, computed by trying everything.
     fn by_trying(wanted: &[u8], given: &[(u8, bool)]) -> Match {
         let Some((first, rest)) = wanted.split_first() else { return Match::Yes };
         let mut best = Match::No;
@@ -249,8 +254,9 @@ mod tests {
         for given in lists(&operands, 5) {
             let behind_flag: Vec<bool> = given.iter().map(|(_, behind)| *behind).collect();
             for wanted in lists(&[1, 2], 3) {
-                let found =
-                    in_order(wanted.len(), &behind_flag, |one, at| same(wanted[one], given[at].0));
+                let found = match_in_order(wanted.len(), &behind_flag, |one, at| {
+                    same(wanted[one], given[at].0)
+                });
                 assert_eq!(found, by_trying(&wanted, &given), "{wanted:?} {given:?}");
             }
         }
@@ -260,7 +266,7 @@ mod tests {
     fn each_operand_is_compared_once_with_each_that_is_wanted() {
         for last in [Match::No, Match::Perhaps] {
             let mut steps = 0;
-            let found = in_order(6, &[true; 600], |wanted, _| {
+            let found = match_in_order(6, &[true; 600], |wanted, _| {
                 steps += 1;
                 if wanted == 5 { last } else { Match::Perhaps }
             });
@@ -269,7 +275,7 @@ mod tests {
         }
         // Without flags there is one place for each.
         let mut steps = 0;
-        in_order(3, &[false; 600], |_, _| {
+        match_in_order(3, &[false; 600], |_, _| {
             steps += 1;
             Match::Yes
         });

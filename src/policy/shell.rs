@@ -1,11 +1,11 @@
-//! What a policy says of a command line: the strictest of what it says of its commands.
+//! The policy's decision on a command line: the strictest decision on its commands.
 
-use super::decision::{Ask, Decision, Opens};
+use super::decision::{Ask, Grant, Verdict};
 use super::git;
-use super::patterns::{Match, allows, means};
-use super::reading::{self, Reading, Simple};
+use super::patterns::{Match, allows, match_pattern};
+use super::reading::{self, ParsedLine, Simple};
 use crate::protocol::{ShellCommand, operations::NOT_ALLOWED};
-use crate::settings::{Policy, Shell};
+use crate::settings::{Policy, ShellPolicy};
 use crate::text::{first_of, visible_line};
 
 pub(super) const ENABLED: &str = "shell.enabled";
@@ -13,96 +13,98 @@ pub(super) const BLOCKED: &str = "shell.blockedCommands";
 pub(super) const APPROVAL: &str = "shell.approvalRequired";
 pub(super) const ALLOWED: &str = "shell.allowedCommands";
 pub(super) const UNREADABLE: &str = "shell.unreadable";
-/// The rule that has git ask before it writes to a repository.
+/// The rule that git needs approval to write to a repository.
 pub const REPOSITORY: &str = "sandbox.repository";
 /// What happens to a repository that a command creates in the workspace.
 pub const NEW_REPOSITORY: &str = "deaddrop moves it to quarantine after the command";
 
-/// What the shell does by itself, as it does `if`: it starts nothing that the list could name.
-const STEERING: [&str; 26] = [
+/// Builtins that start no other program. Like `if`, they need not be in the list of allowed commands.
+const BUILTINS: [&str; 26] = [
     ":", "[", "[[", "break", "cd", "continue", "declare", "exec", "exit", "export", "false",
     "local", "popd", "pushd", "readonly", "return", "set", "shift", "test", "times", "true",
     "typeset", "ulimit", "umask", "unset", "wait",
 ];
 
-/// The pattern that means every command, of those that are blocked or asked about.
+/// The pattern in `blocked` or `approval` that matches every command.
 pub(super) const EVERY: &str = "*";
-/// How many variables of an operation are named to the person who is asked.
-const NAMED: usize = 10;
+/// The most variables of an operation that a question lists.
+const MAX_NAMES: usize = 10;
 
-/// A decision, and how it came about.
+/// A decision and how it came about.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Explained {
+pub struct Explanation {
     /// The decision on the whole line.
-    pub decision: Decision,
+    pub decision: Verdict,
     /// The commands in the line, each with the decision on it alone.
-    pub commands: Vec<(Simple, Decision)>,
-    /// What cannot be told from the text.
+    pub commands: Vec<(Simple, Verdict)>,
+    /// What cannot be determined from the text.
     pub unreadable: Vec<String>,
 }
 
-/// What the policy says of a command line. `guarded` says that commands are kept from protected
-/// names, so that git cannot write to its repository unless the person opens it.
-pub fn command(policy: &Policy, command: &str, guarded: bool) -> Decision {
+/// Decides on a command line. `guarded`: commands cannot write protected names, so git cannot write to its repository
+/// without the person's approval.
+pub fn command(policy: &Policy, command: &str, guarded: bool) -> Verdict {
     run(policy, &ShellCommand::new(command), guarded)
 }
 
-/// The same of a command with all that an operation says of it: variables that change what the line
-/// means count as if they stood in it, and the person who is asked is told of what else there is.
-pub fn run(policy: &Policy, run: &ShellCommand, guarded: bool) -> Decision {
+/// Decides on a command operation. Variables that change what the line means count as if they were set in the line.
+/// A question also mentions the folder and the variables.
+pub fn run(policy: &Policy, run: &ShellCommand, guarded: bool) -> Verdict {
     match explain(policy, run, guarded).decision {
-        Decision::Ask(ask) => Decision::Ask(Ask { reason: ask.reason + &beside(run), ..ask }),
+        Verdict::Ask(ask) => {
+            Verdict::Ask(Ask { reason: ask.reason + &folder_and_variables(run), ..ask })
+        }
         decision => decision,
     }
 }
 
-/// Where a command is to run and with what variables, if that is not as always.
-fn beside(run: &ShellCommand) -> String {
-    let mut said = String::new();
+/// The folder and variables of a command, if they are not the default.
+fn folder_and_variables(run: &ShellCommand) -> String {
+    let mut text = String::new();
     if let Some(cwd) = &run.cwd {
-        said += &format!("; it runs in '{}'", visible_line(cwd.as_str()));
+        text += &format!("; it runs in '{}'", visible_line(cwd.as_str()));
     }
     if !run.env.is_empty() {
         let names = run.env.keys().map(|name| visible_line(name));
-        said += &format!("; it sets {}", first_of(names, NAMED, run.env.len()));
+        text += &format!("; it sets {}", first_of(names, MAX_NAMES, run.env.len()));
     }
-    said
+    text
 }
 
-/// The same with what it says of each command in the line.
-pub fn explain(policy: &Policy, run: &ShellCommand, guarded: bool) -> Explained {
+/// Decides on a command operation, and on each command in the line separately.
+pub fn explain(policy: &Policy, run: &ShellCommand, guarded: bool) -> Explanation {
     let (shell, command) = (&policy.shell, &*run.command);
     let variables = run.env.keys().map(String::as_str);
-    let Reading { commands, unreadable, is_partial } = reading::read_with(command, variables);
+    let ParsedLine { commands, unreadable, is_partial } = reading::read_with(command, variables);
     let judged = |simple: Simple| {
-        let decision = of_simple(shell, &simple);
+        let decision = decide_simple(shell, &simple);
         (simple, decision)
     };
-    let commands: Vec<(Simple, Decision)> = commands.into_iter().map(judged).collect();
+    let commands: Vec<(Simple, Verdict)> = commands.into_iter().map(judged).collect();
     let decisions = commands.iter().map(|(_, decision)| decision.clone());
-    let of_lists = decisions.fold(of_texts(shell, command), Decision::stricter);
-    let unread = of_unread(shell, unreadable.first(), is_partial);
-    let mut decision = match of_every(shell) {
-        Decision::Allow => of_lists.stricter(unread),
-        // Where there is no command, a redirection may still write a file.
-        Decision::Ask(every) => unread.stricter(of_lists).stricter(Decision::Ask(every)),
-        denied @ Decision::Deny(_) => denied,
+    let of_lists = decisions.fold(decide_texts(shell, command), Verdict::stricter);
+    let unread = decide_unreadable(shell, unreadable.first(), is_partial);
+    let mut decision = match decide_every(shell) {
+        Verdict::Allow => of_lists.stricter(unread),
+        // A line without a command can still write a file by redirection.
+        Verdict::Ask(every) => unread.stricter(of_lists).stricter(Verdict::Ask(every)),
+        denied @ Verdict::Deny(_) => denied,
     };
-    if let Decision::Ask(ask) = &mut decision {
-        let may_last = |(_, one): &(Simple, Decision)| one.rule().is_none_or(|it| it == APPROVAL);
+    if let Verdict::Ask(ask) = &mut decision {
+        let may_last = |(_, one): &(Simple, Verdict)| one.rule().is_none_or(|it| it == APPROVAL);
         ask.always = unreadable.is_empty() && commands.iter().all(may_last);
     }
     let hidden = || (is_partial && git::may_write(command)).then_some("");
     let writes = || commands.iter().find_map(|(one, _)| git::writes(one)).or_else(hidden);
     if guarded && let Some(subcommand) = writes() {
-        decision = opened(decision, subcommand);
+        decision = ask_for_repository(decision, subcommand);
     }
-    Explained { decision, commands, unreadable }
+    Explanation { decision, commands, unreadable }
 }
 
-/// The same decision where git would write to its repository.
-fn opened(decision: Decision, subcommand: &str) -> Decision {
-    let opens = Opens { repository: true, ..Opens::default() };
+/// Adds to a decision that git needs approval to write to its repository.
+fn ask_for_repository(decision: Verdict, subcommand: &str) -> Verdict {
+    let opens = Grant { repository: true, ..Grant::default() };
     let why = if subcommand.is_empty() {
         "a part of it that cannot be read may write to the repository".to_owned()
     } else if matches!(subcommand, "init" | "clone") {
@@ -111,69 +113,69 @@ fn opened(decision: Decision, subcommand: &str) -> Decision {
         format!("'git {subcommand}' writes to the repository")
     };
     let (reason, policy) = match decision {
-        Decision::Deny(_) => return decision,
-        Decision::Allow => (why, REPOSITORY.to_owned()),
-        Decision::Ask(ask) => (format!("{}; {why}", ask.reason), ask.policy),
+        Verdict::Deny(_) => return decision,
+        Verdict::Allow => (why, REPOSITORY.to_owned()),
+        Verdict::Ask(ask) => (format!("{}; {why}", ask.reason), ask.policy),
     };
-    Decision::Ask(Ask { reason, policy, opens, always: false })
+    Verdict::Ask(Ask { reason, policy, opens, always: false })
 }
 
-/// What the lists say of a line that cannot be read, for this reason. Anything may be in what is not read at all.
-fn of_unread(shell: &Shell, why: Option<&String>, is_partial: bool) -> Decision {
-    let Some(why) = why else { return Decision::Allow };
+/// Decides on a line that cannot be read, for this reason. The unread part of a partial line may contain anything.
+fn decide_unreadable(shell: &ShellPolicy, why: Option<&String>, is_partial: bool) -> Verdict {
+    let Some(why) = why else { return Verdict::Allow };
     let reason = format!("Command cannot be read: {why}");
     let may_deny = !shell.allowed.is_empty() || !shell.blocked.is_empty();
     if is_partial && may_deny {
         let instead = "Use plain words, quotes and operators, or put it into a script";
-        Decision::deny(UNREADABLE, reason, Some(instead.to_owned()))
+        Verdict::deny(UNREADABLE, reason, Some(instead.to_owned()))
     } else if may_deny || !shell.approval.is_empty() {
-        Decision::ask(UNREADABLE, reason)
+        Verdict::ask(UNREADABLE, reason)
     } else {
-        Decision::Allow
+        Verdict::Allow
     }
 }
 
-/// What is said of every command, by the lists' pattern `*`.
-fn of_every(shell: &Shell) -> Decision {
-    let holds = |list: &[String]| list.iter().any(|pattern| pattern == EVERY);
+/// The decision that applies to every command, from `enabled` and the pattern `*`.
+fn decide_every(shell: &ShellPolicy) -> Verdict {
+    let has_every = |list: &[String]| list.iter().any(|pattern| pattern == EVERY);
     if !shell.enabled {
-        Decision::deny(ENABLED, "Shell commands are disabled", None)
-    } else if holds(&shell.blocked) {
-        Decision::deny(BLOCKED, "Every command is blocked", None)
-    } else if holds(&shell.approval) {
-        Decision::ask(APPROVAL, "Every command requires approval")
+        Verdict::deny(ENABLED, "Shell commands are disabled", None)
+    } else if has_every(&shell.blocked) {
+        Verdict::deny(BLOCKED, "Every command is blocked", None)
+    } else if has_every(&shell.approval) {
+        Verdict::ask(APPROVAL, "Every command requires approval")
     } else {
-        Decision::Allow
+        Verdict::Allow
     }
 }
 
-/// What is said of a line by the texts that it contains.
-fn of_texts(shell: &Shell, line: &str) -> Decision {
+/// Decides on a line by the texts that it contains.
+fn decide_texts(shell: &ShellPolicy, line: &str) -> Verdict {
     let found = |list: &[String]| list.iter().find(|text| line.contains(&***text)).cloned();
     if let Some(text) = found(&shell.blocked_texts) {
         let suggestion = Some(format!("Remove {text} from command"));
-        Decision::deny(BLOCKED, format!("Command contains '{text}', which is blocked"), suggestion)
+        Verdict::deny(BLOCKED, format!("Command contains '{text}', which is blocked"), suggestion)
     } else if let Some(text) = found(&shell.approval_texts) {
-        Decision::ask(APPROVAL, format!("Command contains '{text}', which requires approval"))
+        Verdict::ask(APPROVAL, format!("Command contains '{text}', which requires approval"))
     } else {
-        Decision::Allow
+        Verdict::Allow
     }
 }
 
-/// What the lists say of one command.
-fn of_simple(shell: &Shell, simple: &Simple) -> Decision {
-    let every = of_every(shell);
-    if matches!(every, Decision::Deny(_)) {
+/// Decides on one command by the lists.
+fn decide_simple(shell: &ShellPolicy, simple: &Simple) -> Verdict {
+    let every = decide_every(shell);
+    if matches!(every, Verdict::Deny(_)) {
         return every;
     }
     let best = |list: &[String]| {
-        let found = list.iter().map(|pattern| (means(pattern, simple), pattern.clone()));
-        // The first of those that fit best.
+        let found = list.iter().map(|pattern| (match_pattern(pattern, simple), pattern.clone()));
+        // Of equally good matches the first counts.
         found.reduce(|best, next| if next.0 > best.0 { next } else { best })
     };
     let blocked = best(&shell.blocked);
     if let Some((Match::Yes, pattern)) = &blocked {
-        return Decision::deny(
+        return Verdict::deny(
             BLOCKED,
             format!("Command '{pattern}' is blocked"),
             Some(format!("Remove {pattern} from command")),
@@ -181,7 +183,7 @@ fn of_simple(shell: &Shell, simple: &Simple) -> Decision {
     }
     if let Some((Match::Yes | Match::Perhaps, pattern)) = best(&shell.approval) {
         let is_rm = pattern.split_whitespace().next() == Some("rm");
-        return Decision::ask(
+        return Verdict::ask(
             APPROVAL,
             if is_rm {
                 "Destructive command requires approval".to_owned()
@@ -191,29 +193,29 @@ fn of_simple(shell: &Shell, simple: &Simple) -> Decision {
         );
     }
     if let Some((Match::Perhaps, pattern)) = blocked {
-        let reason = format!("Command cannot be read: whether it is '{pattern}', which is blocked");
-        return Decision::ask(UNREADABLE, reason);
+        let reason = format!("Command cannot be read: it may be '{pattern}', which is blocked");
+        return Verdict::ask(UNREADABLE, reason);
     }
-    if every != Decision::Allow {
+    if every != Verdict::Allow {
         return every;
     }
     if simple.words[0].literal().is_none() {
-        // Told as what cannot be read.
-        return Decision::Allow;
+        // It is reported as unreadable.
+        return Verdict::Allow;
     }
-    of_allowed(shell, simple)
+    decide_allowed(shell, simple)
 }
 
-fn of_allowed(shell: &Shell, simple: &Simple) -> Decision {
+fn decide_allowed(shell: &ShellPolicy, simple: &Simple) -> Verdict {
     let program = &*simple.words[0].text;
     if shell.allowed.is_empty()
         || simple.wrapper
-        || STEERING.contains(&program)
+        || BUILTINS.contains(&program)
         || shell.allowed.iter().any(|pattern| allows(pattern, simple))
     {
-        return Decision::Allow;
+        return Verdict::Allow;
     }
-    Decision::deny(
+    Verdict::deny(
         ALLOWED,
         format!("{NOT_ALLOWED}: {}", visible_line(program)),
         Some(format!("Allowed commands: {}", shell.allowed.join(", "))),

@@ -2,7 +2,7 @@
 
 use super::Served;
 use super::served::words;
-use crate::policy::Opens;
+use crate::policy::Grant;
 use crate::protocol::jsonrpc::{self, Done, ExecCode, ExecResult, TRUNCATED, interpreter};
 use crate::protocol::{
     Capture, Detail, Ending, Execution, Operation, Output, ShellCommand, Streams,
@@ -27,7 +27,7 @@ impl Served {
         executor.network = self.network(None);
         let timeout = Some(self.serving.timeout);
         let run = ShellCommand { timeout, streams: Streams::First, ..ShellCommand::new(command) };
-        let done = self.perform(executor, &Operation::Run(run), Opens::default(), &mut |_| Ok(()));
+        let done = self.perform(executor, &Operation::Run(run), Grant::default(), &mut |_| Ok(()));
         let Done { detail, warnings } = match done {
             Ok(done) => done,
             Err(e) => return not_started(&e.to_string()),

@@ -10,7 +10,7 @@ use super::Served;
 use super::served::words;
 use crate::error::Error;
 use crate::executor::Executor;
-use crate::policy::Opens;
+use crate::policy::Grant;
 use crate::protocol::jsonrpc::{
     Entries, FileContent, FileEntry, READ_LIMIT, RpcError, WriteFile, Written,
 };
@@ -64,11 +64,11 @@ impl Served {
         let content = content.into();
         let operation = Operation::Create { path, content, existing: Existing::Replace };
         // Where commands may write them, it would keep nobody from anything.
-        let opens = Opens { protected: !self.guarded, ..Opens::default() };
+        let opens = Grant { protected: !self.guarded, ..Grant::default() };
         let failed = |failure: &Failure| with_path(&sent, &words(failure));
         let cannot = |e: Error| with_path(&sent, &e.to_string());
         let executor = self.executor(&|| false);
-        let refused = self.refused(&operation, Opens::default(), &executor).map_err(cannot)?;
+        let refused = self.refused(&operation, Grant::default(), &executor).map_err(cannot)?;
         refused.map_or(Ok(()), |failure| Err(failed(&failure)))?;
         // To look for repositories, all of the root may have to be walked.
         let look = if self.guarded { executor.look(&operation).map_err(cannot)? } else { None };
@@ -106,7 +106,7 @@ impl Served {
     fn may_read(&self, sent: &str, path: &RelPath) -> Result<(), RpcError> {
         let reading = Reading::Now(Encoding::Utf8);
         let operation = Operation::Read { path: path.clone(), reading };
-        let refused = self.refused(&operation, Opens::default(), &self.executor(&|| false))?;
+        let refused = self.refused(&operation, Grant::default(), &self.executor(&|| false))?;
         refused.map_or(Ok(()), |failure| Err(with_path(sent, &words(&failure))))
     }
 }

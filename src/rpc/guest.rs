@@ -15,7 +15,7 @@ use super::steps::{Begun, Going, Held, SLICE, Taken, is_key};
 use crate::error::Error;
 use crate::executor::{Left, WriteAhead, find, left_on_disk, lost_command};
 use crate::machine;
-use crate::policy::{self, Opens};
+use crate::policy::{self, Grant};
 use crate::protocol::jsonrpc::{
     About, AboutParams, Done, FindParams, LookParams, LookResult, READ_LIMIT, ReadParams,
     ReadResult, ResultParams, RpcError, STREAM_LIMIT, State, StepParams, VERSION, WalkResult,
@@ -24,7 +24,7 @@ use crate::protocol::jsonrpc::{
 use crate::protocol::operations::Encoding;
 use crate::protocol::{Digest, Effect, Operation, Reading, RelPath, Warning};
 use crate::runner::sandbox::Tier;
-use crate::settings::Files;
+use crate::settings::FilePolicy;
 use crate::workspace::Terms;
 use crate::workspace::protected::{Protection, Snapshot};
 
@@ -87,7 +87,7 @@ impl Served {
         let reading = Reading::Now(Encoding::Utf8);
         let operation = Operation::Read { path: asked.path.clone(), reading };
         let executor = self.executor(&|| false);
-        if let Some(failure) = self.refused(&operation, Opens::default(), &executor)? {
+        if let Some(failure) = self.refused(&operation, Grant::default(), &executor)? {
             return Ok(ReadResult::Failed(failure));
         }
         let ReadParams { path, limit, part } = asked;
@@ -113,13 +113,13 @@ impl Served {
         let is_to_end = || going.as_ref().is_some_and(Going::is_to_end);
         let interrupted = || self.serving.stop.is_asked() || is_to_end();
         let executor = self.executor(&interrupted);
-        if let Some(failure) = self.refused(operation, Opens::default(), &executor)? {
+        if let Some(failure) = self.refused(operation, Grant::default(), &executor)? {
             return Ok(Done { detail: failure.into(), warnings: Vec::new() });
         }
         let own = self.serving.policy.as_ref().map(|policy| policy.files.clone());
-        let theirs = files.clone().map(serde_json::from_value::<Files>).transpose();
+        let theirs = files.clone().map(serde_json::from_value::<FilePolicy>).transpose();
         let theirs = theirs.map_err(RpcError::params)?;
-        let both: Vec<Files> = own.into_iter().chain(theirs).collect();
+        let both: Vec<FilePolicy> = own.into_iter().chain(theirs).collect();
         let both: Vec<_> = both.iter().map(policy::may_search).collect();
         let readable = |path: &RelPath, size| both.iter().all(|may| may(path, size));
         let terms = Terms::new(&readable, &interrupted);
@@ -223,7 +223,7 @@ impl Served {
             _ => None,
         };
         let mut begun = Begun { key: key.clone(), operation, command, guard: None, effect: None };
-        let opens = Opens { protected: asked.protected, repository: asked.repository };
+        let opens = Grant { protected: asked.protected, repository: asked.repository };
         let mut before = |coming: WriteAhead<'_>| match coming {
             WriteAhead::Guard(snapshot) if begun.command.is_some() => {
                 self.steps.watch(key);

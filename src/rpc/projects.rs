@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 use crate::lock::Lock;
-use crate::settings::{Config, FILE, FOLDER, has_marks};
+use crate::settings::{Config, FILE, FOLDER, has_session_marks};
 
 /// So deep below a root projects are looked for.
 const DEPTH: usize = 4;
@@ -104,8 +104,8 @@ fn around(folder: &Path, root: &Path) -> Result<Option<Config>> {
     let is_marked = is_marked(folder);
     match Config::load_untrusted(folder) {
         Ok(config) => {
-            let marked =
-                is_marked || config.sessions.starts_with(folder) && has_marks(&config.sessions);
+            let marked = is_marked
+                || config.sessions.starts_with(folder) && has_session_marks(&config.sessions);
             Ok(marked.then_some(config))
         }
         Err(e) if is_marked => Err(Error::usage(format!(
@@ -122,7 +122,7 @@ fn is_in_workspace(root: &Path, config: &Config) -> bool {
 }
 
 fn is_marked(folder: &Path) -> bool {
-    fs::symlink_metadata(folder.join(FILE)).is_ok() || has_marks(&folder.join("sessions"))
+    fs::symlink_metadata(folder.join(FILE)).is_ok() || has_session_marks(&folder.join("sessions"))
 }
 
 /// Whether a place lies in the root, by its name or where it really is. It need not exist.

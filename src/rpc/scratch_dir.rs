@@ -13,7 +13,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use super::steps::{is_at, is_key};
 use crate::error::{Error, Result};
-use crate::runner::aside::{put_aside, remove_aside};
+use crate::runner::removal::{put_aside, remove_aside};
 
 /// How the names of servers' directories begin, and from which age on one is left over that nobody holds:
 /// it may have been made just now.

@@ -9,7 +9,7 @@ use super::steps::Steps;
 use super::{Given, Service, scratch_dir};
 use crate::error::{self, Error};
 use crate::executor::{Executor, LocalExecutor, WriteAhead};
-use crate::policy::{Ask, Decision, Denial, Opens};
+use crate::policy::{Ask, Denial, Grant, Verdict};
 use crate::protocol::jsonrpc::{
     Done, Exec, Key, ListDir, Method, Pong, ReadFile, RpcError, Written,
 };
@@ -122,7 +122,7 @@ impl Served {
         &self,
         mut executor: LocalExecutor<'_>,
         operation: &Operation,
-        opens: Opens,
+        opens: Grant,
         before: &mut dyn FnMut(WriteAhead<'_>) -> error::Result<()>,
     ) -> error::Result<Done> {
         let detail = match self.refused(operation, opens, &executor)? {
@@ -149,20 +149,20 @@ impl Served {
     pub(super) fn refused(
         &self,
         operation: &Operation,
-        opened: Opens,
+        opened: Grant,
         executor: &dyn Executor,
     ) -> error::Result<Option<Failure>> {
         let Some(policy) = &self.serving.policy else { return Ok(None) };
         let judge = |guarded| turn::judge(policy, guarded, operation, executor);
         let name = &policy.name;
         let (reason, suggestion) = match judge(self.guarded)? {
-            Decision::Allow => return Ok(None),
-            Decision::Deny(Denial { reason, policy, suggestion }) => {
+            Verdict::Allow => return Ok(None),
+            Verdict::Deny(Denial { reason, policy, suggestion }) => {
                 (format!("{reason} (denied by {policy} of the policy '{name}')"), suggestion)
             }
-            Decision::Ask(Ask { reason, policy, opens, .. }) => {
+            Verdict::Ask(Ask { reason, policy, opens, .. }) => {
                 let is_open = opens.protected && opened.protected
-                    || opens.repository && opened.repository && judge(false)? == Decision::Allow;
+                    || opens.repository && opened.repository && judge(false)? == Verdict::Allow;
                 if is_open {
                     return Ok(None);
                 }

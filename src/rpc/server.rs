@@ -32,7 +32,7 @@ const SPARE: u64 = 64;
 /// How long after a connection could not be accepted the next is tried.
 const ACCEPT_RETRY: Duration = Duration::from_millis(50);
 /// How often whether to stop is looked at, where no signal wakes.
-const TICK: Duration = Duration::from_secs(2);
+const POLL_INTERVAL: Duration = Duration::from_secs(2);
 /// The same at the end, when what was begun is waited for.
 const POLL: Duration = Duration::from_millis(20);
 /// How long connections are waited for at the end whose client does not read its answers, or that wait for memory:
@@ -104,7 +104,7 @@ impl Listening {
         let server =
             Arc::new(Server::new(service, stop.clone(), stopping, budget::LINES, budget::ANSWERS));
         let connections = server.connections.clone();
-        Stop::wakes(move || connections.wake());
+        Stop::on_signal(move || connections.wake());
         match &self.socket {
             None => {
                 // What std gives would gather bytes besides, and look for the ends of lines.
@@ -122,7 +122,7 @@ impl Listening {
         }
         let goes_on = |open| !stop.is_asked() && (self.socket.is_some() || open > 0);
         while goes_on(server.connections.count()) {
-            server.connections.wait(TICK, goes_on);
+            server.connections.wait(POLL_INTERVAL, goes_on);
         }
         // It is not read, so that it wakes them all.
         let _ = stopped.write_all(&[0]);

@@ -1,5 +1,5 @@
-//! What a command sees of deaddrop's own environment: an allow list, so that no token, key or
-//! setting of deaddrop is in it; and words for tools where there is no network.
+//! The environment of a command: variables of deaddrop's own environment from an allow list, so that it contains no
+//! token, key or setting of deaddrop, and settings for tools without the network.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -12,18 +12,18 @@ use crate::text::count;
 
 /// See `data/environment.toml`.
 #[derive(Deserialize)]
-struct Table {
+struct EnvironmentTable {
     kept: Vec<String>,
     always: BTreeMap<String, String>,
     offline: BTreeMap<String, String>,
 }
 
-static TABLE: LazyLock<Table> = LazyLock::new(|| {
+static TABLE: LazyLock<EnvironmentTable> = LazyLock::new(|| {
     toml::from_str(include_str!("data/environment.toml")).expect("a constant table")
 });
 
-/// The environment of a command. `more` are names to keep and values to set, as the person wants.
-pub(super) fn of_a_command(offline: bool, more: &[(String, Option<String>)]) -> Vec<Variable> {
+/// The environment of a command. `more` contains names to keep and values to set, from the person's settings.
+pub(super) fn for_command(offline: bool, more: &[(String, Option<String>)]) -> Vec<Variable> {
     let is_kept = |name: &str| {
         TABLE.kept.iter().any(|kept| kept == name)
             || name.starts_with("LC_")
@@ -44,21 +44,22 @@ pub(super) fn of_a_command(offline: bool, more: &[(String, Option<String>)]) -> 
     environment
 }
 
-/// Of a variable with its `=` and its end, on Linux.
-const LONGEST: usize = 128 << 10;
+/// The most bytes of a variable on Linux, with its `=` and its final NUL.
+const MAX_VARIABLE_BYTES: usize = 128 << 10;
 
-/// Of all variables of a command together: well below what a system takes beside its arguments.
-const MOST: usize = 1_000;
-const LARGEST: usize = 512 << 10;
+/// The most variables of a command, and the most bytes of them together: well below what a system accepts in addition to
+/// arguments.
+const MAX_VARIABLES: usize = 1_000;
+const MAX_BYTES: usize = 512 << 10;
 
-/// Why no program can be given these variables, if none can.
+/// Why no program can get these variables, if so.
 pub fn fault(environment: &BTreeMap<String, String>) -> Option<String> {
     let bytes: usize = environment.iter().map(|(name, value)| name.len() + value.len() + 2).sum();
     if let Some(fault) = environment.iter().find_map(|(name, value)| fault_of(name, value)) {
         Some(fault)
-    } else if environment.len() > MOST || bytes > LARGEST {
+    } else if environment.len() > MAX_VARIABLES || bytes > MAX_BYTES {
         Some(format!(
-            "{} of {bytes} bytes are more than a command's environment may have ({MOST}, {LARGEST} bytes); put them into a file and have the command read that",
+            "{} of {bytes} bytes are more than a command's environment may have ({MAX_VARIABLES}, {MAX_BYTES} bytes); put them into a file and have the command read that",
             count(environment.len(), "variable")
         ))
     } else {
@@ -74,7 +75,7 @@ fn fault_of(name: &str, value: &str) -> Option<String> {
         Some(format!("{shown} is no name of a variable: it holds '=' or a NUL character"))
     } else if value.contains('\0') {
         Some(format!("the variable {shown} holds a NUL character, which no environment can"))
-    } else if cfg!(target_os = "linux") && name.len() + value.len() + 2 > LONGEST {
+    } else if cfg!(target_os = "linux") && name.len() + value.len() + 2 > MAX_VARIABLE_BYTES {
         Some(format!(
             "the variable {shown} of its environment is {} bytes long, more than this system takes; put it into a file and have the command read that",
             name.len() + value.len()
@@ -84,7 +85,7 @@ fn fault_of(name: &str, value: &str) -> Option<String> {
     }
 }
 
-/// Sets a variable, over what it was.
+/// Sets a variable, or replaces it.
 pub(super) fn set(
     environment: &mut Vec<Variable>,
     name: impl Into<OsString>,

@@ -1,16 +1,16 @@
-//! Runs a shell command to its end, or to its deadline, and takes every process it started with it.
+//! Runs a shell command until it ends or its time is up, and ends every process that it started.
 //!
-//! A command is started through the helper in [`sandbox`]: this same program, single-threaded, so
-//! that it can enter namespaces. The thread that waits for it reads its output into bounded memory.
+//! The helper in [`sandbox`] starts the command. It is this same program, single-threaded so that it can enter
+//! namespaces. The thread that waits for the helper reads the output into bounded memory.
 
-pub mod aside;
-mod confining;
-mod drain;
+mod confinement;
+pub(crate) mod disk_space;
 mod environment;
-mod glimpse;
+mod live_output;
 mod output;
+mod output_reader;
+pub mod removal;
 pub mod sandbox;
-pub(crate) mod space;
 mod tree;
 mod waiting;
 
@@ -26,79 +26,77 @@ use std::time::{Duration, Instant};
 
 use crate::protocol::{Capture, Ending, Execution, Output, Streams};
 use crate::settings;
-use confining::{Found, Walls};
-use drain::Drains;
+use confinement::{ProbeResult, Restrictions};
+use disk_space::DiskMonitor;
 pub use environment::fault as environment_fault;
-pub use glimpse::{Glimpse, LastLine, last_line};
-use sandbox::{Facts, Orphans, Report, SandboxRequest, Started};
-use space::Space;
+pub use live_output::{LastLine, LiveOutput, last_line};
+use output_reader::OutputReader;
+use sandbox::{HelperGuard, HelperReport, MechanismSet, Orphans, SandboxRequest};
 pub use waiting::interrupt;
-use waiting::{GRACE, Helper};
+use waiting::{GRACE, HelperProcess};
 
 /// Where and how commands are run.
 #[derive(Debug, Clone)]
 pub struct Runner {
-    /// The program whose `main` begins with [`sandbox::dispatch`]; usually this one.
+    /// The program whose `main` begins with [`sandbox::dispatch`], usually this one.
     pub helper: PathBuf,
-    /// How long a command may take.
+    /// The default time limit of a command.
     pub timeout: Duration,
-    /// How many characters of its output are kept.
+    /// The most characters of output that are kept.
     pub output_limit: usize,
-    /// What commands may write.
+    /// The folder that commands may write.
     pub workspace: PathBuf,
-    /// deaddrop's own files and folders, which commands are not to see.
+    /// deaddrop's own files and folders, which are hidden from commands.
     pub hidden: Vec<PathBuf>,
-    /// A file of these that commands can read all the same, and not change: the settings at the root of
-    /// the workspace. None hides it, too.
+    /// The one of these files that commands can read but not change: the settings file at the root of the workspace. None
+    /// hides it, too.
     pub shown: Option<PathBuf>,
-    /// A file that is locked while a command runs, so that after a crash one can wait for its end;
-    /// empty for none.
+    /// A file that is locked while a command runs, so that after a crash another process can wait for its end. Empty for
+    /// none.
     pub lock: PathBuf,
-    /// How commands are to be confined.
+    /// How to confine commands.
     pub settings: settings::Sandbox,
-    found: OnceLock<Found>,
-    /// Whether the network can be kept from a command where the settings open it; if not, why.
+    probe_result: OnceLock<ProbeResult>,
+    /// Whether a command can be cut off from the network although the settings open it. Otherwise, why not.
     offline: OnceLock<Result<(), String>>,
 }
 
 /// One command.
 #[derive(Debug, Clone, Copy)]
 pub struct CommandSpec<'a> {
-    /// For the shell.
+    /// The command line for the shell.
     pub command: &'a str,
-    /// Where it runs: the workspace, or a folder in it.
+    /// The working directory: the workspace, or a folder in it.
     pub folder: &'a Path,
-    /// A folder that commands of this session have for themselves, for their HOME and `/tmp`; made
-    /// if it is not there. Its parent must be.
+    /// The session's own folder for the HOME and `/tmp` of its commands. It is created if it is missing, but its parent
+    /// must exist.
     pub own: &'a Path,
-    /// Files and folders of the workspace that the command may not write.
+    /// Files and folders in the workspace that the command may not write.
     pub protected: &'a [PathBuf],
-    /// Folders that hold some of these, which it may write and not rename; each before what is in it.
+    /// Folders that contain some of these, which the command may write but not rename. Parents come first.
     pub pinned: &'a [PathBuf],
-    /// Whether it may run with the user's own rights where no sandbox is to be had.
+    /// Whether the command may run with the user's own rights if there is no sandbox.
     pub open: bool,
-    /// How long it may take; None for as long as the runner allows.
+    /// The time limit; None for the runner's.
     pub timeout: Option<Duration>,
-    /// Variables over those that every command has. They reach the command and no process outside of
-    /// its sandbox.
+    /// Additional variables. Only the command gets them, and no process outside its sandbox.
     pub environment: &'a BTreeMap<String, String>,
     /// How its output is kept.
     pub streams: Streams,
-    /// How many characters of it are kept, where both streams are one; None for what the runner says.
+    /// The most characters of output that are kept if both streams are one; None for the runner's limit.
     pub output_limit: Option<usize>,
-    /// Whether it reaches the network; None for what the settings say. Where nothing can keep it off,
-    /// `Some(false)` is refused.
+    /// Whether the command has the network; None for the settings. `Some(false)` is an error if that cannot be enforced.
     pub network: Option<bool>,
-    /// As [`Runner::lock`], for this command alone; None for that.
+    /// The lock file of this command; None for [`Runner::lock`].
     pub lock: Option<&'a Path>,
-    /// Whether it only looks: the workspace, and what else commands may write, it cannot.
-    pub looks_only: bool,
-    /// Is shown what it writes while it runs.
-    pub seen: Option<&'a Glimpse>,
+    /// Whether it may write neither the workspace nor what other commands may write.
+    pub read_only: bool,
+    /// Receives the output while the command runs.
+    pub seen: Option<&'a LiveOutput>,
 }
 
 impl<'a> CommandSpec<'a> {
-    /// A command with nothing special about it.
+    /// A command with defaults for everything else.
     pub fn new(command: &'a str, folder: &'a Path, own: &'a Path) -> Self {
         static NO_VARIABLES: BTreeMap<String, String> = BTreeMap::new();
         Self {
@@ -114,7 +112,7 @@ impl<'a> CommandSpec<'a> {
             output_limit: None,
             network: None,
             lock: None,
-            looks_only: false,
+            read_only: false,
             seen: None,
         }
     }
@@ -132,7 +130,7 @@ impl Runner {
             hidden: Vec::new(),
             lock: PathBuf::new(),
             settings,
-            found: OnceLock::new(),
+            probe_result: OnceLock::new(),
             offline: OnceLock::new(),
         }
     }
@@ -148,7 +146,7 @@ impl Runner {
         }
     }
 
-    /// Runs a command. Standard input is empty. `interrupted` is asked at the start and after each
+    /// Runs a command with empty standard input. `interrupted` is called at the start and after each
     /// [`interrupt::check`]. Many threads may run commands at once.
     pub fn run(&self, spec: &CommandSpec, interrupted: &dyn Fn() -> bool) -> Execution {
         let begun = Instant::now();
@@ -170,48 +168,48 @@ impl Runner {
         spec: &CommandSpec,
         interrupted: &dyn Fn() -> bool,
     ) -> io::Result<(Ending, Output)> {
-        let Walls { backend, view } = self.walls(spec)?;
+        let Restrictions { backend, view } = self.walls(spec)?;
         let request = self.request(spec, backend, view)?;
         let written = [spec.folder, spec.own].into_iter();
         let written = written.chain(self.settings.writable.iter().map(PathBuf::as_path));
-        let mut space = Space::new(self.settings.min_free_bytes, written);
-        if let Some(shortage) = space.look() {
+        let mut space = DiskMonitor::new(self.settings.min_free_bytes, written);
+        if let Some(shortage) = space.check() {
             return Err(io::Error::other(shortage.refusal()));
         }
         let limit = spec.output_limit.unwrap_or(self.output_limit);
-        let output = Drains::begin(spec.streams, limit, spec.seen)?;
+        let output = OutputReader::begin(spec.streams, limit, spec.seen)?;
         let timeout = spec.timeout.unwrap_or(self.timeout);
         let (report, output) =
             self.carry_out(&request, output, timeout, &mut space, interrupted)?;
         Ok((report.ending, output))
     }
 
-    /// Has a helper carry out a request, and ends it and all that it started.
+    /// Has a helper carry out a request, then ends it and everything that it started.
     fn carry_out(
         &self,
         request: &SandboxRequest,
-        (mut output, stdout, stderr): (Drains, PipeWriter, PipeWriter),
+        (mut output, stdout, stderr): (OutputReader, PipeWriter, PipeWriter),
         timeout: Duration,
-        space: &mut Space,
+        space: &mut DiskMonitor,
         interrupted: &dyn Fn() -> bool,
-    ) -> io::Result<(Report, Output)> {
+    ) -> io::Result<(HelperReport, Output)> {
         let orphans = Orphans::expect();
         let (ours, theirs) = UnixStream::pair()?;
         let mut helper = Command::new(&self.helper);
         helper
             .arg(sandbox::MARK)
-            // What the command gets stands in the request: nothing of it reaches the helper.
+            // The command's environment is in the request, so that none of it reaches the helper.
             .env_clear()
-            // The helper takes its end of the channel from there and gives the command an empty input.
+            // The helper takes its end of the channel from here. The command gets an empty input.
             .stdin(OwnedFd::from(theirs))
             .stdout(stdout)
             .stderr(stderr)
-            // A Ctrl-C at the terminal is for deaddrop alone.
+            // Only deaddrop gets a Ctrl-C at the terminal.
             .process_group(0);
-        let (child, started) = Started::by(|| helper.spawn())?;
-        // Else this process would hold the helper's ends too.
+        let (child, started) = HelperGuard::start(|| helper.spawn())?;
+        // Otherwise this process would keep the helper's ends open.
         drop(helper);
-        let mut helper = Helper::new(child, started);
+        let mut helper = HelperProcess::new(child, started);
         let report = sandbox::send(request, ours).inspect_err(|_| helper.end(&mut output))?;
         let waited = helper.wait(&mut output, timeout, space, interrupted);
         let cut_off = waited.unwrap_or(Some(Ending::Lost));
@@ -219,13 +217,13 @@ impl Runner {
             helper.end(&mut output);
         }
         drop(helper);
-        let Report { facts, ending } = Report::read(report).unwrap_or_else(|| {
-            // The helper was killed, and what it had adopted came to us.
+        let HelperReport { facts, ending } = HelperReport::read(report).unwrap_or_else(|| {
+            // The helper was killed, so this process has adopted its orphans.
             orphans.end();
-            Report { facts: Facts::default(), ending: Ending::Lost }
+            HelperReport { facts: MechanismSet::default(), ending: Ending::Lost }
         });
-        let report = Report { facts, ending: cut_off.unwrap_or(ending) };
-        // All writers are gone with the tree; should one be left all the same, it is not waited for.
+        let report = HelperReport { facts, ending: cut_off.unwrap_or(ending) };
+        // All writers ended with the tree. If one is left, it gets no more than the grace period.
         Ok((report, output.finish(GRACE)))
     }
 }

@@ -1,40 +1,40 @@
-//! Output of a command in bounded memory: its beginning, its end, and how much lay between.
+//! Keeps the output of a command in bounded memory: its beginning, its end, and the length of what is between.
 
 use std::collections::VecDeque;
 
 use crate::protocol::Capture;
 
-/// What a limit counts.
+/// The unit of a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unit {
+pub(super) enum LimitUnit {
     Characters,
     /// Bytes of UTF-8; no character is cut.
     Bytes,
 }
 
 /// Keeps the first and last characters, or bytes, of a stream.
-pub(super) struct Bounded {
-    unit: Unit,
-    /// Of how many characters or bytes the head and the tail may consist, each.
+pub(super) struct BoundedOutput {
+    unit: LimitUnit,
+    /// The most characters or bytes of the head and of the tail.
     head_limit: usize,
     tail_limit: usize,
     head: Vec<u8>,
-    /// Whether the head is complete; then all else goes to the tail.
+    /// Whether the head is complete, so that everything else goes to the tail.
     full: bool,
     tail: VecDeque<u8>,
-    /// How many characters and bytes were written in all.
+    /// The number of characters and bytes that were written in total.
     characters: u64,
     bytes: u64,
 }
 
-/// No character takes more bytes.
-const WIDEST: usize = 4;
+/// The most bytes of a character.
+const MAX_CHARACTER_BYTES: usize = 4;
 
-impl Unit {
-    /// In how many bytes one of these may come.
-    fn widest(self) -> usize {
+impl LimitUnit {
+    /// The most bytes of one unit.
+    fn max_bytes(self) -> usize {
         match self {
-            Self::Characters => WIDEST,
+            Self::Characters => MAX_CHARACTER_BYTES,
             Self::Bytes => 1,
         }
     }
@@ -62,9 +62,9 @@ impl Unit {
     }
 }
 
-impl Bounded {
-    /// Keeps `limit` characters or bytes in all, half of them from the beginning.
-    pub(super) fn new(limit: usize, unit: Unit) -> Self {
+impl BoundedOutput {
+    /// Keeps `limit` characters or bytes, half of them from the beginning.
+    pub(super) fn new(limit: usize, unit: LimitUnit) -> Self {
         let head_limit = limit.div_ceil(2);
         Self {
             unit,
@@ -79,34 +79,34 @@ impl Bounded {
     }
 
     /// Keeps the first `limit` characters or bytes.
-    pub(super) fn first(limit: usize, unit: Unit) -> Self {
+    pub(super) fn first(limit: usize, unit: LimitUnit) -> Self {
         Self { head_limit: limit, tail_limit: 0, ..Self::new(0, unit) }
     }
 
-    /// Takes what was written next.
+    /// Adds output.
     pub(super) fn push(&mut self, mut bytes: &[u8]) {
         self.characters += count_characters(bytes);
         self.bytes += bytes.len() as u64;
         if !self.full {
-            let most = self.head_limit * self.unit.widest() + Capture::MARGIN;
+            let most = self.head_limit * self.unit.max_bytes() + Capture::MARGIN;
             let taken = (most - self.head.len()).min(bytes.len());
             self.head.extend_from_slice(&bytes[..taken]);
             self.full = self.head.len() == most;
             bytes = &bytes[taken..];
         }
-        let keep = self.tail_limit * self.unit.widest() + Capture::MARGIN;
+        let keep = self.tail_limit * self.unit.max_bytes() + Capture::MARGIN;
         let bytes = &bytes[bytes.len().saturating_sub(keep)..];
         let excess = (self.tail.len() + bytes.len()).saturating_sub(keep);
         self.tail.drain(..excess.min(self.tail.len()));
         self.tail.extend(bytes);
     }
 
-    /// What is kept, as text. Bytes that are no UTF-8 become U+FFFD.
+    /// Returns what is kept as text. Invalid UTF-8 becomes U+FFFD.
     pub(super) fn finish(mut self) -> Capture {
         let limit = self.head_limit + self.tail_limit;
         let dropped = self.bytes - (self.head.len() + self.tail.len()) as u64;
         let tail = self.tail.make_contiguous();
-        // What is not UTF-8 is counted as it is shown, so that no cut goes unmarked.
+        // Invalid UTF-8 is counted as it is shown, so that every cut is marked.
         let (begin, end, written) = if dropped == 0 {
             let all = text(&[self.head.as_slice(), tail].concat());
             if self.unit.count(&all) <= limit {
@@ -119,16 +119,17 @@ impl Bounded {
         let head = self.unit.first(&begin, self.head_limit);
         let tail = self.unit.last(&end, self.tail_limit);
         let shown = (head.chars().count() + tail.chars().count()) as u64;
-        let left_out = written.saturating_sub(shown).max(dropped.div_ceil(WIDEST as u64));
+        let left_out =
+            written.saturating_sub(shown).max(dropped.div_ceil(MAX_CHARACTER_BYTES as u64));
         let before_tail = &end[..end.len() - tail.len()];
         Capture::cut(head, &begin[head.len()..], left_out, before_tail, tail)
     }
 }
 
-/// The same without the beginning of a character whose end was cut off.
+/// Removes an incomplete character at the end.
 pub(super) fn whole_end(bytes: &[u8]) -> &[u8] {
     let begins = |at: &usize| bytes[*at] & 0xC0 != 0x80;
-    let from = bytes.len().saturating_sub(WIDEST - 1);
+    let from = bytes.len().saturating_sub(MAX_CHARACTER_BYTES - 1);
     match (from..bytes.len()).rev().find(begins) {
         Some(at) => match std::str::from_utf8(&bytes[at..]) {
             Err(e) if e.error_len().is_none() => &bytes[..at],
@@ -138,9 +139,10 @@ pub(super) fn whole_end(bytes: &[u8]) -> &[u8] {
     }
 }
 
-/// The same without the end of a character whose beginning was cut off.
+/// Removes an incomplete character at the beginning.
 pub(super) fn whole_beginning(bytes: &[u8]) -> &[u8] {
-    let of_another = bytes.iter().take(WIDEST - 1).take_while(|byte| **byte & 0xC0 == 0x80);
+    let of_another =
+        bytes.iter().take(MAX_CHARACTER_BYTES - 1).take_while(|byte| **byte & 0xC0 == 0x80);
     &bytes[of_another.count()..]
 }
 
@@ -148,9 +150,9 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Characters of UTF-8: all bytes but continuations.
+/// Counts characters of UTF-8: all bytes except continuation bytes.
 fn count_characters(bytes: &[u8]) -> u64 {
-    // In blocks whose count fits a byte, which the compiler makes into wide instructions.
+    // Counting in blocks whose count fits in a byte lets the compiler use vector instructions.
     bytes
         .chunks(255)
         .map(|block| {
@@ -165,7 +167,7 @@ mod tests {
     use super::*;
 
     fn kept(limit: usize, pieces: &[&str]) -> Capture {
-        let mut bounded = Bounded::new(limit, Unit::Characters);
+        let mut bounded = BoundedOutput::new(limit, LimitUnit::Characters);
         pieces.iter().for_each(|piece| bounded.push(piece.as_bytes()));
         bounded.finish()
     }
@@ -189,7 +191,7 @@ mod tests {
     #[test]
     fn a_cut_in_what_is_no_text_is_marked_too() {
         for length in [11, 40, 41, 1000] {
-            let mut bounded = Bounded::new(10, Unit::Characters);
+            let mut bounded = BoundedOutput::new(10, LimitUnit::Characters);
             bounded.push(&vec![0x80; length]);
             let capture = bounded.finish();
             let shown = capture.head.chars().count() + capture.tail.chars().count();
@@ -213,7 +215,7 @@ mod tests {
                 assert_eq!((&whole.head, &whole.tail), (&head, &tail), "limit {limit}");
             }
             for cut in 0..bytes.len() {
-                let mut bounded = Bounded::new(limit, Unit::Characters);
+                let mut bounded = BoundedOutput::new(limit, LimitUnit::Characters);
                 bounded.push(&bytes[..cut]);
                 bounded.push(&bytes[cut..]);
                 assert_eq!(bounded.finish(), whole, "limit {limit}, cut {cut}");
@@ -226,7 +228,7 @@ mod tests {
         let text = "aä€😀".repeat(9);
         for limit in [1, 2, 5, 8, 20, 51, 89, 90] {
             for cut in 0..=text.len() {
-                let mut bounded = Bounded::new(limit, Unit::Bytes);
+                let mut bounded = BoundedOutput::new(limit, LimitUnit::Bytes);
                 bounded.push(&text.as_bytes()[..cut]);
                 bounded.push(&text.as_bytes()[cut..]);
                 let Capture { head, left_out, tail, .. } = bounded.finish();
@@ -245,7 +247,7 @@ mod tests {
     #[test]
     fn bytes_that_are_no_text_take_no_more_room_than_text() {
         for length in [10, 11, 40, 1000] {
-            let mut bounded = Bounded::new(10, Unit::Bytes);
+            let mut bounded = BoundedOutput::new(10, LimitUnit::Bytes);
             bounded.push(&vec![0xFF; length]);
             let Capture { head, left_out, tail, .. } = bounded.finish();
             assert!(head.len() <= 5 && tail.len() <= 5 && left_out > 0, "{length}");
@@ -255,7 +257,7 @@ mod tests {
     #[test]
     fn of_a_beginning_nothing_follows_and_what_is_left_out_is_counted() {
         let first = |limit: usize, pieces: &[&[u8]]| {
-            let mut bounded = Bounded::first(limit, Unit::Bytes);
+            let mut bounded = BoundedOutput::first(limit, LimitUnit::Bytes);
             pieces.iter().for_each(|piece| bounded.push(piece));
             let Capture { head, left_out, tail, .. } = bounded.finish();
             assert_eq!(tail, "");

@@ -1,9 +1,9 @@
-//! Ends a whole tree of processes from outside, by parentage. The last resort: what has left its
-//! parent is not found this way, so on Linux the helper ends its tree from within.
+//! Ends a tree of processes from outside, by parentage. This is the last resort, since it does not find processes that have
+//! left their parent. On Linux the helper ends its tree from inside.
 
 use sysinfo::{Pid, ProcessRefreshKind, ProcessesToUpdate, System};
 
-/// How often the table of processes is read again for children made in the meantime.
+/// The most times that the process table is read, to find children created in the meantime.
 const ROUNDS: usize = 20;
 
 /// Kills the process `root` and all its descendants, until none is found.

@@ -1,5 +1,5 @@
-//! Waits for what happens to a running command: its end, its output, an interruption, a deadline. The
-//! system wakes the thread that waits; only free space is looked at in between.
+//! Waits for a running command: for its end, output, an interruption or the deadline. The system wakes the waiting thread.
+//! Only free disk space is polled.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -8,39 +8,39 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::drain::Drains;
-use super::sandbox::{self, Started};
-use super::space::Space;
+use super::disk_space::DiskMonitor;
+use super::output_reader::OutputReader;
+use super::sandbox::{self, HelperGuard};
 use super::tree;
 use crate::protocol::Ending;
 
-/// How often a helper is looked at where the system cannot tell of its end.
+/// The polling interval on systems that do not report the end of a child.
 const SLICE: Duration = Duration::from_millis(20);
-/// How long ending a process tree may take before its output is given up.
+/// The time limit for ending a process tree. After that its output is abandoned.
 pub(super) const GRACE: Duration = Duration::from_secs(2);
 
-/// A helper that was started and is to be waited for.
-pub(super) struct Helper {
+/// A helper that is running.
+pub(super) struct HelperProcess {
     child: Child,
-    /// What becomes readable when it ends, and when [`interrupt::check`] is called; None where the
-    /// system has no such thing.
+    /// Descriptors that become readable when the helper ends, and when [`interrupt::check`] is called. None if the system has
+    /// none.
     wakeups: Option<[OwnedFd; 2]>,
-    /// Other commands leave it alone.
-    _started: Started,
+    /// Keeps other commands from treating it as an orphan.
+    _started: HelperGuard,
 }
 
-impl Helper {
-    pub(super) fn new(child: Child, started: Started) -> Self {
+impl HelperProcess {
+    pub(super) fn new(child: Child, started: HelperGuard) -> Self {
         let wakeups = interrupt::wakeups(&child).ok();
         Self { child, wakeups, _started: started }
     }
 
-    /// Waits until it ends or there is a reason to end it, which is returned; reads its output meanwhile.
+    /// Reads the output until the helper ends (None), or until there is a reason to end it.
     pub(super) fn wait(
         &mut self,
-        output: &mut Drains,
+        output: &mut OutputReader,
         timeout: Duration,
-        space: &mut Space,
+        space: &mut DiskMonitor,
         interrupted: &dyn Fn() -> bool,
     ) -> io::Result<Option<Ending>> {
         let deadline = Instant::now().checked_add(timeout);
@@ -52,19 +52,19 @@ impl Helper {
             if deadline.is_some_and(|deadline| deadline <= now) {
                 return Ok(Some(Ending::TimedOut(timeout)));
             }
-            if space.next_look().is_some_and(|next| next <= now)
-                && let Some(shortage) = space.look()
+            if space.next_check().is_some_and(|next| next <= now)
+                && let Some(shortage) = space.check()
             {
                 return Ok(Some(Ending::Stopped(shortage.ended())));
             }
-            if self.wait_once(output, deadline.into_iter().chain(space.next_look()).min())? {
+            if self.wait_once(output, deadline.into_iter().chain(space.next_check()).min())? {
                 return Ok(None);
             }
         }
     }
 
-    /// Waits until something happens, or until then. Returns whether it has ended.
-    fn wait_once(&mut self, output: &mut Drains, until: Option<Instant>) -> io::Result<bool> {
+    /// Waits until something happens, or until the given time. Returns whether the helper has ended.
+    fn wait_once(&mut self, output: &mut OutputReader, until: Option<Instant>) -> io::Result<bool> {
         let slice = || Instant::now() + SLICE;
         let until = match (&self.wakeups, until) {
             (Some(_), until) => until,
@@ -80,8 +80,8 @@ impl Helper {
         Ok(self.child.try_wait()?.is_some())
     }
 
-    /// Ends it, and with it the command's whole tree.
-    pub(super) fn end(&mut self, output: &mut Drains) {
+    /// Ends the helper and the command's whole tree.
+    pub(super) fn end(&mut self, output: &mut OutputReader) {
         sandbox::ask_to_end(self.child.id());
         let deadline = Instant::now() + GRACE;
         while Instant::now() < deadline {
@@ -97,14 +97,14 @@ impl Helper {
     }
 }
 
-/// Waits until one of these can be read or is closed, or until then. Returns whether one is.
+/// Waits until one of the descriptors is readable or closed, or until the given time. Returns whether one is.
 pub(super) fn wait_for<'a>(
     these: impl Iterator<Item = BorrowedFd<'a>>,
     until: Option<Instant>,
 ) -> io::Result<bool> {
     let mut polled: Vec<_> = these.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
     let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-    // What is too long for the system is never over.
+    // A time that the system cannot represent means no limit.
     let left = left.and_then(|left| Timespec::try_from(left).ok());
     match poll(&mut polled, left.as_ref()) {
         Ok(ready) => Ok(ready > 0),
@@ -113,7 +113,7 @@ pub(super) fn wait_for<'a>(
     }
 }
 
-/// What wakes all waits of this process, so that each asks again whether it is interrupted.
+/// Wakes all waits of this process, so that each checks whether it is interrupted.
 #[cfg(target_os = "linux")]
 pub mod interrupt {
     use std::io::{self, Read, Write};
@@ -125,8 +125,8 @@ pub mod interrupt {
     use rustix::event::{Timespec, epoll};
     use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-    /// What is written to the first comes out of the second, where each wait has a watch of its own that
-    /// hears of each byte once, whether or not somebody takes it out.
+    /// A byte that is written to the first can be read from the second. Each wait has its own edge-triggered watch of the
+    /// second, which reports each byte once, even if it is not read.
     static NOTIFIER: LazyLock<io::Result<[UnixStream; 2]>> = LazyLock::new(|| {
         let (ours, theirs) = UnixStream::pair()?;
         ours.set_nonblocking(true)?;
@@ -141,23 +141,23 @@ pub mod interrupt {
         }
     }
 
-    /// Has each running command's wait ask again whether it is interrupted. Call it after that has changed.
+    /// Makes each wait check again whether it is interrupted. Call this after that has changed.
     pub fn check() {
         let Ok([mut sender, mut receiver]) = notifier() else { return };
         while receiver.read(&mut [0; 64]).is_ok_and(|length| length > 0) {}
         let _ = sender.write(&[0]);
     }
 
-    /// The same each time that this signal comes, after what was registered for it before.
+    /// Calls [`check`] on each such signal, after the handlers that are already registered for it.
     ///
     /// # Errors
-    /// The signal cannot be listened to.
+    /// No handler can be registered for the signal.
     pub fn check_on(signal: i32) -> io::Result<()> {
         let [sender, _] = notifier()?;
         signal_hook::low_level::pipe::register(signal, sender.try_clone()?).map(drop)
     }
 
-    /// What becomes readable when this child ends, and when [`check`] is called.
+    /// Descriptors that become readable when this child ends, and when [`check`] is called.
     pub(super) fn wakeups(child: &Child) -> io::Result<[OwnedFd; 2]> {
         let [_, receiver] = notifier()?;
         let watch = epoll::create(epoll::CreateFlags::CLOEXEC)?;
@@ -166,7 +166,7 @@ pub mod interrupt {
         Ok([pidfd_open(Pid::from_child(child), PidfdFlags::empty())?, watch])
     }
 
-    /// Forgets that it was notified.
+    /// Clears a notification.
     pub(super) fn take(watch: impl AsFd) {
         let none =
             epoll::Event { flags: epoll::EventFlags::empty(), data: epoll::EventData::new_u64(0) };
@@ -174,7 +174,7 @@ pub mod interrupt {
     }
 }
 
-/// The system cannot tell: each wait looks every now and then.
+/// Without such descriptors each wait polls.
 #[cfg(not(target_os = "linux"))]
 pub mod interrupt {
     /// Does nothing.

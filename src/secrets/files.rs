@@ -6,13 +6,13 @@ use memchr::memmem;
 
 use super::heuristics::{is_harmless, is_unset};
 use super::rules::PATTERNS;
-use super::{Certainty, SecretKind, Span};
+use super::{Certainty, SecretKind, SecretSpan};
 
-pub(super) fn find(text: &str, path: Option<&str>, spans: &mut Vec<Span>) {
+pub(super) fn find(text: &str, path: Option<&str>, spans: &mut Vec<SecretSpan>) {
     let bytes = text.as_bytes();
     if path.is_some_and(is_env) {
         for (_, value) in secret_variables(bytes) {
-            spans.extend(Span::parts(lines(bytes, value), SecretKind::ENV, Certainty::File));
+            spans.extend(SecretSpan::parts(lines(bytes, value), SecretKind::ENV, Certainty::File));
         }
     }
     if memmem::find(bytes, b"kind: Secret").is_some() {
@@ -22,14 +22,14 @@ pub(super) fn find(text: &str, path: Option<&str>, spans: &mut Vec<Span>) {
 
 /// Whether a file with this name or path (with `/`) contains secrets as text. Their values are also looked for
 /// elsewhere; see [`super::SecretSnapshot`].
-pub fn holds_secrets(path: &str) -> bool {
+pub fn is_secret_text_file(path: &str) -> bool {
     is_env(path) || PATTERNS.secret_text_file.is_match(file_name(path).as_bytes())
 }
 
 /// Whether a file with this name or path (with `/`) contains secrets in any form. It is shown only to those who
 /// ask for it.
 pub fn is_secret_file(path: &str) -> bool {
-    holds_secrets(path) || PATTERNS.secret_binary_file.is_match(file_name(path).as_bytes())
+    is_secret_text_file(path) || PATTERNS.secret_binary_file.is_match(file_name(path).as_bytes())
 }
 
 /// The name of a file in lower case, without the ending of a backup.
@@ -66,7 +66,7 @@ fn may_show(name: &[u8], value: &[u8]) -> bool {
 }
 
 /// The entries of `data` and `stringData` in YAML documents that are of `kind: Secret`.
-fn find_kubernetes(text: &[u8], spans: &mut Vec<Span>) {
+fn find_kubernetes(text: &[u8], spans: &mut Vec<SecretSpan>) {
     let mut start = 0;
     for end in memmem::find_iter(text, b"\n---").chain([text.len()]) {
         if PATTERNS.kubernetes_secret.is_match(&text[start..end]) {
@@ -76,7 +76,7 @@ fn find_kubernetes(text: &[u8], spans: &mut Vec<Span>) {
     }
 }
 
-fn find_entries(text: &[u8], document: Range<usize>, spans: &mut Vec<Span>) {
+fn find_entries(text: &[u8], document: Range<usize>, spans: &mut Vec<SecretSpan>) {
     // The indentation of the block of data, and of the entry whose value fills the lines below it.
     let (mut data, mut scalar): (Option<usize>, Option<usize>) = (None, None);
     for line in lines(text, document) {
@@ -106,7 +106,7 @@ fn find_entries(text: &[u8], document: Range<usize>, spans: &mut Vec<Span>) {
         let content = &text[value.clone()];
         let is_no_value = content.starts_with(b"{{") || content.starts_with(b"-----");
         if !is_no_value && !is_unset(content) {
-            spans.push(Span::new(value, SecretKind::KUBERNETES, Certainty::File));
+            spans.push(SecretSpan::new(value, SecretKind::KUBERNETES, Certainty::File));
         }
     }
 }

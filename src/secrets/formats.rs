@@ -13,9 +13,9 @@ use super::heuristics::{
     is_source, is_strong_password, is_url_password, is_word, looks_random,
 };
 use super::rules::{FORMATS, Format, MENTIONED, STAND_INS, ValueCheck};
-use super::{Certainty, Cut, SecretKind, Span};
+use super::{Certainty, CutEnds, SecretKind, SecretSpan};
 
-pub(super) fn find(text: &str, path: Option<&str>, spans: &mut Vec<Span>) {
+pub(super) fn find(text: &str, path: Option<&str>, spans: &mut Vec<SecretSpan>) {
     let (text, file) = (text.as_bytes(), path.map(file_name).unwrap_or_default());
     let mentioned = MENTIONED.matches(text);
     for (n, format) in FORMATS.iter().enumerate() {
@@ -44,7 +44,7 @@ pub(super) fn find(text: &str, path: Option<&str>, spans: &mut Vec<Span>) {
             };
             at = secret.end();
             if is_secret {
-                spans.push(Span::new(secret.range(), format.kind, Certainty::Format));
+                spans.push(SecretSpan::new(secret.range(), format.kind, Certainty::Format));
             } else if let Some(drawn) = parts.name("drawn") {
                 // Another one may begin within it.
                 at = drawn.start().max(parts.get(0).map_or(0, |all| all.start() + 1));
@@ -96,14 +96,14 @@ fn is_example(claims: &[u8]) -> bool {
 }
 
 /// Finds what could be a piece of a token at the ends of a text that were cut off.
-pub(super) fn find_pieces(text: &str, cut: Cut, spans: &mut Vec<Span>) {
+pub(super) fn find_pieces(text: &str, cut: CutEnds, spans: &mut Vec<SecretSpan>) {
     let is_end = |byte: u8| !byte.is_ascii_graphic() || b"\"'`=:,;()<>{}[]|&?@\\".contains(&byte);
     let first = text.bytes().position(is_end).unwrap_or(text.len());
     let last = text.bytes().rposition(is_end).map_or(0, |at| at + 1);
     for (is_cut, range) in [(cut.beginning, 0..first), (cut.end, last..text.len())] {
         let piece = &text.as_bytes()[range.clone()];
         if is_cut && (looks_random(piece) || is_strong_password(piece)) {
-            spans.push(Span::new(range, SecretKind::CUT_TOKEN, Certainty::File));
+            spans.push(SecretSpan::new(range, SecretKind::CUT_TOKEN, Certainty::File));
         }
     }
 }

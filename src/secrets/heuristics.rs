@@ -1,9 +1,8 @@
-//! Values without a format of their own: the general recognition of names and their values, and the judgement whether a
-//! value looks like a secret.
+//! Recognises secrets without a format of their own by their names, and decides whether a value looks like a secret.
 //!
-//! `password = "…"`, `api_key: …`, `Authorization: Bearer …`: first comes a word in a name ([`NAME_WORDS`]), then one of
-//! the ways in which a value follows its name ([`ASSIGNMENTS`]), then the judgement: how the characters of the value are
-//! mixed, whether words can be read in it, and whether it only stands for a secret.
+//! `password = "…"`, `api_key: …`, `Authorization: Bearer …`: a name contains a certain word ([`NAME_WORDS`]), a value
+//! follows it in one of several ways ([`ASSIGNMENTS`]), and the value is judged by the mix of its characters, by whether it
+//! contains readable words, and by whether it is a placeholder.
 
 use std::ops::Range;
 
@@ -13,7 +12,7 @@ use memchr::memmem;
 
 use super::formats::is_random;
 use super::rules::{ASSIGNMENT_SET, ASSIGNMENTS, NAME_WORDS, NAMES, PATTERNS, STAND_INS};
-use super::{Certainty, MARK, SecretKind, Span};
+use super::{Certainty, MARK, SecretKind, SecretSpan};
 
 /// The longest name on either side of the word in it.
 const LONGEST_NAME: usize = 48;
@@ -22,7 +21,7 @@ const BEFORE: usize = 320;
 const AFTER: usize = 5_000;
 
 /// Finds secrets under a name that suggests one.
-pub(super) fn find_named(text: &str, file: Option<&str>, spans: &mut Vec<Span>) {
+pub(super) fn find_named(text: &str, file: Option<&str>, spans: &mut Vec<SecretSpan>) {
     let text = text.as_bytes();
     let in_source = is_source(file);
     let words = NAME_WORDS.find_iter(text);
@@ -53,7 +52,7 @@ pub(super) fn is_login(value: &[u8]) -> bool {
 }
 
 /// The value of the name that contains this word, if it is a secret.
-fn secret_of(text: &[u8], word: Range<usize>, in_source: bool) -> Option<Span> {
+fn secret_of(text: &[u8], word: Range<usize>, in_source: bool) -> Option<SecretSpan> {
     let is_name = |byte: &&u8| is_word(**byte) || **byte == b'-';
     let before = &text[word.start.saturating_sub(LONGEST_NAME)..word.start];
     let before = before.iter().rev().take_while(is_name).count();
@@ -76,7 +75,7 @@ fn secret_of(text: &[u8], word: Range<usize>, in_source: bool) -> Option<Span> {
         let value = pattern.captures(after)?.iter().skip(1).flatten().next()?;
         let kind = secret_kind(name, value.as_bytes())?;
         let value = range.end + value.start()..range.end + value.end();
-        Some(Span::new(value, kind, Certainty::Name))
+        Some(SecretSpan::new(value, kind, Certainty::Name))
     })
 }
 
@@ -121,7 +120,7 @@ fn secret_kind(name: &[u8], value: &[u8]) -> Option<SecretKind> {
     (is_secret && !is_digest).then_some(kind)
 }
 
-/// Whether it says where something is.
+/// Whether a value is a URL or a path.
 fn is_url_or_path(value: &[u8]) -> bool {
     let dotted = value
         .split(|byte| matches!(byte, b'.' | b':' | b'/'))
@@ -129,7 +128,7 @@ fn is_url_or_path(value: &[u8]) -> bool {
     PATTERNS.location.is_match(value) || dotted.count() > 2
 }
 
-/// Whether it is a password, as in `postgres://user:password@host`.
+/// Whether a value is a real password in a URL such as `postgres://user:password@host`.
 pub(super) fn is_url_password(scheme: &[u8], user: &[u8], password: &[u8], host: &[u8]) -> bool {
     if host.is_empty() || password.len() < 5 || is_placeholder(password) || user == password {
         return false;
@@ -143,7 +142,7 @@ pub(super) fn is_url_password(scheme: &[u8], user: &[u8], password: &[u8], host:
     } else if name.contains(&b'.') {
         password.len() >= 8 && !password.iter().all(u8::is_ascii_lowercase)
     } else {
-        // A host without a dot is one of a document as often as one in a network of containers.
+        // A host without a dot occurs in documents as often as in networks of containers.
         PATTERNS.service.is_match(scheme)
             && password.len() >= 10
             && mix.digits >= 2
@@ -157,7 +156,7 @@ pub(super) fn is_url_password(scheme: &[u8], user: &[u8], password: &[u8], host:
 const PAIRS: &[u8] = b"thheineranreonatenndtiesorteofedisitalarsttontngsehaasouiolevecome\
     dehiriroicneearaceliochllbemmururtctetelssgekeypeidusrdwopwacnsunp";
 
-/// No escape or terminal colour is longer, in bytes.
+/// The longest escape or terminal colour, in bytes.
 const LONGEST_ESCAPE: usize = 24;
 
 /// How the characters of a text are mixed.
@@ -190,7 +189,7 @@ impl Mix {
         Self { digits, upper, lower, other, changes }
     }
 
-    /// Whether the letters of this text are of one case, but perhaps for the first.
+    /// Whether the letters of this text, except perhaps the first, have the same case.
     pub(super) fn is_one_case(self, text: &[u8]) -> bool {
         self.upper.min(self.lower) == 0 || self.upper == 1 && text[0].is_ascii_uppercase()
     }
@@ -213,7 +212,7 @@ pub(super) fn entropy(text: &[u8]) -> f64 {
     counts.into_iter().filter(|count| *count > 0).map(bits).sum()
 }
 
-/// Whether a text of at least 16 characters can hardly be anything but random.
+/// Whether a text of at least 16 characters is almost certainly random.
 pub(super) fn looks_random(text: &[u8]) -> bool {
     if text.len() < 16 || has_meaning(text) || PATTERNS.composed.is_match(text) {
         return false;
@@ -232,8 +231,8 @@ pub(super) fn looks_random(text: &[u8]) -> bool {
     is_mixed && mix.other * 5 <= text.len() && bits >= least
 }
 
-/// Whether a text of letters alone can hardly be anything but random: long, with pairs of letters as no
-/// language has them, and mixed if both cases occur.
+/// Whether a text of letters alone is almost certainly random: it is long, its pairs of letters are unusual in any language,
+/// and upper and lower case are mixed if both occur.
 pub(super) fn has_random_letters(text: &[u8]) -> bool {
     let mix = Mix::of(text);
     let is_mixed = mix.upper.min(mix.lower) == 0 || mix.changes * 100 >= text.len() * 33;
@@ -245,7 +244,7 @@ pub(super) fn has_random_letters(text: &[u8]) -> bool {
         && !has_meaning(text)
 }
 
-/// Whether somebody took pains with a password: eight characters or more, mixed, and no word.
+/// Whether a text is a strong password: eight characters or more, mixed, and not a word.
 pub(super) fn is_strong_password(text: &[u8]) -> bool {
     let (mix, bits) = (Mix::of(text), entropy(text));
     (8..=64).contains(&text.len())
@@ -259,7 +258,7 @@ pub(super) fn is_strong_password(text: &[u8]) -> bool {
         && !has_meaning(text)
 }
 
-/// Whether a text stands for something, or contains words, perhaps in base64.
+/// Whether a text is a sample, or contains words, perhaps in base64.
 fn has_meaning(text: &[u8]) -> bool {
     let is_plain = |text: &[u8]| text.iter().all(|byte| matches!(byte, b' '..=b'~' | b'\n'));
     let has_words = |text: &[u8]| is_sample(text) || is_readable(text);
@@ -283,7 +282,7 @@ fn common_pairs(text: &[u8]) -> Option<(usize, usize)> {
     (all >= 4).then_some((common, all))
 }
 
-/// Whether a text contains a word that says so, is a published example, or has characters in a row or repeated.
+/// Whether a text is a sample: it contains a word such as `example`, is a published example, or has runs or repetitions.
 pub(super) fn is_sample(text: &[u8]) -> bool {
     let lower = text.to_ascii_lowercase();
     let contains = |word: &String| memmem::find(&lower, word.as_bytes()).is_some();
@@ -307,7 +306,7 @@ fn is_repeated(text: &[u8]) -> bool {
     (1..=longest).any(|n| text.iter().skip(n).zip(text).all(|(one, other)| one == other))
 }
 
-/// Whether a value is written where a secret belongs: a place to fill in, a variable, a usual word.
+/// Whether a value is a placeholder for a secret: a field to fill in, a variable, or a usual word.
 pub(super) fn is_placeholder(value: &[u8]) -> bool {
     if PATTERNS.template.is_match(value) {
         return true;
@@ -318,8 +317,8 @@ pub(super) fn is_placeholder(value: &[u8]) -> bool {
             && !is_disguised(value, &plain)
 }
 
-/// Whether the usual words in a password are all disguised, and there is more that nobody writes in a
-/// document: in `S3cr3tP4ssn19q` that is `n19q`.
+/// Whether the usual words in a password are all disguised, and the rest is nothing that people write in documents: in
+/// `S3cr3tP4ssn19q` the rest is `n19q`.
 fn is_disguised(value: &[u8], plain: &[u8]) -> bool {
     let mut rest = value.to_vec();
     for word in &STAND_INS.disguised {
@@ -335,14 +334,14 @@ fn is_disguised(value: &[u8], plain: &[u8]) -> bool {
     rest.len() >= 4 && has_inner_digit(&rest)
 }
 
-/// Whether a digit comes before a letter, so that it is no number behind a word.
+/// Whether a digit comes before a letter, so that it is not just a number after a word.
 fn has_inner_digit(text: &[u8]) -> bool {
     let digit = text.iter().position(u8::is_ascii_digit);
     let letter = text.iter().rposition(u8::is_ascii_alphabetic);
     digit.zip(letter).is_some_and(|(digit, letter)| digit < letter)
 }
 
-/// A word without what people write instead of letters and after it: `P@ssw0rd1!` is `password`.
+/// Undoes substituted letters, and removes digits and signs at the end: `P@ssw0rd1!` becomes `password`.
 fn undisguised(value: &[u8]) -> Vec<u8> {
     let is_letter =
         |byte: &u8| !matches!(byte, b'0'..=b'9' | b'!' | b'.' | b'?' | b'*' | b'#' | b' ');
@@ -358,10 +357,9 @@ fn undisguised(value: &[u8]) -> Vec<u8> {
     value[..end].iter().map(letter).collect()
 }
 
-/// Whether nobody would hide a value: a number, a switch, a path, a variable, or the name of a machine without a
-/// password.
+/// Whether a value is certainly not a secret: a number, a switch, a path, a variable, or a host without a password.
 pub(super) fn is_harmless(value: &[u8]) -> bool {
-    // A path with a long random part is rather base64 that begins with `/`.
+    // A path with a long random part is probably base64 that begins with `/`.
     let mut parts = value.split(|byte| matches!(byte, b'/' | b'.' | b'-' | b'_'));
     let mut is_base64 = || parts.any(|part| part.len() >= 20) && !is_readable(value);
     is_unset(value)
@@ -370,17 +368,17 @@ pub(super) fn is_harmless(value: &[u8]) -> bool {
         || PATTERNS.local_address.is_match(value)
 }
 
-/// Whether there is no value: nothing, only a variable, or the mark of a secret.
+/// Whether a value is empty, only a variable, or the mark of a withheld secret.
 pub(super) fn is_unset(value: &[u8]) -> bool {
     value.is_empty() || is_mark(value) || PATTERNS.variable.is_match(value)
 }
 
-/// Whether a secret was already replaced by it.
+/// Whether a value is the mark of a withheld secret.
 pub(super) fn is_mark(value: &[u8]) -> bool {
     value.starts_with(MARK.as_bytes()) && value.ends_with(b"]")
 }
 
-/// Whether all are hexadecimal digits, and not in both cases.
+/// Whether a text consists of hexadecimal digits in one case.
 pub(super) fn is_hex(text: &[u8]) -> bool {
     text.iter().all(u8::is_ascii_hexdigit)
         && !(text.iter().any(u8::is_ascii_lowercase) && text.iter().any(u8::is_ascii_uppercase))

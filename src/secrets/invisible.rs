@@ -1,7 +1,7 @@
 //! Removes what nobody sees in a text: terminal colours, as `grep --color` writes them into a token where a match
 //! begins and ends, and characters without a width.
 
-use super::Span;
+use super::SecretSpan;
 use super::rules::PATTERNS;
 
 /// A text without what nobody sees in it.
@@ -28,7 +28,7 @@ impl VisibleText {
     }
 
     /// The span in the original text, from its first byte to its last.
-    pub(super) fn original(&self, span: &Span) -> Span {
+    pub(super) fn original(&self, span: &SecretSpan) -> SecretSpan {
         let original = |at: usize| {
             let n = self.removed.partition_point(|(from, _)| *from <= at);
             at + n.checked_sub(1).map_or(0, |n| self.removed[n].1)
@@ -36,7 +36,7 @@ impl VisibleText {
         let start = original(span.range.start);
         let last = span.range.end.checked_sub(1).filter(|last| *last >= span.range.start);
         let end = last.map_or(start, |last| original(last) + 1);
-        Span { range: start..end, ..span.clone() }
+        SecretSpan { range: start..end, ..span.clone() }
     }
 }
 #[cfg(test)]

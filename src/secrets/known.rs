@@ -1,17 +1,17 @@
-//! The secrets in certain files of a workspace, so that they are found again where a command prints them: values
-//! of `.env` and similar files, passwords of `.netrc`, lines of private keys.
+//! Collects the secrets in certain files of a workspace, so that they are also found where a command prints them: values of
+//! `.env` and similar files, passwords in `.netrc`, lines of private keys.
 //!
-//! Such a value has no format of its own, so it must be long and mixed enough to be nothing else. Next to the name
-//! of its variable it may be anything.
+//! Such a value has no format of its own, so it must be long and mixed enough to be unmistakable. Next to the name of its
+//! variable it may be anything.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use regex::bytes::{Regex, RegexBuilder};
 
-use super::files::{holds_secrets, is_env, secret_variables};
+use super::files::{is_env, is_secret_text_file, secret_variables};
 use super::heuristics::{Mix, entropy, is_harmless, is_placeholder, looks_random};
 use super::rules::PATTERNS;
-use super::{Certainty, Context, MARK, SecretKind, Span, find_spans, merge};
+use super::{Certainty, MARK, SecretKind, SecretSpan, TextContext, find_spans, merge};
 
 /// How many values are looked for at most, and how many bytes of them.
 const MOST: usize = 500;
@@ -40,7 +40,7 @@ impl SecretSnapshot {
         let (mut kinds, mut bytes) = (BTreeMap::new(), 0);
         let mut variables: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         let mut variable_bytes = 0;
-        for (path, text) in files.into_iter().filter(|(path, _)| holds_secrets(path)) {
+        for (path, text) in files.into_iter().filter(|(path, _)| is_secret_text_file(path)) {
             let text = text.as_ref();
             let found = secret_variables(text.as_bytes()).filter(|_| is_env(path));
             for (name, value) in found.map(|(name, value)| (&text[name], text[value].trim())) {
@@ -49,7 +49,7 @@ impl SecretSnapshot {
                     variables.entry(name.to_owned()).or_default().insert(value.to_owned());
                 }
             }
-            let context = Context { file: Some(path), ..Context::default() };
+            let context = TextContext { file: Some(path), ..TextContext::default() };
             for span in merge(find_spans(text, &context)) {
                 for value in distinct_values(text, &span) {
                     let has_room = kinds.len() < MOST && bytes + value.len() <= MOST_BYTES;
@@ -68,16 +68,18 @@ impl SecretSnapshot {
         Self { values: regex(&any_of(kinds.keys())), kinds, variables }
     }
 
-    pub(super) fn find(&self, text: &str, spans: &mut Vec<Span>) {
+    pub(super) fn find(&self, text: &str, spans: &mut Vec<SecretSpan>) {
         let bytes = text.as_bytes();
         for hit in self.variables.iter().flat_map(|names| names.captures_iter(bytes)) {
             let value = hit.iter().skip(1).flatten().next().map(|value| value.range());
-            spans.extend(value.map(|value| Span::new(value, SecretKind::ENV, Certainty::File)));
+            spans.extend(
+                value.map(|value| SecretSpan::new(value, SecretKind::ENV, Certainty::File)),
+            );
         }
         for hit in self.values.iter().flat_map(|values| values.find_iter(bytes)) {
             let kind = self.kinds.get(&text[hit.range()]);
             if let Some(kind) = kind.filter(|_| !is_within_mark(&bytes[..hit.start()])) {
-                spans.push(Span::new(hit.range(), *kind, Certainty::File));
+                spans.push(SecretSpan::new(hit.range(), *kind, Certainty::File));
             }
         }
     }
@@ -104,7 +106,7 @@ fn is_within_mark(before: &[u8]) -> bool {
 }
 
 /// The values in a span, one a line, that cannot be anything else.
-fn distinct_values<'a>(text: &'a str, span: &Span) -> impl Iterator<Item = &'a str> {
+fn distinct_values<'a>(text: &'a str, span: &SecretSpan) -> impl Iterator<Item = &'a str> {
     let (kind, certainty) = (span.kind, span.certainty);
     let line = text[..span.range.start].rfind('\n').map_or(0, |n| n + 1);
     let name = text[line..span.range.start].split(['=', ':']).next().unwrap_or_default();

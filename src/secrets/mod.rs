@@ -1,11 +1,10 @@
-//! Finds secrets in a text that is about to leave this machine, and replaces them by `[withheld: AWS key]`.
-//! Pure, total and linear: each byte is looked at a bounded number of times.
+//! Finds secrets in a text that is about to leave this machine, and replaces each with a mark such as
+//! `[withheld: AWS key]`. Pure, total and linear: each byte is read a bounded number of times.
 //!
-//! [`private_key`] finds private keys by their markers, [`formats`] what has a format of its own, [`files`] what
-//! files such as `.env` contain by their nature, [`known`] the values of such files elsewhere, and [`heuristics`]
-//! random values whose name suggests a secret. What stands for a secret (`<your-key>`,
-//! `AKIAIOSFODNN7EXAMPLE`) is none. The tables are in [`rules`]. [`invisible`] makes sure that terminal colours hide
-//! nothing.
+//! [`private_key`] finds private keys by their markers, [`formats`] secrets with their own format, [`files`] the values in
+//! files such as `.env`, [`known`] the same values elsewhere, and [`heuristics`] random values whose name suggests a
+//! secret. Placeholders (`<your-key>`, `AKIAIOSFODNN7EXAMPLE`) are not secrets. The tables are in [`rules`]. [`invisible`]
+//! makes sure that terminal colours hide nothing.
 //!
 //! Only the secret is replaced: the name before it stays, and so does every line feed, so that line numbers
 //! remain valid for edits. Of a private key the first line says that it is withheld, and the others are empty.
@@ -26,15 +25,15 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::ops::Range;
 
-pub use files::{holds_secrets, is_secret_file};
+pub use files::{is_secret_file, is_secret_text_file};
 use invisible::VisibleText;
 pub use known::SecretSnapshot;
-pub use redactor::{Changed, Redactor};
+pub use redactor::{RedactedLine, Redactor};
 
-/// How often a text is searched again: a secret may have obscured another.
+/// How many times a text is searched: a secret may obscure another one.
 const ROUNDS: usize = 8;
 
-/// The kind of a secret, as a person calls it.
+/// The kind of a secret, in words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SecretKind(&'static str);
 
@@ -61,8 +60,8 @@ impl fmt::Display for SecretKind {
 
 /// A secret that was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Finding {
-    /// What it is.
+pub struct SecretFinding {
+    /// Its kind.
     pub kind: SecretKind,
     /// The line on which it begins, from 1.
     pub line: usize,
@@ -74,7 +73,7 @@ pub struct Redacted {
     /// The text, with as many lines as before.
     pub text: String,
     /// The secrets that it contained, in the order of the text.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<SecretFinding>,
 }
 
 /// Replaces the secrets in a text. `file` is the path (with `/`) of the file whose whole content it is; None
@@ -89,25 +88,25 @@ pub struct Redacted {
 /// assert_eq!((redacted.findings.len(), redacted.findings[0].line), (1, 1));
 /// ```
 pub fn redact(text: &str, file: Option<&str>) -> Redacted {
-    redact_part(text, 0..text.len(), &Context { file, ..Context::default() })
+    redact_part(text, 0..text.len(), &TextContext { file, ..TextContext::default() })
 }
 
-/// What is known of a text.
+/// The context of a text.
 #[derive(Debug, Clone, Copy, Default)]
-struct Context<'a> {
+struct TextContext<'a> {
     /// The file whose whole content it is.
     file: Option<&'a str>,
-    /// Values that are secret whatever they look like.
+    /// Values that are known to be secret.
     snapshot: Option<&'a SecretSnapshot>,
     /// If the text is taken from a file that cannot be read as a whole: where it was cut.
-    isolated: Option<Cut>,
+    isolated: Option<CutEnds>,
     /// Whether other parts of that file looked like those of a private key.
     has_key: bool,
 }
 
 /// Replaces the secrets in a part of a text, which the rest of the text helps to recognise. A secret across the
 /// edge of the part is replaced as a whole. Lines are counted from the beginning of the part.
-fn redact_part(text: &str, mut part: Range<usize>, context: &Context) -> Redacted {
+fn redact_part(text: &str, mut part: Range<usize>, context: &TextContext) -> Redacted {
     let (mut text, mut findings) = (Cow::Borrowed(text), Vec::new());
     for _ in 0..ROUNDS {
         let spans = merge(find_spans(&text, context));
@@ -122,7 +121,7 @@ fn redact_part(text: &str, mut part: Range<usize>, context: &Context) -> Redacte
 
 /// Which ends of a text were cut off.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Cut {
+pub struct CutEnds {
     /// Something preceded it.
     pub beginning: bool,
     /// Something followed it.
@@ -131,7 +130,7 @@ pub struct Cut {
 
 /// A part of a text that must be replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Span {
+struct SecretSpan {
     range: Range<usize>,
     kind: SecretKind,
     /// Whether a mark takes its place; the further lines of a private key become empty.
@@ -151,7 +150,7 @@ enum Certainty {
     PrivateKey,
 }
 
-impl Span {
+impl SecretSpan {
     fn new(range: Range<usize>, kind: SecretKind, certainty: Certainty) -> Self {
         Self { range, kind, is_announced: true, certainty }
     }
@@ -167,7 +166,7 @@ impl Span {
     }
 }
 
-fn find_spans(text: &str, context: &Context) -> Vec<Span> {
+fn find_spans(text: &str, context: &TextContext) -> Vec<SecretSpan> {
     let mut spans = Vec::new();
     find_in(text, context, &mut spans);
     if let Some(visible) = VisibleText::of(text) {
@@ -178,7 +177,7 @@ fn find_spans(text: &str, context: &Context) -> Vec<Span> {
     spans
 }
 
-fn find_in(text: &str, context: &Context, spans: &mut Vec<Span>) {
+fn find_in(text: &str, context: &TextContext, spans: &mut Vec<SecretSpan>) {
     private_key::find(text, spans);
     formats::find(text, context.file, spans);
     files::find(text, context.file, spans);
@@ -193,9 +192,9 @@ fn find_in(text: &str, context: &Context, spans: &mut Vec<Span>) {
 }
 
 /// Sorts the spans and merges those that overlap.
-fn merge(mut spans: Vec<Span>) -> Vec<Span> {
+fn merge(mut spans: Vec<SecretSpan>) -> Vec<SecretSpan> {
     spans.sort_by_key(|span| (span.range.start, span.range.end));
-    let mut merged: Vec<Span> = Vec::new();
+    let mut merged: Vec<SecretSpan> = Vec::new();
     for span in spans {
         let Some(last) = merged.last_mut().filter(|last| span.range.start < last.range.end) else {
             merged.push(span);
@@ -220,16 +219,16 @@ fn merge(mut spans: Vec<Span>) -> Vec<Span> {
 /// The text without these spans. Line feeds stay. Moves the part with its text, and adds what is found in it.
 fn replace(
     text: &str,
-    spans: Vec<Span>,
+    spans: Vec<SecretSpan>,
     part: &mut Range<usize>,
-    findings: &mut Vec<Finding>,
+    findings: &mut Vec<SecretFinding>,
 ) -> String {
     let line_feeds: Vec<usize> = memchr::memchr_iter(b'\n', text.as_bytes()).collect();
     let line_feeds_before = |at: usize| line_feeds.partition_point(|feed| *feed < at);
     let mut out = String::with_capacity(text.len());
     let (mut at, old) = (0, part.clone());
     let mut is_continued = old.start > 0;
-    for Span { range, kind, mut is_announced, .. } in spans {
+    for SecretSpan { range, kind, mut is_announced, .. } in spans {
         out.push_str(&text[at..range.start]);
         let start = out.len();
         if range.end > old.start && range.start < old.end {
@@ -238,7 +237,7 @@ fn replace(
             if is_announced {
                 let begin = range.start.max(old.start);
                 let line = 1 + line_feeds_before(begin) - line_feeds_before(old.start);
-                findings.push(Finding { kind, line });
+                findings.push(SecretFinding { kind, line });
             }
         }
         if is_announced {

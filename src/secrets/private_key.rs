@@ -1,9 +1,8 @@
 //! Private keys: PEM of any kind, OpenSSH, PGP, SSH2, `PuTTY`, and PEM in base64 as Kubernetes keeps it.
 //!
-//! Between the marker that begins a key and the marker that ends it, every run of base64 is withheld that is no plain
-//! word, whatever surrounds it and however short it is. If one of the markers is missing, the lines next to the other
-//! are withheld as far as they look like those of a key. Words that are also on the line of the first marker
-//! (`file.pem:`, `println!`) and line numbers stay.
+//! Between the begin and end markers of a key, every run of base64 that is not a plain word is withheld, whatever surrounds
+//! it and however short it is. If a marker is missing, the lines next to the other one are withheld as far as they look like
+//! those of a key. Words that are also on the line of the first marker (`file.pem:`, `println!`) and line numbers stay.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -14,35 +13,36 @@ use memchr::memmem;
 
 use super::heuristics::{Mix, entropy, is_hex, is_readable};
 use super::rules::PATTERNS;
-use super::{Certainty, SecretKind, Span};
+use super::{Certainty, SecretKind, SecretSpan};
 
-/// `-----BEGIN` in base64, as far as it does not depend on what follows.
+/// The part of `-----BEGIN` in base64 that does not depend on what follows.
 const ENCODED_BEGIN: &[u8] = b"LS0tLS1CRUdJTi";
-/// No private key has fewer characters: one of Ed25519 (PKCS #8) has 64, and the smallest on a curve, of
-/// 192 bits and without the name of its curve, has 44.
+/// The fewest characters of a private key. One of Ed25519 (PKCS #8) has 64, and the smallest one on a curve (192 bits,
+/// without the name of the curve) has 44.
 const SHORTEST_KEY: usize = 40;
-/// Fewer characters of a key that was cut off reveal too little.
+/// The fewest characters of a cut-off key that are withheld. Fewer reveal too little.
 const SHORTEST_REST: usize = 8;
-/// No private key is longer, in bytes.
+/// The longest private key, in bytes.
 const LONGEST_KEY: usize = 32 << 10;
-/// With so many characters more than could be of a key, a text is none.
+/// A text with this many more characters than could belong to a key is not a key.
 const MOST_OTHER: usize = 4 << 10;
-/// Among other text, shorter runs do not tell that there is a key.
+/// The shortest run that shows, among other text, that there is a key.
 const SHORTEST_DRAWN: usize = 8;
-/// So many characters that look like words may stand between the lines of half a key.
+/// The most characters that look like words between the lines of half a key.
 const MOST_WORDS: usize = 32;
-/// The lines of a key are at least this long, except for the last.
+/// The shortest line of a key, except for the last one.
 const FULL_LINE: usize = 16;
-/// How far before a marker the words around the lines of a key are looked for, and how many of them count.
+/// How far around a marker the words that surround the lines of a key are searched, and the most of them that count.
 const FRAME: usize = 256;
 const FRAME_WORDS: usize = 32;
-/// So many characters of a key tell its entropy.
+/// The number of characters for which the entropy is computed.
 const SAMPLE: usize = 512;
 
-pub(super) fn find(text: &str, spans: &mut Vec<Span>) {
+pub(super) fn find(text: &str, spans: &mut Vec<SecretSpan>) {
     let text = text.as_bytes();
-    let mut withhold =
-        |runs| spans.extend(Span::parts(runs, SecretKind::PRIVATE_KEY, Certainty::PrivateKey));
+    let mut withhold = |runs| {
+        spans.extend(SecretSpan::parts(runs, SecretKind::PRIVATE_KEY, Certainty::PrivateKey));
+    };
     let (mut begin, mut from) = (None, 0);
     for marker in PATTERNS.key_marker.captures_iter(text) {
         let Some(all) = marker.get(0) else { continue };
@@ -68,22 +68,22 @@ pub(super) fn find(text: &str, spans: &mut Vec<Span>) {
     }
 }
 
-/// Finds what could be a part of a private key in a text without the markers of one. Nothing else says what it is, so
-/// whatever looks random counts, and, if the file has a key (`has_key`), whatever stands alone and is no word.
-pub(super) fn find_isolated(text: &str, has_key: bool, spans: &mut Vec<Span>) {
+/// Finds what could be a part of a private key in a text without markers. There is no other evidence, so everything counts
+/// that looks random, and, if the file has a key (`has_key`), everything that is alone on its line and is not a word.
+pub(super) fn find_isolated(text: &str, has_key: bool, spans: &mut Vec<SecretSpan>) {
     let gap = Gap::new(text.as_bytes(), None, 0..text.len(), false);
     for line in gap.lines(0) {
         let is_alone = line.runs.len() == 1;
         for mut run in line.runs {
-            // A name before it is none of it.
+            // A name before it does not belong to it.
             let name = text[run.clone()].trim_end_matches('=').rfind('=');
             run.start += name.map_or(0, |at| at + 1);
             let (piece, mix) = (&gap.text[run.clone()], Mix::of(&gap.text[run.clone()]));
             let is_long = piece.len() >= SHORTEST_DRAWN && is_random(piece);
             let is_mixed = mix.digits.min(mix.upper).min(mix.lower) > 0 || line.random > 0;
             if is_long || is_alone && (is_mixed || has_key && !is_plain_word(piece)) {
-                // What looks like another secret is called so.
-                spans.push(Span::new(run, SecretKind::PRIVATE_KEY, Certainty::File));
+                // If it also looks like another kind of secret, it is reported as that.
+                spans.push(SecretSpan::new(run, SecretKind::PRIVATE_KEY, Certainty::File));
             }
         }
     }
@@ -110,10 +110,10 @@ impl<'a> Gap<'a> {
         let behind = begin.map_or(marker, |_| part.start);
         let end = text.len().min(behind + FRAME);
         let end = memchr::memchr(b'\n', &text[behind..end]).map_or(end, |n| behind + n);
-        // All of a key may be on the line of its marker.
-        let before = Some(Line::read(text, start..marker, &[]))
+        // The whole key may be on the line of its marker.
+        let before = Some(KeyLine::read(text, start..marker, &[]))
             .filter(|line| begin.is_some() || is_ended && !line.is_of_key());
-        let behind = Some(Line::read(text, behind..end, &[])).filter(|line| line.random == 0);
+        let behind = Some(KeyLine::read(text, behind..end, &[])).filter(|line| line.random == 0);
         let words = before.into_iter().chain(behind).flat_map(|line| line.runs);
         let frame = words.map(|run| &text[run]).take(FRAME_WORDS).collect();
         Self { text, part, is_begun: begin.is_some(), is_ended, frame }
@@ -151,27 +151,27 @@ impl<'a> Gap<'a> {
         lines.into_iter().flat_map(|line| line.runs).filter(|_| is_key).collect()
     }
 
-    /// Its lines from here on, without headers, until there is too much else. The first and the last may be parts
-    /// of the lines of the markers.
-    fn lines(&self, from: usize) -> Vec<Line> {
+    /// The lines from an offset on, without headers, until there is too much other text. The first and the last may be parts of
+    /// the lines with markers.
+    fn lines(&self, from: usize) -> Vec<KeyLine> {
         let (mut lines, mut at, mut is_body) = (Vec::new(), from, !self.is_begun);
         let (mut all, mut random) = (0, 0);
         for text in self.text[from..self.part.end].split_inclusive(|byte| *byte == b'\n') {
-            let mut line = Line::read(self.text, at..at + text.len(), &self.frame);
+            let mut line = KeyLine::read(self.text, at..at + text.len(), &self.frame);
             line.is_marker = memmem::find(text, b"-----").is_some();
             at += text.len();
             (all, random) = (all + line.all, random + line.random);
             is_body |= line.is_of_key();
             let is_header = !is_body && line.runs.len() > 1 && memmem::find(text, b": ").is_some();
-            lines.push(if is_header { Line::default() } else { line });
+            lines.push(if is_header { KeyLine::default() } else { line });
             let share = if self.is_ended { 8 } else { 2 };
             if self.is_begun && all > random * share + MOST_OTHER {
                 break;
             }
         }
-        // Lines of one length belong together, whatever each looks like.
-        let mut filled: Vec<&mut Line> = lines.iter_mut().filter(|line| line.all > 0).collect();
-        let is_alike = |one: &&mut Line, next: &&mut Line| {
+        // Consecutive lines of the same length belong together, whatever each one looks like.
+        let mut filled: Vec<&mut KeyLine> = lines.iter_mut().filter(|line| line.all > 0).collect();
+        let is_alike = |one: &&mut KeyLine, next: &&mut KeyLine| {
             one.all == next.all && one.runs.len().max(next.runs.len()) == 1
         };
         for block in filled.chunk_by_mut(is_alike).filter(|block| block.len() > 1) {
@@ -183,8 +183,8 @@ impl<'a> Gap<'a> {
         lines
     }
 
-    /// Whether there is a key, whatever else there is. Source code has the same names again and again.
-    fn contains_key(&self, lines: &[Line]) -> bool {
+    /// Whether there is a key among other text. Repeated runs count once, since source code repeats names.
+    fn contains_key(&self, lines: &[KeyLine]) -> bool {
         let runs = lines.iter().flat_map(|line| &line.runs).map(|run| &self.text[run.clone()]);
         let drawn = runs.filter(|run| run.len() >= SHORTEST_DRAWN && is_random(run));
         let drawn: BTreeSet<&[u8]> = drawn.collect();
@@ -192,8 +192,8 @@ impl<'a> Gap<'a> {
         drawn.len() >= SHORTEST_KEY && entropy(&drawn) >= 4.0
     }
 
-    /// Whether most of it is of a key.
-    fn is_mostly_key(&self, lines: &[Line]) -> bool {
+    /// Whether most of the text belongs to a key.
+    fn is_mostly_key(&self, lines: &[KeyLine]) -> bool {
         let all: usize = lines.iter().map(|line| line.all).sum();
         let random: usize = lines.iter().map(|line| line.random).sum();
         let body = self.sample(lines.iter().flat_map(|line| &line.runs));
@@ -205,11 +205,11 @@ impl<'a> Gap<'a> {
         runs.flat_map(|run| &self.text[run.clone()]).copied().take(SAMPLE).collect()
     }
 
-    /// The lines next to a marker that look like those of a key, if they are enough for a key or, where the
-    /// other marker is missing, for the rest of one.
+    /// The lines next to a marker that look like those of a key, if they are enough for a key or, if the other marker is
+    /// missing, for the rest of one.
     fn adjoining<'l>(
         &self,
-        lines: impl Iterator<Item = &'l Line>,
+        lines: impl Iterator<Item = &'l KeyLine>,
         is_downward: bool,
     ) -> Vec<Vec<Range<usize>>> {
         let (mut taken, mut short, mut last) = (Vec::new(), 0, None);
@@ -222,8 +222,7 @@ impl<'a> Gap<'a> {
             }
             let is_single = line.runs.len() == 1 && !is_plain_word(&text[line.runs[0].clone()]);
             let is_next = is_single && !is_beside && taken.len() < 2 && between.is_empty();
-            // The last line, and after it the checksum of a PGP key, may be too short to tell, and so may a line that
-            // was cut off.
+            // The last line, the checksum of a PGP key after it, and a line that was cut off may be too short to judge.
             let is_short = line.runs.len() == 1 && line.all < FULL_LINE;
             let is_end = is_short && last.is_some() == is_downward
                 || is_single && last.is_some_and(|last| line.all <= last);
@@ -246,7 +245,7 @@ impl<'a> Gap<'a> {
             taken.push(line.runs.clone());
         }
         let body = self.sample(taken.iter().flatten());
-        // A key that its author abbreviated is none.
+        // A key that the author abbreviated is not a key.
         let end = taken.iter().flatten().map(|run| run.end).max().unwrap_or_default();
         let is_abbreviated = self.text[end..].starts_with(b"...");
         let is_rest = self.is_begun != self.is_ended && !is_abbreviated;
@@ -256,20 +255,20 @@ impl<'a> Gap<'a> {
     }
 }
 
-/// What could be of a key on a line.
+/// The parts of a line that could belong to a key.
 #[derive(Default)]
-struct Line {
-    /// The runs of base64, without the words that surround all lines.
+struct KeyLine {
+    /// The runs of base64, except words that surround every line.
     runs: Vec<Range<usize>>,
-    /// How many characters they have.
+    /// The number of characters in the runs.
     all: usize,
-    /// How many of these are in runs that look random.
+    /// The number of characters in runs that look random.
     random: usize,
-    /// Whether something else begins or ends there, such as a certificate.
+    /// Whether another block begins or ends there, such as a certificate.
     is_marker: bool,
 }
 
-impl Line {
+impl KeyLine {
     fn read(text: &[u8], part: Range<usize>, frame: &[&[u8]]) -> Self {
         let (mut runs, mut at) = (Vec::new(), part.start);
         while at < part.end {
@@ -279,12 +278,12 @@ impl Line {
             if run.iter().any(u8::is_ascii_alphanumeric) && !frame.contains(&run) {
                 runs.push(at..at + length);
             }
-            // A line end that is written as an escape.
+            // Skip a line end that is written as an escape.
             let is_escape = rest[0] == b'\\' && matches!(rest.get(1), Some(b'n' | b'r' | b't'));
             at += length.max(1 + usize::from(is_escape));
         }
         let bytes = |run: &Range<usize>| &text[run.clone()];
-        // The number of the line.
+        // Drop a line number.
         if runs.len() > 1 && runs[0].len() <= 7 && bytes(&runs[0]).iter().all(u8::is_ascii_digit) {
             runs.remove(0);
         }
@@ -297,7 +296,7 @@ impl Line {
     }
 }
 
-/// Whether a run of base64 is a word or a short number, which could hardly be of a key.
+/// Whether a run of base64 is a word or a short number, which hardly belongs to a key.
 fn is_plain_word(run: &[u8]) -> bool {
     let mix = Mix::of(run);
     mix.digits == run.len() && run.len() <= 4
@@ -306,7 +305,7 @@ fn is_plain_word(run: &[u8]) -> bool {
             && (run.len() < SHORTEST_DRAWN || is_readable(run))
 }
 
-/// Whether a run of base64 is no word, name or number.
+/// Whether a run of base64 is not a word, name or number.
 fn is_random(run: &[u8]) -> bool {
     let mix = Mix::of(run);
     let is_mixed = mix.digits > 0 && mix.upper + mix.lower > 0 || !mix.is_one_case(run);

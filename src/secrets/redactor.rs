@@ -1,32 +1,33 @@
-//! Redacts what goes into one outbox, and collects what the person is told about it.
+//! Redacts the texts of one outbox, and collects a report for the person.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    Context, Cut, Finding, MARK, Redacted, SecretKind, SecretSnapshot, is_secret_file, redact_part,
+    CutEnds, MARK, Redacted, SecretFinding, SecretKind, SecretSnapshot, TextContext,
+    is_secret_file, redact_part,
 };
 use crate::settings::{Secrets, SecretsMode};
 use crate::text::{count, first_of, visible_line};
 
 /// How many findings are described. The others are counted.
-const MOST_DESCRIBED: usize = 20;
+const MAX_DESCRIBED: usize = 20;
 /// How many lines of a finding are named.
-const MOST_LINES: usize = 5;
+const MAX_LINES: usize = 5;
 
 /// Redacts the texts of an outbox by the settings, and remembers what it found.
 #[derive(Debug, Clone)]
 pub struct Redactor {
     settings: Secrets,
     snapshot: SecretSnapshot,
-    found: Vec<(Place, SecretKind, Vec<usize>)>,
+    found: Vec<(FindingPlace, SecretKind, Vec<usize>)>,
     /// Files whose stray lines look like those of a private key.
     with_keys: BTreeSet<String>,
 }
 
 /// A line that must not be shown as it is. Neither text has a line end.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Changed {
+pub struct RedactedLine {
     /// The line in the file.
     pub text: String,
     /// The line as it may be shown.
@@ -36,7 +37,7 @@ pub struct Changed {
 
 /// Where a secret was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Place {
+enum FindingPlace {
     File(String),
     Output(String),
     Name(String),
@@ -47,16 +48,16 @@ enum Place {
 impl Redactor {
     /// A redactor that has found nothing yet.
     pub fn new(settings: &Secrets) -> Self {
-        Self::knowing(settings, [])
+        Self::with_secrets_of(settings, [])
     }
 
-    /// The same, which also finds the values in these files (each a path with `/`, and its whole text), except for
-    /// released files.
-    pub fn knowing<'a>(
+    /// A redactor that also finds the values in these files (each a path with `/`, and its whole text), except for
+    /// allowed files.
+    pub fn with_secrets_of<'a>(
         settings: &Secrets,
         files: impl IntoIterator<Item = (&'a str, Cow<'a, str>)>,
     ) -> Self {
-        let files = files.into_iter().filter(|(path, _)| !settings.releases(path));
+        let files = files.into_iter().filter(|(path, _)| !settings.allows(path));
         let (settings, snapshot) = (settings.clone(), SecretSnapshot::of(files));
         Self { settings, snapshot, found: Vec::new(), with_keys: BTreeSet::new() }
     }
@@ -64,79 +65,78 @@ impl Redactor {
     /// The whole content of a file (a relative path with `/`), as it may be shown. It has as many lines as before;
     /// cut it afterwards.
     pub fn contents<'a>(&mut self, path: &str, text: &'a str) -> Cow<'a, str> {
-        let Some(mut redacted) = self.look(path, text) else { return Cow::Borrowed(text) };
+        let Some(mut redacted) = self.redact_file(path, text) else { return Cow::Borrowed(text) };
         // Nothing can be found in bytes such as those of a key in DER.
         let is_binary = text.contains(['\0', '\u{fffd}']);
         if is_binary && redacted.findings.is_empty() && is_secret_file(path) {
             let kind = SecretKind::SECRET_FILE;
             redacted.text = format!("{MARK}{kind}]{}", "\n".repeat(text.matches('\n').count()));
-            redacted.findings.push(Finding { kind, line: 1 });
+            redacted.findings.push(SecretFinding { kind, line: 1 });
         }
-        self.keep(&Place::File(path.to_owned()), redacted, text)
+        self.keep(&FindingPlace::File(path.to_owned()), redacted, text)
     }
 
     /// Lines of a file that cannot be read as a whole, from line `first` on. What could be a part of a private key
     /// or token is withheld as well, and more of it once the file is known to have a key. `path` is None for an
     /// unknown file.
-    pub fn stray<'a>(
+    pub fn isolated_lines<'a>(
         &mut self,
         path: Option<&str>,
         first: usize,
         text: &'a str,
-        cut: Cut,
+        cut: CutEnds,
     ) -> Cow<'a, str> {
-        if path.is_some_and(|path| self.settings.releases(path)) {
+        if path.is_some_and(|path| self.settings.allows(path)) {
             return Cow::Borrowed(text);
         }
         let has_key = path.is_some_and(|path| self.with_keys.contains(path));
         let snapshot = Some(&self.snapshot);
-        let context = Context { file: path, isolated: Some(cut), snapshot, has_key };
+        let context = TextContext { file: path, isolated: Some(cut), snapshot, has_key };
         let mut redacted = redact_part(text, 0..text.len(), &context);
         if redacted.findings.iter().any(|finding| finding.kind == SecretKind::PRIVATE_KEY) {
             self.with_keys.extend(path.map(str::to_owned));
         }
         let more = first.saturating_sub(1);
         redacted.findings.iter_mut().for_each(|finding| finding.line += more);
-        let unknown = || Place::Output("a result".to_owned());
-        let place = path.map_or_else(unknown, |path| Place::File(path.to_owned()));
+        let unknown = || FindingPlace::Output("a result".to_owned());
+        let place = path.map_or_else(unknown, |path| FindingPlace::File(path.to_owned()));
         self.keep(&place, redacted, text)
     }
 
-    /// Redacts a whole file once for all that is shown of it by [`Self::part`] and [`Self::changed`]; None for a
-    /// released file.
-    pub fn look(&self, path: &str, text: &str) -> Option<Redacted> {
-        (!self.settings.releases(path)).then(|| self.redact(text, Some(path)))
+    /// Redacts a whole file once, for [`Self::part`] and [`Self::changed`]; None for an allowed file.
+    pub fn redact_file(&self, path: &str, text: &str) -> Option<Redacted> {
+        (!self.settings.allows(path)).then(|| self.redact(text, Some(path)))
     }
 
     /// The lines `first` to `last` (from 1, both included) of a redacted file. Only what is found in them counts.
     pub fn part(&mut self, path: &str, whole: &Redacted, first: usize, last: usize) -> String {
-        let is_within = |finding: &&Finding| (first..=last).contains(&finding.line);
-        self.note(&Place::File(path.to_owned()), whole.findings.iter().filter(is_within));
+        let is_within = |finding: &&SecretFinding| (first..=last).contains(&finding.line);
+        self.note(&FindingPlace::File(path.to_owned()), whole.findings.iter().filter(is_within));
         let lines = whole.text.split_inclusive('\n').skip(first.saturating_sub(1));
         lines.take((last + 1).saturating_sub(first)).collect()
     }
 
     /// The lines of a redacted file that differ from the file, by number.
-    pub fn changed(text: &str, whole: &Redacted) -> BTreeMap<usize, Changed> {
+    pub fn changed(text: &str, whole: &Redacted) -> BTreeMap<usize, RedactedLine> {
         let lines = (1..).zip(text.lines().zip(whole.text.lines()));
         let changed = lines.filter(|(_, (text, shown))| text != shown);
         let kinds = changed.filter_map(|(number, (text, shown))| {
             let found = whole.findings.partition_point(|finding| finding.line <= number);
-            let Finding { kind, .. } = whole.findings.get(found.saturating_sub(1))?;
+            let SecretFinding { kind, .. } = whole.findings.get(found.saturating_sub(1))?;
             let (text, shown) = (text.to_owned(), shown.to_owned());
-            Some((number, Changed { text, shown, kind: *kind }))
+            Some((number, RedactedLine { text, shown, kind: *kind }))
         });
         kinds.collect()
     }
 
-    /// Notes that such a line is shown, and returns whether it must be redacted.
-    pub fn takes(&mut self, path: &str, number: usize, changed: &Changed) -> bool {
-        let finding = Finding { kind: changed.kind, line: number };
-        self.note(&Place::File(path.to_owned()), &[finding]);
+    /// Records that such a line is shown, and returns whether it must be redacted.
+    pub fn note_changed_line(&mut self, path: &str, number: usize, changed: &RedactedLine) -> bool {
+        let finding = SecretFinding { kind: changed.kind, line: number };
+        self.note(&FindingPlace::File(path.to_owned()), &[finding]);
         self.withholds()
     }
 
-    /// A listing of files: a name on each line, perhaps with a remark in brackets behind it.
+    /// Redacts a listing of files: a name on each line, optionally followed by a remark in brackets.
     pub fn listing<'a>(&mut self, text: &'a str) -> Cow<'a, str> {
         // Few listings contain anything.
         if self.redact(text, None).findings.is_empty() {
@@ -153,38 +153,38 @@ impl Redactor {
         Cow::Owned(shown)
     }
 
-    /// What an operation says, perhaps about a file, as it may be shown. `name` tells the person which operation.
+    /// Redacts the output of an operation, perhaps about a file. `name` identifies the operation in the report.
     pub fn output<'a>(&mut self, name: &str, path: Option<&str>, text: &'a str) -> Cow<'a, str> {
-        if path.is_some_and(|path| self.settings.releases(path)) {
+        if path.is_some_and(|path| self.settings.allows(path)) {
             return Cow::Borrowed(text);
         }
         let redacted = self.redact(text, None);
-        self.keep(&Place::Output(name.to_owned()), redacted, text)
+        self.keep(&FindingPlace::Output(name.to_owned()), redacted, text)
     }
 
-    /// A part of the output of a command, given what precedes and follows it.
+    /// Redacts a part of the output of a command, given the text before and after it.
     pub fn output_part(&mut self, command: &str, before: &str, text: &str, after: &str) -> String {
         let whole = [before, text, after].concat();
         let part = before.len()..before.len() + text.len();
-        let context = Context { snapshot: Some(&self.snapshot), ..Context::default() };
+        let context = TextContext { snapshot: Some(&self.snapshot), ..TextContext::default() };
         let redacted = redact_part(&whole, part, &context);
-        self.keep(&Place::Output(command.to_owned()), redacted, text).into_owned()
+        self.keep(&FindingPlace::Output(command.to_owned()), redacted, text).into_owned()
     }
 
-    /// The name of a file. A released file has a released name.
+    /// Redacts the name of a file. The names of allowed files are shown.
     pub fn name<'a>(&mut self, path: &'a str) -> Cow<'a, str> {
-        if self.settings.releases(path) {
+        if self.settings.allows(path) {
             return Cow::Borrowed(path);
         }
         let redacted = self.redact(path, None);
         // The place must not name the secret.
-        self.keep(&Place::Name(redacted.text.clone()), redacted, path)
+        self.keep(&FindingPlace::Name(redacted.text.clone()), redacted, path)
     }
 
-    /// Notes the secrets in the person's own words (`what` names them), which are shown as they are.
+    /// Records the secrets in the person's own words (`what` names them), which are shown unchanged.
     pub fn words(&mut self, what: &'static str, text: &str) {
         let redacted = self.redact(text, None);
-        self.note(&Place::Words(what), &redacted.findings);
+        self.note(&FindingPlace::Words(what), &redacted.findings);
     }
 
     /// Whether secrets are withheld, and not only reported.
@@ -193,19 +193,29 @@ impl Redactor {
     }
 
     fn redact(&self, text: &str, file: Option<&str>) -> Redacted {
-        let context = Context { file, snapshot: Some(&self.snapshot), ..Context::default() };
+        let context =
+            TextContext { file, snapshot: Some(&self.snapshot), ..TextContext::default() };
         redact_part(text, 0..text.len(), &context)
     }
 
-    /// Notes the findings, and returns the text that is shown.
-    fn keep<'a>(&mut self, place: &Place, redacted: Redacted, text: &'a str) -> Cow<'a, str> {
+    /// Records the findings, and returns the text to show.
+    fn keep<'a>(
+        &mut self,
+        place: &FindingPlace,
+        redacted: Redacted,
+        text: &'a str,
+    ) -> Cow<'a, str> {
         self.note(place, &redacted.findings);
         let is_changed = self.withholds() && redacted.text != text;
         if is_changed { Cow::Owned(redacted.text) } else { Cow::Borrowed(text) }
     }
 
-    fn note<'f>(&mut self, place: &Place, findings: impl IntoIterator<Item = &'f Finding>) {
-        for Finding { kind, line } in findings {
+    fn note<'f>(
+        &mut self,
+        place: &FindingPlace,
+        findings: impl IntoIterator<Item = &'f SecretFinding>,
+    ) {
+        for SecretFinding { kind, line } in findings {
             let mut found = self.found.iter_mut().rev();
             match found.find(|(other, of, _)| other == place && of == kind) {
                 Some((.., lines)) if lines.contains(line) => {}
@@ -216,11 +226,11 @@ impl Redactor {
     }
 
     /// A sentence for each place and kind, in the order in which they were found.
-    pub fn told(&self) -> Vec<String> {
-        let described = self.found.iter().take(MOST_DESCRIBED);
+    pub fn summaries(&self) -> Vec<String> {
+        let described = self.found.iter().take(MAX_DESCRIBED);
         let mut told: Vec<String> =
             described.map(|(place, kind, lines)| self.describe(place, *kind, lines)).collect();
-        let more = self.found.len().saturating_sub(MOST_DESCRIBED);
+        let more = self.found.len().saturating_sub(MAX_DESCRIBED);
         if more > 0 {
             told.push(format!("{} secrets in {}", self.action(), count(more, "more place")));
         }
@@ -234,22 +244,22 @@ impl Redactor {
         }
     }
 
-    fn describe(&self, place: &Place, kind: SecretKind, lines: &[usize]) -> String {
+    fn describe(&self, place: &FindingPlace, kind: SecretKind, lines: &[usize]) -> String {
         let lines = describe_lines(lines);
         let mut release = "secrets = \"warn\"".to_owned();
         let place = match place {
-            Place::File(path) => {
+            FindingPlace::File(path) => {
                 let path = visible_line(path);
                 let quoted = path.replace('\\', "\\\\").replace('"', "\\\"");
                 release.push_str(&format!(" or secrets_allow = [\"{quoted}\"]"));
                 format!("{path} {lines}")
             }
-            Place::Output(command) => {
+            FindingPlace::Output(command) => {
                 let command = visible_line(command);
                 format!("the output of {}, {lines}", self.redact(&command, None).text)
             }
-            Place::Name(shown) => format!("the name of a file ({})", visible_line(shown)),
-            Place::Words(what) => {
+            FindingPlace::Name(shown) => format!("the name of a file ({})", visible_line(shown)),
+            FindingPlace::Words(what) => {
                 return format!("shown in the outbox, as you wrote it: {kind} in {what}, {lines}");
             }
         };
@@ -259,6 +269,6 @@ impl Redactor {
 }
 
 fn describe_lines(lines: &[usize]) -> String {
-    let named = first_of(lines.iter().map(usize::to_string), MOST_LINES, lines.len());
+    let named = first_of(lines.iter().map(usize::to_string), MAX_LINES, lines.len());
     format!("{} {named}", if lines.len() == 1 { "line" } else { "lines" })
 }

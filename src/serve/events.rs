@@ -54,7 +54,7 @@ pub(super) async fn stream(State(site): State<Arc<Site>>) -> Response {
                 Ok(Err(RecvError::Lagged(_))) => json!({ "event": "missed" }).to_string(),
                 Ok(Err(RecvError::Closed)) => return None,
                 Err(_) => {
-                    let written = site.project.glimpse.end();
+                    let written = site.project.live_output.end();
                     quiet += 1;
                     if written != seen {
                         seen = written;

@@ -27,7 +27,7 @@ use axum::routing::{any, get, post};
 use tokio::sync::{Semaphore, oneshot};
 
 use crate::error::{Error, Result};
-use crate::runner::Glimpse;
+use crate::runner::LiveOutput;
 use crate::session::Session;
 use crate::settings::Config;
 pub(crate) use calls::ON_STDIN;
@@ -56,7 +56,7 @@ pub struct Project {
     /// What happens in the project.
     pub events: Events,
     /// What a running command writes.
-    pub glimpse: Arc<Glimpse>,
+    pub live_output: Arc<LiveOutput>,
     /// Stops the turn that runs.
     pub stop_turn: Box<dyn Fn() + Send + Sync>,
 }

@@ -1,67 +1,67 @@
-//! The search for a project: without `-C`, the nearest one upwards is used, as git looks for a repository.
-//! Its settings can name programs, so it must be the person's own.
+//! Finds the project when there is no `-C`: the nearest one upwards, as git finds a repository. Its settings can
+//! name programs, so it must be the person's own.
 
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::registry::{exists, whose_replies_write};
-use super::{Config, FILE, FOLDER, real};
+use super::registry::{exists, project_writing_to};
+use super::{Config, FILE, FOLDER, real_path};
 use crate::error::{Error, Result};
 use crate::text::shell_word;
 
 /// The default folders, by which a project without a settings file is recognised.
 const FOLDERS: [&str; 3] = ["inbox", "outbox", "sessions"];
-/// Files in the folder of sessions of a project that has been used.
-pub(super) const MARKS: [&str; 2] = ["journal", ".lock"];
+/// Files that a sessions folder contains once it has been used.
+pub(super) const SESSION_MARKS: [&str; 2] = ["journal", ".lock"];
 
-/// The nearest project from `here` upwards, if there is one. A folder is a project if it contains
-/// `deaddrop.toml`, or `inbox`, `outbox` and `sessions` with a journal or a lock in it. The search does
-/// not enter another file system, as git's does not.
+/// Finds the nearest project from `here` upwards. A folder is a project if it contains `deaddrop.toml`, or
+/// `inbox`, `outbox` and `sessions` with a journal or a lock in it. As in git, the search stays in one file
+/// system.
 ///
 /// # Errors
-/// `here` cannot be read; or the project belongs to somebody else, its sessions are a link to elsewhere, or
-/// it is where replies of another project can write. Then the person has to name it.
-pub fn find(here: &Path) -> Result<Option<PathBuf>> {
+/// `here` cannot be read. Or the project belongs to another user, its sessions folder is a link to elsewhere, or
+/// replies of another project can write to it: then the person has to name it.
+pub fn find_project(here: &Path) -> Result<Option<PathBuf>> {
     let here = here.canonicalize().map_err(|e| Error::io("open the folder", here, e))?;
-    let Some(project) = marked(&here) else { return Ok(None) };
-    own(&project)?;
-    unlinked(&project)?;
-    unwritten(&project)?;
+    let Some(project) = nearest_candidate(&here) else { return Ok(None) };
+    check_owner(&project)?;
+    check_sessions_link(&project)?;
+    check_not_written_by_replies(&project)?;
     Ok(Some(project))
 }
 
-/// The nearest folder from `here` upwards that looks like a project, whoever it belongs to.
-pub fn marked(here: &Path) -> Option<PathBuf> {
+/// The nearest folder from `here` upwards that looks like a project, whoever owns it.
+pub fn nearest_candidate(here: &Path) -> Option<PathBuf> {
     let device = |folder: &Path| fs::metadata(folder).ok().map(|found| found.dev());
     let here = here.canonicalize().ok()?;
     let mut within_one = here.ancestors().take_while(|folder| device(folder) == device(&here));
     within_one.find(|folder| is_project(folder)).map(Path::to_owned)
 }
 
-/// Whether a folder looks like a project.
-fn is_marked(folder: &Path) -> bool {
+/// Whether a folder looks like a project. deaddrop's own folder in a project does, too.
+fn looks_like_project(folder: &Path) -> bool {
     let is_folder = |name: &&str| folder.join(name).is_dir();
     let has = |mark: &&str| folder.join("sessions").join(mark).is_file();
     exists(&folder.join(FILE))
-        || (FOLDERS.iter().all(is_folder) && MARKS.iter().any(has))
+        || (FOLDERS.iter().all(is_folder) && SESSION_MARKS.iter().any(has))
         || has_lost_settings(folder)
 }
 
-/// The same, except for deaddrop's own folder in a project, which looks like one.
+/// Whether a folder looks like a project and is not deaddrop's own folder in one.
 fn is_project(folder: &Path) -> bool {
     let holds = |above: &Path| above.join(FILE).is_file() || has_lost_settings(above);
     let is_own = folder.file_name() == Some(FOLDER.as_ref()) && folder.parent().is_some_and(holds);
-    !is_own && is_marked(folder)
+    !is_own && looks_like_project(folder)
 }
 
-/// Whether a folder contains what `init` makes without the settings file, as `git clean -x` leaves it. Only
-/// that file says where its sessions are.
+/// Whether a folder contains what `init` makes except the settings file, as after `git clean -x`. Only that file
+/// says where the sessions are.
 pub fn has_lost_settings(folder: &Path) -> bool {
     let own = folder.join(FOLDER);
     let is_folder = |path: &Path| fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
-    // A project that is called `.deaddrop` contains these.
+    // A project named `.deaddrop` contains these.
     let is_project = [FILE, "workspace"].iter().any(|name| exists(&own.join(name)));
     !exists(&folder.join(FILE))
         && is_folder(&own)
@@ -69,23 +69,20 @@ pub fn has_lost_settings(folder: &Path) -> bool {
         && !is_project
 }
 
-/// Whether this folder of sessions has been used.
-pub fn has_marks(sessions: &Path) -> bool {
-    MARKS.iter().any(|mark| exists(&sessions.join(mark)))
+/// Whether this sessions folder has been used.
+pub fn has_session_marks(sessions: &Path) -> bool {
+    SESSION_MARKS.iter().any(|mark| exists(&sessions.join(mark)))
 }
 
 impl Config {
     /// Whether a session or a run has begun with these settings.
     pub fn has_begun(&self) -> bool {
-        has_marks(&self.sessions)
+        has_session_marks(&self.sessions)
     }
 
-    /// Refuses a project that has lost the settings file which says where its sessions are: a second one
-    /// would begin beside them.
-    ///
-    /// # Errors
-    /// It has lost that file.
-    pub fn has_its_settings(&self) -> Result<()> {
+    /// Rejects a project that has lost the settings file which says where its sessions are. Otherwise a second
+    /// sessions folder would begin beside the first.
+    pub fn check_settings_file(&self) -> Result<()> {
         let project = &self.project;
         if !has_lost_settings(project) || self.sessions == project.join(FOLDER).join("sessions") {
             return Ok(());
@@ -98,28 +95,29 @@ impl Config {
     }
 }
 
-/// The projects above `folder`, the nearest first, whoever they belong to, also in other file systems: their
-/// replies can write here.
+/// The projects above `folder`, nearest first, whoever owns them, and also in other file systems: their replies
+/// may be able to write here.
 ///
 /// # Errors
-/// One of them has settings that cannot be read, so its workspace is not known.
-pub fn above(folder: &Path) -> Result<Vec<Config>> {
+/// The settings of one of them cannot be read, so its workspace is not known.
+pub fn projects_above(folder: &Path) -> Result<Vec<Config>> {
     let marked = folder.ancestors().skip(1).filter(|above| is_project(above));
     marked.map(Config::load_untrusted).collect()
 }
 
-/// Refuses a project that a reply may have made.
-fn unwritten(project: &Path) -> Result<()> {
-    // The variables of this shell need not be those of the other project.
-    let by_file =
-        |above: &Config| Config::of_file(&above.project).is_ok_and(|own| own.works_in(project));
+/// Rejects a project that a reply may have made.
+fn check_not_written_by_replies(project: &Path) -> Result<()> {
+    // This shell's variables may differ from those that the other project runs with.
+    let by_file = |above: &Config| {
+        Config::load_file_only(&above.project).is_ok_and(|own| own.works_in(project))
+    };
     let works_here = |above: &Config| above.works_in(project) || by_file(above);
-    let why = match above(project).map(|above| above.into_iter().find(works_here)) {
+    let why = match projects_above(project).map(|above| above.into_iter().find(works_here)) {
         Err(e) => format!("is below another one, whose settings cannot be read ({e})"),
         Ok(found) => {
             let found = found.map(|above| above.project);
             let Some(other) =
-                found.map_or_else(|| whose_replies_write(project), |it| Ok(Some(it)))?
+                found.map_or_else(|| project_writing_to(project), |it| Ok(Some(it)))?
             else {
                 return Ok(());
             };
@@ -132,11 +130,11 @@ fn unwritten(project: &Path) -> Result<()> {
     ))
 }
 
-/// Refuses a project whose sessions are a link that leads out of it.
-fn unlinked(project: &Path) -> Result<()> {
+/// Rejects a project whose sessions folder is a link that leads out of the project.
+fn check_sessions_link(project: &Path) -> Result<()> {
     let sessions = project.join("sessions");
     let leads =
-        sessions.is_symlink().then(|| real(&sessions)).filter(|to| !to.starts_with(project));
+        sessions.is_symlink().then(|| real_path(&sessions)).filter(|to| !to.starts_with(project));
     let Some(to) = leads else { return Ok(()) };
     Err(Error::config(
         sessions.display(),
@@ -147,14 +145,14 @@ fn unlinked(project: &Path) -> Result<()> {
     ))
 }
 
-/// Refuses a project with files of other users than the person and root.
-fn own(project: &Path) -> Result<()> {
-    let trusted = trusted();
+/// Rejects a project with files of users other than the person and root.
+fn check_owner(project: &Path) -> Result<()> {
+    let trusted = trusted_users();
     let settings = project.join(FILE);
     let mut places = vec![project.to_owned(), settings];
     places.extend(FOLDERS.iter().chain(&["approvals"]).map(|name| project.join(name)));
     // Wrong settings are reported later.
-    if let Ok(Config { inbox, outbox, sessions, approvals, .. }) = Config::of_file(project) {
+    if let Ok(Config { inbox, outbox, sessions, approvals, .. }) = Config::load_file_only(project) {
         let set = [inbox, outbox, sessions, approvals];
         places.extend(set.into_iter().filter(|place| place.parent() != Some(project)));
     }
@@ -166,7 +164,7 @@ fn own(project: &Path) -> Result<()> {
         let owner = match found {
             Ok(found) => found.uid(),
             Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
-            // What cannot be read is reported when it is used.
+            // Unreadable files are reported when they are used.
             Err(_) if path.file_name() != Some(FILE.as_ref()) => continue,
             Err(e) => return Err(Error::io("look at", path, e)),
         };
@@ -183,8 +181,8 @@ fn own(project: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The users whose files count as the person's: they, root, and for root through `sudo` who called it.
-fn trusted() -> Vec<u32> {
+/// The users whose files count as the person's: the current user, root, and under `sudo` the user who called it.
+fn trusted_users() -> Vec<u32> {
     let me = rustix::process::geteuid();
     let mut trusted = vec![0, me.as_raw()];
     if me.is_root() {
@@ -209,17 +207,17 @@ mod tests {
     fn the_nearest_project_is_found_by_its_settings_or_its_sessions() {
         let (_folder, path) = scene();
         let (project, deep) = (path.join("p"), path.join("p/a/b"));
-        assert_eq!(find(&deep).unwrap(), None);
+        assert_eq!(find_project(&deep).unwrap(), None);
         for name in FOLDERS {
             fs::create_dir(path.join(name)).unwrap();
         }
-        assert_eq!(find(&deep).unwrap(), None, "folders of that name are many a person's");
+        assert_eq!(find_project(&deep).unwrap(), None, "folders with these names are common");
         fs::write(path.join("sessions/journal"), "").unwrap();
-        assert_eq!(find(&deep).unwrap(), Some(path.clone()));
+        assert_eq!(find_project(&deep).unwrap(), Some(path.clone()));
         fs::write(project.join(FILE), "").unwrap();
-        assert_eq!(find(&deep).unwrap(), Some(project.clone()));
-        assert_eq!(find(&project).unwrap(), Some(project));
-        assert_eq!(find(&path).unwrap(), Some(path));
+        assert_eq!(find_project(&deep).unwrap(), Some(project.clone()));
+        assert_eq!(find_project(&project).unwrap(), Some(project));
+        assert_eq!(find_project(&path).unwrap(), Some(path));
     }
 
     #[test]
@@ -230,12 +228,16 @@ mod tests {
             fs::create_dir_all(own.join(name)).unwrap();
         }
         fs::write(own.join("sessions/.lock"), "").unwrap();
-        assert_eq!(find(&own.join("inbox")).unwrap(), Some(path.join("p")));
+        assert_eq!(find_project(&own.join("inbox")).unwrap(), Some(path.join("p")));
         fs::create_dir(own.join("workspace")).unwrap();
-        assert_eq!(find(&own.join("inbox")).unwrap(), Some(own.clone()), "one of that name");
+        assert_eq!(
+            find_project(&own.join("inbox")).unwrap(),
+            Some(own.clone()),
+            "one of that name"
+        );
         fs::write(path.join("p").join(FILE), "workspace_dir = '.'").unwrap();
         for name in ["inbox", "sessions", "."] {
-            assert_eq!(find(&own.join(name)).unwrap(), Some(path.join("p")));
+            assert_eq!(find_project(&own.join(name)).unwrap(), Some(path.join("p")));
         }
     }
 
@@ -245,17 +247,17 @@ mod tests {
         let project = path.join("p");
         fs::write(project.join(FILE), "workspace_dir = '.'").unwrap();
         fs::write(project.join("a").join(FILE), "").unwrap();
-        let told = find(&project.join("a/b")).unwrap_err();
+        let told = find_project(&project.join("a/b")).unwrap_err();
         assert_eq!(told.exit_status(), 2);
         let told = told.to_string();
         assert!(told.starts_with(&project.join("a").display().to_string()), "{told}");
         assert!(told.contains(&format!("the workspace of {}", project.display())), "{told}");
-        assert_eq!(find(&project).unwrap().as_deref(), Some(&*project));
+        assert_eq!(find_project(&project).unwrap().as_deref(), Some(&*project));
 
         fs::write(project.join(FILE), "workspace_dir = 'b'").unwrap();
-        assert_eq!(find(&project.join("a/b")).unwrap(), Some(project.join("a")));
+        assert_eq!(find_project(&project.join("a/b")).unwrap(), Some(project.join("a")));
         fs::write(project.join(FILE), "nonsense").unwrap();
-        let told = find(&project.join("a/b")).unwrap_err().to_string();
+        let told = find_project(&project.join("a/b")).unwrap_err().to_string();
         assert!(told.contains("cannot be read") && told.contains("p/deaddrop.toml:1"), "{told}");
     }
 
@@ -269,7 +271,7 @@ mod tests {
         let (_folder, path) = scene();
         let settings = path.join("p").join(FILE);
         let refused = || {
-            let told = find(&path.join("p/a")).unwrap_err();
+            let told = find_project(&path.join("p/a")).unwrap_err();
             assert_eq!(told.exit_status(), 2);
             assert!(told.to_string().contains("belongs to another user (60123)"), "{told}");
             assert!(told.to_string().contains("-C "), "{told}");
@@ -281,7 +283,7 @@ mod tests {
         symlink(path.join("theirs"), &settings).unwrap();
         refused();
         chown(path.join("theirs"), Some(0), None).unwrap();
-        assert!(find(&path.join("p/a")).unwrap().is_some());
+        assert!(find_project(&path.join("p/a")).unwrap().is_some());
         lchown(&settings, Some(60_123), None).unwrap();
         refused();
         lchown(&settings, Some(0), None).unwrap();

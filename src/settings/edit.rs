@@ -1,5 +1,5 @@
-//! Changes of one setting in a settings file: comments, order and layout of the rest stay. A change that
-//! would not be accepted at the next start is not written.
+//! Changes one setting in a settings file and keeps the comments, order and layout of the rest. A change that the
+//! next start would reject is not written.
 
 #[cfg(test)]
 mod tests;
@@ -11,13 +11,13 @@ use std::path::{Path, PathBuf};
 use toml_edit::{Array, DocumentMut, Item, Table, TableLike, Value};
 
 use super::layers::{self, Source};
-use super::table::{self, WORD};
-use super::{Config, Consent, FILE, Layers, Raw, own_file, real};
+use super::table::{self, SANDBOX_MODE};
+use super::{Config, Consent, FILE, Layer, Layers, real_path, user_settings_file};
 use crate::atomic;
 use crate::error::{Error, Result};
 
-/// Sets `name` to what these words say, in the file of the project, or without one in the person's own. A
-/// list is given as its items, or as one word in brackets.
+/// Sets `name` to these words in the project's file, or without a project in the person's own file. A list is given
+/// as its items, or as one word in brackets.
 ///
 /// # Errors
 /// There is no such setting, or the settings would be wrong with it.
@@ -27,23 +27,22 @@ pub fn set(project: Option<&Path>, name: &str, words: &[String]) -> Result<PathB
     let file = file(project)?;
     let text = layers::read(&file)?.unwrap_or_default();
     let document = layers::parse(&text, &file)?;
-    let text = match at(document.as_table(), name).map(Item::span) {
+    let text = match find_item(document.as_table(), name).map(Item::span) {
         Some(Some(span)) if text[span.clone()].contains('#') => {
             let problem = format!("{} has comments in the value; change it there", file.display());
             return Err(Error::config(doing, problem));
         }
         Some(Some(span)) => format!("{}{value}{}", &text[..span.start], &text[span.end..]),
         Some(None) => return Err(unclear(&doing, &file)),
-        None => {
-            with(&text, document.into_mut(), name, value).ok_or_else(|| unclear(&doing, &file))?
-        }
+        None => with_setting(&text, document.into_mut(), name, value)
+            .ok_or_else(|| unclear(&doing, &file))?,
     };
     write(project, &file, &text, &doing)?;
     Ok(file)
 }
 
-/// Removes `name` from the file of the project, or from the person's own. Returns the file if it was set
-/// there.
+/// Removes `name` from the project's file, or without a project from the person's own. Returns the file if it set
+/// `name`.
 ///
 /// # Errors
 /// There is no such setting, or the settings would be wrong without it.
@@ -56,7 +55,7 @@ pub fn unset(project: Option<&Path>, name: &str) -> Result<Option<PathBuf>> {
     let file = file(project)?;
     let text = layers::read(&file)?.unwrap_or_default();
     let document = layers::parse(&text, &file)?;
-    let text = match at(document.as_table(), name) {
+    let text = match find_item(document.as_table(), name) {
         None => return Ok(None),
         Some(item) if item.is_value() => without_line_of(&text, item),
         Some(_) => without_table(document.into_mut(), &parts),
@@ -66,24 +65,24 @@ pub fn unset(project: Option<&Path>, name: &str) -> Result<Option<PathBuf>> {
     Ok(Some(file))
 }
 
-/// Refuses a name that no setting can have. The error says which was probably meant.
+/// Rejects a name that no setting has. The error suggests the nearest one.
 pub fn check_name(name: &str, doing: &str) -> Result<()> {
     table::named(doing, name).map(drop)
 }
 
-/// The settings file of a project, or the person's own. A link to it stays a link.
+/// The settings file of a project, or the person's own, with links followed so that a link stays a link.
 fn file(project: Option<&Path>) -> Result<PathBuf> {
     let Some(project) = project else {
-        let own = own_file().ok_or_else(|| {
+        let own = user_settings_file().ok_or_else(|| {
             Error::usage("there is no file for your own settings; set HOME or XDG_CONFIG_HOME")
         })?;
         return Ok(own.canonicalize().unwrap_or(own));
     };
     let file = project.join(FILE);
     match file.canonicalize() {
-        Ok(to) if !to.starts_with(real(project)) => {
+        Ok(to) if !to.starts_with(real_path(project)) => {
             let problem = format!(
-                "it is a link that leads out of the project, to {}; change that file itself, or replace the link by a file",
+                "it is a link that leads out of the project, to {}; change that file itself, or replace the link with a file",
                 to.display()
             );
             Err(Error::config(file.display(), problem))
@@ -93,21 +92,21 @@ fn file(project: Option<&Path>) -> Result<PathBuf> {
     }
 }
 
-/// Checks the settings as they would be, and writes the file.
+/// Checks the settings with this text of the file, then writes the file.
 fn write(project: Option<&Path>, file: &Path, text: &str, doing: &str) -> Result<()> {
     checked(project, file, text, doing)?;
-    put(file, text)
+    replace(file, text)
 }
 
-/// Settings that are not written yet, checked.
+/// Checks the settings with this text of the file.
 fn checked(project: Option<&Path>, file: &Path, text: &str, doing: &str) -> Result<Layers> {
     let checked = || {
         let (layers, project) = if let Some(project) = project {
-            let file = Raw::from_text(text, file, Source::File)?;
-            (Layers { file, ..Layers::around_the_file(Raw::default())? }, project)
+            let file = Layer::from_text(text, file, Source::File)?;
+            (Layers { file, ..Layers::around_the_file(Layer::default())? }, project)
         } else {
-            // It holds for any project, so what overrides it there is not known.
-            let own = Raw::from_text(text, file, Source::OwnFile)?;
+            // This file applies to every project, so what overrides it is not known.
+            let own = Layer::from_text(text, file, Source::OwnFile)?;
             (Layers { own, ..Layers::default() }, Path::new("/"))
         };
         Config::of_layers(project.to_owned(), &layers).map(|_| layers)
@@ -115,7 +114,7 @@ fn checked(project: Option<&Path>, file: &Path, text: &str, doing: &str) -> Resu
     checked().map_err(|e| Error::config(doing, format!("{e}; nothing was written")))
 }
 
-fn put(file: &Path, text: &str) -> Result<()> {
+fn replace(file: &Path, text: &str) -> Result<()> {
     if let Some(folder) = file.parent() {
         fs::create_dir_all(folder).map_err(|e| Error::io("make the folder", folder, e))?;
     }
@@ -126,7 +125,7 @@ fn put(file: &Path, text: &str) -> Result<()> {
     }
 }
 
-/// Whether nobody but the person may read a file.
+/// Whether only the owner may read a file.
 fn is_private(file: &Path) -> bool {
     fs::metadata(file).is_ok_and(|found| found.permissions().mode().trailing_zeros() >= 6)
 }
@@ -136,7 +135,7 @@ fn unclear(doing: &str, file: &Path) -> Error {
     Error::config(doing, problem)
 }
 
-/// The value that the words mean for a setting.
+/// Converts the words to a value of the setting.
 fn value(name: &str, words: &[String], doing: &str) -> Result<Value> {
     let setting = table::named(doing, name)?;
     let list = || Value::Array(words.iter().map(String::as_str).collect::<Array>());
@@ -148,65 +147,64 @@ fn value(name: &str, words: &[String], doing: &str) -> Result<Value> {
         [word] => Ok(match setting.kind.value_of(word) {
             serde_json::Value::Bool(on) => on.into(),
             serde_json::Value::Number(number) => number.as_i64().unwrap_or_default().into(),
-            // A wrong one is reported with the form that it must have.
+            // The check of the settings reports a wrong value with the expected form.
             _ => word.as_str().into(),
         }),
         _ => Err(Error::config(doing, "takes one value; put quotes around it")),
     }
 }
 
-/// The place of a setting in this file: the names of its tables and its own. `sandbox` and `sandbox.mode` are
-/// one.
-fn place<'a>(top: &Table, name: &'a str) -> Vec<&'a str> {
+/// The keys that lead to a setting in this file. `sandbox` and `sandbox.mode` are the same setting.
+fn key_path<'a>(top: &Table, name: &'a str) -> Vec<&'a str> {
     let mut names: Vec<&str> = name.split('.').collect();
-    let has_table = top.get(WORD[0]).is_some_and(Item::is_table_like);
-    if names == WORD && !has_table {
+    let has_table = top.get(SANDBOX_MODE[0]).is_some_and(Item::is_table_like);
+    if names == SANDBOX_MODE && !has_table {
         names.pop();
-    } else if names == WORD[..1] && has_table {
-        names.push(WORD[1]);
+    } else if names == SANDBOX_MODE[..1] && has_table {
+        names.push(SANDBOX_MODE[1]);
     }
     names
 }
 
-fn at<'a>(top: &'a Table, name: &str) -> Option<&'a Item> {
-    let names = place(top, name);
+fn find_item<'a>(top: &'a Table, name: &str) -> Option<&'a Item> {
+    let names = key_path(top, name);
     let (first, rest) = names.split_first()?;
     rest.iter().try_fold(top.get(first)?, |item, name| item.as_table_like()?.get(name))
 }
 
-/// The text with a setting that was not there. Line ends become `\n`.
-fn with(text: &str, mut document: DocumentMut, name: &str, value: Value) -> Option<String> {
-    let names = place(document.as_table(), name);
+/// Adds a setting to a text that does not contain it. Line ends become `\n`.
+fn with_setting(text: &str, mut document: DocumentMut, name: &str, value: Value) -> Option<String> {
+    let names = key_path(document.as_table(), name);
     let (last, tables) = names.split_last()?;
     if document.is_empty() {
-        // What a file without settings contains is a note at its head.
+        // A file without settings contains at most a note, which stays at the top.
         let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
         let header =
             if tables.is_empty() { String::new() } else { format!("[{}]\n", tables.join(".")) };
         return Some(format!("{text}{end}{header}{last} = {value}\n"));
     }
-    // The word of the sandbox moves into its table, with the comment after it.
-    let has_word = document.get(WORD[0]).is_some_and(Item::is_str);
-    let moves = has_word && tables == &WORD[..1];
-    let word = if moves { document.remove(WORD[0]) } else { None };
+    // `sandbox = "..."` moves into the table as `mode`, with the comment after it.
+    let has_word = document.get(SANDBOX_MODE[0]).is_some_and(Item::is_str);
+    let moves = has_word && tables == &SANDBOX_MODE[..1];
+    let word = if moves { document.remove(SANDBOX_MODE[0]) } else { None };
     let mut table: &mut dyn TableLike = document.as_table_mut();
     for (n, name) in tables.iter().enumerate() {
         let item = table.entry(name).or_insert_with(|| {
             let mut new = Table::new();
-            // Tables that only contain this one need no header.
+            // A table that contains only another table needs no header.
             new.set_implicit(n + 1 < tables.len());
             Item::Table(new)
         });
         table = item.as_table_like_mut()?;
     }
     if let Some(word) = word {
-        table.insert(WORD[1], word);
+        table.insert(SANDBOX_MODE[1], word);
     }
     table.insert(last, Item::Value(value));
     Some(document.to_string())
 }
 
-/// The text without the lines of a value; None if there is something else in them. Comments above it stay.
+/// Removes the lines of a value. None if they contain anything else. Comments above them stay.
 fn without_line_of(text: &str, item: &Item) -> Option<String> {
     let value = item.span()?;
     let start = text[..value.start].rfind('\n').map_or(0, |at| at + 1);
@@ -217,7 +215,7 @@ fn without_line_of(text: &str, item: &Item) -> Option<String> {
     is_alone.then(|| format!("{}{}", &text[..start], &text[end..]))
 }
 
-/// The text without a table. Line ends become `\n`.
+/// Removes a table. Line ends become `\n`.
 fn without_table(mut document: DocumentMut, place: &[&str]) -> Option<String> {
     let (last, tables) = place.split_last()?;
     let mut table: &mut dyn TableLike = document.as_table_mut();
@@ -228,17 +226,17 @@ fn without_table(mut document: DocumentMut, place: &[&str]) -> Option<String> {
     Some(document.to_string())
 }
 
-/// The settings file of a project as it is to be.
+/// New content of a project's settings file, checked but not written yet.
 #[derive(Debug)]
-pub struct Draft {
+pub struct SettingsDraft {
     project: PathBuf,
     text: String,
     layers: Layers,
 }
 
-impl Draft {
-    /// A new file for the project with this path, links followed, which may not exist yet: these lines of
-    /// comment, and these settings in their order.
+impl SettingsDraft {
+    /// A new file with a note in comment lines and these settings in this order. `project` is a real path, which may
+    /// not exist yet.
     ///
     /// # Errors
     /// The settings would be wrong.
@@ -246,10 +244,10 @@ impl Draft {
         Self::of(project, note.to_owned(), settings)
     }
 
-    /// The file of a project with those of these settings that it does not set.
+    /// The project's file, completed with those of these settings that it does not set.
     ///
     /// # Errors
-    /// The settings would be wrong, or the file is written in a way that this cannot change.
+    /// The settings would be wrong, or the layout of the file cannot be changed automatically.
     pub fn completed(project: &Path, settings: &[(&str, &str)]) -> Result<Self> {
         Self::of(project, layers::read(&project.join(FILE))?.unwrap_or_default(), settings)
     }
@@ -259,8 +257,8 @@ impl Draft {
         for (name, word) in settings {
             let value = value(name, &[(*word).to_owned()], &doing)?;
             let document = layers::parse(&text, &file)?;
-            if at(document.as_table(), name).is_none() {
-                text = with(&text, document.into_mut(), name, value)
+            if find_item(document.as_table(), name).is_none() {
+                text = with_setting(&text, document.into_mut(), name, value)
                     .ok_or_else(|| unclear(&doing, &file))?;
             }
         }
@@ -268,19 +266,19 @@ impl Draft {
         Ok(Self { project: project.to_owned(), text, layers })
     }
 
-    /// What would be in force with it, as for [`Config::load`].
+    /// Resolves the settings with this content, as [`Config::load`] does.
     ///
     /// # Errors
-    /// The settings are wrong.
+    /// A setting is wrong.
     pub fn load(&self) -> Result<(Config, Consent)> {
         Config::with_consent(self.project.clone(), &self.layers)
     }
 
-    /// Writes it.
+    /// Writes the file.
     ///
     /// # Errors
-    /// The disk.
+    /// The file cannot be written.
     pub fn write(&self) -> Result<()> {
-        put(&self.project.join(FILE), &self.text)
+        replace(&self.project.join(FILE), &self.text)
     }
 }

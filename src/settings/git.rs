@@ -1,11 +1,11 @@
-//! What git reads and runs.
+//! Runs git safely, and finds what git reads and runs.
 //!
-//! It is asked about a folder that may be anybody's: it starts nothing that its settings name, and a bare repository,
-//! which can be among the files of another one, does not count.
+//! The folder may belong to anybody. So git runs with settings that make it start no other program, and bare
+//! repositories, which can be among the files of another repository, do not count.
 //!
-//! The files that its settings name and that it runs or obeys (hooks, further settings, attributes, programs) are
-//! found without it, whatever the conditions of an include. Only regular files of at most a megabyte are opened.
-//! Command lines are not understood: a file counts if one contains its name (see [`Texts`]).
+//! The files that git's settings name and that git runs or obeys (hooks, further settings, attributes, programs) are
+//! found without git, and the conditions of includes are ignored. Only regular files of at most a megabyte are opened.
+//! Command lines are not parsed: a file counts if a command line contains its name (see [`CommandTexts`]).
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::env;
@@ -22,52 +22,52 @@ use super::folded;
 use crate::atomic::read_regular;
 use crate::program::{self, Programs};
 
-/// What is known of git.
+/// Facts about git.
 static GIT: LazyLock<BTreeMap<String, Vec<String>>> =
     LazyLock::new(|| toml::from_str(include_str!("data/git.toml")).expect("a table in order"));
 
 /// A repository can make git read without end.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIME_LIMIT: Duration = Duration::from_secs(30);
 
-/// What git prints in a folder; None if git is not installed.
+/// Runs git in a folder and returns its output; None if git is not installed.
 ///
 /// # Errors
-/// It fails, or takes too long; the first line of its message.
-pub fn ask_git<T: AsRef<OsStr>>(
+/// Git fails or takes too long. The error is the first line of its message.
+pub fn run_git<T: AsRef<OsStr>>(
     programs: &Programs,
     folder: &Path,
     arguments: impl IntoIterator<Item = T>,
 ) -> Result<Option<Vec<u8>>, String> {
-    // git would wait for a FIFO in place of one of its files.
+    // Git would wait for a FIFO in place of one of its files.
     let tree = folder.ancestors().find(|above| above.join(".git").exists());
     let trees: Vec<PathBuf> = tree.into_iter().map(Path::to_owned).collect();
-    if let Some(odd) = named_by_git(&trees).odd {
-        return Err(format!("{} is not a regular file", odd.display()));
+    if let Some(irregular) = git_references(&trees).irregular {
+        return Err(format!("{} is not a regular file", irregular.display()));
     }
     let output = programs.command("git").and_then(|mut git| {
         git.args(GIT["overrides"].iter().flat_map(|setting| ["-c", setting]));
         git.args(["--no-optional-locks", "--no-pager", "-C"]).arg(folder).args(arguments);
-        // It does not fetch missing objects, which can start a program.
+        // Fetching missing objects can start a program.
         git.envs([
             ("GIT_NO_LAZY_FETCH", "1"),
             ("GIT_ALLOW_PROTOCOL", ""),
             ("GIT_TERMINAL_PROMPT", "0"),
         ]);
-        program::output(git, "", PATIENCE)
+        program::output(git, "", TIME_LIMIT)
     });
     match output {
         Ok(output) if output.status.success() => Ok(Some(output.stdout)),
         Ok(output) => {
-            let said = String::from_utf8_lossy(&output.stderr);
-            Err(said.lines().next().unwrap_or_default().to_owned())
+            let message = String::from_utf8_lossy(&output.stderr);
+            Err(message.lines().next().unwrap_or_default().to_owned())
         }
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(e) => Err(e.to_string()),
     }
 }
 
-/// Why replies cannot work in a folder, if it is a git directory or in one.
-pub fn no_place_in_git(folder: &Path) -> Option<String> {
+/// Why a folder cannot be the workspace, if it is a git directory or in one.
+pub fn problem_in_git_directory(folder: &Path) -> Option<String> {
     let git = git_directory(folder)?;
     let project = match git.parent() {
         Some(project) if git.ends_with(".git") => project.display().to_string(),
@@ -78,18 +78,19 @@ pub fn no_place_in_git(folder: &Path) -> Option<String> {
     ))
 }
 
-/// Whether git could use a folder as a repository, by the names that it `has`: `HEAD` with `objects` and `refs`,
-/// or with `commondir`, which says where those are. Their contents can change.
+/// Whether git could use a folder as a repository. `has` says whether the folder contains a name: `HEAD` is needed,
+/// with `objects` and `refs`, or with `commondir`, which says where those are. Their contents do not count, since
+/// they can change.
 pub(crate) fn is_repository(has: impl Fn(&str) -> bool) -> bool {
     has("HEAD") && (has("objects") && has("refs") || has("commondir"))
 }
 
-/// The git directory that a folder is or is in: a `.git`, or a bare repository. Git runs and obeys what it
-/// contains. None in a worktree. The path is canonical.
+/// The git directory that is or contains a folder (a canonical path): a `.git`, or a bare repository. Git runs and
+/// obeys what it contains. None in a worktree.
 pub fn git_directory(folder: &Path) -> Option<PathBuf> {
     let mut part: Option<&OsStr> = None;
     for place in folder.ancestors() {
-        // A worktree, which can also be in a bare repository.
+        // This is a worktree. It can be in a bare repository.
         if place.join(".git").symlink_metadata().is_ok() {
             return None;
         }
@@ -104,46 +105,46 @@ pub fn git_directory(folder: &Path) -> Option<PathBuf> {
     None
 }
 
-/// Longer files are not read.
-const LONGEST: u64 = 1 << 20;
-/// No more files of settings are read, and no more folders of submodules are searched.
-const FILES: usize = 1_000;
+/// The size of the largest file that is read, in bytes.
+const MAX_FILE_BYTES: u64 = 1 << 20;
+/// The most settings files that are read, and the most submodule folders that are searched for each repository.
+const MAX_FILES: usize = 1_000;
 
-/// What git's settings name.
+/// The files and commands that git's settings name.
 #[derive(Debug, Default)]
-pub struct Named {
-    /// Files and folders, as absolute paths.
+pub struct GitReferences {
+    /// Absolute paths of files and folders.
     pub places: BTreeSet<PathBuf>,
-    /// Command lines.
-    pub texts: Texts,
-    /// The first file that is not regular, so that git could wait for it forever.
-    pub odd: Option<PathBuf>,
+    /// Values that may be command lines.
+    pub texts: CommandTexts,
+    /// The first file that is not regular: git could wait for it forever.
+    pub irregular: Option<PathBuf>,
 }
 
-/// Values of settings that may be command lines, without quotes and backslashes, each as git could read it.
+/// Values of settings that may be command lines, without quotes and backslashes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Texts(BTreeSet<String>);
+pub struct CommandTexts(BTreeSet<String>);
 
-impl Texts {
-    /// Whether there are none.
+impl CommandTexts {
+    /// Whether there are no texts.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether one of them contains the name of a file as a word, and it could be this file: it is at
-    /// the `top` of a repository, where git runs commands, or its folder is named too, or the shell
-    /// could put a folder together.
-    pub fn name(&self, name: &str, folder: &str, top: bool) -> bool {
+    /// Whether a text may name a file: it contains the file's name as a word, and the file is at the top of a
+    /// repository, where git runs commands (`is_top`), or a text contains its folder, or the text has characters with
+    /// which the shell could compose the folder.
+    pub fn mentions(&self, name: &str, folder: &str, is_top: bool) -> bool {
         let name = plain_text(&folded(name), "");
-        let could_be_it = |text: &String| {
-            let is_made = text.contains(['$', '`', '*', '?', '[', '{']);
-            top || is_made || self.0.iter().any(|text| has_word(text, &folded(folder)))
+        let may_mean_folder = |text: &String| {
+            let has_expansion = text.contains(['$', '`', '*', '?', '[', '{']);
+            is_top || has_expansion || self.0.iter().any(|text| has_word(text, &folded(folder)))
         };
-        self.0.iter().any(|text| has_word(text, &name) && could_be_it(text))
+        self.0.iter().any(|text| has_word(text, &name) && may_mean_folder(text))
     }
 
-    /// A fast test that rules out most names of files.
-    pub fn may_name(&self) -> impl Fn(&str) -> bool + use<> {
+    /// A fast filter: for most names that no text mentions, it returns false.
+    pub fn may_mention(&self) -> impl Fn(&str) -> bool + use<> {
         let words = self.0.iter().flat_map(|text| text.split(|c| !is_of_name(c)));
         let words: HashSet<u64> = words.map(hash_of_word).collect();
         move |name: &str| {
@@ -159,7 +160,7 @@ impl Texts {
         let line = value.trim_start_matches(|c: char| c == '!' || c.is_whitespace());
         for instead in ["", "/"] {
             let text = plain_text(line, instead).to_uppercase().to_lowercase();
-            // The first word is looked up in `PATH`, or is a command of git's, unless it is a path.
+            // Unless the first word is a path, it is found in `PATH` or is a git command.
             let rest = text.trim_start_matches(is_of_name);
             if rest.starts_with(|c: char| c.is_whitespace()) || rest.is_empty() {
                 self.0.extend(Some(rest.trim().to_owned()).filter(|rest| !rest.is_empty()));
@@ -170,12 +171,12 @@ impl Texts {
     }
 }
 
-/// A text without quotes, and with something else `instead` of backslashes: they escape, or separate folders.
+/// Removes quotes and replaces backslashes, which escape a character or separate folders, by `instead`.
 fn plain_text(text: &str, instead: &str) -> String {
     text.replace(['\'', '"'], "").replace('\\', instead)
 }
 
-/// A hash (FNV) that ignores case.
+/// An FNV hash that ignores case.
 fn hash_of_word(word: &str) -> u64 {
     word.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte.to_ascii_lowercase())).wrapping_mul(0x0100_0000_01b3)
@@ -195,32 +196,33 @@ fn has_word(text: &str, name: &str) -> bool {
         })
 }
 
-/// What git's settings name for the repositories in these folders: with a `.git`, or repositories themselves.
-pub fn named_by_git(tops: &[PathBuf]) -> Named {
+/// What git's settings name for these repositories: folders that contain a `.git`, or bare repositories.
+pub fn git_references(tops: &[PathBuf]) -> GitReferences {
     let home = env::var_os("HOME").map(PathBuf::from);
-    let mut reading = Reading { home, named: Named::default(), read: BTreeSet::new() };
-    for file in reading.everywhere() {
-        reading.file(&file, tops);
+    let mut reader =
+        GitConfigReader { home, named: GitReferences::default(), read: BTreeSet::new() };
+    for file in reader.global_files() {
+        reader.read_file(&file, tops);
     }
     for top in tops {
-        reading.repository(top);
+        reader.read_repository(top);
     }
-    reading.named
+    reader.named
 }
 
-struct Reading {
+struct GitConfigReader {
     home: Option<PathBuf>,
-    named: Named,
+    named: GitReferences,
     read: BTreeSet<PathBuf>,
 }
 
-impl Reading {
-    /// The machine's settings and the person's.
-    fn everywhere(&mut self) -> Vec<PathBuf> {
+impl GitConfigReader {
+    /// The settings files of the machine and of the person.
+    fn global_files(&mut self) -> Vec<PathBuf> {
         let given = |name| env::var_os(name).map(PathBuf::from);
         let own = given("XDG_CONFIG_HOME").filter(|own| !own.as_os_str().is_empty());
         let own = own.or_else(|| Some(self.home.as_ref()?.join(".config")));
-        // Git obeys these without any setting.
+        // Git obeys these files even if no setting names them.
         let own_attributes = own.as_ref().map(|own| own.join("git/attributes"));
         for file in own_attributes.into_iter().chain(["/etc/gitattributes".into()]) {
             self.check(&file);
@@ -244,12 +246,12 @@ impl Reading {
         files
     }
 
-    /// The settings of a repository and of its submodules, and links in it that lead elsewhere.
-    fn repository(&mut self, top: &Path) {
+    /// Reads the settings of a repository and of its submodules, and notes links in its git directory.
+    fn read_repository(&mut self, top: &Path) {
         let git = top.join(".git");
         let git = match self.text(&git) {
             Some(text) => top.join(text.strip_prefix("gitdir:").unwrap_or_default().trim()),
-            // A bare repository.
+            // This is a bare repository.
             None if !git.exists() => top.to_owned(),
             None => git,
         };
@@ -273,13 +275,13 @@ impl Reading {
             }
         }
         let tops = [top.to_owned()];
-        self.file(&common.join("config"), &tops);
-        self.file(&git.join("config.worktree"), &tops);
+        self.read_file(&common.join("config"), &tops);
+        self.read_file(&git.join("config.worktree"), &tops);
         let (mut folders, mut looked) = (vec![common.join("modules")], 0);
-        while let Some(folder) = folders.pop().filter(|_| looked < FILES) {
+        while let Some(folder) = folders.pop().filter(|_| looked < MAX_FILES) {
             looked += 1;
             if folder.join("HEAD").exists() {
-                self.file(&folder.join("config"), &tops);
+                self.read_file(&folder.join("config"), &tops);
                 folders.push(folder.join("modules"));
                 continue;
             }
@@ -290,12 +292,12 @@ impl Reading {
         }
     }
 
-    /// A file of settings that count in these folders, and those that it includes.
-    fn file(&mut self, file: &Path, tops: &[PathBuf]) {
-        if self.read.len() >= FILES || !self.read.insert(file.to_owned()) {
+    /// Reads a settings file that applies to the repositories `tops`, and the files that it includes.
+    fn read_file(&mut self, file: &Path, tops: &[PathBuf]) {
+        if self.read.len() >= MAX_FILES || !self.read.insert(file.to_owned()) {
             return;
         }
-        // Also one that does not exist yet.
+        // A file that does not exist yet counts, too.
         self.named.places.insert(file.to_owned());
         let Some(text) = self.text(file) else { return };
         for (section, key, value) in settings(&text) {
@@ -309,7 +311,7 @@ impl Reading {
             }
             if section.starts_with("include") {
                 for path in self.paths(file.parent().map(Path::to_owned).as_slice(), &value) {
-                    self.file(&path, tops);
+                    self.read_file(&path, tops);
                 }
             } else if GIT["paths"].iter().any(|end| key.ends_with(end)) {
                 for path in self.paths(tops, &value) {
@@ -317,7 +319,7 @@ impl Reading {
                     self.named.places.insert(path);
                 }
             } else {
-                // Ignored files are found only by their paths.
+                // The walk that looks for file names in `texts` skips ignored files, so paths are noted.
                 let words =
                     value.split(|c: char| c.is_whitespace() || "'\"!;|&()<>`=:".contains(c));
                 for word in words.filter(|word| word.contains('/')) {
@@ -329,7 +331,7 @@ impl Reading {
         }
     }
 
-    /// The paths that a value means in these folders.
+    /// Resolves a value as a path in each of these folders.
     fn paths(&self, folders: &[PathBuf], value: &str) -> Vec<PathBuf> {
         let at = |folder: &PathBuf| match value.strip_prefix("~/") {
             Some(rest) => Some(self.home.as_ref()?.join(rest)),
@@ -340,16 +342,16 @@ impl Reading {
 
     fn text(&mut self, file: &Path) -> Option<String> {
         self.check(file);
-        Some(String::from_utf8_lossy(&read_regular(file, LONGEST).ok()?).into_owned())
+        Some(String::from_utf8_lossy(&read_regular(file, MAX_FILE_BYTES).ok()?).into_owned())
     }
 
     /// Notes a file that git could wait for, except `/dev/null`, which means no settings.
     fn check(&mut self, file: &Path) {
-        let is_odd = |found: fs::Metadata| !found.is_file() && !found.is_dir();
-        if file.metadata().is_ok_and(is_odd)
+        let is_irregular = |found: fs::Metadata| !found.is_file() && !found.is_dir();
+        if file.metadata().is_ok_and(is_irregular)
             && fs::canonicalize(file).ok() != Some(PathBuf::from("/dev/null"))
         {
-            self.named.odd.get_or_insert_with(|| file.to_owned());
+            self.named.irregular.get_or_insert_with(|| file.to_owned());
         }
     }
 }
@@ -357,7 +359,7 @@ impl Reading {
 /// The settings in a text, each with its section and key in lower case, without subsections.
 fn settings(text: &str) -> Vec<(String, String, String)> {
     let text = text.replace("\\\r\n", "").replace("\\\n", "");
-    let (mut section, mut found) = (String::new(), Vec::new());
+    let (mut section, mut settings) = (String::new(), Vec::new());
     for line in text.lines() {
         let mut line = line.trim_start_matches('\u{feff}').trim_start();
         if let Some(rest) = line.strip_prefix('[') {
@@ -373,10 +375,10 @@ fn settings(text: &str) -> Vec<(String, String, String)> {
             line = &rest[end + 1..];
         }
         if let Some((key, value)) = line.split_once('=') {
-            found.push((section.clone(), key.trim().to_lowercase(), plain(value.trim())));
+            settings.push((section.clone(), key.trim().to_lowercase(), plain(value.trim())));
         }
     }
-    found
+    settings
 }
 
 /// A value without its quotes, escapes and comment.
@@ -449,10 +451,13 @@ mod tests {
             ("ext::tools/x", "tools", "x"),
             ("-c core.hooksPath=h/x commit", "h", "x"),
         ] {
-            let mut texts = Texts::default();
+            let mut texts = CommandTexts::default();
             texts.add(value);
-            assert!(texts.name(name, folder, folder.is_empty()), "{value}");
-            assert!(!texts.name("y", folder, true) && !texts.name("x.py", folder, true), "{value}");
+            assert!(texts.mentions(name, folder, folder.is_empty()), "{value}");
+            assert!(
+                !texts.mentions("y", folder, true) && !texts.mentions("x.py", folder, true),
+                "{value}"
+            );
         }
         for (value, folder, name) in [
             ("vim", "", "vim"),
@@ -461,9 +466,9 @@ mod tests {
             ("node index.js", "src", "index.js"),
             ("git-lfs clean -- %f", "", "f"),
         ] {
-            let mut texts = Texts::default();
+            let mut texts = CommandTexts::default();
             texts.add(value);
-            assert!(!texts.name(name, folder, folder.is_empty()), "{value}");
+            assert!(!texts.mentions(name, folder, folder.is_empty()), "{value}");
         }
     }
 

@@ -1,5 +1,5 @@
-//! The settings of each layer: the person's own file, the project's, variables and flags, each value with
-//! its origin.
+//! The settings of each layer (the person's own file, the project's file, variables and flags), each value with its
+//! origin.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -14,91 +14,93 @@ use serde_json::{Value, json};
 use toml_edit::{Document, Item, TableLike};
 
 use super::table::{self, Setting};
-use super::{FILE, normal, own_file};
+use super::{FILE, normal, user_settings_file};
 use crate::atomic::read_regular;
 use crate::error::{Error, Result};
 use crate::text::{size, visible_line};
 
-/// Larger settings files are not read.
+/// The size of the largest settings file that is read, in bytes.
 const LIMIT: u64 = 1 << 20;
 
-/// Where a setting in force was made.
+/// The layer that set an effective setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Source {
-    /// Nowhere: it is the default.
+    /// None: it is the default.
     Default,
-    /// In the person's own file.
+    /// The person's own settings file.
     #[serde(rename = "own file")]
     OwnFile,
-    /// In the settings file of the project.
+    /// The project's settings file.
     File,
-    /// In an environment variable.
+    /// An environment variable.
     Environment,
-    /// In a flag of the command line.
+    /// A command-line flag.
     Flag,
-    /// It is no setting, but data or files tracked by git in deaddrop's own folders.
+    /// Not a setting, but data or files tracked by git in deaddrop's own folders.
     Folder,
 }
 
-/// The settings of one layer, or of several merged.
+/// The settings of one layer, or of several merged layers.
 #[derive(Debug, Default, Clone)]
-pub struct Raw {
-    /// By their full names.
-    settings: BTreeMap<String, Given>,
-    /// Where each table begins.
+pub struct Layer {
+    /// Settings by their full names.
+    settings: BTreeMap<String, SettingValue>,
+    /// The origin of each table.
     pub(super) tables: BTreeMap<String, String>,
 }
 
-/// A setting in one or more layers, or its default.
+/// The value of a setting, or its default.
 #[derive(Debug, Clone)]
-pub(super) struct Given {
+pub(super) struct SettingValue {
     pub(super) setting: &'static Setting,
     pub(super) name: String,
     pub(super) value: Value,
     pub(super) source: Source,
-    /// The file with the line, the variable or the flag.
+    /// The file and line, the variable, or the flag.
     pub(super) origin: String,
 }
 
 /// The settings of each layer.
 #[derive(Debug, Default)]
 pub(super) struct Layers {
-    pub(super) own: Raw,
-    pub(super) file: Raw,
-    pub(super) environment: Raw,
-    pub(super) flags: Raw,
+    pub(super) own: Layer,
+    pub(super) file: Layer,
+    pub(super) environment: Layer,
+    pub(super) flags: Layer,
 }
 
 impl Layers {
-    pub(super) fn read(project: &Path, flags: Raw) -> Result<Self> {
-        let file = Raw::from_file(&project.join(FILE), Source::File)?;
+    pub(super) fn read(project: &Path, flags: Layer) -> Result<Self> {
+        let file = Layer::from_file(&project.join(FILE), Source::File)?;
         Ok(Self { file, ..Self::around_the_file(flags)? })
     }
 
     /// All layers except the project's file.
-    pub(super) fn around_the_file(flags: Raw) -> Result<Self> {
-        let own = own_file().map(|file| Raw::from_file(&file, Source::OwnFile)).transpose()?;
-        let environment = Raw::from_environment(env::vars_os())?;
-        Ok(Self { own: own.unwrap_or_default(), file: Raw::default(), environment, flags })
+    pub(super) fn around_the_file(flags: Layer) -> Result<Self> {
+        let own = user_settings_file()
+            .map(|file| Layer::from_file(&file, Source::OwnFile))
+            .transpose()?;
+        let environment = Layer::from_environment(env::vars_os())?;
+        Ok(Self { own: own.unwrap_or_default(), file: Layer::default(), environment, flags })
     }
 
-    pub(super) fn merged(&self) -> Raw {
-        Raw::merged([&self.own, &self.file, &self.environment, &self.flags])
+    pub(super) fn merged(&self) -> Layer {
+        Layer::merged([&self.own, &self.file, &self.environment, &self.flags])
     }
 }
 
-impl Raw {
-    /// Sets the setting `name` from a flag of the command line.
+impl Layer {
+    /// Sets `name` from a command-line flag.
     ///
     /// # Errors
     /// There is no such setting, or the value is wrong.
     pub fn set(&mut self, name: &str, value: &str, origin: String) -> Result<()> {
         let setting = table::named(&origin, name)?;
-        self.put(setting, name, setting.kind.value_of(value), Source::Flag, origin)
+        self.insert(setting, name, setting.kind.value_of(value), Source::Flag, origin)
     }
 
-    fn put(
+    fn insert(
         &mut self,
         setting: &'static Setting,
         name: &str,
@@ -108,7 +110,7 @@ impl Raw {
     ) -> Result<()> {
         let name = table::canonical(name).to_owned();
         let value = setting.kind.trimmed(value);
-        let given = Given { setting, name, value, source, origin };
+        let given = SettingValue { setting, name, value, source, origin };
         match setting.kind.fault(&given.value) {
             Some(fault) => Err(given.error(&fault)),
             None => {
@@ -118,11 +120,11 @@ impl Raw {
         }
     }
 
-    /// Merges layers, the lowest first.
+    /// Merges layers. Later ones override earlier ones.
     pub(super) fn merged<'a>(layers: impl IntoIterator<Item = &'a Self>) -> Self {
         let mut all = Self::default();
         for layer in layers {
-            // A layer sets the guest as a whole.
+            // A layer that sets the guest replaces the whole table.
             if layer.tables.contains_key("guest") {
                 all.settings.retain(|name, _| !name.starts_with("guest."));
             }
@@ -132,7 +134,7 @@ impl Raw {
         all
     }
 
-    /// The settings of a file; none if there is no file.
+    /// Reads the settings of a file. If there is no file, there are no settings.
     pub(super) fn from_file(path: &Path, source: Source) -> Result<Self> {
         read(path)?.map_or(Ok(Self::default()), |text| Self::from_text(&text, path, source))
     }
@@ -140,18 +142,19 @@ impl Raw {
     pub(super) fn from_text(text: &str, path: &Path, source: Source) -> Result<Self> {
         let document = parse(text, path)?;
         let mut raw = Self::default();
-        raw.take(document.as_table(), "", source, &|offset| {
+        raw.insert_table(document.as_table(), "", source, &|offset| {
             format!("{}:{}", path.display(), line_of(text, offset))
         })?;
-        // A socket is shown, and agreed to, with its port.
+        // The person sees a socket, and consents to it, together with its port.
         if raw.sets("guest.socket") && !raw.sets("guest.port") {
             raw.settings.insert("guest.port".to_owned(), raw.setting("guest.port"));
         }
         Ok(raw)
     }
 
-    /// Takes the settings of a file, or of the table `within` it.
-    fn take(
+    /// Inserts the settings of a file's top table, or of the table named `within`. `at` returns the origin of an
+    /// offset.
+    fn insert_table(
         &mut self,
         table: &dyn TableLike,
         within: &str,
@@ -171,9 +174,11 @@ impl Raw {
                 }
                 (Some(inner), Some(_), _) => {
                     self.tables.insert(name.clone(), origin);
-                    self.take(inner, &name, source, at)?;
+                    self.insert_table(inner, &name, source, at)?;
                 }
-                (_, _, Some(setting)) => self.put(setting, &name, json_of(item), source, origin)?,
+                (_, _, Some(setting)) => {
+                    self.insert(setting, &name, json_of(item), source, origin)?;
+                }
                 _ => return Err(table::unknown(&origin, &name)),
             }
         }
@@ -192,40 +197,40 @@ impl Raw {
                 return Err(Error::config(origin, "its value is not valid UTF-8"));
             };
             let value = setting.kind.value_of(&value);
-            raw.put(setting, &setting.name, value, Source::Environment, origin)?;
+            raw.insert(setting, &setting.name, value, Source::Environment, origin)?;
         }
         Ok(raw)
     }
 
-    /// Whether it sets a setting.
+    /// Whether this layer sets `name`.
     pub(super) fn sets(&self, name: &str) -> bool {
         self.settings.contains_key(name)
     }
 
-    /// The settings that it sets in the table `name`.
-    pub(super) fn within(&self, table: &str) -> impl Iterator<Item = &Given> {
+    /// The settings of a table that this layer sets.
+    pub(super) fn within(&self, table: &str) -> impl Iterator<Item = &SettingValue> {
         let table = format!("{table}.");
         self.settings.values().filter(move |given| given.name.starts_with(&table))
     }
 
-    /// A setting, or its default.
-    pub(super) fn setting(&self, name: &str) -> Given {
+    /// The value of a setting, or its default.
+    pub(super) fn setting(&self, name: &str) -> SettingValue {
         self.settings.get(name).cloned().unwrap_or_else(|| {
             let setting = table::find(name).expect("a name in the table");
             let value = setting.kind.value_of(&setting.default);
             let origin = "default settings".to_owned();
-            Given { setting, name: name.to_owned(), value, source: Source::Default, origin }
+            SettingValue { setting, name: name.to_owned(), value, source: Source::Default, origin }
         })
     }
 
-    /// All settings by their names, except those of `[guest]` and `[policies]`.
+    /// All settings by name, except those of `[guest]` and `[policies]`.
     pub(super) fn to_json(&self) -> Value {
         let all = table::names().map(|name| (name.to_owned(), self.setting(name).value));
         Value::Object(all.collect())
     }
 }
 
-impl Given {
+impl SettingValue {
     pub(super) fn is_default(&self) -> bool {
         self.source == Source::Default
     }
@@ -239,31 +244,32 @@ impl Given {
         self.value.as_array().into_iter().flatten().filter_map(Value::as_str)
     }
 
-    /// The value as a type of its own. Call it only for a type that has all values of the kind.
-    pub(super) fn to<T: DeserializeOwned>(&self) -> T {
+    /// Converts the value. Call it only for a type that can represent every valid value of the setting.
+    pub(super) fn parse<T: DeserializeOwned>(&self) -> T {
         serde_json::from_value(self.value.clone()).expect("a value that was checked")
     }
 
+    /// The value as a path, relative to the project.
     pub(super) fn folder(&self, project: &Path) -> PathBuf {
         project.join(self.text())
     }
 
-    /// Absolute paths; `~` stands for `home`, and others are relative to the project.
+    /// The items as absolute paths: `~` means `home`, and others are relative to the project.
     pub(super) fn paths(&self, project: &Path, home: Option<&Path>) -> Result<Vec<PathBuf>> {
         self.items().map(|item| self.path(item, project, home)).collect()
     }
 
     fn path(&self, item: &str, project: &Path, home: Option<&Path>) -> Result<PathBuf> {
-        let wrong = |why: &str| Err(self.error(&format!("holds {item:?}, {why}")));
+        let wrong = |why: &str| Err(self.error(&format!("contains {item:?}, {why}")));
         let path = match (Path::new(item).strip_prefix("~"), home.filter(|home| home.is_absolute()))
         {
             (Ok(rest), Some(home)) => home.join(rest),
             (Ok(_), None) => {
-                return wrong("but HOME does not name your home folder; write the whole path");
+                return wrong("but HOME does not name your home folder; write the absolute path");
             }
             (Err(_), _) if item.starts_with('~') => {
                 return wrong(
-                    "but only '~/' stands for a folder, your home; write the whole path, or './~' for such a name in the project",
+                    "but only '~/', your home folder, can be used; write the absolute path, or './~' for such a name in the project",
                 );
             }
             (Err(_), _) => project.join(item),
@@ -271,7 +277,7 @@ impl Given {
         let path = normal(&path);
         if !path.components().any(|part| matches!(part, Component::Normal(_))) {
             return wrong(
-                "which is the whole machine; name the files and folders that commands need",
+                "which is the whole machine; list only the files and folders that commands need",
             );
         }
         Ok(path)
@@ -282,7 +288,7 @@ impl Given {
     }
 }
 
-/// Whether a table or a setting can have this name.
+/// Whether a table or setting can have this name.
 fn is_name(key: &str) -> bool {
     let may_hold = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     !key.is_empty() && key.chars().all(may_hold)
@@ -307,11 +313,11 @@ fn json_of(item: &Item) -> Value {
     }
 }
 
-/// The text of a settings file; None if there is none. A device or a FIFO, which somebody may have put
-/// there, is not opened.
+/// Reads a settings file; None if there is none. A device or a FIFO that somebody may have put in its place is not
+/// opened.
 ///
 /// # Errors
-/// It is no regular file or a large one, a link that leads nowhere, is not UTF-8, or cannot be read.
+/// The file is not regular, too large, a dangling link, not UTF-8, or unreadable.
 pub(super) fn read(path: &Path) -> Result<Option<String>> {
     let wrong = |problem: &str| Err(Error::config(path.display(), problem));
     if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
@@ -339,10 +345,10 @@ fn too_large(path: &Path) -> Error {
     Error::config(path.display(), problem)
 }
 
-/// A settings file with the places of its parts.
+/// Parses a settings file and keeps the spans of its parts.
 ///
 /// # Errors
-/// It is too large, or not TOML.
+/// The text is too large, or not TOML.
 pub(super) fn parse<'a>(text: &'a str, path: &Path) -> Result<Document<&'a str>> {
     if text.len() as u64 > LIMIT {
         return Err(too_large(path));
@@ -361,7 +367,7 @@ pub(super) fn parse<'a>(text: &'a str, path: &Path) -> Result<Document<&'a str>>
     })
 }
 
-/// The number of the line at an offset.
+/// The line number at an offset, from 1.
 fn line_of(text: &str, offset: usize) -> usize {
     memchr::memchr_iter(b'\n', &text.as_bytes()[..offset.min(text.len())]).count() + 1
 }

@@ -1,19 +1,19 @@
-//! Settings: the raw ones with their origins, and the resolved [`Config`]. Flags override `DEADDROP_*`
-//! variables, these override `deaddrop.toml` in the project, and that overrides the person's own file.
+//! Settings: raw values with their origins, and the resolved [`Config`]. Flags override `DEADDROP_*` variables,
+//! which override the project's `deaddrop.toml`, which overrides the person's own file.
 
 mod discovery;
 mod edit;
+mod effective;
 mod git;
-mod in_force;
 mod layers;
 mod names;
-mod own;
 mod policy;
 mod registry;
 mod table;
 #[cfg(test)]
 mod tests;
 mod trust;
+mod user_folders;
 mod values;
 
 use std::collections::BTreeMap;
@@ -25,35 +25,37 @@ use serde::{Deserialize, Deserializer};
 
 use crate::error::{Error, Result};
 use crate::text::nearest;
-pub use discovery::{above, find, has_lost_settings, has_marks, marked};
-pub use edit::{Draft, check_name, set, unset};
+pub use discovery::{
+    find_project, has_lost_settings, has_session_marks, nearest_candidate, projects_above,
+};
+pub use edit::{SettingsDraft, check_name, set, unset};
+pub use effective::{EffectiveSetting, effective_settings};
 pub(crate) use git::is_repository;
-pub use git::{Texts, ask_git, git_directory, named_by_git, no_place_in_git};
-pub use in_force::{InForce, in_force};
+pub use git::{CommandTexts, git_directory, git_references, problem_in_git_directory, run_git};
 use layers::Layers;
-pub use layers::{Raw, Source};
-pub(crate) use names::{Name, folded, matches};
-pub use own::{make_folders, own_file, state_home};
-pub use policy::{Files, Policy, RUN_POLICY, SESSION_POLICY, Shell};
-pub use registry::{known_within, whose_replies_write, written_by_replies};
+pub use layers::{Layer, Source};
+pub(crate) use names::{FileName, folded, matches};
+pub use policy::{FilePolicy, Policy, RUN_POLICY, SESSION_POLICY, ShellPolicy};
+pub use registry::{project_writing_to, registered_within, reply_writable_places};
 #[cfg(test)]
 pub(crate) use table::protected_by_default;
 pub use table::{SETTINGS, Setting, canonical, find as find_setting, names};
-pub use trust::{Consent, Opening};
-pub use values::{Guest, Mode, Notify, Review, Sandbox, Secrets, SecretsMode};
+pub use trust::{Consent, Weakening};
+pub use user_folders::{create_user_folders, user_settings_file, user_state_folder};
+pub use values::{GuestAddress, Notify, Review, Sandbox, SandboxMode, Secrets, SecretsMode};
 
 /// The settings file of a project.
 pub const FILE: &str = "deaddrop.toml";
 /// deaddrop's own folder in a project.
 pub const FOLDER: &str = ".deaddrop";
 
-/// Settings as they are in force; all folders absolute.
+/// The resolved settings. All folders are absolute.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Config {
-    /// The folder that the others are relative to.
+    /// The project folder, to which the others are relative.
     #[serde(skip)]
     pub project: PathBuf,
-    /// What replies may touch.
+    /// The folder that replies may read and change.
     #[serde(rename = "workspace_dir")]
     pub workspace: PathBuf,
     /// Where replies are dropped.
@@ -68,58 +70,58 @@ pub struct Config {
     /// Where approvals are dropped.
     #[serde(rename = "approvals_dir")]
     pub approvals: PathBuf,
-    /// How long a command may take.
+    /// The time limit of a command.
     #[serde(rename = "command_timeout_seconds", deserialize_with = "seconds")]
     pub command_timeout: Duration,
-    /// How many characters of a command's output are kept.
+    /// The longest output of a command that the model sees, in characters.
     pub max_output_length: usize,
-    /// How many tokens an outbox is at most.
+    /// The longest outbox, in tokens.
     pub max_tokens: usize,
-    /// The longest first outbox, in tokens, but for what the person asks for.
+    /// The longest first outbox, in tokens. The task and the files that the person includes may exceed it.
     pub context_tokens: usize,
     /// Whether the first outbox shows contents of the workspace by default.
     pub first_contents: bool,
     /// Whether outboxes are copied and shown in their brief form.
     pub brief: bool,
-    /// How many characters a part of an outbox may have.
+    /// The longest part of an outbox, in characters.
     pub part_characters: usize,
     /// How commands are confined.
     #[serde(flatten)]
     pub sandbox: Sandbox,
-    /// Names of files and folders that neither replies nor commands may write.
+    /// Names of files and folders that replies and commands may not write.
     pub protected_names: Vec<String>,
-    /// Whether the changes of turns are kept, so that they can be undone.
+    /// Whether turns can be undone.
     pub checkpoints: bool,
-    /// The largest file that is kept for undo, in bytes.
+    /// The largest file to keep for undo, in bytes.
     pub checkpoint_file_bytes: u64,
-    /// The largest ignored file that is kept, in bytes.
+    /// The largest ignored file to keep for undo, in bytes.
     pub checkpoint_ignored_file_bytes: u64,
-    /// How many bytes of ignored files are kept.
+    /// The space for ignored files kept for undo, in bytes.
     pub checkpoint_ignored_bytes: u64,
-    /// How many bytes are kept for undo.
+    /// The space for undo, in bytes.
     pub checkpoint_max_bytes: u64,
     /// How outboxes are screened for secrets.
     #[serde(flatten)]
     pub secrets: Secrets,
     /// How the end of a turn is announced.
     pub notify: Notify,
-    /// Whether the person sees what a reply would do, and is asked, before it is executed.
+    /// Whether the person reviews a reply before it is executed.
     pub review: Review,
-    /// The other machine on which operations are executed, if any.
+    /// The machine that executes operations instead of this one.
     #[serde(skip)]
-    pub guest: Option<Guest>,
-    /// Which policy is in force, if that is set; otherwise `new` and `ops run` have defaults of their own.
+    pub guest: Option<GuestAddress>,
+    /// The policy's name, if set. Otherwise `new` and `ops run` use their own defaults.
     #[serde(deserialize_with = "unless_empty")]
     pub policy: Option<String>,
-    /// All policies, by their names.
+    /// All policies by name.
     #[serde(skip)]
     policies: BTreeMap<String, Policy>,
-    /// Whether it is a space within another project, whose registered folders hide all of it.
+    /// Whether this is a space in another project. The other project's registered folders hide all of it.
     #[serde(skip)]
     is_space: bool,
-    /// What is known of other projects; nothing after a [`load_untrusted`](Self::load_untrusted).
+    /// What the registry says of other projects. Empty after [`load_untrusted`](Self::load_untrusted).
     #[serde(skip)]
-    known: registry::Known,
+    known: registry::RegistryView,
 }
 
 fn seconds<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
@@ -131,33 +133,33 @@ fn unless_empty<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D:
 }
 
 impl Config {
-    /// The settings in force in a project, to act on them.
+    /// Loads the settings of a project in order to act on them.
     ///
     /// # Errors
-    /// They are wrong; or they lack the person's consent; or another project keeps its own files in the
-    /// workspace.
-    pub fn load_trusted(project: &Path, flags: Raw) -> Result<Self> {
+    /// A setting is wrong or lacks the person's consent, or another project keeps its own files in the workspace.
+    pub fn load_trusted(project: &Path, flags: Layer) -> Result<Self> {
         let (config, consent) = Self::load(project, flags)?;
-        config.holds_no_others()?;
+        config.check_workspace()?;
         consent.require()?;
         Ok(config)
     }
 
-    /// The same with the consent that they have or lack, to show them or to ask.
+    /// Loads the settings of a project, with the consent that they have or lack, in order to show them or to ask.
     ///
     /// # Errors
-    /// They are wrong.
-    pub fn load(project: &Path, flags: Raw) -> Result<(Self, Consent)> {
+    /// A setting is wrong.
+    pub fn load(project: &Path, flags: Layer) -> Result<(Self, Consent)> {
         let project = open(project)?;
         Self::with_consent(project.clone(), &Layers::read(&project, flags)?)
     }
 
     /// The settings of a space of this project in `folder`: the same limits, and a sandbox that shows nothing of
-    /// the project, whatever commands of the project may see.
+    /// the project, even what commands of the project may see.
     #[must_use]
-    pub fn of_space(&self, folder: &Path) -> Self {
-        let mut space = Self { is_space: true, known: registry::Known::default(), ..self.clone() };
-        space.project = real(folder);
+    pub fn for_space(&self, folder: &Path) -> Self {
+        let mut space =
+            Self { is_space: true, known: registry::RegistryView::default(), ..self.clone() };
+        space.project = real_path(folder);
         for (own, name) in [
             (&mut space.workspace, "workspace"),
             (&mut space.inbox, "inbox"),
@@ -167,17 +169,17 @@ impl Config {
         ] {
             *own = space.project.join(name);
         }
-        let [project, workspace] = [&self.project, &self.workspace].map(|place| real(place));
+        let [project, workspace] = [&self.project, &self.workspace].map(|place| real_path(place));
         let is_apart = |place: &PathBuf| {
-            let place = real(place);
+            let place = real_path(place);
             let touches = |of: &PathBuf| place.starts_with(of) || of.starts_with(&place);
             !touches(&project) && !touches(&workspace)
         };
         space.sandbox.readable.retain(is_apart);
         space.sandbox.writable.clear();
         space.sandbox.env.clear();
-        if space.sandbox.mode == Mode::Off {
-            space.sandbox.mode = Mode::Auto;
+        if space.sandbox.mode == SandboxMode::Off {
+            space.sandbox.mode = SandboxMode::Auto;
         }
         (space.guest, space.review, space.checkpoints) = (None, Review::Off, false);
         space
@@ -185,37 +187,37 @@ impl Config {
 
     fn with_consent(project: PathBuf, layers: &Layers) -> Result<(Self, Consent)> {
         let mut config = Self::of_layers(project, layers)?;
-        config.known = registry::Known::of(&config);
+        config.known = registry::RegistryView::of(&config);
         let consent = Consent::of(&config, layers);
         Ok((config, consent))
     }
 
-    /// The settings in force in a project, to know only where its folders are: they may lack consent.
+    /// Loads the settings of a project, which may lack consent. Use it only to find the project's folders.
     ///
     /// # Errors
-    /// They are wrong.
+    /// A setting is wrong.
     pub fn load_untrusted(project: &Path) -> Result<Self> {
         let project = open(project)?;
-        let layers = Layers::read(&project, Raw::default())?;
+        let layers = Layers::read(&project, Layer::default())?;
         Self::of_layers(project, &layers)
     }
 
-    /// The settings that would be in force in a project without its file.
+    /// Loads the settings of a project as if it had no settings file.
     ///
     /// # Errors
-    /// They are wrong, or there is no such folder.
-    pub fn load_without_file(project: &Path, flags: Raw) -> Result<(Self, Consent)> {
+    /// A setting is wrong, or the folder does not exist.
+    pub fn load_without_file(project: &Path, flags: Layer) -> Result<(Self, Consent)> {
         let project = open(project)?;
         Self::with_consent(project, &Layers::around_the_file(flags)?)
     }
 
-    /// The settings of a project by its own file alone.
+    /// Loads the settings of a project from its own file alone.
     ///
     /// # Errors
-    /// They are wrong.
-    pub fn of_file(project: &Path) -> Result<Self> {
+    /// A setting is wrong.
+    pub fn load_file_only(project: &Path) -> Result<Self> {
         let project = open(project)?;
-        let file = Raw::from_file(&project.join(FILE), Source::File)?;
+        let file = Layer::from_file(&project.join(FILE), Source::File)?;
         Self::of_layers(project, &Layers { file, ..Layers::default() })
     }
 
@@ -224,8 +226,8 @@ impl Config {
         Self::resolve(project, &layers.merged(), home.as_deref())
     }
 
-    /// What the settings mean for a person with this home folder.
-    fn resolve(project: PathBuf, raw: &Raw, home: Option<&Path>) -> Result<Self> {
+    /// Resolves the settings for a person with this home folder.
+    fn resolve(project: PathBuf, raw: &Layer, home: Option<&Path>) -> Result<Self> {
         let mut config: Self = serde_json::from_value(raw.to_json()).expect("checked values");
         let Self { workspace, inbox, outbox, sessions, approvals, sandbox, .. } = &mut config;
         for folder in [workspace, inbox, outbox, sessions, approvals] {
@@ -237,7 +239,7 @@ impl Config {
         ] {
             *paths = raw.setting(name).paths(&project, home)?;
         }
-        config.guest = Guest::resolve(raw, &project)?;
+        config.guest = GuestAddress::resolve(raw, &project)?;
         config.policies = policy::resolve(raw)?;
         config.project = project;
         if let Some(name) = &config.policy {
@@ -247,7 +249,7 @@ impl Config {
         Ok(config)
     }
 
-    /// The policy of that name, a preset or one of the person's own.
+    /// Returns a policy: a preset, or one of the person's own.
     ///
     /// # Errors
     /// There is no such policy.
@@ -269,14 +271,14 @@ impl Config {
         })
     }
 
-    /// The names of all policies: the presets, then the person's own.
+    /// The names of all policies, presets first.
     pub fn policy_names(&self) -> impl Iterator<Item = &str> {
         let own = self.policies.keys().map(String::as_str);
         Policy::PRESETS.into_iter().chain(own.filter(|name| !Policy::PRESETS.contains(name)))
     }
 
-    /// Refuses folders in each other: an outbox in the inbox would be executed as a reply.
-    fn keep_apart(&self, raw: &Raw) -> Result<()> {
+    /// Rejects nested folders: an outbox in the inbox would be executed as a reply.
+    fn keep_apart(&self, raw: &Layer) -> Result<()> {
         let folders = [
             ("workspace_dir", &self.workspace),
             ("inbox_dir", &self.inbox),
@@ -287,24 +289,24 @@ impl Config {
         // The workspace may contain the others.
         for (outer_name, outer) in &folders[1..] {
             let is_inside = |(name, folder): &&(&str, &PathBuf)| {
-                name != outer_name && real(folder).starts_with(real(outer))
+                name != outer_name && real_path(folder).starts_with(real_path(outer))
             };
             if let Some((name, _)) = folders.iter().find(is_inside) {
                 let [inner, outer] = [name, outer_name].map(|name| raw.setting(name));
                 let set = if inner.is_default() { outer } else { inner };
                 let problem =
-                    format!("{name} must not lie in {outer_name}, which is deaddrop's own");
+                    format!("{name} must not be in {outer_name}, which is deaddrop's own");
                 return Err(Error::config(set.origin, problem));
             }
         }
         Ok(())
     }
 
-    /// The name that sessions record of the workspace, with links resolved: its path in the project, so that
-    /// both can be moved together, or its whole path if it is elsewhere.
+    /// The name under which sessions record the workspace, with links resolved: its path in the project, so that
+    /// both can be moved together, or its absolute path if it is elsewhere.
     pub fn workspace_name(&self) -> String {
-        let workspace = real(&self.workspace);
-        let name = match workspace.strip_prefix(real(&self.project)) {
+        let workspace = real_path(&self.workspace);
+        let name = match workspace.strip_prefix(real_path(&self.project)) {
             Ok(inside) if inside.as_os_str().is_empty() => Path::new("."),
             Ok(inside) => inside,
             Err(_) => &workspace,
@@ -312,34 +314,34 @@ impl Config {
         name.to_string_lossy().into_owned()
     }
 
-    /// Whether a folder, by its canonical path, is the workspace or in it.
+    /// Whether a folder (a canonical path) is the workspace or in it.
     pub fn works_in(&self, folder: &Path) -> bool {
         self.workspace.canonicalize().is_ok_and(|workspace| folder.starts_with(workspace))
     }
 
-    /// deaddrop's own files and folders, and those of registered projects in the workspace: replies cannot
-    /// access them.
+    /// The files and folders that replies cannot access: deaddrop's own, and those of registered projects in the
+    /// workspace.
     pub fn state(&self) -> Vec<PathBuf> {
         let others = self.known.hidden.iter().cloned();
-        self.own_state().into_iter().chain(own::folders()).chain(others).collect()
+        self.own_state().into_iter().chain(user_folders::folders()).chain(others).collect()
     }
 
-    /// Those of this project.
+    /// deaddrop's own files and folders in this project.
     fn own_state(&self) -> Vec<PathBuf> {
         let own = [&self.inbox, &self.outbox, &self.sessions, &self.approvals];
         let folder = self.project.join(FOLDER);
-        let is_whole = own.iter().any(|own| own.starts_with(&folder))
-            && !real(&self.workspace).starts_with(real(&folder));
+        let is_complete = own.iter().any(|own| own.starts_with(&folder))
+            && !real_path(&self.workspace).starts_with(real_path(&folder));
         let mut state = Vec::new();
-        if is_whole {
+        if is_complete {
             state.push(folder.clone());
         }
         for own in own {
-            if !is_whole || !own.starts_with(&folder) {
+            if !is_complete || !own.starts_with(&folder) {
                 state.push(own.clone());
-            } else if !real(own).starts_with(real(&folder)) {
-                // It is hidden with its folder, but a link leads out of that.
-                state.push(real(own));
+            } else if !real_path(own).starts_with(real_path(&folder)) {
+                // Hiding the folder does not hide the target of a link out of it.
+                state.push(real_path(own));
             }
         }
         state.push(self.project.join(FILE));
@@ -352,16 +354,16 @@ fn open(project: &Path) -> Result<PathBuf> {
     project.canonicalize().map_err(|e| Error::io("open the project", project, e))
 }
 
-/// The real path of a folder that may not exist: links on the way are followed as far as something exists.
-pub(crate) fn real(path: &Path) -> PathBuf {
+/// The real path of a folder that may not exist. Links are followed as far as the path exists.
+pub(crate) fn real_path(path: &Path) -> PathBuf {
     match (path.canonicalize(), path.parent(), path.file_name()) {
         (Ok(real), _, _) => real,
-        (Err(_), Some(parent), Some(name)) => real(parent).join(name),
+        (Err(_), Some(parent), Some(name)) => real_path(parent).join(name),
         _ => normal(path),
     }
 }
 
-/// A path without `.` and `..`, without looking at the disk.
+/// Removes `.` and `..` from a path without accessing the disk.
 fn normal(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     for part in path.components() {

@@ -1,47 +1,47 @@
-//! Names and patterns of files. Pure.
+//! File names and patterns. Pure.
 //!
-//! Names match in any spelling that a file system could accept: upper or lower case, the short names of
-//! Windows (`GIT~1`), dots and spaces at the end, streams (`.git::$INDEX_ALLOCATION`), and characters that
-//! HFS+ ignores. In patterns `*` and `?` stand for characters of a name, and `**` for any number of folders.
+//! Names match in any spelling that some file system accepts for the same file: upper or lower case, short names of
+//! Windows (`GIT~1`), dots and spaces at the end, streams (`.git::$INDEX_ALLOCATION`), and characters that HFS+
+//! ignores. In patterns `*` and `?` match characters of a name, and `**` matches any number of folders.
 
-/// A name to compare others with.
+/// A file name that matches all its spellings.
 #[derive(Debug, Clone)]
-pub(crate) struct Name {
-    /// As the person wrote it.
+pub(crate) struct FileName {
+    /// The name as the person wrote it.
     pub(crate) given: String,
     folded: String,
-    /// The short name that Windows makes of it: what is before and after the number.
+    /// Its short name in Windows: the parts before and after the number.
     short: (String, String),
 }
 
-impl Name {
-    /// None if no file system would accept it.
+impl FileName {
+    /// None if no file system accepts the name.
     pub(crate) fn new(given: &str) -> Option<Self> {
         let folded = folded(given);
         let short = short(&folded);
         (!folded.is_empty()).then(|| Self { given: given.to_owned(), folded, short })
     }
 
-    /// Whether a file system could mean this name by another one, which is given as [`folded`] returns it.
-    pub(crate) fn is(&self, folded: &str) -> bool {
+    /// Whether a file system could take another name, as [`folded`] returns it, for this one.
+    pub(crate) fn matches(&self, folded: &str) -> bool {
         self.folded == folded || is_short(folded, &self.short)
     }
 }
 
-/// A name as the most forgiving of file systems compares it.
+/// Normalizes a name as the most tolerant file system does.
 pub(crate) fn folded(name: &str) -> String {
     let name = name.split(':').next().unwrap_or_default();
-    let name: String = name.chars().filter(|c| !is_unseen(*c)).collect();
-    // Both ways, since some letters (`ſ`) meet their likes only in upper case.
+    let name: String = name.chars().filter(|c| !is_ignored(*c)).collect();
+    // Some letters, such as `ſ`, equal others only in upper case.
     name.trim_end_matches(['.', ' ']).to_uppercase().to_lowercase()
 }
 
-/// Whether HFS+ ignores the character in a name.
-fn is_unseen(c: char) -> bool {
+/// Whether HFS+ ignores a character in names.
+fn is_ignored(c: char) -> bool {
     matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}')
 }
 
-/// How a short name of Windows begins and ends: `gitmod` and nothing, `mcp` and `.jso`.
+/// The begin and end of a short name of Windows: `gitmod` and nothing, `mcp` and `.jso`.
 fn short(folded: &str) -> (String, String) {
     let name = folded.trim_start_matches('.');
     let (stem, extension) = name.rsplit_once('.').unwrap_or((name, ""));
@@ -59,38 +59,43 @@ fn is_short(folded: &str, (begin, end): &(String, String)) -> bool {
     number.is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
 }
 
-/// Whether a pattern matches a path, a folder that contains it, or a component of it.
+/// Whether a pattern matches a path, a folder above it, or one of its components.
 pub(crate) fn matches(pattern: &str, path: &str) -> bool {
     let pattern: Vec<&str> =
         pattern.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
     let parts: Vec<&str> = path.split('/').collect();
     match pattern.as_slice() {
         [] => false,
-        [one] => parts.iter().any(|part| is_name(one, part)),
-        several => (1..=parts.len()).any(|n| is_path(several, &parts[..n])),
+        [one] => parts.iter().any(|part| matches_name(one, part)),
+        several => (1..=parts.len()).any(|n| matches_path(several, &parts[..n])),
     }
 }
 
-/// Whether a pattern of several components matches a path; `**` is any number of them.
-fn is_path(pattern: &[&str], parts: &[&str]) -> bool {
-    wildcard(pattern, parts, |part| *part == "**", |pattern, part| is_name(pattern, part))
+/// Whether a pattern of several components matches a path. `**` matches any number of components.
+fn matches_path(pattern: &[&str], parts: &[&str]) -> bool {
+    matches_wildcard(
+        pattern,
+        parts,
+        |part| *part == "**",
+        |pattern, part| matches_name(pattern, part),
+    )
 }
 
 /// Whether a pattern with `*` and `?` matches a name.
-fn is_name(pattern: &str, name: &str) -> bool {
+fn matches_name(pattern: &str, name: &str) -> bool {
     let (pattern, name): (Vec<char>, Vec<char>) =
         (pattern.chars().collect(), name.chars().collect());
-    wildcard(&pattern, &name, |c| *c == '*', |pattern, c| *pattern == '?' || pattern == c)
+    matches_wildcard(&pattern, &name, |c| *c == '*', |pattern, c| *pattern == '?' || pattern == c)
 }
 
-/// Whether a pattern matches items one by one; a star stands for any number of them.
-fn wildcard<P, T>(
+/// Whether a pattern matches items one by one. A star matches any number of items.
+fn matches_wildcard<P, T>(
     pattern: &[P],
     items: &[T],
     is_star: impl Fn(&P) -> bool,
-    fits: impl Fn(&P, &T) -> bool,
+    matches: impl Fn(&P, &T) -> bool,
 ) -> bool {
-    // Only the last star is tried again, so this stays quadratic.
+    // Only the last star is tried again, so the time is at most quadratic.
     let (mut p, mut n, mut back) = (0, 0, None);
     while n < items.len() {
         match (pattern.get(p), back) {
@@ -98,7 +103,7 @@ fn wildcard<P, T>(
                 back = Some((p, n));
                 p += 1;
             }
-            (Some(one), _) if fits(one, &items[n]) => (p, n) = (p + 1, n + 1),
+            (Some(one), _) if matches(one, &items[n]) => (p, n) = (p + 1, n + 1),
             (_, Some((star, at))) => {
                 (p, n) = (star + 1, at + 1);
                 back = Some((star, at + 1));
@@ -114,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pattern_means_a_path_a_folder_or_a_name() {
+    fn a_pattern_matches_a_path_a_folder_or_a_name() {
         for (pattern, path) in [
             ("*.pem", "a/b/key.pem"),
             ("tests/fixtures/*.pem", "tests/fixtures/a.pem"),

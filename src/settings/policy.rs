@@ -1,4 +1,4 @@
-//! Policies: what operations may do, as presets and as the person changed them.
+//! Policies: what operations may do. There are presets, and the person's changes of them.
 
 #[cfg(test)]
 mod tests;
@@ -10,76 +10,76 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::Raw;
-use super::layers::Given;
+use super::Layer;
+use super::layers::SettingValue;
 use super::table::SETTINGS;
 use crate::error::{Error, Result};
 use crate::text::{capitalized, nearest};
 
 /// The default policy of sessions.
 pub const SESSION_POLICY: &str = "workspace";
-/// The default policy of runs, which nobody reviews first.
+/// The default policy of runs, which nobody reviews beforehand.
 pub const RUN_POLICY: &str = "standard";
 
 /// The longest time limit of a command, in seconds, if the policy sets none.
 const LONGEST_SECONDS: u64 = 3_600;
 
-/// What operations may do without a question, after one, and never.
+/// What operations may do without asking, after asking, and never.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Policy {
-    /// A preset's name, or the one that the person gave it.
+    /// The name of a preset, or one that the person chose.
     pub name: String,
-    /// For operations on files.
-    pub files: Files,
-    /// For commands.
-    pub shell: Shell,
-    /// Whether commands have the network; None leaves it to the sandbox's settings.
+    /// The rules for file operations.
+    pub files: FilePolicy,
+    /// The rules for commands.
+    pub shell: ShellPolicy,
+    /// Whether commands can use the network; None leaves it to the sandbox settings.
     pub network: Option<bool>,
 }
 
-/// What operations on files may do.
+/// What file operations may do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Files {
-    /// Whether there are such operations.
+pub struct FilePolicy {
+    /// Whether file operations are allowed at all.
     pub enabled: bool,
     /// Whether they may only read.
     pub read_only: bool,
-    /// Patterns of paths, or of a component of them, that are out of reach.
+    /// Patterns of paths, or of their components, that are denied.
     pub blocked: Vec<String>,
-    /// Patterns of the only paths that are in reach; empty: all.
+    /// Patterns of the only allowed paths; all if empty.
     pub allowed: Vec<String>,
-    /// How large a file may be, in bytes.
+    /// The largest file, in bytes.
     pub max_bytes: Option<u64>,
 }
 
 /// What commands may do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Shell {
-    /// Whether there are such operations.
+pub struct ShellPolicy {
+    /// Whether commands are allowed at all.
     pub enabled: bool,
-    /// The beginnings of the only commands that run; empty: all.
+    /// Prefixes of the only allowed commands; all if empty.
     pub allowed: Vec<String>,
-    /// Beginnings of commands that do not run.
+    /// Prefixes of commands that are denied.
     pub blocked: Vec<String>,
-    /// Beginnings of commands that the person is asked about.
+    /// Prefixes of commands that need approval.
     pub approval: Vec<String>,
-    /// Texts that no line may contain, as Agent Spaces has it.
+    /// Texts that no command line may contain, as in Agent Spaces.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocked_texts: Vec<String>,
-    /// Texts in a line that the person is asked about.
+    /// Texts in command lines that need approval.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub approval_texts: Vec<String>,
-    /// The default and highest time limit of a command, in seconds.
+    /// The time limit of a command in seconds: the default, and the most that it may ask for.
     pub timeout_seconds: Option<u64>,
-    /// The highest time limit that a command may ask for without `timeout_seconds`.
+    /// The highest time limit that a command may ask for if there are no `timeout_seconds`.
     pub max_timeout_seconds: Option<u64>,
 }
 
-impl Shell {
-    /// The time limit of a command that asks for `asked`; `default` is that of the settings.
+impl ShellPolicy {
+    /// The time limit of a command that requests `asked`. `default` is the one in the settings.
     pub fn timeout(&self, asked: Option<Duration>, default: Duration) -> Duration {
         let own = self.timeout_seconds.map(Duration::from_secs);
         let most = Duration::from_secs(self.max_timeout_seconds.unwrap_or(LONGEST_SECONDS));
@@ -87,7 +87,7 @@ impl Shell {
     }
 }
 
-/// The policies that are always there.
+/// The policies that always exist.
 static PRESETS: LazyLock<Vec<Policy>> = LazyLock::new(|| {
     let table = toml::from_str(include_str!("data/policies.toml"));
     let mut table: BTreeMap<String, Vec<Policy>> = table.expect("a table in order");
@@ -99,14 +99,14 @@ impl Policy {
     pub const PRESETS: [&'static str; 5] =
         ["restrictive", "standard", "permissive", "ask", "workspace"];
 
-    /// The preset of that name.
+    /// Returns the preset of that name.
     pub fn preset(name: &str) -> Option<Self> {
         PRESETS.iter().find(|preset| preset.name == name).cloned()
     }
 
-    /// Whether this policy may allow something that `other` denies or asks about. Time limits do not count.
+    /// Whether this policy may allow something that `other` denies or asks about. Time limits are ignored.
     pub fn allows_more(&self, other: &Self) -> bool {
-        // The order of presets is known. `ask` allows more files and fewer commands than others.
+        // Presets are ordered, except `ask`, which allows more files but fewer commands than others.
         let rank = |policy: &Self| {
             let ranked = PRESETS.iter().filter(|preset| preset.name != "ask");
             ranked.clone().position(|preset| preset == policy)
@@ -114,7 +114,7 @@ impl Policy {
         if let (Some(mine), Some(theirs)) = (rank(self), rank(other)) {
             return mine > theirs;
         }
-        // A network that is left to the sandbox's settings may be open.
+        // The sandbox settings may open the network.
         let network = |policy: &Self| policy.network.map_or(1, |is_open| 2 * u8::from(is_open));
         network(self) > network(other)
             || self.files.allow_more(&other.files)
@@ -122,19 +122,19 @@ impl Policy {
     }
 }
 
-impl Files {
+impl FilePolicy {
     fn allow_more(&self, other: &Self) -> bool {
         let most = |files: &Self| files.max_bytes.unwrap_or(u64::MAX);
         self.enabled
             && (!other.enabled
                 || (other.read_only && !self.read_only)
                 || lacks(&self.blocked, &other.blocked)
-                || opens(&self.allowed, &other.allowed)
+                || widens(&self.allowed, &other.allowed)
                 || most(self) > most(other))
     }
 }
 
-impl Shell {
+impl ShellPolicy {
     fn allows_more(&self, other: &Self) -> bool {
         let stops = |asked: &[String], blocked: &[String]| [asked, blocked].concat();
         self.enabled
@@ -143,7 +143,7 @@ impl Shell {
                 || lacks(&stops(&self.approval, &self.blocked), &other.approval)
                 || lacks(&self.blocked_texts, &other.blocked_texts)
                 || lacks(&stops(&self.approval_texts, &self.blocked_texts), &other.approval_texts)
-                || opens(&self.allowed, &other.allowed))
+                || widens(&self.allowed, &other.allowed))
     }
 }
 
@@ -152,13 +152,13 @@ fn lacks(list: &[String], other: &[String]) -> bool {
     other.iter().any(|item| !list.contains(item))
 }
 
-/// Whether an allow list allows something that another does not; an empty one allows everything.
-fn opens(list: &[String], other: &[String]) -> bool {
+/// Whether an allow list allows something that another one does not. An empty list allows everything.
+fn widens(list: &[String], other: &[String]) -> bool {
     !other.is_empty() && (list.is_empty() || lacks(other, list))
 }
 
-/// All policies: the presets with their changes, and the person's own.
-pub(super) fn resolve(raw: &Raw) -> Result<BTreeMap<String, Policy>> {
+/// Returns all policies: presets, with the person's changes, and the person's own policies.
+pub(super) fn resolve(raw: &Layer) -> Result<BTreeMap<String, Policy>> {
     let presets = Policy::PRESETS.iter().filter_map(|name| Policy::preset(name));
     let mut policies: BTreeMap<String, Policy> =
         presets.map(|policy| (policy.name.clone(), policy)).collect();
@@ -177,11 +177,11 @@ pub(super) fn resolve(raw: &Raw) -> Result<BTreeMap<String, Policy>> {
         let based_on = if preset.is_default() { name } else { preset.text() };
         let Some(mut policy) = Policy::preset(based_on) else {
             let presets = Policy::PRESETS.join(", ");
-            let meant = nearest(name, Policy::PRESETS)
-                .map(|meant| format!("; or did you mean '[policies.{meant}]'?"));
+            let suggestion = nearest(name, Policy::PRESETS)
+                .map(|preset| format!("; or did you mean '[policies.{preset}]'?"));
             let problem = format!(
-                "{table} needs a preset that it changes: preset = \"standard\" (there are {presets}){}",
-                meant.unwrap_or_default()
+                "{table} needs a preset that it changes: preset = \"standard\" (presets: {presets}){}",
+                suggestion.unwrap_or_default()
             );
             return Err(Error::config(origin.as_str(), problem));
         };
@@ -192,15 +192,15 @@ pub(super) fn resolve(raw: &Raw) -> Result<BTreeMap<String, Policy>> {
     Ok(policies)
 }
 
-/// The JSON pointer of a policy's setting in a [`Policy`].
+/// The JSON pointer of a setting in a [`Policy`].
 fn pointer(key: &str) -> String {
     let (first, second) = key.split_once('_').unwrap_or((key, ""));
     format!("/{}{}", first.replace('.', "/"), capitalized(second))
 }
 
 impl Policy {
-    /// The policy with these settings.
-    fn with<'a>(self, settings: impl Iterator<Item = &'a Given>) -> Result<Self> {
+    /// Changes the policy by these settings.
+    fn with<'a>(self, settings: impl Iterator<Item = &'a SettingValue>) -> Result<Self> {
         let mut json = serde_json::to_value(self).unwrap_or_default();
         for setting in settings {
             let key = setting.name.splitn(3, '.').nth(2).unwrap_or_default();
@@ -211,13 +211,13 @@ impl Policy {
         serde_json::from_value(json).map_err(|e| Error::config("policies", e.to_string()))
     }
 
-    /// The policy as a table of `deaddrop.toml` that says all of it.
+    /// The complete policy as a table of `deaddrop.toml`.
     pub fn to_toml(&self) -> String {
         let json = serde_json::to_value(self).unwrap_or_default();
-        // `workspace` sets the least of all presets, so it adds nothing to what is written here.
+        // `workspace` sets the fewest values of all presets, so it adds nothing to the lines below.
         let is_own = !Self::PRESETS.contains(&self.name.as_str());
         let preset = if is_own { "preset = \"workspace\"\n" } else { "" };
-        // Always quoted in one way: consent is bound to a digest of this text.
+        // Always quoted in the same way: consent is bound to a digest of this text.
         let written = |value: &Value| match value {
             Value::Array(items) => {
                 let items: Vec<String> = items.iter().map(Value::to_string).collect();

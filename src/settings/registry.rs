@@ -1,7 +1,7 @@
-//! The registry: the projects that the person has used, where each keeps its own files, where its replies
-//! write, and which folders deaddrop has kept its files in. A project that contains another one hides the
-//! other's files from its replies, without a search. Data in a folder that is not registered came with it. If the
-//! registry cannot be read or written, whoever asks gets an error.
+//! The registry lists the projects that the person has used, where each keeps its own files, where its replies write,
+//! and in which folders deaddrop has kept its files. So a project that contains another one can hide the other's
+//! files from its replies without a search, and data in a folder that is not registered is known to have come with
+//! it. If the registry cannot be read or written, callers get an error.
 //!
 //! It is one file in the person's own folder. Each field is a letter, a path in bytes and a NUL: `b` begins a
 //! project, `i` is its identity, `w` a place where its replies write, `o` one of its own files or folders,
@@ -17,77 +17,78 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use super::discovery::MARKS;
-use super::own::{make_folder, state_home};
-use super::{Config, FILE, FOLDER, git_directory, own_file, real};
+use super::discovery::SESSION_MARKS;
+use super::user_folders::{create_private_folder, user_state_folder};
+use super::{Config, FILE, FOLDER, git_directory, real_path, user_settings_file};
 use crate::atomic;
 use crate::error::{Error, Result};
 use crate::program::Programs;
 
 /// The registry's file, in the person's own folder.
 const NAME: &str = "bases";
-/// Whoever writes it locks this file.
+/// Writers lock this file.
 const LOCK: &str = "bases.lock";
-/// Of more projects, the oldest are forgotten.
-const MOST: usize = 1_000;
-/// Of more places where replies of a project write or wrote, or of its folders, the oldest are forgotten.
-const PLACES: usize = 32;
-/// A larger file is not read.
+/// The most projects that are kept. The oldest are forgotten first.
+const MAX_PROJECTS: usize = 1_000;
+/// The most places where replies of a project write or wrote, and the most of its folders, that are kept. The oldest
+/// are forgotten first.
+const MAX_PLACES: usize = 32;
+/// The size of the largest registry that is read, in bytes.
 const LIMIT: u64 = 16 << 20;
 
-/// What one project has to know of the registry.
+/// What the registry says that matters to one project.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Known {
-    /// The other projects in its workspace, or with files there.
+pub(super) struct RegistryView {
+    /// Other projects that are in its workspace or keep files there.
     projects: Vec<PathBuf>,
-    /// What must be hidden from its replies in the workspace: files of others, and former folders of its own.
+    /// What must be hidden from its replies in the workspace: files of others, and its own former folders.
     pub(super) hidden: Vec<PathBuf>,
-    /// Another project, and the folder of it that contains the whole workspace.
+    /// Another project, and the folder of it that contains this whole workspace.
     holder: Option<(PathBuf, PathBuf)>,
-    /// Its own entry.
-    entry: Option<Entry>,
-    /// The folders in which deaddrop has kept its files, of all projects.
-    folders: HashSet<Folder>,
+    /// This project's own entry.
+    entry: Option<ProjectEntry>,
+    /// The folders of all projects in which deaddrop has kept its files.
+    folders: HashSet<StateFolder>,
     /// Why the registry cannot be read.
     problem: Option<String>,
 }
 
-/// A project that was used.
+/// A project that the person has used.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Entry {
+struct ProjectEntry {
     project: PathBuf,
-    /// Another folder may be at its path later.
+    /// Tells it from another folder that may be at its path later.
     identity: String,
     /// Where its replies write: the workspace and `sandbox.writable`.
     written: Vec<PathBuf>,
-    /// Its own files and folders.
+    /// deaddrop's files and folders in it.
     own: Vec<PathBuf>,
-    /// Its inbox, outbox, sessions and approvals, now and before, the newest first.
-    folders: Vec<Folder>,
+    /// Its current and former folders for inbox, outbox, sessions and approvals, newest first.
+    folders: Vec<StateFolder>,
     /// A digest of the settings that the person has consented to.
     consent: Option<String>,
 }
 
 /// A folder in which deaddrop has kept its files.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Folder {
-    /// What it was used for: replies in a former folder of approvals are no approvals.
+struct StateFolder {
+    /// Its use: replies in a former inbox must not count as approvals.
     role: u8,
     identity: String,
     place: PathBuf,
 }
 
-impl Known {
+impl RegistryView {
     /// Reads the registry for a project with these settings.
     pub(super) fn of(config: &Config) -> Self {
         let all = match load() {
             Ok(all) => all,
             Err(problem) => return Self { problem: Some(problem), ..Self::default() },
         };
-        let (written, mut known) = (written(config), Self::default());
+        let (written, mut known) = (writable_places(config), Self::default());
         let is_inside = |place: &Path| written.iter().any(|folder| place.starts_with(folder));
         let is_around = |place: &Path| written[0].starts_with(place);
-        let mut links = Links::default();
+        let mut links = LinkCache::default();
         for entry in all {
             let project = links.resolve(&entry.project);
             let mut lies = |place: &Path, there: &dyn Fn(&Path) -> bool| {
@@ -98,9 +99,9 @@ impl Known {
                         (Err(_), _) => links.resolve(place).is_some_and(|place| there(&place)),
                     }
             };
-            // Also its former folders: if settings name them again, they are trusted.
+            // Former folders are hidden, too: if settings name them again, they are trusted.
             let former = entry.folders.iter().filter(|it| lies(&it.place, &is_inside));
-            let former = former.filter(|it| !is_around(&it.place) && it.stands());
+            let former = former.filter(|it| !is_around(&it.place) && it.is_unmoved());
             known.hidden.extend(former.map(|it| it.place.clone()));
             known.folders.extend(entry.folders.iter().cloned());
             if entry.project == config.project {
@@ -111,7 +112,7 @@ impl Known {
             let own = entry.own.iter().filter(|place| lies(place, &is_inside));
             let own: Vec<PathBuf> =
                 own.filter(|place| Some(*place) != whole.as_ref()).cloned().collect();
-            if (whole.is_none() && own.is_empty()) || !entry.lives() {
+            if (whole.is_none() && own.is_empty()) || !entry.exists() {
                 continue;
             }
             if let Some(place) = whole {
@@ -127,12 +128,12 @@ impl Known {
     }
 }
 
-/// Where registered places lead now: somebody may have put a link on the way since. Each is looked at once.
+/// A cache of where registered places lead now, since a component may have become a link.
 #[derive(Default)]
-struct Links(HashMap<PathBuf, Option<PathBuf>>);
+struct LinkCache(HashMap<PathBuf, Option<PathBuf>>);
 
-impl Links {
-    /// The real path of a place, if that is another one.
+impl LinkCache {
+    /// The real path of a place, if it differs.
     fn resolve(&mut self, place: &Path) -> Option<PathBuf> {
         if let Some(known) = self.0.get(place) {
             return known.clone();
@@ -140,17 +141,17 @@ impl Links {
         let (above, name) = (place.parent()?, place.file_name()?);
         let moved = self.resolve(above).map(|above| above.join(name));
         let here = moved.as_deref().unwrap_or(place);
-        let now = if fs::read_link(here).is_ok() { Some(real(here)) } else { moved };
+        let now = if fs::read_link(here).is_ok() { Some(real_path(here)) } else { moved };
         self.0.insert(place.to_owned(), now.clone());
         now
     }
 }
 
-/// The places that are neither in another of them nor in one of `covered`.
+/// Removes places that are in another one or in one of `covered`.
 fn outermost(mut places: Vec<PathBuf>, covered: &[PathBuf]) -> Vec<PathBuf> {
     let mut outermost: Vec<PathBuf> = Vec::new();
     places.sort();
-    let covered: Vec<PathBuf> = covered.iter().map(|place| real(place)).collect();
+    let covered: Vec<PathBuf> = covered.iter().map(|place| real_path(place)).collect();
     for place in places {
         // A folder sorts before what it contains.
         if !covered.iter().chain(&outermost).any(|above| place.starts_with(above)) {
@@ -161,28 +162,28 @@ fn outermost(mut places: Vec<PathBuf>, covered: &[PathBuf]) -> Vec<PathBuf> {
 }
 
 impl Config {
-    /// Registers this project and the folders of it that exist as deaddrop's own (see
+    /// Registers this project and those of its state folders that exist as deaddrop's own (see
     /// [`Consent`](super::Consent)).
     ///
     /// # Errors
-    /// It cannot be registered; the next start would not know it.
+    /// It cannot be registered, so the next start would not recognise it.
     pub(super) fn register(&self) -> Result<()> {
         if self.is_space {
             return Ok(());
         }
-        let mine = entry(self);
+        let mine = current_entry(self);
         let known = self.known.entry.as_ref();
-        if known == Some(&mine.after(known)) {
+        if known == Some(&mine.merged_with(known)) {
             return Ok(());
         }
         let registered = change(|all| {
-            let entry = mine.after(all.iter().find(|it| it.project == self.project));
-            all.retain(|it| it.project != self.project && (it.lives() || it.stands()));
+            let entry = mine.merged_with(all.iter().find(|it| it.project == self.project));
+            all.retain(|it| it.project != self.project && (it.exists() || it.is_unmoved()));
             all.push(entry);
-            all.drain(..all.len().saturating_sub(MOST));
+            all.drain(..all.len().saturating_sub(MAX_PROJECTS));
         });
         match registered {
-            // Its folders are registered already; `doctor` reports the rest.
+            // Its folders are already registered. `doctor` reports the rest.
             Err(_)
                 if known.is_some_and(|known| !known.own.is_empty())
                     && mine.folders.iter().all(|it| self.known.folders.contains(it)) =>
@@ -196,11 +197,11 @@ impl Config {
         }
     }
 
-    /// Makes these folders and registers them before anything is in them: after a stop in between they are
-    /// empty. If nothing can be registered, none is made.
+    /// Creates these folders and registers them before they contain anything, so that after a stop in between they are
+    /// empty. If registration fails, no folder is created.
     ///
     /// # Errors
-    /// They cannot be registered, or a folder cannot be made.
+    /// They cannot be registered or created.
     pub fn claim_dirs<'a>(&self, folders: impl IntoIterator<Item = &'a PathBuf>) -> Result<()> {
         self.register()?;
         for folder in folders {
@@ -209,13 +210,13 @@ impl Config {
         self.register()
     }
 
-    /// Forgets the person's consent, and which folders of this project are deaddrop's own. Returns whether there
-    /// was something to forget.
+    /// Removes the person's consent and this project's state folders from the registry. Returns whether it contained
+    /// any.
     ///
     /// # Errors
     /// The registry cannot be changed.
     pub fn forget(&self) -> Result<bool> {
-        let mine = entry(self);
+        let mine = current_entry(self);
         change(|all| {
             for entry in all {
                 let is_other = entry.project != mine.project;
@@ -229,41 +230,38 @@ impl Config {
         self.known.entry.as_ref().and_then(|entry| entry.consent.clone())
     }
 
-    /// Whether deaddrop has used this very folder in this role.
+    /// Whether deaddrop has used this very folder (by identity) in this role.
     pub(super) fn is_own(&self, role: u8, folder: &Path) -> bool {
-        Folder::at(role, folder).is_some_and(|folder| self.known.folders.contains(&folder))
+        StateFolder::at(role, folder).is_some_and(|folder| self.known.folders.contains(&folder))
     }
 
-    /// deaddrop's own folders of the project, each with its role.
+    /// The project's state folders, each with its role.
     pub(super) fn roles(&self) -> [(u8, &PathBuf); 4] {
         let Self { sessions, inbox, approvals, outbox, .. } = self;
         [(b's', sessions), (b'i', inbox), (b'a', approvals), (b'o', outbox)]
     }
 
-    /// Refuses to go on if the registry cannot be read: nobody knows then which folders are the person's, and
-    /// what must be hidden from replies.
-    ///
-    /// # Errors
-    /// It cannot be read.
-    pub fn knows_others(&self) -> Result<()> {
+    /// Fails if the registry could not be read: then it is not known which folders are the person's, and what must be
+    /// hidden from replies.
+    pub fn check_registry(&self) -> Result<()> {
         self.known.problem.as_ref().map_or(Ok(()), |why| Err(unreadable(why)))
     }
 
-    /// Refuses a workspace that another project keeps its files in, or that is git's: replies could answer and
-    /// approve there, or make hooks that git runs.
+    /// Rejects a workspace in which another project keeps its files, where replies could answer and approve, and one
+    /// in a git directory, where they could create hooks that git runs.
     ///
     /// # Errors
-    /// It is such a workspace, or that is not known.
-    pub fn holds_no_others(&self) -> Result<()> {
-        self.knows_others()?;
-        // The folder of a regular file is out of reach.
-        if let Some(own) = own_file().filter(|own| own.is_symlink())
-            && Programs::of(self).are_written_at(&own)
+    /// It is such a workspace, or the registry cannot be read.
+    pub fn check_workspace(&self) -> Result<()> {
+        self.check_registry()?;
+        // If the settings are a regular file, replies and commands cannot access their folder.
+        if let Some(own) = user_settings_file().filter(|own| own.is_symlink())
+            && Programs::of(self).is_writable_by_replies(&own)
         {
-            let problem = "it is a link to where replies and commands can write: they could change your own settings. Replace the link by the file";
+            let problem = "it is a link to a place where replies and commands can write, so they could change your own settings. Replace the link with the file";
             return Err(Error::config(own.display(), problem));
         }
-        let workspace = real(&self.workspace);
+        let workspace = real_path(&self.workspace);
         let problem = if let Some(git) = git_directory(&workspace) {
             format!(
                 "it cannot be the workspace: it is a git directory, or in one ({}), and git would run hooks that replies write there. Choose another workspace_dir: the folder with the project's files",
@@ -271,10 +269,10 @@ impl Config {
             )
         } else if let Some((project, place)) = &self.known.holder {
             format!(
-                "it cannot be the workspace: the project {} keeps files of its own there ({}), according to {}. Choose another workspace_dir; if that project has moved its files, begin or resume a session there first",
+                "it cannot be the workspace: according to {2}, the project {0} keeps its own files there ({1}). Choose another workspace_dir; if that project has moved its files, begin or resume a session there first",
                 project.display(),
                 place.display(),
-                path()?.display()
+                registry_file()?.display()
             )
         } else {
             return Ok(());
@@ -283,13 +281,13 @@ impl Config {
     }
 
     /// The registered projects that are in the workspace of this one or keep files there.
-    pub fn others(&self) -> &[PathBuf] {
+    pub fn nested_projects(&self) -> &[PathBuf] {
         &self.known.projects
     }
 
-    /// Writes a settings file for each of those that has none: a command could write one. Where this process
-    /// cannot write, commands cannot, either.
-    pub fn keep_settings_of_others(&self, note: &str) {
+    /// Writes a settings file into each nested project that has none: otherwise a command could write one. Failures
+    /// are ignored: where this process cannot write, commands cannot, either.
+    pub fn create_settings_of_nested(&self, note: &str) {
         for file in self.known.projects.iter().map(|project| project.join(FILE)) {
             if self.known.hidden.contains(&file) && !exists(&file) {
                 let _ = atomic::write(&file, note.as_bytes());
@@ -298,7 +296,7 @@ impl Config {
     }
 }
 
-/// Records that the person has consented to the settings of a project with this digest, or to none.
+/// Records the digest of the settings that the person has consented to, or that there is no consent.
 ///
 /// # Errors
 /// The registry cannot be changed.
@@ -306,68 +304,72 @@ pub(super) fn record_consent(project: &Path, consent: Option<String>) -> Result<
     change(|all| match all.iter_mut().find(|entry| entry.project == project) {
         Some(entry) => entry.consent = consent,
         None if consent.is_some() => {
-            all.push(Entry { project: project.to_owned(), consent, ..Entry::default() });
+            all.push(ProjectEntry {
+                project: project.to_owned(),
+                consent,
+                ..ProjectEntry::default()
+            });
         }
         None => {}
     })
     .map(drop)
 }
 
-/// The registered project whose replies write where this folder is; none if the folder was itself used,
-/// since it was hidden from them then. The path is canonical.
+/// The registered project whose replies can write where this folder (a canonical path) is. None if the folder is itself
+/// a registered project, since it was hidden from them.
 ///
-/// A project that is gone takes no more replies. No reply can make it disappear, since its files are out of
+/// A project that no longer exists takes no more replies. No reply can remove a project, since its files are out of
 /// reach.
 ///
 /// # Errors
 /// The registry cannot be read.
-pub fn whose_replies_write(folder: &Path) -> Result<Option<PathBuf>> {
+pub fn project_writing_to(folder: &Path) -> Result<Option<PathBuf>> {
     let all = read()?;
     if all.iter().any(|entry| entry.project == folder && !entry.own.is_empty()) {
         return Ok(None);
     }
-    let writes = |entry: &Entry| entry.written.iter().any(|place| folder.starts_with(place));
-    Ok(all.into_iter().find(|entry| writes(entry) && entry.lives()).map(|entry| entry.project))
+    let writes = |entry: &ProjectEntry| entry.written.iter().any(|place| folder.starts_with(place));
+    Ok(all.into_iter().find(|entry| writes(entry) && entry.exists()).map(|entry| entry.project))
 }
 
-/// Where replies of registered projects write.
+/// The places where replies of registered projects can write.
 ///
 /// # Errors
 /// The registry cannot be read.
-pub fn written_by_replies() -> Result<BTreeSet<PathBuf>> {
+pub fn reply_writable_places() -> Result<BTreeSet<PathBuf>> {
     Ok(read()?.into_iter().flat_map(|entry| entry.written).collect())
 }
 
-/// The files and folders of registered projects in a folder, by its canonical path.
+/// deaddrop's own files and folders, of registered projects, in a folder (a canonical path).
 ///
 /// # Errors
 /// The registry cannot be read.
-pub fn known_within(folder: &Path) -> Result<Vec<PathBuf>> {
+pub fn registered_within(folder: &Path) -> Result<Vec<PathBuf>> {
     let is_within = |place: &PathBuf| place.starts_with(folder) && place != folder;
-    let all = read()?.into_iter().filter(Entry::lives);
+    let all = read()?.into_iter().filter(ProjectEntry::exists);
     let own = all.map(|entry| entry.own.into_iter().filter(is_within).collect::<Vec<_>>());
     Ok(own.filter(|own| own.iter().any(|place| exists(place))).flatten().collect())
 }
 
-/// Where replies write: the workspace first, and what commands may change besides it.
-fn written(config: &Config) -> Vec<PathBuf> {
+/// Where replies of a project can write: the workspace first, then what else commands may change.
+fn writable_places(config: &Config) -> Vec<PathBuf> {
     let Config { workspace, sandbox, .. } = config;
-    [workspace].into_iter().chain(&sandbox.writable).map(|place| real(place)).collect()
+    [workspace].into_iter().chain(&sandbox.writable).map(|place| real_path(place)).collect()
 }
 
-/// The entry of a project as it is now.
-fn entry(config: &Config) -> Entry {
+/// The current entry of a project.
+fn current_entry(config: &Config) -> ProjectEntry {
     let mut own = config.own_state();
-    // Also where links among them lead.
-    for place in own.clone().iter().map(|place| real(place)) {
+    // Add the targets of links.
+    for place in own.clone().iter().map(|place| real_path(place)) {
         if !own.contains(&place) {
             own.push(place);
         }
     }
-    let folders = config.roles().map(|(role, folder)| Folder::at(role, folder));
-    Entry {
+    let folders = config.roles().map(|(role, folder)| StateFolder::at(role, folder));
+    ProjectEntry {
         identity: identity_of(&config.project),
-        written: written(config),
+        written: writable_places(config),
         own,
         folders: folders.into_iter().flatten().collect(),
         project: config.project.clone(),
@@ -375,28 +377,28 @@ fn entry(config: &Config) -> Entry {
     }
 }
 
-impl Folder {
-    /// The folder at a place; None if there is none.
+impl StateFolder {
+    /// Identifies the folder at a place; None if there is none.
     fn at(role: u8, place: &Path) -> Option<Self> {
         let identity = identity_of(place);
-        (!identity.is_empty()).then(|| Self { role, identity, place: real(place) })
+        (!identity.is_empty()).then(|| Self { role, identity, place: real_path(place) })
     }
 
-    /// Whether it is still at its place.
-    fn stands(&self) -> bool {
+    /// Whether the same folder is still at its place.
+    fn is_unmoved(&self) -> bool {
         identity_of(&self.place) == self.identity
     }
 }
 
-impl Entry {
-    /// The entry with what an older one says of places that may still exist.
-    fn after(&self, before: Option<&Self>) -> Self {
+impl ProjectEntry {
+    /// Adds the consent of an older entry, and places of it that may still exist.
+    fn merged_with(&self, before: Option<&Self>) -> Self {
         fn add<T: Clone + PartialEq>(all: &[T], before: &[T]) -> Vec<T> {
             if all.iter().all(|it| before.contains(it)) {
                 return before.to_vec();
             }
             let older = before.iter().filter(|it| !all.contains(it));
-            all.iter().chain(older).take(PLACES.max(all.len())).cloned().collect()
+            all.iter().chain(older).take(MAX_PLACES.max(all.len())).cloned().collect()
         }
         let Some(before) = before else { return self.clone() };
         Self {
@@ -407,26 +409,28 @@ impl Entry {
         }
     }
 
-    /// Whether it is still a project: one that is gone has no files, and others may be at their places.
-    fn lives(&self) -> bool {
+    /// Whether the project still exists. Other files may be at the places of one that does not.
+    fn exists(&self) -> bool {
         let has_begun = || {
-            let mut marks = self.own.iter().flat_map(|place| MARKS.map(|mark| place.join(mark)));
+            let mut marks =
+                self.own.iter().flat_map(|place| SESSION_MARKS.map(|mark| place.join(mark)));
             marks.any(|mark| mark.is_file())
         };
         [FILE, FOLDER].iter().any(|name| exists(&self.project.join(name)))
-            || (self.project.is_dir() && (has_begun() || self.folders.iter().any(Folder::stands)))
+            || (self.project.is_dir()
+                && (has_begun() || self.folders.iter().any(StateFolder::is_unmoved)))
     }
 
-    /// Whether the folder that was used is still there, even if empty.
-    fn stands(&self) -> bool {
+    /// Whether the same folder is still there, even if it is empty.
+    fn is_unmoved(&self) -> bool {
         !self.identity.is_empty() && identity_of(&self.project) == self.identity
     }
 }
 
-/// Changes the registry under its lock. Returns whether that changed anything.
-fn change(change: impl FnOnce(&mut Vec<Entry>)) -> Result<bool> {
-    let home = home()?;
-    make_folder(&home).map_err(|e| Error::io("make the folder", &home, e))?;
+/// Changes the registry under its lock. Returns whether it differs now.
+fn change(change: impl FnOnce(&mut Vec<ProjectEntry>)) -> Result<bool> {
+    let home = state_folder()?;
+    create_private_folder(&home).map_err(|e| Error::io("make the folder", &home, e))?;
     let lock = home.join(LOCK);
     let held = atomic::open_own(File::options().create(true).append(true), &lock);
     let held = held.and_then(|file| file.lock().map(|()| file));
@@ -436,18 +440,18 @@ fn change(change: impl FnOnce(&mut Vec<Entry>)) -> Result<bool> {
     change(&mut all);
     let is_changed = all != before;
     if is_changed {
-        atomic::write_private(&home.join(NAME), &bytes_of(&all))?;
+        atomic::write_private(&home.join(NAME), &serialize(&all))?;
     }
     Ok(is_changed)
 }
 
-/// Whether something is at a place, be it a link that leads nowhere.
+/// Whether something is at a place, even a dangling link.
 pub(super) fn exists(place: &Path) -> bool {
     fs::symlink_metadata(place).is_ok()
 }
 
-/// The inode and birth time of the folder at a place, which no folder that is made there later has. Empty if
-/// there is none.
+/// The inode and birth time of the folder at a place. A folder that is created there later has others. Empty if there
+/// is no folder.
 pub(super) fn identity_of(place: &Path) -> String {
     let found = fs::metadata(place).ok().filter(fs::Metadata::is_dir);
     let Some(found) = found else { return String::new() };
@@ -456,29 +460,29 @@ pub(super) fn identity_of(place: &Path) -> String {
     format!("{}.{}", found.ino(), born.unwrap_or_default().as_nanos())
 }
 
-fn home() -> Result<PathBuf> {
-    state_home().ok_or_else(|| {
+fn state_folder() -> Result<PathBuf> {
+    user_state_folder().ok_or_else(|| {
         Error::usage("without HOME there is no list of projects; set HOME or XDG_STATE_HOME")
     })
 }
 
-fn path() -> Result<PathBuf> {
-    Ok(home()?.join(NAME))
+fn registry_file() -> Result<PathBuf> {
+    Ok(state_folder()?.join(NAME))
 }
 
-fn read() -> Result<Vec<Entry>> {
+fn read() -> Result<Vec<ProjectEntry>> {
     load().map_err(|why| unreadable(&why))
 }
 
-/// All entries, the oldest first; or why they cannot be read. Nothing is known then, so nothing is safe.
-fn load() -> Result<Vec<Entry>, String> {
-    let Ok(path) = path() else { return Ok(Vec::new()) };
+/// Reads all entries, oldest first. The error says why they cannot be read: then nothing is safe.
+fn load() -> Result<Vec<ProjectEntry>, String> {
+    let Ok(path) = registry_file() else { return Ok(Vec::new()) };
     match atomic::read_own_within(&path, LIMIT) {
         Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             Ok(Vec::new())
         }
         Err(e) => Err(e.to_string()),
-        Ok(bytes) => parsed(&bytes).ok_or_else(|| "it is damaged".to_owned()),
+        Ok(bytes) => parse(&bytes).ok_or_else(|| "it is damaged".to_owned()),
     }
 }
 
@@ -486,18 +490,18 @@ fn unreadable(why: &str) -> Error {
     let problem = format!(
         "deaddrop cannot read its list of your projects: {why}. Restore it, or move it away: deaddrop then starts a new one and asks about each project again"
     );
-    Error::config(path().unwrap_or_default().display(), problem)
+    Error::config(registry_file().unwrap_or_default().display(), problem)
 }
 
-/// The entries of a registry; None if deaddrop did not write it.
-fn parsed(bytes: &[u8]) -> Option<Vec<Entry>> {
-    let mut all: Vec<Entry> = Vec::new();
+/// Parses a registry; None if it is not as deaddrop writes it.
+fn parse(bytes: &[u8]) -> Option<Vec<ProjectEntry>> {
+    let mut all: Vec<ProjectEntry> = Vec::new();
     for field in bytes.strip_suffix(b"\0")?.split(|byte| *byte == 0) {
         let (letter, rest) = field.split_first()?;
-        let path = of_bytes(rest);
+        let path = path_from(rest);
         match (letter, all.last_mut()) {
             (b'b', _) if path.is_absolute() => {
-                all.push(Entry { project: path, ..Entry::default() });
+                all.push(ProjectEntry { project: path, ..ProjectEntry::default() });
             }
             (b'i', Some(last)) => last.identity = String::from_utf8_lossy(rest).into_owned(),
             (b'c', Some(last)) => {
@@ -509,7 +513,11 @@ fn parsed(bytes: &[u8]) -> Option<Vec<Entry>> {
                 let (role, rest) = rest.split_first()?;
                 let (identity, place) = rest.split_at(memchr::memchr(b' ', rest)?);
                 let identity = String::from_utf8_lossy(identity).into_owned();
-                last.folders.push(Folder { role: *role, identity, place: of_bytes(&place[1..]) });
+                last.folders.push(StateFolder {
+                    role: *role,
+                    identity,
+                    place: path_from(&place[1..]),
+                });
             }
             _ => return None,
         }
@@ -517,7 +525,7 @@ fn parsed(bytes: &[u8]) -> Option<Vec<Entry>> {
     Some(all)
 }
 
-fn bytes_of(all: &[Entry]) -> Vec<u8> {
+fn serialize(all: &[ProjectEntry]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut field = |begin: &[u8], path: &Path| {
         bytes.extend_from_slice(begin);
@@ -532,14 +540,14 @@ fn bytes_of(all: &[Entry]) -> Vec<u8> {
         entry.consent.iter().for_each(|consent| field(b"c", consent.as_ref()));
         entry.written.iter().for_each(|place| field(b"w", place));
         entry.own.iter().for_each(|place| field(b"o", place));
-        for Folder { role, identity, place } in &entry.folders {
+        for StateFolder { role, identity, place } in &entry.folders {
             field(&[b"f", &[*role][..], identity.as_bytes(), b" "].concat(), place);
         }
     }
     bytes
 }
 
-fn of_bytes(bytes: &[u8]) -> PathBuf {
+fn path_from(bytes: &[u8]) -> PathBuf {
     OsStr::from_bytes(bytes).into()
 }
 
@@ -551,43 +559,43 @@ mod tests {
 
     #[test]
     fn entries_are_read_as_they_are_written() {
-        let odd = of_bytes(b"/a b/\xff\n%41");
-        let entry = |project: &Path| Entry {
+        let odd = path_from(b"/a b/\xff\n%41");
+        let entry = |project: &Path| ProjectEntry {
             project: project.to_owned(),
             identity: "7.8".to_owned(),
             written: vec!["/w".into(), odd.clone()],
             own: vec![project.join("inbox"), project.join(FILE)],
             folders: vec![
-                Folder { role: b'i', identity: "1.2".to_owned(), place: odd.clone() },
-                Folder { role: b's', identity: "3.0".to_owned(), place: "/a".into() },
+                StateFolder { role: b'i', identity: "1.2".to_owned(), place: odd.clone() },
+                StateFolder { role: b's', identity: "3.0".to_owned(), place: "/a".into() },
             ],
             consent: Some("abc".to_owned()),
         };
         let all = [entry(&odd), entry("/home/me".as_ref())];
-        assert_eq!(parsed(&bytes_of(&all)).unwrap(), all);
+        assert_eq!(parse(&serialize(&all)).unwrap(), all);
     }
 
     #[test]
     fn places_in_use_are_never_forgotten_and_older_ones_are_the_last() {
-        let entry = |places: std::ops::Range<usize>| Entry {
+        let entry = |places: std::ops::Range<usize>| ProjectEntry {
             written: places.map(|n| format!("/{n}").into()).collect(),
-            ..Entry::default()
+            ..ProjectEntry::default()
         };
-        let many = entry(0..PLACES + 9);
-        assert_eq!(many.after(Some(&many)), many);
-        // Whoever uses two in turn changes nothing each time.
-        let both = entry(0..1).after(Some(&entry(1..2)));
-        assert_eq!(entry(1..2).after(Some(&both)), both);
-        let written = entry(0..1).after(Some(&entry(1..PLACES + 9))).written;
-        assert_eq!((written.len(), &*written[0]), (PLACES, Path::new("/0")));
+        let many = entry(0..MAX_PLACES + 9);
+        assert_eq!(many.merged_with(Some(&many)), many);
+        // Using two places in turn changes nothing.
+        let both = entry(0..1).merged_with(Some(&entry(1..2)));
+        assert_eq!(entry(1..2).merged_with(Some(&both)), both);
+        let written = entry(0..1).merged_with(Some(&entry(1..MAX_PLACES + 9))).written;
+        assert_eq!((written.len(), &*written[0]), (MAX_PLACES, Path::new("/0")));
     }
 
     #[test]
     fn a_damaged_file_is_refused() {
         let good = b"b/a\0w/a/w\0";
-        assert_eq!(parsed(good).unwrap().len(), 1);
+        assert_eq!(parse(good).unwrap().len(), 1);
         assert!(
-            (0..good.len()).all(|n| parsed(&good[..n]).is_none_or(|all| n == 4 && all.len() == 1))
+            (0..good.len()).all(|n| parse(&good[..n]).is_none_or(|all| n == 4 && all.len() == 1))
         );
         for bad in [
             &b""[..],
@@ -598,15 +606,15 @@ mod tests {
             b"b/a\0x/a\0",
             b"b/a\0fi\0",
         ] {
-            assert!(parsed(bad).is_none(), "{}", bad.escape_ascii());
+            assert!(parse(bad).is_none(), "{}", bad.escape_ascii());
         }
     }
 
     proptest! {
         #[test]
         fn any_bytes_can_be_read(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-            let Some(all) = parsed(&bytes) else { return Ok(()) };
-            prop_assert_eq!(parsed(&bytes_of(&all)), Some(all));
+            let Some(all) = parse(&bytes) else { return Ok(()) };
+            prop_assert_eq!(parse(&serialize(&all)), Some(all));
         }
     }
 }

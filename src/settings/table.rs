@@ -1,5 +1,5 @@
 //! The table of all settings. Flags, variables, the reader of settings files, errors, `config`, consent and
-//! docs/settings.md derive from it.
+//! docs/settings.md are derived from it.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -11,46 +11,46 @@ use super::policy::Policy;
 use crate::error::{Error, Result};
 use crate::text::{capitalized, nearest};
 
-/// The names of all environment variables of deaddrop begin with this.
+/// The prefix of all environment variables of deaddrop.
 const PREFIX: &str = "DEADDROP_";
-/// `sandbox` is a word or a table, in which the word is called `sandbox.mode`.
-pub(super) const WORD: [&str; 2] = ["sandbox", "mode"];
+/// `sandbox` is a string, or a table whose `mode` is that string.
+pub(super) const SANDBOX_MODE: [&str; 2] = ["sandbox", "mode"];
 
 /// One setting.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Setting {
-    /// Its name; a dot separates the table, and `*` stands for the name of a policy.
+    /// Its full name. A dot separates the table, and `*` stands for the name of a policy.
     pub name: String,
-    pub(super) kind: Kind,
-    /// Its default, as its environment variable would have it.
+    pub(super) kind: SettingKind,
+    /// Its default, written as in its environment variable.
     #[serde(default)]
     pub default: String,
-    /// What it is for.
+    /// Its purpose.
     pub about: String,
-    /// Whether commands that read it take it as a flag.
+    /// Whether it is also a command-line flag.
     #[serde(default)]
     pub flag: bool,
-    /// When a project's file needs consent to set it.
+    /// When setting it in a project's file needs consent.
     pub(super) consent: Option<NeedsConsent>,
 }
 
-/// What a project's file needs consent for.
+/// When a setting in a project's file needs consent.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NeedsConsent {
     pub(super) when: Weakens,
-    /// What it does then.
+    /// The effect that the person consents to.
     pub(super) does: String,
 }
 
-/// What a setting can be.
+/// The type of a setting.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
-pub(super) enum Kind {
+pub(super) enum SettingKind {
     /// A folder, relative to the project.
     Folder,
-    /// A whole number; with `or_none`, 0 means no limit.
+    /// An integer. With `or_none`, 0 means no limit.
     Number {
         least: u64,
         most: u64,
@@ -60,7 +60,7 @@ pub(super) enum Kind {
     Switch,
     /// One of these words.
     Choice(Vec<String>),
-    /// The name of a policy, or nothing.
+    /// The name of a policy, or an empty string.
     Policy,
     /// Files and folders outside the workspace.
     Paths,
@@ -78,22 +78,22 @@ pub(super) enum Kind {
     Socket,
 }
 
-/// When a setting in a project's file weakens what holds without that file.
+/// When a setting in a project's file weakens the settings that apply without that file.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Weakens {
     /// A folder is outside the project or under a protected name, a list names paths that the person has not
     /// set, or a link in the project leads out of it.
     Outside,
-    /// It confines commands less.
+    /// It may confine commands less.
     Weaker,
-    /// It has this value.
+    /// It has this value, and the person's own file has another one.
     To(Value),
-    /// It contains what the person has not set.
+    /// It contains an item that the person has not set.
     Items,
-    /// It lacks a name.
+    /// It lacks a name that applies without the file.
     Lacking,
-    /// The policy of that name allows more.
+    /// The policy that it names allows more.
     Policy,
     /// The table as a whole differs from the person's own.
     Guest,
@@ -108,19 +108,19 @@ pub static SETTINGS: LazyLock<Vec<Setting>> = LazyLock::new(|| {
     table.remove("setting").unwrap_or_default()
 });
 
-/// The names that only the person may write, by default.
+/// The default of `protected_names`.
 #[cfg(test)]
 pub(crate) fn protected_by_default() -> impl Iterator<Item = &'static str> {
     find("protected_names").map_or("", |setting| &setting.default).split(',')
 }
 
-impl Kind {
+impl SettingKind {
     pub(super) fn is_list(&self) -> bool {
-        use Kind::{Command, Names, Paths, Patterns, Rules, Variables};
+        use SettingKind::{Command, Names, Paths, Patterns, Rules, Variables};
         matches!(self, Paths | Variables | Names | Patterns | Rules | Command)
     }
 
-    /// What the setting must be, for whoever set it to something else.
+    /// The valid values, for an error.
     pub(super) fn form(&self) -> String {
         let form = match self {
             Self::Folder => "a folder, as a string",
@@ -142,8 +142,8 @@ impl Kind {
         form.to_owned()
     }
 
-    /// The value that a variable, a flag or the table of settings means. Lists of paths are separated as
-    /// `PATH` is, others by commas.
+    /// Parses a value from a variable, a flag or the table of settings. Items of lists of paths are separated by `:`,
+    /// others by commas.
     pub(super) fn value_of(&self, text: &str) -> Value {
         let separator = if matches!(self, Self::Paths) { ':' } else { ',' };
         let number = || text.trim().parse::<i64>().ok().map(Value::from);
@@ -160,7 +160,7 @@ impl Kind {
         value.unwrap_or_else(|| text.into())
     }
 
-    /// A value without blanks around words.
+    /// Removes whitespace around words.
     pub(super) fn trimmed(&self, value: Value) -> Value {
         match (self, value) {
             (Self::Choice(_) | Self::Policy, Value::String(text)) => text.trim().into(),
@@ -172,9 +172,9 @@ impl Kind {
         }
     }
 
-    /// What is wrong with a value, if anything is. Where paths lead is not checked.
+    /// Returns what is wrong with a value, if anything. The targets of paths are not checked.
     pub(super) fn fault(&self, value: &Value) -> Option<String> {
-        let fits = match (self, value) {
+        let is_valid = match (self, value) {
             (Self::Switch, Value::Bool(_)) | (Self::Policy, Value::String(_)) => true,
             (Self::Number { least, most, or_none }, Value::Number(number)) => number
                 .as_u64()
@@ -188,19 +188,19 @@ impl Kind {
             (kind, Value::Array(items)) if kind.is_list() => {
                 return items.iter().find_map(|item| {
                     let form = match item.as_str() {
-                        Some(text) => self.wrong_item(text)?,
+                        Some(text) => self.item_fault(text)?,
                         None => "a string",
                     };
-                    Some(format!("holds {} but each item must be {form}", shown(item)))
+                    Some(format!("contains {} but each item must be {form}", shown(item)))
                 });
             }
             _ => false,
         };
-        (!fits).then(|| format!("is {} but must be {}", shown(value), self.form()))
+        (!is_valid).then(|| format!("is {} but must be {}", shown(value), self.form()))
     }
 
-    /// What each item of a list must be, if this one is not.
-    fn wrong_item(&self, item: &str) -> Option<&'static str> {
+    /// Returns what each item of a list must be, if this one is not.
+    fn item_fault(&self, item: &str) -> Option<&'static str> {
         let (is_right, form) = match self {
             Self::Paths => (is_text(item), "the path of a file or folder"),
             Self::Variables => {
@@ -209,7 +209,7 @@ impl Kind {
                     && name.starts_with(|c: char| !c.is_ascii_digit());
                 (
                     is_text(item) && is_name,
-                    "NAME or NAME=VALUE, and NAME made of letters, digits and _, without a digit first",
+                    "NAME or NAME=VALUE, where NAME consists of letters, digits and _, and does not begin with a digit",
                 )
             }
             Self::Names => (
@@ -218,7 +218,7 @@ impl Kind {
             ),
             Self::Patterns => (
                 is_text(item) && !item.starts_with('/') && item.split('/').all(|part| part != ".."),
-                "a path in the workspace without '..', in which * and ? stand for other characters and ** for folders",
+                "a path in the workspace without '..', in which * and ? match characters and ** matches folders",
             ),
             Self::Rules => {
                 (is_text(item) && !item.contains(char::is_control), "a pattern in one line")
@@ -233,7 +233,7 @@ fn is_text(text: &str) -> bool {
     !text.trim().is_empty() && !text.contains('\0')
 }
 
-/// A value for an error.
+/// Formats a value for an error.
 fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => format!("{text:?}"),
@@ -260,24 +260,24 @@ impl Setting {
         self.name.replace('_', "-")
     }
 
-    /// What its flag calls a value.
+    /// The placeholder of the value in help.
     pub fn placeholder(&self) -> &'static str {
         match &self.kind {
-            Kind::Folder => "DIR",
-            Kind::Number { .. } => "N",
-            Kind::Choice(_) => "MODE",
-            Kind::Policy => "NAME",
+            SettingKind::Folder => "DIR",
+            SettingKind::Number { .. } => "N",
+            SettingKind::Choice(_) => "MODE",
+            SettingKind::Policy => "NAME",
             _ => "VALUE",
         }
     }
 
-    /// What `--help` says of it: what it is for, the words that it can be, and its default.
+    /// The text for `--help`: purpose, choices and default.
     pub fn help(&self) -> String {
         let mut help = capitalized(&self.about);
         if !self.choices().is_empty() {
             help += &format!(": {}", self.choices().join(", "));
         }
-        if matches!(self.kind, Kind::Policy) {
+        if matches!(self.kind, SettingKind::Policy) {
             help += " or one of your own";
         }
         if !self.default.is_empty() {
@@ -286,21 +286,21 @@ impl Setting {
         help
     }
 
-    /// Whether it is true or false.
+    /// Whether it is a boolean.
     pub fn is_switch(&self) -> bool {
-        matches!(self.kind, Kind::Switch)
+        matches!(self.kind, SettingKind::Switch)
     }
 
     /// Whether it is a folder of the project.
     pub fn is_folder(&self) -> bool {
-        matches!(self.kind, Kind::Folder)
+        matches!(self.kind, SettingKind::Folder)
     }
 
-    /// The words that it can be, if there are few.
+    /// Its possible values, if they can be listed.
     pub fn choices(&self) -> Vec<&str> {
         match &self.kind {
-            Kind::Choice(names) => names.iter().map(String::as_str).collect(),
-            Kind::Policy => Policy::PRESETS.to_vec(),
+            SettingKind::Choice(names) => names.iter().map(String::as_str).collect(),
+            SettingKind::Policy => Policy::PRESETS.to_vec(),
             _ => Vec::new(),
         }
     }
@@ -311,12 +311,12 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     SETTINGS.iter().filter(|setting| !setting.is_of_file()).map(|setting| setting.name.as_str())
 }
 
-/// The name of a setting that has two.
+/// The one name of a setting that has two.
 pub fn canonical(name: &str) -> &str {
-    if name.split('.').eq(WORD) { WORD[0] } else { name }
+    if name.split('.').eq(SANDBOX_MODE) { SANDBOX_MODE[0] } else { name }
 }
 
-/// The setting of that name.
+/// Finds a setting by name.
 pub fn find(name: &str) -> Option<&'static Setting> {
     let name = canonical(name);
     SETTINGS.iter().find(|setting| {
@@ -324,12 +324,12 @@ pub fn find(name: &str) -> Option<&'static Setting> {
     })
 }
 
-/// The setting of that name, or an error that names the one that was probably meant.
+/// Finds a setting by name. The error suggests the nearest name.
 pub(super) fn named(origin: &str, name: &str) -> Result<&'static Setting> {
     find(name).ok_or_else(|| unknown(origin, name))
 }
 
-/// How the header of the table of that name is written, if there can be such a table.
+/// The header of the table of that name, such as `[policies.NAME]`, if there can be such a table.
 pub(super) fn header(name: &str) -> Option<String> {
     let deeper = |setting: &&Setting| {
         name.split('.').count() < setting.name.split('.').count() && begins(setting, name)
@@ -338,13 +338,13 @@ pub(super) fn header(name: &str) -> Option<String> {
     Some(format!("[{}]", table.replace('*', "NAME")))
 }
 
-/// Whether the name of a setting begins with these parts.
+/// Whether the name of a setting begins with the components of `name`.
 fn begins(setting: &Setting, name: &str) -> bool {
     let mut parts = setting.name.split('.');
     name.split('.').all(|part| parts.next().is_some_and(|known| known == "*" || known == part))
 }
 
-/// The setting that an environment variable sets; None for variables of other programs.
+/// Finds the setting that an environment variable sets; None for variables of other programs.
 pub(super) fn of_variable(variable: &str, origin: &str) -> Result<Option<&'static Setting>> {
     let Some(bare) = variable.strip_prefix(PREFIX) else { return Ok(None) };
     let is_meant = |setting: &&Setting| setting.variable().as_deref() == Some(variable);
@@ -356,7 +356,7 @@ pub(super) fn of_variable(variable: &str, origin: &str) -> Result<Option<&'stati
     })
 }
 
-/// The error that there is no setting of this name.
+/// The error for a name that no setting has.
 pub(super) fn unknown(origin: &str, name: &str) -> Error {
     fn parts(name: &str) -> (&str, &str) {
         name.rsplit_once('.').unwrap_or(("", name))
@@ -367,9 +367,9 @@ pub(super) fn unknown(origin: &str, name: &str) -> Error {
     let plain = name.replace('"', "");
     let policy = plain.strip_prefix("policies.").and_then(|rest| rest.split('.').next());
     let known = SETTINGS.iter().map(|setting| setting.name.replace('*', policy.unwrap_or("NAME")));
-    let known: Vec<String> = known.chain([WORD.join(".")]).collect();
+    let known: Vec<String> = known.chain([SANDBOX_MODE.join(".")]).collect();
     let (table, last) = parts(&plain);
-    // What all names of a table begin with would make any two of them alike.
+    // Only the last components are compared: the shared table name would make all names similar.
     let mut beside = known.iter().filter(|name| parts(name).0 == table).map(|name| parts(name).1);
     let meant = known.iter().find(|name| parts(name).1 == last).cloned().or_else(|| {
         if beside.clone().next().is_none() {

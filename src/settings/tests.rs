@@ -7,7 +7,7 @@ use super::*;
 
 const HOME: &str = "/home/me";
 
-fn resolved(raw: &Raw) -> Result<Config> {
+fn resolved(raw: &Layer) -> Result<Config> {
     Config::resolve("/project".into(), raw, Some(HOME.as_ref()))
 }
 
@@ -15,16 +15,16 @@ fn config(text: &str) -> Result<Config> {
     resolved(&layer(text)?)
 }
 
-fn layer(text: &str) -> Result<Raw> {
-    Raw::from_text(text, &Path::new("/project").join(FILE), Source::File)
+fn layer(text: &str) -> Result<Layer> {
+    Layer::from_text(text, &Path::new("/project").join(FILE), Source::File)
 }
 
 fn error(text: &str) -> String {
     config(text).expect_err(text).to_string()
 }
 
-fn variable(name: &str, value: impl Into<OsString>) -> Result<Raw> {
-    Raw::from_environment([(name.into(), value.into())].into_iter())
+fn variable(name: &str, value: impl Into<OsString>) -> Result<Layer> {
+    Layer::from_environment([(name.into(), value.into())].into_iter())
 }
 
 #[track_caller]
@@ -58,10 +58,10 @@ fn wrong_settings_name_file_line_and_the_nearest_key() {
 
 #[test]
 fn folders_of_its_own_are_kept_apart() {
-    assert!(error("outbox_dir = \"inbox\"").contains("must not lie in"));
-    assert!(error("outbox_dir = \"./inbox/../inbox/out\"").contains("must not lie in"));
+    assert!(error("outbox_dir = \"inbox\"").contains("must not be in"));
+    assert!(error("outbox_dir = \"./inbox/../inbox/out\"").contains("must not be in"));
     assert!(
-        error("workspace_dir = \"inbox/w\"").contains("workspace_dir must not lie in inbox_dir")
+        error("workspace_dir = \"inbox/w\"").contains("workspace_dir must not be in inbox_dir")
     );
 }
 
@@ -69,7 +69,7 @@ fn folders_of_its_own_are_kept_apart() {
 fn later_layers_win_and_variables_are_checked() {
     let raw = layer("max_output_length = 5_000\ninbox_dir = \"in\"").unwrap();
     let over = variable("DEADDROP_MAX_OUTPUT_LENGTH", "600").unwrap();
-    let config = resolved(&Raw::merged([&raw, &over])).unwrap();
+    let config = resolved(&Layer::merged([&raw, &over])).unwrap();
     assert_eq!(config.max_output_length, 600);
     assert_eq!(config.inbox, Path::new("/project/in"));
     assert_eq!(config.workspace, Path::new("/project/workspace"));
@@ -80,7 +80,7 @@ fn later_layers_win_and_variables_are_checked() {
 #[test]
 fn the_table_of_defaults_is_what_the_types_say() {
     let config = config("").unwrap();
-    assert_eq!((config.sandbox.mode, config.sandbox.network), (Mode::Auto, false));
+    assert_eq!((config.sandbox.mode, config.sandbox.network), (SandboxMode::Auto, false));
     let sandbox = &config.sandbox;
     assert_eq!((sandbox.max_processes, sandbox.max_memory_bytes), (4_096, None));
     assert_eq!((sandbox.max_file_bytes, sandbox.min_free_bytes), (4 << 30, 100 << 20));
@@ -127,7 +127,7 @@ const REFERENCE: &str = "\
 
 This page is made from the table of settings (`SETTINGS=overwrite cargo test --lib -- settings::tests`); [projects.md](projects.md#change-settings) explains how to change them.
 
-A command takes only flags of settings that it reads; its `--help` lists them. Flags override environment variables, these override `deaddrop.toml`, and that overrides your own file (`~/.config/deaddrop/config.toml`). The variable of a setting is `DEADDROP_` and its name in capitals, with `_` for a dot: `sandbox.network` is `DEADDROP_SANDBOX_NETWORK`. Consent: a project's `deaddrop.toml` needs yours to weaken what holds without it ([security.md](security.md#settings-that-somebody-else-wrote)).
+A command takes only the flags of settings that it reads; its `--help` lists them. Flags override environment variables, which override `deaddrop.toml`, which overrides your own file (`~/.config/deaddrop/config.toml`). The environment variable of a setting is `DEADDROP_` followed by its name in capitals, with `_` instead of a dot: `sandbox.network` is `DEADDROP_SANDBOX_NETWORK`. Consent: a project's `deaddrop.toml` needs yours to weaken the settings that apply without it ([security.md](security.md#settings-that-somebody-else-wrote)).
 
 | setting | flag | default | it must be | what it is for | consent |
 |---|---|---|---|---|---|
@@ -191,18 +191,21 @@ fn every_row_of_the_table_is_in_order() {
 #[test]
 fn the_sandbox_is_a_word_or_a_table() {
     for (text, mode) in [
-        ("sandbox = \"off\"", Mode::Off),
-        ("[sandbox]\nmode = \"partial\"", Mode::Partial),
-        ("sandbox.mode = \"bwrap\"", Mode::Bwrap),
-        ("sandbox = { mode = \"auto\", network = true }", Mode::Auto),
+        ("sandbox = \"off\"", SandboxMode::Off),
+        ("[sandbox]\nmode = \"partial\"", SandboxMode::Partial),
+        ("sandbox.mode = \"bwrap\"", SandboxMode::Bwrap),
+        ("sandbox = { mode = \"auto\", network = true }", SandboxMode::Auto),
     ] {
         assert_eq!(config(text).unwrap().sandbox.mode, mode, "{text}");
     }
     let raw = layer("sandbox = \"off\"").unwrap();
     let over = layer("[sandbox]\nnetwork = true").unwrap();
-    let sandbox = resolved(&Raw::merged([&raw, &over])).unwrap().sandbox;
-    assert!(sandbox.mode == Mode::Off && sandbox.network, "a layer leaves what it does not set");
-    assert_eq!(with_variable("DEADDROP_SANDBOX", "off").sandbox.mode, Mode::Off);
+    let sandbox = resolved(&Layer::merged([&raw, &over])).unwrap().sandbox;
+    assert!(
+        sandbox.mode == SandboxMode::Off && sandbox.network,
+        "a layer leaves what it does not set"
+    );
+    assert_eq!(with_variable("DEADDROP_SANDBOX", "off").sandbox.mode, SandboxMode::Off);
     assert_eq!(
         error("\nsandbox = \"on\""),
         "/project/deaddrop.toml:2: sandbox is \"on\" but must be one of auto, bwrap, partial, off"
@@ -227,7 +230,7 @@ fn the_table_of_the_sandbox_is_taken_whole() {
     assert_eq!(config.protected_names, [".git", "Makefile"]);
     let value = |text: &str| Some(text.to_owned());
     let expected = Sandbox {
-        mode: Mode::Auto,
+        mode: SandboxMode::Auto,
         network: true,
         writable: ["/data/x", "/project/out", "/home/me/cache"].map(PathBuf::from).into(),
         readable: ["/lib", "/home/me", "/project/~odd"].map(PathBuf::from).into(),
@@ -264,7 +267,10 @@ fn variables_hold_lists_too() {
     // An empty variable is an empty list, over what was set below it.
     let raw = layer("[sandbox]\nreadable = [\"/a\"]").unwrap();
     let over = variable("DEADDROP_SANDBOX_READABLE", "").unwrap();
-    assert_eq!(resolved(&Raw::merged([&raw, &over])).unwrap().sandbox.readable, [] as [PathBuf; 0]);
+    assert_eq!(
+        resolved(&Layer::merged([&raw, &over])).unwrap().sandbox.readable,
+        [] as [PathBuf; 0]
+    );
     assert_eq!(with_variable("DEADDROP_PROTECTED_NAMES", "").protected_names, [] as [&str; 0]);
 }
 
@@ -325,13 +331,13 @@ fn wrong_types_are_told() {
         ),
         (
             "[sandbox]\n\nreadable = [\"/a\", 7]",
-            ":3: sandbox.readable holds 7 but each item must be",
+            ":3: sandbox.readable contains 7 but each item must be",
         ),
         (
             "[sandbox]\nenv = { A = \"1\" }",
             "sandbox.env is a table but must be a list of strings NAME or NAME=VALUE",
         ),
-        ("[sandbox]\nenv = [[\"A\"]]", "sandbox.env holds a list but each item must be"),
+        ("[sandbox]\nenv = [[\"A\"]]", "sandbox.env contains a list but each item must be"),
         ("[sandbox]\nmax_processes = 1e4", "sandbox.max_processes is 10000.0 but must be"),
         ("[sandbox.network]\nx = 1", "sandbox.network is a table but"),
         ("protected_names = true", "protected_names is true but must be a list of names"),
@@ -344,37 +350,40 @@ fn wrong_items_of_lists_are_told() {
     all_told(&[
         (
             "[sandbox]\nwritable = [\"/\"]",
-            ":2: sandbox.writable holds \"/\", which is the whole machine; name the",
+            ":2: sandbox.writable contains \"/\", which is the whole machine; list only the",
         ),
         (
             "[sandbox]\nreadable = [\"../../..\"]",
-            "sandbox.readable holds \"../../..\", which is the whole machine",
+            "sandbox.readable contains \"../../..\", which is the whole machine",
         ),
-        ("[sandbox]\nreadable = [\"\"]", "holds \"\" but each item must be the path of"),
+        ("[sandbox]\nreadable = [\"\"]", "contains \"\" but each item must be the path of"),
         ("[sandbox]\nreadable = [\"a\\u0000\"]", "but each item must be the path of"),
-        ("[sandbox]\nreadable = [\"~you/x\"]", "holds \"~you/x\", but only '~/' stands for"),
+        (
+            "[sandbox]\nreadable = [\"~you/x\"]",
+            "contains \"~you/x\", but only '~/', your home folder",
+        ),
         (
             "[sandbox]\nenv = [\"A\", \"1A=2\"]",
-            "sandbox.env holds \"1A=2\" but each item must be NAME or NAME=VALUE",
+            "sandbox.env contains \"1A=2\" but each item must be NAME or NAME=VALUE",
         ),
-        ("[sandbox]\nenv = [\"\"]", "sandbox.env holds \"\""),
-        ("[sandbox]\nenv = [\"=1\"]", "sandbox.env holds \"=1\""),
-        ("[sandbox]\nenv = [\"A B\"]", "sandbox.env holds \"A B\""),
-        ("[sandbox]\nenv = [\"É\"]", "sandbox.env holds \"É\""),
-        ("[sandbox]\nenv = [\"A=\\u0000\"]", "sandbox.env holds \"A="),
+        ("[sandbox]\nenv = [\"\"]", "sandbox.env contains \"\""),
+        ("[sandbox]\nenv = [\"=1\"]", "sandbox.env contains \"=1\""),
+        ("[sandbox]\nenv = [\"A B\"]", "sandbox.env contains \"A B\""),
+        ("[sandbox]\nenv = [\"É\"]", "sandbox.env contains \"É\""),
+        ("[sandbox]\nenv = [\"A=\\u0000\"]", "sandbox.env contains \"A="),
         (
             "protected_names = [\".git/hooks\"]",
-            "protected_names holds \".git/hooks\" but each item must be the name",
+            "protected_names contains \".git/hooks\" but each item must be the name",
         ),
-        ("protected_names = [\"\"]", "protected_names holds \"\""),
-        ("protected_names = [\".\"]", "protected_names holds \".\""),
-        ("protected_names = [\"..\"]", "protected_names holds \"..\""),
+        ("protected_names = [\"\"]", "protected_names contains \"\""),
+        ("protected_names = [\".\"]", "protected_names contains \".\""),
+        ("protected_names = [\"..\"]", "protected_names contains \"..\""),
     ]);
     let raw = variable("DEADDROP_SANDBOX_WRITABLE", "/a:~/b").unwrap();
     for home in [None, Some(Path::new("")), Some(Path::new("me"))] {
         let said = Config::resolve("/project".into(), &raw, home).unwrap_err().to_string();
         assert!(
-            said.contains("DEADDROP_SANDBOX_WRITABLE: sandbox.writable holds \"~/b\""),
+            said.contains("DEADDROP_SANDBOX_WRITABLE: sandbox.writable contains \"~/b\""),
             "{said}"
         );
         assert!(said.contains("HOME"), "{said}");
@@ -427,7 +436,7 @@ fn secrets_are_withheld_unless_the_person_says_otherwise() {
     let set = secrets("secrets = \"warn\"\nsecrets_allow = [\"a/*.pem\", \".env.ci\"]").unwrap();
     assert_eq!(set.mode, SecretsMode::Warn);
     assert_eq!(set.allow, ["a/*.pem", ".env.ci"]);
-    assert!(set.releases("a/server.pem") && !set.releases("server.pem"));
+    assert!(set.allows("a/server.pem") && !set.allows("server.pem"));
     assert_eq!(with_variable("DEADDROP_SECRETS", "warn").secrets.mode, SecretsMode::Warn);
     assert_eq!(with_variable("DEADDROP_SECRETS_ALLOW", "a, b/**").secrets.allow, ["a", "b/**"]);
 }
@@ -439,10 +448,10 @@ fn wrong_settings_of_secrets_are_told() {
         ("\nsecrets = true", ":2: secrets is true but must be one of"),
         ("[secrets]\nx = 1", "secrets is a table but must be one of withhold, warn"),
         ("secrets_allow = \"a\"", "secrets_allow is \"a\" but must be a list of patterns of files"),
-        ("secrets_allow = [1]", "secrets_allow holds 1 but each item must be"),
-        ("secrets_allow = [\"\"]", "secrets_allow holds \"\" but each item must be"),
-        ("secrets_allow = [\"/etc/x\"]", "secrets_allow holds \"/etc/x\" but each item must be"),
-        ("secrets_allow = [\"a/../b\"]", "secrets_allow holds \"a/../b\" but each item must be"),
+        ("secrets_allow = [1]", "secrets_allow contains 1 but each item must be"),
+        ("secrets_allow = [\"\"]", "secrets_allow contains \"\" but each item must be"),
+        ("secrets_allow = [\"/etc/x\"]", "secrets_allow contains \"/etc/x\" but each item must be"),
+        ("secrets_allow = [\"a/../b\"]", "secrets_allow contains \"a/../b\" but each item must be"),
         ("secret_allow = []", "did you mean 'secrets_allow'?"),
     ] {
         let error = secrets(text).expect_err(text).to_string();
@@ -468,7 +477,7 @@ fn nobody_is_disturbed_who_has_not_asked_for_it() {
     }
 }
 
-fn guest(text: &str) -> Result<Option<Guest>> {
+fn guest(text: &str) -> Result<Option<GuestAddress>> {
     config(text).map(|config| config.guest)
 }
 
@@ -479,7 +488,7 @@ fn a_guest_is_reached_by_a_command_or_a_socket() {
     let told = told.unwrap().unwrap();
     assert_eq!(told.label(), "ssh build-box deaddrop rpc");
     let told = guest("[guest]\nsocket = \"vm.sock\"").unwrap().unwrap();
-    let socket = Guest::Socket { path: PathBuf::from("/project/vm.sock"), port: 52 };
+    let socket = GuestAddress::Socket { path: PathBuf::from("/project/vm.sock"), port: 52 };
     assert_eq!(told.label(), "/project/vm.sock (port 52)");
     assert_eq!(told, socket);
     let told = guest("[guest]\nsocket = \"/run/vm\"\nport = 0x10").unwrap().unwrap();

@@ -1,9 +1,9 @@
-//! Which settings of a project need the person's consent, and whether they have it.
+//! Decides which settings of a project need the person's consent, and whether they have it.
 //!
-//! `deaddrop.toml` may have come with a repository. What it weakens counts only once the person has agreed: the
-//! registry contains a digest of exactly that for each project. Flags, variables and the person's own file
-//! need no consent. The same holds for data in deaddrop's folders there that deaddrop
-//! has not made, and for files in them that git tracks: whoever can push can write them.
+//! `deaddrop.toml` may have come with a repository. If it weakens the defaults, the person must consent first: the
+//! registry contains, for each project, a digest of exactly what they consented to. Flags, variables and the person's
+//! own file need no consent. Data in deaddrop's folders that deaddrop has not made also needs consent, and so do files
+//! in them that git tracks, since anybody who can push can write them.
 
 #[cfg(test)]
 mod tests;
@@ -15,98 +15,100 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::git::ask_git;
-use super::in_force::toml_of;
-use super::layers::Given;
+use super::effective::toml_of;
+use super::git::run_git;
+use super::layers::SettingValue;
 use super::policy::{self, Policy};
 use super::registry::{identity_of, record_consent};
 use super::table::{NeedsConsent, SETTINGS, Weakens, canonical};
 use super::{
-    Config, FILE, FOLDER, Guest, Layers, Mode, Name, RUN_POLICY, Raw, SESSION_POLICY, folded, real,
+    Config, FILE, FOLDER, FileName, GuestAddress, Layer, Layers, RUN_POLICY, SESSION_POLICY,
+    SandboxMode, folded, real_path,
 };
 use crate::error::{Error, Result};
 use crate::program::Programs;
 use crate::text::{first_of, shell_word, visible_line};
 
-/// No more characters of a value are shown, and nobody can consent to more.
-const SHOWN: usize = 4_000;
+/// The longest value that is shown, in characters. Nobody can consent to a longer one.
+const MAX_VALUE: usize = 4_000;
 
-/// What the settings of a project weaken, and whether the person has consented to that.
+/// What a project weakens, and whether the person has consented.
 #[derive(Debug, Clone)]
 #[must_use]
 pub struct Consent {
     project: PathBuf,
-    /// All that its file weakens, and what git tracks in deaddrop's folders.
-    openings: Vec<Opening>,
+    /// Everything that the project's file weakens, and what git tracks in deaddrop's folders.
+    weakenings: Vec<Weakening>,
     /// What is in force without consent.
-    lacks: Vec<Opening>,
+    missing: Vec<Weakening>,
     /// The digest of what the person has consented to.
     recorded: Option<String>,
-    /// The error if a link leads a flag or a variable out of the project.
-    led_away: Option<String>,
+    /// The error if a link in the project leads a path from a flag or variable out of the project.
+    link_problem: Option<String>,
     /// Data in deaddrop's folders that deaddrop has not made for this person.
-    found: Option<Opening>,
+    untrusted_data: Option<Weakening>,
 }
 
 impl Consent {
-    /// That of a project with these settings.
+    /// Determines the consent for a project with these settings.
     pub(super) fn of(config: &Config, layers: &Layers) -> Self {
         let project = &config.project;
-        let mut openings = openings(project, layers);
-        openings.extend(tracked(config));
-        // Flags and variables are the person's own word.
+        let mut weakenings = weakenings(project, layers);
+        weakenings.extend(tracked(config));
+        // Flags and variables come from the person.
         let is_over = |name: &str| layers.environment.sets(name) || layers.flags.sets(name);
-        let in_force = openings.iter().filter(|opening| !is_over(&opening.name));
+        let in_force = weakenings.iter().filter(|weakening| !is_over(&weakening.name));
         let mut consent = Self {
             project: project.to_owned(),
-            lacks: in_force.cloned().collect(),
-            openings,
-            led_away: led_away(project, layers),
+            missing: in_force.cloned().collect(),
+            weakenings,
+            link_problem: link_problem(project, layers),
             recorded: config.recorded_consent(),
-            found: found(config),
+            untrusted_data: untrusted_data(config),
         };
-        if consent.is_whole() {
-            consent.lacks.clear();
+        if consent.is_complete() {
+            consent.missing.clear();
         }
-        consent.lacks.extend(consent.found.clone());
+        consent.missing.extend(consent.untrusted_data.clone());
         consent
     }
 
-    /// Sessions, replies and approvals in deaddrop's folders that came with the project.
-    pub fn found(&self) -> Option<&Opening> {
-        self.found.as_ref()
+    /// Data in deaddrop's folders that came with the project, and would be used as sessions, replies and approvals.
+    pub fn untrusted_data(&self) -> Option<&Weakening> {
+        self.untrusted_data.as_ref()
     }
 
-    /// All that the settings of the project weaken, also what is not in force.
-    pub fn openings(&self) -> &[Opening] {
-        &self.openings
+    /// Everything that the project's settings weaken, even if it is not in force.
+    pub fn weakenings(&self) -> &[Weakening] {
+        &self.weakenings
     }
 
     /// What is in force without consent.
-    pub fn lacks(&self) -> &[Opening] {
-        &self.lacks
+    pub fn missing(&self) -> &[Weakening] {
+        &self.missing
     }
 
-    /// Whether the person has consented to all that the settings weaken, also to what is not in force.
-    pub fn is_whole(&self) -> bool {
-        self.openings.is_empty() || self.recorded == Some(self.digest())
+    /// Whether the person has consented to everything that the settings weaken, even if it is not in force.
+    pub fn is_complete(&self) -> bool {
+        self.weakenings.is_empty() || self.recorded == Some(self.digest())
     }
 
-    /// Refuses flags and variables that a link in the project leads out of it: the person can name the place.
-    pub fn requires_names(&self) -> Result<()> {
-        self.led_away.as_ref().map_or(Ok(()), |told| Err(Error::usage(told.clone())))
+    /// Rejects paths from flags and variables that a link in the project leads out of it. The person can name the
+    /// target directly.
+    pub fn check_links(&self) -> Result<()> {
+        self.link_problem.as_ref().map_or(Ok(()), |problem| Err(Error::usage(problem.clone())))
     }
 
-    /// Refuses settings that are in force without consent. The error lists them, and says what to do.
+    /// Rejects settings that are in force without consent. The error lists them and says what to do.
     pub fn require(&self) -> Result<()> {
-        self.requires_names()?;
-        if self.lacks.is_empty() {
+        self.check_links()?;
+        if self.missing.is_empty() {
             return Ok(());
         }
         let lines: String = self.lines().iter().map(|line| format!("\n  {line}")).collect();
         let project = shell_word(&self.project.display().to_string());
-        let what = match &self.found {
-            Some(_) if self.lacks.len() == 1 => {
+        let what = match &self.untrusted_data {
+            Some(_) if self.missing.len() == 1 => {
                 "this folder contains deaddrop data that you have not trusted yet (was it moved or copied?)"
             }
             Some(_) => {
@@ -117,43 +119,45 @@ impl Consent {
         let problem = format!(
             "{what}:{lines}\nIf you trust it, run `deaddrop -C {project} config allow` once."
         );
-        Err(Error::config(self.whose(), problem).with_code("consent-needed"))
+        Err(Error::config(self.subject(), problem).with_code("consent-needed"))
     }
 
-    /// What is in force without consent, a line each.
+    /// What is in force without consent, one line each.
     pub fn lines(&self) -> Vec<String> {
-        self.lacks.iter().map(Opening::line).collect()
+        self.missing.iter().map(Weakening::line).collect()
     }
 
     /// The settings file, or the project if only its folders need consent.
-    pub fn whose(&self) -> String {
-        let has_file = self.openings.iter().any(|opening| opening.origin.is_some());
-        let whose = if has_file { self.project.join(FILE) } else { self.project.clone() };
-        visible_line(&whose.display().to_string()).into_owned()
+    pub fn subject(&self) -> String {
+        let has_file = self.weakenings.iter().any(|weakening| weakening.origin.is_some());
+        let subject = if has_file { self.project.join(FILE) } else { self.project.clone() };
+        visible_line(&subject.display().to_string()).into_owned()
     }
 
     /// Records that the person consents to everything.
     ///
     /// # Errors
-    /// It cannot be recorded, or is too long to be looked at.
+    /// Consent cannot be recorded, or a value is too long to be shown.
     pub fn allow(&self, config: &Config) -> Result<()> {
-        let is_long = |opening: &&Opening| opening.cut_at().is_some();
-        if let Some(Opening { name, .. }) = self.openings.iter().chain(self.found()).find(is_long) {
+        let is_long = |weakening: &&Weakening| weakening.cut_at().is_some();
+        if let Some(Weakening { name, .. }) =
+            self.weakenings.iter().chain(self.untrusted_data()).find(is_long)
+        {
             let problem = format!(
-                "{} is longer than the {SHOWN} characters that can be shown for consent; shorten it, or move it away",
+                "{} is longer than the {MAX_VALUE} characters that can be shown for consent; shorten it, or move it away",
                 visible_line(name)
             );
-            return Err(Error::config(self.whose(), problem));
+            return Err(Error::config(self.subject(), problem));
         }
-        if self.found.is_some() {
+        if self.untrusted_data.is_some() {
             config.register()?;
         }
         self.allow_settings()
     }
 
     fn allow_settings(&self) -> Result<()> {
-        // An earlier consent was not meant for later settings.
-        let digest = (!self.openings.is_empty()).then(|| self.digest());
+        // Without weakenings an earlier consent is removed, so that it does not apply to later settings.
+        let digest = (!self.weakenings.is_empty()).then(|| self.digest());
         if digest == self.recorded {
             return Ok(());
         }
@@ -164,39 +168,39 @@ impl Consent {
         })
     }
 
-    /// Counts what the person has just set (`keys`) as consent, if they had consented to everything `before`.
-    /// Returns whether they have consented to everything now.
+    /// Extends the consent to the settings that the person has just changed (`keys`), if it was complete `before`.
+    /// Returns whether it is complete now.
     ///
     /// # Errors
-    /// It cannot be recorded.
-    pub fn follow(&self, before: &Self, keys: &[&str]) -> Result<bool> {
-        let is_known = |opening: &Opening| {
-            before.openings.iter().any(|known| known.exact() == opening.exact())
-                || keys.iter().any(|key| opening.is_of(key))
+    /// Consent cannot be recorded.
+    pub fn extend_to(&self, before: &Self, keys: &[&str]) -> Result<bool> {
+        let is_known = |weakening: &Weakening| {
+            before.weakenings.iter().any(|known| known.exact() == weakening.exact())
+                || keys.iter().any(|key| weakening.may_result_from(key))
         };
-        if !before.is_whole() || !self.openings.iter().all(is_known) {
-            return Ok(self.is_whole());
+        if !before.is_complete() || !self.weakenings.iter().all(is_known) {
+            return Ok(self.is_complete());
         }
         self.allow_settings().map(|()| true)
     }
 
-    /// A digest of all that the settings weaken.
+    /// A digest of everything that the settings weaken.
     fn digest(&self) -> String {
-        let mut exact: Vec<_> = self.openings.iter().map(Opening::exact).collect();
+        let mut exact: Vec<_> = self.weakenings.iter().map(Weakening::exact).collect();
         exact.sort_unstable();
-        // In another folder the same name can mean another program.
+        // In another folder the same name can refer to another program.
         let text = serde_json::to_string(&(exact, identity_of(&self.project))).unwrap_or_default();
         blake3::hash(text.as_bytes()).to_hex().to_string()
     }
 }
 
-impl Opening {
-    /// Where its value is cut off to show it, if it is too long.
+impl Weakening {
+    /// The byte offset at which the value is cut for display, if it is too long.
     fn cut_at(&self) -> Option<usize> {
-        visible_line(&self.value).char_indices().nth(SHOWN).map(|(at, _)| at)
+        visible_line(&self.value).char_indices().nth(MAX_VALUE).map(|(at, _)| at)
     }
 
-    /// One line for a terminal.
+    /// A line for a terminal.
     pub fn line(&self) -> String {
         let Self { name, value, origin, does, .. } = self;
         let mut value = visible_line(value).into_owned();
@@ -211,35 +215,35 @@ impl Opening {
 }
 
 /// The default policies of sessions and runs.
-const UNSET: [&str; 2] = [SESSION_POLICY, RUN_POLICY];
+const DEFAULT_POLICIES: [&str; 2] = [SESSION_POLICY, RUN_POLICY];
 
-/// Something that needs consent: a setting of a project, or data or tracked files in deaddrop's folders there.
+/// Something that needs consent: a setting of a project, or data or tracked files in deaddrop's folders in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Opening {
-    /// The setting's name, as in `sandbox.network`, or what it is.
+pub struct Weakening {
+    /// The name of the setting, such as `sandbox.network`, or what else it is.
     pub name: String,
-    /// Its value as a settings file has it; of files and folders also where they lead.
+    /// Its value in TOML; for files and folders with the targets of links.
     pub value: String,
-    /// The file with the line. None for data and tracked files, and if a link leads elsewhere what the person
-    /// set themselves.
+    /// The file and line. None for data and tracked files, and for a value that the project's file does not set but
+    /// that a link in the project leads elsewhere.
     pub origin: Option<String>,
-    /// What it does, in a few words.
+    /// Its effect, in a few words.
     pub does: &'static str,
-    /// All that consent is bound to.
+    /// The exact value that consent is bound to.
     pub(super) exact: String,
 }
 
-impl Opening {
-    /// What consent is bound to.
+impl Weakening {
+    /// The name and value that consent is bound to.
     fn exact(&self) -> (&str, &str) {
         (&self.name, &self.exact)
     }
 
     /// Whether a change of the setting `key` can have caused it.
-    fn is_of(&self, key: &str) -> bool {
+    fn may_result_from(&self, key: &str) -> bool {
         let key = canonical(key);
         let table = |name: &str| name.split('.').take(2).map(str::to_owned).collect::<Vec<_>>();
-        // One line of a policy can change what another one allows.
+        // A line of a policy can change the effect of its other lines.
         let is_of_policy = key.starts_with("policies.")
             && (self.name == "policy" || table(key) == table(&self.name));
         let is_within = key != "sandbox" && self.name.starts_with(&format!("{key}."));
@@ -247,22 +251,22 @@ impl Opening {
     }
 }
 
-/// What the settings file of the project weakens; `project` is canonical.
-fn openings(project: &Path, layers: &Layers) -> Vec<Opening> {
+/// What the settings file of the project weakens. `project` is canonical.
+fn weakenings(project: &Path, layers: &Layers) -> Vec<Weakening> {
     let (all, without) = (policies(&[&layers.own, &layers.file]), policies(&[&layers.own]));
-    let judge = Judge { project, layers, all, without };
+    let judge = WeakeningFinder { project, layers, all, without };
     let in_table = SETTINGS.iter().map(|setting| &*setting.name).filter(|name| !name.contains('*'));
     let of_policies = layers.file.within("policies").map(|given| &*given.name);
-    in_table.chain(of_policies).filter_map(|name| judge.opening(name)).collect()
+    in_table.chain(of_policies).filter_map(|name| judge.weakening(name)).collect()
 }
 
-/// The policies of these layers; none if they are wrong by themselves, and then everything needs consent.
-fn policies(layers: &[&Raw]) -> BTreeMap<String, Policy> {
-    policy::resolve(&Raw::merged(layers.iter().copied())).unwrap_or_default()
+/// The policies of these layers. None if they are wrong on their own: then everything needs consent.
+fn policies(layers: &[&Layer]) -> BTreeMap<String, Policy> {
+    policy::resolve(&Layer::merged(layers.iter().copied())).unwrap_or_default()
 }
 
-/// Compares the settings in a project's file with what holds without it.
-struct Judge<'a> {
+/// Compares the settings in a project's file with those that apply without it.
+struct WeakeningFinder<'a> {
     project: &'a Path,
     layers: &'a Layers,
     /// The policies with that file, and without it.
@@ -270,17 +274,17 @@ struct Judge<'a> {
     without: BTreeMap<String, Policy>,
 }
 
-impl Judge<'_> {
-    /// What a setting weakens, if it does.
-    fn opening(&self, name: &str) -> Option<Opening> {
+impl WeakeningFinder<'_> {
+    /// Returns what a setting weakens, if it does.
+    fn weakening(&self, name: &str) -> Option<Weakening> {
         let Layers { own, file, .. } = self.layers;
         let (set, beneath) = (file.setting(name), own.setting(name));
         let NeedsConsent { when, does } = set.setting.consent.as_ref()?;
         let (mut value, mut exact) = (toml_of(&set.value), None);
-        let more = |list: &Given, other: &Given| {
+        let more = |list: &SettingValue, other: &SettingValue| {
             list.items().any(|item| other.items().all(|other| other != item))
         };
-        let guest = |raw| Guest::resolve(raw, self.project).ok().flatten();
+        let guest = |raw| GuestAddress::resolve(raw, self.project).ok().flatten();
         let is_weaker = match when {
             Weakens::Outside => {
                 let (shown, places) = outside(name, self.project, self.layers)?;
@@ -288,7 +292,7 @@ impl Judge<'_> {
                 true
             }
             _ if !file.sets(name) => false,
-            Weakens::Weaker => can_be_weaker(set.to(), beneath.to()),
+            Weakens::Weaker => can_be_weaker(set.parse(), beneath.parse()),
             Weakens::To(value) => set.value == *value && beneath.value != *value,
             Weakens::Items => more(&set, &beneath),
             Weakens::Lacking => more(&beneath, &set),
@@ -301,16 +305,17 @@ impl Judge<'_> {
         };
         let exact = exact.unwrap_or_else(|| value.clone());
         let origin = file.sets(name).then_some(set.origin);
-        is_weaker.then(|| Opening { name: name.to_owned(), value, origin, does, exact })
+        is_weaker.then(|| Weakening { name: name.to_owned(), value, origin, does, exact })
     }
 
-    /// What the policy `chosen` is, if it allows more than `own`: its name can come to mean another one.
+    /// Returns the content of the policy `chosen` if it allows more than `own`. The name alone is not enough: it can
+    /// get another content later.
     fn weaker_policy(&self, chosen: &str, own: &str) -> Option<String> {
         if chosen.is_empty() && own.is_empty() {
             return None;
         }
-        // An empty name leaves the defaults of sessions and runs in force.
-        let names = if chosen.is_empty() { UNSET.to_vec() } else { vec![chosen] };
+        // An empty name means the defaults of sessions and runs.
+        let names = if chosen.is_empty() { DEFAULT_POLICIES.to_vec() } else { vec![chosen] };
         let chosen = names.into_iter().filter_map(|name| self.all.get(name));
         let beneath = self.without.get(if own.is_empty() { RUN_POLICY } else { own });
         let mut each = chosen.clone();
@@ -318,8 +323,8 @@ impl Judge<'_> {
             .then(|| chosen.map(Policy::to_toml).collect())
     }
 
-    /// Whether the changes of a policy allow more. One of a new name is compared with the policy that leaves
-    /// all to the sandbox.
+    /// Whether the changes of a policy allow more. A policy with a new name is compared with `workspace`, which leaves
+    /// everything to the sandbox.
     fn policy_allows_more(&self, name: &str) -> bool {
         let beneath = self.without.get(name).or_else(|| self.without.get("workspace"));
         let changed = self.all.get(name).zip(beneath);
@@ -327,26 +332,30 @@ impl Judge<'_> {
     }
 }
 
-/// Whether there are machines on which one confines commands less than the other. Each except `auto` is one
-/// mechanism, and confines nothing where that is missing.
-fn can_be_weaker(mode: Mode, than: Mode) -> bool {
-    mode != than && mode != Mode::Auto && than != Mode::Off
+/// Whether there are machines on which `mode` confines commands less than `than`. Each mode except `auto` is one
+/// mechanism, which confines nothing where it is missing.
+fn can_be_weaker(mode: SandboxMode, than: SandboxMode) -> bool {
+    mode != than && mode != SandboxMode::Auto && than != SandboxMode::Off
 }
 
-/// A path that a setting names.
-struct Located<'a> {
+/// A path in a setting.
+struct LocatedPath<'a> {
     item: &'a str,
     path: PathBuf,
-    /// Where it leads.
+    /// Its real path.
     place: PathBuf,
-    /// Whether that is in the project, and not under a protected name there.
+    /// Whether `place` is in the project, and not under a protected name.
     is_inside: bool,
-    /// Whether a link in the project leads it out. It may have come with the project.
+    /// Whether a link in the project, which may have come with it, leads the path out.
     is_led_out: bool,
 }
 
-/// The paths of a setting; None if one of them is wrong.
-fn located<'a>(set: &'a Given, project: &Path, layers: &Layers) -> Option<Vec<Located<'a>>> {
+/// The paths of a setting; None if one is wrong.
+fn located<'a>(
+    set: &'a SettingValue,
+    project: &Path,
+    layers: &Layers,
+) -> Option<Vec<LocatedPath<'a>>> {
     let home = env::var_os("HOME").map(PathBuf::from);
     let paths = if set.setting.is_folder() {
         vec![(set.text(), set.folder(project))]
@@ -354,40 +363,42 @@ fn located<'a>(set: &'a Given, project: &Path, layers: &Layers) -> Option<Vec<Lo
         set.items().zip(set.paths(project, home.as_deref()).ok()?).collect()
     };
     let located = paths.into_iter().map(|(item, path)| {
-        let place = real(&path);
+        let place = real_path(&path);
         let within = place.strip_prefix(project);
         let is_inside = within.is_ok_and(|within| !is_protected(&set.name, within, layers));
         let is_led_out = !is_inside && path != place && goes_through(project, &path);
-        Located { item, path, place, is_inside, is_led_out }
+        LocatedPath { item, path, place, is_inside, is_led_out }
     });
     Some(located.collect())
 }
 
-/// Whether a folder is under a protected name: a default one, or one of the person's own. Below deaddrop's
-/// own folder its state is where it belongs.
+/// Whether a folder is under a protected name, a default one or one of the person's own. deaddrop's own folder does
+/// not count as protected, except for the workspace: its state belongs there.
 fn is_protected(name: &str, within: &Path, layers: &Layers) -> bool {
-    let default = Raw::default();
+    let default = Layer::default();
     let layers = [&default, &layers.own, &layers.environment, &layers.flags];
     let lists = layers.map(|raw| raw.setting("protected_names"));
-    let names: Vec<Name> = lists.iter().flat_map(Given::items).filter_map(Name::new).collect();
+    let names: Vec<FileName> =
+        lists.iter().flat_map(SettingValue::items).filter_map(FileName::new).collect();
     let within = match within.strip_prefix(FOLDER) {
         Ok(rest) if name != "workspace_dir" => rest,
         _ => within,
     };
     let is_protected = |part: &OsStr| {
         let part = folded(&part.to_string_lossy());
-        names.iter().any(|name| name.is(&part))
+        names.iter().any(|name| name.matches(&part))
     };
     within.iter().any(is_protected)
 }
 
-/// Whether something in the project, such as a link, decides where a path leads.
+/// Whether a component of a path is in the project, so that a link there could change where it leads.
 fn goes_through(project: &Path, path: &Path) -> bool {
-    let is_in = |part: &Path| part.parent().is_some_and(|above| real(above).starts_with(project));
+    let is_in =
+        |part: &Path| part.parent().is_some_and(|above| real_path(above).starts_with(project));
     path.ancestors().any(|part| part.file_name().is_some() && is_in(part))
 }
 
-/// The paths of a setting in a file, if one of them needs consent: a folder outside the project, or any
+/// Returns the paths of a setting, shown and exact, if one of them needs consent: a folder outside the project, or any
 /// path of a list, unless the person's own file names it and no link in the project leads it elsewhere.
 fn outside(name: &str, project: &Path, layers: &Layers) -> Option<(String, String)> {
     let own = layers.own.setting(name);
@@ -397,14 +408,14 @@ fn outside(name: &str, project: &Path, layers: &Layers) -> Option<(String, Strin
         own.items().any(|own| own == item) || (!own.is_default() && own.text() == item)
     };
     let needs_consent =
-        |it: &Located| !(is_folder && it.is_inside) && (!is_own(it.item) || it.is_led_out);
+        |it: &LocatedPath| !(is_folder && it.is_inside) && (!is_own(it.item) || it.is_led_out);
     let all = located(&set, project, layers)?;
     if !all.iter().any(needs_consent) {
         return None;
     }
     let shown: Vec<String> = all
         .iter()
-        .map(|Located { item, path, place, .. }| {
+        .map(|LocatedPath { item, path, place, .. }| {
             let item = toml_of(&(*item).into());
             if path == place { item } else { format!("{item} -> {}", place.display()) }
         })
@@ -415,9 +426,9 @@ fn outside(name: &str, project: &Path, layers: &Layers) -> Option<(String, Strin
     Some((if is_folder { shown } else { format!("[{shown}]") }, exact.join("\n")))
 }
 
-/// The error for the first path of a flag or a variable that a link in the project leads out of it. The path
-/// is the person's word; where it leads is that of whoever made the link.
-fn led_away(project: &Path, layers: &Layers) -> Option<String> {
+/// The error for the first path from a flag or variable that a link in the project leads out of it. The person chose
+/// the path, but not the target of the link.
+fn link_problem(project: &Path, layers: &Layers) -> Option<String> {
     SETTINGS.iter().find_map(|setting| {
         let raw = [&layers.flags, &layers.environment].into_iter().find(|raw| raw.sets(&setting.name))?;
         if !matches!(setting.consent.as_ref()?.when, Weakens::Outside) {
@@ -426,7 +437,7 @@ fn led_away(project: &Path, layers: &Layers) -> Option<String> {
         let set = raw.setting(&setting.name);
         let led_out = located(&set, project, layers)?.into_iter().find(|it| it.is_led_out)?;
         Some(format!(
-            "{}: {} leads through a link in the project to {}; the link may have come with the folder. If you mean that place, name it directly",
+            "{}: {} leads through a link in the project to {}, and the link may have come with the project. If you want that place, name it directly",
             set.origin,
             led_out.path.display(),
             led_out.place.display()
@@ -434,23 +445,23 @@ fn led_away(project: &Path, layers: &Layers) -> Option<String> {
     })
 }
 
-/// No more names of files are shown.
-const NAMES: usize = 20;
-/// Files that only keep a folder in a repository.
+/// The most file names that are shown.
+const MAX_NAMES: usize = 20;
+/// Files whose only purpose is to keep an empty folder in a repository.
 const KEEPERS: [&str; 4] = [".gitkeep", ".keep", ".gitignore", "README.md"];
 
-/// Data in deaddrop's folders of the project that deaddrop has not used before, also if a flag names them:
-/// somebody else can have written it. Folders outside the project are openings themselves.
-fn found(config: &Config) -> Option<Opening> {
+/// Data in deaddrop's folders in the project that deaddrop has not used before, even if a flag names them: somebody
+/// else may have written it. Folders outside the project are weakenings on their own.
+fn untrusted_data(config: &Config) -> Option<Weakening> {
     let project = &config.project;
     let found = config.roles().into_iter().filter_map(|(role, folder)| {
-        let is_foreign = real(folder).starts_with(project) && !config.is_own(role, folder);
+        let is_foreign = real_path(folder).starts_with(project) && !config.is_own(role, folder);
         let contents = is_foreign.then(|| contents(folder)).flatten()?;
         let folder = folder.strip_prefix(project).unwrap_or(folder);
         Some(format!("{} ({contents})", folder.display()))
     });
     let found: Vec<String> = found.collect();
-    (!found.is_empty()).then(|| Opening {
+    (!found.is_empty()).then(|| Weakening {
         name: "found here".to_owned(),
         value: found.join(", "),
         origin: None,
@@ -459,7 +470,7 @@ fn found(config: &Config) -> Option<Opening> {
     })
 }
 
-/// The first names in a folder, without those that only keep it in a repository; None if there are none.
+/// The first names in a folder, except those that only keep it in a repository; None if there are none.
 fn contents(folder: &Path) -> Option<String> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
@@ -477,23 +488,23 @@ fn contents(folder: &Path) -> Option<String> {
         })
         .collect();
     names.sort();
-    (!names.is_empty()).then(|| first_of(&names, NAMES, names.len()))
+    (!names.is_empty()).then(|| first_of(&names, MAX_NAMES, names.len()))
 }
 
 fn is_keeper(name: &OsStr) -> bool {
     KEEPERS.iter().any(|keeper| name == *keeper)
 }
 
-/// How git's modes of regular files begin.
-const REGULAR: &str = "100";
+/// The prefix of git's modes of regular files.
+const REGULAR_FILE: &str = "100";
 
-/// What repositories track in deaddrop's own folders, with mode and content of each file, so that a changed
-/// one needs new consent. Without git nobody pulls.
-fn tracked(config: &Config) -> Option<Opening> {
-    let folders = config.roles().map(|(_, folder)| real(folder)).into_iter();
+/// What repositories track in deaddrop's own folders, with the mode and content of each file, so that a changed file
+/// needs new consent. Without git there is nothing to check, since nobody pulls.
+fn tracked(config: &Config) -> Option<Weakening> {
+    let folders = config.roles().map(|(_, folder)| real_path(folder)).into_iter();
     let folders: Vec<PathBuf> =
         folders.filter(|folder| folder.starts_with(&config.project)).collect();
-    // A repository can be in another one, which tracks other files.
+    // A repository can be in another one that tracks other files.
     let around: BTreeSet<&Path> = folders.iter().flat_map(|folder| folder.ancestors()).collect();
     let repositories = around.into_iter().filter(|folder| folder.join(".git").exists());
     let programs = Programs::of(config);
@@ -501,7 +512,7 @@ fn tracked(config: &Config) -> Option<Opening> {
         .flat_map(|repository| tracked_in(&programs, repository, &folders, &config.project))
         .collect();
     let names: Vec<&str> = all.iter().map(|(_, name)| name.as_str()).collect();
-    (!names.is_empty()).then(|| Opening {
+    (!names.is_empty()).then(|| Weakening {
         name: "tracked by git".to_owned(),
         value: names.join(", "),
         origin: None,
@@ -510,8 +521,8 @@ fn tracked(config: &Config) -> Option<Opening> {
     })
 }
 
-/// What a repository tracks of these folders: mode and content of each file and its path in the project, or
-/// why that is not known. git is asked at the root: further down another repository could be planted.
+/// What a repository tracks in these folders: the mode and content of each file and its path in the project, or why
+/// that is not known. Git runs at the root, since another repository could be planted further down.
 fn tracked_in(
     programs: &Programs,
     repository: &Path,
@@ -524,19 +535,19 @@ fn tracked_in(
         folder => folder,
     });
     let asked = ["--literal-pathspecs", "ls-files", "-s", "-z", "--"].map(OsStr::new);
-    let listed = match ask_git(programs, repository, asked.into_iter().chain(within)) {
+    let listed = match run_git(programs, repository, asked.into_iter().chain(within)) {
         Ok(Some(listed)) => listed,
         Ok(None) => return Vec::new(),
         Err(why) => {
-            let told = format!("git does not list {} ({why})", repository.display());
-            return vec![(String::new(), told)];
+            let problem = format!("git does not list {} ({why})", repository.display());
+            return vec![(String::new(), problem)];
         }
     };
     let listed = String::from_utf8_lossy(&listed);
     let files = listed.split('\0').filter_map(|line| line.split_once('\t'));
     let is_keeper = |what: &str, path: &str| {
         // A link keeps no folder in a repository.
-        what.starts_with(REGULAR) && Path::new(path).file_name().is_some_and(is_keeper)
+        what.starts_with(REGULAR_FILE) && Path::new(path).file_name().is_some_and(is_keeper)
     };
     let files = files.filter(|(what, path)| !is_keeper(what, path));
     files

@@ -1,46 +1,46 @@
-//! What settings mean that belong together: the sandbox, secrets, how a turn is announced, the guest.
+//! Settings that belong together: the sandbox, secrets, notifications, reviews and the guest.
 
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Deserializer};
 
-use super::{Config, Raw, names};
+use super::{Config, Layer, names};
 use crate::error::{Error, Result};
 use crate::text::visible_line;
 
 /// How commands are confined.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Sandbox {
-    /// By which means.
+    /// The mechanism.
     #[serde(rename = "sandbox")]
-    pub mode: Mode,
-    /// Whether commands have the network.
+    pub mode: SandboxMode,
+    /// Whether commands can use the network.
     #[serde(rename = "sandbox.network")]
     pub network: bool,
-    /// What commands may change besides the workspace: absolute, without `.` and `..`.
+    /// What commands may change besides the workspace: absolute paths without `.` and `..`.
     #[serde(rename = "sandbox.writable")]
     pub writable: Vec<PathBuf>,
-    /// What commands may read besides the system's own and toolchains: absolute, without `.` and `..`.
+    /// What commands may read besides the system and toolchains: absolute paths without `.` and `..`.
     #[serde(rename = "sandbox.readable")]
     pub readable: Vec<PathBuf>,
-    /// What is added to the environment of commands: deaddrop's own value of it, or this one.
+    /// Additional environment variables for commands: with this value, or without one with deaddrop's own value.
     #[serde(rename = "sandbox.env", deserialize_with = "variables")]
     pub env: Vec<(String, Option<String>)>,
-    /// How many processes and threads a command may have at once.
+    /// The most processes and threads that a command may have at once.
     #[serde(rename = "sandbox.max_processes")]
     pub max_processes: u64,
-    /// How large a file a command may write.
+    /// The largest file that a command may write, in bytes.
     #[serde(rename = "sandbox.max_file_bytes")]
     pub max_file_bytes: u64,
-    /// How much address space a process may take, if that is limited.
+    /// The address space of a process in bytes, if limited.
     #[serde(rename = "sandbox.max_memory_bytes", deserialize_with = "limit")]
     pub max_memory_bytes: Option<u64>,
-    /// A command ends when less than this is free on the disk; 0 is no limit.
+    /// The free disk space in bytes below which a command is ended. 0 means no limit.
     #[serde(rename = "sandbox.min_free_bytes")]
     pub min_free_bytes: u64,
 }
 
-/// The last of several values of a variable counts.
+/// If a variable occurs several times, its last value counts.
 fn variables<'de, D: Deserializer<'de>>(
     from: D,
 ) -> Result<Vec<(String, Option<String>)>, D::Error> {
@@ -57,22 +57,22 @@ fn limit<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
     u64::deserialize(from).map(|limit| (limit > 0).then_some(limit))
 }
 
-/// The means by which commands are confined.
+/// The mechanism that confines commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Mode {
-    /// The best that the machine has.
+pub enum SandboxMode {
+    /// The best one that the machine supports.
     Auto,
-    /// Through `bwrap`.
+    /// The program `bwrap`.
     Bwrap,
-    /// By what needs no namespaces.
+    /// Only what works without namespaces.
     Partial,
-    /// Not at all.
+    /// None.
     Off,
 }
 
-impl Mode {
-    /// What a policy's word on the network counts for: nothing without a sandbox.
+impl SandboxMode {
+    /// What a policy says about the network, or None if there is no sandbox to enforce it.
     pub fn network(self, policy: Option<bool>) -> Option<bool> {
         policy.filter(|_| self != Self::Off)
     }
@@ -80,36 +80,36 @@ impl Mode {
 
 impl Default for Sandbox {
     fn default() -> Self {
-        Config::resolve("/".into(), &Raw::default(), None).expect("valid defaults").sandbox
+        Config::resolve("/".into(), &Layer::default(), None).expect("valid defaults").sandbox
     }
 }
 
 /// How outboxes are screened for secrets.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 pub struct Secrets {
-    /// What is done with those that are found.
+    /// What happens to secrets that are found.
     #[serde(rename = "secrets")]
     pub mode: SecretsMode,
-    /// Patterns of files whose contents are shown as they are, in the workspace.
+    /// Patterns of workspace files whose contents are shown unredacted.
     #[serde(rename = "secrets_allow")]
     pub allow: Vec<String>,
 }
 
-/// What is done with a secret that is found.
+/// What happens to a secret that is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SecretsMode {
-    /// It is left out, and the person is told.
+    /// It is withheld, and the person is warned.
     #[default]
     Withhold,
-    /// It is shown, and the person is told.
+    /// It is shown, and the person is warned.
     Warn,
 }
 
 impl Secrets {
-    /// Whether the file at `path` (relative to the workspace, with `/`) is released. Patterns are
-    /// as those of policies: one without `/` means a name at any depth, `**` any number of folders.
-    pub fn releases(&self, path: &str) -> bool {
+    /// Whether the file at `path` (relative to the workspace, with `/`) is shown unredacted. Patterns work as in
+    /// policies: one without `/` matches a name at any depth, and `**` matches any number of folders.
+    pub fn allows(&self, path: &str) -> bool {
         self.allow.iter().any(|allowed| names::matches(allowed, path))
     }
 }
@@ -127,33 +127,33 @@ pub enum Notify {
     Desktop,
 }
 
-/// What the person sees before it is done.
+/// What the person reviews before it is executed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Review {
     /// Only what the policy asks about.
     Off,
-    /// All that a reply would do.
+    /// Everything that a reply would do.
     Reply,
 }
 
-/// Another machine, or a container, in which sessions are executed.
+/// How to reach the machine or container that executes sessions.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Guest {
-    /// It is reached through a program that speaks for it on its standard input and output.
+pub enum GuestAddress {
+    /// Through a program that relays standard input and output.
     Command(Vec<String>),
-    /// It is reached through a Unix socket, which is asked to be connected with the port first.
+    /// Through a Unix socket that is first asked to connect to the port.
     Socket {
-        /// Where it is: absolute.
+        /// The absolute path.
         path: PathBuf,
         /// The port.
         port: u32,
     },
 }
 
-impl Guest {
-    /// What the table `[guest]` says, if there is one; sockets are relative to the project.
-    pub(super) fn resolve(raw: &Raw, project: &Path) -> Result<Option<Self>> {
+impl GuestAddress {
+    /// Reads the table `[guest]`, if there is one. A relative socket is in the project.
+    pub(super) fn resolve(raw: &Layer, project: &Path) -> Result<Option<Self>> {
         let Some(origin) = raw.tables.get("guest") else { return Ok(None) };
         let [command, socket, port] =
             ["command", "socket", "port"].map(|name| raw.setting(&format!("guest.{name}")));
@@ -165,16 +165,16 @@ impl Guest {
             (false, true) if !port.is_default() => {
                 "[guest] has a port, but only a socket takes a port"
             }
-            (false, true) => return Ok(Some(Self::Command(command.to()))),
+            (false, true) => return Ok(Some(Self::Command(command.parse()))),
             (true, false) => {
                 let path = socket.folder(project);
-                return Ok(Some(Self::Socket { path, port: port.to() }));
+                return Ok(Some(Self::Socket { path, port: port.parse() }));
             }
         };
         Err(Error::config(origin.as_str(), problem))
     }
 
-    /// Which guest it is, for people: its command or its socket.
+    /// The command or the socket, for display.
     pub fn label(&self) -> String {
         match self {
             Self::Command(command) => visible_line(&command.join(" ")).into_owned(),

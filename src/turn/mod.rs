@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::executor::{Executor, WriteAhead};
-use crate::policy::Decision;
+use crate::policy::Verdict;
 use crate::protocol::{Operation, Outcome, Step};
 use crate::session::{ApprovalDecision, FileVersions, Question, Session};
 
@@ -43,7 +43,7 @@ pub struct TurnInput<'a> {
     /// The session before the turn.
     pub session: &'a Session,
     /// The policy's decision about an operation.
-    pub judge: &'a dyn Fn(&Operation, &dyn Executor) -> Result<Decision>,
+    pub judge: &'a dyn Fn(&Operation, &dyn Executor) -> Result<Verdict>,
     /// Names the operation of a step, to ask the person about it where the policy says so. None for a preview, which
     /// goes on with a warning.
     pub name_question: Option<&'a dyn Fn(usize) -> String>,

@@ -5,7 +5,7 @@ use std::iter;
 use super::TurnInput;
 use crate::error::Result;
 use crate::executor::Executor;
-use crate::policy::{self, Access, Ask, Decision, Denial, NEW_REPOSITORY, Opens};
+use crate::policy::{self, Access, Ask, Denial, Grant, NEW_REPOSITORY, Verdict};
 use crate::protocol::{
     Asks, Change, Digest, Failure, FailureKind, Operation, Part, Reading, RelPath, ShellCommand,
     Step,
@@ -17,7 +17,7 @@ use crate::text::named;
 /// Whether an operation may be executed.
 pub(super) enum Permission {
     /// It may, with these rights; perhaps with a warning.
-    Granted(Opens, Option<String>),
+    Granted(Grant, Option<String>),
     /// It may not.
     Denied(Failure),
     /// The person is asked first.
@@ -46,12 +46,12 @@ pub(super) fn seek(
         return Ok(Permission::Denied(denied(&what(operation), decision)));
     }
     let ask = match (input.judge)(operation, executor)? {
-        Decision::Allow => return Ok(Permission::Granted(Opens::default(), None)),
-        Decision::Deny(Denial { reason, suggestion, .. }) => {
+        Verdict::Allow => return Ok(Permission::Granted(Grant::default(), None)),
+        Verdict::Deny(Denial { reason, suggestion, .. }) => {
             let failure = Failure::new(FailureKind::Denied, reason);
             return Ok(Permission::Denied(Failure { suggestion, ..failure }));
         }
-        Decision::Ask(ask) => ask,
+        Verdict::Ask(ask) => ask,
     };
     if let Some(denial) = input.decision.filter(|it| it.further && !it.approved) {
         let rest = "this, and whatever else of this reply needs approval";
@@ -136,16 +136,16 @@ pub fn judge(
     guarded: bool,
     operation: &Operation,
     executor: &dyn Executor,
-) -> Result<Decision> {
+) -> Result<Verdict> {
     if let Operation::Run(run) = operation {
         let decision = policy::run(policy, run, guarded);
-        let is_about_git = matches!(&decision, Decision::Ask(ask) if ask.opens.repository);
+        let is_about_git = matches!(&decision, Verdict::Ask(ask) if ask.opens.repository);
         let makes_repository = is_about_git && makes_repository(run, executor)?;
-        return Ok(if makes_repository { Decision::Deny(denied_repository()) } else { decision });
+        return Ok(if makes_repository { Verdict::Deny(denied_repository()) } else { decision });
     }
     let access = match operation {
         Operation::Message { .. } | Operation::Done { .. } | Operation::Run(_) => {
-            return Ok(Decision::Allow);
+            return Ok(Verdict::Allow);
         }
         Operation::List { path: None } | Operation::Search { path: None, .. } => {
             return Ok(policy::folder(policy, None));
@@ -156,7 +156,7 @@ pub fn judge(
         Operation::Read { .. } | Operation::List { .. } | Operation::Search { .. } => Access::Read,
     };
     let (Some(path), Some(look)) = (operation.path(), executor.look(operation)?) else {
-        return Ok(Decision::Allow);
+        return Ok(Verdict::Allow);
     };
     let size = match operation {
         Operation::Create { content, .. } => Some(content.as_bytes().len() as u64),
@@ -171,7 +171,7 @@ pub fn judge(
     }
     // Most paths are what they lead to.
     paths.dedup();
-    let mut decision = Decision::Allow;
+    let mut decision = Verdict::Allow;
     for (access, path) in paths {
         decision = decision.stricter(match operation {
             // Only a file has a size.
@@ -198,12 +198,12 @@ pub fn judge(
         }
         _ => format!("'{path}'{leads} is protected"),
     };
-    Ok(decision.stricter(Decision::Ask(Ask {
+    Ok(decision.stricter(Verdict::Ask(Ask {
         reason: format!(
             "{what}: other programs act on such files, so the user must approve the change"
         ),
         policy: "files.protected".to_owned(),
-        opens: Opens { protected: true, repository: false },
+        opens: Grant { protected: true, repository: false },
         always: false,
     })))
 }

@@ -9,7 +9,7 @@ use super::{Ledger, TurnInput, TurnResult};
 use crate::error::Result;
 use crate::event::{Event, Observer};
 use crate::executor::{Executor, Left, WriteAhead, lost};
-use crate::policy::Opens;
+use crate::policy::Grant;
 use crate::protocol::operations::UtcTime;
 use crate::protocol::{
     Asked, Asks, Change, Detail, Ending, Execution, Failure, FailureKind, Kind, Mistake, Operation,
@@ -154,7 +154,7 @@ impl RunningTurn<'_, '_> {
                 break;
             }
             match permission::seek(self.input, n, step, operation, self.executor)? {
-                Permission::Granted(opens, None) if opens == Opens::default() => {}
+                Permission::Granted(opens, None) if opens == Grant::default() => {}
                 _ => break,
             }
             let operation = self.with_seen_version(operation)?;
@@ -198,7 +198,7 @@ impl RunningTurn<'_, '_> {
         n: usize,
         step: &Step,
         operation: &Operation,
-        opens: Opens,
+        opens: Grant,
     ) -> Result<Detail> {
         self.observer.event(Event::StepBegun(step));
         if let Some(ineffective) = self.ineffective_done(n, operation)? {

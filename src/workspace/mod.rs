@@ -176,7 +176,7 @@ impl Workspace {
 
     /// Lists every file that holds secrets by its nature, also where it is ignored among others.
     pub fn walk_for_secrets(&self) -> Result<Walk> {
-        walk::walk(self, None, Some(secrets::holds_secrets))
+        walk::walk(self, None, Some(secrets::is_secret_text_file))
     }
 
     /// Counts what is in the folders that a walk left out, up to a bound, and looks at which folders git

@@ -14,7 +14,7 @@ use super::overlay::{Cover, Overlay};
 use super::walk::Walk;
 use crate::links::follow;
 use crate::protocol::{Failure, RelPath};
-use crate::settings::{Name, Texts, folded, is_repository, named_by_git};
+use crate::settings::{CommandTexts, FileName, folded, git_references, is_repository};
 
 const GIT: &str = ".git";
 /// The settings of so many repositories are read, of those nearest to the root.
@@ -36,7 +36,7 @@ pub(super) struct GitNames {
     #[serde(skip)]
     pub(super) places: Vec<String>,
     /// Command lines, and the folders that git runs them in.
-    texts: Texts,
+    texts: CommandTexts,
     tops: Vec<String>,
 }
 
@@ -46,14 +46,15 @@ impl GitNames {
         let (folder, name) = split(path);
         let is_top = folder.is_empty() || self.tops.iter().any(|top| top == folder);
         let folder = split(folder).1;
-        !self.texts.is_empty() && self.texts.name(name, folder, is_top)
+        !self.texts.is_empty() && self.texts.mentions(name, folder, is_top)
     }
 
     /// The files among those of a walk that command lines of git's name, escaped.
     pub(super) fn among<'a>(&'a self, walk: &'a Walk) -> impl Iterator<Item = String> + 'a {
-        let may_name = self.texts.may_name();
-        let files =
-            walk.files().filter(move |file| may_name(split(file.path).1) && self.name(file.path));
+        let may_mention = self.texts.may_mention();
+        let files = walk
+            .files()
+            .filter(move |file| may_mention(split(file.path).1) && self.name(file.path));
         files.map(|file| escaped(file.path.as_bytes()))
     }
 }
@@ -67,7 +68,8 @@ pub(crate) fn repository_around(
 ) -> Option<usize> {
     for (n, name) in names.iter().enumerate().rev() {
         let written = folded(name);
-        let is_written = |part: &str| Name::new(part).is_some_and(|part| part.is(&written));
+        let is_written =
+            |part: &str| FileName::new(part).is_some_and(|part| part.matches(&written));
         if is_repository(|part| is_written(part) || stands(n, part)) {
             return Some(n);
         }
@@ -121,7 +123,7 @@ impl Overlay<'_> {
             return Some((names[..n].join("/"), false));
         }
         let tops = (0..names.len()).filter(|n| stands(*n, GIT)).map(|n| names[..n].join("/"));
-        let git = workspace.named_by_git(tops.chain(workspace.repositories()));
+        let git = workspace.git_references(tops.chain(workspace.repositories()));
         let written: Vec<String> = names.iter().map(|name| folded(name)).collect();
         let place = git.places.iter().find(|place| {
             let place: Vec<String> = place.split('/').map(folded).collect();
@@ -150,7 +152,7 @@ impl Workspace {
 
     /// Whether git's settings name one of these files.
     pub(super) fn git_names_one(&self, mut paths: impl Iterator<Item = String>) -> bool {
-        let named = self.named_by_git(self.repositories().into_iter());
+        let named = self.git_references(self.repositories().into_iter());
         !named.texts.is_empty() && paths.any(|path| named.name(&path))
     }
 
@@ -176,7 +178,7 @@ impl Workspace {
 
     /// What git's settings name in the workspace: those of the person, those of the repository around the
     /// workspace, and those of the repositories in these folders.
-    pub(super) fn named_by_git(&self, tops: impl Iterator<Item = String>) -> GitNames {
+    pub(super) fn git_references(&self, tops: impl Iterator<Item = String>) -> GitNames {
         if !self.git_obeys {
             return GitNames::default();
         }
@@ -187,7 +189,7 @@ impl Workspace {
         let mut all: Vec<PathBuf> = tops.iter().map(|top| self.path.join(top)).collect();
         let around = self.path.ancestors().find(|above| above.join(GIT).exists());
         all.extend(around.map(Path::to_owned).filter(|around| !all.contains(around)));
-        let named = named_by_git(&all);
+        let named = git_references(&all);
         // Who replaces a link on the way decides what is found there.
         let places = named.places.iter().flat_map(|path| {
             let (links, real) = follow(path);

@@ -45,7 +45,7 @@ impl Engine {
             Some(id) if session::run_id(id).is_some() => Err(diff::not_of_runs(id)),
             Some(id) => self.store.load(id),
             None => match self.store.choose(None) {
-                Err(e) if e.is_without_session() => match self.store.list()?.0.into_iter().next() {
+                Err(e) if e.is_no_open_session() => match self.store.list()?.0.into_iter().next() {
                     Some(newest) => Ok(newest),
                     None => Err(self.store.runs()?.first().map_or(e, |run| diff::not_of_runs(run))),
                 },

@@ -26,7 +26,7 @@ use crate::protocol::jsonrpc::{
 };
 use crate::protocol::{Failure, Part, RelPath};
 use crate::settings;
-use crate::settings::Guest::{Command, Socket};
+use crate::settings::GuestAddress::{Command, Socket};
 use crate::workspace::walk::Walk;
 use crate::workspace::{self, Contents};
 use steps::RemoteExecutor;
@@ -51,7 +51,7 @@ const HANDSHAKE: Duration = Duration::from_secs(10);
 
 /// A guest, whether it can be reached or not.
 pub struct Guest {
-    settings: settings::Guest,
+    settings: settings::GuestAddress,
     programs: Programs,
     link: RefCell<Option<Client>>,
     about: RefCell<Option<Rc<About>>>,
@@ -85,12 +85,12 @@ pub struct Terms<'a> {
     /// How many bytes of such files may be given yet.
     pub read_room: u64,
     /// Which files may be searched.
-    pub files: Option<settings::Files>,
+    pub files: Option<settings::FilePolicy>,
 }
 
 impl Guest {
     /// The guest of these settings, reached by a program from there. Nothing is done yet.
-    pub fn new(settings: settings::Guest, programs: Programs) -> Self {
+    pub fn new(settings: settings::GuestAddress, programs: Programs) -> Self {
         Self {
             settings,
             programs,

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use super::{AGAIN, GRACE, Guest, PATIENCE, Terms, sane};
 use crate::error::{Error, Result};
 use crate::executor::{Executor, Left, WriteAhead, fault_of, lost, shorter_than_asked, told};
-use crate::policy::Opens;
+use crate::policy::Grant;
 use crate::protocol::jsonrpc::{
     Done, FindParams, LookParams, LookResult, READ_LIMIT, ResultParams, RpcError, State,
     StepParams, without_content,
@@ -66,7 +66,7 @@ impl<'a> RemoteExecutor<'a> {
     fn ask_for(
         &mut self,
         operation: &Operation,
-        opens: Opens,
+        opens: Grant,
         before: &mut dyn FnMut(WriteAhead<'_>) -> Result<()>,
     ) -> Result<Option<Detail>> {
         let (key, state) = (self.key(), self.guest.state()?);
@@ -79,7 +79,7 @@ impl<'a> RemoteExecutor<'a> {
     fn carry_out(
         &mut self,
         operation: &Operation,
-        opens: Opens,
+        opens: Grant,
         key: &str,
         state: Option<String>,
     ) -> Result<Option<Detail>> {
@@ -152,7 +152,7 @@ impl Executor for RemoteExecutor<'_> {
     fn perform(
         &mut self,
         operation: &Operation,
-        opens: Opens,
+        opens: Grant,
         before: &mut dyn FnMut(WriteAhead<'_>) -> Result<()>,
     ) -> Result<Detail> {
         self.looked.take();

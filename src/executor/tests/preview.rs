@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::executor::{Executor, LocalExecutor, PreviewExecutor, Rewritten, Standing};
-use crate::policy::Opens;
+use crate::policy::Grant;
 use crate::protocol::{
     Asks, Detail, Existing, Operation, Part, Reading, RelPath, ShellCommand, tags,
 };
@@ -103,7 +103,7 @@ fn done(executor: &mut dyn Executor, operation: &Operation) -> Detail {
             Err(failure) => Detail::Failed(failure),
             Ok(_) => Detail::ReadLater { path: path.clone(), part: Part::default() },
         },
-        _ => executor.perform(operation, Opens::default(), &mut |_| Ok(())).unwrap(),
+        _ => executor.perform(operation, Grant::default(), &mut |_| Ok(())).unwrap(),
     }
 }
 

@@ -1,4 +1,4 @@
-//! From a line to the words of its commands, as `sh` and `bash` both take it apart:
+//! Splits a line into the words of its commands, where `sh` and `bash` agree:
 //!
 //! ```text
 //! list     = command { ( ";" | "&" | "&&" | "||" | "|" | newline ) command }
@@ -7,18 +7,18 @@
 //! document = "<<" mark, where the mark is quoted or its lines have no substitution
 //! ```
 //!
-//! Whatever else there is makes the line unreadable. Whether keywords and operators are in order is not checked: a
-//! shell that refuses a line runs nothing of it, and otherwise all its commands are found.
+//! Anything else makes the line unreadable. The order of keywords and operators is not checked: a shell runs nothing of
+//! a line with a syntax error, and otherwise all commands are found.
 
 use super::programs::{add, add_loop};
-use super::{Fault, Reading, Word, is_of_name, mentions};
+use super::{ParsedLine, ReadError, Word, is_of_name, mentions};
 
 const UNCLOSED: &str = "a quote or a bracket is not closed";
-const ODD: &str = "its words and quotes can be taken in more than one way";
-const SUBSTITUTION: &str = "it contains a substitution that is not read";
-const DOCUMENT: &str = "where its here-document ends is not certain";
+const AMBIGUOUS: &str = "its words and quotes can be read in more than one way";
+const SUBSTITUTION: &str = "it contains a substitution that cannot be read";
+const DOCUMENT: &str = "it is not certain where its here-document ends";
 
-/// The words of the grammar that a command may follow.
+/// Keywords that a command can follow.
 const KEYWORDS: [&str; 12] =
     ["!", "{", "}", "if", "then", "elif", "else", "fi", "while", "until", "do", "done"];
 
@@ -26,25 +26,25 @@ fn is_keyword(word: &Word) -> bool {
     KEYWORDS.contains(&&*word.shown)
 }
 
-/// A here-document that begins at the end of the line.
-struct Document {
+/// A here-document that begins on the next line.
+struct HereDocument {
     mark: String,
     strips_tabs: bool,
-    /// Whether nothing in it means anything to the shell.
+    /// Whether the shell expands nothing in it.
     is_quoted: bool,
 }
 
 pub(super) struct Lexer<'a> {
     text: &'a str,
     at: usize,
-    into: &'a mut Reading,
-    /// How deep lists within lists may still be.
+    into: &'a mut ParsedLine,
+    /// How many more levels of nested lists are allowed.
     depth: u8,
-    document: Option<Document>,
+    document: Option<HereDocument>,
 }
 
 impl<'a> Lexer<'a> {
-    pub(super) fn new(text: &'a str, into: &'a mut Reading, depth: u8) -> Self {
+    pub(super) fn new(text: &'a str, into: &'a mut ParsedLine, depth: u8) -> Self {
         Self { text, at: 0, into, depth, document: None }
     }
 
@@ -68,13 +68,13 @@ impl<'a> Lexer<'a> {
         is_next
     }
 
-    /// Skips blanks, and the ends of lines that are continued.
+    /// Skips blanks and line continuations.
     fn skip_blanks(&mut self) {
         while self.next_if(" ") || self.next_if("\t") || self.next_if("\\\n") {}
     }
 
     /// Reads commands up to `end`, or to the end of the text.
-    pub(super) fn list(&mut self, end: Option<char>) -> Result<(), Fault> {
+    pub(super) fn list(&mut self, end: Option<char>) -> Result<(), ReadError> {
         self.depth = self.depth.checked_sub(1).ok_or(super::TOO_DEEP)?;
         loop {
             let mut words = self.command()?;
@@ -100,14 +100,14 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Reads the words of one command, up to what ends it.
-    fn command(&mut self) -> Result<Vec<Word>, Fault> {
+    /// Reads the words of one command, up to its terminator.
+    fn command(&mut self) -> Result<Vec<Word>, ReadError> {
         let mut words = Vec::new();
         let mut is_closed = false;
         loop {
             self.skip_blanks();
             match self.peek() {
-                // To `sh`, `&>` ends a command and begins one.
+                // For `sh`, `&>` ends a command and begins another.
                 Some('&') if self.next_if("&>") => {
                     self.at -= 1;
                     self.redirection()?;
@@ -115,12 +115,12 @@ impl<'a> Lexer<'a> {
                 }
                 None | Some('\n' | ';' | '|' | '&' | ')') => return Ok(words),
                 Some('#') => self.at += self.rest().find('\n').unwrap_or(self.rest().len()),
-                // `((` is arithmetic to some shells.
+                // In some shells `((` begins arithmetic.
                 Some('(') if words.iter().all(is_keyword) && !self.rest().starts_with("((") => {
                     self.at += 1;
                     self.list(Some(')'))?;
                 }
-                Some('(') => return Err(ODD.into()),
+                Some('(') => return Err(AMBIGUOUS.into()),
                 Some('<' | '>') => self.redirection()?,
                 Some(_) => {
                     let word = self.word()?;
@@ -129,11 +129,11 @@ impl<'a> Lexer<'a> {
                     {
                         continue;
                     }
-                    // Some shells take more digits or `{name}` for the number of a file.
+                    // Some shells accept more digits, or `{name}`, as a file descriptor.
                     let is_odd = matches!(self.peek(), Some('<' | '>'))
                         && (is_number || word.shown.starts_with('{'));
                     if is_odd || is_closed {
-                        return Err(ODD.into());
+                        return Err(AMBIGUOUS.into());
                     }
                     words.push(word);
                 }
@@ -141,7 +141,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    fn redirection(&mut self) -> Result<(), Fault> {
+    fn redirection(&mut self) -> Result<(), ReadError> {
         if self.next_if("<<") {
             return self.begin_document();
         }
@@ -149,15 +149,19 @@ impl<'a> Lexer<'a> {
             let word = self.word()?;
             let is_file = word.shown.len() == 1
                 && word.shown.starts_with(|c: char| c.is_ascii_digit() || c == '-');
-            return if is_file { Ok(()) } else { Err(ODD.into()) };
+            return if is_file { Ok(()) } else { Err(AMBIGUOUS.into()) };
         }
         let _ = self.next_if(">>") || self.next_if(">|") || self.next_if(">") || self.next_if("<");
         self.skip_blanks();
         let is_word = !self.word()?.shown.is_empty();
-        if is_word && !matches!(self.peek(), Some('<' | '>')) { Ok(()) } else { Err(ODD.into()) }
+        if is_word && !matches!(self.peek(), Some('<' | '>')) {
+            Ok(())
+        } else {
+            Err(AMBIGUOUS.into())
+        }
     }
 
-    fn begin_document(&mut self) -> Result<(), Fault> {
+    fn begin_document(&mut self) -> Result<(), ReadError> {
         let strips_tabs = self.next_if("-");
         self.skip_blanks();
         let Word { text: mark, shown, .. } = self.word()?;
@@ -166,12 +170,12 @@ impl<'a> Lexer<'a> {
         if !is_plain || (!is_quoted && mark != shown) || self.document.is_some() {
             return Err(DOCUMENT.into());
         }
-        self.document = Some(Document { mark, strips_tabs, is_quoted });
+        self.document = Some(HereDocument { mark, strips_tabs, is_quoted });
         Ok(())
     }
 
-    /// Skips the here-document that begins here, if one does.
-    fn skip_document(&mut self) -> Result<(), Fault> {
+    /// Skips the here-document that begins here, if any.
+    fn skip_document(&mut self) -> Result<(), ReadError> {
         let Some(document) = self.document.take() else { return Ok(()) };
         loop {
             let line = self.rest().split_inclusive('\n').next().ok_or(DOCUMENT)?;
@@ -185,13 +189,13 @@ impl<'a> Lexer<'a> {
                 return Err(DOCUMENT.into());
             }
             if !document.is_quoted && !is_data(line) {
-                return Err("its here-document is more than data".into());
+                return Err("its here-document contains substitutions".into());
             }
         }
     }
 
-    /// Reads one word. The commands of substitutions in it are noted.
-    fn word(&mut self) -> Result<Word, Fault> {
+    /// Reads one word, and records the commands in its substitutions.
+    fn word(&mut self) -> Result<Word, ReadError> {
         let begin = self.at;
         let is_on_line = self.document.is_some();
         let mut word = Word::default();
@@ -202,7 +206,7 @@ impl<'a> Lexer<'a> {
             match c {
                 '\\' => match self.next() {
                     Some(c) if !c.is_control() => word.text.push(c),
-                    _ => return Err(ODD.into()),
+                    _ => return Err(AMBIGUOUS.into()),
                 },
                 '\'' => {
                     let text = self.rest().split('\'').next().unwrap_or_default();
@@ -218,11 +222,11 @@ impl<'a> Lexer<'a> {
                 '~' if is_first => {
                     word.text.push(c);
                     word.home = self.peek().is_none_or(|c| "/ \t\n;&|)<>".contains(c));
-                    // Otherwise it is somebody's home folder.
+                    // `~name` is another user's home folder.
                     word.open |= !word.home;
                 }
                 c if c.is_whitespace() || c.is_control() || (is_first && c == '#') => {
-                    return Err(ODD.into());
+                    return Err(AMBIGUOUS.into());
                 }
                 c => {
                     word.glob |= "*?[".contains(c);
@@ -231,16 +235,16 @@ impl<'a> Lexer<'a> {
                 }
             }
         }
-        // `{a,b}` is two words.
+        // `{a,b}` expands to two words.
         word.open |= has_brace && (word.text.contains(',') || word.text.contains(".."));
-        // The command of that name is no pattern.
+        // `[` is also a command.
         word.glob &= !matches!(&*word.text, "[" | "[[");
         self.text[begin..self.at].clone_into(&mut word.shown);
         if is_on_line && word.shown.contains('\n') { Err(DOCUMENT.into()) } else { Ok(word) }
     }
 
     /// Reads up to the closing double quote.
-    fn quoted(&mut self, word: &mut Word) -> Result<(), Fault> {
+    fn quoted(&mut self, word: &mut Word) -> Result<(), ReadError> {
         loop {
             match self.next().ok_or(UNCLOSED)? {
                 '"' => return Ok(()),
@@ -256,8 +260,8 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Reads what is behind a `$`.
-    fn dollar(&mut self, word: &mut Word, is_quoted: bool) -> Result<(), Fault> {
+    /// Reads what follows a `$`.
+    fn dollar(&mut self, word: &mut Word, is_quoted: bool) -> Result<(), ReadError> {
         let is_at_start = word.text.is_empty() && !word.open;
         let rest = self.rest();
         let length = match self.peek() {
@@ -288,14 +292,14 @@ impl<'a> Lexer<'a> {
             Some(c) if c.is_ascii_digit() || "@*#?-$!".contains(c) => 1,
             Some(c) if is_of_name(c) => rest.find(|c| !is_of_name(c)).unwrap_or(rest.len()),
             Some(c) if "\\['`".contains(c) || (c == '"' && !is_quoted) || !c.is_ascii() => {
-                return Err(ODD.into());
+                return Err(AMBIGUOUS.into());
             }
             _ => 0,
         };
         self.at += length;
-        // Some shells take letters of other languages for a part of the name.
+        // Some shells allow non-ASCII letters in names.
         if self.peek().is_some_and(|c| !c.is_ascii()) {
-            return Err(ODD.into());
+            return Err(AMBIGUOUS.into());
         }
         word.home |= is_at_start && matches!(&rest[..length], "HOME" | "{HOME}");
         match length {
@@ -307,13 +311,13 @@ impl<'a> Lexer<'a> {
     }
 }
 
-/// Whether the shell takes a line of a here-document as it is, but for variables.
+/// Whether the shell expands nothing but variables in a line of a here-document.
 fn is_data(line: &str) -> bool {
     let mut chars = line.chars().peekable();
     while let Some(c) = chars.next() {
         let is_data = match c {
             '`' => false,
-            // Otherwise the next line may be joined to it.
+            // A backslash at the end joins the next line.
             '\\' => chars.next().is_some(),
             '$' => chars.peek().is_some_and(|c| is_of_name(*c) && !c.is_ascii_digit()),
             _ => true,
@@ -325,9 +329,9 @@ fn is_data(line: &str) -> bool {
     true
 }
 
-/// A text that is one word.
+/// Parses a text that is exactly one word.
 pub(super) fn only_word(text: &str) -> Option<Word> {
-    let into = &mut Reading::default();
+    let into = &mut ParsedLine::default();
     let mut lexer = Lexer::new(text, into, 1);
     let word = lexer.word().ok()?;
     (lexer.at == text.len()).then_some(word)

@@ -4,28 +4,30 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use super::{Fault, MOST, Reading, Simple, TOO_DEEP, Word, is_name, mentions, read_into};
+use super::{
+    MAX_COMMANDS, ParsedLine, ReadError, Simple, TOO_DEEP, Word, is_name, mentions, read_into,
+};
 
-/// How many programs that start others may be before a command: each repeats all that is behind it.
-const CHAIN: usize = 16;
+/// The most programs that may start each other in a chain. Each one repeats the words after it.
+const MAX_CHAIN: usize = 16;
 
-/// Files that are what a program is fed with.
-const FED: [&str; 4] = ["-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"];
+/// Names of standard input.
+const STDIN_NAMES: [&str; 4] = ["-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"];
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Table {
+struct ProgramTable {
     misleading: Vec<String>,
     folders: Vec<String>,
-    program: Vec<Program>,
+    program: Vec<StarterProgram>,
 }
 
-/// A row of the table, which says what its fields mean.
+/// A row of the table, which documents the fields.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct Program {
+struct StarterProgram {
     names: Vec<String>,
-    kind: Kind,
+    kind: ProgramKind,
     builtin: bool,
     unreadable: Option<String>,
     stops: bool,
@@ -43,7 +45,7 @@ struct Program {
 
 #[derive(Default, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Kind {
+enum ProgramKind {
     #[default]
     Starts,
     Sets,
@@ -52,17 +54,17 @@ enum Kind {
     Find,
 }
 
-static TABLE: LazyLock<Table> = LazyLock::new(|| {
+static TABLE: LazyLock<ProgramTable> = LazyLock::new(|| {
     toml::from_str(include_str!("../data/programs.toml")).expect("a table in order")
 });
 
-/// The name of a program without its folder, whatever that is.
+/// The name of a program without its folder.
 pub(in crate::policy) fn name(program: &str) -> &str {
     let name = program.rsplit('/').next().unwrap_or(program);
     name.strip_suffix(".exe").unwrap_or(name)
 }
 
-/// The name of a program that is the system's: without a folder, or in one of the system's.
+/// The name of a program if it is the system's: without a folder, or in one of the system's.
 pub(in crate::policy) fn standard(program: &str) -> Option<&str> {
     match program.rsplit_once('/') {
         None => Some(program),
@@ -70,13 +72,12 @@ pub(in crate::policy) fn standard(program: &str) -> Option<&str> {
     }
 }
 
-/// Whether a variable of that name changes what a line means.
+/// Whether a variable with this name changes what a line means.
 pub(super) fn misleads(name: &str) -> bool {
     TABLE.misleading.iter().any(|it| name == it || (it.ends_with('_') && name.starts_with(it)))
 }
 
-/// Whether a program is written so that nobody can take it for something else: in usual characters, as a whole in
-/// quotes or without any.
+/// Whether the program is written unambiguously: in usual characters, either quoted as a whole or not at all.
 fn is_certain(program: &Word) -> bool {
     let shown = &*program.shown;
     let unquoted = |quote: &char| shown.strip_prefix(*quote)?.strip_suffix(*quote);
@@ -87,19 +88,19 @@ fn is_certain(program: &Word) -> bool {
         || (bare.chars().all(is_usual) && !program.glob && !shown.starts_with('-'))
 }
 
-/// Notes the head of a loop, behind `for`: a variable and its values, which are no command.
-pub(super) fn add_loop(words: &[Word], into: &mut Reading) -> Result<(), Fault> {
+/// Reads the head of a loop after `for`: a variable and its values, which are not a command.
+pub(super) fn add_loop(words: &[Word], into: &mut ParsedLine) -> Result<(), ReadError> {
     match words {
         [variable, between, ..] if is_name(&variable.shown) && between.shown == "in" => {
-            into.sets(&variable.text);
+            into.note_variable(&variable.text);
             Ok(())
         }
         _ => Err("how a loop begins".into()),
     }
 }
 
-/// Takes the variables in front of a command away. A program such as `env` takes all words with a `=` for them.
-fn take_assignments(words: &mut Vec<Word>, by_program: bool, into: &mut Reading) {
+/// Removes the assignments before a command. A program such as `env` treats every word with a `=` as one.
+fn take_assignments(words: &mut Vec<Word>, by_program: bool, into: &mut ParsedLine) {
     let sets = |word: &&Word| match word.shown.split_once('=') {
         _ if by_program => word.text.contains('='),
         Some((name, _)) => is_name(name.strip_suffix('+').unwrap_or(name)),
@@ -107,21 +108,21 @@ fn take_assignments(words: &mut Vec<Word>, by_program: bool, into: &mut Reading)
     };
     let count = words.iter().take_while(sets).count();
     for word in words.drain(..count) {
-        into.sets(word.text.split('=').next().unwrap_or_default());
+        into.note_variable(word.text.split('=').next().unwrap_or_default());
         if by_program && !names_one(&word) {
-            into.cannot("which variable is set");
+            into.note_unreadable("which variable is set");
         }
     }
 }
 
-/// Adds a command and those that it starts.
-pub(super) fn add(mut words: Vec<Word>, into: &mut Reading, depth: u8) -> Result<(), Fault> {
+/// Adds a command and the commands that it starts.
+pub(super) fn add(mut words: Vec<Word>, into: &mut ParsedLine, depth: u8) -> Result<(), ReadError> {
     let mut by_program = false;
-    for _ in 0..CHAIN {
+    for _ in 0..MAX_CHAIN {
         take_assignments(&mut words, by_program, into);
         let Some(first) = words.first() else { return Ok(()) };
         let which = || format!("which command '{}' is", first.shown);
-        if into.commands.len() >= MOST {
+        if into.commands.len() >= MAX_COMMANDS {
             return Err("it contains too many commands".into());
         }
         if !is_certain(first) {
@@ -129,10 +130,10 @@ pub(super) fn add(mut words: Vec<Word>, into: &mut Reading, depth: u8) -> Result
         }
         into.commands.push(Simple { words: words.clone(), wrapper: false });
         let Some(text) = first.literal() else {
-            into.cannot(which());
+            into.note_unreadable(which());
             return Ok(());
         };
-        let is_meant = |it: &&Program| {
+        let is_meant = |it: &&StarterProgram| {
             it.names.iter().any(|it| it == name(text)) && !(it.builtin && text.contains('/'))
         };
         let Some(program) = TABLE.program.iter().find(is_meant) else { return Ok(()) };
@@ -142,15 +143,15 @@ pub(super) fn add(mut words: Vec<Word>, into: &mut Reading, depth: u8) -> Result
     Err(TOO_DEEP.into())
 }
 
-/// The words of the command that the program `text`, the last in the list, starts; none where it starts nothing, or
-/// all that it starts is in the list.
+/// The words of the command that the program `text`, the last in the list, starts. Empty if it starts nothing, or if
+/// everything that it starts is already in the list.
 fn started(
-    program: &Program,
+    program: &StarterProgram,
     text: &str,
     arguments: &[Word],
-    into: &mut Reading,
+    into: &mut ParsedLine,
     depth: u8,
-) -> Result<Vec<Word>, Fault> {
+) -> Result<Vec<Word>, ReadError> {
     let place = into.commands.len() - 1;
     let nothing = Vec::new();
     if let Some(unreadable) = &program.unreadable {
@@ -159,21 +160,21 @@ fn started(
         if program.stops {
             return Err(why.into());
         }
-        into.cannot(why);
+        into.note_unreadable(why);
         return Ok(nothing);
     }
     match program.kind {
-        Kind::Sets => {
-            set(program, text, arguments, into);
+        ProgramKind::Sets => {
+            note_variables(program, text, arguments, into);
             return Ok(nothing);
         }
-        Kind::Find => return find(arguments, into, depth).map(|()| nothing),
-        Kind::Starts | Kind::Shell | Kind::Xargs => {}
+        ProgramKind::Find => return find(arguments, into, depth).map(|()| nothing),
+        ProgramKind::Starts | ProgramKind::Shell | ProgramKind::Xargs => {}
     }
-    let is_shell = program.kind == Kind::Shell;
+    let is_shell = program.kind == ProgramKind::Shell;
     let Some((given, at)) = options(arguments, program) else {
         into.commands[place].wrapper = is_shell;
-        into.cannot(format!("what {text} starts"));
+        into.note_unreadable(format!("what {text} starts"));
         return Ok(nothing);
     };
     let mut rest = arguments.get(at + program.own..).unwrap_or_default();
@@ -190,11 +191,12 @@ fn started(
                 into.commands[place].wrapper = is_transparent;
                 read_into(inner, into, depth)?;
             }
-            // A file, as long as it is not what the shell is fed with.
-            Some(file) if !runs_text && !is_code && !file.is_some_and(|it| FED.contains(&it)) => {}
+            // A script file, unless it is standard input.
+            Some(file)
+                if !runs_text && !is_code && !file.is_some_and(|it| STDIN_NAMES.contains(&it)) => {}
             _ => {
                 into.commands[place].wrapper = true;
-                into.cannot(format!("{text} runs a text that is not on the line"));
+                into.note_unreadable(format!("{text} runs code that is not on the line"));
             }
         }
         return Ok(nothing);
@@ -207,7 +209,7 @@ fn started(
         rest = &rest[1..];
     }
     let words = match program.kind {
-        Kind::Xargs => fed(&given, rest),
+        ProgramKind::Xargs => xargs_command(&given, rest),
         _ if tells => nothing,
         _ => rest.to_vec(),
     };
@@ -215,8 +217,8 @@ fn started(
     Ok(words)
 }
 
-/// Notes the variables that a builtin sets.
-fn set(program: &Program, text: &str, arguments: &[Word], into: &mut Reading) {
+/// Records the variables that a builtin sets.
+fn note_variables(program: &StarterProgram, text: &str, arguments: &[Word], into: &mut ParsedLine) {
     let is_any = |word: &Word| {
         let is_option = word.text.starts_with(['-', '+']);
         let has_letter = is_option && word.text.contains(|c| program.options.contains(c));
@@ -225,14 +227,17 @@ fn set(program: &Program, text: &str, arguments: &[Word], into: &mut Reading) {
     let mut options = arguments.iter().take_while(|word| word.literal() != Some("--"));
     let sets_any = !program.options.is_empty() && options.any(is_any);
     if sets_any || (program.names_any && !arguments.iter().all(names_one)) {
-        into.cannot(format!("which variable {text} sets"));
+        into.note_unreadable(format!("which variable {text} sets"));
     }
     if let Some(word) = arguments.iter().find(|word| program.mentions && mentions(&word.text)) {
-        into.cannot(format!("{text} may set {}, which changes what the line means", word.shown));
+        into.note_unreadable(format!(
+            "{text} may set {}, which changes what the line means",
+            word.shown
+        ));
     }
 }
 
-/// Whether the line alone tells which variable a word names.
+/// Whether the line alone determines which variable a word names.
 fn names_one(word: &Word) -> bool {
     let name = |text: &str| text.split('=').next().unwrap_or_default().to_owned();
     let shown = name(word.shown.trim_start_matches('"'));
@@ -244,13 +249,13 @@ fn names_one(word: &Word) -> bool {
     is_option || (is_whole && shown == name(&word.text) && is_name(&shown))
 }
 
-/// An option: its letter or its name, and its value if it has one.
-type Given = (String, Option<String>);
+/// An option: its letter or name, and its value if it has one.
+type ParsedOption = (String, Option<String>);
 
-/// The options in front of `words` as `getopt` takes them apart, and where the rest begins; None where the shell puts
-/// in a word that could be either.
-fn options(words: &[Word], program: &Program) -> Option<(Vec<Given>, usize)> {
-    let mut given: Vec<Given> = Vec::new();
+/// Parses the options at the start of `words` as `getopt` does, and returns them with the index of the rest. None if a
+/// word that the shell inserts could be an option or not.
+fn options(words: &[Word], program: &StarterProgram) -> Option<(Vec<ParsedOption>, usize)> {
+    let mut given: Vec<ParsedOption> = Vec::new();
     let mut at = 0;
     while let Some(word) = words.get(at) {
         let text = &*word.text;
@@ -290,34 +295,34 @@ fn options(words: &[Word], program: &Program) -> Option<(Vec<Given>, usize)> {
     Some((given, at.min(words.len())))
 }
 
-/// What `xargs` starts: its words, and those that it reads.
-fn fed(given: &[Given], words: &[Word]) -> Vec<Word> {
+/// The command that `xargs` starts: its own words, and those that it reads.
+fn xargs_command(given: &[ParsedOption], words: &[Word]) -> Vec<Word> {
     let mut words = words.to_vec();
     if words.is_empty() {
-        words.push(Word::known("echo"));
+        words.push(Word::literal_of("echo"));
     }
     match given.iter().find(|(name, _)| matches!(&**name, "I" | "i" | "replace")) {
         Some((_, value)) => {
             let mark = value.as_deref().unwrap_or("{}");
             words.iter_mut().for_each(|word| word.open |= word.text.contains(mark));
         }
-        None => words.push(anything()),
+        None => words.push(unknown_word()),
     }
     words
 }
 
-/// A word that nothing is known of.
-fn anything() -> Word {
+/// A word with unknown content.
+fn unknown_word() -> Word {
     Word { shown: "…".to_owned(), open: true, ..Word::default() }
 }
 
 /// Adds what `find` starts, and what it deletes.
-fn find(arguments: &[Word], into: &mut Reading, depth: u8) -> Result<(), Fault> {
+fn find(arguments: &[Word], into: &mut ParsedLine, depth: u8) -> Result<(), ReadError> {
     let depth = depth.checked_sub(1).ok_or(TOO_DEEP)?;
     let is_split =
         |word: &&Word| word.open && !word.shown.starts_with('"') && !word.text.contains("{}");
     if let Some(word) = arguments.iter().find(is_split) {
-        into.cannot(format!("what find is told by '{}'", word.shown));
+        into.note_unreadable(format!("what '{}' means to find", word.shown));
     }
     if arguments.iter().any(|word| word.text == "-delete") {
         let is_plain = |word: &&Word| {
@@ -325,11 +330,12 @@ fn find(arguments: &[Word], into: &mut Reading, depth: u8) -> Result<(), Fault> 
         };
         let places = arguments.iter().filter(|word| !is_plain(word));
         let is_all = places.clone().all(|word| !word.text.starts_with(['-', '(', '!']));
-        let mut words = vec![Word::known("rm"), Word::known(if is_all { "-rf" } else { "-r" })];
+        let mut words =
+            vec![Word::literal_of("rm"), Word::literal_of(if is_all { "-rf" } else { "-r" })];
         if is_all {
             words.extend(places.cloned());
         } else {
-            words.push(anything());
+            words.push(unknown_word());
         }
         into.commands.push(Simple { words, wrapper: true });
     }

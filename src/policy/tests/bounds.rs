@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use crate::policy::reading::{LONGEST, read};
-use crate::policy::{Decision, command, explain};
+use crate::policy::{Verdict, command, explain};
 use crate::protocol::ShellCommand;
 use crate::settings::Policy;
 
@@ -50,7 +50,7 @@ proptest! {
         let line = format!("{before}{what}{inner}{close}{outer}");
         for name in ["standard", "permissive"] {
             let decision = command(&Policy::preset(name).unwrap(), &line, false);
-            prop_assert!(matches!(decision, Decision::Deny(_)), "{name}: {line}: {decision:?}");
+            prop_assert!(matches!(decision, Verdict::Deny(_)), "{name}: {line}: {decision:?}");
         }
     }
 }
@@ -103,11 +103,11 @@ fn no_text_takes_long() {
             let decision = command(&standard, &line, true);
             let took = one.elapsed();
             assert!(took < Duration::from_secs(3), "{text:?} of {length}: {took:?}");
-            assert!(length <= LONGEST || decision != Decision::Allow, "{text:?}");
+            assert!(length <= LONGEST || decision != Verdict::Allow, "{text:?}");
         }
     }
     let body = format!("cat <<A\n{}", "A \n".repeat(20_000));
-    assert_ne!(command(&standard, &body, true), Decision::Allow);
+    assert_ne!(command(&standard, &body, true), Verdict::Allow);
     let took = begun.elapsed();
     assert!(took < Duration::from_mins(1), "{took:?}");
 }
@@ -118,7 +118,7 @@ fn a_long_pattern_is_found_soon_among_many_flags() {
     policy.shell.blocked = vec!["docker run x y z".to_owned()];
     let begun = Instant::now();
     let line = format!("docker{}", " -x $y".repeat(600));
-    assert!(matches!(command(&policy, &line, false), Decision::Ask(_)));
+    assert!(matches!(command(&policy, &line, false), Verdict::Ask(_)));
     let took = begun.elapsed();
     assert!(took < Duration::from_secs(5), "{took:?}");
 }
@@ -141,5 +141,5 @@ fn a_large_file_in_a_document_is_still_read() {
     let standard = Policy::preset("standard").unwrap();
     let line =
         format!("cat > notes.md <<'EOF'\n{}EOF\n", "It's `code` of $5; (a) & b\n".repeat(400));
-    assert_eq!(command(&standard, &line, true), Decision::Allow);
+    assert_eq!(command(&standard, &line, true), Verdict::Allow);
 }

@@ -1,6 +1,6 @@
 //! Operations on files.
 
-use crate::policy::{Access, Decision, folder, may_search, path};
+use crate::policy::{Access, Verdict, folder, may_search, path};
 use crate::protocol::RelPath;
 use crate::settings::Policy;
 
@@ -76,7 +76,7 @@ fn patterns_of_several_components() {
 #[test]
 fn words_of_file_decisions() {
     let standard = Policy::preset("standard").unwrap();
-    let Decision::Deny(denial) =
+    let Verdict::Deny(denial) =
         path(&standard, Access::Read, &RelPath::parse("a/.env").unwrap(), None)
     else {
         panic!()
@@ -92,13 +92,13 @@ fn searches_and_lists_are_judged_as_reads() {
     let may = |policy: &Policy, text: &str| may_search(&policy.files)(&path(text), 10);
     assert!(may(&policy, "src/a.rs") && !may(&policy, "src/.env") && !may(&policy, "a/b.pem"));
     assert!(!may_search(&policy.files)(&path("a"), 100 << 20), "too large to be read");
-    assert_eq!(folder(&policy, None), Decision::Allow);
-    assert!(matches!(folder(&policy, Some(&path("a/.git"))), Decision::Deny(_)));
+    assert_eq!(folder(&policy, None), Verdict::Allow);
+    assert!(matches!(folder(&policy, Some(&path("a/.git"))), Verdict::Deny(_)));
     // What is allowed may lie below a folder that is not.
     policy.files.allowed = vec!["src/*.rs".to_owned()];
-    assert_eq!(folder(&policy, Some(&path("src"))), Decision::Allow);
+    assert_eq!(folder(&policy, Some(&path("src"))), Verdict::Allow);
     assert!(may(&policy, "src/a.rs") && !may(&policy, "src/a.txt") && !may(&policy, "doc"));
     policy.files.enabled = false;
-    assert!(matches!(folder(&policy, None), Decision::Deny(_)));
+    assert!(matches!(folder(&policy, None), Verdict::Deny(_)));
     assert!(!may(&policy, "src/a.rs"));
 }

@@ -1,7 +1,7 @@
 //! What is said of command lines, in words, and lists of the person's own.
 
 use crate::policy::reading::{Simple, read};
-use crate::policy::{Decision, NEW_REPOSITORY, Opens, command, explain, run, told};
+use crate::policy::{Grant, NEW_REPOSITORY, Verdict, command, explain, run, summary};
 use crate::protocol::{RelPath, ShellCommand};
 use crate::settings::Policy;
 
@@ -12,7 +12,7 @@ fn standard() -> Policy {
 #[test]
 fn words_of_decisions() {
     let deny = |line: &str| match command(&standard(), line, false) {
-        Decision::Deny(denial) => denial,
+        Verdict::Deny(denial) => denial,
         other => panic!("{line}: {other:?}"),
     };
     let denial = deny("sudo apt install x");
@@ -25,13 +25,13 @@ fn words_of_decisions() {
         "Allowed commands: bun, node, npm, npx, cat, echo, ls, pwd, head, tail, grep, find, wc";
     assert_eq!(denial.suggestion.as_deref(), Some(list));
     let ask = |name: &str, line: &str| match command(&Policy::preset(name).unwrap(), line, true) {
-        Decision::Ask(ask) => ask,
+        Verdict::Ask(ask) => ask,
         other => panic!("{line}: {other:?}"),
     };
     let asked = ask("standard", "rm -rf temp/*");
     assert_eq!(asked.reason, "Destructive command requires approval");
     assert_eq!(asked.policy, "shell.approvalRequired");
-    assert_eq!(asked.opens, Opens::default());
+    assert_eq!(asked.opens, Grant::default());
     assert_eq!(ask("permissive", "chmod +x a").reason, "Command 'chmod' requires approval");
     let asked = ask("workspace", "git commit -m x");
     assert_eq!(asked.reason, "'git commit' writes to the repository");
@@ -47,7 +47,7 @@ fn words_of_decisions() {
     );
     assert_eq!(ask("standard", "$X").reason, "Command cannot be read: which command '$X' is");
     let workspace = Policy::preset("workspace").unwrap();
-    assert_eq!(command(&workspace, "git commit", false), Decision::Allow);
+    assert_eq!(command(&workspace, "git commit", false), Verdict::Allow);
 }
 
 #[test]
@@ -130,10 +130,10 @@ fn variables_of_an_operation_count_as_those_in_its_line() {
         ["PATH", "LD_PRELOAD", "NODE_OPTIONS", "IFS", "BASH_ENV", "PATH=./bin:", "BASH_FUNC_ls%%"]
     {
         for policy in ["standard", "permissive"] {
-            let told = said(policy, "ls", &["CI", name]);
+            let summary = said(policy, "ls", &["CI", name]);
             let shown = name.split('=').next().unwrap();
             let reason = format!("shell.unreadable Command cannot be read: {shown} is set, which");
-            assert!(told.starts_with(&reason), "{told}");
+            assert!(summary.starts_with(&reason), "{summary}");
         }
         assert_eq!(said("workspace", "ls", &[name]), "- ");
         assert!(said("restrictive", "ls", &[name]).starts_with("shell.enabled "));
@@ -146,7 +146,7 @@ fn variables_of_an_operation_count_as_those_in_its_line() {
 fn who_is_asked_learns_where_a_command_runs_and_with_what() {
     let mut operation = ShellCommand::new("rm -rf build");
     let reason = |operation: &ShellCommand| match run(&standard(), operation, true) {
-        Decision::Ask(ask) => ask.reason,
+        Verdict::Ask(ask) => ask.reason,
         other => panic!("{other:?}"),
     };
     assert_eq!(reason(&operation), "Destructive command requires approval");
@@ -175,7 +175,7 @@ fn a_line_is_read_as_its_commands() {
 
 #[test]
 fn a_policy_is_told_in_a_line() {
-    let line = |name| told(&Policy::preset(name).unwrap());
+    let line = |name| summary(&Policy::preset(name).unwrap());
     assert_eq!(
         line("restrictive").unwrap(),
         "restrictive: files can only be read, up to 1048576 bytes, not `.*` `*.env` `*.key` `*.pem`; no commands"

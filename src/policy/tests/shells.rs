@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::policy::{Decision, command};
+use crate::policy::{Verdict, command};
 use crate::settings::Policy;
 
 /// What lines are made of; `evil` is what must not run.
@@ -151,7 +151,7 @@ fn what_is_allowed_starts_nothing_else() {
         let line: String = (0..length).map(|_| PIECES[next(&mut state) % PIECES.len()]).collect();
         let line = format!("echo {line}");
         if !line.replace("\\\n", "").contains("evil")
-            || command(&standard, &line, false) != Decision::Allow
+            || command(&standard, &line, false) != Verdict::Allow
         {
             continue;
         }

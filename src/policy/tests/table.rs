@@ -1,6 +1,6 @@
 //! The tables of command lines, and what the presets say of them.
 
-use crate::policy::{Decision, command};
+use crate::policy::{Verdict, command};
 use crate::settings::Policy;
 
 /// `lines.txt`: the policies (`s`tandard, `p`ermissive, `w`orkspace, `r`estrictive), the decision,
@@ -27,9 +27,9 @@ fn every_line_of_the_table_is_decided_as_it_says() {
             let decision = command(&Policy::preset(name).unwrap(), &line, true);
             let rule = decision.rule().and_then(|rule| rule.split('.').next_back());
             let word = match decision {
-                Decision::Allow => "allow",
-                Decision::Ask(_) => "ask",
-                Decision::Deny(_) => "deny",
+                Verdict::Allow => "allow",
+                Verdict::Ask(_) => "ask",
+                Verdict::Deny(_) => "deny",
             };
             let found = rule.map_or(word.to_owned(), |rule| format!("{word}:{rule}"));
             let short = [
@@ -62,9 +62,9 @@ fn everyday_lines_are_decided_as_the_table_says() {
         let (expected, line) = row.split_once(' ').unwrap();
         let line = line.replace('⏎', "\n").replace('⇥', "\t");
         let decide = |name: &str| match command(&Policy::preset(name).unwrap(), &line, true) {
-            Decision::Allow => 'a',
-            Decision::Ask(_) => '?',
-            Decision::Deny(_) => '-',
+            Verdict::Allow => 'a',
+            Verdict::Ask(_) => '?',
+            Verdict::Deny(_) => '-',
         };
         let found: String =
             ["standard", "permissive", "ask", "workspace"].map(decide).iter().collect();
@@ -73,7 +73,7 @@ fn everyday_lines_are_decided_as_the_table_says() {
         }
         assert!(matches!(
             command(&Policy::preset("restrictive").unwrap(), &line, true),
-            Decision::Deny(_)
+            Verdict::Deny(_)
         ));
     }
     assert!(wrong.is_empty(), "\n{wrong}");

@@ -1,16 +1,15 @@
-//! What confines commands. A command is started by a helper: this same program, started anew for
-//! each command and dispatched before anything else in `main`. It is small and single-threaded, so
-//! it may enter namespaces, and it stays to end what the command leaves behind.
+//! Confines commands. A helper starts each command: this same program, dispatched before anything else in `main`. It is
+//! small and single-threaded, so that it can enter namespaces, and it stays to end what the command leaves behind.
 //!
 //! ```text
-//! order    what a helper is told          view     what a command sees of this machine
-//! held     what is shown, by identity     report   what a helper says at its end
-//! tier     which walls this machine has   other    the helper elsewhere
-//! linux    the helper on Linux
+//! request           the request for a helper     view     what a command sees of this machine
+//! identified_path   what is shown, by identity   report   the final report of a helper
+//! tier              the sandbox tiers            other    the helper on other systems
+//! linux             the helper on Linux
 //! ```
 
 #[cfg(target_os = "linux")]
-mod held;
+mod identified_path;
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(not(target_os = "linux"))]
@@ -31,24 +30,24 @@ use other as system;
 #[cfg(not(target_os = "linux"))]
 use other::view;
 
-pub(super) use report::Report;
-pub use report::{Facts, Mechanism};
-pub(super) use request::{Backend, Limits, Mount, MountKind, SandboxRequest, Variable};
-pub(crate) use system::Started;
+pub(super) use report::HelperReport;
+pub use report::{Mechanism, MechanismSet};
+pub(super) use request::{Backend, CommandLimits, Mount, MountKind, SandboxRequest, Variable};
+pub(crate) use system::HelperGuard;
 pub use system::adopt_orphans;
 pub(super) use system::{Orphans, ask_to_end};
 pub use tier::{Confinement, Tier};
 pub(super) use view::{View, make_own};
 
-/// How long a helper may take to take its request.
+/// The time limit for a helper to receive its request.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
 
-/// The first argument of a helper; no subcommand is named so.
+/// The first argument of a helper. No subcommand has this name.
 pub(super) const MARK: &str = "__command";
 
-/// If this process was started as a helper, be one and never return. Call it first in `main`,
-/// before any thread is made. A program that uses this library and wants to run commands calls it
-/// too, and gives its own path as [`super::Runner::helper`].
+/// If this process was started as a helper, acts as one and never returns. Call it first in `main`, before any thread
+/// starts. A program that uses this library to run commands must call it too, and set its own path as
+/// [`super::Runner::helper`].
 pub fn dispatch() {
     let mut arguments = std::env::args_os().skip(1);
     if arguments.next().is_none_or(|first| first != MARK) {
@@ -61,15 +60,15 @@ pub fn dispatch() {
     }
 }
 
-/// Closes this process to the commands that it runs: its environment, memory and open files. Call it
-/// once where commands are run. Does nothing on systems other than Linux, and does not bind root.
+/// Protects the environment, memory and open files of this process from the commands that it runs. Call it once in a process
+/// that runs commands. It has no effect on systems other than Linux, and none on root.
 pub fn close_to_commands() {
     system::close_to_others();
 }
 
-/// Sends a request; what is read afterwards never waits for anyone.
+/// Sends a request. Reading from the returned channel never blocks.
 pub(super) fn send(request: &SandboxRequest, channel: UnixStream) -> io::Result<impl Read> {
-    // A helper that does not read is no helper.
+    // The program may not be a helper, and never read.
     channel.set_write_timeout(Some(PATIENCE))?;
     request.send(&channel)?;
     // The report is read when the helper has ended.
@@ -77,7 +76,7 @@ pub(super) fn send(request: &SandboxRequest, channel: UnixStream) -> io::Result<
     Ok(channel)
 }
 
-/// Why a command cannot be given to a shell, with what can be done instead.
+/// Why a command is too long for a shell, and what to do instead.
 pub(super) fn too_long(request: &SandboxRequest) -> String {
     let length = |variable: &Variable| variable.name.len() + variable.value.len();
     let longest = request.environment.iter().max_by_key(|variable| length(variable));

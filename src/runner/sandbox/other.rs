@@ -1,10 +1,9 @@
-//! The helper on systems other than Linux, which have no sandbox here: it starts the shell, waits
-//! and reports. What the command leaves behind is ended by parentage (see `tree`), which a process
-//! can escape.
+//! The helper on systems other than Linux, for which there is no sandbox: it starts the shell, waits and reports. Processes
+//! that the command leaves behind are ended by parentage (see `tree`), which a process can escape.
 #![allow(
     clippy::unused_self,
     clippy::unnecessary_wraps,
-    reason = "it has the shape of what there is on Linux"
+    reason = "it has the same interface as on Linux"
 )]
 
 use std::io::{self, ErrorKind, Write};
@@ -13,7 +12,7 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Stdio, exit};
 
-use super::report::{Facts, Report};
+use super::report::{HelperReport, MechanismSet};
 use super::request::{Backend, SandboxRequest};
 
 const SHELL: &str = "/bin/sh";
@@ -42,7 +41,7 @@ pub(super) fn helper() -> ! {
             Err(e) => format!("error={SHELL}: {e}"),
         }
     };
-    let _ = writeln!(channel, "{}", Report::line(Facts::default(), &ending));
+    let _ = writeln!(channel, "{}", HelperReport::line(MechanismSet::default(), &ending));
     drop(OwnedFd::from(channel));
     super::super::tree::end_descendants(std::process::id());
     exit(0)
@@ -58,10 +57,10 @@ pub(in crate::runner) fn ask_to_end(_helper: u32) {}
 pub(in crate::runner) fn close_to_others() {}
 
 /// A helper that was started.
-pub(crate) struct Started;
+pub(crate) struct HelperGuard;
 
-impl Started {
-    pub(crate) fn by(start: impl FnOnce() -> io::Result<Child>) -> io::Result<(Child, Self)> {
+impl HelperGuard {
+    pub(crate) fn start(start: impl FnOnce() -> io::Result<Child>) -> io::Result<(Child, Self)> {
         Ok((start()?, Self))
     }
 }

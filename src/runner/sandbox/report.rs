@@ -1,45 +1,44 @@
-//! What a helper says as its last word, in one line: `facts=1f;exit=0`, or `signal=9`, `lost` or
-//! `error=…` in the place of `exit=0`.
+//! The final report of a helper, in one line: `facts=1f;exit=0`, with `signal=9`, `lost` or `error=…` instead of `exit=0`.
 
 use std::io::Read;
 
 use crate::protocol::Ending;
 
-/// More than a helper ever says; what a command with root's rights might send is not read on and on.
+/// Longer than any report. A command with root's rights could send without end.
 const REPORT_LIMIT: u64 = 1 << 20;
 
-/// What confines a command, found to hold by a probe that tried to get around it.
+/// A mechanism that confines a command. A probe tries to get around it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Mechanism {
-    /// What the command starts ends with it, by the kernel.
+    /// The kernel ends what the command starts together with it.
     PidNamespace,
-    /// What the command leaves behind is adopted and ended.
+    /// The helper adopts and ends what the command leaves behind.
     Subreaper,
-    /// The command has no root but one built for it.
+    /// The command has its own root.
     Root,
-    /// No network but its own loopback.
+    /// Its only network is its own loopback.
     Network,
-    /// System V and POSIX queues of its own.
+    /// It has its own System V and POSIX queues.
     Ipc,
-    /// No capability is left, nor can one be got.
+    /// It has no capabilities, and can get none.
     Capabilities,
-    /// No program that it starts gets more rights.
+    /// No program that it starts gets more privileges.
     NoNewPrivileges,
-    /// Landlock holds too.
+    /// Landlock restricts it, too.
     Landlock,
-    /// Signals and abstract sockets do not pass Landlock.
+    /// Landlock blocks signals and abstract sockets.
     LandlockScope,
-    /// System calls that nobody needs are refused.
+    /// Unneeded system calls are blocked.
     Seccomp,
-    /// The number of processes is bounded.
+    /// The number of processes is limited.
     Processes,
-    /// deaddrop's own files are out of sight.
+    /// deaddrop's own files are hidden.
     Hidden,
 }
 
 impl Mechanism {
-    /// All, in the order in which they are told.
+    /// All mechanisms, in display order.
     pub const ALL: [Self; 12] = [
         Self::PidNamespace,
         Self::Subreaper,
@@ -58,60 +57,60 @@ impl Mechanism {
 
 /// A set of [`Mechanism`]s.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Facts(pub u32);
+pub struct MechanismSet(pub u32);
 
-impl Facts {
-    /// Adds one.
+impl MechanismSet {
+    /// Adds a mechanism.
     pub fn add(&mut self, mechanism: Mechanism) {
         self.0 |= 1 << mechanism as u8;
     }
 
-    /// Adds one if it holds.
+    /// Adds a mechanism if it works.
     pub fn add_if(&mut self, mechanism: Mechanism, holds: bool) {
         if holds {
             self.add(mechanism);
         }
     }
 
-    /// Whether it is in.
+    /// Whether the set contains a mechanism.
     pub fn has(self, mechanism: Mechanism) -> bool {
         self.0 & (1 << mechanism as u8) != 0
     }
 
-    /// Whether all of these are in.
+    /// Whether the set contains all of these.
     pub fn have(self, mechanisms: &[Mechanism]) -> bool {
         mechanisms.iter().all(|mechanism| self.has(*mechanism))
     }
 }
 
-/// What a helper reports.
+/// The report of a helper.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::runner) struct Report {
-    /// What was found to hold.
-    pub(in crate::runner) facts: Facts,
+pub(in crate::runner) struct HelperReport {
+    /// The mechanisms that work.
+    pub(in crate::runner) facts: MechanismSet,
     /// How the command ended.
     pub(in crate::runner) ending: Ending,
 }
 
-impl Report {
-    /// None where the helper ended without a word.
+impl HelperReport {
+    /// Reads a report; None if the helper ended without one.
     pub(in crate::runner) fn read(from: impl Read) -> Option<Self> {
         let mut text = Vec::new();
-        // What cannot be read was not said.
+        // A read error counts as the end of the report.
         let _ = from.take(REPORT_LIMIT).read_to_end(&mut text);
         let text = String::from_utf8_lossy(&text);
         let (whole, _) = text.rsplit_once('\n')?;
         Self::parse(whole.lines().next_back()?)
     }
 
-    /// The report as one line, without its end.
-    pub(in crate::runner) fn line(facts: Facts, ending: &str) -> String {
+    /// Formats a report as one line, without a line end.
+    pub(in crate::runner) fn line(facts: MechanismSet, ending: &str) -> String {
         format!("facts={:x};{}", facts.0, ending.replace('\n', " "))
     }
 
     fn parse(line: &str) -> Option<Self> {
         let (facts, ending) = line.strip_prefix("facts=")?.split_once(';')?;
-        let facts = Facts(u32::from_str_radix(facts, 16).ok()?);
+        let facts = MechanismSet(u32::from_str_radix(facts, 16).ok()?);
         let (key, value) = ending.split_once('=').unwrap_or((ending, ""));
         let ending = match key {
             "exit" => Ending::Exited(value.parse().ok()?),
@@ -128,17 +127,17 @@ impl Report {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Option<Report> {
-        Report::read(text.as_bytes())
+    fn read(text: &str) -> Option<HelperReport> {
+        HelperReport::read(text.as_bytes())
     }
 
     #[test]
     fn the_last_whole_line_is_the_report() {
-        let mut facts = Facts::default();
+        let mut facts = MechanismSet::default();
         facts.add(Mechanism::PidNamespace);
         facts.add(Mechanism::Hidden);
-        let report = Report { facts, ending: Ending::Exited(5) };
-        let said = format!("{}\n", Report::line(facts, "exit=5"));
+        let report = HelperReport { facts, ending: Ending::Exited(5) };
+        let said = format!("{}\n", HelperReport::line(facts, "exit=5"));
         assert_eq!(read(&said).as_ref(), Some(&report));
         assert!(facts.has(Mechanism::Hidden) && !facts.has(Mechanism::Seccomp));
         let forged = "error=forged\nfacts=ffff;error=forged\n";

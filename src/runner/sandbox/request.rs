@@ -1,5 +1,5 @@
-//! What a helper is told: one command, and all that it may see and do. It travels as JSON through the socket
-//! that becomes the helper's report, since everybody can read a process's arguments.
+//! The request for a helper: one command, and everything that it may see and do. It is sent as JSON through the socket that
+//! later carries the report, since everybody can read a process's arguments.
 
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
@@ -9,14 +9,14 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// How a command is confined; the helper does this or fails, it never does less.
+/// How to confine a command. The helper does exactly this or fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::runner) enum Backend {
-    /// Namespaces and a root of their own, made by the helper.
+    /// Namespaces and a root that the helper makes.
     Full,
     /// The same made by `bwrap`.
     Bwrap,
-    /// What runs inside of bwrap: the walls that bwrap does not build.
+    /// The helper inside bwrap, which adds the restrictions that bwrap does not make.
     Inside,
     /// Landlock and seccomp alone.
     Partial,
@@ -27,7 +27,7 @@ pub(in crate::runner) enum Backend {
 /// A file or folder that commands are shown, and its identity when it was chosen: by its path alone,
 /// whoever puts a link in its place would choose another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(in crate::runner) struct Held {
+pub(in crate::runner) struct IdentifiedPath {
     /// Where it is; no component of this is a link.
     #[serde(with = "os_text")]
     pub(in crate::runner) path: PathBuf,
@@ -41,10 +41,10 @@ pub(in crate::runner) struct Held {
     pub(in crate::runner) setting: String,
 }
 
-/// A piece of the root that a command sees. Later ones lie over earlier ones.
+/// A part of the root that a command sees. Later mounts cover earlier ones.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::runner) struct Mount {
-    /// Where it lies in the command's view.
+    /// Its path for the command.
     #[serde(with = "os_text")]
     pub(in crate::runner) at: PathBuf,
     pub(in crate::runner) kind: MountKind,
@@ -55,7 +55,7 @@ impl Mount {
         Self { at: at.into(), kind }
     }
 
-    /// Whether nothing is in it: what it leads to has its own name.
+    /// Whether it is a link, which contains nothing itself.
     pub(in crate::runner) fn is_link(&self) -> bool {
         matches!(self.kind, MountKind::Link(_))
     }
@@ -64,37 +64,36 @@ impl Mount {
 /// What a [`Mount`] shows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::runner) enum MountKind {
-    /// This as it is, not to be written.
-    Read(Held),
-    /// This, to be written.
-    Write(Held),
-    /// This folder; what is written there is forgotten with the command.
-    Overlay(Held),
+    /// This file or folder, read-only.
+    Read(IdentifiedPath),
+    /// This file or folder, writable.
+    Write(IdentifiedPath),
+    /// This folder. What the command writes there is discarded.
+    Overlay(IdentifiedPath),
     /// A link to this.
     Link(#[serde(with = "os_text")] PathBuf),
-    /// An empty file or folder in the place of what is there, if something is.
+    /// An empty file or folder over what is there, if anything.
     Cover,
-    /// The file that is there, not to be written, nor anything put in its place; what is no regular file
-    /// is covered.
+    /// The file that is there, which can be neither written nor replaced. Anything but a regular file is covered.
     Show,
     /// A folder that cannot be renamed away.
     Pin,
-    /// What is there, not to be written.
+    /// What is there, read-only.
     Keep,
 }
 
-/// What one command may use up.
+/// The resource limits of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub(in crate::runner) struct Limits {
-    /// Processes and threads; 0 for no limit.
+pub(in crate::runner) struct CommandLimits {
+    /// The most processes and threads; 0 for no limit.
     pub(in crate::runner) processes: u64,
-    /// The size of one file in bytes; 0 for no limit.
+    /// The largest file in bytes; 0 for no limit.
     pub(in crate::runner) file: u64,
     /// The address space of one process in bytes; 0 for no limit.
     pub(in crate::runner) memory: u64,
 }
 
-/// A variable of an environment.
+/// An environment variable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::runner) struct Variable {
     #[serde(with = "os_text")]
@@ -103,48 +102,48 @@ pub(in crate::runner) struct Variable {
     pub(in crate::runner) value: OsString,
 }
 
-/// One command for a helper.
+/// The request for one command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::runner) struct SandboxRequest {
-    /// The process that makes it.
+    /// The process that sends the request.
     pub(in crate::runner) parent: u32,
     /// How to confine the command.
     pub(in crate::runner) backend: Backend,
-    /// The command; of no use to a probe.
+    /// The command line. A probe ignores it.
     pub(in crate::runner) command: String,
-    /// Where it runs, in its own view.
+    /// The working directory, as the command sees it.
     #[serde(with = "os_text")]
     pub(in crate::runner) folder: PathBuf,
     /// Its whole environment.
     pub(in crate::runner) environment: Vec<Variable>,
-    /// A file that stays locked while it runs; empty for none.
+    /// A file that is locked while the command runs; empty for none.
     #[serde(with = "os_text")]
     pub(in crate::runner) lock: PathBuf,
-    /// Whom it runs as, where that is another: user and group.
+    /// The user and group that it runs as, if they are not the helper's.
     pub(in crate::runner) user: Option<(u32, u32)>,
-    /// Whether it reaches the network.
+    /// Whether it can use the network.
     pub(in crate::runner) network: bool,
-    /// What it may use up.
-    pub(in crate::runner) limits: Limits,
-    /// What it sees.
+    /// Its resource limits.
+    pub(in crate::runner) limits: CommandLimits,
+    /// What it sees, in order.
     pub(in crate::runner) mounts: Vec<Mount>,
-    /// Instead of running the command, find out whether the walls stand.
+    /// Whether to test the restrictions instead of running the command.
     pub(in crate::runner) probe: bool,
-    /// For probes: the surroundings of the helper, which those of the command are compared with.
+    /// For probes: the surroundings of the helper, to compare with those of the command.
     pub(in crate::runner) surroundings: String,
 }
 
 impl SandboxRequest {
-    /// Sends it, and no more after it.
+    /// Sends the request, and closes the channel for writing.
     ///
     /// # Errors
-    /// The other end is gone.
+    /// The other end is closed.
     pub(in crate::runner) fn send(&self, mut to: &UnixStream) -> io::Result<()> {
         to.write_all(&serde_json::to_vec(self)?)?;
         to.shutdown(Shutdown::Write)
     }
 
-    /// Receives one; None where what comes is not one.
+    /// Receives a request; None if what arrives is not one.
     pub(in crate::runner) fn receive(mut from: &UnixStream) -> Option<Self> {
         let mut bytes = Vec::new();
         from.read_to_end(&mut bytes).ok()?;
@@ -152,7 +151,7 @@ impl SandboxRequest {
     }
 }
 
-/// Paths and variables, which need not be UTF-8, as strings: each byte is a character.
+/// Serializes paths and variables, which need not be UTF-8, as strings in which each byte is a character.
 mod os_text {
     use std::ffi::{OsStr, OsString};
     use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -186,7 +185,7 @@ mod tests {
 
     #[test]
     fn a_request_survives_its_journey() {
-        let held = |path: &str, setting: &str| Held {
+        let identified_path = |path: &str, setting: &str| IdentifiedPath {
             path: path.into(),
             device: 1,
             inode: u64::MAX,
@@ -204,11 +203,11 @@ mod tests {
             lock: "/l".into(),
             user: Some((1000, 100)),
             network: true,
-            limits: Limits { processes: 9, file: 0, memory: 1 << 40 },
+            limits: CommandLimits { processes: 9, file: 0, memory: 1 << 40 },
             mounts: vec![
-                mount("/b", MountKind::Read(held("/a", ""))),
-                mount("/b c", MountKind::Write(held("run", "sandbox.writable"))),
-                mount("/o", MountKind::Overlay(held("/o", ""))),
+                mount("/b", MountKind::Read(identified_path("/a", ""))),
+                mount("/b c", MountKind::Write(identified_path("run", "sandbox.writable"))),
+                mount("/o", MountKind::Overlay(identified_path("/o", ""))),
                 mount("/lib", MountKind::Link(odd.into())),
                 mount("/c", MountKind::Cover),
                 mount("/s", MountKind::Show),

@@ -1,38 +1,37 @@
-//! Which walls this machine has. Each tier is tried by a probe that runs in the place of a command
-//! and tries to get around the walls; the first that holds whole is taken, and a command that cannot
-//! get it is not run.
+//! Sandbox tiers. A probe runs in place of a command in each tier and tries to get around the restrictions. The first tier
+//! that keeps all its promises is used, and a command that cannot get it does not run.
 
 use std::fmt;
 
-use super::report::{Facts, Mechanism};
+use super::report::{Mechanism, MechanismSet};
 use super::request::Backend;
-use crate::settings::Mode;
+use crate::settings::SandboxMode;
 
-/// How strong the walls are.
+/// The strength of the sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tier {
     /// Namespaces, a root built from an allow list, Landlock, seccomp.
     Full,
-    /// The same, the namespaces made by `bwrap`.
+    /// The same, with namespaces made by `bwrap`.
     FullBwrap,
     /// Landlock and seccomp.
     Partial,
-    /// None, as the person wants it.
+    /// No sandbox, by the person's choice.
     Off,
-    /// None to be had.
+    /// No sandbox is available.
     None,
 }
 
 /// What confines commands here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Confinement {
-    /// How strong it is.
+    /// The tier.
     pub tier: Tier,
-    /// What was found to hold.
-    pub facts: Facts,
-    /// Why no stronger tier was to be had, by its name.
+    /// The mechanisms that work.
+    pub facts: MechanismSet,
+    /// The stronger tiers that are not available, and why.
     pub missing: Vec<(Tier, String)>,
-    /// Whether commands are let into the network.
+    /// Whether commands can use the network.
     pub network: bool,
 }
 
@@ -49,17 +48,17 @@ impl fmt::Display for Tier {
 }
 
 impl Tier {
-    /// What is tried under this setting, the strongest first.
-    pub(in crate::runner) fn candidates(mode: Mode) -> &'static [Self] {
+    /// The tiers to try for a setting, strongest first.
+    pub(in crate::runner) fn candidates(mode: SandboxMode) -> &'static [Self] {
         match mode {
-            Mode::Auto => &[Self::Full, Self::FullBwrap, Self::Partial],
-            Mode::Bwrap => &[Self::FullBwrap],
-            Mode::Partial => &[Self::Partial],
-            Mode::Off => &[Self::Off],
+            SandboxMode::Auto => &[Self::Full, Self::FullBwrap, Self::Partial],
+            SandboxMode::Bwrap => &[Self::FullBwrap],
+            SandboxMode::Partial => &[Self::Partial],
+            SandboxMode::Off => &[Self::Off],
         }
     }
 
-    /// How a helper makes it; None where there is nothing to make.
+    /// How the helper makes this tier; None if there is none.
     pub(in crate::runner) fn backend(self) -> Option<Backend> {
         match self {
             Self::Full => Some(Backend::Full),
@@ -70,7 +69,7 @@ impl Tier {
         }
     }
 
-    /// What must hold, or it is not this tier.
+    /// The mechanisms that must work in this tier.
     fn promises(self, network: bool) -> &'static [Mechanism] {
         use Mechanism as M;
         const FULL: &[M] = &[
@@ -98,8 +97,8 @@ impl Tier {
         }
     }
 
-    /// What of its promises does not hold, in words.
-    pub(in crate::runner) fn shortfall(self, facts: Facts, network: bool) -> Option<String> {
+    /// Which promised mechanisms do not work, in words.
+    pub(in crate::runner) fn shortfall(self, facts: MechanismSet, network: bool) -> Option<String> {
         let missing: Vec<String> = self
             .promises(network)
             .iter()
@@ -109,7 +108,7 @@ impl Tier {
         (!missing.is_empty()).then(|| format!("does not hold: {}", missing.join(", ")))
     }
 
-    /// Whether commands see a root of their own.
+    /// Whether commands have their own root.
     pub fn is_full(self) -> bool {
         matches!(self, Self::Full | Self::FullBwrap)
     }
@@ -121,7 +120,7 @@ impl Tier {
 }
 
 impl Confinement {
-    /// What the outbox, `status` and `doctor` say of it, in one line.
+    /// A line for the outbox, `status` and `doctor`.
     pub fn line(&self) -> String {
         let scope = if self.facts.has(Mechanism::LandlockScope) { "" } else { ", signals" };
         let second = if self.facts.has(Mechanism::Landlock) {
@@ -146,7 +145,7 @@ impl Confinement {
         line
     }
 
-    /// What becomes of processes that a command leaves behind.
+    /// What happens to processes that a command leaves behind.
     fn tree(&self) -> &'static str {
         if self.facts.has(Mechanism::PidNamespace) {
             "whatever a command starts ends with it (pid namespace)"
@@ -157,7 +156,7 @@ impl Confinement {
         }
     }
 
-    /// Whether commands that run under `tier` reach the network, in one line.
+    /// A line that says whether commands in `tier` can use the network.
     pub fn network_line(&self, tier: Tier) -> &'static str {
         match tier {
             Tier::None => "off: no command runs",
@@ -172,7 +171,7 @@ impl Confinement {
         }
     }
 
-    /// Why nothing stronger holds: a line each.
+    /// Why stronger tiers are not available, one line each.
     pub fn why(&self) -> Vec<String> {
         self.missing.iter().map(|(tier, reason)| format!("{tier}: {reason}")).collect()
     }

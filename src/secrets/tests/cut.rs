@@ -2,13 +2,13 @@
 
 use super::forms::Form;
 use super::*;
-use crate::secrets::{Context, Cut, redact_part};
+use crate::secrets::{CutEnds, TextContext, redact_part};
 
 /// What is shown of the middle of a text.
 fn shown_part(before: &str, text: &str, after: &str) -> String {
     let whole = [before, text, after].concat();
     let part = before.len()..before.len() + text.len();
-    redact_part(&whole, part, &Context::default()).text
+    redact_part(&whole, part, &TextContext::default()).text
 }
 
 /// Withholds a secret that is cut after each of its characters, on both sides of the cut.
@@ -105,21 +105,22 @@ fn findings_are_counted_from_the_beginning_of_the_part() {
     let (before, text) = (format!("a\n{token}\nb {one}"), format!("{two}\nc\n{token}\n{one}"));
     let whole = [&before, &*text, two].concat();
     let part = before.len()..before.len() + text.len();
-    let redacted = redact_part(&whole, part, &Context::default());
+    let redacted = redact_part(&whole, part, &TextContext::default());
     let mark = "[withheld: GitHub token]";
     assert_eq!(redacted.text, format!("{mark}\nc\n{mark}\n{mark}"));
     let lines: Vec<usize> = redacted.findings.iter().map(|finding| finding.line).collect();
     assert_eq!(lines, [1, 3, 4]);
 }
 
-fn isolated(text: &str, cut: Cut) -> String {
-    redact_part(text, 0..text.len(), &Context { isolated: Some(cut), ..Context::default() }).text
+fn isolated(text: &str, cut: CutEnds) -> String {
+    redact_part(text, 0..text.len(), &TextContext { isolated: Some(cut), ..TextContext::default() })
+        .text
 }
 
 #[test]
 fn a_piece_of_a_token_is_withheld_at_the_edge_of_an_isolated_line() {
     let (beginning, end) =
-        (Cut { beginning: true, end: false }, Cut { beginning: false, end: true });
+        (CutEnds { beginning: true, end: false }, CutEnds { beginning: false, end: true });
     for length in [10, 16, 30] {
         let (mut shown, rest) = (0, " and the rest");
         for seed in 0..50 {

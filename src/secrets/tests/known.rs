@@ -1,7 +1,7 @@
 //! Secrets of files, found again elsewhere.
 
 use super::*;
-use crate::secrets::{Context, SecretSnapshot, holds_secrets, redact_part};
+use crate::secrets::{SecretSnapshot, TextContext, is_secret_text_file, redact_part};
 
 const ENV: &str = "PORT=8080\nDEBUG=true\nAPP_NAME=internal thing\nDB_PASSWORD=\"plain but mine\"\n\
     HOOK=https://hooks.corp/T7/b81\nPIN=1234\nADMIN_PASSWORD=password\nEDITOR_KEY=private key\n";
@@ -12,7 +12,7 @@ fn shown_with(snapshot: &SecretSnapshot, text: &str) -> String {
 
 /// What is shown of the middle of a text.
 fn part_shown_with(snapshot: &SecretSnapshot, before: &str, text: &str, after: &str) -> String {
-    let context = Context { snapshot: Some(snapshot), ..Context::default() };
+    let context = TextContext { snapshot: Some(snapshot), ..TextContext::default() };
     let whole = [before, text, after].concat();
     let part = before.len()..before.len() + text.len();
     redact_part(&whole, part, &context).text
@@ -116,10 +116,10 @@ fn files_that_hold_secrets_are_told_by_their_names() {
         "x.PEM",
         ".htpasswd",
     ] {
-        assert!(holds_secrets(name), "{name}");
+        assert!(is_secret_text_file(name), "{name}");
     }
     for name in ["env", "env.rs", ".env.example", "id_rsa.pub", "key", "pem.md", "environment"] {
-        assert!(!holds_secrets(name), "{name}");
+        assert!(!is_secret_text_file(name), "{name}");
     }
 }
 

@@ -1,7 +1,7 @@
 //! What the person is told.
 
 use super::*;
-use crate::secrets::{Cut, Redactor};
+use crate::secrets::{CutEnds, Redactor};
 use crate::settings::{Secrets, SecretsMode};
 
 fn token(seed: u64) -> String {
@@ -20,7 +20,7 @@ fn each_place_and_sort_is_told_once_with_its_lines() {
     assert_eq!(redactor.name(&name), "[withheld: GitHub token].txt");
     assert_eq!(redactor.name("plain.txt"), "plain.txt");
     assert_eq!(
-        redactor.told(),
+        redactor.summaries(),
         [
             "withheld from the outbox: GitHub token in a b/x.py lines 1, 2, 3, 4, 5 and 2 more (secrets = \"warn\" or secrets_allow = [\"a b/x.py\"] releases it)",
             "withheld from the outbox: GitHub token in the output of 'env', line 2 (secrets = \"warn\" releases it)",
@@ -35,9 +35,9 @@ fn what_is_released_is_shown_and_not_told() {
     let mut redactor = Redactor::new(&Secrets { allow, ..Secrets::default() });
     let text = token(1);
     assert_eq!(redactor.contents("fixtures/a.pem", &text), text);
-    assert!(redactor.told().is_empty());
+    assert!(redactor.summaries().is_empty());
     assert_ne!(redactor.contents("a.pem", &text), text);
-    assert_eq!(redactor.told().len(), 1);
+    assert_eq!(redactor.summaries().len(), 1);
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn a_warning_shows_and_tells() {
     let text = token(1);
     assert_eq!(redactor.contents("a.txt", &text), text);
     assert_eq!(
-        redactor.told(),
+        redactor.summaries(),
         ["shown in the outbox (secrets = \"warn\"): GitHub token in a.txt line 1"]
     );
 }
@@ -55,11 +55,11 @@ fn a_warning_shows_and_tells() {
 fn of_a_part_the_lines_are_those_of_the_file() {
     let mut redactor = Redactor::new(&Secrets { mode: SecretsMode::Warn, ..Secrets::default() });
     let text = format!("x\nt = {}\n", token(1));
-    assert_eq!(redactor.stray(Some("a.txt"), 900, &text, Cut::default()), text);
+    assert_eq!(redactor.isolated_lines(Some("a.txt"), 900, &text, CutEnds::default()), text);
     // The line by itself is the same.
-    redactor.stray(Some("a.txt"), 901, text.lines().nth(1).unwrap(), Cut::default());
+    redactor.isolated_lines(Some("a.txt"), 901, text.lines().nth(1).unwrap(), CutEnds::default());
     assert_eq!(
-        redactor.told(),
+        redactor.summaries(),
         ["shown in the outbox (secrets = \"warn\"): GitHub token in a.txt line 901"]
     );
 }
@@ -70,7 +70,7 @@ fn many_places_are_counted() {
     for n in 0..25 {
         redactor.contents(&format!("f{n}"), &token(n));
     }
-    let told = redactor.told();
+    let told = redactor.summaries();
     assert_eq!(told.len(), 21);
     assert_eq!(told[20], "withheld from the outbox: secrets in 5 more places");
 }
@@ -92,24 +92,24 @@ fn a_secret_file_that_no_rule_can_read_is_withheld_as_a_whole() {
 #[test]
 fn stray_lines_of_a_narrow_key_are_withheld() {
     let mut redactor = Redactor::new(&Secrets::default());
-    let cut = Cut::default();
+    let cut = CutEnds::default();
     for width in [8, 12, 16] {
         let path = &*format!("k{width}.txt");
         let mut shown = 0;
         for seed in 0..200 {
             let line = drawn(BASE64, width, seed);
-            let text = redactor.stray(Some(path), 9, &line, cut).into_owned();
+            let text = redactor.isolated_lines(Some(path), 9, &line, cut).into_owned();
             shown += usize::from(text.contains(&line[..8]));
         }
         // Only before the first that looks random.
         assert!(shown <= 1, "{width}: {shown} are shown");
         let block: String = (0..4).map(|n| drawn(BASE64, width, n) + "\n").collect();
-        let text = redactor.stray(Some("other.txt"), 9, &block, cut);
+        let text = redactor.isolated_lines(Some("other.txt"), 9, &block, cut);
         assert_eq!(text, "[withheld: private key]\n".repeat(4), "{block}");
     }
     for line in
         ["    parse_key(&text)", "use std::collections::HashMap;", "sha256sum 3f2a9c1d", "}"]
     {
-        assert_eq!(redactor.stray(Some("source.rs"), 1, line, cut), line);
+        assert_eq!(redactor.isolated_lines(Some("source.rs"), 1, line, cut), line);
     }
 }

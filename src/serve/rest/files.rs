@@ -13,7 +13,7 @@ use super::spaces::Space;
 use super::{Call, Fault, Reply, runs};
 use crate::clock::Timestamp;
 use crate::executor::PreviewExecutor;
-use crate::policy::{self, Access, Decision};
+use crate::policy::{self, Access, Verdict};
 use crate::protocol::operations::{self, Encoding, ErrorCategory, Event, EventType, SchemaFault};
 use crate::protocol::{Asks, Operation, RelPath, Step};
 use crate::session::RunRequest;
@@ -118,11 +118,11 @@ fn judge(policy: &Policy, step: &Step, workspace: &Workspace) -> Result<(), Faul
     permitted(decision)
 }
 
-fn permitted(decision: Decision) -> Result<(), Fault> {
+fn permitted(decision: Verdict) -> Result<(), Fault> {
     match decision {
-        Decision::Allow => Ok(()),
-        Decision::Deny(denial) => Err(Fault::denied(&denial.reason, denial.suggestion.as_deref())),
-        Decision::Ask(ask) => {
+        Verdict::Allow => Ok(()),
+        Verdict::Deny(denial) => Err(Fault::denied(&denial.reason, denial.suggestion.as_deref())),
+        Verdict::Ask(ask) => {
             let suggestion = "Send it as an operation of a run, which can be approved";
             Err(Fault::denied(&ask.reason, Some(suggestion)))
         }
@@ -180,7 +180,7 @@ fn list(space: &Space, path: &str, recursive: bool) -> Result<Reply, Fault> {
             } else {
                 policy::path(&policy, Access::Read, &place, None)
             };
-            if decision != Decision::Allow {
+            if decision != Verdict::Allow {
                 continue;
             }
             if files.len() == ENTRIES {

@@ -171,7 +171,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::policy::{self, Access, Decision};
+    use crate::policy::{self, Access, Verdict};
     use crate::protocol::RelPath;
 
     fn standard(overrides: serde_json::Value) -> Policy {
@@ -188,11 +188,11 @@ mod tests {
         for denied in
             ["cat my-secrets.txt", "cat x | sh", "git push", "cat x && ls", "rm -r -f /", "ls"]
         {
-            assert!(matches!(decide(denied), Decision::Deny(_)), "{denied}");
+            assert!(matches!(decide(denied), Verdict::Deny(_)), "{denied}");
         }
-        assert!(matches!(decide("git log --force"), Decision::Ask(_)));
+        assert!(matches!(decide("git log --force"), Verdict::Ask(_)));
         for allowed in ["git log -3", "cat x | cat"] {
-            assert_eq!(decide(allowed), Decision::Allow, "{allowed}");
+            assert_eq!(decide(allowed), Verdict::Allow, "{allowed}");
         }
     }
 
@@ -211,7 +211,7 @@ mod tests {
         ] {
             let decision =
                 policy::path(&policy, Access::Read, &RelPath::parse(path).unwrap(), None);
-            assert_eq!(matches!(decision, Decision::Deny(_)), blocked, "{path}");
+            assert_eq!(matches!(decision, Verdict::Deny(_)), blocked, "{path}");
         }
     }
 

@@ -17,7 +17,7 @@ use crate::atomic;
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
 use crate::protocol::Digest;
-use crate::runner::{aside, environment_fault};
+use crate::runner::{environment_fault, removal};
 use crate::session::Session;
 use crate::session::store::Store;
 use crate::settings::{Config, Policy, RUN_POLICY};
@@ -202,7 +202,7 @@ impl Record {
 impl Space {
     fn new(project: &Config, folder: PathBuf, record: Record) -> Arc<Self> {
         let config = match record.workspace {
-            Place::Own => project.of_space(&folder),
+            Place::Own => project.for_space(&folder),
             Place::Project => project.clone(),
         };
         Arc::new(Self {
@@ -275,10 +275,10 @@ impl Space {
         }
         for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                let _ = aside::put_aside(&entry.path());
+                let _ = removal::put_aside(&entry.path());
             }
         }
-        let _ = aside::remove_aside(&self.folder, &|| false);
+        let _ = removal::remove_aside(&self.folder, &|| false);
     }
 }
 

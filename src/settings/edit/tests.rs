@@ -92,7 +92,7 @@ fn what_would_not_be_taken_is_not_written() {
         ("max_tokns", &["5000"], "unknown setting 'max_tokns'; did you mean 'max_tokens'?"),
         ("sandbox.netwrok", &["true"], "did you mean 'sandbox.network'?"),
         ("first_contents", &["yes"], "but must be true or false"),
-        ("outbox_dir", &["inbox"], "must not lie in"),
+        ("outbox_dir", &["inbox"], "must not be in"),
         ("policy", &["strict"], "there is no policy 'strict'"),
         ("secrets_allow", &["b"], "has comments in the value; change it there"),
         ("sandbox.env", &["[\"A\""], "config set sandbox.env: "),

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use super::*;
 use crate::error::Result;
-use crate::settings::{Config, Raw, Source};
+use crate::settings::{Config, Layer, Source};
 
 fn config(layers: &[&str]) -> Result<Config> {
     let read =
-        |text: &&str| Raw::from_text(text, Path::new("/project/deaddrop.toml"), Source::File);
-    let layers = layers.iter().map(read).collect::<Result<Vec<Raw>>>()?;
-    Config::resolve("/project".into(), &Raw::merged(&layers), None)
+        |text: &&str| Layer::from_text(text, Path::new("/project/deaddrop.toml"), Source::File);
+    let layers = layers.iter().map(read).collect::<Result<Vec<Layer>>>()?;
+    Config::resolve("/project".into(), &Layer::merged(&layers), None)
 }
 
 fn policy(text: &str, name: &str) -> Policy {
@@ -158,11 +158,11 @@ fn wrong_policies_are_told_with_file_line_and_what_is_right() {
         ),
         (
             "[policies.standard]\nshell.allowed = [1]",
-            "policies.standard.shell.allowed holds 1 but each item must be",
+            "policies.standard.shell.allowed contains 1 but each item must be",
         ),
         (
             "[policies.standard]\nshell.blocked = [\" \"]",
-            "policies.standard.shell.blocked holds \"\" but each item must be a pattern",
+            "policies.standard.shell.blocked contains \"\" but each item must be a pattern",
         ),
         (
             "[policies.standard]\nshell.timeout_seconds = 0",

@@ -13,11 +13,11 @@ fn opened_over(own: &str, text: &str) -> Vec<String> {
 }
 
 fn opened_in(project: &Path, own: &str, text: &str) -> Vec<String> {
-    let own = Raw::from_text(own, Path::new("own.toml"), Source::OwnFile).unwrap();
-    let file = Raw::from_text(text, &project.join(FILE), Source::File).unwrap();
+    let own = Layer::from_text(own, Path::new("own.toml"), Source::OwnFile).unwrap();
+    let file = Layer::from_text(text, &project.join(FILE), Source::File).unwrap();
     let layers = Layers { own, file, ..Layers::default() };
     Config::of_layers(project.to_owned(), &layers).expect("settings in order");
-    openings(project, &layers).into_iter().map(|opening| opening.name).collect()
+    weakenings(project, &layers).into_iter().map(|weakening| weakening.name).collect()
 }
 
 fn opened(text: &str) -> Vec<String> {
@@ -170,11 +170,11 @@ fn a_protected_name_below_the_base_directory_opens_something() {
 #[test]
 fn a_policy_is_what_it_comes_to() {
     let exact = |text: &str| {
-        let file = Raw::from_text(text, Path::new("/b/deaddrop.toml"), Source::File).unwrap();
+        let file = Layer::from_text(text, Path::new("/b/deaddrop.toml"), Source::File).unwrap();
         let layers = Layers { file, ..Layers::default() };
-        let opening = openings(Path::new("/b"), &layers).swap_remove(0);
-        assert_eq!((&*opening.name, &*opening.value), ("policy", "\"mine\""));
-        opening.exact
+        let weakening = weakenings(Path::new("/b"), &layers).swap_remove(0);
+        assert_eq!((&*weakening.name, &*weakening.value), ("policy", "\"mine\""));
+        weakening.exact
     };
     let text = "policy = 'mine'\n[policies.mine]\npreset = 'standard'\nshell.blocked = ['a']";
     assert_eq!(exact(text), exact(&format!("# the same\n{text}")));
@@ -214,7 +214,7 @@ fn a_folder_that_a_link_leads_out_counts_without_any_setting() {
 
 #[test]
 fn a_change_is_of_what_it_names() {
-    let opening = |name: &str| Opening {
+    let weakening = |name: &str| Weakening {
         name: name.to_owned(),
         value: String::new(),
         origin: None,
@@ -231,7 +231,7 @@ fn a_change_is_of_what_it_names() {
         ("policies.mine.network", "policies.mine.preset"),
         ("policies.mine.network", "policies.mine"),
     ] {
-        assert!(opening(name).is_of(key), "{name} {key}");
+        assert!(weakening(name).may_result_from(key), "{name} {key}");
     }
     for (name, key) in [
         ("sandbox", "sandbox.network"),
@@ -241,6 +241,6 @@ fn a_change_is_of_what_it_names() {
         ("secrets", "secrets_allow"),
         ("policy", "sandbox"),
     ] {
-        assert!(!opening(name).is_of(key), "{name} {key}");
+        assert!(!weakening(name).may_result_from(key), "{name} {key}");
     }
 }

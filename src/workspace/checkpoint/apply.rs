@@ -238,7 +238,7 @@ impl Apply<'_> {
             Err(Fault::Store(e)) => return Err(e),
             Err(Fault::Io(e)) => {
                 let error = Error::io("put back", change.path.as_ref(), e);
-                if error.is_of_the_disk() {
+                if error.is_disk_failure() {
                     return Err(error);
                 }
                 error.to_string()
@@ -358,7 +358,7 @@ impl Apply<'_> {
     /// Prepares a file or a link; where the disk is full, those before it get their places first.
     fn prepare_with_room(&mut self, n: usize, change: &Change) -> Result<()> {
         match self.step(n, change, |apply, change| apply.prepare(n, change)) {
-            Err(e) if e.is_of_a_full_disk() && !self.ready.is_empty() => {
+            Err(e) if e.is_disk_full() && !self.ready.is_empty() => {
                 self.put_ready()?;
                 self.step(n, change, |apply, change| apply.prepare(n, change))?;
             }

@@ -176,7 +176,7 @@ impl Snapshot {
         let left_alone = left_alone.take(LEFT_ALONE).map(str::to_owned).collect();
 
         let mut named: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-        let git = workspace.named_by_git(walk.obeyed().map(shown));
+        let git = workspace.git_references(walk.obeyed().map(shown));
         let places = git.places.iter().map(|path| escaped(path.as_bytes()));
         for path in places.chain(git.among(walk)).filter(|path| !workspace.is_below_one(path)) {
             let (folder, name) = split(&path);

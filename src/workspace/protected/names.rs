@@ -4,18 +4,18 @@
 //! A name counts at any depth and in any spelling that a file system could take for it.
 
 use crate::protocol::{Failure, RelPath};
-use crate::settings::{Name, folded};
+use crate::settings::{FileName, folded};
 
 /// A set of protected names.
 #[derive(Debug, Clone, Default)]
 pub struct ProtectedNames {
-    names: Vec<Name>,
+    names: Vec<FileName>,
 }
 
 impl ProtectedNames {
     /// These names; an empty one protects nothing.
     pub fn new(names: &[String]) -> Self {
-        Self { names: names.iter().filter_map(|name| Name::new(name)).collect() }
+        Self { names: names.iter().filter_map(|name| FileName::new(name)).collect() }
     }
 
     /// The names, as the person wrote them.
@@ -30,7 +30,7 @@ impl ProtectedNames {
             return None;
         }
         let folded = folded(component);
-        self.names.iter().find(|name| name.is(&folded)).map(|name| name.given.as_str())
+        self.names.iter().find(|name| name.matches(&folded)).map(|name| name.given.as_str())
     }
 
     /// The first protected name in a path.

@@ -264,7 +264,7 @@ impl Walker<'_> {
                     None => walk.note(PlaceKind::Ignored, &place()),
                     Some(kind) => {
                         walk.ignored_files.file(size);
-                        if kind == EntryKind::File && secrets::holds_secrets(&text) {
+                        if kind == EntryKind::File && secrets::is_secret_text_file(&text) {
                             walk.note(PlaceKind::IgnoredSecret, &format!("{prefix}{text}"));
                         }
                     }

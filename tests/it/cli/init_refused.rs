@@ -53,11 +53,11 @@ fn a_refused_init_writes_nothing() {
         (|_| {}, &["new/deep", "--max-tokens", "5"], "nothing was written"),
         (|_| {}, &["src/main.rs/x"], "main.rs is not a folder"),
         (|_| {}, &["--inbox-dir", "src/main.rs"], "main.rs is not a folder"),
-        (|_| {}, &["--workspace-dir", "other/sessions"], "keeps files of its own there"),
+        (|_| {}, &["--workspace-dir", "other/sessions"], "keeps its own files there"),
         (
             |_| {},
             &["new/deep", "--workspace-dir", "../../other/sessions"],
-            "keeps files of its own there",
+            "keeps its own files there",
         ),
     ];
     for (prepare, arguments, told) in cases {

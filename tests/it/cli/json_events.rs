@@ -191,7 +191,7 @@ fn an_outbox_is_as_many_tokens_wherever_that_is_told() {
         assert_eq!(tokens(&["resume", "--no-watch", "--json"]), told);
         assert_eq!(tokens(&["show", "--json", "1"]), told);
         if !added {
-            let said = deaddrop::tokens::told(usize::try_from(told).unwrap());
+            let said = deaddrop::tokens::rounded(usize::try_from(told).unwrap());
             assert!(new.stderr.contains(&said), "{new:?}");
         }
     }

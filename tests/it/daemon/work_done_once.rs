@@ -10,13 +10,13 @@ use deaddrop::engine::{Clock, Engine};
 use deaddrop::error::Result;
 use deaddrop::executor::{Executor, Left, PreviewExecutor, WriteAhead};
 use deaddrop::outbox::{RenderedOutbox, render};
-use deaddrop::policy::{Decision, Opens};
+use deaddrop::policy::{Grant, Verdict};
 use deaddrop::protocol::{
     Detail, Digest, Effect, Excerpt, Failure, FileVersion, Kind, Operation, Part, RelPath,
     Revision, parsed, tags,
 };
 use deaddrop::session::Session;
-use deaddrop::settings::{Config, Raw};
+use deaddrop::settings::{Config, Layer};
 use deaddrop::tokens;
 use deaddrop::turn::{self, TurnInput};
 use deaddrop::watch::Stop;
@@ -84,7 +84,7 @@ impl Executor for Counting<'_> {
     fn perform(
         &mut self,
         operation: &Operation,
-        opens: Opens,
+        opens: Grant,
         before: &mut dyn FnMut(WriteAhead<'_>) -> Result<()>,
     ) -> Result<Detail> {
         self.inner.perform(operation, opens, before)
@@ -128,7 +128,7 @@ fn files_are_read_once_for_an_end_that_does_not_count() {
         known: &BTreeMap::new(),
         decision: None,
         session: &Session::default(),
-        judge: &|_, _| Ok(Decision::Allow),
+        judge: &|_, _| Ok(Verdict::Allow),
         name_question: None,
         stopped: None,
         now: &Timestamp::now,
@@ -144,7 +144,7 @@ fn files_are_read_once_for_an_end_that_does_not_count() {
 
 /// The project of `scene`, held by this thread.
 fn held(scene: &support::Project) -> Engine {
-    let config = Config::load_trusted(scene.path(), Raw::default()).unwrap();
+    let config = Config::load_trusted(scene.path(), Layer::default()).unwrap();
     Engine::open(config, Clock::default(), Stop::default(), None, &mut ()).unwrap()
 }
 

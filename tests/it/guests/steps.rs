@@ -15,7 +15,7 @@ use deaddrop::protocol::{
 };
 use deaddrop::rpc::{Given, Served, Service, Serving};
 use deaddrop::runner::Runner;
-use deaddrop::settings::{Mode, Policy, Sandbox};
+use deaddrop::settings::{Policy, Sandbox, SandboxMode};
 use deaddrop::watch::Stop;
 use deaddrop::workspace::Workspace;
 
@@ -116,7 +116,7 @@ pub fn said(stdout: &[u8]) -> Option<State> {
 fn served(base: &Path, policy: Option<Policy>) -> Served {
     let (root, state) = (base.join("workspace"), base.join("state"));
     let mode = env::var("DEADDROP_TEST_MODE").map_or_else(|_| has_sandbox("auto"), |m| m == "auto");
-    let mode = if mode { Mode::Auto } else { Mode::Off };
+    let mode = if mode { SandboxMode::Auto } else { SandboxMode::Off };
     let names = [".git", ".vscode"].map(str::to_owned);
     let workspace = Workspace::open(&root, std::slice::from_ref(&state), &names).unwrap();
     let settings = Sandbox { mode, ..Sandbox::default() };

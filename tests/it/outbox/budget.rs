@@ -83,27 +83,27 @@ pub(crate) fn rendered(session: &Session, files: &Files, max_tokens: usize) -> R
 
 #[test]
 fn a_small_outbox_is_not_counted_and_a_large_one_is() {
-    let before = tokens::counted();
+    let before = tokens::exact_counts();
     let session = session("A task", Dialect::Tags);
     let walk = Walk::of([("a.py", 7)]);
     let offered = Offered::new("A task", vec![], vec![contents("a.py", "a = 1\n\n")], "", 1);
     let files = Files { offered, ..Files::default() };
     let small = render(&session, &environment(24_000), &walk, &files);
-    assert_eq!(tokens::counted(), before);
+    assert_eq!(tokens::exact_counts(), before);
     assert!(small.text.contains("\n## Workspace File Contents\nEvery non-empty text file, in full (1 file).\n--- a.py ---\na = 1\n\n--- end a.py ---\n\n=== PROMPT ==="), "{}", small.text);
     assert_eq!(small.shown.len(), 1);
     let exactly = tokens::count(&small.text);
     assert!(small.tokens.abs_diff(exactly) * 100 < exactly * 15, "{} for {exactly}", small.tokens);
 
     // A later one has nothing to offer.
-    let (before, mut later) = (tokens::counted(), session.clone());
+    let (before, mut later) = (tokens::exact_counts(), session.clone());
     later.sequence = 2;
     render(&later, &environment(24_000), &walk, &Files::default());
-    assert_eq!(tokens::counted(), before);
+    assert_eq!(tokens::exact_counts(), before);
 
-    let before = tokens::counted();
+    let before = tokens::exact_counts();
     let large = rendered(&session, &Files::default(), 4_000);
-    assert!(tokens::counted() > before);
+    assert!(tokens::exact_counts() > before);
     // All who look at the text tell the same.
     assert_eq!(large.tokens, tokens::about(&large.text, 4_000));
     assert_eq!(rendered(&session, &Files::default(), 4_000), large);
@@ -330,9 +330,9 @@ fn few_counts_are_enough_to_fit_an_outbox() {
         ["a", "b", "c"].into_iter().zip(texts.iter().map(String::as_str)).collect();
     let results = (0..100).map(|n| ran("make", &"line of output\n".repeat(200), n % 2));
     let (session, files) = asked_for(&files, results.collect());
-    let before = tokens::counted();
+    let before = tokens::exact_counts();
     let rendered = rendered(&session, &files, 24_000);
-    let counted = tokens::counted() - before;
+    let counted = tokens::exact_counts() - before;
     assert!(rendered.tokens <= 24_000 && rendered.tokens > 21_000, "{}", rendered.tokens);
     assert!(counted <= 30, "{counted} counts");
 }

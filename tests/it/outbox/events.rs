@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::replies::which_outbox;
 use deaddrop::outbox::{self, Environment, Files, render};
-use deaddrop::policy::{Ask, Opens};
+use deaddrop::policy::{Ask, Grant};
 use deaddrop::protocol::operations::{self, Encoding, EventType, Status, parse_events_message};
 use deaddrop::protocol::{
     Asked, Capture, Detail, Dialect, Digest, Ending, Execution, Failure, FailureKind, Kind,
@@ -141,7 +141,7 @@ fn a_turn_that_waits_tells_what_it_came_to_and_what_is_asked() {
         ask: Ask {
             reason: "Destructive command requires approval".into(),
             policy: "destructive_commands_approval".into(),
-            opens: Opens::default(),
+            opens: Grant::default(),
             always: false,
         },
         digest: Digest::of(b""),

@@ -271,7 +271,7 @@ fn where_landlock_is_all_there_is_init_and_doctor_say_what_to_do() {
     assert_eq!(commands["well"], false);
     let told = commands["told"].as_str().unwrap();
     assert!(
-        told.contains("own files lie in the workspace, and Landlock cannot keep them"),
+        told.contains("own files are in the workspace, and Landlock cannot hide them"),
         "{told}"
     );
     assert!(told.contains("deaddrop init DIR --workspace-dir"), "{told}");

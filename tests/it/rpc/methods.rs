@@ -9,7 +9,7 @@ use deaddrop::protocol::jsonrpc::{
 };
 use deaddrop::rpc::{Served, Service, Serving};
 use deaddrop::runner::Runner;
-use deaddrop::settings::{Mode, Policy, Sandbox};
+use deaddrop::settings::{Policy, Sandbox, SandboxMode};
 use deaddrop::watch::Stop;
 use deaddrop::workspace::Workspace;
 use serde_json::{Value, json};
@@ -29,7 +29,7 @@ pub struct Scene {
 
 /// How it is to be served.
 pub struct Setup {
-    pub mode: Mode,
+    pub mode: SandboxMode,
     pub root: Option<PathBuf>,
     pub policy: Option<Policy>,
     pub timeout: Duration,
@@ -40,7 +40,7 @@ pub struct Setup {
 impl Default for Setup {
     fn default() -> Self {
         Self {
-            mode: Mode::Off,
+            mode: SandboxMode::Off,
             root: None,
             policy: None,
             timeout: Duration::from_secs(25),
@@ -53,7 +53,7 @@ impl Default for Setup {
 impl Setup {
     /// In the sandbox; None where there is none, which is said.
     pub fn confined() -> Option<Self> {
-        has_sandbox("auto").then(|| Self { mode: Mode::Auto, ..Self::default() })
+        has_sandbox("auto").then(|| Self { mode: SandboxMode::Auto, ..Self::default() })
     }
 
     /// By this preset.
@@ -147,7 +147,7 @@ fn without_a_folder_for_its_state_nothing_is_served_that_would_need_it() {
     let Some(setup) = Setup::confined() else { return };
     let Scene { base, .. } = setup.serve();
     let root = base.at("root");
-    let serving = |mode: Mode| Serving {
+    let serving = |mode: SandboxMode| Serving {
         workspace: Workspace::open(&root, &[], &[]).unwrap(),
         runner: {
             let settings = Sandbox { mode, ..Sandbox::default() };
@@ -159,7 +159,7 @@ fn without_a_folder_for_its_state_nothing_is_served_that_would_need_it() {
         state: Path::new("/nowhere").to_owned(),
         stop: Stop::default(),
     };
-    let error = Served::new(serving(Mode::Auto)).err().unwrap().to_string();
+    let error = Served::new(serving(SandboxMode::Auto)).err().unwrap().to_string();
     assert!(error.contains("/nowhere"), "{error}");
-    assert!(Served::new(serving(Mode::Off)).is_ok());
+    assert!(Served::new(serving(SandboxMode::Off)).is_ok());
 }

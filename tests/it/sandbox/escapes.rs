@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use deaddrop::protocol::{Ending, Execution};
-use deaddrop::runner::{CommandSpec, Glimpse, Runner, interrupt};
-use deaddrop::settings::{Mode, Sandbox};
+use deaddrop::runner::{CommandSpec, LiveOutput, Runner, interrupt};
+use deaddrop::settings::{Sandbox, SandboxMode};
 
 use crate::scene::{NOBODY, Scene, Walls, Way, marked, marker, printed, reply, results};
 use crate::support::{PATIENCE, Project, program, wait_until};
@@ -27,7 +27,7 @@ fn run(commands: &[&str]) -> Option<String> {
 }
 
 fn unconfined(helper: PathBuf, base: &Project) -> Runner {
-    let settings = Sandbox { mode: Mode::Off, ..Sandbox::default() };
+    let settings = Sandbox { mode: SandboxMode::Off, ..Sandbox::default() };
     Runner::new(helper, base.path().to_owned(), settings)
 }
 
@@ -340,21 +340,21 @@ fn a_command_that_does_nothing_wakes_nobody() {
 fn an_interruption_ends_a_command_that_does_nothing() {
     let base = Project::new();
     let (runner, own) = (unconfined(program().to_owned(), &base), base.at("own"));
-    let glimpse = Glimpse::default();
+    let live_output = LiveOutput::default();
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let running: Vec<_> = (0..4)
             .map(|_| {
                 let spec = CommandSpec {
                     timeout: Some(Duration::MAX),
-                    seen: Some(&glimpse),
+                    seen: Some(&live_output),
                     ..CommandSpec::new("echo begun; exec sleep 1000", base.path(), &own)
                 };
                 let (runner, stop) = (&runner, &stop);
                 scope.spawn(move || runner.run(&spec, &|| stop.load(Ordering::Relaxed)))
             })
             .collect();
-        wait_until("the commands", || glimpse.last_line().is_some());
+        wait_until("the commands", || live_output.last_line().is_some());
         // Nothing has changed yet.
         interrupt::check();
         assert!(running.iter().all(|running| !running.is_finished()));

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use deaddrop::protocol::Ending;
 use deaddrop::runner::{CommandSpec, Runner};
-use deaddrop::settings::{Mode, Sandbox};
+use deaddrop::settings::{Sandbox, SandboxMode};
 
 use crate::scene::{Asked, Scene, Way};
 use crate::support::program;
@@ -12,7 +12,7 @@ use crate::support::program;
 const KEPT: [&str; 3] = [".git", "sub/.envrc", ".vscode"];
 
 /// The exit codes of commands that may not write what is kept, or of the same that may.
-fn run(scene: &Scene, mode: Mode, kept: bool, commands: &[&str]) -> Vec<Ending> {
+fn run(scene: &Scene, mode: SandboxMode, kept: bool, commands: &[&str]) -> Vec<Ending> {
     let workspace = scene.base.at("workspace").canonicalize().unwrap();
     let runner = Runner::new(
         program().to_owned(),
@@ -43,7 +43,7 @@ fn what_is_kept_cannot_be_written_moved_or_removed() {
         "ln -sf /tmp sub/.envrc",
         "mv sub/.envrc x",
     ];
-    for (asked, mode) in [(Asked::Auto, Mode::Auto), (Asked::Bwrap, Mode::Bwrap)] {
+    for (asked, mode) in [(Asked::Auto, SandboxMode::Auto), (Asked::Bwrap, SandboxMode::Bwrap)] {
         for kept in [true, false] {
             let Some(scene) = Scene::with(Way::AsItIs, asked) else { continue };
             scene.base.sh("cd workspace; mkdir -p .git/hooks sub .vscode; echo a > .git/config; echo a > sub/.envrc; echo a > .vscode/settings.json");

@@ -199,7 +199,7 @@ fn where_landlock_alone_would_have_to_keep_it_no_command_is_run() {
         assert!(!scene.base.exists("ran"));
         let doctor = scene.command(&scene.program, &["doctor", "--sandbox", "partial"]).output();
         let said = String::from_utf8(doctor.unwrap().stdout).unwrap();
-        assert!(said.contains("deaddrop's own files lie in the workspace"), "{said}");
+        assert!(said.contains("deaddrop's own files are in the workspace"), "{said}");
     }
 }
 

@@ -5,10 +5,10 @@ use std::fs;
 use std::process::Stdio;
 
 use deaddrop::executor::{Executor, LocalExecutor};
-use deaddrop::policy::Opens;
+use deaddrop::policy::Grant;
 use deaddrop::protocol::{Detail, Ending, Execution, Operation, ShellCommand, Warning};
 use deaddrop::runner::Runner;
-use deaddrop::settings::{Mode, Sandbox};
+use deaddrop::settings::{Sandbox, SandboxMode};
 use deaddrop::workspace::Workspace;
 use deaddrop::workspace::protected::{Protection, Quarantine};
 use serde::{Deserialize, Serialize};
@@ -23,7 +23,7 @@ pub const PROTECTED: [&str; 4] = [".git", ".vscode", ".envrc", ".idea"];
 /// What is to be done in one turn.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Deeds {
-    pub operations: Vec<(Operation, Opens)>,
+    pub operations: Vec<(Operation, Grant)>,
     /// What the settings say of the network, and what is said of these commands.
     pub settings: bool,
     pub network: Option<bool>,
@@ -43,7 +43,7 @@ pub struct Done {
 
 impl Deeds {
     /// These commands, each with what is opened for it.
-    pub fn of<'a>(commands: impl IntoIterator<Item = (&'a str, Opens)>) -> Self {
+    pub fn of<'a>(commands: impl IntoIterator<Item = (&'a str, Grant)>) -> Self {
         let run = |(command, opens)| (Operation::Run(ShellCommand::new(command)), opens);
         Self { operations: commands.into_iter().map(run).collect(), ..Self::default() }
     }
@@ -116,10 +116,10 @@ fn does_as_a_scene_asks() {
     let deeds: Deeds = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
     let base = file.parent().unwrap().canonicalize().unwrap();
     let mode = match &*deeds.mode {
-        "Auto" => Mode::Auto,
-        "Bwrap" => Mode::Bwrap,
-        "Partial" => Mode::Partial,
-        _ => Mode::Off,
+        "Auto" => SandboxMode::Auto,
+        "Bwrap" => SandboxMode::Bwrap,
+        "Partial" => SandboxMode::Partial,
+        _ => SandboxMode::Off,
     };
     let settings = Sandbox { mode, network: deeds.settings, ..Sandbox::default() };
     let names = PROTECTED.map(str::to_owned);
@@ -128,7 +128,7 @@ fn does_as_a_scene_asks() {
     let own = base.join("own");
     let protection = Protection::new(Quarantine::new(base.join("sessions"), "sessions", "turn"));
     let mut here = LocalExecutor::new(&workspace, &runner, &own, false, &|| false)
-        .guarded(mode != Mode::Off, protection);
+        .guarded(mode != SandboxMode::Off, protection);
     here.network = deeds.network;
     let (mut details, mut noticed) = (Vec::new(), Vec::new());
     for (operation, opens) in deeds.operations {

@@ -220,7 +220,7 @@ fn folders_in_each_other_are_refused() {
         base.write("deaddrop.toml", format!("{text}\n"));
         let run = Run::of(new(&base).arg("--json"), "").with_code(2);
         assert_eq!(run.error()["code"], "invalid-setting", "{text}");
-        tells(&run.message(), &["deaddrop.toml:1: ", "must not lie in"]);
+        tells(&run.message(), &["deaddrop.toml:1: ", "must not be in"]);
         assert_eq!(base.names("."), ["deaddrop.toml"]);
     }
 }
@@ -231,7 +231,7 @@ fn folders_that_are_the_same_by_a_link_are_refused() {
     base.sh("mkdir inbox; ln -s inbox outbox");
     let run = Run::of(new(&base).arg("--json"), "").with_code(2);
     assert_eq!(run.error()["code"], "invalid-setting");
-    tells(&run.message(), &["must not lie in"]);
+    tells(&run.message(), &["must not be in"]);
 }
 
 /// A wrong value with a number in it, for a file and for a variable.
@@ -336,11 +336,11 @@ fn wrong_settings_of_the_sandbox_are_told_with_what_is_right() {
         ("sandbox = true\n", "deaddrop.toml:1: sandbox is true but must be one of auto, bwrap"),
         (
             "[sandbox]\nwritable = [\n  \"/a\",\n  \"/b/..\",\n]\n",
-            "deaddrop.toml:2: sandbox.writable holds \"/b/..\", which is the whole machine",
+            "deaddrop.toml:2: sandbox.writable contains \"/b/..\", which is the whole machine",
         ),
         (
             "[sandbox]\nenv = [\"A\", 1]\n",
-            "deaddrop.toml:2: sandbox.env holds 1 but each item must be",
+            "deaddrop.toml:2: sandbox.env contains 1 but each item must be",
         ),
         ("sandbox = \"off\"\n[sandbox]\nnetwork = true\n", "deaddrop.toml:2: "),
     ] {
@@ -351,7 +351,7 @@ fn wrong_settings_of_the_sandbox_are_told_with_what_is_right() {
     base.write("deaddrop.toml", "sandbox.readable = [\"~/x\"]\n");
     base.run(&["status"]).ok();
     let said = Run::of(base.command(&["status"]).env_remove("HOME"), "").with_code(2).stderr;
-    tells(&said, &["sandbox.readable holds \"~/x\", but HOME does not name"]);
+    tells(&said, &["sandbox.readable contains \"~/x\", but HOME does not name"]);
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! The sandbox made by `bwrap`, where it may make namespaces and we may not. It builds the same
-//! root; the other walls are raised by this program again, started inside.
+//! The sandbox made by `bwrap`, for machines where only `bwrap` may make namespaces. It builds the same root. This program,
+//! started again inside, adds the other restrictions.
 
 #![allow(unsafe_code)]
 
@@ -19,54 +19,55 @@ use libc::c_int;
 use rustix::fs::{MemfdFlags, Mode, OFlags, memfd_create, open};
 
 use super::super::MARK;
-use super::super::held::cannot_show;
-use super::super::report::Facts;
+use super::super::identified_path::cannot_show;
+use super::super::report::MechanismSet;
 use super::super::request::{Backend, Mount, MountKind, SandboxRequest};
 use super::processes::{adopt, end_children, fork_first, wait_for};
 use super::root::{KERNEL_SECRETS, KERNEL_SETTINGS};
 use super::{
-    Helper, Step, become_shell, close_to_others, exit, forget_output, places, probe, walls, while_,
+    SandboxHelper, StepResult, become_shell, cannot, close_output, close_to_others, exit, places,
+    probe, walls,
 };
 
-/// No other bwrap than the system's: one on the PATH could be anybody's.
+/// The system's bwrap. One in the PATH could be anybody's.
 const PROGRAM: &str = "/usr/bin/bwrap";
-/// What the inner helper says before the command takes its place.
+/// What the inner helper sends before it is replaced by the command.
 const STARTED: &str = "+";
-/// bwrap takes 9,000 words; some come after those of protected files.
-const MOST_WORDS: usize = 8_700;
+/// The most words before the rest is left out. bwrap accepts 9,000, and some follow those of protected files.
+const MAX_WORDS: usize = 8_700;
 
-/// bwrap makes the namespaces and the root; inside it this program raises the other walls.
-pub(super) fn run(helper: &Helper) -> Step<()> {
+/// Runs bwrap, which makes the namespaces and the root. Inside it, this program adds the other restrictions.
+pub(super) fn run(helper: &SandboxHelper) -> StepResult<()> {
     let request = &helper.request;
     Path::new(PROGRAM).metadata().map_err(|e| format!("{PROGRAM}: {e}"))?;
     close_to_others();
-    // bwrap makes what is missing to mount on, and follows links while it still sees everything.
-    places::prepare(request).map_err(while_("prepare HOME and /tmp"))?;
-    let (mut heard, channel) = UnixStream::pair().map_err(while_("make a socket"))?;
+    // bwrap creates missing mount points, and follows links while it still sees everything.
+    places::prepare(request).map_err(cannot("prepare HOME and /tmp"))?;
+    let (mut heard, channel) = UnixStream::pair().map_err(cannot("make a socket"))?;
     let channel = OwnedFd::from(channel);
-    inherit(&channel).map_err(while_("use a socket"))?;
-    // By handle: bwrap would look up a path, and another program may stand there by now.
+    inherit(&channel).map_err(cannot("use a socket"))?;
+    // By handle, since another program may be at the path by now.
     let own = open("/proc/self/exe", OFlags::PATH, Mode::empty())
-        .map_err(while_("find deaddrop's program"))?;
-    // bwrap ends before the init of its namespace does: that one is to come to us, and be ended.
+        .map_err(cannot("find deaddrop's program"))?;
+    // bwrap ends before the init of its namespace, which this process must adopt and end.
     adopt();
     let first = helper.fork(fork_first, || {
         helper.enter_group()?;
         if let Some((user, group)) = request.user {
-            walls::become_user(user, group).map_err(while_("become the workspace's owner"))?;
+            walls::become_user(user, group).map_err(cannot("become the workspace's owner"))?;
         }
         let (mut bwrap, _files) = command(request, &channel, &own)?;
-        Err(while_("start bwrap")(bwrap.exec()))
+        Err(cannot("start bwrap")(bwrap.exec()))
     })?;
     drop(channel);
     let inner =
         SandboxRequest { parent: 0, backend: Backend::Inside, user: None, ..request.clone() };
-    // If bwrap is gone already, it tells by its silence.
+    // If bwrap has already ended, it sends no answer.
     let _ = inner.send(&heard);
-    forget_output();
+    close_output();
     let status = wait_for(first);
     end_children();
-    // All that could say something is dead.
+    // All senders are dead.
     let mut said = Vec::new();
     let _ = heard.set_nonblocking(true);
     let _ = heard.read_to_end(&mut said);
@@ -80,7 +81,7 @@ pub(super) fn run(helper: &Helper) -> Step<()> {
         });
     };
     if request.probe {
-        helper.shared.found(Facts(u32::from_str_radix(more, 16).unwrap_or_default()));
+        helper.shared.found(MechanismSet(u32::from_str_radix(more, 16).unwrap_or_default()));
     } else if !more.is_empty() {
         return Err(more.to_owned());
     }
@@ -88,12 +89,12 @@ pub(super) fn run(helper: &Helper) -> Step<()> {
     Ok(())
 }
 
-/// Inside of bwrap: raises the other walls and becomes the command.
+/// Inside bwrap: adds the other restrictions, then becomes the command.
 pub(in super::super) fn inside(channel: c_int) -> ! {
-    // SAFETY: the one that started us left it open for this, and nothing else here uses it.
+    // SAFETY: the process that started this one left it open for this purpose, and nothing else here uses it.
     let channel = unsafe { UnixStream::from_raw_fd(channel) };
     let _ = rustix::io::fcntl_setfd(&channel, rustix::io::FdFlags::CLOEXEC);
-    // Nothing else that bwrap handed on reaches the command.
+    // No other descriptor from bwrap reaches the command.
     // SAFETY: a system call on integers.
     let closed =
         unsafe { libc::syscall(libc::SYS_close_range, 3, c_int::MAX, libc::CLOSE_RANGE_CLOEXEC) };
@@ -102,7 +103,7 @@ pub(in super::super) fn inside(channel: c_int) -> ! {
         let _ = rustix::io::write(&channel, what);
     };
     close_to_others();
-    let run = || -> Step<Infallible> {
+    let run = || -> StepResult<Infallible> {
         let request = request.as_ref().ok_or("cannot understand what to run")?;
         if closed != 0 {
             return Err("cannot close what bwrap handed on; that needs Linux 5.11".into());
@@ -110,7 +111,7 @@ pub(in super::super) fn inside(channel: c_int) -> ! {
         let facts = walls::raise(request)?;
         say(STARTED.as_bytes());
         if request.probe {
-            say(format!("{:x}", facts.0 | probe::look_around(request).0).as_bytes());
+            say(format!("{:x}", facts.0 | probe::check_mechanisms(request).0).as_bytes());
             exit(0)
         }
         become_shell(request)
@@ -120,18 +121,18 @@ pub(in super::super) fn inside(channel: c_int) -> ! {
     exit(127)
 }
 
-/// Lets a program that this process becomes have a descriptor.
+/// Keeps a descriptor open across exec.
 fn inherit(file: &OwnedFd) -> io::Result<()> {
     Ok(rustix::io::fcntl_setfd(file, rustix::io::FdFlags::empty())?)
 }
 
-/// bwrap with the root of this request, and inside it this program with the rest of the request. The
-/// inner one is `own`, and tells on `channel`. The files are for bwrap to read, and stay open until it is started.
+/// The command that starts bwrap with the root of this request, and in it this program (`own`), which reports on `channel`.
+/// bwrap reads the files, which must stay open until it has started.
 fn command(
     request: &SandboxRequest,
     channel: &OwnedFd,
     own: &OwnedFd,
-) -> Step<(Command, Vec<OwnedFd>)> {
+) -> StepResult<(Command, Vec<OwnedFd>)> {
     let mut files = Vec::new();
     let mut options = Options::default();
     options.add(["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--die-with-parent"]);
@@ -139,19 +140,19 @@ fn command(
     if !request.network {
         options.add(["--unshare-net"]);
     }
-    // What bwrap binds is the place outside: bound over a cover, it would uncover what that hides.
+    // bwrap binds the place outside, so a bind over a cover would show what the cover hides.
     let (covers, others): (Vec<_>, Vec<_>) =
         request.mounts.iter().partition(|mount| mount.kind == MountKind::Cover);
     for mount in others.into_iter().chain(covers) {
-        // What there is no room for is compared after each command.
-        if options.words > MOST_WORDS && matches!(mount.kind, MountKind::Keep | MountKind::Pin) {
+        // Protected files that are left out are still compared after each command.
+        if options.words > MAX_WORDS && matches!(mount.kind, MountKind::Keep | MountKind::Pin) {
             continue;
         }
         options.mount(mount, &mut files).map_err(|e| cannot_show(&mount.at, e))?;
     }
     options.add(["--proc", "/proc", "--dev", "/dev"]);
     let in_proc = |name: &str| Path::new("/proc").join(name);
-    // bwrap's own /proc leaves them to be written.
+    // They are writable in bwrap's own /proc.
     for path in KERNEL_SETTINGS.map(in_proc) {
         options.add([Path::new("--ro-bind-try"), &path, &path]);
     }
@@ -159,13 +160,13 @@ fn command(
         if path.is_dir() {
             options.cover_folder(&path);
         } else if path.exists() {
-            // Mounted without devices, it cannot even be opened.
+            // The mount allows no devices, so it cannot even be opened.
             options.add([Path::new("--ro-bind"), Path::new("/dev/null"), &path]);
         }
     }
     options.add([Path::new("--chdir"), &request.folder]);
     options.add(["--remount-ro", "/"]);
-    let list = options.file().map_err(while_("write bwrap's options"))?;
+    let list = options.file().map_err(cannot("write bwrap's options"))?;
     let mut bwrap = Command::new(PROGRAM);
     bwrap.env_clear();
     // Everybody can read a process's arguments.
@@ -179,7 +180,7 @@ fn command(
     Ok((bwrap, files))
 }
 
-/// What bwrap is told, each ended by a NUL byte.
+/// The arguments of bwrap, each terminated by a NUL byte.
 #[derive(Default)]
 struct Options {
     bytes: Vec<u8>,
@@ -195,7 +196,7 @@ impl Options {
         }
     }
 
-    /// These in a file, for bwrap to read.
+    /// Writes the arguments to a file for bwrap.
     fn file(&self) -> io::Result<OwnedFd> {
         let list = memfd_create("options", MemfdFlags::empty())?;
         let mut list = File::from(list);
@@ -212,14 +213,13 @@ impl Options {
         let Mount { at, kind } = mount;
         let mut add = |how: &str, from: &Path| self.add([Path::new(how), from, at]);
         match kind {
-            // Older versions have no overlays: the cache can be read, which most tools do without
-            // more.
+            // Older versions have no overlays, so caches are read-only, which most tools accept.
             MountKind::Read(from) | MountKind::Overlay(from) | MountKind::Write(from) => {
                 let writable = matches!(kind, MountKind::Write(_));
                 let Some(found) = from.open(writable)?.map(OwnedFd::from) else { return Ok(()) };
                 inherit(&found)?;
                 let how = if writable { "--bind-fd" } else { "--ro-bind-fd" };
-                // It compares what it mounted with this, and closes it.
+                // bwrap compares what it mounted with this descriptor, and closes it.
                 add(how, Path::new(&found.as_raw_fd().to_string()));
                 files.push(found);
             }
@@ -232,7 +232,7 @@ impl Options {
                 add("--ro-bind-data", Path::new(&nothing.as_raw_fd().to_string()));
                 files.push(nothing);
             }
-            // bwrap mounts over nothing that is a link.
+            // bwrap cannot mount over a link.
             MountKind::Pin if is_there(at) => add("--bind", at),
             MountKind::Keep if is_there(at) => add("--ro-bind", at),
             _ => {}

@@ -1,4 +1,4 @@
-//! Who the children of this process are, as `/proc` tells.
+//! Lists the children of this process from `/proc`.
 
 use std::fs;
 use std::path::Path;
@@ -6,8 +6,8 @@ use std::process;
 
 use libc::pid_t;
 
-/// The children of this process; of its main thread alone, to which orphans come, where the system
-/// tells them apart. None where they cannot be known.
+/// The children of this process, or only of its main thread, which adopts orphans, if the system distinguishes them. None if
+/// they are not known.
 pub(super) fn of_this_process() -> Option<Vec<pid_t>> {
     let me = process::id();
     // The /proc of another namespace has other numbers.
@@ -17,13 +17,13 @@ pub(super) fn of_this_process() -> Option<Vec<pid_t>> {
     listed(me).or_else(|| scanned(me))
 }
 
-/// Needs `CONFIG_PROC_CHILDREN`.
+/// Reads the list of children of the main thread. Needs `CONFIG_PROC_CHILDREN`.
 fn listed(me: u32) -> Option<Vec<pid_t>> {
     let list = fs::read_to_string(format!("/proc/self/task/{me}/children")).ok()?;
     Some(list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect())
 }
 
-/// The same, of all its threads.
+/// Finds the children of all threads.
 pub(super) fn scanned(me: u32) -> Option<Vec<pid_t>> {
     let processes = fs::read_dir("/proc").ok()?.flatten();
     let is_child = |pid: &pid_t| {
@@ -38,7 +38,7 @@ pub(super) fn scanned(me: u32) -> Option<Vec<pid_t>> {
     )
 }
 
-/// The parent in a line like `7 (name) S 1 …`, whatever the name holds.
+/// The parent in a line such as `7 (name) S 1 …`. The name may contain anything.
 fn parent(stat: &str) -> Option<u32> {
     stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?.parse().ok()
 }

@@ -1,7 +1,7 @@
-//! System calls that no build and no test needs, and that break walls: refused by seccomp.
+//! Blocks with seccomp the system calls that could break the sandbox and that no build or test needs.
 //!
-//! Filters are made of rules that refuse; all else is allowed. What a program probes for gets the
-//! answer of a kernel that does not have it.
+//! Filters contain rules that block; everything else is allowed. Calls that programs probe for fail as on a kernel without
+//! them.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use seccompiler::{
 };
 
 use super::super::request::Backend;
-use super::{Step, while_};
+use super::{StepResult, cannot};
 
 const TARGET: TargetArch = if cfg!(target_arch = "aarch64") {
     TargetArch::aarch64
@@ -25,7 +25,7 @@ const TARGET: TargetArch = if cfg!(target_arch = "aarch64") {
 pub(super) const AVAILABLE: bool =
     cfg!(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64"));
 
-/// Calls that are refused whatever their arguments.
+/// Calls that are blocked whatever their arguments.
 const REFUSED: &[i64] = &[
     // The mount family: the view is as it was made.
     libc::SYS_mount,
@@ -102,9 +102,9 @@ const OTHER_PROCESSES: &[i64] = &[
     libc::SYS_mq_open,
     libc::SYS_mq_unlink,
 ];
-/// The argument that says of what kind a name is, and its value for the name of a process.
+/// The argument that says what an id refers to, and its value for a process.
 type OfKind = Option<(u8, u64)>;
-/// Calls that change a process, by the argument that names it: a command may name itself (0) only.
+/// Calls that change a process, with the argument that is its id. A command may only use 0, itself.
 const OF_A_PROCESS: &[(i64, u8, OfKind)] = &[
     (libc::SYS_prlimit64, 0, None),
     (libc::SYS_sched_setscheduler, 0, None),
@@ -115,8 +115,8 @@ const OF_A_PROCESS: &[(i64, u8, OfKind)] = &[
     (libc::SYS_setpriority, 1, Some((0, 0))),
     (libc::SYS_ioprio_set, 1, Some((0, 1))),
 ];
-/// Calls that give a file a mode, by the argument that is the mode and, where it counts only for what is
-/// created, the argument of the flags.
+/// Calls that set the mode of a file, with the argument that is the mode and, if the mode only counts for new files, the
+/// argument of the flags.
 const WITH_MODE: &[(i64, u8, Option<u8>)] = &[
     (libc::SYS_fchmod, 1, None),
     (libc::SYS_fchmodat, 2, None),
@@ -136,9 +136,9 @@ const WITH_MODE: &[(i64, u8, Option<u8>)] = &[
     #[cfg(target_arch = "x86_64")]
     (libc::SYS_open, 2, Some(1)),
 ];
-/// Set-user-ID and set-group-ID: outside the sandbox, others would run such a file with the person's rights.
+/// Set-user-ID and set-group-ID: outside the sandbox, other users would run such a file with the person's rights.
 const SET_IDS: [u64; 2] = [0o4000, 0o2000];
-/// The flags of an open that creates.
+/// The flags of an open that creates a file.
 const CREATING: [i32; 2] = [libc::O_CREAT, libc::O_TMPFILE & !libc::O_DIRECTORY];
 /// All flags of `clone` and `unshare` that make a namespace.
 const NAMESPACES: [i32; 7] = [
@@ -150,28 +150,28 @@ const NAMESPACES: [i32; 7] = [
     libc::CLONE_NEWPID,
     libc::CLONE_NEWNET,
 ];
-/// Of `unshare` alone; of `clone` it is part of a signal's number.
+/// Only for `unshare`: in `clone` this bit is part of a signal number.
 const NEW_TIME: i32 = 0x80;
-/// Put words into a terminal as if somebody had typed them.
+/// The ioctls that insert text into a terminal as if somebody had typed it.
 const TYPING: [u64; 2] = [0x5412, 0x541C];
 
-/// Refuses from here on, for this process and all that come of it.
-pub(super) fn apply(backend: Backend, network: bool) -> Step<()> {
+/// Installs the filters for this process and all its descendants.
+pub(super) fn apply(backend: Backend, network: bool) -> StepResult<()> {
     let fail = |e: seccompiler::Error| format!("cannot filter system calls: {e}");
     let families = families(backend, network);
     for (rules, errno) in [
-        (refused(backend).map_err(while_("make a filter of system calls"))?, libc::EPERM),
-        // Not made for filters: their arguments lie in memory. Programs fall back to `clone` and `openat`.
+        (refused(backend).map_err(cannot("make a filter of system calls"))?, libc::EPERM),
+        // Filters cannot check their arguments, which are in memory. Programs fall back to `clone` and `openat`.
         (
             BTreeMap::from([(libc::SYS_clone3, Vec::new()), (libc::SYS_openat2, Vec::new())]),
             libc::ENOSYS,
         ),
-        (families.map_err(while_("make a filter of sockets"))?, libc::EAFNOSUPPORT),
+        (families.map_err(cannot("make a filter of sockets"))?, libc::EAFNOSUPPORT),
     ] {
         let action = SeccompAction::Errno(errno.unsigned_abs());
         let filter = SeccompFilter::new(rules, SeccompAction::Allow, action, TARGET)
-            .map_err(while_("make a filter"))?;
-        let program: BpfProgram = filter.try_into().map_err(while_("make a filter"))?;
+            .map_err(cannot("make a filter"))?;
+        let program: BpfProgram = filter.try_into().map_err(cannot("make a filter"))?;
         apply_filter(&program).map_err(fail)?;
     }
     if cfg!(target_arch = "x86_64") {
@@ -180,11 +180,11 @@ pub(super) fn apply(backend: Backend, network: bool) -> Step<()> {
     Ok(())
 }
 
-type Rules = BTreeMap<i64, Vec<SeccompRule>>;
-type Made<T> = Result<T, seccompiler::BackendError>;
+type FilterRules = BTreeMap<i64, Vec<SeccompRule>>;
+type FilterResult<T> = Result<T, seccompiler::BackendError>;
 
-fn refused(backend: Backend) -> Made<Rules> {
-    let mut rules: Rules = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
+fn refused(backend: Backend) -> FilterResult<FilterRules> {
+    let mut rules: FilterRules = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
     if backend == Backend::Partial {
         rules.extend(OTHER_PROCESSES.iter().map(|call| (*call, Vec::new())));
         for (call, name, kind) in OF_A_PROCESS {
@@ -195,23 +195,23 @@ fn refused(backend: Backend) -> Made<Rules> {
             rules.insert(*call, other);
         }
     }
-    let flag = |flag: &i32| -> Made<SeccompRule> {
+    let flag = |flag: &i32| -> FilterResult<SeccompRule> {
         let flag = u64::from(flag.unsigned_abs());
         rule(&[(0, SeccompCmpOp::MaskedEq(flag), flag)])
     };
-    rules.insert(libc::SYS_clone, NAMESPACES.iter().map(flag).collect::<Made<_>>()?);
+    rules.insert(libc::SYS_clone, NAMESPACES.iter().map(flag).collect::<FilterResult<_>>()?);
     let all = NAMESPACES.iter().chain([&NEW_TIME]);
-    rules.insert(libc::SYS_unshare, all.map(flag).collect::<Made<_>>()?);
+    rules.insert(libc::SYS_unshare, all.map(flag).collect::<FilterResult<_>>()?);
     let typing = TYPING.iter().map(|number| rule(&[(1, SeccompCmpOp::Eq, *number)]));
-    rules.insert(libc::SYS_ioctl, typing.collect::<Made<_>>()?);
+    rules.insert(libc::SYS_ioctl, typing.collect::<FilterResult<_>>()?);
     for (call, mode, flags) in WITH_MODE {
         rules.insert(*call, set_ids(*mode, *flags)?);
     }
     Ok(rules)
 }
 
-/// A mode with one of these bits, in a call that creates where that is what flags tell.
-fn set_ids(mode: u8, flags: Option<u8>) -> Made<Vec<SeccompRule>> {
+/// Rules that block a mode with one of these bits. With `flags`, only in calls that create a file.
+fn set_ids(mode: u8, flags: Option<u8>) -> FilterResult<Vec<SeccompRule>> {
     let mut rules = Vec::new();
     for bit in SET_IDS {
         let has_bit = (mode, SeccompCmpOp::MaskedEq(bit), bit);
@@ -227,37 +227,37 @@ fn set_ids(mode: u8, flags: Option<u8>) -> Made<Vec<SeccompRule>> {
     Ok(rules)
 }
 
-/// Sockets of other families than these: VSOCK reaches the host of a virtual machine.
-fn families(backend: Backend, network: bool) -> Made<Rules> {
+/// Rules that block other socket families than the allowed ones. VSOCK, for example, reaches the host of a virtual machine.
+fn families(backend: Backend, network: bool) -> FilterResult<FilterRules> {
     let internet = [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
     let allowed: Vec<i32> = match (backend, network) {
-        // No namespace holds host and command apart.
+        // No namespace separates host and command.
         (Backend::Partial, false) => Vec::new(),
         (Backend::Partial, true) => internet.to_vec(),
         _ => internet.into_iter().chain([libc::AF_UNIX]).collect(),
     };
-    let others = |allowed: &[i32]| -> Made<Vec<SeccompRule>> {
+    let others = |allowed: &[i32]| -> FilterResult<Vec<SeccompRule>> {
         let family = |family: &i32| (0, SeccompCmpOp::Ne, u64::from(family.unsigned_abs()));
         let conditions: Vec<_> = allowed.iter().map(family).collect();
-        // A call without a rule is refused whatever its arguments.
+        // A call with an empty list of rules is blocked whatever its arguments.
         if conditions.is_empty() { Ok(Vec::new()) } else { Ok(vec![rule(&conditions)?]) }
     };
     Ok(BTreeMap::from([
         (libc::SYS_socket, others(&allowed)?),
-        // A pair reaches nobody else.
+        // A pair of sockets reaches no other process.
         (libc::SYS_socketpair, others(&[libc::AF_UNIX])?),
     ]))
 }
 
-/// A rule of arguments, as the 32 bits that the kernel looks at.
-fn rule(conditions: &[(u8, SeccompCmpOp, u64)]) -> Made<SeccompRule> {
+/// A rule on arguments, compared in the 32 bits that the kernel uses.
+fn rule(conditions: &[(u8, SeccompCmpOp, u64)]) -> FilterResult<SeccompRule> {
     let conditions = conditions.iter().map(|(argument, compare, value)| {
         SeccompCondition::new(*argument, SeccompCmpArgLen::Dword, compare.clone(), *value)
     });
-    SeccompRule::new(conditions.collect::<Made<_>>()?)
+    SeccompRule::new(conditions.collect::<FilterResult<_>>()?)
 }
 
-/// The x32 calls have numbers of their own for the same calls: refused as unknown.
+/// Blocks the x32 calls, which are the same calls under other numbers, as unknown.
 fn other_numbers() -> BpfProgram {
     const LOAD_NUMBER: u16 = 0x20;
     const JUMP_IF_AT_LEAST: u16 = 0x35;

@@ -1,22 +1,22 @@
-//! A control group that bounds processes, for root, whom no rlimit binds: where the pid namespace
-//! has no limit of its own.
+//! A control group that limits processes for root, whom rlimits do not restrict, if the pid namespace has no limit of its
+//! own.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Where the controller of processes may be: version 2, then version 1.
+/// The possible places of the pids controller: version 2, then version 1.
 const ROOTS: [(&str, &str); 2] =
     [("/sys/fs/cgroup", "cgroup.subtree_control"), ("/sys/fs/cgroup/pids", "cgroup.procs")];
-/// What the names of ours begin with; looked for by the probe.
+/// The prefix of the names of our groups. The probe looks for it.
 pub(super) const PREFIX: &str = "deaddrop-";
 
-/// A control group of this process's own.
+/// A control group for this process.
 pub(super) struct Group(PathBuf);
 
 impl Group {
-    /// Makes one for at most so many processes; None where none can be had. Groups that helpers left
-    /// which were killed are removed.
+    /// Creates a group for at most `most` processes; None if that is not possible. Removes groups of helpers that were
+    /// killed.
     pub(super) fn new(most: u64) -> Option<Self> {
         let (root, _) = ROOTS.iter().find(|(root, file)| {
             let file = Path::new(root).join(file);
@@ -36,12 +36,12 @@ impl Group {
         bounded.is_ok().then_some(group)
     }
 
-    /// Puts this process, and what it starts, into the group.
+    /// Moves this process, and what it starts, into the group.
     pub(super) fn enter(&self) -> io::Result<()> {
         fs::write(self.0.join("cgroup.procs"), "0")
     }
 
-    /// Removes the group, once all in it are dead.
+    /// Removes the group once all its processes are dead.
     pub(super) fn remove(&self) {
         let _ = fs::remove_dir(&self.0);
     }

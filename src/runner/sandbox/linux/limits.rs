@@ -1,21 +1,21 @@
-//! What a command may use up.
+//! Resource limits of a command.
 
 use std::io;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use super::super::request::Limits;
-use super::{Step, while_};
+use super::super::request::CommandLimits;
+use super::{StepResult, cannot};
 
-/// Bounds this process and what it starts.
-pub(super) fn set(limits: Limits) -> Step<()> {
-    let Limits { processes, file, memory } = limits;
-    // Does not bind root, for whom the pid namespace does where it can.
-    limit(Resource::Nproc, processes).map_err(while_("limit processes"))?;
-    limit(Resource::Fsize, file).map_err(while_("limit the size of files"))?;
-    limit(Resource::As, memory).map_err(while_("limit memory"))?;
-    // A core would be a copy of memory that nobody asked for.
-    set_to(Resource::Core, 0).map_err(while_("forbid core dumps"))
+/// Limits this process and what it starts.
+pub(super) fn set(limits: CommandLimits) -> StepResult<()> {
+    let CommandLimits { processes, file, memory } = limits;
+    // This does not restrict root; the pid namespace or a control group does.
+    limit(Resource::Nproc, processes).map_err(cannot("limit processes"))?;
+    limit(Resource::Fsize, file).map_err(cannot("limit the size of files"))?;
+    limit(Resource::As, memory).map_err(cannot("limit memory"))?;
+    // A core dump would be an unwanted copy of memory.
+    set_to(Resource::Core, 0).map_err(cannot("forbid core dumps"))
 }
 
 fn limit(which: Resource, most: u64) -> io::Result<()> {
@@ -29,8 +29,7 @@ fn set_to(which: Resource, most: u64) -> io::Result<()> {
     Ok(setrlimit(which, Rlimit { current: Some(current), maximum: Some(most) })?)
 }
 
-/// Whether `/proc/sys/kernel/pid_max` is that of the pid namespace; before Linux 6.14 it is that of
-/// the whole machine.
+/// Whether `/proc/sys/kernel/pid_max` belongs to the pid namespace. Before Linux 6.14 it is global.
 pub(super) fn pid_max_is_ours() -> bool {
     let system = rustix::system::uname();
     system.release().to_str().is_ok_and(|release| at_least(release, (6, 14)))

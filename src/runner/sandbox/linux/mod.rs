@@ -1,13 +1,12 @@
-//! The helper on Linux. Three processes where a pid namespace is to be had: the helper, which
-//! deaddrop waits for; the namespace's init, whose end ends all in it; and the shell. Else two: the
-//! helper adopts every process that loses its parent, and ends them one by one.
+//! The helper on Linux. With a pid namespace there are three processes: the helper, which deaddrop waits for; the
+//! namespace's init, whose end ends everything in it; and the shell. Otherwise the helper adopts every process that loses
+//! its parent, and ends them one by one.
 //!
-//! A command may send signals to whichever of these it sees and open what `/proc` shows of them. So
-//! they are closed to it (not dumpable, which does not bind root), init and the shell tell through
-//! shared memory, and the helper alone reports, once all the others are dead.
+//! A command can send signals to those of these processes that it sees, and open what `/proc` shows of them. So they are
+//! not dumpable (which does not restrict root), init and the shell report through shared memory, and only the helper reports
+//! to deaddrop, once all others are dead.
 //!
-//! The helper is single-threaded from its first line to its last, so what runs between fork and
-//! exec is ordinary code; every exit is `_exit`.
+//! The helper is single-threaded throughout, so the code between fork and exec is ordinary code. Every exit is `_exit`.
 #![allow(unsafe_code)]
 
 mod bwrap;
@@ -39,42 +38,44 @@ use std::process::Command;
 use libc::{c_int, pid_t};
 use rustix::process::{Signal, set_parent_process_death_signal};
 
-use super::report::{Facts, Mechanism, Report};
+use super::report::{HelperReport, Mechanism, MechanismSet};
 use super::request::{Backend, SandboxRequest};
 use super::too_long;
 pub(super) use bwrap::inside;
 use group::Group;
-pub(crate) use outside::Started;
+pub(crate) use outside::HelperGuard;
 pub use outside::adopt_orphans;
 pub(in crate::runner) use outside::{Orphans, ask_to_end, close_to_others};
 use processes::{adopt, end_children, fork, fork_first, wait_for};
 use status::SharedStatus;
 
-/// Where the report's socket is moved to; closed on exec.
+/// The descriptor of the report's socket. It is closed on exec.
 const REPORT: c_int = 3;
 const SHELL: &str = "/bin/sh";
 
-/// What failed, in words for the person.
-type Step<T> = Result<T, String>;
+/// The result of a step. The error says what failed, for the person.
+type StepResult<T> = Result<T, String>;
 
-/// Words for a failure: `cannot mount /proc: Permission denied`.
-fn while_<E: Display>(doing: &str) -> impl FnOnce(E) -> String {
+/// Formats a failure: `cannot mount /proc: Permission denied`.
+fn cannot<E: Display>(doing: &str) -> impl FnOnce(E) -> String {
     move |error| format!("cannot {doing}: {error}")
 }
 
-/// A helper at work.
-struct Helper {
+/// A helper that carries out a request.
+struct SandboxHelper {
     request: SandboxRequest,
-    /// A bound on processes for root, whom no other holds; where one can be had.
+    /// A limit on processes for root, if available. No other limit restricts root.
     group: Option<Group>,
     shared: &'static SharedStatus,
 }
 
-/// Carries out the request that comes through standard input, and reports.
+/// Carries out the request from standard input, and reports.
 pub(super) fn helper() -> ! {
-    let helper = match Helper::prepare() {
+    let helper = match SandboxHelper::prepare() {
         Ok(helper) => helper,
-        Err(reason) => end_with(&Report::line(Facts::default(), &format!("error={reason}"))),
+        Err(reason) => {
+            send_report(&HelperReport::line(MechanismSet::default(), &format!("error={reason}")))
+        }
     };
     let done = match helper.request.backend {
         Backend::Full => helper.in_namespaces(),
@@ -82,7 +83,7 @@ pub(super) fn helper() -> ! {
         Backend::Partial => helper.as_subreaper(),
         Backend::Open | Backend::Inside => helper.unconfined(),
     };
-    let Helper { group, shared, .. } = helper;
+    let SandboxHelper { group, shared, .. } = helper;
     if let Some(group) = group {
         group.remove();
     }
@@ -97,53 +98,53 @@ pub(super) fn helper() -> ! {
         (None, Some(status)) => format!("exit={}", libc::WEXITSTATUS(status)),
         (None, None) => "lost".to_owned(),
     };
-    end_with(&Report::line(shared.facts(), &ending))
+    send_report(&HelperReport::line(shared.facts(), &ending))
 }
 
-impl Helper {
-    /// Sets this process apart from deaddrop (its files, its signals, its end) and takes the request.
-    fn prepare() -> Step<Self> {
+impl SandboxHelper {
+    /// Separates this process from deaddrop (its files, its signals, its end), and receives the request.
+    fn prepare() -> StepResult<Self> {
         // SAFETY: plain system calls on integers and constant strings.
         unsafe {
-            // The report moves first: else /dev/null would be opened as the descriptor it moves to.
+            // The report moves first: otherwise /dev/null would get its descriptor.
             if libc::dup3(0, REPORT, libc::O_CLOEXEC) < 0 {
-                return Err(io::Error::last_os_error()).map_err(while_("set up the report"));
+                return Err(io::Error::last_os_error()).map_err(cannot("set up the report"));
             }
             let null = libc::open(c"/dev/null".as_ptr(), libc::O_RDONLY);
             if null < 0 || libc::dup2(null, 0) < 0 {
-                return Err(io::Error::last_os_error()).map_err(while_("open /dev/null"));
+                return Err(io::Error::last_os_error()).map_err(cannot("open /dev/null"));
             }
-            // Nothing that deaddrop has open reaches the command.
+            // No file that deaddrop has open reaches the command.
             libc::syscall(libc::SYS_close_range, REPORT + 1, c_int::MAX, 0);
         }
-        // SAFETY: it is open, and never closed here; the command does not get it.
+        // SAFETY: the descriptor is open, and is never closed here. The command does not get it.
         let channel = ManuallyDrop::new(unsafe { UnixStream::from_raw_fd(REPORT) });
         let request = SandboxRequest::receive(&channel).ok_or("cannot understand what to run")?;
-        die_with(request.parent, Signal::TERM);
+        exit_with_parent(request.parent, Signal::TERM);
         hold(&request.lock);
         let unbounded = request.user.is_none() && rustix::process::geteuid().is_root();
         let by_namespace = request.backend == Backend::Full && limits::pid_max_is_ours();
         let wanted = request.limits.processes > 0 && unbounded && !by_namespace;
         let group = wanted.then(|| Group::new(request.limits.processes)).flatten();
         let mut helper =
-            Self { request, group, shared: SharedStatus::new().map_err(while_("get memory"))? };
+            Self { request, group, shared: SharedStatus::new().map_err(cannot("get memory"))? };
         if helper.request.probe {
             helper.request.surroundings = probe::surroundings().unwrap_or_default();
         }
         Ok(helper)
     }
 
-    fn enter_group(&self) -> Step<()> {
+    fn enter_group(&self) -> StepResult<()> {
         let entered = self.group.as_ref().map_or(Ok(()), Group::enter);
-        entered.map_err(while_("bound the number of processes"))
+        entered.map_err(cannot("bound the number of processes"))
     }
 
-    /// Everything: namespaces, a root of its own, and the other walls.
-    fn in_namespaces(&self) -> Step<()> {
+    /// Runs the command with all restrictions: namespaces, its own root, and the others.
+    fn in_namespaces(&self) -> StepResult<()> {
         let request = &self.request;
         let network = if request.network { 0 } else { libc::CLONE_NEWNET };
         let user_namespace = namespaces::enter(namespaces::SANDBOX | network)?;
-        die_with(request.parent, Signal::TERM);
+        exit_with_parent(request.parent, Signal::TERM);
         self.with_init(|| {
             self.enter_group()?;
             if !request.network {
@@ -154,26 +155,26 @@ impl Helper {
         })
     }
 
-    /// No walls; the tree is ended whole, as far as the machine allows.
-    fn unconfined(&self) -> Step<()> {
+    /// Runs the command without restrictions. The whole tree is ended, as far as the machine allows.
+    fn unconfined(&self) -> StepResult<()> {
         if namespaces::enter(namespaces::TREE).is_err() {
             return self.as_subreaper();
         }
-        die_with(self.request.parent, Signal::TERM);
+        exit_with_parent(self.request.parent, Signal::TERM);
         self.with_init(|| {
             self.shared.found(open::hide(&self.request));
             self.fork(fork, || {
                 limits::set(self.request.limits)?;
-                self.become_command(Facts::default())
+                self.become_command(MechanismSet::default())
             })
         })
     }
 
-    /// Forks init, which does `run` as process 1 of the namespace (it starts the shell, and gives its
-    /// number); then reaps whatever ends, and ends with the shell.
-    fn with_init(&self, run: impl FnOnce() -> Step<pid_t>) -> Step<()> {
+    /// Forks init, which calls `run` as process 1 of the namespace. That starts the shell and returns its process id. Then
+    /// init reaps other processes, and ends with the shell.
+    fn with_init(&self, run: impl FnOnce() -> StepResult<pid_t>) -> StepResult<()> {
         close_to_others();
-        let (alive, ours) = io::pipe().map_err(while_("make a pipe"))?;
+        let (alive, ours) = io::pipe().map_err(cannot("make a pipe"))?;
         let init = self.fork(fork_first, || {
             let _ = set_parent_process_death_signal(Some(Signal::KILL));
             // SAFETY: system calls on integers and descriptors of ours, which nothing here uses later.
@@ -190,26 +191,26 @@ impl Helper {
                 libc::setsid();
             }
             let shell = run()?;
-            // It only waits from here on.
+            // Init only waits from here on.
             let _ = walls::forget_capabilities();
             if let Some(status) = wait_for(shell) {
                 self.shared.ended(status);
             }
             exit(0)
         })?;
-        forget_output();
-        // The kernel lets init end after all others in the namespace.
+        close_output();
+        // Init ends after all others in the namespace.
         wait_for(init);
         Ok(())
     }
 
-    /// Forks a process that does this, and gives its number; why it failed is shared.
+    /// Forks a process that calls `run`, and returns its process id. A failure is stored in the shared status.
     fn fork(
         &self,
         fork: fn() -> io::Result<pid_t>,
-        run: impl FnOnce() -> Step<Infallible>,
-    ) -> Step<pid_t> {
-        let child = fork().map_err(while_("start a process"))?;
+        run: impl FnOnce() -> StepResult<Infallible>,
+    ) -> StepResult<pid_t> {
+        let child = fork().map_err(cannot("start a process"))?;
         if child == 0 {
             let Err(reason) = run();
             self.shared.failed(&reason);
@@ -218,62 +219,62 @@ impl Helper {
         Ok(child)
     }
 
-    /// Takes this process's place with the command, or finds out what holds it.
-    fn become_command(&self, facts: Facts) -> Step<Infallible> {
+    /// Replaces this process by the command, or probes its restrictions.
+    fn become_command(&self, facts: MechanismSet) -> StepResult<Infallible> {
         if self.request.probe {
             self.shared.found(facts);
-            self.shared.found(probe::look_around(&self.request));
+            self.shared.found(probe::check_mechanisms(&self.request));
             exit(0)
         }
         become_shell(&self.request)
     }
 
-    /// Landlock and seccomp alone. Whatever the command leaves behind comes to this process. It is not the
-    /// command's parent, which a command can easily kill.
-    fn as_subreaper(&self) -> Step<()> {
+    /// Runs the command without namespaces. This process adopts whatever the command leaves behind. It is not the command's
+    /// parent, which a command can easily kill.
+    fn as_subreaper(&self) -> StepResult<()> {
         adopt();
         close_to_others();
         let helper = std::process::id();
         let parent = self.fork(fork_first, || {
-            die_with(helper, Signal::KILL);
+            exit_with_parent(helper, Signal::KILL);
             // SAFETY: closes a descriptor of ours that nothing here uses.
             unsafe { libc::close(REPORT) };
             let parent = std::process::id();
             let shell = self.fork(fork_first, || self.below_subreaper(parent))?;
-            forget_output();
+            close_output();
             if let Some(status) = wait_for(shell) {
                 self.shared.ended(status);
             }
             exit(0)
         })?;
-        forget_output();
+        close_output();
         wait_for(parent);
-        let mut facts = Facts::default();
+        let mut facts = MechanismSet::default();
         facts.add_if(Mechanism::Subreaper, end_children());
         self.shared.found(facts);
         Ok(())
     }
 
-    fn below_subreaper(&self, parent: u32) -> Step<Infallible> {
+    fn below_subreaper(&self, parent: u32) -> StepResult<Infallible> {
         let _ = rustix::process::setsid();
         let facts = if self.request.backend == Backend::Partial {
             self.enter_group()?;
             walls::raise(&self.request)?
         } else {
             limits::set(self.request.limits)?;
-            Facts::default()
+            MechanismSet::default()
         };
         if self.request.backend == Backend::Partial && !facts.has(Mechanism::Landlock) {
             return Err("this system has no Landlock, or it is not switched on".to_owned());
         }
-        // After the change of credentials, which would undo it.
-        die_with(parent, Signal::KILL);
+        // Only now, since a change of credentials would clear it.
+        exit_with_parent(parent, Signal::KILL);
         self.become_command(facts)
     }
 }
 
-/// Takes this process's place with the command; gives why that failed.
-fn become_shell(request: &SandboxRequest) -> Step<Infallible> {
+/// Replaces this process by the command. Returns why that failed.
+fn become_shell(request: &SandboxRequest) -> StepResult<Infallible> {
     rustix::process::chdir(&request.folder)
         .map_err(|e| format!("cannot enter {}: {e}", request.folder.display()))?;
     let mut shell = Command::new(SHELL);
@@ -285,18 +286,17 @@ fn become_shell(request: &SandboxRequest) -> Step<Infallible> {
     })
 }
 
-/// The end of this process's parent is its own, by this signal: deaddrop's end is the command's, also when
-/// it is killed.
-fn die_with(parent: u32, signal: Signal) {
+/// Ends this process by a signal when its parent ends. So a command ends with deaddrop, even if deaddrop is killed.
+fn exit_with_parent(parent: u32, signal: Signal) {
     let _ = set_parent_process_death_signal(Some(signal));
     if std::os::unix::process::parent_id() != parent {
         exit(1);
     }
 }
 
-/// Locks a file for as long as this process lives, or init, which inherits it; the shell does not.
-/// Whoever finds it free knows that the command has ended, whatever became of deaddrop. Where it
-/// cannot be had, the command runs all the same: it only protects from a restart within a moment.
+/// Locks a file while this process lives, or init, which inherits it; the shell does not. If the lock is free, the command
+/// has ended, whatever happened to deaddrop. If it is not available, the command runs anyway: the lock only protects from an
+/// immediate restart.
 fn hold(lock: &Path) {
     use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
     if lock.as_os_str().is_empty() {
@@ -310,8 +310,8 @@ fn hold(lock: &Path) {
     }
 }
 
-/// The output belongs to the command alone: its pipe must close when the last of it is gone.
-fn forget_output() {
+/// Closes the output, which belongs to the command alone: its pipe must close with the command's last process.
+fn close_output() {
     // SAFETY: closing our own descriptors; nothing here writes to them.
     unsafe {
         libc::close(1);
@@ -319,12 +319,12 @@ fn forget_output() {
     }
 }
 
-/// The helper's only report: nothing that the command started can follow it.
-fn end_with(line: &str) -> ! {
+/// Sends the helper's only report. Nothing that the command started can still send anything.
+fn send_report(line: &str) -> ! {
     const FLAGS: c_int = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
     let text = format!("{line}\n");
-    // SAFETY: the text is valid for its length. It is shorter than a socket's buffer, so it is
-    // sent whole; a reader that is gone does not matter.
+    // SAFETY: the text is valid for its length. It is shorter than a socket's buffer, so it is sent completely. If the reader
+    // is gone, that does not matter.
     unsafe { libc::send(REPORT, text.as_ptr().cast(), text.len(), FLAGS) };
     exit(0)
 }

@@ -1,5 +1,5 @@
-//! Mounts as detached trees: made, given their flags, and only then put where they belong, so that
-//! nothing is ever there without them. Needs Linux 5.12.
+//! Detached mounts: they are made, get their flags, and are only then attached, so that nothing is ever mounted without its
+//! flags. Needs Linux 5.12.
 #![allow(unsafe_code)]
 
 use std::ffi::OsStr;
@@ -13,18 +13,18 @@ use rustix::mount::{
     fsconfig_set_flag, fsconfig_set_string, fsmount, fsopen, move_mount, open_tree,
 };
 
-/// What holds for every mount of a command's view.
+/// The flags of every mount that a command sees.
 pub(super) const SAFE: MountAttrFlags =
     MountAttrFlags::MOUNT_ATTR_NOSUID.union(MountAttrFlags::MOUNT_ATTR_NODEV);
-/// And where it may not write.
+/// The flags of read-only mounts.
 pub(super) const READ_ONLY: MountAttrFlags = SAFE.union(MountAttrFlags::MOUNT_ATTR_RDONLY);
 
-/// A copy of what is mounted at `path` and below it, with these flags on all of it.
+/// A recursive copy of the mounts at `path`, all with these flags.
 pub(super) fn tree(path: &Path, flags: MountAttrFlags) -> io::Result<OwnedFd> {
     finish(open_tree(CWD, path, COPY)?, flags)
 }
 
-/// The same of what a handle stands for.
+/// A recursive copy of the mounts at a handle, all with these flags.
 pub(super) fn tree_at(handle: impl AsFd, flags: MountAttrFlags) -> io::Result<OwnedFd> {
     finish(open_tree(handle, "", COPY | OpenTreeFlags::AT_EMPTY_PATH)?, flags)
 }
@@ -38,7 +38,7 @@ fn finish(tree: OwnedFd, flags: MountAttrFlags) -> io::Result<OwnedFd> {
     Ok(tree)
 }
 
-/// Adds flags to a mount, and to those below it if that is wanted.
+/// Adds flags to a mount, and with `below` to those below it.
 pub(super) fn restrict(mount: impl AsFd, flags: MountAttrFlags, below: bool) -> io::Result<()> {
     let attributes = libc::mount_attr {
         attr_set: u64::from(flags.bits()),
@@ -47,7 +47,7 @@ pub(super) fn restrict(mount: impl AsFd, flags: MountAttrFlags, below: bool) -> 
         userns_fd: 0,
     };
     let how = libc::AT_EMPTY_PATH | if below { libc::AT_RECURSIVE } else { 0 };
-    // SAFETY: the descriptor is open, the path a constant string, and the structure as long as said.
+    // SAFETY: the descriptor is open, the path is a constant string, and the structure has the given size.
     let failed = unsafe {
         libc::syscall(
             libc::SYS_mount_setattr,
@@ -79,7 +79,7 @@ pub(super) fn new(
     Ok(fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, flags)?)
 }
 
-/// Puts a mount over what a handle stands for.
+/// Attaches a mount at a handle.
 pub(super) fn put(mount: impl AsFd, at: impl AsFd) -> io::Result<()> {
     let how =
         MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH.union(MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH);

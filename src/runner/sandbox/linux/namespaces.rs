@@ -1,4 +1,4 @@
-//! Namespaces of a command's own.
+//! The namespaces of a command.
 #![allow(unsafe_code)]
 
 use std::fs;
@@ -7,16 +7,16 @@ use std::os::fd::AsRawFd;
 
 use libc::c_int;
 
-use super::{Step, while_};
+use super::{StepResult, cannot};
 
-/// Of these, the first two are needed to end a tree and to hide files.
+/// The namespaces that are needed to end a tree and to hide files.
 pub(super) const TREE: c_int = libc::CLONE_NEWPID | libc::CLONE_NEWNS;
-/// The rest of what a sandbox has.
+/// The namespaces of a sandbox.
 pub(super) const SANDBOX: c_int = TREE | libc::CLONE_NEWIPC;
 
-/// Enters new namespaces (the pid namespace: its next child does), in a user namespace too where
-/// that is needed; tells whether it was. This process must be single-threaded.
-pub(super) fn enter(wanted: c_int) -> Step<bool> {
+/// Enters new namespaces (its next child enters the pid namespace), and a user namespace if that is needed. Returns whether
+/// it was. This process must be single-threaded.
+pub(super) fn enter(wanted: c_int) -> StepResult<bool> {
     // SAFETY: single-threaded, so entering namespaces affects this process alone.
     unsafe {
         if libc::unshare(wanted) == 0 {
@@ -31,18 +31,18 @@ pub(super) fn enter(wanted: c_int) -> Step<bool> {
                 e => format!("cannot make namespaces: {e}"),
             });
         }
-        // Without the maps the command would be nobody, and its files somebody else's.
+        // Without the maps the command would run as nobody, and own none of its files.
         fs::write("/proc/self/setgroups", "deny")
             .and_then(|()| fs::write("/proc/self/uid_map", format!("{user} {user} 1")))
             .and_then(|()| fs::write("/proc/self/gid_map", format!("{group} {group} 1")))
-            .map_err(while_("map the user into a namespace"))?;
+            .map_err(cannot("map the user into a namespace"))?;
         Ok(true)
     }
 }
 
-/// Brings up the loopback device of a new network namespace: tests of servers need it.
-pub(super) fn loopback_up() -> Step<()> {
-    let socket = std::net::UdpSocket::bind("0.0.0.0:0").map_err(while_("make a socket"))?;
+/// Brings up the loopback device of a new network namespace, which tests of servers need.
+pub(super) fn loopback_up() -> StepResult<()> {
+    let socket = std::net::UdpSocket::bind("0.0.0.0:0").map_err(cannot("make a socket"))?;
     // SAFETY: all zeroes is a valid `ifreq`; the name is shorter than its field; the socket is open.
     let failed = unsafe {
         let mut request: libc::ifreq = std::mem::zeroed();
@@ -56,5 +56,5 @@ pub(super) fn loopback_up() -> Step<()> {
     if failed == 0 {
         return Ok(());
     }
-    Err(io::Error::last_os_error()).map_err(while_("bring up the loopback device"))
+    Err(io::Error::last_os_error()).map_err(cannot("bring up the loopback device"))
 }

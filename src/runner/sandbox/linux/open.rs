@@ -1,5 +1,5 @@
-//! A command that nothing confines: with its user's rights, but ended whole, and where a mount
-//! namespace is to be had without a sight of deaddrop's own files, or a hand on its settings.
+//! A command without restrictions: it has its user's rights, but its whole tree is ended. If a mount namespace is available,
+//! it can neither see deaddrop's own files nor change its settings.
 
 use std::fs;
 use std::io;
@@ -9,18 +9,18 @@ use rustix::mount::{
     MountFlags, MountPropagationFlags, mount, mount_bind, mount_change, mount_remount,
 };
 
-use super::super::report::{Facts, Mechanism};
+use super::super::report::{Mechanism, MechanismSet};
 use super::super::request::{MountKind, SandboxRequest};
 
 const SAFE: MountFlags = MountFlags::NOSUID.union(MountFlags::NODEV);
 
-/// Covers deaddrop's files in this mount namespace, as the first process of its pid namespace.
-/// What of it is refused (in some containers) remains as it was, and is not reported to hold.
-pub(super) fn hide(request: &SandboxRequest) -> Facts {
-    let mut facts = Facts::default();
+/// Covers deaddrop's files in this mount namespace. Call it as the first process of the pid namespace. If a step fails, as in
+/// some containers, the files stay visible, and the mechanism is not reported.
+pub(super) fn hide(request: &SandboxRequest) -> MechanismSet {
+    let mut facts = MechanismSet::default();
     facts.add(Mechanism::PidNamespace);
     if mount_change("/", MountPropagationFlags::REC | MountPropagationFlags::PRIVATE).is_ok() {
-        // A /proc that shows the namespace. Where it is refused the old one shows only more.
+        // A /proc of the namespace. If this fails, the old one only shows more.
         let _ = mount("proc", "/proc", "proc", SAFE | MountFlags::NOEXEC, None);
         let mut done = request.mounts.iter().map(|mount| match mount.kind {
             MountKind::Cover => cover(&mount.at),
@@ -32,7 +32,7 @@ pub(super) fn hide(request: &SandboxRequest) -> Facts {
     facts
 }
 
-/// Keeps a file from being written or replaced; what is no regular file is covered.
+/// Protects a file from being written or replaced. Anything but a regular file is covered.
 fn show(path: &Path) -> io::Result<()> {
     if !fs::symlink_metadata(path).is_ok_and(|found| found.is_file()) {
         return cover(path);
@@ -41,7 +41,7 @@ fn show(path: &Path) -> io::Result<()> {
     Ok(mount_remount(path, MountFlags::BIND | MountFlags::RDONLY | SAFE, c"")?)
 }
 
-/// Covers a file or folder; one that is not there needs no cover.
+/// Covers a file or folder, if it exists.
 fn cover(path: &Path) -> io::Result<()> {
     match fs::metadata(path) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),

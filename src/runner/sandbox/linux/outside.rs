@@ -1,5 +1,5 @@
-//! What deaddrop itself does on Linux, outside the helper, so that a command neither looks into it
-//! nor leaves something behind.
+//! What deaddrop itself does on Linux, outside the helper, so that commands can neither inspect it nor leave processes
+//! behind.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -14,16 +14,16 @@ use rustix::process::{DumpableBehavior, getpid, set_child_subreaper, set_dumpabl
 
 use super::children;
 
-/// How long what was killed may take to end.
+/// The time limit for killed processes to end.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Closes this process to other processes of its user: `/proc/<pid>/environ`, `mem` and `fd`, and
-/// tracing. An exec opens it again; root is not bound.
+/// Protects this process from other processes of its user: `/proc/<pid>/environ`, `mem` and `fd`, and tracing. An exec ends
+/// this, and root is not restricted.
 pub(in crate::runner) fn close_to_others() {
     let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
 }
 
-/// Asks a helper to end its tree; its own end says that it is done.
+/// Asks a helper to end its tree. When that is done, the helper itself ends.
 pub(in crate::runner) fn ask_to_end(helper: u32) {
     if let Ok(pid) = pid_t::try_from(helper) {
         // SAFETY: the helper is our child and has not been waited for, so the number is still its.
@@ -33,18 +33,18 @@ pub(in crate::runner) fn ask_to_end(helper: u32) {
     }
 }
 
-/// Whether a helper is being started right now (read), or orphans are being ended (write): the number
-/// of one that is not known yet must not be taken for an orphan's.
+/// Read-locked while a helper is started, and write-locked while orphans are ended: a new helper whose process id is not yet
+/// registered must not be taken for an orphan.
 static STARTING: RwLock<()> = RwLock::new(());
-/// The helpers of all threads that are not waited for yet.
+/// The helpers of all threads that have not been waited for.
 static HELPERS: Mutex<BTreeSet<pid_t>> = Mutex::new(BTreeSet::new());
 
-/// A helper that was started, until it is dropped: it is no orphan.
-pub(crate) struct Started(pid_t);
+/// Registers a helper until this is dropped, so that it is not taken for an orphan.
+pub(crate) struct HelperGuard(pid_t);
 
-impl Started {
-    /// Starts a helper. What is returned with it lives until the helper has been waited for.
-    pub(crate) fn by(start: impl FnOnce() -> io::Result<Child>) -> io::Result<(Child, Self)> {
+impl HelperGuard {
+    /// Starts a helper. Keep the returned guard until the helper has been waited for.
+    pub(crate) fn start(start: impl FnOnce() -> io::Result<Child>) -> io::Result<(Child, Self)> {
         let _starting = STARTING.read().unwrap_or_else(PoisonError::into_inner);
         let child = start()?;
         let pid = pid_t::try_from(child.id()).unwrap_or_default();
@@ -53,7 +53,7 @@ impl Started {
     }
 }
 
-impl Drop for Started {
+impl Drop for HelperGuard {
     fn drop(&mut self) {
         helpers().remove(&self.0);
     }
@@ -63,11 +63,11 @@ fn helpers() -> MutexGuard<'static, BTreeSet<pid_t>> {
     HELPERS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether this process adopts orphans, and for how many commands it does so now.
+/// Whether this process adopts orphans, and the number of running commands.
 static ADOPTING: Mutex<(bool, usize)> = Mutex::new((false, 0));
 
-/// While commands run, what a helper leaves that a command killed comes to this process, and is ended.
-/// Only a program of its own can wish that: a library would take what its host starts.
+/// While commands run, this process adopts and ends what a helper leaves behind that a command killed. Only a program should
+/// call this: a library would also end what its host starts.
 pub fn adopt_orphans() {
     adopting().0 = true;
 }
@@ -76,16 +76,16 @@ fn adopting() -> MutexGuard<'static, (bool, usize)> {
     ADOPTING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What comes to this process when a helper is killed that had adopted it. Many commands may run
-/// at once: a child is an orphan that is no helper, was not there before, and does not belong to
-/// this process's own group, as what others start here usually does.
+/// Processes that this process adopts when the helper that had adopted them is killed. Many commands may run at once, so a
+/// child counts as an orphan if it is not a helper, was not there before, and is not in this process's group or session, as
+/// other children usually are.
 pub(in crate::runner) struct Orphans {
-    /// Children of others that were there before the command; None where none come here.
+    /// Other children that existed before the command; None if this process does not adopt orphans.
     known: Option<Vec<pid_t>>,
 }
 
 impl Orphans {
-    /// What is there before a command.
+    /// Records the children before a command.
     pub(in crate::runner) fn expect() -> Self {
         let mut adopting = adopting();
         adopting.1 += 1;
@@ -94,8 +94,7 @@ impl Orphans {
         Self { known: adopts.then(known).flatten() }
     }
 
-    /// Ends them. Whoever starts a process in a group of its own meanwhile, other than a helper,
-    /// may lose it.
+    /// Ends the orphans. Another process that is started meanwhile in its own group may be ended, too, unless it is a helper.
     pub(in crate::runner) fn end(&self) {
         let Some(known) = &self.known else { return };
         let begun = Instant::now();
@@ -141,7 +140,7 @@ fn orphans_among(children: Vec<pid_t>, known: &[pid_t]) -> Vec<pid_t> {
     orphans
 }
 
-/// Whether a process is of another session or group than this one: helpers and all below them are.
+/// Whether a process is in another session or group than this one, as helpers and their descendants are.
 fn is_apart(pid: pid_t) -> bool {
     // SAFETY: system calls on integers.
     unsafe { libc::getsid(pid) != libc::getsid(0) || libc::getpgid(pid) != libc::getpgid(0) }
@@ -167,7 +166,7 @@ mod tests {
         let pid = |child: &Child| pid_t::try_from(child.id()).unwrap();
         let mut before = start(true).unwrap();
         let known = [pid(&before)];
-        let (mut helper, started) = Started::by(|| start(true)).unwrap();
+        let (mut helper, started) = HelperGuard::start(|| start(true)).unwrap();
         let (mut ours, mut orphan) = (start(false).unwrap(), start(true).unwrap());
         let all = [&before, &helper, &ours, &orphan].map(pid);
         let found = || {

@@ -1,5 +1,5 @@
-//! Places to mount on, opened component by component without following links, and made where they
-//! are missing: some lie in folders that earlier commands could write, and held traps there.
+//! Mount points. They are opened component by component without following links, and created if they are missing. Some are in
+//! folders that earlier commands could write, so they may contain traps.
 
 use std::ffi::OsStr;
 use std::io;
@@ -18,7 +18,7 @@ pub(super) const HANDLE: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFl
 pub(super) const FOLDER: Mode = Mode::from_bits_retain(0o755);
 const PLAIN: Mode = Mode::from_bits_retain(0o644);
 
-/// The names of a path, from its top.
+/// The names in a path, from the top.
 pub(super) fn names(path: &Path) -> impl Iterator<Item = &OsStr> {
     path.components().filter_map(|part| match part {
         Component::Normal(name) => Some(name),
@@ -30,34 +30,34 @@ pub(super) fn is_link(handle: &OwnedFd) -> io::Result<bool> {
     Ok(FileType::from_raw_mode(fstat(handle)?.st_mode) == FileType::Symlink)
 }
 
-/// How often it is looked again at a name that somebody else made or removed meanwhile: commands
-/// that begin at once share their folders.
-const LOOKS: usize = 100;
+/// How often an access to a name is repeated that another command created or removed meanwhile. Commands that start at the
+/// same time share their folders.
+const MAX_ATTEMPTS: usize = 100;
 
-/// The file or folder of a name, made where it is missing. What else stands there makes way if that
-/// is allowed: a folder that only commands use.
-pub(super) fn step(
+/// Opens a file or folder, and creates it if it is missing. With `makes_way`, in folders that only commands use, anything
+/// else in its place is removed or renamed.
+pub(super) fn open_or_create(
     here: BorrowedFd,
     name: &OsStr,
     folder: bool,
     makes_way: bool,
     user: Option<(u32, u32)>,
 ) -> io::Result<OwnedFd> {
-    let mut looks = 0;
+    let mut attempts = 0;
     loop {
-        looks += 1;
+        attempts += 1;
         let raced = |e: &io::Error| {
             let errno = Errno::from_io_error(e);
-            matches!(errno, Some(Errno::EXIST | Errno::NOENT)) && looks < LOOKS
+            matches!(errno, Some(Errno::EXIST | Errno::NOENT)) && attempts < MAX_ATTEMPTS
         };
-        match step_once(here, name, folder, makes_way, user) {
+        match try_open_or_create(here, name, folder, makes_way, user) {
             Err(e) if raced(&e) => {}
             done => return done,
         }
     }
 }
 
-fn step_once(
+fn try_open_or_create(
     here: BorrowedFd,
     name: &OsStr,
     folder: bool,
@@ -71,7 +71,7 @@ fn step_once(
             if is_folder == folder && !is_link(&found)? {
                 let mode = Mode::from_raw_mode(mode);
                 if makes_way && is_folder && !mode.contains(Mode::RWXU) {
-                    // Closed to itself by a command; nobody else can put a link there now.
+                    // A command has removed its own access. Nobody else can put a link there now.
                     chmodat(here, name, mode | Mode::RWXU, AtFlags::empty())?;
                 }
                 return Ok(found);
@@ -82,7 +82,7 @@ fn step_once(
             let how = if is_folder { AtFlags::REMOVEDIR } else { AtFlags::empty() };
             match unlinkat(here, name, how) {
                 Err(Errno::NOTEMPTY) => set_aside(here, name)?,
-                // Another stands there by now: it is looked at again.
+                // Something else is there by now, so this is tried again.
                 Err(Errno::NOTDIR | Errno::ISDIR) => return Err(Errno::NOENT.into()),
                 done => done?,
             }
@@ -99,7 +99,7 @@ fn step_once(
     Ok(openat(here, name, HANDLE, Mode::empty())?)
 }
 
-/// What is made in folders of the command's user is the user's.
+/// Gives a new file or folder to the user that commands run as.
 pub(super) fn give(
     folder: impl AsFd,
     name: impl rustix::path::Arg,
@@ -110,15 +110,14 @@ pub(super) fn give(
     Ok(chownat(folder, name, Some(user), Some(group), AtFlags::SYMLINK_NOFOLLOW)?)
 }
 
-/// Gives a folder another name, which nobody can have taken.
+/// Renames a folder to an unused name.
 fn set_aside(here: BorrowedFd, name: &OsStr) -> io::Result<()> {
-    let mut aside = name.to_owned();
-    aside.push(format!(".aside-{}", uuid::Uuid::new_v4().simple()));
-    rename_new(here, name, here, &aside)
+    let mut removal = name.to_owned();
+    removal.push(format!(".aside-{}", uuid::Uuid::new_v4().simple()));
+    rename_new(here, name, here, &removal)
 }
 
-/// Makes the places that lie in folders of the session's own, for somebody who would follow a link
-/// there.
+/// Creates the mount points in the session's own folders, for `bwrap`, which would follow a link there.
 pub(super) fn prepare(request: &SandboxRequest) -> io::Result<()> {
     for mount in &request.mounts {
         let (at, folder) = match &mount.kind {
@@ -137,7 +136,13 @@ pub(super) fn prepare(request: &SandboxRequest) -> io::Result<()> {
         let mut here = OwnedFd::from(here);
         let mut left = at.strip_prefix(to).map(names).into_iter().flatten().peekable();
         while let Some(name) = left.next() {
-            here = step(here.as_fd(), name, folder || left.peek().is_some(), true, request.user)?;
+            here = open_or_create(
+                here.as_fd(),
+                name,
+                folder || left.peek().is_some(),
+                true,
+                request.user,
+            )?;
         }
     }
     Ok(())
@@ -165,7 +170,8 @@ mod tests {
                         // What stands there in every second round is of the wrong sort.
                         let name = format!("{}", n / 2);
                         barrier.wait();
-                        let made = step(here.as_fd(), name.as_ref(), n % 2 == 0, true, None);
+                        let made =
+                            open_or_create(here.as_fd(), name.as_ref(), n % 2 == 0, true, None);
                         // A thread that panics would keep the others waiting.
                         failed.lock().unwrap().extend(made.err());
                     }

@@ -1,23 +1,23 @@
-//! Run in the place of a command: tries to get around each wall, and tells which of them stand.
+//! Runs in place of a command: tries to get around each mechanism, and reports which ones work.
 #![allow(unsafe_code)]
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::Path;
 
-use super::super::report::{Facts, Mechanism};
+use super::super::report::{Mechanism, MechanismSet};
 use super::super::request::{Backend, MountKind, SandboxRequest};
 use super::filter;
 
-/// What only root can make, where he has not lost his root.
+/// A file that only root can create, and only in the machine's own root.
 const ADDED: &str = "/deaddrop-probe";
 
-/// What stands around this process.
-pub(super) fn look_around(request: &SandboxRequest) -> Facts {
-    let mut facts = Facts::default();
+/// Returns the mechanisms that restrict this process.
+pub(super) fn check_mechanisms(request: &SandboxRequest) -> MechanismSet {
+    let mut facts = MechanismSet::default();
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     facts.add_if(Mechanism::PidNamespace, std::process::id() < 4);
-    // Where nothing holds it back, the attempt would leave something behind.
+    // Without restrictions the attempt would leave a file behind.
     let inside = surroundings().unwrap_or_default();
     let [root, network, ipc] = differences(&request.surroundings, &inside);
     facts.add_if(Mechanism::Root, request.backend != Backend::Open && root && is_own_root());
@@ -33,7 +33,7 @@ pub(super) fn look_around(request: &SandboxRequest) -> Facts {
     facts
 }
 
-/// What this process's root, network and queues are: three words that nothing else has.
+/// Identifies this process's root, network and queues in three words.
 pub(super) fn surroundings() -> io::Result<String> {
     use std::os::unix::fs::MetadataExt;
     let root = fs::metadata("/")?;
@@ -42,7 +42,7 @@ pub(super) fn surroundings() -> io::Result<String> {
     Ok(format!("{}:{} {} {}", root.dev(), root.ino(), network.display(), ipc.display()))
 }
 
-/// Which of the three are others inside than outside; none where that is not known.
+/// Which of the three differ inside and outside; none if that is not known.
 fn differences(outside: &str, inside: &str) -> [bool; 3] {
     let words = |text: &str| -> Option<[String; 3]> {
         text.split(' ').map(str::to_owned).collect::<Vec<_>>().try_into().ok()
@@ -57,7 +57,7 @@ fn value<'a>(status: &'a str, field: &str) -> Option<&'a str> {
     status.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':')).map(str::trim)
 }
 
-/// Whether nothing of the system can be written, nor its passwords read.
+/// Whether the system cannot be written, and its passwords cannot be read.
 fn is_own_root() -> bool {
     let kernel = OpenOptions::new().write(true).open("/proc/sys/kernel/core_pattern");
     let added = File::create_new(ADDED).and_then(|_| fs::remove_file(ADDED));
@@ -66,8 +66,8 @@ fn is_own_root() -> bool {
 }
 
 fn are_refused() -> bool {
-    // SAFETY: system calls that are to fail; if one does not, this process only has a namespace or
-    // a descriptor more, and ends soon.
+    // SAFETY: these system calls must fail. If one does not, this process only has one more namespace or descriptor, and ends
+    // soon.
     unsafe {
         libc::unshare(libc::CLONE_NEWUSER) != 0
             && libc::syscall(libc::SYS_io_uring_setup, 1, 0) == -1
@@ -78,8 +78,8 @@ fn are_refused() -> bool {
     }
 }
 
-/// Whether no call gives a file a set-user-ID or set-group-ID bit. The names lead nowhere, so whatever is
-/// not refused fails in another way.
+/// Whether no call can set a set-user-ID or set-group-ID bit. The path does not exist, so a call that is not blocked fails
+/// with another error.
 fn are_set_ids_refused() -> bool {
     const NOWHERE: *const libc::c_char = c"/proc/deaddrop-probe/x".as_ptr();
     let fails = |with, call, arguments: [libc::c_long; 4]| {
@@ -116,7 +116,7 @@ fn are_processes_bounded(wanted: u64) -> bool {
     !rustix::process::geteuid().is_root() && limit.current.is_some_and(|limit| limit <= wanted)
 }
 
-/// Whether deaddrop's files are out of reach: not there, or nothing in them.
+/// Whether deaddrop's files are hidden: missing, or empty.
 fn is_state_hidden(request: &SandboxRequest) -> bool {
     let is_empty = |path: &Path| match fs::metadata(path) {
         Err(_) => true,

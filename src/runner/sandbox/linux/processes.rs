@@ -1,4 +1,4 @@
-//! The processes of one command: forked, waited for, and ended to the last.
+//! Forks, waits for and ends the processes of a command.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -10,10 +10,10 @@ use libc::{c_int, pid_t};
 use super::children;
 use super::errno;
 
-/// The process whose death begins the end of the tree: init, bwrap or the shell. 0 once it is dead.
+/// The process whose death ends the tree: init, bwrap or the shell. 0 once it is dead.
 static FIRST: AtomicI32 = AtomicI32::new(0);
 
-/// Forks. This process is single-threaded.
+/// Forks this process, which is single-threaded.
 pub(super) fn fork() -> io::Result<pid_t> {
     // SAFETY: single-threaded.
     match unsafe { libc::fork() } {
@@ -22,7 +22,7 @@ pub(super) fn fork() -> io::Result<pid_t> {
     }
 }
 
-/// Forks the process that a request to end will kill.
+/// Forks the process that SIGTERM will kill.
 pub(super) fn fork_first() -> io::Result<pid_t> {
     // SAFETY: the handler only loads an atomic and calls kill, which is async-signal-safe; the
     // signal is blocked while there is a child that the handler does not know.
@@ -52,13 +52,13 @@ extern "C" fn end_first(_: c_int) {
     }
 }
 
-/// Reaps until `child` has ended, and tells how; None where that cannot be known.
+/// Reaps children until `child` has ended, and returns its status; None if that is not known.
 pub(super) fn wait_for(child: pid_t) -> Option<c_int> {
     let mut status = 0;
     // SAFETY: `status` and `ended` are ours, and all zeroes is a valid `siginfo_t`.
     unsafe {
         loop {
-            // To look comes before to reap: the handler must not know the number any longer.
+            // Look before reaping: by then the handler must have forgotten the process id.
             let mut ended: libc::siginfo_t = std::mem::zeroed();
             if libc::waitid(libc::P_ALL, 0, &raw mut ended, libc::WEXITED | libc::WNOWAIT) != 0 {
                 if errno() == libc::EINTR {
@@ -78,16 +78,16 @@ pub(super) fn wait_for(child: pid_t) -> Option<c_int> {
     }
 }
 
-/// From now on what loses its parent below this process comes to it.
+/// Makes this process adopt orphans among its descendants.
 pub(super) fn adopt() {
     let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
 }
 
-/// Ends all that was handed to us. Returns whether nothing is left.
+/// Ends all children, including adopted ones. Returns whether none is left.
 pub(super) fn end_children() -> bool {
-    // SAFETY: system calls on integers; whoever is killed is our child and not reaped yet.
+    // SAFETY: system calls on integers. Each process that is killed is our child and not reaped yet.
     unsafe {
-        // Each round ends our children; theirs are ours in the next.
+        // Each round ends our children. We adopt theirs for the next round.
         loop {
             while libc::waitpid(-1, ptr::null_mut(), libc::WNOHANG) > 0 {}
             if errno() == libc::ECHILD {

@@ -1,5 +1,5 @@
-//! The root that a command sees: nothing but what it was given, built on an empty file system and
-//! then made the only one.
+//! Builds the root that a command sees: it contains only what the request lists, starts as an empty file system, and becomes
+//! the only one.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -14,16 +14,16 @@ use rustix::io::Errno;
 use rustix::mount::{MountAttrFlags, MountPropagationFlags, UnmountFlags, mount_change, unmount};
 use rustix::process::{fchdir, pivot_root};
 
-use super::super::held::cannot_show;
-use super::super::request::{Held, Mount, MountKind, SandboxRequest};
+use super::super::identified_path::cannot_show;
+use super::super::request::{IdentifiedPath, Mount, MountKind, SandboxRequest};
 use super::mounts::{self, READ_ONLY, SAFE};
 use super::places::{self, FOLDER, HANDLE, is_link, names};
-use super::{Step, while_};
+use super::{StepResult, cannot};
 
-/// Where covers, `/dev/shm` and the forgotten writes of overlays come from; gone once the root is
+/// The folder with the sources of covers, `/dev/shm` and the discarded writes of overlays. It is removed once the root is
 /// built.
 const SCRATCH: &str = ".scratch";
-/// What of the host's devices a command sees.
+/// The devices of the host that a command sees.
 const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 const DEVICE_LINKS: [(&str, &str); 5] = [
     ("/proc/self/fd", "fd"),
@@ -32,9 +32,9 @@ const DEVICE_LINKS: [(&str, &str); 5] = [
     ("/proc/self/fd/2", "stderr"),
     ("pts/ptmx", "ptmx"),
 ];
-/// What the kernel lets the owner of a file in `/proc` write, whatever its capabilities.
+/// The parts of `/proc` that the owner of a file can write without any capability.
 pub(super) const KERNEL_SETTINGS: [&str; 5] = ["sys", "sysrq-trigger", "irq", "bus", "fs"];
-/// What tells of the whole machine.
+/// The parts of `/proc` that reveal information about the whole machine.
 pub(super) const KERNEL_SECRETS: [&str; 14] = [
     "kcore",
     "keys",
@@ -53,33 +53,32 @@ pub(super) const KERNEL_SECRETS: [&str; 14] = [
 ];
 
 /// A root that is being built.
-struct Builder<'a> {
+struct RootBuilder<'a> {
     root: OwnedFd,
     request: &'a SandboxRequest,
-    /// Folders of the session's own, in the command's view: what stands in the way there may go.
+    /// The session's own folders, as the command sees them. What is in the way there may be removed.
     private: Vec<&'a Path>,
-    /// Folders of the person's that commands write: nothing there makes way.
+    /// The person's folders that commands write. Nothing there may be removed.
     written: Vec<&'a Path>,
     overlays: usize,
     user_namespace: bool,
 }
 
-/// Builds the root of this request and enters it. To be called in a mount namespace of one's own, as
-/// the first process of a pid namespace.
-pub(super) fn enter(request: &SandboxRequest, user_namespace: bool) -> Step<()> {
+/// Builds the root of this request and enters it. Call it in a new mount namespace, as the first process of a pid namespace.
+pub(super) fn enter(request: &SandboxRequest, user_namespace: bool) -> StepResult<()> {
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
-    mount_change("/", private).map_err(while_("make the mounts private"))?;
-    let mut builder = Builder::new(request, user_namespace)?;
+    mount_change("/", private).map_err(cannot("make the mounts private"))?;
+    let mut builder = RootBuilder::new(request, user_namespace)?;
     for mount in &request.mounts {
         builder.mount(mount).map_err(|e| cannot_show(&mount.at, e))?;
     }
-    builder.proc().map_err(while_("mount /proc"))?;
-    builder.dev().map_err(while_("make /dev"))?;
-    builder.conclude().map_err(while_("enter the root built for the command"))
+    builder.proc().map_err(cannot("mount /proc"))?;
+    builder.dev().map_err(cannot("make /dev"))?;
+    builder.finish().map_err(cannot("enter the root built for the command"))
 }
 
-impl<'a> Builder<'a> {
-    fn new(request: &'a SandboxRequest, user_namespace: bool) -> Step<Self> {
+impl<'a> RootBuilder<'a> {
+    fn new(request: &'a SandboxRequest, user_namespace: bool) -> StepResult<Self> {
         let (mut private, mut written) = (Vec::new(), Vec::new());
         for mount in &request.mounts {
             if let MountKind::Write(from) = &mount.kind {
@@ -88,14 +87,14 @@ impl<'a> Builder<'a> {
             }
         }
         let builder = Self {
-            root: tmpfs("0755", "16m").map_err(while_("make a root"))?,
+            root: tmpfs("0755", "16m").map_err(cannot("make a root"))?,
             request,
             private,
             written,
             overlays: 0,
             user_namespace,
         };
-        builder.begin().map_err(while_("begin a root"))?;
+        builder.begin().map_err(cannot("begin a root"))?;
         Ok(builder)
     }
 
@@ -104,10 +103,10 @@ impl<'a> Builder<'a> {
         fchdir(&self.root)?;
         let scratch = tmpfs("0755", "25%")?;
         mkdirat(&self.root, SCRATCH, FOLDER)?;
-        mounts::put(&scratch, self.look(Path::new(SCRATCH))?)?;
+        mounts::put(&scratch, self.open_existing(Path::new(SCRATCH))?)?;
         mkdirat(&scratch, "folder", Mode::from_bits_retain(0o555))?;
         mkdirat(&scratch, "shared", FOLDER)?;
-        // Beyond what the umask would leave.
+        // mkdir applies the umask, chmod does not.
         chmodat(&scratch, "shared", Mode::from_bits_retain(0o1777), AtFlags::empty())?;
         drop(openat(
             &scratch,
@@ -128,23 +127,23 @@ impl<'a> Builder<'a> {
                 let (Some(above), Some(name)) = (at.parent(), at.file_name()) else {
                     return Err(Errno::INVAL.into());
                 };
-                Ok(symlinkat(to, self.place(above, true)?, name)?)
+                Ok(symlinkat(to, self.mount_point(above, true)?, name)?)
             }
             MountKind::Cover => self.cover(at),
             MountKind::Show => self.show(at),
-            MountKind::Pin => self.again(at, SAFE),
-            MountKind::Keep => self.again(at, READ_ONLY),
+            MountKind::Pin => self.bind_onto_itself(at, SAFE),
+            MountKind::Keep => self.bind_onto_itself(at, READ_ONLY),
         }
     }
 
-    fn bind(&self, from: &Held, to: &Path, flags: MountAttrFlags) -> io::Result<()> {
+    fn bind(&self, from: &IdentifiedPath, to: &Path, flags: MountAttrFlags) -> io::Result<()> {
         let Some(found) = from.open(flags == SAFE)? else { return Ok(()) };
-        mounts::put(mounts::tree_at(found, flags)?, self.place(to, from.is_folder)?)
+        mounts::put(mounts::tree_at(found, flags)?, self.mount_point(to, from.is_folder)?)
     }
 
-    /// Mounts what is at a place over itself; what is not there needs it not.
-    fn again(&self, at: &Path, flags: MountAttrFlags) -> io::Result<()> {
-        match self.look(at) {
+    /// Mounts what is at a place over itself, if it exists.
+    fn bind_onto_itself(&self, at: &Path, flags: MountAttrFlags) -> io::Result<()> {
+        match self.open_existing(at) {
             Ok(there) if !is_link(&there)? => mounts::put(mounts::tree_at(&there, flags)?, &there),
             Err(e) if e != Errno::NOENT && e != Errno::NOTDIR && e != Errno::LOOP => Err(e.into()),
             _ => Ok(()),
@@ -152,7 +151,7 @@ impl<'a> Builder<'a> {
     }
 
     fn show(&self, at: &Path) -> io::Result<()> {
-        match self.look(at) {
+        match self.open_existing(at) {
             Ok(there)
                 if FileType::from_raw_mode(fstat(&there)?.st_mode) == FileType::RegularFile =>
             {
@@ -163,23 +162,23 @@ impl<'a> Builder<'a> {
     }
 
     fn cover(&self, at: &Path) -> io::Result<()> {
-        let there = match self.look(at) {
+        let there = match self.open_existing(at) {
             Ok(there) => there,
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(()),
             Err(e) => return Err(e.into()),
         };
         let empty = match FileType::from_raw_mode(fstat(&there)?.st_mode) {
             FileType::Directory => "folder",
-            // A link too: what it leads to is covered by its own name.
+            // Also for a link: its target is covered under its own name.
             _ => "file",
         };
-        let empty = self.look(&Path::new(SCRATCH).join(empty))?;
+        let empty = self.open_existing(&Path::new(SCRATCH).join(empty))?;
         mounts::put(mounts::tree_at(empty, READ_ONLY)?, there)
     }
 
-    fn overlay(&mut self, from: &Held, at: &Path) -> io::Result<()> {
+    fn overlay(&mut self, from: &IdentifiedPath, at: &Path) -> io::Result<()> {
         let Some(found) = from.open(false)? else { return Ok(()) };
-        let scratch = self.look(Path::new(SCRATCH))?;
+        let scratch = self.open_existing(Path::new(SCRATCH))?;
         self.overlays += 1;
         let option = |name: &str| -> io::Result<OsString> {
             let name = format!("{name}{}", self.overlays);
@@ -195,16 +194,16 @@ impl<'a> Builder<'a> {
             options.push(("userxattr", OsStr::new("")));
         }
         let overlay = mounts::new("overlay", &options, SAFE)?;
-        mounts::put(overlay, self.place(at, true)?)
+        mounts::put(overlay, self.mount_point(at, true)?)
     }
 
     fn proc(&self) -> io::Result<()> {
         let flags = SAFE | MountAttrFlags::MOUNT_ATTR_NOEXEC;
         let proc = mounts::new("proc", &[], flags)?;
-        mounts::put(proc, self.place(Path::new("/proc"), true)?)?;
+        mounts::put(proc, self.mount_point(Path::new("/proc"), true)?)?;
         if self.request.limits.processes > 0 && super::limits::pid_max_is_ours() {
             let file = openat(
-                self.look(Path::new("proc/sys/kernel"))?,
+                self.open_existing(Path::new("proc/sys/kernel"))?,
                 "pid_max",
                 OFlags::WRONLY | OFlags::CLOEXEC,
                 Mode::empty(),
@@ -212,18 +211,18 @@ impl<'a> Builder<'a> {
             rustix::io::write(&file, self.request.limits.processes.to_string().as_bytes())?;
         }
         for name in KERNEL_SETTINGS {
-            self.again(&Path::new("proc").join(name), READ_ONLY)?;
+            self.bind_onto_itself(&Path::new("proc").join(name), READ_ONLY)?;
         }
         KERNEL_SECRETS.iter().try_for_each(|name| self.cover(&Path::new("proc").join(name)))
     }
 
     fn dev(&self) -> io::Result<()> {
-        let dev = self.place(Path::new("/dev"), true)?;
+        let dev = self.mount_point(Path::new("/dev"), true)?;
         for name in DEVICES {
             let host = Path::new("/dev").join(name);
             // Without NODEV: it is a device.
             let flags = MountAttrFlags::MOUNT_ATTR_NOSUID;
-            mounts::put(mounts::tree(&host, flags)?, self.place(&host, false)?)?;
+            mounts::put(mounts::tree(&host, flags)?, self.mount_point(&host, false)?)?;
         }
         for (to, name) in DEVICE_LINKS {
             symlinkat(to, &dev, name)?;
@@ -231,41 +230,41 @@ impl<'a> Builder<'a> {
         let flags = MountAttrFlags::MOUNT_ATTR_NOSUID;
         let options = [("ptmxmode", OsStr::new("0666")), ("mode", OsStr::new("0620"))];
         let terminals = mounts::new("devpts", &options, flags)?;
-        mounts::put(terminals, self.place(Path::new("/dev/pts"), true)?)?;
-        let shared = self.look(&Path::new(SCRATCH).join("shared"))?;
-        mounts::put(mounts::tree_at(shared, SAFE)?, self.place(Path::new("/dev/shm"), true)?)
+        mounts::put(terminals, self.mount_point(Path::new("/dev/pts"), true)?)?;
+        let shared = self.open_existing(&Path::new(SCRATCH).join("shared"))?;
+        mounts::put(mounts::tree_at(shared, SAFE)?, self.mount_point(Path::new("/dev/shm"), true)?)
     }
 
-    /// The old root goes, and nothing can be added to the new one.
-    fn conclude(self) -> io::Result<()> {
+    /// Removes the old root, and makes the top of the new one read-only.
+    fn finish(self) -> io::Result<()> {
         unmount(SCRATCH, UnmountFlags::DETACH)?;
         unlinkat(&self.root, SCRATCH, AtFlags::REMOVEDIR)?;
         mounts::restrict(&self.root, READ_ONLY, false)?;
-        // Puts the old root over the new one, where it can be taken away.
+        // This puts the old root over the new one, from where it can be unmounted.
         pivot_root(".", ".")?;
         unmount(".", UnmountFlags::DETACH)?;
         rustix::process::chdir("/")?;
         Ok(())
     }
 
-    /// What is at a place, without following links.
-    fn look(&self, at: &Path) -> Result<OwnedFd, Errno> {
+    /// Opens what is at a place, without following links.
+    fn open_existing(&self, at: &Path) -> Result<OwnedFd, Errno> {
         const BELOW: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS);
         let below = at.strip_prefix("/").unwrap_or(at);
         let below = if below.as_os_str().is_empty() { Path::new(".") } else { below };
         openat2(&self.root, below, HANDLE, Mode::empty(), BELOW)
     }
 
-    /// A file or folder to mount on, made where it is missing.
-    fn place(&self, at: &Path, folder: bool) -> io::Result<OwnedFd> {
-        // In a folder that only commands use, an earlier one may have put something.
+    /// Opens a file or folder to mount on, and creates it if it is missing.
+    fn mount_point(&self, at: &Path, folder: bool) -> io::Result<OwnedFd> {
+        // In a folder that only commands use, an earlier command may have put something else.
         let is_within = |tops: &[&Path], path: &Path| {
             tops.iter().any(|top| path != *top && path.starts_with(top))
         };
         let is_private =
             |path: &Path| is_within(&self.private, path) && !is_within(&self.written, path);
         if !is_private(at)
-            && let Ok(found) = self.look(at)
+            && let Ok(found) = self.open_existing(at)
         {
             let kind = FileType::from_raw_mode(fstat(&found)?.st_mode);
             if (kind == FileType::Directory) == folder && kind != FileType::Symlink {
@@ -278,7 +277,13 @@ impl<'a> Builder<'a> {
         while let Some(name) = left.next() {
             path.push(name);
             let folder = folder || left.peek().is_some();
-            here = places::step(here.as_fd(), name, folder, is_private(&path), self.request.user)?;
+            here = places::open_or_create(
+                here.as_fd(),
+                name,
+                folder,
+                is_private(&path),
+                self.request.user,
+            )?;
         }
         Ok(here)
     }

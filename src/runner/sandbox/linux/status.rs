@@ -1,4 +1,4 @@
-//! What the helper learns from its children: memory that they share, which no exec keeps.
+//! Memory through which the helper's children report to it. It is gone after an exec.
 #![allow(unsafe_code)]
 
 use std::cell::UnsafeCell;
@@ -8,23 +8,23 @@ use std::sync::atomic::{AtomicI64, AtomicU32, AtomicUsize, Ordering};
 
 use libc::c_int;
 
-use super::super::report::Facts;
+use super::super::report::MechanismSet;
 
-/// The longest reason for a failure that is passed on, in bytes.
+/// The longest reason for a failure, in bytes.
 const LONGEST: usize = 1000;
 
-/// Said by init and by the process that becomes the shell, read when both are dead.
+/// Written by init and by the process that becomes the shell. Read when both are dead.
 pub(super) struct SharedStatus {
     facts: AtomicU32,
-    /// How the shell ended, plus 1; 0 as long as it runs.
+    /// The shell's status plus 1; 0 while it runs.
     status: AtomicI64,
-    /// How long the reason is; 0 for none.
+    /// The length of the reason; 0 for none.
     length: AtomicUsize,
     reason: UnsafeCell<[u8; LONGEST]>,
 }
 
 impl SharedStatus {
-    /// Memory that outlives every fork.
+    /// Allocates memory that is shared across forks.
     pub(super) fn new() -> io::Result<&'static Self> {
         const PROTECTION: c_int = libc::PROT_READ | libc::PROT_WRITE;
         const FLAGS: c_int = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
@@ -39,7 +39,7 @@ impl SharedStatus {
         }
     }
 
-    /// The shell has ended, so.
+    /// Records how the shell ended.
     pub(super) fn ended(&self, status: c_int) {
         self.status.store(i64::from(status) + 1, Ordering::Release);
     }
@@ -49,7 +49,7 @@ impl SharedStatus {
         c_int::try_from(self.status.load(Ordering::Acquire) - 1).ok().filter(|status| *status >= 0)
     }
 
-    /// Nothing was run, for this reason. The first reason counts.
+    /// Records why nothing was run. Only the first reason is kept.
     pub(super) fn failed(&self, reason: &str) {
         if self.length.load(Ordering::Acquire) > 0 {
             return;
@@ -58,8 +58,8 @@ impl SharedStatus {
         while !reason.is_char_boundary(length) {
             length -= 1;
         }
-        // SAFETY: of init and the shell's process one speaks at a time, and the helper reads when
-        // both are dead; `length` bytes are within both buffers.
+        // SAFETY: init and the shell's process do not write at the same time, and the helper reads when both are dead. `length`
+        // bytes are within both buffers.
         unsafe {
             ptr::copy_nonoverlapping(reason.as_ptr(), self.reason.get().cast(), length);
         }
@@ -69,18 +69,18 @@ impl SharedStatus {
     /// Why nothing was run.
     pub(super) fn reason(&self) -> Option<String> {
         let length = self.length.load(Ordering::Acquire);
-        // SAFETY: so many bytes were written before `length` was.
+        // SAFETY: this many bytes were written before `length` was.
         let bytes = unsafe { std::slice::from_raw_parts(self.reason.get().cast(), length) };
         (length > 0).then(|| String::from_utf8_lossy(bytes).into_owned())
     }
 
-    /// This was found to hold.
-    pub(super) fn found(&self, facts: Facts) {
+    /// Adds mechanisms that work.
+    pub(super) fn found(&self, facts: MechanismSet) {
         self.facts.fetch_or(facts.0, Ordering::AcqRel);
     }
 
-    /// What was found to hold.
-    pub(super) fn facts(&self) -> Facts {
-        Facts(self.facts.load(Ordering::Acquire))
+    /// The mechanisms that work.
+    pub(super) fn facts(&self) -> MechanismSet {
+        MechanismSet(self.facts.load(Ordering::Acquire))
     }
 }

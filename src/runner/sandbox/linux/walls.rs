@@ -1,5 +1,5 @@
-//! What a process gives up for good before it becomes the command: its user, its capabilities, and
-//! by Landlock and seccomp what it could still reach.
+//! What a process gives up for good before it becomes the command: its user, its capabilities, and, through Landlock and
+//! seccomp, access to files and system calls.
 #![allow(unsafe_code)]
 
 use std::ffi::OsStr;
@@ -19,29 +19,29 @@ use rustix::thread::{
     CapabilitySet, CapabilitySets, set_thread_groups, set_thread_res_gid, set_thread_res_uid,
 };
 
-use super::super::held::{self, cannot_show};
-use super::super::report::{Facts, Mechanism};
+use super::super::identified_path::{self, cannot_show};
+use super::super::report::{Mechanism, MechanismSet};
 use super::super::request::{Backend, Mount, MountKind, SandboxRequest};
 use super::places::{HANDLE, is_link};
-use super::{Step, filter, limits, while_};
+use super::{StepResult, cannot, filter, limits};
 
-/// The highest number of a capability that the kernel's interface has room for.
+/// The highest capability number that fits the kernel's interface.
 const LAST_CAPABILITY: c_ulong = 63;
-/// The newest of Landlock that is asked for; older kernels give what they have.
+/// The newest Landlock version that is requested. Older kernels provide less.
 const NEWEST: ABI = ABI::V6;
-/// Written by programs that do no harm with it.
+/// Devices that may be written without harm.
 const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
-/// The same where they are the command's own: else they are the terminals that the person types in.
+/// Devices that may be written if they are the command's own. Otherwise they include the person's terminals.
 const OWN_DEVICES: [&str; 4] = ["/dev/tty", "/dev/ptmx", "/dev/pts", "/dev/shm"];
 
-/// Gives up what the request says. Afterwards only an exec is left to do.
-pub(super) fn raise(request: &SandboxRequest) -> Step<Facts> {
-    let mut facts = Facts::default();
+/// Gives up what the request says. After this, the process only calls exec.
+pub(super) fn raise(request: &SandboxRequest) -> StepResult<MechanismSet> {
+    let mut facts = MechanismSet::default();
     if let Some((user, group)) = request.user {
-        become_user(user, group).map_err(while_("become the workspace's owner"))?;
+        become_user(user, group).map_err(cannot("become the workspace's owner"))?;
     }
-    drop_capabilities().map_err(while_("give up capabilities"))?;
-    rustix::thread::set_no_new_privs(true).map_err(while_("refuse new rights"))?;
+    drop_capabilities().map_err(cannot("give up capabilities"))?;
+    rustix::thread::set_no_new_privs(true).map_err(cannot("refuse new rights"))?;
     limits::set(request.limits)?;
     let scoped = confine_files(request)?;
     facts.add_if(Mechanism::Landlock, scoped.is_some());
@@ -54,19 +54,19 @@ pub(super) fn raise(request: &SandboxRequest) -> Step<Facts> {
 
 /// Changes to another user for good.
 pub(super) fn become_user(user: u32, group: u32) -> io::Result<()> {
-    // Single-threaded: what holds for the thread holds for the process.
+    // The process is single-threaded, so these changes of the thread apply to it.
     let (user, group) = (Uid::from_raw(user), Gid::from_raw(group));
     set_thread_groups(&[group])?;
     set_thread_res_gid(group, group, group)?;
     Ok(set_thread_res_uid(user, user, user)?)
 }
 
-/// Gives up all capabilities, also those that an exec by root would give.
+/// Gives up all capabilities, and those that an exec by root would give.
 fn drop_capabilities() -> io::Result<()> {
     // SAFETY: a system call on integers.
     unsafe {
-        // Ends beyond the last that this kernel has, and is refused to who is not privileged: then
-        // no_new_privs keeps an exec from giving any.
+        // This stops after the last one that this kernel has. Without privileges it fails, but then no_new_privs prevents an
+        // exec from giving any.
         let mut capabilities = 0..=LAST_CAPABILITY;
         let _ =
             capabilities.find(|number| libc::prctl(libc::PR_CAPBSET_DROP, *number, 0, 0, 0) != 0);
@@ -82,15 +82,15 @@ pub(super) fn forget_capabilities() -> io::Result<()> {
     Ok(rustix::thread::set_capabilities(None, sets)?)
 }
 
-/// Files that may be read and those that may be written; all others are out of reach. Tells whether
-/// signals and abstract sockets are confined too, or None where this kernel has no Landlock.
-fn confine_files(request: &SandboxRequest) -> Step<Option<bool>> {
-    let mut rules = Rules::new(request).map_err(failed)?;
+/// Restricts access to the files that may be read and those that may be written. Returns whether signals and abstract sockets
+/// are restricted, too, or None if the kernel has no Landlock.
+fn confine_files(request: &SandboxRequest) -> StepResult<Option<bool>> {
+    let mut rules = LandlockRules::new(request).map_err(failed)?;
     let partial = request.backend == Backend::Partial;
     if partial {
         rules.allow_path("/proc".as_ref(), false)?;
     } else {
-        // With a root of its own a command may read all of that.
+        // A command with its own root may read all of it.
         rules.allow_path("/".as_ref(), false)?;
         rules.allow_path("/proc".as_ref(), true)?;
         OWN_DEVICES.iter().try_for_each(|path| rules.allow_path(path.as_ref(), true))?;
@@ -108,9 +108,9 @@ fn confine_files(request: &SandboxRequest) -> Step<Option<bool>> {
                     rules.allow(found, true)?;
                 }
             }
-            // What was not to be shown is not there.
+            // A place that could not be shown does not exist.
             MountKind::Write(_) | MountKind::Overlay(_) => {
-                if let Ok((found, _)) = held::open(at) {
+                if let Ok((found, _)) = identified_path::open(at) {
                     rules.allow(found, true)?;
                 }
             }
@@ -133,13 +133,13 @@ fn has_scopes(status: &LandlockStatus) -> bool {
     matches!(status, LandlockStatus::Available { effective_abi, .. } if *effective_abi >= ABI::V6)
 }
 
-/// Landlock's rules in the making.
-struct Rules<'a> {
+/// Builds Landlock's rules.
+struct LandlockRules<'a> {
     made: RulesetCreated,
     covered: Vec<&'a Path>,
 }
 
-impl<'a> Rules<'a> {
+impl<'a> LandlockRules<'a> {
     fn new(request: &'a SandboxRequest) -> Result<Self, RulesetError> {
         let mut rules = Ruleset::default()
             .set_compatibility(CompatLevel::BestEffort)
@@ -152,20 +152,20 @@ impl<'a> Rules<'a> {
         Ok(Self { made: rules.create()?, covered: covered.map(|mount| &*mount.at).collect() })
     }
 
-    /// A place of the system's; what is not there needs no rule.
-    fn allow_path(&mut self, path: &Path, write: bool) -> Step<()> {
+    /// Allows a path, if it exists.
+    fn allow_path(&mut self, path: &Path, write: bool) -> StepResult<()> {
         PathFd::new(path).map_or(Ok(()), |found| self.allow(found, write))
     }
 
-    fn allow(&mut self, found: impl AsFd, write: bool) -> Step<()> {
+    fn allow(&mut self, found: impl AsFd, write: bool) -> StepResult<()> {
         let access = if write { AccessFs::from_all(NEWEST) } else { AccessFs::from_read(NEWEST) };
         (&mut self.made).add_rule(PathBeneath::new(found, access)).map_err(failed)?;
         Ok(())
     }
 
-    /// Allows reading all that is in `path`, in as few rules as leave out what is covered: Landlock
-    /// knows no exceptions. What a link there leads to has rules of its own, or none.
-    fn allow_around(&mut self, found: OwnedFd, path: &Path) -> Step<()> {
+    /// Allows reading everything in `path` except covered places, with as few rules as possible: Landlock has no exceptions. The
+    /// target of a link in it has its own rules, or none.
+    fn allow_around(&mut self, found: OwnedFd, path: &Path) -> StepResult<()> {
         if self.covered.contains(&path) {
             return Ok(());
         }

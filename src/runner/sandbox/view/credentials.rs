@@ -1,5 +1,4 @@
-//! Which files hold credentials: told by their names, and where people write tokens between other
-//! settings, by what stands in them.
+//! Finds files with credentials: by their names and, for settings files in which people write tokens, by their contents.
 
 use std::collections::VecDeque;
 use std::ffi::OsStr;
@@ -11,11 +10,11 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 
 use crate::atomic::read_regular;
-use crate::secrets::holds_secrets;
+use crate::secrets::is_secret_text_file;
 
 /// Lists of names; see `data/credentials.toml`.
 #[derive(Deserialize)]
-struct Lists {
+struct CredentialLists {
     names: Vec<String>,
     endings: Vec<String>,
     large: Vec<String>,
@@ -23,22 +22,22 @@ struct Lists {
     words: Vec<String>,
 }
 
-static LISTS: LazyLock<Lists> = LazyLock::new(|| {
+static LISTS: LazyLock<CredentialLists> = LazyLock::new(|| {
     toml::from_str(include_str!("../data/credentials.toml")).expect("a constant table")
 });
 
-/// How deep a tool is looked into: `versions/node/v22/etc/npmrc`.
+/// How deep a tool is searched: `versions/node/v22/etc/npmrc`.
 const DEPTH: usize = 5;
-/// How deep a file is a secret because nobody else may read it: what is deeper was made so by a
-/// package, not by a person.
+/// How deep a file counts as a secret because only its owner may read it. Deeper files are private because of a package, not
+/// because of a person.
 const CLOSED_DEPTH: usize = 2;
-/// How many entries of one tool are looked at; the nearest first.
+/// The most entries of a tool that are read, nearest first.
 const MOST: usize = 20_000;
-/// A file of such a name that is longer counts as a secret, unread.
+/// The size of the largest file that is read, in bytes. A larger file counts as a secret.
 const LONGEST: u64 = 4 << 20;
 
-/// Whether a file is one of those whose contents are kept from outboxes too. Certificates are in files
-/// of the same names as keys, and tools need them.
+/// Whether a file is one whose contents outboxes withhold, too. Certificates, which tools need, have the same file names as
+/// keys and are not secret.
 fn is_secret(path: &Path, name: &OsStr) -> bool {
     let may_be_certificate = path
         .extension()
@@ -49,20 +48,19 @@ fn is_secret(path: &Path, name: &OsStr) -> bool {
             has(b"-----BEGIN ") && !has(b"PRIVATE KEY") && !has(b"SECRET KEY")
         })
     };
-    name.to_str().is_some_and(holds_secrets) && !(may_be_certificate && is_certificate())
+    name.to_str().is_some_and(is_secret_text_file) && !(may_be_certificate && is_certificate())
 }
 
-/// Whether a file or folder of this name holds credentials.
-pub(super) fn is_named(name: &OsStr) -> bool {
+/// Whether files or folders with this name contain credentials.
+pub(super) fn is_credential_name(name: &OsStr) -> bool {
     let Some(name) = name.to_str() else { return false };
     let is_in = |list: &[String], name: &str| list.iter().any(|one| one == name);
     is_in(&LISTS.names, name)
         || name.strip_prefix("credentials.").is_some_and(|end| is_in(&LISTS.endings, end))
 }
 
-/// Some tools let people write tokens into their settings. Comments do not count: there are such
-/// that explain how.
-pub(super) fn holds_any(file: &Path) -> bool {
+/// Whether a settings file contains tokens, as some tools allow. Comments do not count, since some explain how.
+pub(super) fn contains_tokens(file: &Path) -> bool {
     let is_comment = |line: &str| line.starts_with('#') || line.starts_with("--");
     let tells = |line: &str| {
         let line = line.to_ascii_lowercase();
@@ -86,8 +84,8 @@ fn has_user(line: &str) -> bool {
     })
 }
 
-/// The credentials in a folder of a tool, as far as it is looked at: all of a tool may be 100,000
-/// files. What lies in its caches was not put there by the person.
+/// The credentials in a tool's folder, within the limits, since a tool may have 100,000 files. Caches are skipped: the person
+/// did not put anything there.
 pub(super) fn within(top: &Path, caches: &[String]) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = VecDeque::from([(top.to_path_buf(), 1)]);
@@ -107,11 +105,11 @@ pub(super) fn within(top: &Path, caches: &[String]) -> Vec<PathBuf> {
                 continue;
             }
             let closed = || depth <= CLOSED_DEPTH && open && is_private_file(&path);
-            let holds_secret = || is_secret(&path, &name) || holds_any(&path) || closed();
-            if is_named(&name) || (kind.is_file() && holds_secret()) {
+            let holds_secret = || is_secret(&path, &name) || contains_tokens(&path) || closed();
+            if is_credential_name(&name) || (kind.is_file() && holds_secret()) {
                 found.push(path);
             } else if kind.is_dir() && LISTS.large.iter().any(|large| name == **large) {
-                // What npm brings along, which the person may have added to.
+                // npm's own settings file, to which the person may have added tokens.
                 found.extend(Some(path.join("npm/npmrc")).filter(|file| file.is_file()));
             } else if kind.is_dir() && depth < DEPTH {
                 folders.push_back((path, depth + 1));
@@ -125,8 +123,8 @@ fn is_open(folder: &Path) -> bool {
     folder.metadata().is_ok_and(|found| found.mode() & 0o005 == 0o005)
 }
 
-/// Whether only its owner may read a file. In a closed folder this says nothing: all are then, where
-/// the person's umask is so. Neither does it of a program.
+/// Whether only its owner may read a file. This says nothing in a private folder, where the umask may make all files private,
+/// nor about programs.
 fn is_private_file(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|found| found.mode() & 0o777 & !0o600 == 0)
 }

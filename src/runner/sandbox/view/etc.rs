@@ -1,4 +1,4 @@
-//! What of `/etc` is a secret: what not everybody may read, and what programs keep passwords in.
+//! Finds the secrets in `/etc`: files that not everybody may read, and files in which programs keep passwords.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -9,14 +9,14 @@ use walkdir::WalkDir;
 
 use super::credentials;
 
-/// Far more than any system has there.
+/// The most entries that are read, far more than any system has.
 const MOST: usize = 50_000;
 
-/// What of `/etc` commands are not to see although we could read it.
+/// The files in `/etc` that this process can read but commands must not see.
 #[derive(Debug)]
 pub(super) struct Etc {
     folder: PathBuf,
-    /// The folders in it, and when something was made in, renamed into or removed from each.
+    /// The folders in it, each with the time when an entry was last created, renamed or removed.
     folders: Vec<(PathBuf, Stamp)>,
     secrets: Vec<PathBuf>,
 }
@@ -25,7 +25,7 @@ pub(super) struct Etc {
 type Stamp = Option<(i64, i64)>;
 
 impl Etc {
-    /// Of the system's.
+    /// Scans `/etc`.
     pub(super) fn new() -> Self {
         Self::of("/etc".into())
     }
@@ -36,8 +36,8 @@ impl Etc {
         etc
     }
 
-    /// The secrets as they are now. Only a folder that changed has a new one, so all files are looked
-    /// at again only then: the folders alone are a tenth of them.
+    /// The current secrets. A new secret changes its folder, so all files are scanned again only if a folder has changed. Only a
+    /// tenth of the entries are folders.
     pub(super) fn secrets(&mut self) -> &[PathBuf] {
         if self.folders.iter().any(|(folder, then)| stamp(folder) != *then) {
             self.walk();
@@ -57,14 +57,14 @@ impl Etc {
                 continue;
             }
             let path = entry.path();
-            let named = credentials::is_named(entry.file_name());
+            let named = credentials::is_credential_name(entry.file_name());
             if (named || !is_for_all(path)) && access(path, Access::READ_OK).is_ok() {
                 self.secrets.push(path.to_path_buf());
                 if is_folder {
                     entries.skip_current_dir();
                 }
             } else if is_folder {
-                // Before what is in it is read: what comes later changes it again.
+                // The time is read before the folder's entries, so that later changes are noticed.
                 self.folders.push((path.to_path_buf(), stamp(path)));
             }
         }

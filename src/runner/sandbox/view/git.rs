@@ -1,6 +1,5 @@
-//! Where the repository of a workspace is that is a worktree or a submodule of another: git's
-//! commands there need it. A `.git` file alone could name anything; it counts only where the
-//! repository names this workspace as its own in turn.
+//! Finds the repository of a workspace that is a worktree or submodule of another one, since git commands there need it. A
+//! `.git` file could name anything, so it only counts if the repository names this workspace as its own.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,12 +7,12 @@ use std::path::{Path, PathBuf};
 use super::existing;
 use crate::atomic::read_regular;
 
-/// What of a repository tells that it is one.
+/// The entries by which a repository is recognised.
 const REPOSITORY: [&str; 3] = ["HEAD", "objects", "refs"];
-/// More than a line that names a folder, or a repository's settings, need.
+/// The size of the largest file that is read, in bytes: more than a line with a path, or a repository's settings, need.
 const LONGEST: u64 = 1 << 20;
 
-/// The folder of the repository if it lies outside of the workspace: where it is, and as it is named.
+/// The folder of the repository if it is outside the workspace: its real path, and the path that names it.
 pub(super) fn repository(workspace: &Path) -> Option<(PathBuf, PathBuf)> {
     let workspace = &existing(workspace)?;
     let link = workspace.join(".git");
@@ -28,7 +27,7 @@ pub(super) fn repository(workspace: &Path) -> Option<(PathBuf, PathBuf)> {
             is_repository(&folder) && work_tree(&folder).is_some_and(|tree| tree == *workspace);
         return ours.then_some((folder, named));
     }
-    // It is at COMMON/worktrees/NAME, and that is shown whole: objects, refs and settings are there.
+    // The folder is COMMON/worktrees/NAME. COMMON is shown, which contains objects, refs and settings.
     let common = existing(&folder.join(self::text(&folder.join("commondir"))?.trim()))?;
     let back = existing(&folder.join(self::text(&folder.join("gitdir"))?.trim()))?;
     let ours = folder.parent()? == common.join("worktrees")
@@ -42,7 +41,7 @@ fn is_repository(folder: &Path) -> bool {
     REPOSITORY.iter().all(|name| folder.join(name).exists())
 }
 
-/// Where a submodule's settings say that its files are.
+/// The work tree that a submodule's settings name.
 fn work_tree(folder: &Path) -> Option<PathBuf> {
     let settings = text(&folder.join("config"))?;
     let mut lines = settings.lines().filter_map(|line| line.split_once('='));
@@ -50,10 +49,10 @@ fn work_tree(folder: &Path) -> Option<PathBuf> {
     existing(&folder.join(tree.trim().trim_matches('"')))
 }
 
-/// The text of a plain file that is not long.
+/// The text of a regular file that is not too large.
 fn text(path: &Path) -> Option<String> {
     let found = fs::symlink_metadata(path).ok()?;
-    // Something else can take its place meanwhile.
+    // Something else could be there by now.
     let bytes = found.is_file().then(|| read_regular(path, LONGEST).ok())??;
     String::from_utf8(bytes).ok()
 }

@@ -1,35 +1,35 @@
-//! Links on the way to what a command sees. Mounts stand at real places, while PATH, HOME and the
-//! toolchains' variables name them as the person wrote them: through links that lead there.
+//! Links that lead to what a command sees. Mounts are at real paths, but PATH, HOME and the variables of toolchains may name
+//! them through links.
 
 use std::path::{Component, Path, PathBuf};
 
 use super::super::request::{Mount, MountKind};
 use super::{existing, read};
-use crate::links::{Link, on_the_way};
+use crate::links::{Link, links_on_path};
 
-/// A folder as it is named somewhere, and which parts of it are to be found under that name.
+/// A folder under the name that is used somewhere, and the parts of it that must be available there.
 #[derive(Debug)]
-pub(super) struct Named {
+pub(super) struct NamedFolder {
     pub(super) path: PathBuf,
     pub(super) parts: Vec<PathBuf>,
     /// The variable that names it.
     pub(super) variable: Option<&'static str>,
 }
 
-impl Named {
-    /// A folder and all in it.
+impl NamedFolder {
+    /// A whole folder.
     pub(super) fn whole(path: PathBuf) -> Self {
         Self { path, parts: vec![PathBuf::new()], variable: None }
     }
 }
 
-/// What is needed beside these mounts so that each folder is found where it is named, as far as what
-/// it leads to is seen anyway; and the variables of those of which only a part could be had there.
+/// The additional mounts that make each folder available under its name, if its target is already visible; and the variables
+/// of folders of which only parts are available there.
 ///
-/// In a folder that commands may write a link could be in the way of the next command, or be one of
-/// theirs: there the parts themselves are mounted.
-pub(super) fn lead(
-    named: &[Named],
+/// In a folder that commands may write, a link could block the next command, or be one of theirs. There the parts themselves
+/// are mounted.
+pub(super) fn mounts_for_links(
+    named: &[NamedFolder],
     mounts: &[Mount],
     private: &[&Path],
 ) -> (Vec<Mount>, Vec<&'static str>) {
@@ -41,14 +41,14 @@ pub(super) fn lead(
         }
     };
     let is_seen = |path: &Path| mounts.iter().any(|mount| path.starts_with(&mount.at));
-    // A link may also lead to a folder above what is seen.
+    // A link may also lead to a folder above what is visible.
     let leads_on = |path: &Path| {
         let mut places = mounts.iter().map(|mount| &*mount.at).chain(private.iter().copied());
         places.any(|at| path.starts_with(at) || at.starts_with(path))
     };
-    for Named { path, parts, variable } in named {
-        for Link { at, to, rest } in on_the_way(path) {
-            // What is mounted with its surroundings has its links.
+    for NamedFolder { path, parts, variable } in named {
+        for Link { at, to, rest } in links_on_path(path) {
+            // A mount that contains the link already shows it.
             if is_seen(&at) {
                 continue;
             }
@@ -105,10 +105,10 @@ mod tests {
         symlink(root.join("nix/store/abc"), root.join("var/home/me/.nix-profile")).unwrap();
         let home = root.join("var/home/me");
         let named = ["run/current-system/sw/bin", "home/me", "run/hidden", "run/nothing"]
-            .map(|path| Named::whole(root.join(path)));
-        let profile = Named::whole(root.join("home/me/.nix-profile/sw"));
-        let named: Vec<Named> = named.into_iter().chain([profile]).collect();
-        let (more, moved) = lead(&named, &[seen(&root.join("nix/store"))], &[&home]);
+            .map(|path| NamedFolder::whole(root.join(path)));
+        let profile = NamedFolder::whole(root.join("home/me/.nix-profile/sw"));
+        let named: Vec<NamedFolder> = named.into_iter().chain([profile]).collect();
+        let (more, moved) = mounts_for_links(&named, &[seen(&root.join("nix/store"))], &[&home]);
         let link = |at: &str, to: PathBuf| Mount::new(MountKind::Link(to), root.join(at));
         let expected = [
             link("run/current-system", "system-1-link".into()),
@@ -130,9 +130,9 @@ mod tests {
         symlink(root.join("disk/cargo"), root.join("home/.cargo")).unwrap();
         let parts = ["bin", "secret", "git"].map(PathBuf::from).to_vec();
         let path = root.join("home/.cargo");
-        let named = Named { path, parts, variable: Some("CARGO_HOME") };
+        let named = NamedFolder { path, parts, variable: Some("CARGO_HOME") };
         let bin = root.join("disk/cargo/bin");
-        let (more, moved) = lead(&[named], &[seen(&bin)], &[&root.join("home")]);
+        let (more, moved) = mounts_for_links(&[named], &[seen(&bin)], &[&root.join("home")]);
         assert_eq!(more, [read(&bin, root.join("home/.cargo/bin")).unwrap()]);
         assert_eq!(moved, ["CARGO_HOME"]);
     }

@@ -1,5 +1,5 @@
-//! What a command sees of this machine: the mounts of its root, from the settings and from what is
-//! there. Nothing is seen that does not stand here.
+//! The view of a command: the mounts of its root, from the settings and from what exists on this machine. A command sees
+//! nothing else.
 
 mod credentials;
 mod etc;
@@ -16,61 +16,61 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use serde::Deserialize;
 
-use super::held::cannot_show;
-use super::request::{Backend, Held, Mount, MountKind};
-use crate::links::{follow, on_the_way};
+use super::identified_path::cannot_show;
+use super::request::{Backend, IdentifiedPath, Mount, MountKind};
+use crate::links::{follow, links_on_path};
 use crate::runner::{CommandSpec, Runner};
-use crate::settings::written_by_replies;
+use crate::settings::reply_writable_places;
 use etc::Etc;
-use links::Named;
+use links::NamedFolder;
 
-/// What of the system commands see; see `data/system.toml`.
+/// The parts of the system that commands see; see `data/system.toml`.
 #[derive(Deserialize)]
-struct System {
+struct SystemTable {
     folders: Vec<String>,
     linked: Vec<String>,
 }
 
-static SYSTEM: LazyLock<System> = LazyLock::new(|| {
+static SYSTEM: LazyLock<SystemTable> = LazyLock::new(|| {
     toml::from_str(include_str!("../data/system.toml")).expect("a constant table")
 });
 
-/// A link to the system's programs where these are in a store.
+/// A link to the system's programs if they are in a store.
 const CURRENT_SYSTEM: &str = "/run/current-system";
-/// The other `/tmp`, which is the same for a command unless something lies in it.
+/// The other `/tmp`. For a command it is the same, unless something is mounted in it.
 const VAR_TMP: &str = "/var/tmp";
-/// HOME where there is none that can be used.
+/// HOME if there is no usable one.
 const NO_HOME: &str = "/home/user";
 
-/// What all commands of a workspace see, and as whom.
+/// What all commands of a workspace see, and the user that they run as.
 #[derive(Debug, Clone)]
 pub(in crate::runner) struct View {
-    /// From the top of the tree downwards.
+    /// Mounts, parents first.
     mounts: Vec<Mount>,
-    /// What lies over all of these: deaddrop's files, secrets of the system.
+    /// Covers over these mounts: deaddrop's files, and secrets of the system.
     covers: Vec<Mount>,
-    /// What tells the names of hosts, where `/etc` only leads to it: for commands with the network.
+    /// The target of `/etc/resolv.conf`, if it is outside `/etc`: for commands with the network.
     names: Option<Mount>,
     /// HOME.
     pub(in crate::runner) home: PathBuf,
-    /// Whom commands run as, where that is not us: user and group.
+    /// The user and group that commands run as, if they are not this process's.
     pub(in crate::runner) user: Option<(u32, u32)>,
-    /// Where toolchains are, for a command that has no HOME with them in it.
+    /// Variables that say where toolchains are, for a command whose HOME does not contain them.
     variables: Vec<(&'static str, PathBuf)>,
-    /// Those of them that cannot be had where they are named.
+    /// The variables whose folder is not available under its name.
     moved: Vec<&'static str>,
-    /// What of `/etc` is not for all, as it was last seen.
+    /// The secrets in `/etc`, as of the last scan.
     etc: Arc<Mutex<Etc>>,
-    /// Whether something of deaddrop's own lies in a folder that commands may write.
+    /// Whether deaddrop's own files are in a folder that commands may write.
     holds_state: bool,
-    /// A link there that leads to something of deaddrop's own.
+    /// A link in such a folder that leads to deaddrop's own files.
     link: Option<PathBuf>,
-    /// Why no command is to be run: what a setting names is not to be shown.
+    /// Why no command may run: a path in a setting cannot be shown.
     refused: Option<String>,
 }
 
 impl View {
-    /// Looks at what is there.
+    /// Determines the view on this machine.
     pub(in crate::runner) fn of(runner: &Runner) -> Result<Self, String> {
         let Runner { workspace, settings, .. } = runner;
         if workspace.parent().is_none() {
@@ -90,32 +90,34 @@ impl View {
         };
         let home = home.filter(|home| home.parent().is_some()).unwrap_or_else(|| NO_HOME.into());
 
-        let own = Held::at(workspace, "workspace_dir").map_err(|e| cannot_show(workspace, e))?;
-        let written = Written::of(workspace, &settings.writable);
+        let own = IdentifiedPath::at(workspace, "workspace_dir")
+            .map_err(|e| cannot_show(workspace, e))?;
+        let written = WritablePlaces::of(workspace, &settings.writable);
         let mut mounts = system();
         let homes: Vec<&Path> =
             real_home.iter().map(PathBuf::as_path).chain([home.as_path()]).collect();
-        let toolchains::Found { mounts: tools, secrets, variables, mut named } =
+        let toolchains::ToolMounts { mounts: tools, secrets, variables, mut named } =
             toolchains::found(&homes, workspace, &written);
         mounts.extend(tools);
         if let Some((repository, name)) = git::repository(workspace) {
             mounts.extend(read(&repository, repository.clone()));
-            named.push(Named::whole(name));
+            named.push(NamedFolder::whole(name));
         }
-        let readable = written.all_named(&settings.readable, "sandbox.readable");
-        let writable = written.all_named(&settings.writable, "sandbox.writable");
+        let readable = written.resolve_all(&settings.readable, "sandbox.readable");
+        let writable = written.resolve_all(&settings.writable, "sandbox.writable");
         let (readable, mut writable, refused) = match (readable, writable) {
             (Ok(readable), Ok(writable)) => (readable, writable, None),
             (Err(reason), _) | (_, Err(reason)) => (Vec::new(), Vec::new(), Some(reason)),
         };
-        // What lies in the workspace is written with it. A mount of its own would have to be that very
-        // folder for good, where commands may make it anew.
-        writable.retain(|held| {
+        // Folders in the workspace are writable with it. A separate mount would require that very folder forever, although
+        // commands may create it again.
+        writable.retain(|identified_path| {
             let mut above = readable.iter().map(|above| &above.path);
-            !held.path.starts_with(workspace) || above.any(|above| held.path.starts_with(above))
+            !identified_path.path.starts_with(workspace)
+                || above.any(|above| identified_path.path.starts_with(above))
         });
-        let here = |kind: fn(Held) -> MountKind| {
-            move |from: Held| Mount { at: from.path.clone(), kind: kind(from) }
+        let here = |kind: fn(IdentifiedPath) -> MountKind| {
+            move |from: IdentifiedPath| Mount { at: from.path.clone(), kind: kind(from) }
         };
         mounts.extend(readable.into_iter().map(here(MountKind::Read)));
         mounts.extend(writable.into_iter().chain([own]).map(here(MountKind::Write)));
@@ -125,15 +127,19 @@ impl View {
 
         let path = std::env::var_os("PATH").unwrap_or_default();
         let path = std::env::split_paths(&path).chain([CURRENT_SYSTEM.into()]);
-        named.extend(path.filter(|folder| folder.is_absolute()).map(Named::whole));
-        named.extend(named_home.map(|path| Named { path, parts: Vec::new(), variable: None }));
-        let (links, moved) = links::lead(&named, &mounts, &[Path::new("/tmp"), &home]);
+        named.extend(path.filter(|folder| folder.is_absolute()).map(NamedFolder::whole));
+        named.extend(named_home.map(|path| NamedFolder {
+            path,
+            parts: Vec::new(),
+            variable: None,
+        }));
+        let (links, moved) = links::mounts_for_links(&named, &mounts, &[Path::new("/tmp"), &home]);
         mounts.extend(links);
 
         let mut view = Self {
             mounts,
             covers: Vec::new(),
-            names: names_of_hosts(),
+            names: resolv_conf_mount(),
             home,
             user,
             variables,
@@ -146,20 +152,20 @@ impl View {
         view.cover_state(&runner.hidden, runner.shown.as_deref());
         let mut secrets: Vec<PathBuf> = secrets.iter().flat_map(|at| view.places_of(at)).collect();
         secrets.sort();
-        // What is covered is covered with all in it, and bwrap cannot do it twice.
+        // A cover also covers everything inside, and bwrap cannot cover a place twice.
         secrets.dedup_by(|next, above| next.starts_with(above));
         view.covers.extend(all(MountKind::Cover, secrets));
         Ok(view)
     }
 
-    /// Whether a file is seen, wherever its links lead.
+    /// Whether commands see a file, including the targets of its links.
     pub(in crate::runner) fn shows(&self, path: &Path) -> bool {
         let seen = |path: &Path| self.mounts.iter().any(|mount| path.starts_with(&mount.at));
-        // What is named through a link of ours stands elsewhere: in `/var/tmp` nothing of here.
-        let held = |path: &Path| {
+        // Links of the view lead to other places: `/var/tmp` does not contain the files of this machine's `/var/tmp`.
+        let identified_path = |path: &Path| {
             self.mounts.iter().any(|mount| !mount.is_link() && path.starts_with(&mount.at))
         };
-        seen(path) && existing(path).is_some_and(|path| held(&path))
+        seen(path) && existing(path).is_some_and(|path| identified_path(&path))
     }
 
     /// The mounts for a command.
@@ -170,32 +176,32 @@ impl View {
     ) -> io::Result<Vec<Mount>> {
         let CommandSpec { own, protected, pinned, .. } = spec;
         let own = own.canonicalize()?;
-        let own = |name: &str| Held::at(&own.join(name), "sessions_dir");
+        let own = |name: &str| IdentifiedPath::at(&own.join(name), "sessions_dir");
         let mut mounts = vec![
             Mount::new(MountKind::Write(own("tmp")?), "/tmp"),
             Mount::new(MountKind::Write(own("home")?), &self.home),
         ];
         mounts.extend(self.names.iter().filter(|_| network).cloned());
         mounts.extend(self.mounts.iter().cloned());
-        // What lies below something is put there after it.
+        // Mounts inside others come after them.
         mounts.sort_by_key(|mount| mount.at.components().count());
         mounts.extend(self.covers.iter().cloned());
         let mut etc = self.etc.lock().unwrap_or_else(PoisonError::into_inner);
         let secrets = etc.secrets().iter().flat_map(|at| self.places_of(at));
         mounts.extend(all(MountKind::Cover, secrets));
-        // A folder that is pinned after what it holds would lie over it.
+        // A folder that is pinned after its contents would cover them.
         mounts.extend(all(MountKind::Pin, pinned.iter().cloned()));
         mounts.extend(all(MountKind::Keep, protected.iter().cloned()));
         Ok(mounts)
     }
 
-    /// Why no command is to be run, whatever confines it: what a setting names is not to be shown.
+    /// Why no command may run in any tier: a path in a setting cannot be shown.
     pub(in crate::runner) fn refused(&self) -> Option<&str> {
         self.refused.as_deref()
     }
 
-    /// What a command has to be told of where its toolchains are: all of it where its HOME is
-    /// another, else what is not found where it is named.
+    /// The variables that say where toolchains are: all of them if the command has another HOME, otherwise those whose folder is
+    /// not available under its name.
     pub(in crate::runner) fn variables(
         &self,
         backend: Backend,
@@ -207,7 +213,7 @@ impl View {
         status.map(|(name, folder)| (*name, folder.as_path()))
     }
 
-    /// Where a file is seen, if it is: also under other names than its own.
+    /// The paths of a file in the view, also those under other names.
     fn places_of(&self, path: &Path) -> Vec<PathBuf> {
         let others = self.mounts.iter().filter_map(|Mount { at, kind }| match kind {
             MountKind::Read(from) | MountKind::Overlay(from) if from.path != *at => {
@@ -218,11 +224,11 @@ impl View {
         [path.to_path_buf()].into_iter().chain(others).collect()
     }
 
-    /// Why commands with this view cannot be confined by some means, whatever the machine.
+    /// Why a backend cannot confine commands with this view, on any machine.
     pub(in crate::runner) fn obstacle(&self, backend: Backend) -> Option<String> {
         match (backend, &self.link) {
             (Backend::Partial, _) if self.holds_state => Some(
-                "deaddrop's own files lie in the workspace, and Landlock cannot keep them from commands: keep them out of it, with a project elsewhere (`deaddrop init DIR --workspace-dir WORKSPACE`)".to_owned(),
+                "deaddrop's own files are in the workspace, and Landlock cannot hide them from commands: keep them out of it, with a project elsewhere (`deaddrop init DIR --workspace-dir WORKSPACE`)".to_owned(),
             ),
             (Backend::Bwrap, Some(link)) => Some(format!(
                 "{} is a link to deaddrop's own files, and bwrap cannot keep it from being replaced by commands: put what it leads to in its place",
@@ -232,16 +238,16 @@ impl View {
         }
     }
 
-    /// Hides deaddrop's files wherever the command would see them, and keeps the folders above them
-    /// from being renamed away with all that is in them. `readable` can be read, if it lies where they
-    /// write: a repository may hold it, and what commands see empty, git would commit empty.
+    /// Hides deaddrop's files wherever commands would see them, and prevents the folders above from being renamed with them.
+    /// `readable` can be read if it is where commands write: it may be tracked, and git would commit it as empty if commands saw
+    /// it empty.
     fn cover_state(&mut self, state: &[PathBuf], readable: Option<&Path>) {
         let private = [Path::new("/tmp"), &self.home];
         let mut pins: Vec<PathBuf> = Vec::new();
         let mut covers = Vec::new();
         let places = state.iter().flat_map(|place| {
-            // Who replaces a link on the way leads deaddrop to files of his own.
-            let links = on_the_way(place).into_iter().map(|link| link.at);
+            // A command that replaces a link on the path could lead deaddrop to other files.
+            let links = links_on_path(place).into_iter().map(|link| link.at);
             links.chain([place.clone()]).chain(existing(place))
         });
         let places: Vec<PathBuf> = places.flat_map(|place| self.places_of(&place)).collect();
@@ -301,28 +307,27 @@ fn all(kind: MountKind, places: impl IntoIterator<Item = PathBuf>) -> impl Itera
     places.into_iter().map(move |at| Mount { at, kind: kind.clone() })
 }
 
-/// Shows what is at a path without links, if something is.
+/// A read-only mount of what is at a path without links, if it exists.
 fn read(path: &Path, to: PathBuf) -> Option<Mount> {
-    Some(Mount::new(MountKind::Read(Held::at(path, "").ok()?), to))
+    Some(Mount::new(MountKind::Read(IdentifiedPath::at(path, "").ok()?), to))
 }
 
-/// Where commands can write, also through links of the person's: a link that is found there may be
-/// one of theirs, and is not followed.
-struct Written {
-    /// The workspace and what settings let them write beside it.
+/// The places that commands can write, also through the person's links. A link in them may be a command's, and is not followed.
+struct WritablePlaces {
+    /// The workspace, and what else the settings let commands write.
     own: Vec<PathBuf>,
-    /// The same of other projects that the person has used.
+    /// Such places of other projects that the person has used.
     others: BTreeSet<PathBuf>,
 }
 
-impl Written {
+impl WritablePlaces {
     fn of(workspace: &Path, writable: &[PathBuf]) -> Self {
         let writable = writable.iter().filter_map(|path| existing(path));
         let own = [workspace.to_path_buf()].into_iter().chain(writable).collect();
-        Self { own, others: written_by_replies().unwrap_or_default() }
+        Self { own, others: reply_writable_places().unwrap_or_default() }
     }
 
-    /// Where a path leads, or the link on the way that commands could have made.
+    /// Resolves a path. The error is a link on it that commands could have made.
     fn real(&self, path: &Path) -> Result<PathBuf, PathBuf> {
         let (links, real) = follow(path);
         let mut links = links.into_iter().map(|link| link.at);
@@ -332,16 +337,16 @@ impl Written {
         links.find(is_theirs).map_or(Ok(real), Err)
     }
 
-    /// What a setting names, as far as it is there.
-    fn all_named(&self, paths: &[PathBuf], setting: &str) -> Result<Vec<Held>, String> {
+    /// Resolves the paths of a setting that exist.
+    fn resolve_all(&self, paths: &[PathBuf], setting: &str) -> Result<Vec<IdentifiedPath>, String> {
         paths.iter().filter_map(|path| self.named(path, setting).transpose()).collect()
     }
 
-    /// One entry of a setting, if it is there.
+    /// Resolves a path of a setting, if it exists.
     ///
     /// # Errors
-    /// It lies where commands can write, and is no plain folder.
-    fn named(&self, path: &Path, setting: &str) -> Result<Option<Held>, String> {
+    /// It is in a place that commands can write, and is not a real folder.
+    fn named(&self, path: &Path, setting: &str) -> Result<Option<IdentifiedPath>, String> {
         let refused = |at: &Path, what: &str| {
             let why = format!(
                 "{setting} names it, and {} is {what} in a place that commands can write; put a folder there, or remove it from {setting}",
@@ -350,32 +355,32 @@ impl Written {
             cannot_show(path, why)
         };
         let real = self.real(path).map_err(|link| refused(&link, "a link"))?;
-        let held = match Held::at(&real, setting) {
+        let identified_path = match IdentifiedPath::at(&real, setting) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
-            held => held.map_err(|e| cannot_show(path, e))?,
+            identified_path => identified_path.map_err(|e| cannot_show(path, e))?,
         };
         let is_within =
             self.own.iter().any(|written| real != *written && real.starts_with(written));
-        if is_within && !held.is_folder {
+        if is_within && !identified_path.is_folder {
             return Err(refused(&real, "a file"));
         }
-        Ok(Some(held))
+        Ok(Some(identified_path))
     }
 }
 
-/// `/etc/resolv.conf` is often a link to where nothing else is needed.
-fn names_of_hosts() -> Option<Mount> {
+/// The target of `/etc/resolv.conf`, if it is outside `/etc`.
+fn resolv_conf_mount() -> Option<Mount> {
     let names = existing(Path::new("/etc/resolv.conf"))?;
     let is_elsewhere = !names.starts_with("/etc");
     if is_elsewhere { read(&names, names.clone()) } else { None }
 }
 
-/// Where a path leads, if to something.
+/// Resolves a path, if it exists.
 fn existing(path: &Path) -> Option<PathBuf> {
     path.canonicalize().ok()
 }
 
-/// The home folder of a user, as the system's list has it.
+/// The home folder of a user, from `/etc/passwd`.
 fn home_of(user: u32) -> Option<PathBuf> {
     let list = fs::read_to_string("/etc/passwd").ok()?;
     let fields = list.lines().map(|line| line.split(':').collect::<Vec<_>>());
@@ -384,23 +389,23 @@ fn home_of(user: u32) -> Option<PathBuf> {
     Some(PathBuf::from(*found.get(5)?)).filter(|home| home.is_dir())
 }
 
-/// Makes the folder that a session's commands have for themselves, with its HOME and its `/tmp`.
+/// Creates the session's own folder, with HOME and `/tmp` for its commands.
 pub(in crate::runner) fn make_own(own: &Path, user: Option<(u32, u32)>) -> io::Result<()> {
     use std::os::unix::fs::{DirBuilderExt, PermissionsExt, chown};
-    // Of commands that begin at once, one makes it.
+    // Only one of several commands that start at once creates it.
     static MAKING: Mutex<()> = Mutex::new(());
     let _making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
     for (folder, mode) in
         [(own.to_path_buf(), 0o711), (own.join("home"), 0o700), (own.join("tmp"), 0o700)]
     {
-        // What a link leads to is nobody's to give away.
+        // The target of a link may belong to somebody else.
         if folder.is_symlink() {
             return Err(io::Error::other(format!(
-                "{} is a link, which deaddrop's own folders are not; look at it, and move it away",
+                "{} is a link, but deaddrop's own folders are never links; look at it, and move it away",
                 folder.display()
             )));
         }
-        // A command may have closed it to itself, and with it the way to what lies below.
+        // A command may have removed its access to the folder, and to everything inside.
         match fs::set_permissions(&folder, fs::Permissions::from_mode(mode)) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
                 fs::DirBuilder::new().mode(mode).create(&folder)?;

@@ -1,5 +1,5 @@
-//! The toolchains that people keep in their home folder, and their caches. Of each only what it
-//! needs to build is seen, never its credentials: what does not stand in this table is not there.
+//! Toolchains in the home folder, and their caches. A command sees only what each needs to build, never its credentials, and
+//! nothing that is not in the table.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -8,9 +8,9 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use super::super::request::{Held, Mount, MountKind};
-use super::links::Named;
-use super::{Written, credentials};
+use super::super::request::{IdentifiedPath, Mount, MountKind};
+use super::links::NamedFolder;
+use super::{WritablePlaces, credentials};
 
 /// A folder of a tool; see `data/toolchains.toml`.
 #[derive(Default, Deserialize)]
@@ -27,28 +27,28 @@ static TOOLS: LazyLock<BTreeMap<String, Vec<Tool>>> = LazyLock::new(|| {
     toml::from_str(include_str!("../data/toolchains.toml")).expect("a constant table")
 });
 
-/// What is there of all this.
+/// The mounts for the toolchains that exist.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct ToolMounts {
     pub(super) mounts: Vec<Mount>,
-    /// What would be seen with these and is not to be.
+    /// Secrets in these mounts, which must be covered.
     pub(super) secrets: Vec<PathBuf>,
-    /// The variables that say where the tools are, for a HOME where they are not.
+    /// Variables that say where the tools are, for a HOME that does not contain them.
     pub(super) variables: Vec<(&'static str, PathBuf)>,
-    /// The folders as they are named.
-    pub(super) named: Vec<Named>,
+    /// The folders under the names that are used.
+    pub(super) named: Vec<NamedFolder>,
 }
 
 /// Folders of packages that everybody may read.
 const STORES: [&str; 2] = ["/nix/store", "/gnu/store"];
 
-/// Where programs keep what they could fetch again, and make what links they like: none that is below
-/// it is followed.
+/// The folder in which programs keep what they can fetch again. They may create any link there, so links below it are not
+/// followed.
 const CACHES: &str = ".cache";
 
-/// Looks into these home folders. What lies in the workspace is seen with it.
-pub(super) fn found(homes: &[&Path], workspace: &Path, written: &Written) -> Found {
-    let mut found = Found::default();
+/// Finds toolchains in these home folders. Those in the workspace are visible with it.
+pub(super) fn found(homes: &[&Path], workspace: &Path, written: &WritablePlaces) -> ToolMounts {
+    let mut found = ToolMounts::default();
     for tool in &TOOLS["tools"] {
         let named = env::var_os(&tool.variable).map(PathBuf::from);
         let named = named.filter(|folder| folder.is_absolute() && folder.components().count() > 2);
@@ -60,7 +60,7 @@ pub(super) fn found(homes: &[&Path], workspace: &Path, written: &Written) -> Fou
                 continue;
             }
             let Ok(folder) = written.real(&name) else { continue };
-            // A home folder, or one above it, is no tool whatever a variable says.
+            // A variable may name a home folder or one above it, which is not a tool.
             let is_home = homes.iter().any(|home| home.starts_with(&folder));
             if !folder.is_dir() || is_home || folder.starts_with(workspace) {
                 continue;
@@ -70,7 +70,7 @@ pub(super) fn found(homes: &[&Path], workspace: &Path, written: &Written) -> Fou
             {
                 variables.push((&tool.variable, folder.clone()));
             }
-            found.named.push(Named {
+            found.named.push(NamedFolder {
                 path: name,
                 parts: tool.read.iter().chain(&tool.cache).map(PathBuf::from).collect(),
                 variable: Some(&*tool.variable).filter(|variable| !variable.is_empty()),
@@ -82,23 +82,26 @@ pub(super) fn found(homes: &[&Path], workspace: &Path, written: &Written) -> Fou
     found
 }
 
-impl Found {
-    /// What is seen of a tool that is in this folder.
-    fn add(&mut self, tool: &Tool, folder: &Path, at_home: bool, written: &Written) {
-        let held = |part: &Path| Held::at(&written.real(part).ok()?, "").ok();
+impl ToolMounts {
+    /// Adds the visible parts of a tool in this folder.
+    fn add(&mut self, tool: &Tool, folder: &Path, at_home: bool, written: &WritablePlaces) {
+        let identified_path = |part: &Path| IdentifiedPath::at(&written.real(part).ok()?, "").ok();
         if !at_home && !tool.cache.is_empty() {
-            // Its folder is not a private one, and it may want to write beside its cache.
-            let Some(from) = held(folder) else { return };
+            // Its folder is not in a home folder, and the tool may need to write outside its cache.
+            let Some(from) = identified_path(folder) else { return };
             if self.mount(Mount::new(MountKind::Overlay(from), folder)) {
                 self.secrets.extend(tool.secret.iter().map(|name| folder.join(name)));
                 let read = tool.read.iter().map(|part| folder.join(part));
-                self.secrets.extend(read.filter(|part| credentials::holds_any(part)));
+                self.secrets.extend(read.filter(|part| credentials::contains_tokens(part)));
                 self.secrets.extend(credentials::within(folder, &tool.cache));
             }
             return;
         }
         for to in tool.read.iter().map(|part| join(folder, part)) {
-            let Some(from) = held(&to).filter(|_| !credentials::holds_any(&to)) else { continue };
+            let Some(from) = identified_path(&to).filter(|_| !credentials::contains_tokens(&to))
+            else {
+                continue;
+            };
             let real = from.path.clone();
             if self.mount(Mount::new(MountKind::Read(from), to))
                 && STORES.iter().all(|store| !real.starts_with(store))
@@ -107,14 +110,14 @@ impl Found {
             }
         }
         for at in tool.cache.iter().map(|part| join(folder, part)) {
-            // A cache is never a link, wherever it is: programs make what links they like there.
-            let from = Some(&at).filter(|at| !at.is_symlink()).and_then(|at| held(at));
+            // A cache is never a link, since programs may create any link there.
+            let from = Some(&at).filter(|at| !at.is_symlink()).and_then(|at| identified_path(at));
             let from = from.filter(|from| from.is_folder);
             from.map(|from| self.mount(Mount::new(MountKind::Overlay(from), at)));
         }
     }
 
-    /// Whether nothing was mounted there before.
+    /// Adds a mount, unless there is one at its place. Returns whether it was added.
     fn mount(&mut self, mount: Mount) -> bool {
         let is_new = self.mounts.iter().all(|other| other.at != mount.at);
         if is_new {

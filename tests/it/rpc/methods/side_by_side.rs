@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use deaddrop::protocol::{Capture, Ending, Execution, Output, Streams};
 use deaddrop::runner::{CommandSpec, Runner};
-use deaddrop::settings::{Mode, Sandbox};
+use deaddrop::settings::{Sandbox, SandboxMode};
 
 use super::{Scene, Setup};
 use crate::scene::{marked, marker};
@@ -33,7 +33,7 @@ fn at_once<T: Send>(run: impl Fn(usize) -> T + Sync) -> Vec<T> {
     })
 }
 
-fn runner(base: &Project, mode: Mode, helper: std::path::PathBuf) -> Runner {
+fn runner(base: &Project, mode: SandboxMode, helper: std::path::PathBuf) -> Runner {
     let root = base.at("root");
     fs::create_dir_all(&root).unwrap();
     let settings = Sandbox { mode, ..Sandbox::default() };
@@ -48,10 +48,15 @@ fn stdout(execution: &Execution) -> &str {
 }
 
 /// The modes that this machine has.
-fn modes() -> impl Iterator<Item = Mode> {
-    [(Mode::Off, "off"), (Mode::Auto, "auto"), (Mode::Bwrap, "bwrap"), (Mode::Partial, "partial")]
-        .into_iter()
-        .filter_map(|(mode, name)| has_sandbox(name).then_some(mode))
+fn modes() -> impl Iterator<Item = SandboxMode> {
+    [
+        (SandboxMode::Off, "off"),
+        (SandboxMode::Auto, "auto"),
+        (SandboxMode::Bwrap, "bwrap"),
+        (SandboxMode::Partial, "partial"),
+    ]
+    .into_iter()
+    .filter_map(|(mode, name)| has_sandbox(name).then_some(mode))
 }
 
 #[test]
@@ -65,7 +70,7 @@ fn first_commands_may_begin_at_once() {
             let run = |n: usize| {
                 // Without a sandbox these folders are the person's, and nothing is left there.
                 let command = match mode {
-                    Mode::Off => format!("echo {n}"),
+                    SandboxMode::Off => format!("echo {n}"),
                     _ => format!("echo {n} > ~/{n} && echo {n} > $TMPDIR/{n} && echo {n}"),
                 };
                 runner.run(
@@ -96,7 +101,7 @@ fn without_namespaces(base: &Project) -> std::path::PathBuf {
 #[test]
 fn a_helper_that_is_killed_takes_its_own_processes_along_and_no_others() {
     let base = Project::new();
-    let runner = runner(&base, Mode::Off, without_namespaces(&base));
+    let runner = runner(&base, SandboxMode::Off, without_namespaces(&base));
     let own = base.at("own");
     let (lost, kept) = (marker(), marker());
     let tier = runner.confinement(&own);

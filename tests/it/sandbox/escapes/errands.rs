@@ -3,10 +3,10 @@
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
-use deaddrop::policy::Opens;
+use deaddrop::policy::Grant;
 use deaddrop::protocol::{Ending, Execution, Operation, Output, ShellCommand, Streams};
 use deaddrop::runner::{CommandSpec, Runner};
-use deaddrop::settings::{Mode, Sandbox};
+use deaddrop::settings::{Sandbox, SandboxMode};
 
 use crate::sandbox::python;
 use crate::scene::deeds::Deeds;
@@ -18,7 +18,7 @@ fn run(run: &ShellCommand) -> Execution {
     let base = Project::new();
     std::fs::create_dir(base.at("workspace")).unwrap();
     let workspace = base.at("workspace").canonicalize().unwrap();
-    let mode = if has_sandbox("auto") { Mode::Auto } else { Mode::Off };
+    let mode = if has_sandbox("auto") { SandboxMode::Auto } else { SandboxMode::Off };
     let settings = Sandbox { mode, ..Sandbox::default() };
     let runner = Runner::new(program().to_owned(), workspace.clone(), settings);
     let own = base.at("own");
@@ -139,7 +139,7 @@ fn a_library_that_a_variable_preloads_comes_into_no_process_outside_of_the_sandb
         let library = library.to_str().unwrap().to_owned();
         let env = ["LD_PRELOAD", "LD_AUDIT"].map(|name| (name.to_owned(), library.clone()));
         let command = ShellCommand { env: env.into(), ..ShellCommand::new("/usr/bin/env true") };
-        let operations = vec![(Operation::Run(command), Opens::default())];
+        let operations = vec![(Operation::Run(command), Grant::default())];
         let done = scene.perform(Deeds { operations, ..Deeds::default() });
         assert_eq!(done.succeeded(), [true], "{}: {done:?}", scene.name());
         let traces = scene.base.read("workspace/trace");
@@ -170,9 +170,9 @@ fn the_network_is_opened_and_closed_for_one_command() {
                 return;
             };
             let commands = [
-                (&*connect, Opens::default()),
-                ("env | grep -i -E 'offline|NO_INDEX|GOPROXY'", Opens::default()),
-                ("cat /etc/resolv.conf", Opens::default()),
+                (&*connect, Grant::default()),
+                ("env | grep -i -E 'offline|NO_INDEX|GOPROXY'", Grant::default()),
+                ("cat /etc/resolv.conf", Grant::default()),
             ];
             let done = scene.perform(Deeds { settings, network, ..Deeds::of(commands) });
             let is_open = matches!(scene.walls(), Walls::OpenNamespace | Walls::OpenSubreaper);

@@ -6,14 +6,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use deaddrop::executor::{Executor, LocalExecutor, Look, PreviewExecutor};
-use deaddrop::policy::Opens;
+use deaddrop::policy::Grant;
 use deaddrop::protocol::operations::Encoding;
 use deaddrop::protocol::{
     Change, Content, Detail, Digest, Ending, Existing, FailureKind, Operation, Reading, RelPath,
     ShellCommand,
 };
 use deaddrop::runner::Runner;
-use deaddrop::settings::{Mode, Sandbox};
+use deaddrop::settings::{Sandbox, SandboxMode};
 use deaddrop::workspace::Workspace;
 
 use crate::support::{Project, has_sandbox, program};
@@ -49,7 +49,7 @@ impl Scene {
         let root = base.at("workspace").canonicalize().unwrap();
         let state = [root.join("state")];
         let workspace = Workspace::open(&root, &state, &[".git".to_owned()]).unwrap();
-        let mode = if has_sandbox("auto") { Mode::Auto } else { Mode::Off };
+        let mode = if has_sandbox("auto") { SandboxMode::Auto } else { SandboxMode::Off };
         let settings = Sandbox { mode, ..Sandbox::default() };
         let runner = Runner::new(program().to_owned(), root, settings);
         let own = base.at("own");
@@ -66,7 +66,7 @@ impl Scene {
             LocalExecutor::new(&self.workspace, &self.runner, &self.own, false, &|| false);
         alter(&mut here);
         let perform =
-            |operation| here.perform(operation, Opens::default(), &mut |_| Ok(())).unwrap();
+            |operation| here.perform(operation, Grant::default(), &mut |_| Ok(())).unwrap();
         operations.iter().map(perform).collect()
     }
 }
@@ -169,7 +169,7 @@ fn an_operations_place_is_told_with_its_links_resolved() {
     assert_eq!(told(&Operation::Message { text: String::new() }, &preview), None);
     // A link that would be gone leads nowhere.
     let gone = Operation::Delete { path: path("link") };
-    preview.perform(&gone, Opens::default(), &mut |_| Ok(())).unwrap();
+    preview.perform(&gone, Grant::default(), &mut |_| Ok(())).unwrap();
     assert_eq!(told(&run(Some(path("link/deep"))), &preview).as_deref(), Some("link/deep"));
 }
 
@@ -287,7 +287,7 @@ fn what_is_told_of_a_path_is_so_here_and_in_a_preview() {
         let change = Change::Lines { start: 1, end: 1, with: "new\n".to_owned(), seen: None };
         let edit = Operation::Edit { path: path("link/file"), change };
         assert_eq!(executor.standing(&edit).unwrap(), Some(Digest::of(b"text\n")));
-        executor.perform(&edit, Opens::default(), &mut |_| Ok(())).unwrap();
+        executor.perform(&edit, Grant::default(), &mut |_| Ok(())).unwrap();
         assert_eq!(executor.standing(&edit).unwrap(), Some(Digest::of(b"new\n")));
         assert_eq!(executor.look(&edit).unwrap().unwrap().size, Some(4));
         let delete = |at: &str| Operation::Delete { path: path(at) };
@@ -297,11 +297,11 @@ fn what_is_told_of_a_path_is_so_here_and_in_a_preview() {
         );
         assert_eq!(executor.standing(&delete("x")).unwrap(), None);
         assert_eq!(executor.standing(&Operation::Run(ShellCommand::new("true"))).unwrap(), None);
-        executor.perform(&delete("sub/file"), Opens::default(), &mut |_| Ok(())).unwrap();
+        executor.perform(&delete("sub/file"), Grant::default(), &mut |_| Ok(())).unwrap();
         assert_eq!(executor.standing(&edit).unwrap(), None);
         let read =
             executor
-                .perform(&read("root/sub/file", Encoding::Utf8), Opens::default(), &mut |_| Ok(()));
+                .perform(&read("root/sub/file", Encoding::Utf8), Grant::default(), &mut |_| Ok(()));
         assert!(reason(&read.unwrap()).1.contains("not found"));
     }
 }

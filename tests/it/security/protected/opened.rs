@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use deaddrop::policy::Opens;
+use deaddrop::policy::Grant;
 use deaddrop::protocol::{
     Change, Content, Detail, Existing, Operation, RelPath, Replacement, ShellCommand,
 };
@@ -11,9 +11,9 @@ use deaddrop::protocol::{
 use crate::scene::deeds::Deeds;
 use crate::scene::{Asked, Scene, Way};
 
-const CLOSED: Opens = Opens { protected: false, repository: false };
-const REPOSITORY: Opens = Opens { protected: false, repository: true };
-const FILE: Opens = Opens { protected: true, repository: false };
+const CLOSED: Grant = Grant { protected: false, repository: false };
+const REPOSITORY: Grant = Grant { protected: false, repository: true };
+const FILE: Grant = Grant { protected: true, repository: false };
 
 const COMMIT: &str = "git add -A && git -c user.name=n -c user.email=e commit -qm";
 
@@ -45,7 +45,7 @@ fn create(at: &str, content: &str) -> Operation {
     }
 }
 
-fn run(command: &str) -> (Operation, Opens) {
+fn run(command: &str) -> (Operation, Grant) {
     (Operation::Run(ShellCommand::new(command)), CLOSED)
 }
 

@@ -250,7 +250,7 @@ fn files_and_folders_of_sessions_are_no_links() {
 
     let base = Project::with_session();
     base.sh(&format!("mkdir private; touch private/key; ln -s ../private sessions/{ID}"));
-    let is_a_link = "is a link, which deaddrop's own folders are not";
+    let is_a_link = "is a link, but deaddrop's own folders are never links";
     let turn = base.turn("[RUN_COMMAND]\nls ~; touch ~/pwned\n[/RUN_COMMAND]\n");
     assert_eq!(turn.codes(), ["not-started"]);
     assert!(turn.outbox.contains(&format!("/sessions/{ID} {is_a_link}")), "{turn:?}");

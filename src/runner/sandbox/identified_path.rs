@@ -1,5 +1,5 @@
-//! What commands are shown, opened without following links and compared with what it was when it was
-//! chosen.
+//! Files and folders that commands are shown. They are opened without following links, and compared with what they were when
+//! they were chosen.
 
 use std::fs::{File, Metadata};
 use std::io;
@@ -9,15 +9,15 @@ use std::path::{Component, Path};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
 use rustix::io::Errno;
 
-use super::request::Held;
+use super::request::IdentifiedPath;
 
 const HANDLE: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-impl Held {
-    /// What is at this path now.
+impl IdentifiedPath {
+    /// Identifies what is at a path now.
     ///
     /// # Errors
-    /// A component of the path is a link, or nothing is there.
+    /// A component of the path is a link, or the path does not exist.
     pub(in crate::runner) fn at(path: &Path, setting: &str) -> io::Result<Self> {
         let (_, mut found) = open(path)?;
         let is_folder = found.is_dir();
@@ -28,14 +28,14 @@ impl Held {
         Ok(Self { path, device: found.dev(), inode: found.ino(), is_folder, setting })
     }
 
-    /// Opens it; None if it is not to be shown any more and a command can do without it.
+    /// Opens the file or folder; None if it cannot be shown any more and a command can run without it.
     ///
     /// # Errors
-    /// A setting names it, and something else is there by now.
+    /// A setting names the path, and something else is there now.
     pub(in crate::runner) fn open(&self, writable: bool) -> io::Result<Option<File>> {
         match self.try_open() {
             Ok(handle) => Ok(Some(handle)),
-            // The user whom commands run as may not be able to reach all that we see.
+            // The user that commands run as may have access to less than this process.
             Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Ok(None),
             Err(e) if !writable && e.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(_) if self.setting.is_empty() => Ok(None),
@@ -63,10 +63,10 @@ impl Held {
     }
 }
 
-/// Opens a path for looking only; no component of it may be a link.
+/// Opens a path as a handle (`O_PATH`). No component may be a link.
 pub(in crate::runner) fn open(path: &Path) -> io::Result<(File, Metadata)> {
     let opened = match openat2(CWD, path, HANDLE, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
-        // Before Linux 5.6, and in some containers.
+        // openat2 is missing before Linux 5.6, and in some containers.
         Err(Errno::NOSYS | Errno::PERM) => {
             let names = path.components().filter(|part| matches!(part, Component::Normal(_)));
             let root = openat(CWD, "/", HANDLE, Mode::empty());
@@ -79,7 +79,7 @@ pub(in crate::runner) fn open(path: &Path) -> io::Result<(File, Metadata)> {
     if found.is_symlink() { Err(Errno::LOOP.into()) } else { Ok((file, found)) }
 }
 
-/// What failed about a mount, in words for the person.
+/// The error for a mount that failed.
 pub(in crate::runner) fn cannot_show(at: &Path, why: impl std::fmt::Display) -> String {
     format!("cannot show {} to the command: {why}", at.display())
 }

@@ -1,11 +1,11 @@
-//! A policy in a line, for the outbox: what a model would otherwise learn from denials.
+//! Summarizes a policy in a line of the outbox, so that the model does not have to learn it from denials.
 
 use super::shell::EVERY;
 use crate::settings::Policy;
 use crate::text::byte_count;
 
-/// What `policy` keeps from operations; None where it keeps nothing that a line could say.
-pub fn told(policy: &Policy) -> Option<String> {
+/// What a policy restricts; None if it restricts nothing.
+pub fn summary(policy: &Policy) -> Option<String> {
     let Policy { name, files, shell, .. } = policy;
     let mut of_files = Vec::new();
     if files.enabled {

@@ -1,4 +1,4 @@
-//! What a command writes, read as it comes: a pipe that nobody reads would hold the command up.
+//! Reads the output of a command while it runs: an unread pipe would block the command.
 
 use std::io::{self, PipeReader, PipeWriter, Read};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -6,52 +6,53 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use super::glimpse::Glimpse;
-use super::output::{Bounded, Unit};
+use super::live_output::LiveOutput;
+use super::output::{BoundedOutput, LimitUnit};
 use super::waiting::wait_for;
 use crate::protocol::jsonrpc::STREAM_LIMIT;
 use crate::protocol::{Output, Streams};
 
-/// How many bytes are kept of each of two streams.
+/// The most bytes that are kept of each stream if there are two.
 const APART_LIMIT: usize = STREAM_LIMIT;
-/// How many bytes are read at once.
+/// The most bytes that are read at once.
 const PIECE: usize = 256 << 10;
 
-/// All that a command writes: one stream or two.
-pub(super) struct Drains<'a> {
-    streams: Vec<Drain>,
-    /// Is shown what comes.
-    seen: Option<&'a Glimpse>,
+/// Reads everything that a command writes, in one stream or two.
+pub(super) struct OutputReader<'a> {
+    streams: Vec<StreamReader>,
+    /// Receives the output, too.
+    seen: Option<&'a LiveOutput>,
     piece: Vec<u8>,
 }
 
-/// One stream of it.
-struct Drain {
+/// Reads one stream.
+struct StreamReader {
     /// None after its end.
-    pipe: Option<(PipeReader, Option<Wide>)>,
-    kept: Bounded,
+    pipe: Option<(PipeReader, Option<WidenedPipe>)>,
+    kept: BoundedOutput,
 }
 
-impl<'a> Drains<'a> {
-    /// What is to be read, and the only ends to write to, for standard output and standard error.
-    /// `limit` is how many characters are kept of both together.
+impl<'a> OutputReader<'a> {
+    /// Returns a reader and the only write ends for standard output and standard error. `limit` is the most characters
+    /// that are kept if both are one stream.
     pub(super) fn begin(
         streams: Streams,
         limit: usize,
-        seen: Option<&'a Glimpse>,
+        seen: Option<&'a LiveOutput>,
     ) -> io::Result<(Self, PipeWriter, PipeWriter)> {
         let (first, stdout, second, stderr) = match streams {
             Streams::Together => {
-                let (drain, writer) = Drain::begin(Bounded::new(limit, Unit::Characters))?;
-                (drain, writer.try_clone()?, None, writer)
+                let (output_reader, writer) =
+                    StreamReader::begin(BoundedOutput::new(limit, LimitUnit::Characters))?;
+                (output_reader, writer.try_clone()?, None, writer)
             }
             Streams::Apart | Streams::First => {
                 let bounded = || match streams {
-                    Streams::First => Bounded::first(APART_LIMIT, Unit::Bytes),
-                    _ => Bounded::new(APART_LIMIT, Unit::Bytes),
+                    Streams::First => BoundedOutput::first(APART_LIMIT, LimitUnit::Bytes),
+                    _ => BoundedOutput::new(APART_LIMIT, LimitUnit::Bytes),
                 };
-                let (stdout, out) = Drain::begin(bounded())?;
-                let (stderr, err) = Drain::begin(bounded())?;
+                let (stdout, out) = StreamReader::begin(bounded())?;
+                let (stderr, err) = StreamReader::begin(bounded())?;
                 (stdout, out, Some(stderr), err)
             }
         };
@@ -64,7 +65,7 @@ impl<'a> Drains<'a> {
         self.streams.iter().filter_map(|stream| Some(stream.pipe.as_ref()?.0.as_fd()))
     }
 
-    /// Takes what is there now, as far as it fits into one piece of each stream.
+    /// Reads what is available now, at most one piece of each stream.
     pub(super) fn read(&mut self) {
         for (number, stream) in self.streams.iter_mut().enumerate() {
             let Some((pipe, _)) = &mut stream.pipe else { continue };
@@ -85,7 +86,7 @@ impl<'a> Drains<'a> {
         }
     }
 
-    /// What was written. Should a writer be left, it is waited for so long and no longer.
+    /// Returns the output. If a writer is left, waits for it at most `patience`.
     pub(super) fn finish(mut self, patience: Duration) -> Output {
         let deadline = Instant::now() + patience;
         while self.pipes().next().is_some()
@@ -103,49 +104,49 @@ impl<'a> Drains<'a> {
     }
 }
 
-impl Drain {
-    fn begin(kept: Bounded) -> io::Result<(Self, PipeWriter)> {
+impl StreamReader {
+    fn begin(kept: BoundedOutput) -> io::Result<(Self, PipeWriter)> {
         let (output, writer) = io::pipe()?;
-        // A command can take out of its pipe what is there to be read.
+        // A command can read from its own pipe, so a read that poll announced could block.
         rustix::io::ioctl_fionbio(&output, true)?;
-        let wide = Wide::widen(&output);
+        let wide = WidenedPipe::widen(&output);
         Ok((Self { pipe: Some((output, wide)), kept }, writer))
     }
 }
 
-/// A pipe that was made wide, until it is closed.
-struct Wide;
+/// A pipe with a larger buffer. It is counted until it is closed.
+struct WidenedPipe;
 
 #[cfg(target_os = "linux")]
 static WIDE: AtomicUsize = AtomicUsize::new(0);
 
 #[cfg(target_os = "linux")]
-impl Wide {
-    /// More than one pipe buffer of the usual 64 KiB spares switches between writer and reader.
+impl WidenedPipe {
+    /// More than the usual 64 KiB saves switches between writer and reader.
     const SIZE: usize = 1 << 20;
-    /// So many pipes of this process are that wide at once: a user has 64 MiB of them, and whoever is
-    /// beyond gets pipes of a page.
-    const MOST: usize = 16;
+    /// The most such pipes of this process at once. A user has 64 MiB for pipe buffers, and above that gets pipes of one
+    /// page.
+    const MAX_PIPES: usize = 16;
 
-    /// Widens a pipe, unless there are enough of these.
+    /// Enlarges the buffer of a pipe, unless there are too many such pipes.
     fn widen(pipe: &PipeReader) -> Option<Self> {
-        let more = |now: usize| (now < Self::MOST).then_some(now + 1);
+        let more = |now: usize| (now < Self::MAX_PIPES).then_some(now + 1);
         WIDE.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()?;
-        // Refused where a user has many pipes; the usual size does too.
+        // This fails if the user has many pipes. The usual size works, too.
         let _ = rustix::pipe::fcntl_setpipe_size(pipe, Self::SIZE);
         Some(Self)
     }
 }
 
 #[cfg(target_os = "linux")]
-impl Drop for Wide {
+impl Drop for WidenedPipe {
     fn drop(&mut self) {
         WIDE.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 #[cfg(not(target_os = "linux"))]
-impl Wide {
+impl WidenedPipe {
     fn widen(_: &PipeReader) -> Option<Self> {
         None
     }

@@ -1,83 +1,82 @@
-//! What a running command wrote last, for somebody who looks on. It is a small copy beside what is
-//! kept, so that a look holds up nobody who writes.
+//! The last output of a running command, for display. It is a small copy, so that reading it does not delay the command.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::output::{whole_beginning, whole_end};
 
-/// So many bytes are kept of the end of a stream: more than a terminal has columns for.
+/// The bytes that are kept of the end of a stream: more than a terminal line has columns.
 const KEPT: usize = 4 << 10;
 
-/// The end of what a command has written so far.
+/// The end of the output of a command so far.
 #[derive(Debug, Default)]
-pub struct Glimpse(Mutex<Ends>);
+pub struct LiveOutput(Mutex<StreamTails>);
 
 #[derive(Debug, Default)]
-struct Ends {
-    /// Of standard output and standard error, or of both together in the first.
-    streams: [End; 2],
-    /// Which was written last.
+struct StreamTails {
+    /// Standard output and standard error, or both together in the first.
+    streams: [StreamTail; 2],
+    /// The stream that was written last.
     last: usize,
 }
 
 #[derive(Debug, Default)]
-struct End {
+struct StreamTail {
     bytes: Vec<u8>,
-    /// Whether something came before them.
+    /// Whether earlier bytes were dropped.
     cut: bool,
 }
 
 /// The last line of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LastLine {
-    /// Its text, or the end of it; without the characters that end lines, and else as it was written.
+    /// The line or its end, without line terminators, otherwise as it was written.
     pub text: String,
-    /// Whether it began before that.
+    /// Whether the beginning of the line is missing.
     pub is_cut: bool,
 }
 
-impl Glimpse {
-    /// Takes what was written next to the stream of that number, 0 or 1.
+impl LiveOutput {
+    /// Adds output of a stream, 0 or 1.
     pub(super) fn push(&self, stream: usize, bytes: &[u8]) {
         let mut ends = self.lock();
         ends.last = stream;
         ends.streams[stream].push(bytes);
     }
 
-    /// Forgets what was written: another command begins.
+    /// Clears the output when another command begins.
     pub fn clear(&self) {
-        *self.lock() = Ends::default();
+        *self.lock() = StreamTails::default();
     }
 
-    /// The last line that says something, of the stream that was written last; None where there is
-    /// none. A carriage return begins a line anew, as it does on a terminal.
+    /// The last line that is not blank, of the stream that was written last. A carriage return begins a new line, as it
+    /// overwrites one on a terminal.
     pub fn last_line(&self) -> Option<LastLine> {
         let (bytes, cut) = {
             let ends = self.lock();
-            let End { bytes, cut } = &ends.streams[ends.last];
+            let StreamTail { bytes, cut } = &ends.streams[ends.last];
             (bytes.clone(), *cut)
         };
-        // A part of a character may be at either end.
+        // Either end may be within a character.
         let whole = whole_end(if cut { whole_beginning(&bytes) } else { &bytes });
         let mut found = last_line(&String::from_utf8_lossy(whole))?;
         found.is_cut &= cut;
         Some(found)
     }
 
-    /// The end of the stream that was written last, as text; empty where there is none.
+    /// The end of the stream that was written last, as text.
     pub fn end(&self) -> String {
         let ends = self.lock();
-        let End { bytes, cut } = &ends.streams[ends.last];
+        let StreamTail { bytes, cut } = &ends.streams[ends.last];
         let whole = whole_end(if *cut { whole_beginning(bytes) } else { bytes });
         String::from_utf8_lossy(whole).into_owned()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Ends> {
+    fn lock(&self) -> MutexGuard<'_, StreamTails> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl End {
+impl StreamTail {
     fn push(&mut self, bytes: &[u8]) {
         let from = bytes.len().saturating_sub(KEPT);
         if from > 0 {
@@ -92,7 +91,7 @@ impl End {
     }
 }
 
-/// The last line of a text that holds more than blanks; `is_cut` says that no line ends before it.
+/// The last line of a text that is not blank. `is_cut` means that no line ends before it.
 ///
 /// # Examples
 /// ```
@@ -113,9 +112,9 @@ mod tests {
     use super::*;
 
     fn last(pieces: &[&[u8]]) -> Option<(String, bool)> {
-        let glimpse = Glimpse::default();
-        pieces.iter().for_each(|piece| glimpse.push(0, piece));
-        glimpse.last_line().map(|last| (last.text, last.is_cut))
+        let live_output = LiveOutput::default();
+        pieces.iter().for_each(|piece| live_output.push(0, piece));
+        live_output.last_line().map(|last| (last.text, last.is_cut))
     }
 
     #[test]
@@ -138,29 +137,29 @@ mod tests {
 
     #[test]
     fn of_a_line_without_end_its_end_is_seen_and_little_is_kept() {
-        let glimpse = Glimpse::default();
+        let live_output = LiveOutput::default();
         let text = "\u{5bbd}".repeat(KEPT);
         for piece in text.as_bytes().chunks(701) {
-            glimpse.push(0, piece);
-            assert!(glimpse.lock().streams[0].bytes.len() <= 2 * KEPT);
+            live_output.push(0, piece);
+            assert!(live_output.lock().streams[0].bytes.len() <= 2 * KEPT);
         }
-        glimpse.push(0, b"end");
-        let last = glimpse.last_line().unwrap();
+        live_output.push(0, b"end");
+        let last = live_output.last_line().unwrap();
         assert!(last.is_cut && last.text.ends_with("\u{5bbd}end"), "{last:?}");
         assert!(last.text.trim_end_matches("end").chars().all(|c| c == '\u{5bbd}'), "{last:?}");
-        glimpse.push(0, &[b'x'; 3 * KEPT]);
-        assert_eq!(glimpse.last_line().unwrap().text, "x".repeat(KEPT));
+        live_output.push(0, &[b'x'; 3 * KEPT]);
+        assert_eq!(live_output.last_line().unwrap().text, "x".repeat(KEPT));
     }
 
     #[test]
     fn the_stream_that_was_written_last_is_told_and_not_mixed() {
-        let glimpse = Glimpse::default();
-        glimpse.push(0, b"half a ");
-        glimpse.push(1, b"warning\n");
-        assert_eq!(glimpse.last_line().unwrap().text, "warning");
-        glimpse.push(0, b"line");
-        assert_eq!(glimpse.last_line().unwrap().text, "half a line");
-        glimpse.clear();
-        assert_eq!(glimpse.last_line(), None);
+        let live_output = LiveOutput::default();
+        live_output.push(0, b"half a ");
+        live_output.push(1, b"warning\n");
+        assert_eq!(live_output.last_line().unwrap().text, "warning");
+        live_output.push(0, b"line");
+        assert_eq!(live_output.last_line().unwrap().text, "half a line");
+        live_output.clear();
+        assert_eq!(live_output.last_line(), None);
     }
 }

@@ -1,8 +1,8 @@
-//! Folders that commands could fill as they liked, removed whatever is in them: a million files, a
-//! tree of any depth, folders without rights, links that lead elsewhere.
+//! Removes folders that commands could fill with anything: a million files, a tree of any depth, folders without
+//! permissions, links that lead elsewhere.
 //!
-//! That can take long, so it has two steps: a folder is put aside at once, by a rename, and what lies
-//! aside is removed later, as far as there is time for it. What is left is gone on with by anybody.
+//! This can take long, so there are two steps: a folder is renamed at once, and removed later as far as time allows. Any
+//! later call continues with the rest.
 
 use std::ffi::OsStr;
 use std::io;
@@ -12,23 +12,23 @@ use cap_fs_ext::DirExt;
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, DirEntry, Permissions, PermissionsExt};
 
-/// What lies aside has a name that begins with this.
+/// The prefix of the names of folders that were put aside.
 const ASIDE: &str = ".gone-";
 
-/// Puts a folder aside, where it stands: [`remove_aside`] finds it in its parent.
+/// Renames a folder in its parent, so that [`remove_aside`] finds it there.
 ///
 /// # Errors
-/// It cannot be renamed, or is not there.
+/// The folder cannot be renamed, or does not exist.
 pub fn put_aside(folder: &Path) -> io::Result<()> {
     let name = format!("{ASIDE}{}", uuid::Uuid::new_v4().simple());
     std::fs::rename(folder, folder.with_file_name(name))
 }
 
-/// Removes what lies aside in a folder. Returns whether it was enough before that was done; that is
-/// asked before each entry.
+/// Removes the folders that were put aside in `place`. Before each entry it calls `is_enough`, and stops if that
+/// returns true. Returns whether it stopped early.
 ///
 /// # Errors
-/// The folder cannot be read. What cannot be removed is left without a word.
+/// `place` cannot be read. Entries that cannot be removed are skipped silently.
 pub fn remove_aside(place: &Path, is_enough: &dyn Fn() -> bool) -> io::Result<bool> {
     let place = Dir::open_ambient_dir(place, ambient_authority())?;
     for entry in place.entries()? {
@@ -36,7 +36,7 @@ pub fn remove_aside(place: &Path, is_enough: &dyn Fn() -> bool) -> io::Result<bo
         if name.to_string_lossy().starts_with(ASIDE) {
             match remove(&place, &name, is_enough) {
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => return Ok(true),
-                // The others may go.
+                // Continue with the others.
                 _ => {}
             }
         }
@@ -44,32 +44,31 @@ pub fn remove_aside(place: &Path, is_enough: &dyn Fn() -> bool) -> io::Result<bo
     Ok(false)
 }
 
-/// Removes a folder that commands could fill as they liked: however deep, whatever its rights. Links
-/// are removed, never followed. Fails with `Interrupted` when it is enough; what is left can be gone
-/// on with, and each step leaves less.
+/// Removes a folder of any depth, whatever its permissions. Links are removed, never followed. Fails with
+/// `Interrupted` if `is_enough`; every step leaves less, so a later call can continue.
 ///
-/// Each folder in it that is not empty is moved to its top under a number, so that this needs neither
-/// a stack nor paths of its depth; and numbers are all that is kept in mind, so that the top, where
-/// many may stand, is not read again for each.
+/// Each folder in it that is not empty is moved to its top under a number. So the removal needs neither a stack nor
+/// paths as deep as the tree. Only the numbers are kept in memory, so that the top, which may have many entries, is not
+/// read again for each.
 fn remove(parent: &Dir, name: &OsStr, is_enough: &dyn Fn() -> bool) -> io::Result<()> {
     take_rights(parent, name)?;
     let top = parent.open_dir_nofollow(name)?;
     loop {
         let mark = format!("{}-", uuid::Uuid::new_v4().simple());
         let mut removal =
-            Removal { top: &top, mark, moved: 0, waiting: Vec::new(), removed: 0, is_enough };
+            FolderRemoval { top: &top, mark, moved: 0, waiting: Vec::new(), removed: 0, is_enough };
         removal.all()?;
         match parent.remove_dir(name) {
-            // Some file systems leave entries out of a listing while others are removed.
+            // Some file systems omit entries from a listing while others are removed.
             Err(e) if e.kind() == io::ErrorKind::DirectoryNotEmpty && removal.removed > 0 => {}
             done => return done,
         }
     }
 }
 
-struct Removal<'a> {
+struct FolderRemoval<'a> {
     top: &'a Dir,
-    /// What the names of moved folders begin with, which nobody has guessed.
+    /// The random prefix of the names of moved folders.
     mark: String,
     moved: u64,
     /// The numbers of folders that were moved to the top.
@@ -78,14 +77,17 @@ struct Removal<'a> {
     is_enough: &'a dyn Fn() -> bool,
 }
 
-impl Removal<'_> {
-    /// Fails only when it is enough, as do the others: what cannot be removed does not keep the rest.
+impl FolderRemoval<'_> {
+    /// Removes everything in the top. Like the other methods, fails only if `is_enough`: an entry that cannot be removed
+    /// does not stop the rest.
     fn all(&mut self) -> io::Result<()> {
         let Ok(entries) = self.top.entries() else { return Ok(()) };
         for entry in entries.flatten() {
             let name = entry.file_name();
-            // The listing may show what was moved here since.
-            if name.to_string_lossy().starts_with(&self.mark) || self.goes(self.top, &entry)? {
+            // The listing may include folders that were moved here meanwhile.
+            if name.to_string_lossy().starts_with(&self.mark)
+                || self.remove_entry(self.top, &entry)?
+            {
                 continue;
             }
             if take_rights(self.top, &name).is_ok() {
@@ -103,7 +105,7 @@ impl Removal<'_> {
     fn folder(&mut self, name: &OsStr) -> io::Result<()> {
         let Ok(folder) = self.top.open_dir_nofollow(name) else { return Ok(()) };
         for entry in folder.entries().into_iter().flatten().flatten() {
-            if self.goes(&folder, &entry)? {
+            if self.remove_entry(&folder, &entry)? {
                 continue;
             }
             let name = entry.file_name();
@@ -118,9 +120,8 @@ impl Removal<'_> {
         Ok(())
     }
 
-    /// Removes an entry, unless it is a folder that is not empty. Returns whether there is nothing
-    /// more to do for it.
-    fn goes(&mut self, parent: &Dir, entry: &DirEntry) -> io::Result<bool> {
+    /// Removes an entry, unless it is a folder that is not empty. Returns whether nothing more can be done for it.
+    fn remove_entry(&mut self, parent: &Dir, entry: &DirEntry) -> io::Result<bool> {
         if (self.is_enough)() {
             return Err(io::ErrorKind::Interrupted.into());
         }
@@ -132,7 +133,7 @@ impl Removal<'_> {
     }
 }
 
-/// Takes back the rights on a folder that a command took away.
+/// Restores the permissions of a folder that a command may have changed.
 fn take_rights(parent: &Dir, name: &OsStr) -> io::Result<()> {
     parent.set_permissions(name, Permissions::from_mode(0o700))
 }
@@ -146,7 +147,7 @@ mod tests {
 
     use super::*;
 
-    fn aside(base: &Path, name: &str) -> PathBuf {
+    fn removal(base: &Path, name: &str) -> PathBuf {
         let path = base.join(format!("{ASIDE}{name}"));
         fs::create_dir(&path).unwrap();
         path
@@ -155,7 +156,7 @@ mod tests {
     #[test]
     fn whatever_commands_left_goes_and_nothing_else() {
         let base = tempfile::tempdir().unwrap();
-        let (own, kept) = (aside(base.path(), "1"), base.path().join("kept"));
+        let (own, kept) = (removal(base.path(), "1"), base.path().join("kept"));
         fs::create_dir_all(own.join("a/b/c")).unwrap();
         fs::create_dir(&kept).unwrap();
         fs::write(kept.join("file"), "").unwrap();
@@ -163,7 +164,7 @@ mod tests {
         for folder in ["a/b/c", "a/b", "a", ""] {
             fs::set_permissions(own.join(folder), fs::Permissions::from_mode(0o000)).unwrap();
         }
-        let other = aside(base.path(), "2");
+        let other = removal(base.path(), "2");
         let mut deep = Dir::open_ambient_dir(&other, ambient_authority()).unwrap();
         for _ in 0..3000 {
             deep.create_dir("d").unwrap();
@@ -178,7 +179,7 @@ mod tests {
     /// The steps of removing this many folders with something in each.
     fn steps(folders: usize) -> usize {
         let base = tempfile::tempdir().unwrap();
-        let own = aside(base.path(), "1");
+        let own = removal(base.path(), "1");
         for n in 0..folders {
             fs::create_dir_all(own.join(format!("tmp/{n}/in"))).unwrap();
         }
@@ -201,7 +202,7 @@ mod tests {
     #[test]
     fn it_stops_when_it_is_enough_and_goes_on_later() {
         let base = tempfile::tempdir().unwrap();
-        let own = aside(base.path(), "1");
+        let own = removal(base.path(), "1");
         for n in 0..100 {
             fs::create_dir_all(own.join(format!("{n}/in"))).unwrap();
         }

@@ -1,100 +1,98 @@
-//! Which walls the commands of a runner get: found out once, by a probe that tries to get around them;
-//! and with them what a helper is told for each command.
+//! Finds out which restrictions commands can get, once, by a probe that tries to get around them. Then makes the request
+//! for each command.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::drain::Drains;
+use super::disk_space::DiskMonitor;
+use super::output_reader::OutputReader;
 use super::sandbox::{
-    Backend, Confinement, Facts, Limits, Mount, MountKind, Report, SandboxRequest, Tier, View,
-    make_own,
+    Backend, CommandLimits, Confinement, HelperReport, MechanismSet, Mount, MountKind,
+    SandboxRequest, Tier, View, make_own,
 };
-use super::space::Space;
 use super::waiting::GRACE;
 use super::{CommandSpec, Runner, environment};
 use crate::machine;
 use crate::protocol::{Ending, Execution, Output, Streams};
 
-/// Why a command is refused where it cannot be confined.
+/// The error for a command that cannot be confined.
 const NO_SANDBOX: &str = "there is no sandbox on this machine, and the user has not allowed commands without one; the files of the workspace can be changed all the same";
-/// Why a command is refused that is to be kept off the network where nothing confines it.
+/// The error for a command that must not have the network if nothing confines it.
 const NO_WALL: &str = "it is to run without the network, and nothing here can keep it off: commands run with the user's own rights";
 
-/// How long all tools together may take to say their versions.
-const TOOLS_PATIENCE: Duration = Duration::from_secs(15);
-/// What tells the newest commits, and how long that may take. Commits that are not on this machine are not fetched.
+/// The time limit for all tools together to print their versions.
+const TOOLS_TIME_LIMIT: Duration = Duration::from_secs(15);
+/// The command that lists the newest commits, without fetching missing ones. Its time limit follows.
 const COMMITS: &str = "GIT_NO_LAZY_FETCH=1 git --no-pager -c core.quotePath=false log -n 500 --no-show-signature --no-merges --no-renames --relative --name-only --format='>%s' 2>/dev/null";
-const COMMITS_PATIENCE: Duration = Duration::from_secs(2);
-/// How many characters of what such scripts write are read.
-const LOOK_LIMIT: usize = 400_000;
+const COMMITS_TIME_LIMIT: Duration = Duration::from_secs(2);
+/// The most characters that are read of the output of such scripts.
+const MAX_SCRIPT_OUTPUT: usize = 400_000;
 
-/// How many characters of what a probe writes are told.
-const SAID: usize = 300;
+/// The most characters of a probe's output that are reported.
+const MAX_PROBE_OUTPUT: usize = 300;
 
-/// What was found out about this machine.
+/// What the probe found out about this machine.
 #[derive(Debug, Clone)]
-pub(super) struct Found {
+pub(super) struct ProbeResult {
     pub(super) confinement: Confinement,
     pub(super) view: Option<View>,
 }
 
-/// What one command gets.
-pub(super) struct Walls<'a> {
+/// The restrictions of one command.
+pub(super) struct Restrictions<'a> {
     pub(super) backend: Backend,
     pub(super) view: Option<&'a View>,
 }
 
 impl Runner {
-    /// What confines commands on this machine: found out once, by trying to get around it. `own` is
-    /// as in [`CommandSpec`].
+    /// What confines commands on this machine. This is probed once. `own` is as in [`CommandSpec`].
     pub fn confinement(&self, own: &Path) -> &Confinement {
-        &self.found(own).confinement
+        &self.probe_result(own).confinement
     }
 
-    /// Whether commands see this file; all of them do as long as nothing is known of a sandbox.
+    /// Whether commands see this file. True as long as no sandbox has been probed.
     pub fn shows(&self, path: &Path) -> bool {
-        match self.found.get() {
-            Some(Found { confinement, view: Some(view) }) if confinement.tier.confines() => {
+        match self.probe_result.get() {
+            Some(ProbeResult { confinement, view: Some(view) }) if confinement.tier.confines() => {
                 view.shows(path)
             }
             _ => true,
         }
     }
 
-    /// The program of that name that commands would start, if they see one on their `PATH`; entries
-    /// of it that are not absolute are left out.
+    /// The program of that name that commands find in their `PATH`. Entries of it that are not absolute are ignored.
     pub fn program(&self, name: &str) -> Option<PathBuf> {
-        let environment = environment::of_a_command(false, &self.settings.env);
+        let environment = environment::for_command(false, &self.settings.env);
         let path = environment.iter().find(|variable| variable.name == "PATH")?;
         machine::find(name, &path.value, &|path| self.shows(path))
     }
 
-    /// The tools that commands find here, with their versions. Where no command can be confined, none is started, and
-    /// they are named only.
+    /// The tools that commands find here, with their versions. If commands cannot be confined, no tool is started, and only
+    /// their names are returned.
     pub fn tools(&self, own: &Path) -> Vec<String> {
-        let said = self.look(machine::SCRIPT, TOOLS_PATIENCE, own);
+        let said = self.inspect(machine::SCRIPT, TOOLS_TIME_LIMIT, own);
         let named = || machine::tools(&|path| self.shows(path));
         said.map_or_else(named, |said| machine::tools_in(&said))
     }
 
-    /// The subjects of the newest commits, each after a `>`, and the files of the workspace that each changed; None
-    /// if git does not tell, or no command can be confined.
+    /// The subjects of the newest commits, each after a `>`, and the workspace files that each changed. None if git fails,
+    /// or if commands cannot be confined.
     pub fn commits(&self, own: &Path) -> Option<String> {
-        self.look(COMMITS, COMMITS_PATIENCE, own)
+        self.inspect(COMMITS, COMMITS_TIME_LIMIT, own)
     }
 
-    /// The beginning of what a script writes that can neither change anything nor reach the network; None if it does
-    /// not succeed.
-    pub fn look(&self, script: &str, timeout: Duration, own: &Path) -> Option<String> {
+    /// Runs a script that can neither change anything nor reach the network, and returns the beginning of its output. None
+    /// if it fails, or if commands cannot be confined.
+    pub fn inspect(&self, script: &str, timeout: Duration, own: &Path) -> Option<String> {
         if !self.confinement(own).tier.confines() {
             return None;
         }
         let spec = CommandSpec {
-            looks_only: true,
+            read_only: true,
             network: Some(false),
             timeout: Some(timeout),
-            output_limit: Some(LOOK_LIMIT),
+            output_limit: Some(MAX_SCRIPT_OUTPUT),
             // Nobody waits for it after a crash.
             lock: Some(Path::new("")),
             ..CommandSpec::new(script, &self.workspace, own)
@@ -106,16 +104,16 @@ impl Runner {
         }
     }
 
-    /// The walls that a command gets.
+    /// The restrictions for a command.
     ///
     /// # Errors
-    /// They cannot be had here.
-    pub(super) fn walls(&self, spec: &CommandSpec) -> io::Result<Walls<'_>> {
-        let Found { confinement, view } = self.found(spec.own);
+    /// They are not available here.
+    pub(super) fn walls(&self, spec: &CommandSpec) -> io::Result<Restrictions<'_>> {
+        let ProbeResult { confinement, view } = self.probe_result(spec.own);
         let walls = match confinement.tier.backend() {
-            Some(Backend::Open) => Walls { backend: Backend::Open, view: None },
-            Some(backend) => Walls { backend, view: view.as_ref() },
-            None if spec.open => Walls { backend: Backend::Open, view: None },
+            Some(Backend::Open) => Restrictions { backend: Backend::Open, view: None },
+            Some(backend) => Restrictions { backend, view: view.as_ref() },
+            None if spec.open => Restrictions { backend: Backend::Open, view: None },
             None => return Err(io::Error::other(NO_SANDBOX)),
         };
         if let Some(reason) = walls.view.and_then(View::refused) {
@@ -123,7 +121,7 @@ impl Runner {
         }
         let refused = match spec.network {
             Some(false) if walls.backend == Backend::Open => Some(NO_WALL.to_owned()),
-            // What holds for the settings was found out with the tier.
+            // Without `settings.network` the probe of the tier has already tested this.
             Some(false) if self.settings.network => {
                 let tried = || self.try_offline(confinement.tier, walls.view, spec.own);
                 self.offline.get_or_init(tried).clone().err()
@@ -133,7 +131,7 @@ impl Runner {
         refused.map_or(Ok(walls), |reason| Err(io::Error::other(reason)))
     }
 
-    /// Whether a tier that was found with the network open holds without it too.
+    /// Tests whether a tier that was probed with the network also works without it.
     fn try_offline(&self, tier: Tier, view: Option<&View>, own: &Path) -> Result<(), String> {
         self.try_tier(tier, view, own, false).map(drop).map_err(|shortfall| {
             format!(
@@ -142,15 +140,15 @@ impl Runner {
         })
     }
 
-    pub(super) fn found(&self, own: &Path) -> &Found {
-        self.found.get_or_init(|| self.find(own))
+    pub(super) fn probe_result(&self, own: &Path) -> &ProbeResult {
+        self.probe_result.get_or_init(|| self.probe(own))
     }
 
-    fn find(&self, own: &Path) -> Found {
+    fn probe(&self, own: &Path) -> ProbeResult {
         let network = self.settings.network;
         let mut missing = Vec::new();
         let view = View::of(self);
-        // A disk that fails is no reason for a weaker tier.
+        // A failing disk must not lead to a weaker tier.
         let made = view.as_ref().map_or(Ok(()), |view| make_own(own, view.user));
         for tier in Tier::candidates(self.settings.mode) {
             let tried = match (&view, &made) {
@@ -162,45 +160,48 @@ impl Runner {
             match tried {
                 Ok(facts) => {
                     let confinement = Confinement { tier: *tier, facts, missing, network };
-                    return Found { confinement, view: view.ok() };
+                    return ProbeResult { confinement, view: view.ok() };
                 }
                 Err(reason) => missing.push((*tier, reason)),
             }
         }
-        let facts = Facts::default();
-        Found { confinement: Confinement { tier: Tier::None, facts, missing, network }, view: None }
+        let facts = MechanismSet::default();
+        ProbeResult {
+            confinement: Confinement { tier: Tier::None, facts, missing, network },
+            view: None,
+        }
     }
 
-    /// Raises a tier's walls around a probe; gives what of them stands, if all does that it promises.
+    /// Runs a probe in a tier. Returns the mechanisms that work, if they include all that the tier promises.
     fn try_tier(
         &self,
         tier: Tier,
         view: Option<&View>,
         own: &Path,
         network: bool,
-    ) -> Result<Facts, String> {
+    ) -> Result<MechanismSet, String> {
         let backend = tier.backend().ok_or_else(String::new)?;
         if let Some(obstacle) = view.and_then(|view| view.obstacle(backend)) {
             return Err(obstacle);
         }
         let spec =
             CommandSpec { network: Some(network), ..CommandSpec::new("", &self.workspace, own) };
-        let run = || -> io::Result<(Report, Output)> {
+        let run = || -> io::Result<(HelperReport, Output)> {
             let request = SandboxRequest { probe: true, ..self.request(&spec, backend, view)? };
-            let output = Drains::begin(Streams::Together, SAID, None)?;
-            let (mut space, timeout) = (Space::default(), self.timeout.max(GRACE));
+            let output = OutputReader::begin(Streams::Together, MAX_PROBE_OUTPUT, None)?;
+            let (mut space, timeout) = (DiskMonitor::default(), self.timeout.max(GRACE));
             self.carry_out(&request, output, timeout, &mut space, &|| false)
         };
-        let (Report { ending, facts }, said) = run().map_err(|e| e.to_string())?;
+        let (HelperReport { ending, facts }, said) = run().map_err(|e| e.to_string())?;
         match (ending, said.captures()[0].head.trim()) {
             (Ending::Exited(_), _) => tier.shortfall(facts, network).map_or(Ok(facts), Err),
             (Ending::NotStarted(reason), "") => Err(reason),
             (Ending::NotStarted(reason), said) => Err(format!("{reason}: {said}")),
-            _ => Err("the probe ended without a word".to_owned()),
+            _ => Err("the probe ended without a report".to_owned()),
         }
     }
 
-    /// What the helper is told.
+    /// The request for the helper.
     pub(super) fn request(
         &self,
         spec: &CommandSpec,
@@ -210,12 +211,12 @@ impl Runner {
         let settings = &self.settings;
         let network = spec.network.unwrap_or(settings.network);
         let offline = backend != Backend::Open && !network;
-        let mut environment = environment::of_a_command(offline, &settings.env);
+        let mut environment = environment::for_command(offline, &settings.env);
         let mut mounts = Vec::new();
         if let Some(view) = view {
             make_own(spec.own, view.user)?;
             mounts = view.mounts(spec, network)?;
-            if spec.looks_only {
+            if spec.read_only {
                 mounts = mounts.into_iter().filter_map(read_only).collect();
             }
             for (name, folder) in view.variables(backend) {
@@ -250,8 +251,8 @@ impl Runner {
             lock: spec.lock.unwrap_or(&self.lock).to_owned(),
             user: view.and_then(|view| view.user),
             network,
-            limits: Limits {
-                // Counted for all of the user where there is no namespace to count in.
+            limits: CommandLimits {
+                // Without a namespace all processes of the user would count.
                 processes: if backend == Backend::Open { 0 } else { settings.max_processes },
                 file: if backend == Backend::Open { 0 } else { settings.max_file_bytes },
                 memory: settings.max_memory_bytes.unwrap_or_default(),
@@ -263,7 +264,7 @@ impl Runner {
     }
 }
 
-/// The same not to be written, but for what commands have for themselves, which lies elsewhere than they see it.
+/// Makes a mount read-only, except the session's own folders, which commands see at another path.
 fn read_only(mount: Mount) -> Option<Mount> {
     let Mount { at, kind } = mount;
     match kind {

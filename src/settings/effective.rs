@@ -1,0 +1,93 @@
+//! Lists the effective settings, each with its origin.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::layers::{Layers, SettingValue, Source};
+use super::table::{SettingKind, names};
+use super::{Config, Layer, SESSION_POLICY, Weakening};
+use crate::error::Result;
+
+/// An effective setting.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EffectiveSetting {
+    /// Its full name, such as `sandbox.network`.
+    pub name: String,
+    /// Its value: a string, a number, a boolean or a list of strings.
+    pub value: Value,
+    /// Which layer set it.
+    pub source: Source,
+    /// What set it: a file with its line, a variable, deaddrop's own folders, or "default settings".
+    pub origin: String,
+    /// Its purpose.
+    pub about: &'static str,
+    /// False if it lacks the person's consent, so that nothing starts.
+    pub allowed: bool,
+}
+
+impl EffectiveSetting {
+    /// The value in TOML.
+    pub fn toml(&self) -> String {
+        toml_of(&self.value)
+    }
+
+    fn of(given: SettingValue) -> Self {
+        let SettingValue { setting, name, mut value, source, origin } = given;
+        if matches!(setting.kind, SettingKind::Policy) && value == "" {
+            value = SESSION_POLICY.into();
+        }
+        Self { name, value, source, origin, about: &setting.about, allowed: true }
+    }
+
+    /// Data in deaddrop's own folders, which is not a setting.
+    fn of_folders(weakening: &Weakening) -> Self {
+        Self {
+            name: weakening.name.clone(),
+            value: weakening.value.as_str().into(),
+            source: Source::Folder,
+            origin: "deaddrop's own folders here".to_owned(),
+            about: weakening.does,
+            allowed: true,
+        }
+    }
+}
+
+/// A value in TOML.
+pub(super) fn toml_of(value: &Value) -> String {
+    match value {
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(toml_of).collect();
+            format!("[{}]", items.join(", "))
+        }
+        Value::String(text) => toml_edit::Value::from(text.as_str()).to_string(),
+        other => other.to_string(),
+    }
+}
+
+/// All effective settings of a project in the order of the table; of `[guest]` and `[policies]` only those that are
+/// set. Whatever else needs consent, in deaddrop's own folders, comes last.
+///
+/// # Errors
+/// A setting is wrong.
+pub fn effective_settings(project: &Path) -> Result<Vec<EffectiveSetting>> {
+    let project = super::open(project)?;
+    let layers = Layers::read(&project, Layer::default())?;
+    let (_, consent) = Config::with_consent(project, &layers)?;
+    let merged = layers.merged();
+    let mut found: Vec<EffectiveSetting> =
+        names().map(|name| EffectiveSetting::of(merged.setting(name))).collect();
+    let of_tables = ["guest", "policies"].into_iter().flat_map(|table| merged.within(table));
+    found.extend(of_tables.cloned().map(EffectiveSetting::of));
+    // A setting that a link weakens is already in the list.
+    let is_setting =
+        |weakening: &Weakening| found.iter().any(|setting| setting.name == weakening.name);
+    let others =
+        consent.weakenings().iter().chain(consent.untrusted_data()).filter(|it| !is_setting(it));
+    let others: Vec<EffectiveSetting> = others.map(EffectiveSetting::of_folders).collect();
+    found.extend(others);
+    for setting in &mut found {
+        setting.allowed = consent.missing().iter().all(|weakening| weakening.name != setting.name);
+    }
+    Ok(found)
+}
