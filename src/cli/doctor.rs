@@ -16,7 +16,7 @@ use super::locate::{By, Location};
 use super::output::{self, Terminal};
 use crate::atomic;
 use crate::atomic::read_regular;
-use crate::clipboard::{Environment, NO_DISPLAY};
+use crate::clipboard::{ClipboardEnvironment, NO_DISPLAY};
 use crate::engine::kept_turns;
 use crate::error::advice;
 use crate::executor::Guest;
@@ -407,8 +407,8 @@ fn notes() -> Result<String, String> {
 
 /// The ways to the clipboard, as `copy` would try them here.
 fn clipboard(config: &Config) -> Vec<Finding> {
-    let environment = Environment::here(Programs::of(config));
-    let ways: Vec<String> = environment.ways().iter().map(ToString::to_string).collect();
+    let environment = ClipboardEnvironment::current(Programs::of(config));
+    let ways: Vec<String> = environment.backends().iter().map(ToString::to_string).collect();
     let told = match ways.as_slice() {
         [] => Err(format!(
             "{NO_DISPLAY}: `deaddrop show --copy` asks the terminal (below), or prints the file's path; over SSH, `ssh -X` forwards a display"

@@ -9,7 +9,7 @@ use clap::Args;
 use super::input::Input;
 use super::show::{Put, put};
 use super::{Context, SessionFlag, input};
-use crate::clipboard::{self, Environment, Way};
+use crate::clipboard::{self, ClipboardBackend, ClipboardEnvironment};
 use crate::engine::Selection;
 use crate::error::{Error, Result};
 use crate::inbox::HELD;
@@ -160,12 +160,12 @@ const FORCED: &str = "--force executes it all the same";
 
 fn from_clipboard(context: &Context) -> Result<(String, String)> {
     let fail = |name: &str, why: String| Err(Error::no_reply(Path::new(name), why));
-    let waits = |way: Way| {
+    let waits = |way: ClipboardBackend| {
         if Stream::Err.is_terminal() {
             context.ui.say(format!("Waiting for the clipboard ({}) …", way.name()));
         }
     };
-    match clipboard::read(&Environment::here(Programs::of(&context.config)), &waits) {
+    match clipboard::read(&ClipboardEnvironment::current(Programs::of(&context.config)), &waits) {
         Ok((way, Some(text))) => Ok((text, format!("the clipboard ({})", way.name()))),
         Ok((way, None)) => fail(
             &format!("the clipboard ({})", way.name()),

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::sessions::named_or_newest;
 use super::{Context, SessionFlag, opening, output, question};
-use crate::clipboard::{self, Environment, Way};
+use crate::clipboard::{self, ClipboardBackend, ClipboardEnvironment};
 use crate::daemon::Clip;
 use crate::engine::pasted_outbox;
 use crate::error::{Error, Result};
@@ -180,7 +180,8 @@ pub(super) fn put(context: &Context, session: &Session, sequence: u32, how: &Put
         None => OutboxPart { text, part: 1, of: 1 },
         Some(asked) => cut(context, &text, asked)?,
     };
-    let done = clipboard::copy(&text, &Environment::here(Programs::of(&context.config)));
+    let done =
+        clipboard::copy(&text, &ClipboardEnvironment::current(Programs::of(&context.config)));
     let tokens = tokens::about(&text, context.config.max_tokens);
     let brief = if form.is_brief { " --brief" } else { "" };
     let next = asked.filter(|_| part < of).map(|asked| {
@@ -223,7 +224,7 @@ pub(super) fn put(context: &Context, session: &Session, sequence: u32, how: &Put
         }
         None => {
             // A terminal gives nothing back: there the reply is pasted.
-            let reads = done.as_ref().is_ok_and(|way| !way.is_unanswered());
+            let reads = done.as_ref().is_ok_and(|way| !way.is_unconfirmed());
             let from = if reads { "" } else { " -" };
             context.ui.say(format!(
                 "Paste it into the chat, copy the reply, then run: deaddrop next{from}"
@@ -237,7 +238,7 @@ pub(super) fn put(context: &Context, session: &Session, sequence: u32, how: &Put
 pub(super) fn copied_json(
     context: &Context,
     path: &Path,
-    done: std::result::Result<(&OutboxForm, Way), &str>,
+    done: std::result::Result<(&OutboxForm, ClipboardBackend), &str>,
 ) -> Value {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let named = stem.split_once("_seq");
@@ -260,8 +261,8 @@ fn weighed(form: &OutboxForm) -> String {
     format!(" ({this}: {tokens}; {that}: {other})")
 }
 
-fn on_clipboard(what: &str, way: Way) -> String {
-    if way.is_unanswered() {
+fn on_clipboard(what: &str, way: ClipboardBackend) -> String {
+    if way.is_unconfirmed() {
         format!("{what} was sent to {way}; terminals do not confirm it.")
     } else {
         format!("{what} is on {way}.")

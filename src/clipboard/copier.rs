@@ -5,20 +5,20 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::Environment;
-use super::Way;
+use super::ClipboardBackend;
+use super::ClipboardEnvironment;
 use crate::program::Programs;
 
 /// A text, or why there is none.
 type Asked<T> = Result<(String, T), String>;
 
 /// The file of a text that was to be copied, and which way it was, or why not.
-pub type Copied<T> = (PathBuf, Result<(T, Way), String>);
+pub type CopyResult<T> = (PathBuf, Result<(T, ClipboardBackend), String>);
 
 /// Copies texts one after the other. `T` is what is known of each.
 pub struct Copier<T> {
     texts: Sender<(PathBuf, Asked<T>)>,
-    copied: Receiver<Copied<T>>,
+    copied: Receiver<CopyResult<T>>,
 }
 
 impl<T: Send + 'static> Copier<T> {
@@ -27,7 +27,7 @@ impl<T: Send + 'static> Copier<T> {
         let (texts, asked) = mpsc::channel::<(PathBuf, Asked<T>)>();
         let (sender, copied) = mpsc::channel();
         let work = move || {
-            let environment = Environment::here(programs);
+            let environment = ClipboardEnvironment::current(programs);
             for (path, text) in asked {
                 let done = text.and_then(|(text, it)| Ok((it, super::copy(&text, &environment)?)));
                 if sender.send((path, done)).is_err() {
@@ -47,12 +47,12 @@ impl<T: Send + 'static> Copier<T> {
     }
 
     /// The next text that is done, if there is one.
-    pub fn copied(&self) -> Option<Copied<T>> {
+    pub fn try_next(&self) -> Option<CopyResult<T>> {
         self.copied.try_recv().ok()
     }
 
     /// Waits for the texts that are left, but no longer than this.
-    pub fn finish(self, patience: Duration) -> Vec<Copied<T>> {
+    pub fn finish(self, patience: Duration) -> Vec<CopyResult<T>> {
         drop(self.texts);
         let deadline = Instant::now() + patience;
         let left = || deadline.saturating_duration_since(Instant::now());

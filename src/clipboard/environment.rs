@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use super::{Way, terminal};
+use super::{ClipboardBackend, terminal};
 use crate::program::Programs;
 use crate::terminal::Stream;
 
@@ -13,16 +13,16 @@ const VARIABLES: [&str; 5] =
 
 /// The environment of this process as far as it matters here.
 #[derive(Debug, Clone)]
-pub struct Environment {
+pub struct ClipboardEnvironment {
     variables: Vec<(&'static str, OsString)>,
-    terminal: Result<Way, String>,
+    terminal: Result<ClipboardBackend, String>,
     /// Where tmux may be taken from.
     pub(super) programs: Programs,
 }
 
-impl Environment {
+impl ClipboardEnvironment {
     /// That of this process.
-    pub fn here(programs: Programs) -> Self {
+    pub fn current(programs: Programs) -> Self {
         let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         let is_terminal = Stream::Out.is_terminal() || Stream::Err.is_terminal();
         let variables = VARIABLES.into_iter().filter_map(|name| {
@@ -40,12 +40,13 @@ impl Environment {
     }
 
     /// The ways through a helper, in the order in which they are tried.
-    pub fn ways(&self) -> Vec<Way> {
+    pub fn backends(&self) -> Vec<ClipboardBackend> {
         if cfg!(target_os = "macos") {
-            return vec![Way::System];
+            return vec![ClipboardBackend::System];
         }
         let is_set = |name| self.variables.iter().any(|(known, _)| *known == name);
-        let ways = [(Way::Wayland, "WAYLAND_DISPLAY"), (Way::X11, "DISPLAY")];
+        let ways =
+            [(ClipboardBackend::Wayland, "WAYLAND_DISPLAY"), (ClipboardBackend::X11, "DISPLAY")];
         ways.into_iter().filter(|(_, name)| is_set(*name)).map(|(way, _)| way).collect()
     }
 
@@ -53,13 +54,16 @@ impl Environment {
     ///
     /// # Errors
     /// There is no terminal, or it has no clipboard.
-    pub fn terminal(&self) -> Result<Way, &str> {
+    pub fn terminal(&self) -> Result<ClipboardBackend, &str> {
         self.terminal.as_ref().copied().map_err(|why| &**why)
     }
 
     /// What a helper gets that goes this way: of two displays only the one that it is to use.
-    pub(super) fn variables(&self, way: Way) -> impl Iterator<Item = (&'static str, &OsString)> {
-        let other = if way == Way::Wayland { "DISPLAY" } else { "WAYLAND_DISPLAY" };
+    pub(super) fn variables(
+        &self,
+        way: ClipboardBackend,
+    ) -> impl Iterator<Item = (&'static str, &OsString)> {
+        let other = if way == ClipboardBackend::Wayland { "DISPLAY" } else { "WAYLAND_DISPLAY" };
         let variables = self.variables.iter().filter(move |(name, _)| *name != other);
         variables.map(|(name, value)| (*name, value))
     }
@@ -71,18 +75,18 @@ mod tests {
 
     #[test]
     fn ways_are_tried_in_their_order_and_each_sees_its_own_display_only() {
-        let with = |names: &[&'static str]| Environment {
+        let with = |names: &[&'static str]| ClipboardEnvironment {
             variables: names.iter().map(|name| (*name, "7".into())).collect(),
-            terminal: Ok(Way::Terminal),
+            terminal: Ok(ClipboardBackend::Terminal),
             programs: Programs::default(),
         };
         let both = with(&["HOME", "DISPLAY", "WAYLAND_DISPLAY"]);
-        assert_eq!(both.ways(), [Way::Wayland, Way::X11]);
-        assert_eq!(with(&["DISPLAY"]).ways(), [Way::X11]);
-        assert_eq!(with(&["WAYLAND_DISPLAY"]).ways(), [Way::Wayland]);
-        assert_eq!(with(&["HOME"]).ways(), []);
+        assert_eq!(both.backends(), [ClipboardBackend::Wayland, ClipboardBackend::X11]);
+        assert_eq!(with(&["DISPLAY"]).backends(), [ClipboardBackend::X11]);
+        assert_eq!(with(&["WAYLAND_DISPLAY"]).backends(), [ClipboardBackend::Wayland]);
+        assert_eq!(with(&["HOME"]).backends(), []);
         let seen = |way| both.variables(way).map(|(name, _)| name).collect::<Vec<_>>();
-        assert_eq!(seen(Way::X11), ["HOME", "DISPLAY"]);
-        assert_eq!(seen(Way::Wayland), ["HOME", "WAYLAND_DISPLAY"]);
+        assert_eq!(seen(ClipboardBackend::X11), ["HOME", "DISPLAY"]);
+        assert_eq!(seen(ClipboardBackend::Wayland), ["HOME", "WAYLAND_DISPLAY"]);
     }
 }

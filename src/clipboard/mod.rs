@@ -23,10 +23,10 @@ mod watcher;
 
 use std::fmt;
 
-pub use copier::{Copied, Copier};
-pub use environment::Environment;
+pub use copier::{Copier, CopyResult};
+pub use environment::ClipboardEnvironment;
 pub use helper::dispatch;
-pub use watcher::{ClipboardEvent, Watcher};
+pub use watcher::{ClipboardEvent, ClipboardWatcher};
 
 use report::Failure;
 
@@ -39,7 +39,7 @@ pub const NO_DISPLAY: &str =
 
 /// A way to a clipboard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub enum ClipboardBackend {
     /// The desktop's, over Wayland.
     Wayland,
     /// The desktop's, over X11.
@@ -52,7 +52,7 @@ pub enum Way {
     Terminal,
 }
 
-impl Way {
+impl ClipboardBackend {
     /// Its name in JSON.
     pub fn name(self) -> &'static str {
         match self {
@@ -65,7 +65,7 @@ impl Way {
     }
 
     /// Whether nobody reports if the text has arrived.
-    pub fn is_unanswered(self) -> bool {
+    pub fn is_unconfirmed(self) -> bool {
         match self {
             Self::Tmux | Self::Terminal => true,
             Self::Wayland | Self::X11 | Self::System => false,
@@ -73,7 +73,7 @@ impl Way {
     }
 }
 
-impl fmt::Display for Way {
+impl fmt::Display for ClipboardBackend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Wayland => "the desktop's clipboard, over Wayland",
@@ -89,17 +89,17 @@ impl fmt::Display for Way {
 ///
 /// # Errors
 /// No way takes it. The error gives the reason of each.
-pub fn copy(text: &str, environment: &Environment) -> Result<Way, String> {
+pub fn copy(text: &str, environment: &ClipboardEnvironment) -> Result<ClipboardBackend, String> {
     if text.len() > LIMIT {
         return Err(format!(
             "it is {} bytes long, and no more than {LIMIT} are copied",
             text.len()
         ));
     }
-    match first(&environment.ways(), |way| spawn::hold(way, text, environment)) {
+    match first(&environment.backends(), |way| spawn::hold(way, text, environment)) {
         Ok((way, ())) => Ok(way),
         Err(failed) => terminal::copy(text, environment)
-            .map_err(|why| format!("{failed}; {}: {why}", Way::Terminal.name())),
+            .map_err(|why| format!("{failed}; {}: {why}", ClipboardBackend::Terminal.name())),
     }
 }
 
@@ -109,17 +109,17 @@ pub fn copy(text: &str, environment: &Environment) -> Result<Way, String> {
 /// # Errors
 /// No way can be read. The error gives the reason of each.
 pub fn read(
-    environment: &Environment,
-    waits: &dyn Fn(Way),
-) -> Result<(Way, Option<String>), String> {
-    first(&environment.ways(), |way| spawn::read(way, environment, || waits(way)))
+    environment: &ClipboardEnvironment,
+    waits: &dyn Fn(ClipboardBackend),
+) -> Result<(ClipboardBackend, Option<String>), String> {
+    first(&environment.backends(), |way| spawn::read(way, environment, || waits(way)))
 }
 
 /// Tries ways until one succeeds.
 fn first<T>(
-    ways: &[Way],
-    mut attempt: impl FnMut(Way) -> Result<T, Failure>,
-) -> Result<(Way, T), String> {
+    ways: &[ClipboardBackend],
+    mut attempt: impl FnMut(ClipboardBackend) -> Result<T, Failure>,
+) -> Result<(ClipboardBackend, T), String> {
     let mut failed = Vec::new();
     for way in ways {
         match attempt(*way) {

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::report::{Failure, Report, Reports};
-use super::{Environment, Way, helper};
+use super::{ClipboardBackend, ClipboardEnvironment, helper};
 use crate::program;
 use crate::runner::sandbox::Started;
 
@@ -27,7 +27,11 @@ pub(super) struct Helper {
 
 impl Helper {
     /// Starts a helper. `verb` is what it does.
-    pub(super) fn start(verb: &str, way: Way, environment: &Environment) -> io::Result<Self> {
+    pub(super) fn start(
+        verb: &str,
+        way: ClipboardBackend,
+        environment: &ClipboardEnvironment,
+    ) -> io::Result<Self> {
         let (reports, output) = io::pipe()?;
         let reports = Reports::of(reports)?;
         let mut command = Command::new(program::own()?);
@@ -57,7 +61,11 @@ impl Drop for Helper {
 }
 
 /// Puts a text on the clipboard this way, and leaves a helper behind that holds it.
-pub(super) fn hold(way: Way, text: &str, environment: &Environment) -> Result<(), Failure> {
+pub(super) fn hold(
+    way: ClipboardBackend,
+    text: &str,
+    environment: &ClipboardEnvironment,
+) -> Result<(), Failure> {
     let mut helper = Helper::start("hold", way, environment)?;
     program::feed(&mut helper.child, text)?;
     helper.report(HOLDING, || {})?;
@@ -69,6 +77,10 @@ pub(super) fn hold(way: Way, text: &str, environment: &Environment) -> Result<()
 }
 
 /// Reads the clipboard this way.
-pub(super) fn read(way: Way, environment: &Environment, waits: impl FnOnce()) -> Report {
+pub(super) fn read(
+    way: ClipboardBackend,
+    environment: &ClipboardEnvironment,
+    waits: impl FnOnce(),
+) -> Report {
     Helper::start("read", way, environment)?.report(READING, waits)
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use super::{Environment, Way};
+use super::{ClipboardBackend, ClipboardEnvironment};
 use crate::program;
 use crate::terminal::{self, TERMINAL};
 
@@ -21,7 +21,10 @@ const PATIENCE: Duration = Duration::from_secs(2);
 ///
 /// # Errors
 /// There is no terminal, it has no clipboard, or the text is too long for it.
-pub(super) fn copy(text: &str, environment: &Environment) -> Result<Way, String> {
+pub(super) fn copy(
+    text: &str,
+    environment: &ClipboardEnvironment,
+) -> Result<ClipboardBackend, String> {
     let way = environment.terminal()?;
     if text.len() > LIMIT {
         return Err(format!(
@@ -29,7 +32,7 @@ pub(super) fn copy(text: &str, environment: &Environment) -> Result<Way, String>
             text.len()
         ));
     }
-    if way == Way::Tmux {
+    if way == ClipboardBackend::Tmux {
         // tmux keeps it as a buffer, and gives it to its terminal.
         let loaded = environment.programs.command("tmux").and_then(|mut tmux| {
             tmux.args(["load-buffer", "-w", "-"]);
@@ -54,7 +57,7 @@ pub(super) fn copy(text: &str, environment: &Environment) -> Result<Way, String>
 pub(super) fn way(
     is_terminal: bool,
     variable: impl Fn(&str) -> Option<OsString>,
-) -> Result<Way, String> {
+) -> Result<ClipboardBackend, String> {
     if !is_terminal {
         return Err("this does not run at a terminal".to_owned());
     }
@@ -63,9 +66,9 @@ pub(super) fn way(
         return Err(format!("a terminal of type '{term}' has no clipboard"));
     }
     match (variable("TMUX"), variable("STY")) {
-        (Some(_), _) => Ok(Way::Tmux),
+        (Some(_), _) => Ok(ClipboardBackend::Tmux),
         (None, Some(_)) => Err("GNU screen passes no long text on to its terminal".to_owned()),
-        (None, None) => Ok(Way::Terminal),
+        (None, None) => Ok(ClipboardBackend::Terminal),
     }
 }
 
@@ -88,9 +91,9 @@ mod tests {
         assert!(way(false, |_| Some("xterm".into())).unwrap_err().contains("at a terminal"));
         assert!(at(&[]).unwrap_err().contains("''"));
         assert!(at(&[("TERM", "dumb")]).unwrap_err().contains("'dumb'"));
-        assert_eq!(at(&[("TERM", "xterm")]), Ok(Way::Terminal));
+        assert_eq!(at(&[("TERM", "xterm")]), Ok(ClipboardBackend::Terminal));
         let screen = [("TERM", "screen"), ("STY", "1"), ("TMUX", "2")];
         assert!(at(&screen[..2]).unwrap_err().contains("GNU screen"));
-        assert_eq!(at(&screen), Ok(Way::Tmux));
+        assert_eq!(at(&screen), Ok(ClipboardBackend::Tmux));
     }
 }

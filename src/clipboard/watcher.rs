@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::report::Failure;
 use super::spawn::{Helper, READING};
-use super::{Environment, Way};
+use super::{ClipboardBackend, ClipboardEnvironment};
 
 /// How long to wait before another helper is started. Each time that fails it is twice as long.
 const RETRY: Duration = Duration::from_secs(5);
@@ -19,25 +19,28 @@ const TICK: Duration = Duration::from_millis(500);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClipboardEvent {
     /// From now on the clipboard is watched this way, and this reply was there already.
-    Begun(Way, Option<String>),
+    Started(ClipboardBackend, Option<String>),
     /// This text came, and names the outbox that it answers.
     Text(String),
     /// The clipboard cannot be read, for this reason. Sent once; it is tried again unless there is no way.
-    Trouble(String),
+    Unreadable(String),
     /// It can be read again.
-    Well,
+    Readable,
 }
 
 /// Watches the clipboard until it is dropped.
-pub struct Watcher {
+pub struct ClipboardWatcher {
     event: Receiver<ClipboardEvent>,
     /// The thread ends when this is dropped.
     _running: Sender<()>,
 }
 
-impl Watcher {
+impl ClipboardWatcher {
     /// Starts the thread, which calls `wake` whenever something happened. None if there can be no thread.
-    pub fn start(environment: Environment, wake: impl Fn() + Send + 'static) -> Option<Self> {
+    pub fn start(
+        environment: ClipboardEnvironment,
+        wake: impl Fn() + Send + 'static,
+    ) -> Option<Self> {
         let (sender, event) = mpsc::channel();
         let (running, stopped) = mpsc::channel();
         let tell = move |event| {
@@ -52,7 +55,7 @@ impl Watcher {
     }
 
     /// The next thing that happened, if there is one.
-    pub fn event(&self) -> Option<ClipboardEvent> {
+    pub fn try_next(&self) -> Option<ClipboardEvent> {
         self.event.try_recv().ok()
     }
 }
@@ -62,17 +65,17 @@ struct Listener<Tell> {
     tell: Tell,
     stopped: Receiver<()>,
     /// The way that was told last.
-    way: Option<Way>,
+    way: Option<ClipboardBackend>,
     in_trouble: bool,
     wait: Duration,
 }
 
 impl<Tell: Fn(ClipboardEvent)> Listener<Tell> {
-    fn run(mut self, environment: &Environment) {
-        let ways = environment.ways();
+    fn run(mut self, environment: &ClipboardEnvironment) {
+        let ways = environment.backends();
         while let Err(why) = super::first(&ways, |way| self.listen(way, environment)) {
             if !std::mem::replace(&mut self.in_trouble, true) {
-                (self.tell)(ClipboardEvent::Trouble(why));
+                (self.tell)(ClipboardEvent::Unreadable(why));
             }
             if ways.is_empty() || self.is_over(self.wait) {
                 return;
@@ -82,7 +85,11 @@ impl<Tell: Fn(ClipboardEvent)> Listener<Tell> {
     }
 
     /// Listens to a helper until it fails, or this is over.
-    fn listen(&mut self, way: Way, environment: &Environment) -> Result<(), Failure> {
+    fn listen(
+        &mut self,
+        way: ClipboardBackend,
+        environment: &ClipboardEnvironment,
+    ) -> Result<(), Failure> {
         let helper = Helper::start("watch", way, environment)?;
         let mut last = Instant::now();
         while !self.is_over(Duration::ZERO) {
@@ -98,14 +105,14 @@ impl<Tell: Fn(ClipboardEvent)> Listener<Tell> {
         Ok(())
     }
 
-    fn hear(&mut self, way: Way, text: Option<String>) {
+    fn hear(&mut self, way: ClipboardBackend, text: Option<String>) {
         self.wait = RETRY;
         let was_in_trouble = std::mem::take(&mut self.in_trouble);
         if self.way.replace(way) != Some(way) {
-            return (self.tell)(ClipboardEvent::Begun(way, text));
+            return (self.tell)(ClipboardEvent::Started(way, text));
         }
         if was_in_trouble {
-            (self.tell)(ClipboardEvent::Well);
+            (self.tell)(ClipboardEvent::Readable);
         }
         if let Some(text) = text {
             (self.tell)(ClipboardEvent::Text(text));
