@@ -1,5 +1,5 @@
-//! `init`: a project made its own project, with deaddrop's own files in a folder that git
-//! ignores and neither replies nor commands reach.
+//! `init`: sets up a folder as a project. deaddrop's files go to a folder that git ignores and that neither replies nor
+//! commands can access.
 
 use std::fs;
 use std::io::{self, ErrorKind, Write};
@@ -32,7 +32,7 @@ pub(super) struct Init {
     force: bool,
 }
 
-/// deaddrop's own folders, by the settings that name them.
+/// deaddrop's own folders, with the settings that name them.
 const OWN: [(&str, &str); 4] = [
     ("inbox_dir", ".deaddrop/inbox"),
     ("outbox_dir", ".deaddrop/outbox"),
@@ -61,7 +61,7 @@ pub(super) fn init(arguments: &Init, global: &Global, ui: Terminal) -> Result<Ex
     Ok(ExitCode::SUCCESS)
 }
 
-/// Sets up the folder in which somebody began to work.
+/// Sets up the folder in which a command of the person needs a project.
 pub(super) fn set_up(folder: &Path, ui: &Terminal) -> Result<()> {
     let Made { config, in_git, .. } = make(&settings::real(folder), false, &[], ui)?;
     ui.say(format!("{} is set up: {FOLDER}/ contains deaddrop's files.", config.project.display()));
@@ -71,7 +71,7 @@ pub(super) fn set_up(folder: &Path, ui: &Terminal) -> Result<()> {
     Ok(())
 }
 
-/// What was made.
+/// The result of setting up a folder.
 struct Made {
     config: Config,
     /// Whether the settings were written.
@@ -79,16 +79,16 @@ struct Made {
     in_git: InGit,
 }
 
-/// Makes a project of a folder, with these settings.
+/// Makes a folder a project with these settings.
 fn make(folder: &Path, force: bool, given: &[(&str, String)], ui: &Terminal) -> Result<Made> {
-    // All that may refuse comes before anything is written.
+    // All checks come before the first write.
     refuse(folder, force)?;
     let draft = match fs::symlink_metadata(folder.join(FILE)) {
         Ok(_) => completed(folder, given)?,
         Err(_) => Some(draft(folder, given)?),
     };
     can_be_used(folder)?;
-    // Where the settings lead can only be told of a folder that is there.
+    // The folders in the settings can be resolved only if the project exists.
     let new = atomic::make_folders(folder)?;
     let typed: Vec<&str> = given.iter().map(|(name, _)| *name).collect();
     let agreed = agreed(folder, draft.as_ref(), &typed, ui);
@@ -103,8 +103,8 @@ fn make(folder: &Path, force: bool, given: &[(&str, String)], ui: &Terminal) -> 
     Ok(Made { config, is_new: draft.is_some(), in_git })
 }
 
-/// The settings as they are to be, where nothing stands in their way and the person has agreed to them:
-/// to what they have just `typed`, and to what there was before.
+/// Loads the settings as they will be. What the person has just `typed` counts as consented to, and so does what they
+/// had consented to before.
 fn agreed(folder: &Path, draft: Option<&Draft>, typed: &[&str], ui: &Terminal) -> Result<Config> {
     let now = Config::load(folder, Raw::default());
     let before = now.as_ref().ok().map(|(_, consent)| consent.clone());
@@ -115,7 +115,7 @@ fn agreed(folder: &Path, draft: Option<&Draft>, typed: &[&str], ui: &Terminal) -
     Ok(config)
 }
 
-/// Refuses folders that nobody means, or that have to do with another project.
+/// Refuses folders that are hardly meant, or that belong to another project.
 fn refuse(folder: &Path, force: bool) -> Result<()> {
     let no = |why: String| Err(Error::usage(format!("{}: {why}", folder.display())));
     if let Some(why) = locate::is_broad(folder).filter(|_| !force) {
@@ -161,9 +161,8 @@ fn refuse(folder: &Path, force: bool) -> Result<()> {
     Ok(())
 }
 
-/// Settings that are there already, with what they lack of those that `init` makes; None where they have
-/// all. Those that say something else about deaddrop's own files, or have been at work with such, are
-/// refused: they are the person's.
+/// Adds to existing settings those of `init` that they lack; None if they have all. Refuses settings that put deaddrop's
+/// files elsewhere, or under which deaddrop has already worked: the person chose them.
 fn completed(folder: &Path, given: &[(&str, String)]) -> Result<Option<Draft>> {
     let file = folder.join(FILE);
     if let Some((name, value)) = given.first() {
@@ -193,7 +192,7 @@ fn completed(folder: &Path, given: &[(&str, String)]) -> Result<Option<Draft>> {
     )))
 }
 
-/// The settings that are to be written.
+/// The settings of a new project.
 fn draft(folder: &Path, given: &[(&str, String)]) -> Result<Draft> {
     let said =
         |name: &str| given.iter().find(|(known, _)| *known == name).map(|(_, value)| &**value);
@@ -213,10 +212,10 @@ fn draft(folder: &Path, given: &[(&str, String)]) -> Result<Draft> {
     Draft::new(folder, &note, &settings)
 }
 
-/// Refuses where deaddrop's own folders cannot be made.
+/// Refuses a folder in which deaddrop's own folders cannot be made.
 fn can_hold_own(folder: &Path, own: &[&PathBuf]) -> Result<()> {
     let aside = folder.join(FOLDER);
-    // A link is none of its own: what it leads to may be anybody's.
+    // A link is refused, too: its target may belong to somebody else.
     if fs::symlink_metadata(&aside).is_ok_and(|found| !found.is_dir()) {
         return Err(Error::usage(format!(
             "{} is not a folder; move it away, because deaddrop's files belong there",
@@ -227,7 +226,7 @@ fn can_hold_own(folder: &Path, own: &[&PathBuf]) -> Result<()> {
     own.iter().try_for_each(|own| can_be_used(own))
 }
 
-/// Whether a folder is there, or can be made, so that something can be written in it.
+/// Checks that a folder can be written to, or can be made.
 pub(super) fn can_be_used(folder: &Path) -> Result<()> {
     for place in folder.ancestors() {
         let no = |why: &str| {
@@ -243,7 +242,7 @@ pub(super) fn can_be_used(folder: &Path) -> Result<()> {
                 return no("is a folder that you cannot write to");
             }
             Ok(_) => break,
-            // Further up it is told which.
+            // A parent that exists decides.
             Err(e)
                 if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
                     && fs::symlink_metadata(place).is_err() => {}
@@ -253,7 +252,7 @@ pub(super) fn can_be_used(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Makes the folder for all else, which git ignores whatever its other rules are.
+/// Makes deaddrop's own folder, with a rule that makes git ignore it.
 fn make_own(folder: &Path) -> Result<()> {
     let own = folder.join(FOLDER);
     fs::create_dir_all(&own).map_err(|e| Error::io("make the folder", &own, e))?;
@@ -264,7 +263,7 @@ fn make_own(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Says what was made, what holds, and what to do next.
+/// Reports what was set up, what replies can access, and what to do next.
 fn tell(context: &Context, made: &Made) {
     let Made { is_new, ref in_git, .. } = *made;
     let Context { config, ui, .. } = context;
@@ -330,18 +329,18 @@ fn tell(context: &Context, made: &Made) {
     ));
 }
 
-/// What git makes of the settings of a project.
+/// Whether git sees the settings of a project.
 pub(super) enum InGit {
-    /// There is no repository, or no git.
+    /// There is no repository or no git.
     No,
-    /// It ignores them, now by a line in this file, or by rules that were there.
+    /// git ignores them, by a line that was added to this file or by existing rules.
     Unseen(Option<PathBuf>),
-    /// It sees them, for this reason.
+    /// git sees them, for this reason.
     Seen(String),
 }
 
-/// Has git ignore the settings, in this clone alone, unless it tracks them: they are this machine's, and a
-/// command's `git add -A` would take them along.
+/// Makes git ignore the settings in this clone, unless it tracks them. They are for this machine only, and `git add -A` in
+/// a command would add them.
 pub(super) fn unseen_by_git(folder: &Path, programs: &Programs) -> InGit {
     let git = |arguments: &[&str]| {
         let told = settings::ask_git(programs, folder, arguments).ok()??;
@@ -361,7 +360,7 @@ pub(super) fn unseen_by_git(folder: &Path, programs: &Programs) -> InGit {
     if git(&["check-ignore", "--quiet", "--", FILE]).is_some() {
         return InGit::Unseen(None);
     }
-    // A pattern's own characters in the names of folders above it are taken as they are.
+    // Escape pattern characters in the names of parent folders.
     let mut line = String::from("/");
     for c in prefix.chars().chain(FILE.chars()) {
         if "*?[\\ ".contains(c) {
@@ -369,7 +368,7 @@ pub(super) fn unseen_by_git(folder: &Path, programs: &Programs) -> InGit {
         }
         line.push(c);
     }
-    // What a link in the repository leads to is no rule of its own.
+    // The target of a link in the repository may be shared, so it is not changed.
     if settings::real(&exclude) != settings::real(&folder.join(repository)).join("info/exclude") {
         return InGit::Seen(format!("{} is a link", exclude.display()));
     }

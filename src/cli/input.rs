@@ -1,4 +1,4 @@
-//! What a person gives to be read: a file, standard input, or a text that is pasted into the terminal.
+//! Reads the person's input: a file, standard input, or a text that is pasted into the terminal.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};
@@ -14,19 +14,19 @@ use crate::inbox;
 use crate::terminal::{Stream, Styled};
 use crate::text::visible_line;
 
-/// How a person ends what they type.
+/// How to end typed input.
 const END: &str = "Ctrl-D on a line of its own ends it.";
 
-/// What was read.
+/// A text that was read.
 pub(super) struct Input {
-    /// What to call it.
+    /// Its name in messages.
     pub(super) name: String,
-    /// Its text, or why it is none.
+    /// The text, or why it is not one.
     pub(super) text: Result<String, String>,
 }
 
 impl Input {
-    /// Reads a file, or standard input, which is `-`; `doing` is for the error: "read the reply from".
+    /// Reads a file, or standard input if `file` is `-`. `doing` is part of the error message: "read the reply from".
     pub(super) fn read(file: &Path, doing: &'static str) -> Result<Self> {
         let is_file = file != Path::new("-");
         let path = if is_file { file } else { Path::new("standard input") };
@@ -47,7 +47,7 @@ impl Input {
     }
 }
 
-/// What was read as text, or why it is none. How long it is in all is not known: no more is read than one may have.
+/// Decodes what was read, or says why it is not a text. Its full length is unknown, because reading stops at the limit.
 fn text(bytes: Vec<u8>) -> Result<String, String> {
     if bytes.len() as u64 > inbox::SIZE_LIMIT {
         return Err(format!("it is longer than {} bytes; no more is read", inbox::SIZE_LIMIT));
@@ -55,7 +55,8 @@ fn text(bytes: Vec<u8>) -> Result<String, String> {
     inbox::decode(bytes)
 }
 
-/// Arguments that another deaddrop hands over in the first line of standard input; the rest of it is the command's.
+/// Arguments that another deaddrop passes in the first line of standard input. The rest of standard input belongs to the
+/// command.
 #[cfg(feature = "serve")]
 pub(super) fn arguments() -> Vec<std::ffi::OsString> {
     let mut line = String::new();
@@ -64,18 +65,18 @@ pub(super) fn arguments() -> Vec<std::ffi::OsString> {
     arguments.into_iter().map(Into::into).collect()
 }
 
-/// A key that ends what was pasted without marks counts when nothing follows it for so long.
+/// A key that ends an unmarked paste counts only if nothing follows it for this long.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Whether standard input is a terminal that one can paste into.
+/// Whether standard input is a terminal that a person can paste into.
 pub(super) fn can_paste() -> bool {
     io::stdin().is_terminal() && Stream::Err.is_terminal()
 }
 
-/// Asks for a paste, and reads it.
+/// Asks for a paste, and reads it. The inner error says why it is not a text.
 ///
 /// # Errors
-/// The terminal fails, the person pressed Ctrl-C, or it is longer than a reply may be.
+/// The terminal fails, or the person pressed Ctrl-C.
 pub(super) fn read_paste(ui: &Terminal) -> Result<Result<String, String>> {
     let fail = |e: io::Error| Error::io("read the reply from", "the terminal".as_ref(), e);
     let mut keyboard = Keyboard::open(OptionalActions::Now).map_err(fail)?;
@@ -88,12 +89,12 @@ pub(super) fn read_paste(ui: &Terminal) -> Result<Result<String, String>> {
     }
 }
 
-/// Reads up to the end of a marked paste, or a Ctrl-D that nothing follows, and forgets what comes
-/// behind; None where Ctrl-C came first, a signal, or the end of the terminal.
+/// Reads up to the end of a marked paste, or up to a Ctrl-D that nothing follows, and discards the rest. None if Ctrl-C, a
+/// signal or the end of the terminal comes first.
 fn until_its_end(keyboard: &mut Keyboard) -> io::Result<Option<Vec<u8>>> {
     let (mut typed, mut pasted) = (Vec::new(), Vec::new());
     let add = |bytes: &mut Vec<u8>, byte| {
-        // The rest of what is too long is read all the same, or it would come to the shell.
+        // Read even what exceeds the limit: otherwise the shell would get it.
         if bytes.len() as u64 > inbox::SIZE_LIMIT {
             bytes.pop();
         }

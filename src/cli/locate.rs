@@ -1,5 +1,5 @@
-//! The project of a command: the one that `-C` names, otherwise the nearest one upwards, otherwise the current folder,
-//! which may become one.
+//! Finds the project of a command: the one that `-C` names, otherwise the nearest one upwards, otherwise the current
+//! folder, which may become one.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,14 +10,14 @@ use crate::error::{Error, Result};
 use crate::settings;
 use crate::settings::{Config, FILE};
 
-/// How the project was chosen.
+/// How the project was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum By {
-    /// The person named it, with `-C`, or it is the current folder.
+    /// It is named by `-C`, or is the current folder.
     Here,
-    /// It is further up.
+    /// It is a parent of the current folder.
     Search,
-    /// There is none; the current folder would become one.
+    /// There is none. The current folder would become one.
     Nothing,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct Location {
 }
 
 impl Location {
-    /// `named` is what `-C` says.
+    /// `named` is the value of `-C`.
     ///
     /// # Errors
     /// The project may be somebody else's: see [`settings::find`].
@@ -50,15 +50,15 @@ impl Location {
     }
 }
 
-/// The folder that is the workspace where nothing says otherwise.
+/// The default workspace.
 const WORKSPACE: &str = "workspace";
-/// So many files and folders of its own make a folder worth working on.
+/// A folder with at least this many visible files and folders is worth working on.
 const SEVERAL: usize = 2;
 
-/// Whether the person wants to work on the folder itself, so that it is to be set up; false where that needs no question.
+/// Asks whether to set up the folder, if it is worth working on and not set up yet. Returns false if no question is needed.
 ///
 /// # Errors
-/// They do not, or nobody can be asked.
+/// The person declines, or there is no terminal.
 pub(super) fn is_to_be_set_up(config: &Config, ui: &Terminal) -> Result<bool> {
     let Some((what, kind)) = contents(config) else { return Ok(false) };
     let prompt = Prompt::put(ui, format!("Work on this {kind}? [Y/n] "));
@@ -74,7 +74,7 @@ pub(super) fn is_to_be_set_up(config: &Config, ui: &Terminal) -> Result<bool> {
     }
 }
 
-/// What the folder is and how it is called, where deaddrop has never been in it.
+/// What the folder contains and what to call it; None if deaddrop has worked there, or it is not worth working on.
 fn contents(config: &Config) -> Option<(&'static str, &'static str)> {
     let Config { project, workspace, inbox, outbox, .. } = config;
     let is_there = |path: &std::path::Path| fs::symlink_metadata(path).is_ok();
@@ -92,7 +92,7 @@ fn contents(config: &Config) -> Option<(&'static str, &'static str)> {
     (own >= SEVERAL).then_some(("contains files", "folder"))
 }
 
-/// What a folder is, by its canonical path, that replies should not have as a whole; None of others.
+/// Why replies should not get this folder as a whole, if that is so. `folder` must be canonical.
 pub(super) fn is_broad(folder: &Path) -> Option<&'static str> {
     let home = std::env::var_os("HOME").and_then(|home| PathBuf::from(home).canonicalize().ok());
     if folder.parent().is_none() {

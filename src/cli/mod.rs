@@ -63,7 +63,7 @@ use locate::{By, Location};
 use output::Terminal;
 use progress::ProgressReporter;
 
-/// The exit code of what waits for the person's decision.
+/// The exit code if something waits for the person's decision.
 const WAITS: u8 = 3;
 
 #[derive(Debug, Subcommand)]
@@ -125,18 +125,18 @@ enum Command {
     Demo(demo::Demo),
 }
 
-/// What a command needs before it starts.
+/// What a command requires before it starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Need {
-    /// Settings. They need no consent, since nothing is done by them.
+    /// Settings. They need no consent, because the command does not act on them.
     Settings,
-    /// Settings that the person has agreed to.
+    /// Settings that the person has consented to.
     Consent,
-    /// The same, and a project. One that is not set up yet is offered to be.
+    /// The same, and a project. If it is not set up yet, the person is asked whether to set it up.
     Begin,
-    /// A project that is there.
+    /// An existing project.
     Project,
-    /// A session or a run that is there: in a folder without any, nothing is to be made.
+    /// An existing session or run. In a folder without any, the command must not create anything.
     Session,
 }
 
@@ -148,7 +148,7 @@ struct SessionFlag {
     id: Option<String>,
 }
 
-/// The same of a command that is about a session as such, so that its id can stand alone.
+/// The same for commands whose subject is a session, so that the ID can be given without the flag.
 #[derive(Debug, Clone, Args)]
 struct SessionOperand {
     /// The same as --session ID
@@ -164,25 +164,25 @@ impl SessionOperand {
     }
 }
 
-/// What the commands get beside their own arguments.
+/// What every command gets in addition to its own arguments.
 struct Context {
     config: Config,
     clock: Clock,
     ui: Terminal,
     json: bool,
-    /// Shows what a command writes while it runs.
+    /// Shows the output of a running command.
     glimpse: Arc<Glimpse>,
-    /// Where the person is.
+    /// The person's current directory.
     here: Option<PathBuf>,
-    /// How the project was come by.
+    /// How the project was found.
     by: By,
 }
 
-/// How a project was got at.
+/// How a request can be handled.
 enum Opened {
-    /// It is this process's.
+    /// This process has opened the project.
     Here(Box<Engine>),
-    /// Another process serves it, and has done what was wished.
+    /// Another process serves the project, and has handled the request.
     Elsewhere(Box<Done>),
 }
 
@@ -192,21 +192,21 @@ impl Context {
         Self { config, clock, ui, json, glimpse: Arc::default(), here, by }
     }
 
-    /// Opens the project to serve it, and tells what was found amiss.
+    /// Opens the project, and reports its problems.
     fn open(&self, stop: Stop) -> Result<Engine> {
         self.open_with(stop, live::is_on().then(|| Arc::clone(&self.glimpse)))
     }
 
-    /// The same for somebody who sees what commands write while they run.
+    /// The same, with a `glimpse` for a reader who follows the output of running commands.
     fn open_with(&self, stop: Stop, glimpse: Option<Arc<Glimpse>>) -> Result<Engine> {
         let mut reporter = ProgressReporter::new(self);
         Engine::open(self.config.clone(), self.clock, stop, glimpse, &mut reporter)
     }
 
-    /// The whole id that is meant, if any is named.
+    /// The complete ID of the named session or run, if the flag is given.
     ///
     /// # Errors
-    /// No session and no run has it, or several begin so.
+    /// No session and no run has this ID, or several begin with it.
     fn session_id(&self, flag: &SessionFlag) -> Result<Option<String>> {
         let Some(begins) = flag.id.as_deref() else { return Ok(None) };
         let store = Store::new(&self.config.sessions);
@@ -223,19 +223,19 @@ impl Context {
         }
     }
 
-    /// What confines commands here, found out anew; needs nothing to be there, and leaves nothing.
+    /// What confines commands here, probed again. Works without a workspace, and leaves nothing behind.
     fn confinement(&self) -> Result<Confinement, String> {
         let helper = program::own().map_err(|e| e.to_string())?;
         let own = tempfile::tempdir().map_err(|e| e.to_string())?;
         let workspace = self.config.workspace.canonicalize();
         let workspace = workspace.unwrap_or_else(|_| own.path().to_owned());
         let mut runner = Runner::of(&self.config, &workspace, helper);
-        // No command is waited for that another deaddrop runs.
+        // Do not wait for a command that another deaddrop runs.
         runner.lock = PathBuf::new();
         Ok(runner.confinement(&own.path().join("own")).clone())
     }
 
-    /// A path as the person would write it where they are.
+    /// A path relative to the person's current directory, if it is below it.
     fn display(&self, path: &Path) -> String {
         let shown = self.here.as_ref().and_then(|here| path.strip_prefix(here).ok());
         match shown {
@@ -244,15 +244,15 @@ impl Context {
         }
     }
 
-    /// ` (≈ 5,300 tokens)`, for a line that tells of a session's newest outbox. One that is more than it
-    /// may be is warned of, and so is what it does not show since it is secret.
+    /// ` (≈ 5,300 tokens)`, for a line about a session's newest outbox. Also warns if the outbox exceeds `max_tokens`, and
+/// about secrets that it withholds.
     fn weighed(&self, session: &Session) -> String {
         session.withheld.iter().for_each(|told| self.ui.warning(told));
         let Some(tokens) = session.tokens else { return String::new() };
         let most = self.config.max_tokens;
         if tokens > most {
             self.ui.warning(&format!(
-                "the next outbox is {}, more than max_tokens = {most}: the task and what you say are never left out; make them shorter, or set max_tokens to what your chat takes",
+                "the next outbox is {}, more than max_tokens = {most}: the task and your words are never left out; shorten them, or set max_tokens to what your chat accepts",
                 tokens::told(tokens)
             ));
         }
@@ -265,7 +265,7 @@ impl Context {
     }
 }
 
-/// Does what the arguments say. They are the process's own, the program's name first.
+/// Runs the command line. `arguments` are those of the process, beginning with the program's name.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     terminal::report_panics(keyboard::restore);
     let mut arguments: Vec<OsString> = arguments.into_iter().collect();
@@ -343,7 +343,7 @@ fn answer(Cli { global, command }: Cli, ui: Terminal) -> Result<ExitCode> {
         Command::Ops(ops::Ops::Validate { file }) => ops::validate(&file, &ui, json),
         Command::Ops(ops::Ops::Schema { message }) => Ok(ops::schema(&message, json)),
         Command::Rpc(arguments) => {
-            // Not what a file or a variable says.
+            // Only the flag counts, not deaddrop.toml or the environment.
             let has_policy_flag = global.settings.given().iter().any(|(name, _)| *name == "policy");
             rpc::rpc(&open(Need::Consent)?, arguments, has_policy_flag)
         }
@@ -358,7 +358,7 @@ fn answer(Cli { global, command }: Cli, ui: Terminal) -> Result<ExitCode> {
     }
 }
 
-/// Finds the project and reads its settings, for a command with this need.
+/// Finds the project, reads its settings, and checks the requirements of a command.
 fn open(global: &Global, ui: Terminal, need: Need) -> Result<Context> {
     let Location { project, here, by } = Location::find(global.project.clone())?;
     let (mut config, mut consent) = Config::load(&project, global.settings.raw()?)?;
@@ -373,7 +373,7 @@ fn open(global: &Global, ui: Terminal, need: Need) -> Result<Context> {
         (config, consent) = Config::load(&project, global.settings.raw()?)?;
     }
     if need != Need::Settings {
-        // What cannot be, nobody is asked about.
+        // Check this first: nobody should be asked about settings that cannot work.
         config.holds_no_others()?;
         settings::require_consent(&config, &consent, &ui)?;
     }

@@ -1,5 +1,5 @@
-//! Tells a person who looks elsewhere that a turn is done, if they want that: the terminal's bell, or
-//! a message on their desktop.
+//! Notifies a person who is looking elsewhere, if they want that: by the terminal's bell, or by a message on their
+//! desktop.
 
 use std::io;
 use std::process::Stdio;
@@ -17,15 +17,15 @@ use crate::session::Session;
 use crate::settings::Notify;
 use crate::text::visible_line;
 
-/// What shows messages on a desktop.
+/// The program that shows messages on a desktop.
 const PROGRAM: &str = "notify-send";
-/// It is not waited for longer than that.
+/// How long it may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Whether it was said that no message can be shown.
+/// Whether the person was warned that messages cannot be shown.
 static WARNED: AtomicBool = AtomicBool::new(false);
 
-/// Tells that a turn is done.
+/// Notifies that a turn is done.
 pub(super) fn turned(context: &Context, turn: &Turn) {
     let Turn { session, outbox } = turn;
     match outbox {
@@ -37,12 +37,12 @@ pub(super) fn turned(context: &Context, turn: &Turn) {
         None if session.is_complete => {
             tell(context, &format!("Session {} is complete", session.id));
         }
-        // What it asks is told by itself.
+        // `asks` notifies about the question.
         None => {}
     }
 }
 
-/// Tells that a session waits for the person.
+/// Notifies that a session waits for the person.
 pub(super) fn asks(context: &Context, session: &Session) {
     let Some(question) = session.question() else { return };
     tell(context, &format!("{} waits for your decision about {}", session.stem(), question.id));
@@ -56,7 +56,7 @@ fn tell(context: &Context, text: &str) {
     }
 }
 
-/// Has the message shown, and waits for nothing.
+/// Shows a desktop message, without waiting for it.
 fn show(context: &Context, text: &str) {
     let ui = &context.ui;
     let child = Programs::of(&context.config).command(PROGRAM).and_then(|mut command| {
@@ -79,11 +79,11 @@ fn show(context: &Context, text: &str) {
             let _ = child.wait();
         }
     };
-    // Without a thread it is nobody's child when it ends, and no harm is done.
+    // Without a thread, nobody waits for the child when it ends; that does no harm.
     drop(thread::Builder::new().name("notify".into()).spawn(wait));
 }
 
-/// Said once: it would be the same every turn.
+/// Warns once, not in every turn.
 fn warn(ui: &Terminal, why: &str) {
     if !WARNED.swap(true, Ordering::Relaxed) {
         ui.warning(&format!(
@@ -92,7 +92,7 @@ fn warn(ui: &Terminal, why: &str) {
     }
 }
 
-/// A text that neither acts on what shows it nor is taken for the markup of messages.
+/// Makes control characters visible, and escapes the markup of desktop messages.
 fn plain(text: &str) -> String {
     visible_line(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

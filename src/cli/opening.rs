@@ -14,9 +14,9 @@ use crate::error::{Error, Result};
 use crate::program::Programs;
 use crate::terminal::Stream;
 
-/// The desktop's own program that opens a file.
+/// The desktop's program that opens files.
 const DESKTOP: &str = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
-/// How long the desktop is waited for.
+/// How long to wait for the desktop.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Opens an outbox, and prints its path.
@@ -30,8 +30,8 @@ pub(super) fn open(context: &Context, path: &Path) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Opens the address of a page in the browser, through a file of the person's alone: arguments of programs can be seen
-/// by everybody on the machine. The file is there for as long as what is given.
+/// Opens a page in the browser, through a file that only the person can read: every user of the machine can see the
+/// arguments of programs. Dropping the result removes the file.
 #[cfg(feature = "serve")]
 pub(super) fn browse(context: &Context, url: &str) -> Result<tempfile::NamedTempFile> {
     let leads = format!("<!doctype html><meta http-equiv=\"refresh\" content=\"0;url={url}\">\n");
@@ -40,7 +40,7 @@ pub(super) fn browse(context: &Context, url: &str) -> Result<tempfile::NamedTemp
     Ok(file)
 }
 
-/// A file of the person's alone with this text.
+/// A file with this text that only the person can read.
 fn temporary(ending: &str, text: &str) -> Result<tempfile::NamedTempFile> {
     let file = tempfile::Builder::new().prefix("deaddrop-").suffix(ending).tempfile();
     let file = file.map_err(|e| Error::io("make a file in", &std::env::temp_dir(), e))?;
@@ -48,10 +48,10 @@ fn temporary(ending: &str, text: &str) -> Result<tempfile::NamedTempFile> {
     Ok(file)
 }
 
-/// What stands below the text that a person writes in their editor.
+/// The line below the text that a person writes in their editor.
 const BELOW: &str = "----- Write above this line; everything from here on is ignored. -----";
 
-/// A text that the person writes in their editor. `what` says which: "the task".
+/// Lets the person write a text in their editor. `what` is part of the error message: "the task".
 ///
 /// # Errors
 /// There is no editor or no terminal, or the editor fails.
@@ -68,22 +68,22 @@ pub(super) fn written(context: &Context, what: &str) -> Result<String> {
     Ok(text.split(BELOW).next().unwrap_or_default().trim().to_owned())
 }
 
-/// The command line of the person's editor, where it can be used.
+/// The command line of the person's editor; None without a terminal or an editor.
 fn editor() -> Option<String> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-    // An editor in a terminal is of no use where there is none.
+    // Most editors need a terminal.
     let is_terminal = io::stdin().is_terminal() && Stream::Out.is_terminal();
     let editor = set("VISUAL").or_else(|| set("EDITOR")).filter(|_| is_terminal)?;
     Some(editor.to_string_lossy().into_owned())
 }
 
-/// Opens a file, and waits until the editor has ended or the desktop has taken it.
+/// Opens a file, and waits until the editor has ended or the desktop has accepted the file.
 fn start(context: &Context, editor: Option<&str>, path: &Path) -> Result<()> {
     let programs = Programs::of(&context.config);
     let ended = match editor {
         Some(line) => command(&programs, line)
             .and_then(|mut command| command.arg(path).spawn()?.wait().map(Some)),
-        // Where it still runs then, nobody has to wait for it.
+        // If it still runs then, there is no need to wait for it.
         None => programs.command(DESKTOP).and_then(|mut command| {
             command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
             command.arg(path).spawn()?.wait_timeout(PATIENCE)
@@ -103,7 +103,7 @@ fn start(context: &Context, editor: Option<&str>, path: &Path) -> Result<()> {
     Err(Error::failed(format!("{name} could not open {}: {why}; {otherwise}", path.display())))
 }
 
-/// An editor's command line. Its arguments are read by a shell, as git has it; which program it is, is not.
+/// An editor's command line. A shell parses the arguments, as with git, but does not choose the program.
 fn command(programs: &Programs, line: &str) -> io::Result<Command> {
     let (name, arguments) = first_word(line)
         .ok_or_else(|| io::Error::other("its first word does not name a program"))?;
@@ -114,7 +114,7 @@ fn command(programs: &Programs, line: &str) -> io::Result<Command> {
     Ok(command)
 }
 
-/// The first word of a shell's line, and the rest; None where only a shell could tell it.
+/// The first word of a shell line, and the rest; None if only a shell could split them.
 fn first_word(line: &str) -> Option<(&str, &str)> {
     let line = line.trim();
     let quote = line.chars().next().filter(|c| matches!(c, '"' | '\''));

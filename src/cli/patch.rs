@@ -1,5 +1,5 @@
-//! What becomes of a file or a link as a patch: byte for byte as git writes it, so that `git apply -R` and
-//! `patch -R -p1` take it, and as a person reads it.
+//! Changes of files and links as patches: byte for byte as git writes them, so that `git apply -R` and `patch -R -p1`
+//! accept them, and in a form for a person.
 
 use similar::udiff::UnifiedHunkHeader;
 use similar::{Algorithm, DiffOp, capture_diff_slices, group_diff_ops};
@@ -11,26 +11,26 @@ use crate::terminal::Styled;
 use crate::text::{count, visible, visible_line};
 use crate::workspace::unescaped;
 
-/// So many lines stand around a change.
+/// How many unchanged lines surround a change.
 const AROUND: usize = 3;
-/// How many bytes are searched for a NUL, by which git tells what is no text.
+/// How many bytes git searches for a NUL to recognise binary files.
 const LOOKED_AT: usize = 8_000;
 
-/// What git calls the permissions of most files.
+/// git's mode of an ordinary file.
 const PLAIN: &str = "100644";
-/// What git calls the content of an empty file, and of none.
+/// git's abbreviated object ids of an empty file and of no file.
 const EMPTY: &str = "e69de29";
 const NOTHING: &str = "0000000";
 
-/// A file or a link, as git knows it.
+/// A file or a link on one side of a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Side {
-    /// Its contents; of a link what it leads to.
+    /// Its contents; for a link, its target.
     pub(super) bytes: Vec<u8>,
     pub(super) kind: Kind,
 }
 
-/// What git tells apart.
+/// What git distinguishes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     File { executable: bool },
@@ -38,7 +38,7 @@ pub(super) enum Kind {
 }
 
 impl Side {
-    /// What git knows of what stands somewhere; None of what is not kept.
+    /// None if the contents are not kept.
     pub(super) fn of(standing: Standing, executable: bool) -> Option<Self> {
         match standing {
             Standing::File(bytes) => Some(Self { bytes, kind: Kind::File { executable } }),
@@ -51,7 +51,7 @@ impl Side {
 }
 
 impl Kind {
-    /// What git calls it.
+    /// Its mode in git.
     fn mode(self) -> &'static str {
         match self {
             Self::File { executable: false } => PLAIN,
@@ -61,16 +61,15 @@ impl Kind {
     }
 }
 
-/// Whether these are no text, as git tells it: nothing but a NUL says so.
+/// Whether git takes these bytes for binary: only a NUL counts.
 pub(super) fn is_binary(bytes: &[u8]) -> bool {
     bytes[..bytes.len().min(LOOKED_AT)].contains(&0)
 }
 
-/// How what stands at `path`, the bytes of a path from the root, changes; None on a side is nothing
-/// there. Empty where git sees no change.
+/// The patch of a path, given as bytes relative to the root. None is a side without a file. Empty if git sees no change.
 pub(super) fn patch(path: &[u8], before: Option<&Side>, after: Option<&Side>) -> Vec<u8> {
     match (before, after) {
-        // git has one patch for each kind of thing.
+        // git writes two patches if a file becomes a link or the reverse.
         (Some(old), Some(new)) if (old.kind == Kind::Link) != (new.kind == Kind::Link) => {
             [one(path, before, None), one(path, None, after)].concat()
         }
@@ -84,7 +83,7 @@ fn one(path: &[u8], before: Option<&Side>, after: Option<&Side>) -> Vec<u8> {
     }
     let head = |side: &str| {
         let name = named(side, path);
-        // `patch` reads no name with a space there that is not in quotes.
+        // Here, `patch` reads names with spaces only in quotes.
         if name.starts_with(b"\"") || !name.contains(&b' ') {
             name
         } else {
@@ -95,9 +94,9 @@ fn one(path: &[u8], before: Option<&Side>, after: Option<&Side>) -> Vec<u8> {
     let modes = match (before.map(|side| side.kind.mode()), after.map(|side| side.kind.mode())) {
         (None, Some(new)) => format!("new file mode {new}\n"),
         (Some(old), None) if old == PLAIN => format!("deleted file mode {old}\n"),
-        // Some versions of git (2.47 is one) make a plain file of it again without the second line.
+        // Without the second line, some versions of git (such as 2.47) restore it as an ordinary file.
         (Some(old), None) => format!("deleted file mode {old}\nnew mode {old}\n"),
-        // A link is said to be one: its contents do not tell.
+        // The contents do not show that it is a link.
         (Some(old), Some(new)) if old != new || new == Kind::Link.mode() => {
             format!("old mode {old}\nnew mode {new}\n")
         }
@@ -106,7 +105,7 @@ fn one(path: &[u8], before: Option<&Side>, after: Option<&Side>) -> Vec<u8> {
     out.extend(modes.into_bytes());
     let (old, new) = (bytes(before), bytes(after));
     if old == new {
-        // Without it `patch` takes back no file that was made empty.
+        // Without it, `patch` does not undo the creation of an empty file.
         let id = |side: Option<&Side>| if side.is_some() { EMPTY } else { NOTHING };
         if before.is_none() || after.is_none() {
             let index = format!("index {}..{}\n", id(before), id(after));
@@ -136,7 +135,7 @@ fn bytes(side: Option<&Side>) -> &[u8] {
     side.map_or(&[], |side| &side.bytes)
 }
 
-/// The lines of a file, each with its line feed: nothing else ends one.
+/// The lines of a file, each with its line feed. Only a line feed ends a line.
 fn lines(bytes: &[u8]) -> Vec<&[u8]> {
     bytes.split_inclusive(|byte| *byte == b'\n').collect()
 }
@@ -165,7 +164,7 @@ fn put(out: &mut Vec<u8>, sign: u8, line: &[u8]) {
     }
 }
 
-/// A name with its side in front, in quotes where git has it in quotes.
+/// A name behind the prefix of its side, quoted as git does.
 fn named(side: &str, path: &[u8]) -> Vec<u8> {
     let name = [side.as_bytes(), b"/", path].concat();
     if name.iter().all(|byte| matches!(byte, b' '..=b'~') && !b"\"\\".contains(byte)) {
@@ -186,7 +185,7 @@ fn named(side: &str, path: &[u8]) -> Vec<u8> {
     out
 }
 
-/// What becomes of a file, as `--json` has it.
+/// The change of a file, as `--json` prints it.
 pub(super) fn to_json(file: &Rewritten) -> serde_json::Value {
     let change = match (&file.before, &file.after) {
         (None, _) => "created",
@@ -198,7 +197,7 @@ pub(super) fn to_json(file: &Rewritten) -> serde_json::Value {
     })
 }
 
-/// What a reply would change in a file, as a patch.
+/// The change that a reply would make to a file, as a patch for a person.
 pub(super) fn diff(file: &Rewritten) -> String {
     let standings = [&file.before, &file.after];
     if standings.into_iter().any(|standing| matches!(standing, Some(Standing::Large))) {
@@ -211,7 +210,7 @@ pub(super) fn diff(file: &Rewritten) -> String {
     readable(&patch) + &sizes(before.as_ref(), after.as_ref())
 }
 
-/// How large both sides are, where that is all that can be told.
+/// The sizes of both sides, if one is binary and a patch shows nothing else.
 pub(super) fn sizes(before: Option<&Side>, after: Option<&Side>) -> String {
     let size = |side: Option<&Side>| {
         side.map_or("nothing".to_owned(), |side| count(side.bytes.len(), "byte"))
@@ -223,7 +222,7 @@ pub(super) fn sizes(before: Option<&Side>, after: Option<&Side>) -> String {
     }
 }
 
-/// A patch as a text to look at: each byte that is not UTF-8 stands as `<E9>`.
+/// A patch as text for a person: bytes that are not UTF-8 are shown like `<E9>`.
 pub(super) fn readable(patch: &[u8]) -> String {
     let mut text = String::with_capacity(patch.len());
     for chunk in patch.utf8_chunks() {
@@ -233,12 +232,12 @@ pub(super) fn readable(patch: &[u8]) -> String {
     text
 }
 
-/// A text with everything in it visible, the returns at the ends of its lines too.
+/// A text with all characters visible, including carriage returns at the ends of lines.
 fn shown(text: &str) -> String {
     visible(&text.replace('\r', "␍")).into_owned()
 }
 
-/// A diff in rows of this width that begin with the bar, and what goes on with a line with `…`.
+/// A diff in rows of this width, each behind the bar. Rows that continue a line begin with `…`.
 pub(super) fn rows(ui: &Terminal, diff: &str, width: usize) -> Vec<Styled> {
     let room = width - BAR.len() - 2;
     let mut rows = Vec::new();
@@ -251,7 +250,7 @@ pub(super) fn rows(ui: &Terminal, diff: &str, width: usize) -> Vec<Styled> {
     rows
 }
 
-/// A diff in the colours of `ui`, with everything in it visible.
+/// A diff in the colours of `ui`, with all characters visible.
 pub(super) fn coloured(ui: &Terminal, diff: &str) -> Styled {
     let (shown, mut text) = (shown(diff), Styled::default());
     for (n, line) in shown.trim_end().split('\n').enumerate() {
@@ -261,7 +260,7 @@ pub(super) fn coloured(ui: &Terminal, diff: &str) -> Styled {
     text
 }
 
-/// A part of a line of a diff in the colour of the line.
+/// A part of a diff line in the colour of the line.
 fn painted(ui: &Terminal, line: &str, part: &str) -> Styled {
     match line.as_bytes().first() {
         Some(b'+') => ui.green(part),

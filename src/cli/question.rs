@@ -1,4 +1,4 @@
-//! What a turn that waits asks the person, as they read it and as `--json` has it.
+//! The question of a turn that waits for a decision, as text and as JSON.
 
 use serde_json::{Value, json};
 
@@ -14,8 +14,7 @@ use crate::session::{Question, Session};
 use crate::terminal::Styled;
 use crate::text::{count, named, shell_word, visible, visible_line};
 
-/// All that the person should know before they decide: what would be done, why it is asked, and how
-/// to decide.
+/// Everything that the person should know before the decision: the operation, the reason, and how to decide.
 pub(super) fn told(
     context: &Context,
     ui: &Terminal,
@@ -61,7 +60,7 @@ fn push<T: Into<Styled>>(text: &mut Styled, rows: Vec<T>) {
     }
 }
 
-/// What each step of a reply would do, with its commands in full.
+/// What each step of a reply would do, with complete commands.
 fn whole(ui: &Terminal, session: &Session, preview: &QuestionPreview, width: usize) -> Styled {
     let mut text = Styled::default();
     let steps = session.pending.iter().flat_map(|pending| &pending.steps);
@@ -74,7 +73,7 @@ fn whole(ui: &Terminal, session: &Session, preview: &QuestionPreview, width: usi
     text
 }
 
-/// What an operation brings to write, where it cannot be shown as a change of what is there.
+/// The new content that an operation contains, for an operation that cannot be shown as a change of a file.
 fn written(operation: &Operation, width: usize) -> Vec<String> {
     let mut rows = Vec::new();
     let mut part = |what: &str, text: &str| {
@@ -104,7 +103,7 @@ fn written(operation: &Operation, width: usize) -> Vec<String> {
     rows
 }
 
-/// How what takes several rows begins: its first may have left the screen.
+/// Repeats the beginning of a command or path that takes several rows: its first row may have left the screen.
 fn begin(session: &Session, width: usize) -> String {
     let Some((key, about)) = about(session) else { return String::new() };
     let shown = if key == "path" { visible_line(about) } else { visible(about) };
@@ -118,7 +117,7 @@ fn begin(session: &Session, width: usize) -> String {
     format!("{told}{first}'\n")
 }
 
-/// What is asked in so few words that the line which a person answers has room for it.
+/// The operation in at most `room` columns, for the line that the person answers.
 pub(super) fn asked(session: &Session, room: usize) -> String {
     let Some(question) = session.question() else { return String::new() };
     let kind = kind(session, question.kind);
@@ -136,7 +135,7 @@ fn what(session: &Session) -> Option<String> {
     })
 }
 
-/// The line that a person answers, on one row.
+/// The line that the person answers, on one row.
 pub(super) fn line(session: &Session, with_id: bool) -> String {
     let end = match session.question() {
         Some(Question { step: None, .. }) => ": do it? [y/N] ",
@@ -149,12 +148,12 @@ pub(super) fn line(session: &Session, with_id: bool) -> String {
         }
         _ => String::new(),
     };
-    // The answer has room, too.
+    // Leave room for the answer.
     let room = width().saturating_sub(begin.len() + end.len() + 3);
     format!("{begin}{}{end}", asked(session, room))
 }
 
-/// A command in full, and all else that is said of it.
+/// The complete command, with its folder, variables and timeout.
 fn command(run: &ShellCommand, width: usize) -> Styled {
     let mut text = Styled::default();
     push(&mut text, barred(visible(&run.command).trim_end_matches('\n'), width));
@@ -172,11 +171,11 @@ fn command(run: &ShellCommand, width: usize) -> Styled {
     text
 }
 
-/// How to decide from elsewhere: which question is meant is said where others wait.
+/// How to decide by a command. It names the question if others wait, too.
 pub(super) fn how(context: &Context, session: &Session) -> String {
     let Some(question) = session.question() else { return String::new() };
     let stem = session.stem();
-    // What is not known of the others is told when the person decides.
+    // Errors in reading the others are reported when the person decides.
     let mut others = Store::new(&context.config.sessions).pending().unwrap_or_default();
     others.retain(|other| other.question().is_some() && other.stem() != stem);
     if others.is_empty() {
@@ -188,7 +187,7 @@ pub(super) fn how(context: &Context, session: &Session) -> String {
     format!("`deaddrop approve{of} {id}`, or `deaddrop deny{of} --reason TEXT {id}`")
 }
 
-/// A question in a line, for a list.
+/// A question as one line of a list.
 pub(super) fn summary(session: &Session) -> String {
     let Some(question) = session.question() else { return String::new() };
     let id = visible_line(&question.id);
@@ -201,7 +200,7 @@ pub(super) fn summary(session: &Session) -> String {
     )
 }
 
-/// What is asked, as `--json` has it; null where nothing is.
+/// The question, as `--json` prints it; null if there is none.
 pub(super) fn to_json(context: &Context, session: &Session) -> Value {
     let Some(Question { id, kind: asked, ask, digest, .. }) = session.question() else {
         return Value::Null;
@@ -222,12 +221,12 @@ pub(super) fn to_json(context: &Context, session: &Session) -> Value {
         Some(Operation::Run(run)) => {
             value["cwd"] = run.cwd.as_ref().map(RelPath::as_str).into();
             value["env"] = json!(run.env);
-            // In milliseconds, as operations have it.
+            // In milliseconds, as in the operations dialect.
             let timeout = run.timeout.map(|timeout| u64::try_from(timeout.as_millis()));
             value["timeout"] = timeout.and_then(Result::ok).into();
         }
         Some(_) => {
-            // Where the links on the way lead to.
+            // The target of the links in the path.
             let preview = context.preview_question(session);
             let real = preview
                 .rewritten
@@ -245,7 +244,7 @@ pub(super) fn to_json(context: &Context, session: &Session) -> Value {
     value
 }
 
-/// The session or the run, as a sentence begins with it.
+/// `Session a1b2c3d4` or `Run run_a1b2c3d4`, for the beginning of a sentence.
 pub(super) fn who(session: &Session) -> String {
     match session.run {
         None => format!("Session {}", session.id),
@@ -253,12 +252,12 @@ pub(super) fn who(session: &Session) -> String {
     }
 }
 
-/// What an operation is called in the language of its session.
+/// The name of an operation in the dialect of its session.
 pub(super) fn kind(session: &Session, kind: Kind) -> &'static str {
     name(kind, session.dialect == Dialect::Operations)
 }
 
-/// The command or the path, with the name that it has in JSON.
+/// The command or the path of the asked operation, with its JSON field name.
 fn about(session: &Session) -> Option<(&'static str, &str)> {
     match session.asked_operation()? {
         Operation::Run(run) => Some(("command", &run.command)),
@@ -276,7 +275,7 @@ fn opens(opens: Opens) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
-/// A name of a model's as a shell takes it, whatever it is.
+/// An ID that the model chose, quoted as an operand for a shell.
 fn operand(id: &str) -> String {
     let options_end = if id.starts_with('-') { "-- " } else { "" };
     format!("{options_end}{}", shell_word(&visible_line(id)))

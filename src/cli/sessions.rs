@@ -1,4 +1,5 @@
-//! `status`, `log`, `say` and `close`: which sessions there are, how each stands, and words for the model.
+//! `status`, `log`, `say` and `close`: lists sessions, shows their state and history, adds words for the model, ends
+//! sessions.
 
 use std::process::ExitCode;
 
@@ -32,7 +33,7 @@ pub(super) struct Status {
 }
 
 impl Status {
-    /// Whether it is about one session, and not about which there are.
+    /// Whether it is about one session, rather than a list of all.
     pub(super) fn is_of_one(&self) -> bool {
         self.session.flag().id.is_some()
     }
@@ -65,7 +66,7 @@ pub(super) struct Say {
 fn list(context: &Context) -> Result<ExitCode> {
     let store = Store::new(&context.config.sessions);
     let (sessions, damaged) = store.list()?;
-    // Of runs, those that somebody has to do something about.
+    // Only runs that wait for somebody.
     let runs: Vec<Session> =
         store.pending()?.into_iter().filter(|session| session.run.is_some()).collect();
     for session in runs.iter().chain(&sessions) {
@@ -148,7 +149,7 @@ pub(super) fn status(context: &Context, arguments: &Status) -> Result<ExitCode> 
         output::prose("Last reply:");
         outcomes.iter().for_each(|outcome| output::prose(ui.outcome(outcome)));
     }
-    // What was added may have come after the outbox was pasted.
+    // The words may have been added after the outbox was pasted.
     session.words_added().iter().for_each(|words| row("Added", &first_line(words)));
     session.words_to_say().for_each(|words| row("To say", &first_line(words)));
     held(context).into_iter().for_each(output::prose);
@@ -159,7 +160,7 @@ pub(super) fn status(context: &Context, arguments: &Status) -> Result<ExitCode> 
     Ok(ExitCode::SUCCESS)
 }
 
-/// A line on the replies that are held, of whatever session; None where there are none.
+/// A line about the replies that are held, for any session; None if there are none.
 fn held(context: &Context) -> Option<String> {
     let replies = match inbox::held(&context.config.inbox).len() {
         0 => return None,
@@ -172,10 +173,10 @@ fn held(context: &Context) -> Option<String> {
     ))
 }
 
-/// Whether a turn of the session was begun, and nobody is at work on it.
+/// Whether a turn of the session was begun but not finished, and no process is working on it.
 fn is_cut_off(context: &Context, session: &Session) -> bool {
     let Config { sessions, .. } = &context.config;
-    // Whoever holds the lock may be in the middle of it.
+    // The process that holds the lock may be working on it.
     if Lock::is_held(&context.config) {
         return false;
     }
@@ -183,12 +184,12 @@ fn is_cut_off(context: &Context, session: &Session) -> bool {
     let Ok(contents) = journal::read(&bytes) else { return false };
     let history = History::read(&contents.payloads).unwrap_or_default();
     history.unfinished.is_some_and(|turn| {
-        // What is decided is as good as done.
+        // A committed turn counts as done.
         turn.commit.is_none() && turn.begin.session.stem() == session.stem()
     })
 }
 
-/// Where a session or a run stands, in a few words.
+/// The state of a session or a run, in a few words.
 fn state(session: &Session) -> &'static str {
     match (session.is_complete, &session.pending) {
         (true, _) => "complete",
@@ -198,7 +199,7 @@ fn state(session: &Session) -> &'static str {
     }
 }
 
-/// What confines the commands of a session, in one line.
+/// The confinement of a session's commands, in one line.
 fn sandbox(context: &Context, session: &Session) -> String {
     if let Some(guest) = &context.config.guest {
         return format!("the sandbox of the guest '{}'; `deaddrop doctor` asks it", guest.label());
@@ -276,13 +277,13 @@ pub(super) fn log(context: &Context, arguments: &Log) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Which files and folders a turn changed, as a line each; else why that is not known.
+/// The files and folders that a turn changed, one per line, or why they are unknown.
 fn files(turns: &TurnDiffs, sequence: u32) -> std::result::Result<Vec<String>, String> {
     let shown = turns.shown(Which::One(sequence)).map_err(|e| e.to_string())?;
     Ok(summary::lines(&shown.told()))
 }
 
-/// What a turn that waits has come to so far, as the log will have it.
+/// A log entry for the turn that waits, with its outcomes so far.
 fn begun(session: &Session) -> Option<LogEntry> {
     let pending = session.pending.as_ref()?;
     Some(LogEntry {
@@ -330,7 +331,7 @@ pub(super) fn close(context: &Context, arguments: &Close) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Which outbox says what the person has said, and what they have to do for it.
+/// Says which outbox contains the person's words, and what the person has to do.
 pub(super) fn said(context: &Context, Turn { session, outbox }: &Turn) -> String {
     match outbox {
         Some(_) => format!(
@@ -349,7 +350,7 @@ pub(super) fn said(context: &Context, Turn { session, outbox }: &Turn) -> String
     }
 }
 
-/// The named session, or the newest open one, or the newest. Where others are open as well, says which it is.
+/// The named session, or the newest open one, or the newest. Says which it is if several are open.
 pub(super) fn named_or_newest(context: &Context, flag: &SessionFlag) -> Result<Session> {
     let store = Store::new(&context.config.sessions);
     if let Some(id) = context.session_id(flag)? {
@@ -368,7 +369,7 @@ pub(super) fn named_or_newest(context: &Context, flag: &SessionFlag) -> Result<S
     match (newest, damaged.into_iter().next()) {
         (Some(session), _) => Ok(session.clone()),
         (None, Some(error)) => Err(error),
-        // Runs are looked at where somebody has to do something about them, and nothing else is there.
+        // Without sessions, it is a run that waits for somebody.
         (None, None) => (store.pending()?.into_iter().next())
             .ok_or_else(|| Error::no_open_session(&context.config.sessions, None)),
     }
