@@ -1,4 +1,4 @@
-//! `approve` and `deny`: what a person decides about operations that wait for it.
+//! `approve` and `deny`: the person's decisions about operations that wait for them.
 
 use std::process::ExitCode;
 
@@ -33,7 +33,7 @@ pub(super) struct Deny {
     rest: bool,
 }
 
-/// Which operations are meant.
+/// Flags that select operations.
 #[derive(Debug, Args)]
 struct Which {
     /// The operation's id [default: the only one that waits]
@@ -81,7 +81,7 @@ fn decide(
         match one(context, &session, decision(question), !which.all, &stop) {
             Ok(done) if done == ExitCode::SUCCESS => {}
             Ok(waits) => code = waits,
-            // One that somebody else was faster with does not keep the others waiting.
+            // If somebody else was faster with one, still decide the others.
             Err(e) if which.all && e.is_nothing_pending() => failed = Some(e),
             Err(e) => return Err(e),
         }
@@ -89,11 +89,11 @@ fn decide(
     failed.map_or(Ok(code), Err)
 }
 
-/// The sessions and runs whose questions are decided.
+/// The sessions and runs whose questions the flags select.
 fn choose(context: &Context, which: &Which) -> Result<Vec<Session>> {
     let store = Store::new(&context.config.sessions);
     let named = context.session_id(&which.session)?;
-    // One that is not there is another matter than one that does not wait.
+    // A session that does not exist is a different error from one that does not wait.
     named.as_ref().map(|stem| store.load_stem(stem)).transpose()?;
     let about = which.operation.as_deref();
     let mut pending = store.pending()?;

@@ -1,5 +1,4 @@
-//! `doctor`: what is well with a project and this machine, and what to do about the rest.
-//! Looks, and changes nothing.
+//! `doctor`: checks the project and this machine, and suggests fixes. It changes nothing.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -31,18 +30,18 @@ use crate::session::{Session, journal};
 use crate::settings::{self, Config, Consent, FILE, FOLDER, ask_git, state_home};
 use crate::text::{count, shell_word, size, visible_line};
 
-/// Less room than this is worth a word, on a disk or in memory, in bytes.
+/// Warn if less is free on a disk or in memory, in bytes.
 const LITTLE_ROOM: u64 = 256 << 20;
-/// Fewer watches than this are soon used up by editors and browsers.
+/// Warn below this number of watches: editors and browsers soon use them up.
 const FEW_WATCHES: u64 = 8_192;
 
-/// One thing that was looked at.
+/// The result of one check.
 struct Finding {
     well: bool,
-    /// Whether it can be done without: then it is told, and no fault.
+    /// Whether deaddrop works without it: then a problem is reported, but is not a fault.
     spare: bool,
     what: &'static str,
-    /// What was found, and what to do where it is not well.
+    /// The result, and what to do about a problem.
     told: String,
 }
 
@@ -51,13 +50,13 @@ fn finding(what: &'static str, told: Result<String, String>) -> Finding {
     Finding { well, spare: false, what, told: told.unwrap_or_else(|told| told) }
 }
 
-/// One that is no fault, even where it is not well.
+/// A check whose problem is not a fault.
 fn spare(what: &'static str, told: Result<String, String>) -> Finding {
     Finding { spare: true, ..finding(what, told) }
 }
 
-/// Looks at the project also where every other command refuses it: that is a row like any other then, and nothing is
-/// run that its settings name.
+/// Also checks projects that every other command refuses. The refusal is then one of the rows, and no program that the
+/// settings name is run.
 pub(super) fn doctor(global: &Global, ui: Terminal) -> crate::error::Result<ExitCode> {
     let mut findings = Vec::new();
     let location = match Location::find(global.project.clone()) {
@@ -82,7 +81,7 @@ pub(super) fn doctor(global: &Global, ui: Terminal) -> crate::error::Result<Exit
             (config, None)
         }
     };
-    // Who made what looks so is not known in a project that is refused.
+    // Not for a refused project: somebody else may have made the folders.
     if let (true, Err(e)) = (findings.is_empty(), config.has_its_settings()) {
         findings.push(finding("project", Err(e.to_string())));
     }
@@ -132,7 +131,7 @@ fn look(
         });
         findings.push(finding(what, told));
     }
-    // Who can write to the folder around deaddrop's own can put another sessions folder into it.
+    // A person who can write to the parent folder can replace deaddrop's own folders.
     for what in [FILE, FOLDER] {
         let told = open_to_all(&config.project.join(what));
         findings.extend(told.map(|told| finding(what, Err(told))));
@@ -148,7 +147,7 @@ fn look(
     findings.push(finding("lock", Ok(lock(context))));
     findings.push(decisions(context));
     match &config.guest {
-        // Nothing runs here then.
+        // With a guest, no command runs on this machine.
         Some(guest) if is_refused || consent.is_some_and(|it| !it.lacks().is_empty()) => {
             let why = if is_refused {
                 ", because of the faults above"
@@ -168,7 +167,7 @@ fn look(
     findings.push(spare("memory", memory()));
 }
 
-/// What a guest tells of itself.
+/// Asks the guest about itself.
 fn asked(guest: &settings::Guest, programs: Programs) -> Vec<Finding> {
     let about = match Guest::new(guest.clone(), programs).about() {
         Ok(about) => about,
@@ -190,7 +189,7 @@ fn rights(folder: &Path) -> Result<String, String> {
         }
         Ok(_) => {}
     }
-    // Rights are more than modes: only an attempt tells.
+    // The mode is not enough: only an attempt shows whether writing works.
     match tempfile::Builder::new().suffix(".tmp").tempfile_in(folder) {
         Ok(_) => Ok("can be written".to_owned()),
         Err(e) => Err(format!("{} cannot be written: {e}{}", folder.display(), advice(&e))),
@@ -240,7 +239,7 @@ fn lock(context: &Context) -> String {
     }
 }
 
-/// What waits for the person: that is no fault, but somebody should know.
+/// Sessions that wait for a decision. That is not a fault, but the person should know.
 fn decisions(context: &Context) -> Finding {
     let pending = Store::new(&context.config.sessions).pending().unwrap_or_default();
     let asked: Vec<_> =
@@ -256,7 +255,7 @@ fn decisions(context: &Context) -> Finding {
     spare("decisions", Err(told))
 }
 
-/// Whether the system tells of changes, and how many folders it lets a user watch.
+/// Whether the system reports changes of folders, and how many folders a user may watch.
 fn watching(inbox: &Path) -> Result<String, String> {
     let limit = |name: &str| -> Option<u64> {
         fs::read_to_string(format!("/proc/sys/fs/inotify/{name}")).ok()?.trim().parse().ok()
@@ -279,8 +278,7 @@ fn watching(inbox: &Path) -> Result<String, String> {
     }
 }
 
-/// How much can still be written where deaddrop and commands write. What a mount is for, and of which
-/// kind, makes no difference: the file system itself is asked.
+/// The free space where deaddrop and commands write, as the file system reports it, whatever the kind of mount.
 fn disk(config: &Config) -> Result<String, String> {
     let mut told = None;
     for folder in [&config.sessions, &config.outbox, &config.inbox, &config.workspace] {
@@ -305,7 +303,7 @@ fn disk(config: &Config) -> Result<String, String> {
     Ok(told.unwrap_or_else(|| "could not be asked".to_owned()))
 }
 
-/// What is left for commands, whose memory nothing bounds unless it is set.
+/// The free memory. Commands may use all of it unless `sandbox.max_memory_bytes` is set.
 fn memory() -> Result<String, String> {
     let Ok(mut system) = sysinfo::System::new() else { return Ok("could not be asked".to_owned()) };
     system.refresh_memory();
@@ -319,8 +317,8 @@ fn memory() -> Result<String, String> {
     }
 }
 
-/// Whose a folder is, where that is not the person; of deaddrop's own also whether its rights let
-/// others in, and, where the project is refused, whether another's folder is why.
+/// The owner of a folder, if it is not the person. For deaddrop's own folders (`is_own`), fails if others can write to
+/// them, or if the project is refused and another user owns them.
 fn owner(folder: &Path, is_own: bool, is_refused: bool) -> Result<String, String> {
     use std::os::unix::fs::MetadataExt;
     if let Some(told) = is_own.then(|| open_to_all(folder)).flatten() {
@@ -340,7 +338,7 @@ fn owner(folder: &Path, is_own: bool, is_refused: bool) -> Result<String, String
     })
 }
 
-/// How much is kept so that turns can be taken back, and whether the newest can.
+/// How much is kept for undo, and whether the newest turn can be undone.
 fn checkpoints(config: &Config) -> Result<String, String> {
     if !config.checkpoints {
         return Ok("off (`checkpoints = false`): no turn can be undone".to_owned());
@@ -361,12 +359,12 @@ fn checkpoints(config: &Config) -> Result<String, String> {
     }
 }
 
-/// Said of a file or folder of deaddrop's own that everybody may write; None of others.
+/// The problem of a file or folder that everybody may write to, if that is so.
 fn open_to_all(path: &Path) -> Option<String> {
     use std::os::unix::fs::MetadataExt;
     let found = fs::metadata(path).ok()?;
     let mode = found.mode();
-    // The sticky bit keeps others from what is not theirs in a folder, as in /tmp.
+    // The sticky bit protects entries from other users, as in /tmp.
     let is_open = mode & 0o002 != 0 && !(found.is_dir() && mode & 0o1000 != 0);
     is_open.then(|| {
         format!(
@@ -377,7 +375,7 @@ fn open_to_all(path: &Path) -> Option<String> {
     })
 }
 
-/// What the settings open, and whether the person has agreed to it.
+/// Which settings weaken the defaults, and whether the person has consented to them.
 fn opened(consent: &Consent) -> Result<String, String> {
     let names: Vec<&str> = consent.openings().iter().map(|opening| &*opening.name).collect();
     let lacks: Vec<&str> = consent.lacks().iter().map(|opening| &*opening.name).collect();
@@ -397,7 +395,7 @@ fn opened(consent: &Consent) -> Result<String, String> {
     })
 }
 
-/// Whether it can be noted what the person has agreed to, and which projects they use.
+/// Whether deaddrop can record consents and the list of projects.
 fn notes() -> Result<String, String> {
     let home = state_home().ok_or(
         "without HOME, deaddrop cannot keep your consents and its list of projects; set HOME or XDG_STATE_HOME",
@@ -405,7 +403,7 @@ fn notes() -> Result<String, String> {
     Ok(format!("{} {}", home.display(), rights(&home)?))
 }
 
-/// The ways to the clipboard, as `copy` would try them here.
+/// The clipboard backends, in the order in which copying tries them.
 fn clipboard(config: &Config) -> Vec<Finding> {
     let environment = ClipboardEnvironment::current(Programs::of(config));
     let ways: Vec<String> = environment.backends().iter().map(ToString::to_string).collect();
@@ -425,10 +423,9 @@ fn clipboard(config: &Config) -> Vec<Finding> {
     all.map(|(what, told)| spare(what, told)).collect()
 }
 
-/// Which git there is, whether the workspace is a repository, and whether deaddrop's own files are
-/// kept out of it.
+/// The version of git, whether the workspace is a repository, and whether it ignores deaddrop's own files.
 fn git(config: &Config) -> Finding {
-    // Not in the workspace, whose settings may name programs.
+    // Not in the workspace: its git settings may name programs.
     let version = match ask_git(&Programs::of(config), Path::new("/"), ["--version"]) {
         Ok(Some(told)) => String::from_utf8_lossy(&told).trim().replace("git version ", "git "),
         Err(why) => return spare("git", Err(format!("git does not answer: {why}"))),
@@ -462,7 +459,7 @@ fn git(config: &Config) -> Finding {
     }
 }
 
-/// The file that is to keep deaddrop's folder out of a repository, where it does not.
+/// The .gitignore that should exclude deaddrop's folder from the repository, if it does not.
 fn unignored(config: &Config, repository: &Path) -> Option<PathBuf> {
     let own = config.project.join(FOLDER);
     if !own.is_dir() || !own.starts_with(repository) {
@@ -474,7 +471,7 @@ fn unignored(config: &Config, repository: &Path) -> Option<PathBuf> {
     (!rules.lines().any(|rule| rule.trim() == "*")).then_some(ignore)
 }
 
-/// One finding for the tier, then one for each mechanism.
+/// Checks the sandbox: one row for the tier, then one for each mechanism.
 fn walls(context: &Context) -> Vec<Finding> {
     let confinement = match context.confinement() {
         Ok(confinement) => confinement,
@@ -484,7 +481,7 @@ fn walls(context: &Context) -> Vec<Finding> {
     for reason in confinement.why() {
         told.push_str(&format!("\n                     not {reason}"));
     }
-    // No other remedy would help.
+    // Nothing else would help.
     let is_whole = context.config.workspace.canonicalize().is_ok_and(|at| at.parent().is_none());
     if confinement.tier == Tier::None && is_whole {
         told.push_str("\n                     the workspace is /, to which nothing can be confined: use `deaddrop config set workspace_dir FOLDER`; in a virtual machine or container of its own, `--sandbox off` runs commands unconfined");
@@ -506,8 +503,8 @@ fn walls(context: &Context) -> Vec<Finding> {
     findings
 }
 
-/// Where there is no sandbox: what each kind that was tried stands on. Which of it is missing the
-/// reasons say; none of it was found out by itself.
+/// Without a sandbox: the requirements of each tier that was tried. The reasons for the tier say which one is missing;
+/// single requirements were not probed.
 fn ways_out(confinement: &Confinement) -> Vec<Finding> {
     let tried = |tier: Tier| confinement.missing.iter().any(|(missing, _)| *missing == tier);
     let mut found = Vec::new();
@@ -522,7 +519,7 @@ fn ways_out(confinement: &Confinement) -> Vec<Finding> {
     found
 }
 
-/// Whether this tier has a use for a mechanism.
+/// Whether this tier uses a mechanism.
 fn concerns(mechanism: Mechanism, confinement: &Confinement) -> bool {
     match (confinement.tier, mechanism) {
         (_, Mechanism::Subreaper) => !confinement.facts.has(Mechanism::PidNamespace),
@@ -535,21 +532,21 @@ fn concerns(mechanism: Mechanism, confinement: &Confinement) -> bool {
 }
 
 fn of(mechanism: Mechanism, confinement: &Confinement) -> Finding {
-    let Row { what, holds, .. } = row(mechanism);
+    let Row { what, guarantee, .. } = row(mechanism);
     let well = confinement.facts.has(mechanism);
     let no = || format!("no: {}", remedy(mechanism, confinement.tier));
-    spare(what, if well { Ok(format!("yes: {holds}")) } else { Err(no()) })
+    spare(what, if well { Ok(format!("yes: {guarantee}")) } else { Err(no()) })
 }
 
-/// What to do where a mechanism of this tier is not there.
+/// What to do if a mechanism of this tier is missing.
 fn remedy(mechanism: Mechanism, tier: Tier) -> &'static str {
-    // Where commands are not confined, own files are hidden by a namespace or not at all.
+    // Without confinement, only a namespace can hide deaddrop's own files.
     let is_unconfined = tier == Tier::Off && mechanism == Mechanism::Hidden;
     let own = row(mechanism).remedy.as_deref().filter(|_| !is_unconfined);
     own.unwrap_or(&MECHANISMS.namespaces)
 }
 
-/// What is said of mechanisms.
+/// Texts about mechanisms: data/mechanisms.toml.
 #[derive(Deserialize)]
 struct Mechanisms {
     namespaces: String,
@@ -559,12 +556,12 @@ struct Mechanisms {
 #[derive(Deserialize)]
 struct Row {
     what: String,
-    holds: String,
+    guarantee: String,
     remedy: Option<String>,
 }
 
 static MECHANISMS: LazyLock<Mechanisms> = LazyLock::new(|| {
-    toml::from_str(include_str!("data/mechanisms.toml")).expect("a table in order")
+    toml::from_str(include_str!("data/mechanisms.toml")).expect("the table is valid")
 });
 
 fn row(mechanism: Mechanism) -> &'static Row {

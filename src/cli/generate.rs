@@ -1,4 +1,4 @@
-//! `generate`: shell completions, pages of the manual, and the unit of a service that does what `watch` does.
+//! `generate`: shell completions, manual pages, and a systemd unit that runs `watch`.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -76,7 +76,7 @@ pub(super) fn manual(Manual { command, dir }: &Manual, json: bool) -> Result<Exi
 }
 
 /// # Errors
-/// There is no project, the program lies where replies can write, or a path cannot stand in a unit.
+/// The program is in a folder that replies can write to, or a path cannot be written in a unit.
 pub(super) fn systemd_unit(context: &Context, clips: Clips) -> Result<ExitCode> {
     let program = std::env::current_exe()
         .map_err(|e| Error::io("find", "deaddrop's own program".as_ref(), e))?;
@@ -92,7 +92,7 @@ pub(super) fn systemd_unit(context: &Context, clips: Clips) -> Result<ExitCode> 
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints a text; as JSON where it is given by what its name and it itself go there.
+/// Prints a text. `as_json` is the name's field, the name and the text's field, for `--json`.
 fn print(text: &[u8], as_json: Option<(&str, String, &str)>) {
     if let Some((what, name, itself)) = as_json {
         let text = String::from_utf8_lossy(text);
@@ -101,12 +101,12 @@ fn print(text: &[u8], as_json: Option<(&str, String, &str)>) {
     output::data(text);
 }
 
-/// Starts a service when the person logs in, at the desktop or elsewhere.
+/// Starts a service when the person logs in.
 const LOGIN: &str = "default.target";
-/// Starts it with their desktop, where a clipboard is.
+/// Starts a service with the person's desktop, which has a clipboard.
 const DESKTOP: &str = "graphical-session.target";
 
-/// The name of the unit of a project: readable, and of no other one.
+/// The unit name of a project: readable and unique.
 fn name(project: &Path) -> String {
     let folder = project.file_name().unwrap_or_default().to_string_lossy();
     let words = folder.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
@@ -117,9 +117,8 @@ fn name(project: &Path) -> String {
     format!("deaddrop-{name}{}.service", &hash[..8])
 }
 
-/// The text of a unit, or why there can be none. `variables` are what the service has of the person's own, whose
-/// values are others there: PATH for commands, and where it is noted what they have agreed to. `flags` are what is
-/// said to `watch`: only about the clipboard, and each a plain word.
+/// The text of a unit, or why it cannot be written. `variables` are those that systemd would set differently: PATH for
+/// commands, and the folder of recorded consents. `flags` are clipboard flags of `watch`, each a plain word.
 fn unit(
     program: &Path,
     project: &Path,
@@ -128,21 +127,21 @@ fn unit(
 ) -> Result<String, String> {
     let unit = name(project);
     let program = text(program.as_os_str())?;
-    // What it does not take in the name of a program, however it is written.
+    // systemd does not accept these in the path of a program, even if escaped.
     if program.contains(|c: char| c.is_control() || "\"'\\".contains(c)) {
         return Err(format!(
-            "systemd runs no program whose path holds quotes, backslashes or control characters: {}",
+            "systemd cannot run a program whose path contains quotes, backslashes or control characters: {}",
             visible_line(program)
         ));
     }
     let project = text(project.as_os_str())?;
-    // A value that is no text is left to systemd's own.
+    // If a value is not UTF-8, systemd's own value is used.
     let variable = |(name, value): &(&str, Option<OsString>)| {
         let value = value.as_deref().and_then(|value| text(value).ok())?;
         Some(format!("Environment={}\n", quoted(&format!("{name}={value}"))))
     };
     let variables: String = variables.iter().filter_map(variable).collect();
-    // DISPLAY and the like are known to systemd with the desktop, and go away with it.
+    // systemd knows DISPLAY and the like only while the desktop runs.
     let (target, desktop) = match flags {
         [] => (LOGIN, String::new()),
         _ => (DESKTOP, format!("PartOf={DESKTOP}\nAfter={DESKTOP}\n")),
@@ -154,7 +153,7 @@ fn unit(
         description = visible_line(project).replace('%', "%%"),
         desktop = desktop,
         program = quoted(program),
-        // Variables are put in for `$`, but in the name of the program.
+        // systemd expands `$` in arguments, but not in the path of the program.
         project = quoted(&project.replace('$', "$$")),
         flags = flags,
         variables = variables,
@@ -168,7 +167,7 @@ fn text(value: &OsStr) -> Result<&str, String> {
         .ok_or_else(|| format!("{} is not valid UTF-8", visible_line(&value.to_string_lossy())))
 }
 
-/// A word as systemd reads it back: in quotes, with C's escapes, and `%` doubled.
+/// Quotes a word for systemd: with C escapes, and `%` doubled.
 fn quoted(word: &str) -> String {
     let mut out = String::from("\"");
     for c in word.chars() {
@@ -177,7 +176,7 @@ fn quoted(word: &str) -> String {
             '%' => out.push_str("%%"),
             '\n' => out.push_str("\\n"),
             '\t' => out.push_str("\\t"),
-            // Whoever reads the unit should see it.
+            // Make it visible to a reader of the unit.
             c if visible_line(c.encode_utf8(&mut [0; 4])) != c.to_string() => {
                 out.push_str(&format!("\\U{:08x}", u32::from(c)));
             }

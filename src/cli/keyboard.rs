@@ -1,8 +1,8 @@
-//! The keys of a terminal as they are pressed, told apart from what is pasted.
+//! Reads single keys from the terminal, and distinguishes typed from pasted ones.
 //!
-//! While a [`Keyboard`] stands, the terminal marks pastes and acts on no key by itself: a control
-//! character within a paste interrupts nothing, suspends nothing and ends no input. Signals take effect
-//! when the input is quiet, so that the rest of a paste reaches no other program.
+//! While a [`Keyboard`] exists, the terminal marks pastes (bracketed paste) and does not act on keys: a control character
+//! in a paste does not interrupt, suspend or end the input. Signals take effect when the input pauses, so that the rest
+//! of a paste reaches no other program.
 #![allow(unsafe_code)]
 
 use std::io::{self, IsTerminal};
@@ -20,17 +20,17 @@ use rustix::termios::{
 
 use crate::terminal::Stream;
 
-/// When nothing came for so long, whatever was pasted is over: it comes at once.
+/// If nothing arrives for this long, a paste is over: it arrives at once.
 pub(super) const QUIET: Duration = Duration::from_millis(100);
-/// So long a signal waits for the end of a paste.
+/// How long a signal waits for the end of a paste.
 const LATE: Duration = Duration::from_secs(1);
 pub(super) const CTRL_C: u8 = 3;
 pub(super) const CTRL_D: u8 = 4;
 
-/// What a terminal sends around a paste that it was asked to mark; `0~` follows, or `1~`.
+/// The start of the marks that a terminal sends around a paste. `0~` follows at its beginning, `1~` at its end.
 const MARK: &[u8] = b"\x1b[20";
 const MARK_LENGTH: usize = 6;
-/// Those that would end or stop the program, and leave the terminal as it is now.
+/// Signals that would end or stop the program without restoring the terminal.
 const SIGNALS: [i32; 11] = [
     libc::SIGINT,
     libc::SIGTERM,
@@ -45,25 +45,25 @@ const SIGNALS: [i32; 11] = [
     libc::SIGXCPU,
 ];
 
-/// The signal that came and has not taken effect, or 0.
+/// The signal that has arrived but not taken effect, or 0.
 static SIGNAL: AtomicI32 = AtomicI32::new(0);
-/// How the terminal was, for [`restore`].
+/// The terminal's mode before, for [`restore`].
 static BEFORE: AtomicPtr<Termios> = AtomicPtr::new(std::ptr::null_mut());
 
-/// A byte that came.
+/// One byte of input, or the end of a paste.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Key {
     Typed(u8),
     Pasted(u8),
-    /// The mark of a paste's end.
+    /// The mark at the end of a paste.
     PasteEnds,
 }
 
-/// What came of a while of reading.
+/// The result of reading for a while.
 pub(super) enum KeyboardEvent {
     Keys(Vec<Key>),
-    /// Nothing.
-    Quiet,
+    /// Nothing arrived.
+Quiet,
     /// A signal, which takes effect when the keyboard is dropped.
     Signal,
     /// The terminal is gone.
@@ -71,12 +71,12 @@ pub(super) enum KeyboardEvent {
 }
 
 pub(super) struct Keyboard {
-    /// None while others have the terminal.
+    /// None while another process has the terminal.
     raw: Option<Raw>,
     marks: Marks,
-    /// What becomes of what was typed before: [`OptionalActions::Flush`] forgets it.
+    /// [`OptionalActions::Flush`] discards what was typed before.
     before: OptionalActions,
-    /// When something came last.
+    /// When input last arrived.
     last: Instant,
 }
 
@@ -86,12 +86,12 @@ impl Keyboard {
         Ok(Self { raw, marks: Marks::default(), before, last: Instant::now() })
     }
 
-    /// Reads what comes within this time.
+    /// Reads the input that arrives within this time.
     pub(super) fn read(&mut self, wait: Duration) -> io::Result<KeyboardEvent> {
         let (stdin, patience) = (io::stdin(), Timespec::try_from(wait).ok());
         loop {
             if !is_in_front(&stdin) {
-                // Who reads in the background is stopped.
+                // The system stops a background process that reads.
                 thread::sleep(wait);
                 return Ok(self.quiet());
             }
@@ -104,7 +104,7 @@ impl Keyboard {
                 other => other?,
             };
             let mut bytes = [0; 4096];
-            // Not through std's buffer, which might keep what follows.
+            // Not through std's buffer, which could keep later input.
             match rustix::io::read(&stdin, &mut bytes) {
                 Ok(0) => return Ok(KeyboardEvent::Gone),
                 Ok(n) => {
@@ -117,20 +117,20 @@ impl Keyboard {
         }
     }
 
-    /// Reads on until nothing comes any more, and forgets it.
+    /// Discards input until it pauses.
     pub(super) fn drain(&mut self) -> io::Result<()> {
         while let KeyboardEvent::Keys(_) = self.read(QUIET)? {}
         Ok(())
     }
 
     fn quiet(&mut self) -> KeyboardEvent {
-        // No mark pauses behind its first character: that is a key.
+        // A mark arrives at once: a single ESC is a key.
         if !self.marks.within && self.marks.held.len() == 1 {
             self.marks.held.clear();
         }
         match SIGNAL.load(Ordering::SeqCst) {
             0 => KeyboardEvent::Quiet,
-            // The rest of a paste would come to the shell.
+            // The shell would get the rest of a paste.
             _ if self.marks.within && self.last.elapsed() < LATE => KeyboardEvent::Quiet,
             libc::SIGTSTP => {
                 self.raw = None;
@@ -141,14 +141,14 @@ impl Keyboard {
     }
 }
 
-/// Whether the terminal is ours: a program in the background that reads from it is stopped, and does not draw over what
-/// others write.
+/// Whether this process is in the terminal's foreground. A background process is stopped if it reads, and must not draw
+/// over the output of others.
 pub(super) fn is_in_front(terminal: impl AsFd) -> bool {
-    // Of a terminal that does not control this process nobody is stopped.
+    // A terminal that does not control this process stops nobody.
     tcgetpgrp(terminal).map_or(true, |group| group == rustix::process::getpgrp())
 }
 
-/// What was typed at the terminal since the last look, up to the end of a line. Nobody waits for it.
+/// The line that was typed at the terminal since the last call, without waiting.
 pub(super) fn typed_line() -> Option<String> {
     let stdin = io::stdin();
     if !stdin.is_terminal() || !is_in_front(&stdin) {
@@ -157,17 +157,17 @@ pub(super) fn typed_line() -> Option<String> {
     let mut ready = [PollFd::new(&stdin, PollFlags::IN)];
     poll(&mut ready, Some(&Timespec::default())).ok().filter(|n| *n > 0)?;
     let mut bytes = [0; 4096];
-    // Not through std's buffer: a question may be put next.
+    // Not through std's buffer: a question may be asked next.
     let length = rustix::io::read(&stdin, &mut bytes).ok()?;
     Some(String::from_utf8_lossy(&bytes[..length]).into_owned())
 }
 
-/// Tells marks from what is between them. They can come in several pieces.
+/// Separates the marks of pastes from other input. A mark can arrive in several pieces.
 #[derive(Debug, Default)]
 struct Marks {
-    /// Whether a paste has begun.
+    /// Whether the input is within a paste.
     within: bool,
-    /// What may be the begin of a mark.
+    /// Bytes that may be the beginning of a mark.
     held: Vec<u8>,
 }
 
@@ -190,7 +190,7 @@ impl Marks {
                     self.within = false;
                     keys.push(Key::PasteEnds);
                 }
-                // A begin within a paste is a part of it, and so is an end where none was marked.
+                // A begin mark within a paste is content, and so is an end mark outside one.
                 _ => keys.extend(mark.into_iter().map(|byte| self.key(byte))),
             }
         }
@@ -207,7 +207,7 @@ impl Marks {
     }
 }
 
-/// The terminal gives each byte at once, shows none and acts on none, until this is dropped.
+/// The terminal in raw mode until this is dropped: it delivers each byte at once, without echo and without acting on it.
 struct Raw {
     before: Termios,
     actions: Vec<(i32, libc::sigaction)>,
@@ -222,9 +222,9 @@ impl Raw {
         raw.local_modes -= LocalModes::IEXTEN;
         raw.special_codes[SpecialCodeIndex::VMIN] = 1;
         raw.special_codes[SpecialCodeIndex::VTIME] = 0;
-        // A signal may look at it at any time, so it is never freed.
+        // A signal handler may read it at any time, so it is never freed.
         BEFORE.store(Box::leak(Box::new(before.clone())), Ordering::SeqCst);
-        // Its drop takes back what is done from here on.
+        // Dropping it undoes what is done from here on.
         let set = Self { before, actions: catch_signals() };
         tcsetattr(io::stdin(), typed_before, &raw)?;
         Stream::Err.mark_pastes(true);
@@ -236,7 +236,7 @@ impl Drop for Raw {
     fn drop(&mut self) {
         if is_in_front(io::stdin()) {
             Stream::Err.mark_pastes(false);
-            // What was typed behind the end is for nobody.
+            // Discard what was typed after the end.
             let _ = tcsetattr(io::stdin(), OptionalActions::Flush, &self.before);
         }
         BEFORE.store(std::ptr::null_mut(), Ordering::SeqCst);
@@ -252,13 +252,13 @@ impl Drop for Raw {
     }
 }
 
-/// Has the signals wait until [`Raw`] is dropped, but for those that are ignored; gives what they did.
+/// Delays signals until [`Raw`] is dropped, except ignored ones. Returns their previous actions.
 fn catch_signals() -> Vec<(i32, libc::sigaction)> {
     SIGNALS
         .into_iter()
         .filter_map(|signal| {
-            // SAFETY: all of it may be zero; the calls read and write these two values only, and
-            // `note` does what a handler may.
+            // SAFETY: all fields may be zero; the calls read and write only these two values, and
+// `note` is async-signal-safe.
             unsafe {
                 let mut before: libc::sigaction = std::mem::zeroed();
                 libc::sigaction(signal, std::ptr::null(), &raw mut before);
@@ -276,23 +276,23 @@ fn catch_signals() -> Vec<(i32, libc::sigaction)> {
         .collect()
 }
 
-/// Notes a signal. With the second the program ends where it stands, and leaves the terminal as it was.
+/// Records a signal. The second one restores the terminal and ends the program at once.
 extern "C" fn note(signal: libc::c_int) {
     if SIGNAL.swap(signal, Ordering::SeqCst) == 0 {
         return;
     }
     restore();
-    // SAFETY: system calls on integers, which a handler may make.
+    // SAFETY: async-signal-safe system calls on integers.
     unsafe {
         libc::signal(signal, libc::SIG_DFL);
         libc::raise(signal);
     }
 }
 
-/// Leaves the terminal as it was before a [`Keyboard`] was opened. It makes system calls only, so that a
-/// signal's handler may call it, and a panic, which runs no destructors.
+/// Restores the terminal to its mode before a [`Keyboard`] was opened. It makes only system calls, so a signal handler may
+/// call it. A panic calls it, too, because it may run no destructors.
 pub(super) fn restore() {
-    // SAFETY: what it leads to is never freed.
+    // SAFETY: the value is never freed.
     if let Some(before) = unsafe { BEFORE.load(Ordering::SeqCst).as_ref() } {
         let _ = rustix::io::write(rustix::stdio::stderr(), Stream::PASTES_UNMARKED);
         let _ = tcsetattr(rustix::stdio::stdin(), OptionalActions::Flush, before);

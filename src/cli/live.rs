@@ -1,8 +1,8 @@
-//! The one line that is drawn in place on a terminal: what is waited for, or what runs now and how
-//! long it has. Whatever else is said goes through here, so that it never stands within that line.
+//! The status line that is drawn in place on a terminal: what deaddrop waits for, or what runs and for how long. All other
+//! output goes through this module, so that it never mixes with the line.
 //!
-//! The cursor rests at the begin of the line. So what the terminal or a shell writes next begins a
-//! line of its own, and where a narrower terminal wraps the line, all of it is below and goes.
+//! The cursor stays at the beginning of the line. So output of the terminal or a shell starts there, and if a narrower
+//! terminal wraps the line, all of it is below the cursor and can be removed.
 
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -16,11 +16,11 @@ use crate::runner::{Glimpse, LastLine};
 use crate::terminal::{Stream, Styled};
 use crate::watch::Stop;
 
-/// How often the line is drawn anew while something runs.
+/// How often the line is redrawn while something runs.
 const TICK: Duration = Duration::from_millis(100);
-/// What is done sooner is never seen in the line.
+/// Operations that end sooner are not shown.
 const SHOWN_AFTER: Duration = Duration::from_millis(100);
-/// From then on it has a spinner, the time and what was written last.
+/// After this time the line has a spinner, the elapsed time and the last line of output.
 const SPINS_AFTER: Duration = Duration::from_secs(1);
 
 static SCREEN: Mutex<Screen> = Mutex::new(Screen {
@@ -36,25 +36,23 @@ static SCREEN: Mutex<Screen> = Mutex::new(Screen {
 static CHANGED: Condvar = Condvar::new();
 
 struct Screen {
-    /// Whether anything may be drawn in place.
+    /// Whether lines may be drawn in place.
     on: bool,
     color: bool,
-    /// Whether a question stands there that a person answers.
+    /// Whether a question is shown that waits for an answer.
     held: bool,
     line: Option<Line>,
-    /// What the terminal shows of it, and how wide it was then.
+    /// The drawn text, and the terminal's width at that time.
     drawn: Option<(String, usize)>,
     stop: Option<Stop>,
-    /// Whether there are the threads that draw anew while something runs, and when the terminal's
-    /// size changes.
+    /// Whether the threads run that redraw while something runs, and when the terminal's size changes.
     ticks: bool,
     follows: bool,
 }
 
 enum Line {
     Still(String),
-    /// Something that takes a while: what it is called, which may be nothing, what it is, since when it
-    /// runs, and what shows what it writes.
+    /// Something that takes a while. `name` may be empty; `seen` shows its output.
     Running {
         name: String,
         what: String,
@@ -69,18 +67,18 @@ pub(super) fn begin(color: bool) {
     (screen.on, screen.color) = (true, color);
 }
 
-/// Whether a line is drawn in place: not while a question stands there.
+/// Whether lines are drawn in place: not while a question is shown.
 pub(super) fn is_on() -> bool {
     let screen = lock();
     screen.on && !screen.held
 }
 
-/// Draws nothing more when this says so: a second Ctrl-C ends the program where it stands.
+/// Draws nothing after `stop` is asked for: a second Ctrl-C ends the program at once.
 pub(super) fn heed(stop: &Stop) {
     lock().stop = Some(stop.clone());
 }
 
-/// Writes something else, above the line.
+/// Writes other output above the line.
 pub(super) fn above(write: impl FnOnce()) {
     let mut screen = lock();
     screen.wipe();
@@ -90,7 +88,7 @@ pub(super) fn above(write: impl FnOnce()) {
     }
 }
 
-/// Writes a question in place of the line, for as long as it stands.
+/// Writes a question in place of the line, until [`release`].
 pub(super) fn hold(write: impl FnOnce() -> bool) -> bool {
     let mut screen = lock();
     screen.wipe();
@@ -98,19 +96,19 @@ pub(super) fn hold(write: impl FnOnce() -> bool) -> bool {
     screen.held
 }
 
-/// The question stands no more.
+/// Ends the question.
 pub(super) fn release() {
     lock().held = false;
 }
 
-/// Shows as much of this as there is room for, until something else is to be shown.
+/// Shows a text in the line, cut to the terminal's width.
 pub(super) fn still(text: String) {
     let mut screen = lock();
     if !screen.on {
         return;
     }
     screen.line = Some(Line::Still(text));
-    // Before it is seen: whoever sees it may press Ctrl-Z, and nothing would draw it again.
+    // Start the thread first: a person who sees the line may press Ctrl-Z, and then nothing would redraw it.
     if !screen.follows {
         screen.follows = true;
         follow();
@@ -118,7 +116,7 @@ pub(super) fn still(text: String) {
     screen.draw();
 }
 
-/// Shows that this runs from now on, if it takes long enough to be seen; `seen` shows what it writes.
+/// Shows that something runs from now on, if it takes long enough. `seen` shows its output.
 pub(super) fn running(name: &str, what: &str, seen: &Arc<Glimpse>) {
     let mut screen = lock();
     if !screen.on {
@@ -132,20 +130,20 @@ pub(super) fn running(name: &str, what: &str, seen: &Arc<Glimpse>) {
         seen: Arc::clone(seen),
     });
     if !screen.ticks {
-        // Without a thread it is seen a little less.
+        // Without the thread the line is not updated; that does no harm.
         screen.ticks = thread::Builder::new().name("spinner".into()).spawn(tick).is_ok();
     }
     CHANGED.notify_one();
 }
 
-/// Shows nothing.
+/// Removes the line.
 pub(super) fn nothing() {
     let mut screen = lock();
     screen.wipe();
     screen.line = None;
 }
 
-/// Rings the terminal's bell, where lines are drawn in place.
+/// Rings the terminal's bell, if lines are drawn in place.
 pub(super) fn ring() {
     let mut screen = lock();
     if screen.on {
@@ -157,7 +155,7 @@ fn lock() -> MutexGuard<'static, Screen> {
     SCREEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Draws anew what runs, as long as something does.
+/// Redraws the line while something runs.
 fn tick() {
     let mut screen = lock();
     loop {
@@ -174,7 +172,7 @@ fn tick() {
     }
 }
 
-/// Draws anew when the terminal has another size, and when it is ours again after a Ctrl-Z.
+/// Redraws the line when the terminal's size changes, and when the process continues after a Ctrl-Z.
 fn follow() {
     use signal_hook::consts::{SIGCONT, SIGWINCH};
 
@@ -183,7 +181,7 @@ fn follow() {
         for signal in signals.forever() {
             let mut screen = lock();
             if signal == SIGCONT {
-                // Others have written since.
+                // Other processes may have written meanwhile.
                 screen.drawn = None;
             }
             screen.draw();
@@ -199,7 +197,7 @@ impl Screen {
             return self.wipe();
         }
         let width = rows::own_width();
-        // The last column stays free: behind it some terminals begin the next row.
+        // The last column stays free: some terminals start the next row after it.
         let room = width.saturating_sub(1);
         let text = match &self.line {
             None => return,
@@ -221,20 +219,20 @@ impl Screen {
         self.drawn = Some((text, width));
     }
 
-    /// Leaves nothing of the line. What stands there while others have the terminal is theirs.
+    /// Removes the drawn line, unless another process has the terminal.
     fn wipe(&mut self) {
         if self.drawn.take().is_some() && is_in_front() {
             self.note(&Stream::Err.wipe());
         }
     }
 
-    /// A terminal that is gone is drawn on no more.
+    /// Stops drawing if writing to the terminal fails.
     fn note(&mut self, written: &io::Result<()>) {
         self.on &= written.is_ok();
     }
 }
 
-/// What runs, in at most `room` columns.
+/// The line for something that runs, in at most `room` columns.
 fn spinning(
     name: &str,
     what: &str,
@@ -260,7 +258,7 @@ fn spinning(
     rows::begin(&format!("{lead}{what}{GAP}{last}"), room)
 }
 
-/// A time as it passes: `12 s`, `3 min 05 s`, `2 h 07 min`.
+/// An elapsed time: `12 s`, `3 min 05 s`, `2 h 07 min`.
 fn told(time: Duration) -> String {
     match time.as_secs() {
         seconds @ ..60 => format!("{seconds} s"),
@@ -269,7 +267,7 @@ fn told(time: Duration) -> String {
     }
 }
 
-/// Whether the terminal is ours.
+/// Whether this process is in the terminal's foreground.
 fn is_in_front() -> bool {
     Stream::Err.with(|fd| keyboard::is_in_front(fd))
 }

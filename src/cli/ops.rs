@@ -1,5 +1,5 @@
-//! `ops`: messages of the operations dialect. `run` carries one out without a session; `validate` and `schema` look at the
-//! message alone.
+//! `ops`: messages of the operations dialect. `run` executes one without a session; `validate` and `schema` only look at
+//! messages.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -43,10 +43,10 @@ pub(super) enum Ops {
     },
 }
 
-/// What a text is meant as: events only where that is plain, so that what is neither is told how operations are
-/// sent.
+/// The kind of message that a text is meant to be. It counts as events only if that is obvious, so that the errors for
+/// any other text describe operations.
 fn meant_by(text: &str) -> &'static str {
-    // Reads no value, so that neither their depth nor their number matters.
+    // Values are not parsed, so their depth and number do not matter.
     let keys = serde_json::from_str::<BTreeMap<String, &RawValue>>(text).unwrap_or_default();
     let is_of_events = keys.contains_key("events") && !keys.contains_key("operations");
     if is_of_events { "events" } else { "operations" }
@@ -97,7 +97,7 @@ pub(super) fn validate(file: &Path, ui: &Terminal, json: bool) -> Result<ExitCod
     });
     if more > 0 {
         let more = count(more, "more fault");
-        ui.warning(&format!("{more} not told; put these right first, then validate it again"));
+        ui.warning(&format!("{more} not shown; correct these first, then validate again"));
     }
     Ok(if is_valid { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -105,7 +105,7 @@ pub(super) fn validate(file: &Path, ui: &Terminal, json: bool) -> Result<ExitCod
 pub(super) fn schema(message: &str, json: bool) -> ExitCode {
     let is_of_events = message == "events";
     let text = if is_of_events { EVENTS_SCHEMA } else { OPERATIONS_SCHEMA };
-    // It is JSON either way; on one line where results are to be an object a line.
+    // The schema is JSON anyway; with --json it is on one line, as all results are.
     match serde_json::from_str::<Value>(text) {
         Ok(schema) if json => output::json(&schema.to_string()),
         _ => output::result(text.trim_end()),
@@ -124,7 +124,7 @@ pub(super) struct RunOnce {
 }
 
 impl RunOnce {
-    /// Whether it goes on with a run that is there.
+    /// Whether it continues an existing run.
     pub(super) fn resumes(&self) -> bool {
         self.resume.is_some()
     }
@@ -137,16 +137,16 @@ pub(super) fn run(context: &Context, arguments: &RunOnce) -> Result<ExitCode> {
                 "'{stem}' is not the id of a run (run_…); `deaddrop resume ID` continues a session"
             )));
         }
-        // Where nothing is, nothing is to be made.
+        // Without any run, do not create folders.
         Some(stem) if !context.has_begun() => {
             return Err(Error::no_run(stem, &context.config.sessions));
         }
         Some(stem) => Request::ResumeRun { stem: stem.clone() },
         None => {
-            // Before anything is read or made.
+            // Check the policy before anything is read or made.
             let policy = context.config.policy.as_deref().unwrap_or(RUN_POLICY);
             let policy = Box::new(context.config.policy(policy)?);
-            // Before the lock and the handlers of signals: a person may take their time.
+            // Before the lock and the signal handlers: a person may take their time.
             let input = Input::read(&arguments.file, "read the message from")?;
             let steps = match input.text {
                 Ok(text) => read_run(&text).steps,
@@ -166,7 +166,7 @@ pub(super) fn run(context: &Context, arguments: &RunOnce) -> Result<ExitCode> {
             return Ok(code);
         }
         ProgressReporter::new(context).show(&run, &context.preview_question(&run));
-        // What is decided at the terminal need not be resumed by hand.
+        // A decision at the terminal continues the run at once.
         if context.ask(&run, &stop)?.is_none() {
             let stem = run.stem();
             context.ui.say(format!("Afterwards, `deaddrop ops run --resume {stem}` continues."));
@@ -178,7 +178,7 @@ pub(super) fn run(context: &Context, arguments: &RunOnce) -> Result<ExitCode> {
 
 fn tell(context: &Context, run: &Session) -> ExitCode {
     let events = space::told(run);
-    // Not by way of a `Value`, which would put the fields into another order.
+    // Not through a `Value`, which would reorder the fields.
     let text = if context.json {
         serde_json::to_string(&events)
     } else {
@@ -192,7 +192,7 @@ fn tell(context: &Context, run: &Session) -> ExitCode {
     }
 }
 
-/// A message that is no text is refused as one that is no message.
+/// The step for a message that is not a text: it is refused like an invalid message.
 fn unreadable(name: &str, why: &str) -> Step {
     let reason = format!("Nothing was carried out: {name}: {why}");
     Step::refused(1, Mistake::NoText, reason)

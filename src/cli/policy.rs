@@ -1,4 +1,4 @@
-//! `policy`: which policies there are, and what they say of a command.
+//! `policy`: lists policies and approved commands, and checks commands against a policy.
 
 use std::process::ExitCode;
 
@@ -102,7 +102,7 @@ fn forget(context: &Context, number: Option<usize>) -> Result<()> {
 
 fn check(context: &Context, in_force: &str, command: &str) -> Result<ExitCode> {
     let policy = context.config.policy(in_force)?;
-    // As where commands are confined; without walls nothing keeps git from its repository.
+    // As in the sandbox. Without a sandbox, git can write to its repository.
     let guarded = context.config.sandbox.mode != crate::settings::Mode::Off;
     let explained = policy::explain(&policy, &crate::protocol::ShellCommand::new(command), guarded);
     let decision = &explained.decision;

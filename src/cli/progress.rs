@@ -23,10 +23,10 @@ use crate::session::{Question, Session};
 use crate::terminal::Styled;
 use crate::text::{count, named, visible_line};
 
-/// Said where the terminal's input ended instead of an answer.
+/// The message if the terminal's input ends instead of an answer.
 pub(super) const NO_ANSWER: &str = "\nNo answer; it still waits for your decision.";
 
-/// Typed with Enter while sessions are served, it copies the newest outbox in its brief form.
+/// The key that, followed by Enter, copies the newest outbox in its brief form while sessions are served.
 pub(super) const BRIEF_KEY: &str = "b";
 
 /// Reports turns as they happen.
@@ -34,36 +34,36 @@ pub(super) struct ProgressReporter<'a> {
     context: &'a Context,
     /// Whether questions are asked at the terminal while turns continue.
     puts: bool,
-    /// Whether it serves: then each event is printed, and the ends of turns are announced.
+    /// Whether sessions are served: then events are printed with `--json`, and the person is notified of ends of turns.
     serves: bool,
-    /// Of which turn events are: the name of its session's files, and which of its outboxes was answered.
+    /// The turn that events belong to: the stem of its session, and the sequence number of the answered outbox.
     turn: Option<(String, u32)>,
-    /// The open questions; the first one is shown.
+    /// The open questions. The first one is asked.
     open: VecDeque<Open>,
     prompt: Option<Prompt>,
-    /// Sends events to pages, too.
+    /// Also sends events to pages.
     page: Option<ToPages>,
 }
 
 /// Sends an event to the pages that are open.
 type ToPages = Box<dyn Fn(&Value)>;
 
-/// What was asked.
+/// A question that waits for an answer at the terminal.
 struct Open {
     stem: String,
     question: Question,
-    /// The line that a person answers.
+    /// The line that the person answers.
     line: String,
 }
 
 impl<'a> ProgressReporter<'a> {
-    /// Only reports.
+    /// Reports turns, but asks nothing and prints no events.
     pub(super) fn new(context: &'a Context) -> Self {
         let open = VecDeque::new();
         Self { context, puts: false, serves: false, turn: None, open, prompt: None, page: None }
     }
 
-    /// Also asks questions if there is a terminal, and prints events with `--json`.
+    /// For serving: also asks questions if there is a terminal, and prints events with `--json`.
     pub(super) fn that_serves(context: &'a Context) -> Self {
         let mut reporter = Self::that_serves_once(context);
         reporter.puts = !context.json;
@@ -77,7 +77,7 @@ impl<'a> ProgressReporter<'a> {
         self
     }
 
-    /// The same without the questions.
+    /// The same without questions.
     pub(super) fn that_serves_once(context: &'a Context) -> Self {
         let mut reporter = Self::new(context);
         reporter.serves = true;
@@ -90,7 +90,7 @@ impl<'a> ProgressReporter<'a> {
         self.emit("warning", || json!({ "message": told }));
     }
 
-    /// Prints as events what happened when the project was opened.
+    /// Prints events for what happened when the project was opened.
     pub(super) fn repeat(&self, engine: &Engine) {
         for told in &engine.recovered {
             self.emit("warning", || json!({ "message": told }));
@@ -105,8 +105,8 @@ impl<'a> ProgressReporter<'a> {
         }
     }
 
-    /// Prints an event with `--json` while it serves, an object a line, and sends it to pages. docs/scripting.md names
-    /// all.
+    /// While serving, prints an event with `--json`, one object per line, and sends it to pages. docs/scripting.md lists all
+/// events.
     fn emit(&self, event: &str, value: impl FnOnce() -> Value) {
         if !self.serves || !(self.context.json || self.page.is_some()) {
             return;
@@ -125,7 +125,7 @@ impl<'a> ProgressReporter<'a> {
         }
     }
 
-    /// The newest outbox is written, or the person's words were added to it.
+    /// Emits that the newest outbox was written, or that the person's words were added to it.
     fn emit_outbox(&self, turn: &Turn) {
         if turn.outbox.is_some() {
             self.emit("outbox", || {
@@ -136,7 +136,7 @@ impl<'a> ProgressReporter<'a> {
         }
     }
 
-    /// Shows what a session asks.
+    /// Shows the question of a session.
     pub(super) fn show(&self, session: &Session, preview: &QuestionPreview) {
         let ui = &self.context.ui;
         if ui.quiet {
@@ -146,7 +146,7 @@ impl<'a> ProgressReporter<'a> {
         }
     }
 
-    /// Asks the first open question, unless that is done or nobody can answer.
+    /// Asks the first open question, unless one is being asked already. Without a terminal, drops all.
     fn put(&mut self) {
         let (None, Some(open)) = (&self.prompt, self.open.front()) else { return };
         self.prompt = Prompt::put(&self.context.ui, &open.line);
@@ -275,13 +275,13 @@ impl ProgressReporter<'_> {
         );
         if live::is_on() {
             let mut what = what(operation);
-            // A guest gives it as a whole.
+            // A guest sends the output only at the end.
             if matches!(operation, Operation::Run(_)) && self.context.config.guest.is_some() {
                 what += " (output comes at the end)";
             }
             live::running(name, &what, &self.context.glimpse);
         } else if let Operation::Run(run) = operation {
-            // Only a command can take a while.
+            // Only commands can take long.
             self.context.ui.say(format!("   ..   {name:<11}  {}", named(&run.command)));
         }
     }
@@ -294,7 +294,7 @@ impl ProgressReporter<'_> {
             value["mark"] = json!(Mark::of(outcome));
             value
         });
-        // What a command did where it may not is no matter of success.
+        // Warnings about a command, such as changes of protected files, matter even if it succeeded.
         let minds = outcome.kind == Kind::Run && !outcome.warnings.is_empty();
         if outcome.success() && !minds {
             ui.say(ui.outcome(outcome));
@@ -313,7 +313,7 @@ impl ProgressReporter<'_> {
     fn reply_taken(&self, name: &OsStr, session: &Session) {
         let ui = &self.context.ui;
         let (name, Session { sequence, id, .. }) = (shown(name), session);
-        // Beside others it stands apart from them.
+        // While serving, separate it from the turns before.
         let gap = if self.serves { "\n" } else { "" };
         let told = format!("{gap}{name}, the reply to outbox {sequence} of session {id}:");
         ui.say(ui.bold(&told));
@@ -338,7 +338,7 @@ impl ProgressReporter<'_> {
             None if turn.session.is_complete => {
                 context.ui.completed(&turn.session, &context.config.secrets);
             }
-            // What it asks is shown by itself.
+            // `question` shows what it asks.
             None => {}
             Some(path) => {
                 let weighed = context.weighed(&turn.session);
@@ -349,7 +349,7 @@ impl ProgressReporter<'_> {
             }
         }
         if let (Some(_), Some(open)) = (&self.prompt, self.open.front()) {
-            // It is far up by now.
+            // Repeat the question, which has scrolled away.
             context.ui.prompt(&open.line);
         }
     }
@@ -400,7 +400,7 @@ fn notify_systemd(ui: &Terminal, state: &NotifyState<'_>) {
     }
 }
 
-/// What an operation is about, in a few words.
+/// The subject of an operation in a few words: its command, pattern or path.
 fn what(operation: &Operation) -> String {
     match operation {
         Operation::Run(run) => named(&run.command),
@@ -409,12 +409,12 @@ fn what(operation: &Operation) -> String {
     }
 }
 
-/// What comes between operations and after them takes a while in a large workspace, or in a guest.
+/// Shows that deaddrop is working: between and after operations it may take long in a large workspace or a guest.
 fn goes_on() {
     live::running("", "at work", &Arc::default());
 }
 
-/// What is waited for, in a line.
+/// What the process waits for, as one line.
 fn waiting_for(context: &Context, Waiting { sessions, unfinished }: &Waiting) -> String {
     let inbox = context.display(&context.config.inbox);
     let asking = sessions.iter().filter(|session| session.question().is_some()).count();
@@ -438,7 +438,7 @@ fn waiting_for(context: &Context, Waiting { sessions, unfinished }: &Waiting) ->
     format!("{what} · Ctrl-C stops")
 }
 
-/// The name of a file, for a person.
+/// A file name with all characters visible.
 fn shown(name: &OsStr) -> String {
     visible_line(&name.to_string_lossy()).into_owned()
 }

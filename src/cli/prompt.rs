@@ -1,5 +1,5 @@
-//! A question at the terminal that does not keep anything waiting: a thread listens for the answer,
-//! and stops to when somebody else has decided. Only what is typed by hand after it was shown answers it.
+//! A question at the terminal that blocks nothing: a thread listens for the answer, and stops when somebody else has
+//! decided. Only keys that were typed by hand after the question appeared count as an answer.
 
 use std::io::{self, IsTerminal};
 use std::sync::Arc;
@@ -20,27 +20,27 @@ use crate::terminal::{Stream, Styled};
 const CTRL_U: u8 = 0x15;
 const CTRL_Z: u8 = 0x1a;
 const CTRL_BACKSLASH: u8 = 0x1c;
-/// Where input does not pause within so many reads, nobody is asked.
+/// If input does not pause within this many reads, the question is not asked.
 const MOST_BEFORE: usize = 100;
 
-/// What a person said to a question.
+/// The person's answer to a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Said {
     /// Yes.
     Yes,
-    /// Yes, whenever this is asked.
+    /// Yes, now and whenever the same is asked again.
     Always,
-    /// An empty line: what the question takes for granted.
+    /// An empty line: the default of the question.
     Blank,
-    /// No, or nothing that is another answer.
+    /// No, or any other text.
     No,
-    /// No, and to whatever else is asked of the same reply.
+    /// No, also to all further questions of the same reply.
     Rest,
-    /// The terminal's input ended: that is no answer.
+    /// The terminal's input ended without an answer.
     Nothing,
 }
 
-/// A question that was put and is not answered yet.
+/// A question that is shown and not answered yet.
 pub(super) struct Prompt {
     answers: Receiver<Said>,
     over: Arc<AtomicBool>,
@@ -48,13 +48,13 @@ pub(super) struct Prompt {
 }
 
 impl Prompt {
-    /// Puts a question; None where there is nobody at a terminal.
+    /// Shows a question; None without a person at a terminal.
     pub(super) fn put(ui: &Terminal, question: impl Into<Styled>) -> Option<Self> {
         let is_terminal = io::stdin().is_terminal() && Stream::Err.is_terminal();
         if ui.quiet || !is_terminal || !is_in_front(io::stdin()) {
             return None;
         }
-        // What was typed before it was meant for something else, and so is the rest of a paste.
+        // Keys typed before the question, and the rest of a paste, are not meant for it.
         let mut keyboard = Keyboard::open(OptionalActions::Flush).ok()?;
         let is_quiet = (0..MOST_BEFORE).find_map(|_| match keyboard.read(QUIET / 2) {
             Ok(KeyboardEvent::Keys(_)) => None,
@@ -68,9 +68,9 @@ impl Prompt {
         let told = Arc::clone(&over);
         let listen = move || {
             let said = listen(&mut keyboard, &told);
-            // A signal takes effect now.
+            // A signal that came takes effect now.
             drop(keyboard);
-            // Nobody listens where the question is over.
+            // Nobody receives it if the question was withdrawn.
             let _ = said.map(|said| sender.send(said));
         };
         let Ok(listener) = thread::Builder::new().name("answer".into()).spawn(listen) else {
@@ -80,19 +80,19 @@ impl Prompt {
         Some(Self { answers, over, listener: Some(listener) })
     }
 
-    /// What is said within this time, if anything.
+    /// Waits this long for an answer.
     pub(super) fn wait(&self, time: Duration) -> Option<Said> {
         self.answers.recv_timeout(time).ok()
     }
 
-    /// What is said in the end; nothing where a signal comes first.
+    /// Waits for the answer. A signal counts as the end of input.
     pub(super) fn answer(self) -> Said {
         self.answers.recv().unwrap_or(Said::Nothing)
     }
 }
 
 impl Drop for Prompt {
-    /// Waits for the listener, or it would take the answer to the next question.
+    /// Waits for the listener, which would otherwise take the answer to the next question.
     fn drop(&mut self) {
         self.over.store(true, Ordering::Relaxed);
         if let Some(listener) = self.listener.take() {
@@ -103,7 +103,7 @@ impl Drop for Prompt {
 }
 
 impl Said {
-    /// The decision about `question` that it is; what the question does not offer is a no.
+    /// The decision that this answer makes about `question`. An answer that the question does not offer is a no.
     pub(super) fn about(self, question: &Question) -> ApprovalDecision {
         let (approved, further) = match self {
             Self::Yes => (true, false),
@@ -115,7 +115,7 @@ impl Said {
     }
 }
 
-/// What a line says.
+/// Parses a line as an answer.
 fn meaning(line: &str) -> Said {
     match line.trim().to_ascii_lowercase().as_str() {
         "y" | "yes" => Said::Yes,
@@ -126,7 +126,7 @@ fn meaning(line: &str) -> Said {
     }
 }
 
-/// Listens for a line that is typed; None where the question is over, or a signal came.
+/// Listens for a typed line; None if the question is withdrawn or a signal comes.
 fn listen(keyboard: &mut Keyboard, over: &AtomicBool) -> Option<Said> {
     let (mut line, mut keys) = (String::new(), Vec::new());
     while !over.load(Ordering::Relaxed) {
@@ -136,7 +136,7 @@ fn listen(keyboard: &mut Keyboard, over: &AtomicBool) -> Option<Said> {
                     match key {
                         Key::Typed(byte) => keys.push(byte),
                         Key::Pasted(_) => {}
-                        // A terminal that does not mark it ends there, too.
+                        // Keys in the same burst as a paste were not typed by hand.
                         Key::PasteEnds => keys.clear(),
                     }
                 }
@@ -153,8 +153,8 @@ fn listen(keyboard: &mut Keyboard, over: &AtomicBool) -> Option<Said> {
     None
 }
 
-/// Takes keys that came without a pause between them into the line; gives what it says when it ends.
-/// Several lines at once, or a control character among others, were not typed, and count for nothing.
+/// Adds a burst of keys (without pauses between them) to the line, and returns the answer when the line ends. A burst
+/// with several lines, or with a control character among others, was not typed by hand and is ignored.
 fn typed(keys: &[u8], line: &mut String) -> Option<Said> {
     let is_end = |byte: &u8| matches!(byte, b'\n' | b'\r');
     if let [key, same @ ..] = keys

@@ -1,4 +1,4 @@
-//! `apply` and `next`: one reply, carried out now, from a file, standard input, the terminal or the clipboard.
+//! `apply` and `next`: execute one reply from a file, standard input, the terminal or the clipboard.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -43,7 +43,7 @@ pub(super) struct Next {
     how: How,
 }
 
-/// What the person says of a reply that they give by hand.
+/// Flags for a reply that the person gives by hand.
 #[derive(Debug, Args)]
 struct How {
     #[command(flatten)]
@@ -62,7 +62,7 @@ struct How {
     as_checked: Option<String>,
 }
 
-/// A step that is left out, with the reason.
+/// Parses a step to leave out, with its reason.
 pub(super) fn left_out(given: &str) -> Result<(usize, String), String> {
     let (n, reason) = given.split_once('=').unwrap_or((given, ""));
     match n.parse() {
@@ -78,7 +78,7 @@ pub(super) fn next(context: &Context, arguments: &Next) -> Result<ExitCode> {
     };
     let (code, id) = carry_out(context, &arguments.how, GivenReply::Text(text), name, true)?;
     let session = Store::new(&context.config.sessions).load(&id)?;
-    // What was said of it is all there is where it is complete or waits.
+    // A session that is complete or waits for a decision has no outbox to copy.
     if session.awaits_reply() {
         put(context, &session, session.sequence, &Put::Whole)?;
     }
@@ -87,10 +87,10 @@ pub(super) fn next(context: &Context, arguments: &Next) -> Result<ExitCode> {
 
 pub(super) fn apply(context: &Context, arguments: &Apply) -> Result<ExitCode> {
     let Apply { file, clipboard: is_copied, how } = arguments;
-    // A reply that lies in the inbox is taken out of it, or it would be carried out once more; so is one
-    // that is held there, or it would go on waiting for the person.
+    // A reply in the inbox must be taken out, or it would be executed again. One that is held there must be taken out, or it
+// would keep waiting for the person.
     let in_inbox = in_inbox(file, &context.config.inbox);
-    // Before the lock and the handlers of signals: a person may take their time, or press Ctrl-C.
+    // Before the lock and the signal handlers: a person may take their time, or press Ctrl-C.
     let (reply, name) = match in_inbox {
         _ if *is_copied => {
             let (text, name) = from_clipboard(context)?;
@@ -107,8 +107,8 @@ pub(super) fn apply(context: &Context, arguments: &Apply) -> Result<ExitCode> {
     carry_out(context, how, reply, name, *is_copied).map(|(code, _)| code)
 }
 
-/// Carries out a reply, and what the person decides about it; gives the id of its session, too. A text that was copied is
-/// refused where it does not look like a reply.
+/// Executes a reply and what the person decides about it. Also returns the ID of its session. A text from the clipboard
+/// (`is_copied`) is refused if it does not look like a reply.
 fn carry_out(
     context: &Context,
     how: &How,
@@ -131,7 +131,7 @@ fn carry_out(
     Ok((context.conclude(turn, true, &stop)?, id))
 }
 
-/// The text of a reply from a file, standard input or a terminal, and what to call it.
+/// Reads a reply from a file, standard input or a terminal. Returns its text and its name in messages.
 pub(super) fn read(context: &Context, file: &Path) -> Result<(String, String)> {
     if file == Path::new("-") && input::can_paste() {
         let name = "the terminal";
@@ -143,9 +143,9 @@ pub(super) fn read(context: &Context, file: &Path) -> Result<(String, String)> {
     Ok((text, name))
 }
 
-/// Where `file` lies in the inbox, if it does: to be taken, or held.
+/// The path of `file` in the inbox, or among its held replies, if it is there.
 fn in_inbox(file: &Path, inbox: &Path) -> Option<PathBuf> {
-    // That is standard input.
+    // `-` is standard input.
     let file = Some(file).filter(|file| *file != Path::new("-"))?;
     let file_itself = fs::canonicalize(file).ok()?;
     let mut folders = [inbox.to_owned(), inbox.join(HELD)].into_iter();
@@ -155,8 +155,8 @@ fn in_inbox(file: &Path, inbox: &Path) -> Option<PathBuf> {
     Some(folder.join(file.file_name()?))
 }
 
-/// What `--force` does to a text that is no reply at a glance.
-const FORCED: &str = "--force executes it all the same";
+/// How to execute a text that does not look like a reply.
+const FORCED: &str = "--force executes it anyway";
 
 fn from_clipboard(context: &Context) -> Result<(String, String)> {
     let fail = |name: &str, why: String| Err(Error::no_reply(Path::new(name), why));
@@ -180,7 +180,7 @@ fn from_clipboard(context: &Context) -> Result<(String, String)> {
     }
 }
 
-/// Why a text is most likely not the reply that was to be copied.
+/// Why a text on the clipboard is most likely not a reply.
 fn no_reply(text: &str) -> Option<String> {
     if text.trim().is_empty() {
         return Some("it is empty; copy the reply in the chat window, and try again".to_owned());
@@ -190,7 +190,7 @@ fn no_reply(text: &str) -> Option<String> {
             "this is (or contains) one of deaddrop's outboxes, not a reply; copy only the reply in the chat window ({FORCED})"
         ));
     }
-    // In which dialect the session is does not matter: it is understood in either.
+    // Either dialect is recognised, whatever the session's is.
     let holds_none = protocol::read(text, Dialect::Tags).dialect.is_none();
     holds_none.then(|| {
         format!("it contains no commands, so it is not a reply; copy the whole reply in the chat window ({FORCED}, and the model is told)")

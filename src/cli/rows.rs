@@ -1,34 +1,34 @@
-//! How a text stands on the terminal: how wide it is, what of it fits, and the rows that it takes.
+//! Lays out texts on the terminal: measures, cuts and wraps them.
 //!
-//! What deaddrop says itself ends its rows between words. Of a text of a model's, nothing begins a row of its own, and
-//! nothing is pushed out of sight by blanks.
+//! deaddrop's own messages are wrapped between words. A model's text is shown behind a bar, so that no part of it can pass
+//! as a row of deaddrop's, and long runs of blanks are counted, so that they cannot push text out of sight.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::terminal::Stream;
 use crate::text::visible_line;
 
-/// What every row of a model's text begins with.
+/// Begins every row of a model's text.
 pub(super) const BAR: &str = "  | ";
-/// As many blanks in a row are shown as they are.
+/// Longer runs of blanks are shown as a count.
 const FEW_BLANKS: usize = 8;
-/// The width of a terminal that does not say.
+/// The width of a terminal that does not report it.
 const USUAL: usize = 80;
-/// Less cannot be written in.
+/// The least width for texts that need some room.
 const NARROWEST: usize = 40;
 
-/// How wide the terminal is, for texts that need some room.
+/// The width for texts that need some room: at least [`NARROWEST`].
 pub(super) fn width() -> usize {
     own_width().max(NARROWEST)
 }
 
-/// How wide the terminal is, be it ever so narrow.
+/// The terminal's width, from the terminal or from COLUMNS.
 pub(super) fn own_width() -> usize {
     let said = || std::env::var("COLUMNS").ok()?.trim().parse().ok().filter(|width| *width > 0);
     terminal().or_else(said).unwrap_or(USUAL)
 }
 
-/// How wide the terminal says that it is.
+/// The width that the terminal reports.
 pub(super) fn terminal() -> Option<usize> {
     use rustix::termios::tcgetwinsize;
 
@@ -41,7 +41,7 @@ pub(super) fn terminal() -> Option<usize> {
     widths.filter(|width| *width > 0).min()
 }
 
-/// A line, already visible, with its tabs shown and its long runs of blanks counted.
+/// Shows tabs and counts long runs of blanks in a line whose other characters are visible.
 pub(super) fn squeezed(line: &str) -> String {
     let mut shown = String::with_capacity(line.len());
     let mut run = String::new();
@@ -67,7 +67,7 @@ fn end_run(shown: &mut String, run: &mut String) {
     run.clear();
 }
 
-/// Whether nothing is seen where `c` stands.
+/// Whether `c` is invisible.
 fn is_blank(c: char) -> bool {
     c.is_whitespace()
         || matches!(
@@ -83,13 +83,13 @@ fn is_blank(c: char) -> bool {
         )
 }
 
-/// How many columns `c` takes at most: what is wide is not the same at every terminal.
+/// The most columns that `c` can take: terminals differ in what they show wide.
 fn columns(c: char) -> usize {
     if c.is_ascii() { 1 } else { 2 }
 }
 
-/// A squeezed line in pieces of at most `room` columns; at least one. Where it is read and not compared (`at_words`), a
-/// piece ends behind a word if it can.
+/// Splits a line into pieces of at most `room` columns, at least one piece, with blanks squeezed. With `at_words`, pieces
+/// end after words if possible; otherwise they show the line exactly.
 pub(super) fn pieces(line: &str, room: usize, at_words: bool) -> Vec<String> {
     let (mut pieces, line) = (Vec::new(), squeezed(line));
     let mut rest = &*line;
@@ -111,7 +111,7 @@ pub(super) fn pieces(line: &str, room: usize, at_words: bool) -> Vec<String> {
     }
 }
 
-/// How many bytes of a line fit in so many columns; its first character always does.
+/// How many bytes of a line fit in `room` columns; at least one character.
 fn first_of(line: &str, room: usize) -> usize {
     let mut taken = 0;
     let mut ends = line.char_indices().filter(|(at, c)| {
@@ -121,14 +121,14 @@ fn first_of(line: &str, room: usize) -> usize {
     ends.next().map_or(line.len(), |(at, _)| at)
 }
 
-/// A visible text in rows that begin with the bar.
+/// A visible text in rows behind the bar.
 pub(super) fn barred(text: &str, width: usize) -> Vec<String> {
     let room = width - BAR.len();
     let lines = text.split('\n').flat_map(|line| pieces(line, room, false));
     lines.map(|piece| format!("{BAR}{piece}").trim_end().to_owned()).collect()
 }
 
-/// Something that is said of an operation, behind its label; further rows begin with the bar.
+/// A labelled property of an operation. Its further rows begin with the bar.
 pub(super) fn field(label: &str, text: &str, width: usize) -> String {
     let label = format!("  {:<8}", format!("{label}:"));
     let gap = " ".repeat(label.len() - BAR.len());
@@ -136,17 +136,17 @@ pub(super) fn field(label: &str, text: &str, width: usize) -> String {
     format!("{label}{rows}\n")
 }
 
-/// The begin of a line that fits into so many columns.
+/// Cuts a line to `room` columns, with blanks squeezed.
 pub(super) fn cut(line: &str, room: usize) -> String {
     begin(&squeezed(line), room)
 }
 
-/// How many columns a text takes that acts on no terminal.
+/// The width of a text without control characters, in columns.
 pub(super) fn wide(text: &str) -> usize {
     text.width()
 }
 
-/// The begin of a line in at most `room` columns, with everything in it visible.
+/// The beginning of a line in at most `room` columns, with all characters visible.
 pub(super) fn begin(line: &str, room: usize) -> String {
     let line = visible_line(line);
     if wide(&line) <= room {
@@ -158,7 +158,7 @@ pub(super) fn begin(line: &str, room: usize) -> String {
     format!("{}{more}", begin.trim_end())
 }
 
-/// The same of the end of a line of which the begin is not known.
+/// The end of a line in at most `room` columns. Always begins with `…`, because the beginning of the line is unknown.
 pub(super) fn end(line: &str, room: usize) -> String {
     let line = visible_line(line);
     let fits = taken(line.chars().rev(), room.saturating_sub(1));
@@ -168,11 +168,11 @@ pub(super) fn end(line: &str, room: usize) -> String {
     format!("{more}{}", end.trim_start())
 }
 
-/// How many of these characters fit.
+/// How many of these characters fit in `room` columns.
 fn taken(line: impl Iterator<Item = char>, room: usize) -> usize {
     let mut left = room;
     line.take_while(|c| {
-        // What has no width may join what stands beside it, at most by a column.
+        // A character without a width may widen its neighbour, by at most one column.
         let fits = left.checked_sub(c.width().unwrap_or(1));
         left = fits.unwrap_or_default();
         fits.is_some()
@@ -180,14 +180,14 @@ fn taken(line: impl Iterator<Item = char>, room: usize) -> usize {
     .count()
 }
 
-/// In fewer columns nothing is gained.
+/// Text is not wrapped to fewer columns.
 const NARROWEST_FLOW: usize = 20;
-/// A label, or columns of them, ends at most here.
+/// Labels end before this byte of a line.
 const LABELS: usize = 24;
 
-/// A text whose lines are broken at blanks, so that each row has at most `width` columns; what is in
-/// backticks, and may be copied, stays together. The rows that go on with a line stand below what
-/// follows its label, or are indented by two. A word that is wider than a row is left to the terminal.
+/// Wraps lines at blanks into rows of at most `width` columns. Text in backticks stays together, because it may be copied.
+/// Further rows of a line are aligned with the text after its label, or indented by two. A word that is wider than a row
+/// is left to the terminal.
 pub(super) fn flowed(text: &str, width: usize) -> String {
     if width < NARROWEST_FLOW {
         return text.to_owned();
@@ -203,7 +203,7 @@ fn broken(line: &str, width: usize) -> String {
     let (mut text, mut taken) = (String::new(), 0);
     for (n, word) in words(line, width - hang).into_iter().enumerate() {
         let room = wide(&word);
-        // What ends a question, a blank, begins no row.
+        // The blank at the end of a question does not begin a row.
         if n > 0 && taken > hang && room > 0 && taken + 1 + room > width {
             text.truncate(text.trim_end_matches(' ').len());
             text.push_str(&format!("\n{}", " ".repeat(hang)));
@@ -218,21 +218,20 @@ fn broken(line: &str, width: usize) -> String {
     text
 }
 
-/// In which column a line goes on in its next row.
+/// The indentation of a line's further rows.
 fn hang(line: &str, width: usize) -> usize {
     let leading = line.len() - line.trim_start_matches(' ').len();
     let mut labelled = line.char_indices().filter(|(at, c)| {
         *c != ' ' && *at > leading && *at <= LABELS && line[..*at].ends_with("  ")
     });
-    // A path that has no room there is worth more than the column.
+    // Prefer an unbroken path to the alignment.
     let has_room =
         |hang: &usize| *hang <= width / 2 && line.split(' ').all(|word| wide(word) <= width - hang);
     let after_label = labelled.next_back().map(|(at, _)| wide(&line[..at]));
     after_label.filter(has_room).unwrap_or(leading + 2).min(width / 2)
 }
 
-/// The words of a line, with as many empty ones between them as there are further blanks. What stands in backticks
-/// is one, if it has room in a row.
+/// The words of a line, with an empty word for each further blank. Text in backticks is one word if it fits in a row.
 fn words(line: &str, room: usize) -> Vec<String> {
     let (mut words, mut quoted): (Vec<String>, _) = (Vec::new(), false);
     for word in line.split(' ') {

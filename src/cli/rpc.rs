@@ -1,4 +1,4 @@
-//! `rpc`: a workspace, or any folder, served to programs over JSON-RPC.
+//! `rpc`: serves the workspace, or any folder, to programs over JSON-RPC.
 
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt;
@@ -62,7 +62,7 @@ impl Place {
     }
 }
 
-/// `has_policy_flag`: whether the policy was named here; one that the settings name does not apply.
+/// `has_policy_flag`: whether --policy was given. A policy from the settings does not apply.
 pub(super) fn rpc(context: &Context, arguments: Rpc, has_policy_flag: bool) -> Result<ExitCode> {
     let config = &context.config;
     let root = Root::of(config, arguments.root.as_deref())?;
@@ -77,9 +77,9 @@ pub(super) fn rpc(context: &Context, arguments: Rpc, has_policy_flag: bool) -> R
         program::own().map_err(|e| Error::io("find", Path::new("deaddrop's own program"), e))?;
 
     let projects = root.projects(config)?;
-    // Whoever stops it from the moment on that it can be reached finds it going on to its end.
+    // Handle signals before clients can connect, so that a signal always ends it properly.
     let stop = Stop::on_signals()?;
-    // Where that cannot be, nothing is to be made.
+    // Before anything is created, because it may fail.
     let listening = Listening::open(at)?;
     if root.asked.is_none()
         && let Err(e) = config.claim_dirs([&config.sessions, &config.inbox])
@@ -93,17 +93,16 @@ pub(super) fn rpc(context: &Context, arguments: Rpc, has_policy_flag: bool) -> R
     sandbox::close_to_commands();
     root.make()?;
     let hidden = root.hidden(config, projects.state)?;
-    // Under a root that holds `/proc`, this process's own memory and environment are there to be read.
+    // If the root contains `/proc`, hide this process's own memory and environment.
     let own = ["/proc/self".to_owned(), format!("/proc/{}", std::process::id())];
     let state: Vec<PathBuf> =
         hidden.iter().cloned().chain(own.into_iter().map(PathBuf::from)).collect();
     let workspace = Workspace::open(&root.path, &state, &config.protected_names)?;
     let mut runner = Runner::of(config, workspace.path(), helper);
     runner.hidden = hidden;
-    // Whoever connects need not be the one whose settings these are, and they may be another's than the
-    // server's own.
+    // The client may be another person than the owner of the settings, and the settings may come from another project.
     runner.shown = None;
-    // There are many at once, and nobody goes on with what they did.
+    // Commands run in parallel, and none is continued after a stop.
     runner.lock = PathBuf::new();
     let told = format!("Serving {} at {listening}", context.display(workspace.path()));
 
@@ -127,10 +126,10 @@ pub(super) fn rpc(context: &Context, arguments: Rpc, has_policy_flag: bool) -> R
     if stop.is_interrupted() { Err(Error::interrupted()) } else { Ok(ExitCode::SUCCESS) }
 }
 
-/// What is served.
+/// The folder that is served.
 struct Root {
     path: PathBuf,
-    /// What it was called by whoever asked for another one; None is the project's own workspace.
+    /// The value of --root; None for the project's own workspace.
     asked: Option<PathBuf>,
     /// deaddrop's own folder for it.
     state: PathBuf,
@@ -157,14 +156,14 @@ impl Root {
             return Ok(workspace);
         }
         let home = state_home().ok_or_else(|| {
-            Error::usage("--root: without HOME deaddrop has no place for its own files; set HOME or XDG_STATE_HOME")
+            Error::usage("--root: without HOME there is no folder for deaddrop's own files; set HOME or XDG_STATE_HOME")
         })?;
         let name = blake3::hash(path.as_os_str().as_encoded_bytes()).to_hex()[..16].to_owned();
         let state = home.join("rpc").join(name);
         Ok(Self { path, asked: Some(asked.to_owned()), state })
     }
 
-    /// Makes what is missing.
+    /// Creates missing folders.
     fn make(&self) -> Result<()> {
         if self.asked.is_none() {
             return fs::create_dir_all(&self.path)
@@ -174,7 +173,7 @@ impl Root {
         made.map_err(|e| Error::io("make the folder", &self.state, e))
     }
 
-    /// The projects of others that it has to do with.
+    /// The other projects around and in the root.
     fn projects(&self, config: &Config) -> Result<Projects> {
         match &self.asked {
             Some(asked) => Projects::of(&self.path, asked, config),
@@ -182,8 +181,8 @@ impl Root {
         }
     }
 
-    /// What neither paths nor commands reach: also not what is kept for other roots, which this one
-    /// may hold, nor what `others` have for themselves.
+    /// What neither paths nor commands can access: this project's state, the state of other roots within this one, and the
+/// state of `others`.
     fn hidden(&self, config: &Config, others: Vec<PathBuf>) -> Result<Vec<PathBuf>> {
         let own = config.state().into_iter().chain(known_within(&self.path)?);
         Ok(own.chain(others).collect())

@@ -1,4 +1,4 @@
-//! `serve`: every open session, as `watch` has it, with a page in the browser.
+//! `serve`: serves every open session, as `watch` does, with a page in the browser.
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -23,8 +23,8 @@ use crate::watch::Stop;
 #[command(
     args_conflicts_with_subcommands = true,
     after_help = "\
-Prints the address of the page. Whoever knows all of it can do there what you can do here, so keep it to \
-yourself; the next start has another one. Replies in the inbox are executed as `watch` does.
+Prints the address of the page. Anyone who knows the complete address can do everything that you can do here, so \
+keep it secret; the next start has another one. Replies in the inbox are executed as with `watch`.
 
 Examples:
   deaddrop serve
@@ -50,8 +50,8 @@ enum What {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A program that has a key can make spaces and run commands in their sandboxes. Changes count at once, also while \
-`deaddrop serve` runs.
+A program with a key can create spaces and run commands in their sandboxes. Changes take effect at once, also \
+while `deaddrop serve` runs.
 
 Examples:
   deaddrop serve keys add laptop
@@ -69,7 +69,7 @@ enum OfKeys {
 Examples:
   deaddrop serve keys add laptop")]
     Add {
-        /// What you call it
+        /// A name of your choice
         name: String,
     },
     /// List the keys
@@ -82,13 +82,13 @@ Examples:
 Examples:
   deaddrop serve keys revoke laptop")]
     Revoke {
-        /// What you called it
+        /// The name of the key
         name: String,
     },
 }
 
 impl ServePage {
-    /// Whether it needs a project that is set up.
+    /// Whether it sets up the project if needed. Listing and revoking keys does not.
     pub(super) fn begins(&self) -> bool {
         !matches!(
             &self.what,
@@ -101,7 +101,7 @@ impl ServePage {
 fn keys(context: &Context, what: &OfKeys) -> Result<ExitCode> {
     if let OfKeys::Add { name } = what {
         Keys::check_name(name)?;
-        // As `serve` begins with it.
+        // As `serve` does when it starts.
         let Config { sessions, inbox, outbox, approvals, .. } = &context.config;
         context.config.claim_dirs([sessions, inbox, outbox, approvals])?;
         lock::make_private(&context.config)?;
@@ -129,7 +129,7 @@ fn keys(context: &Context, what: &OfKeys) -> Result<ExitCode> {
         }
         OfKeys::Revoke { name } => {
             keys.revoke(name)?;
-            context.ui.say(format!("The key '{name}' counts no more."));
+            context.ui.say(format!("The key '{name}' is no longer valid."));
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -159,7 +159,7 @@ pub(super) fn serve(
     };
     let server = Server::start(arguments.listen, project)?;
     if !server.address.ip().is_loopback() {
-        context.ui.warning("other machines can reach this address, and the connection is not encrypted: whoever listens in can do what you can; `ssh -L` is a safe way");
+        context.ui.warning("other machines can reach this address, and the connection is not encrypted: anyone who intercepts it can do what you can; use `ssh -L` instead");
     }
     if context.json {
         Context::print_json(&json!({ "url": server.url(), "token": server.token }));
@@ -184,7 +184,7 @@ pub(super) fn serve(
     reporter.repeat(&engine);
     let ended = loop {
         let round = daemon::serve(&mut engine, &Serve::All, Clip::default(), &stop, &mut reporter);
-        // The page stopped a turn, and not the server.
+        // The page stopped a turn, not the server.
         if !matches!(round, Ok(false)) || !stop.resumes() {
             break round;
         }

@@ -1,4 +1,4 @@
-//! `new`, `resume` and `watch`: sessions begun or taken up, and served.
+//! `new`, `resume` and `watch`: begin or continue sessions, and serve them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -87,11 +87,11 @@ pub(super) fn new(context: &Context, arguments: &New) -> Result<ExitCode> {
         && (!is_id(id) || context.config.sessions.join(format!("{id}.json")).exists())
     {
         return Err(Error::usage(format!(
-            "--id {id} is no free session id of 8 hexadecimal digits"
+            "--id {id} must be 8 hexadecimal digits that no session has yet"
         )));
     }
     let offer = offer(context, arguments)?;
-    // Last, since it may be written in an editor.
+    // Last, because the person may write it in an editor.
     let task = task(context, arguments)?;
     let stop = Stop::on_signals()?;
     let new = NewSession {
@@ -120,7 +120,7 @@ pub(super) fn new(context: &Context, arguments: &New) -> Result<ExitCode> {
     serve(context, &mut engine, &Serve::One(turn.session.id), arguments.clips, &stop)
 }
 
-/// Opens the project to do this; None where the process that serves it has done it, which is told.
+/// Opens the project for a request; None if the process that serves it has handled the request, which is reported.
 fn here(
     context: &Context,
     request: &Request,
@@ -138,7 +138,7 @@ fn here(
     Ok(None)
 }
 
-/// Shows the first outbox that a session would have.
+/// Shows the first outbox that the session would have.
 fn preview(context: &Context, new: NewSession, stop: &Stop) -> Result<ExitCode> {
     let turn = context.request(Request::Preview(new), stop, 0)?;
     let path = turn.outbox.unwrap_or_default();
@@ -165,7 +165,7 @@ pub(super) fn resume(context: &Context, arguments: &Resume) -> Result<ExitCode> 
                 "--reopen needs the session's id, as in `deaddrop resume a1b2c3d4 --reopen \"Now add division\"`; `deaddrop status` lists the sessions",
             ))?;
             let request = Request::Reopen { session, text: text.clone() };
-            match here(context, &request, "goes on", arguments.clips, &stop)? {
+            match here(context, &request, "continues", arguments.clips, &stop)? {
                 Some(engine) => engine,
                 None => return Ok(ExitCode::SUCCESS),
             }
@@ -174,7 +174,7 @@ pub(super) fn resume(context: &Context, arguments: &Resume) -> Result<ExitCode> 
     let mut session = match named {
         Some(id) => engine.store.load(&id)?,
         None => match newest_open(context, &engine) {
-            // What was left to do is done, and it was the last there was.
+            // Opening the project finished an interrupted turn, and its session was the last open one.
             Err(e) if e.is_without_session() && !engine.recovered.is_empty() => {
                 ProgressReporter::that_serves_once(context).repeat(&engine);
                 context.ui.say("Nothing more is open.");
@@ -202,17 +202,17 @@ pub(super) fn resume(context: &Context, arguments: &Resume) -> Result<ExitCode> 
             }
         }
     }
-    // The outbox of one that waits was answered: it is to be decided, not pasted.
+    // If it waits for a decision, its outbox has been answered and must not be pasted again.
     let outbox = session.pending.is_none().then(|| engine.outbox_path(&session));
     let id = session.id.clone();
-    announce(context, &Turn { session, outbox }, "goes on")?;
+    announce(context, &Turn { session, outbox }, "continues")?;
     if arguments.no_watch {
         let mut reporter = ProgressReporter::that_serves_once(context);
         reporter.repeat(&engine);
         daemon::serve_once(&mut engine, &Serve::One(id.clone()), &stop, &mut reporter)?;
         drop(reporter);
         let session = engine.store.load(&id)?;
-        // Others may decide while the person here thinks about it.
+        // Release the lock, so that other processes can decide in the meantime.
         drop(engine);
         return match session.question() {
             _ if stop.is_asked() => Err(Error::interrupted()),
@@ -267,20 +267,20 @@ fn serve(
     if daemon::serve(engine, whom, clips.into(), stop, &mut reporter)? {
         Ok(ExitCode::SUCCESS)
     } else {
-        // The line that is drawn in place has taken the `^C` with it.
+        // If a line was drawn in place, its removal also removed the `^C`.
         let line = if live::is_on() { "" } else { "\n" };
         context.ui.say(format!("{line}Stopped. `deaddrop resume` continues."));
         Err(Error::interrupted())
     }
 }
 
-/// What the model is told of a session that goes on in another workspace.
-const MOVED: &str = "The session goes on in another folder than before: look at the files that there are now before you change any.";
+/// Tells the model that the session continues in another workspace.
+const MOVED: &str = "The session continues in another folder than before. Look at the files that exist now before you change any.";
 
-/// So many names of files are said.
+/// How many files are named.
 const NAMES: usize = 6;
 
-/// Says which files the first outbox shows and outlines, and how to add more.
+/// Reports which files the first outbox shows and outlines, and how to add more.
 fn say_context(context: &Context, outbox: &Path) {
     let text = fs::read_to_string(outbox).unwrap_or_default();
     let [shown, outlined] = outbox::files_of_first(&text);
@@ -294,7 +294,7 @@ fn say_context(context: &Context, outbox: &Path) {
     }
 }
 
-/// Prints the path of the outbox; as JSON, as an event, that the session is served from now on, as it is.
+/// Prints the path of the outbox. With --json, prints an event that the session is served from now on.
 fn name_outbox(context: &Context, turn: &Turn) {
     if context.json {
         let mut value = output::turn_json(context, turn);
@@ -305,7 +305,7 @@ fn name_outbox(context: &Context, turn: &Turn) {
     }
 }
 
-/// Says what to do with the outbox of a session.
+/// Reports a session, and what to do with its outbox.
 fn announce(context: &Context, turn: &Turn, verb: &str) -> Result<()> {
     let id = &turn.session.id;
     let task = first_line(&turn.session.task);
@@ -330,10 +330,9 @@ fn announce(context: &Context, turn: &Turn, verb: &str) -> Result<()> {
     Ok(())
 }
 
-/// Where no sandbox is to be had, asks whether commands may run without one. Nobody is asked who
-/// cannot answer, and no answer is a no.
+/// Without a sandbox, asks whether commands may run unconfined. Without a terminal or an answer, they may not.
 fn may_run_unconfined(context: &Context, engine: &Engine) -> bool {
-    // What a guest's commands may do is for its owner to say.
+    // The guest's owner decides about its commands.
     if engine.guest_label().is_some() {
         return false;
     }
@@ -386,12 +385,12 @@ fn task(context: &Context, arguments: &New) -> Result<String> {
     Ok(text)
 }
 
-/// What of the workspace's contents the first outbox is to show.
+/// The files that the first outbox should show; None if it should show none.
 fn offer(context: &Context, arguments: &New) -> Result<Option<Offer>> {
     for (flag, patterns) in [("include", &arguments.include), ("exclude", &arguments.exclude)] {
         for pattern in patterns {
             check_pattern(pattern).map_err(|why| {
-                Error::usage(format!("--{flag} '{pattern}' is no pattern: {why}"))
+                Error::usage(format!("--{flag} '{pattern}' is not a valid pattern: {why}"))
             })?;
         }
     }
@@ -400,7 +399,7 @@ fn offer(context: &Context, arguments: &New) -> Result<Option<Offer>> {
     Ok((wants && !arguments.no_contents).then_some(Offer { include, exclude }))
 }
 
-/// The first line of a task, for a terminal.
+/// The first line of a task, shortened and visible.
 pub(super) fn first_line(task: &str) -> String {
     let task = task.trim();
     let line = visible_line(task.lines().next().unwrap_or_default()).into_owned();

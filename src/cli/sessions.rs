@@ -169,7 +169,7 @@ fn held(context: &Context) -> Option<String> {
     };
     let folder = context.display(&context.config.inbox.join(inbox::HELD));
     Some(format!(
-        "Held:     {replies} in {folder}/; a note beside each says why, and `deaddrop apply --force FILE` executes it all the same"
+        "Held:     {replies} in {folder}/; a note beside each says why, and `deaddrop apply --force FILE` executes it anyway"
     ))
 }
 

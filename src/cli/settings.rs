@@ -1,5 +1,5 @@
-//! `config`: the settings in force and where each was made, changes that keep comments, and consent to those of a project.
-//! Works also where they are not in order, so that they can be put right.
+//! `config`: shows the settings in force and their origins, changes them without losing comments, and records consent.
+//! Also works with invalid settings, so that they can be corrected.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -125,22 +125,22 @@ pub(super) fn settings(asked: Asked, global: &Global, ui: &Terminal) -> Result<E
     Ok(ExitCode::SUCCESS)
 }
 
-/// The project that is meant, unless its settings are gone: others would be made in their place.
+/// Finds the project. Fails if its settings file is gone: a command would create another one in its place.
 fn found(named: Option<PathBuf>) -> Result<Location> {
     let place = Location::find(named)?;
-    // Wrong settings are there, and are told by whoever reads them.
+    // Invalid settings exist, and are reported when they are used.
     if let Ok(config) = Config::load_untrusted(&place.project) {
         config.has_its_settings()?;
     }
     Ok(place)
 }
 
-/// Whose file is meant: that of the project, or none for the person's own.
+/// The project whose settings file is meant; None for the person's own file.
 fn project(own: bool, named: Option<PathBuf>) -> Result<Option<PathBuf>> {
     if own { Ok(None) } else { whole_project(named).map(Some) }
 }
 
-/// The whole path of the project.
+/// The canonical path of the project.
 fn whole_project(named: Option<PathBuf>) -> Result<PathBuf> {
     let Location { project, by, .. } = found(named)?;
     if by == By::Nothing {
@@ -149,12 +149,12 @@ fn whole_project(named: Option<PathBuf>) -> Result<PathBuf> {
     project.canonicalize().map_err(|e| Error::io("open the project", &project, e))
 }
 
-/// What was agreed to before a change; None where the settings could not be read.
+/// The consent to the project's settings; None if they cannot be read.
 fn agreed(project: Option<&Path>) -> Option<Consent> {
     Config::load(project?, settings::Raw::default()).ok().map(|(_, consent)| consent)
 }
 
-/// Changes a setting, has that count as agreed to, and says who does not know of it yet.
+/// Changes a setting, records it as consented to, and warns if a running deaddrop does not use it yet.
 fn change(
     project: Option<&Path>,
     key: &str,
@@ -176,7 +176,7 @@ fn change(
         ui.warning("a running deaddrop uses this after its next start");
     }
     let Some(now) = agreed(Some(project)) else { return Ok(()) };
-    // Of settings that could not be read nobody knows what was agreed to.
+    // If the settings could not be read before, the earlier consent is unknown.
     follow_consent(before.as_ref().unwrap_or(&now), &now, &[key], ui)
 }
 
@@ -191,7 +191,7 @@ fn show(settings: &[InForce], ui: &Terminal, json: bool) {
         let origin = if *source == Source::Default { "default" } else { origin };
         let waits = if *allowed { "" } else { ", needs consent" };
         let line = format!("{name:<width$} = {}  ({origin}{waits})", setting.toml());
-        // Somebody else may have written it.
+        // Somebody else may have written the value.
         output::prose(&*visible_line(&line));
         if ui.verbose && !about.is_empty() {
             output::prose(format!("{:width$}   {about}", ""));
@@ -210,7 +210,7 @@ fn to_json(setting: &InForce) -> Value {
     })
 }
 
-/// A value as a script takes it: a line, or one for each item.
+/// A value for a script: one line, or one per item.
 fn bare(value: &Value) -> Vec<String> {
     match value {
         Value::String(text) => vec![text.clone()],
@@ -219,13 +219,13 @@ fn bare(value: &Value) -> Vec<String> {
     }
 }
 
-/// The folder that usually exists before.
+/// The only folder setting whose folder should already exist.
 const WORKSPACE: &str = "workspace_dir";
 
-/// A warning if the workspace does not exist with `key` set to `words`.
+/// Checks the new value of a folder setting. Returns a warning if it is the workspace and does not exist.
 ///
 /// # Errors
-/// The folder is not one, or cannot be made; or, without `force`, the workspace is far more than a project.
+/// The folder is not a folder or cannot be made, or, without `force`, the workspace is far more than a project.
 fn check_folder(
     project: Option<&Path>,
     key: &str,
@@ -236,7 +236,7 @@ fn check_folder(
     let (true, [word]) = (is_folder, words) else { return Ok(None) };
     let folder = match project {
         Some(project) => project.join(word),
-        // In the person's own file it differs between projects.
+        // A relative path in the person's own file is a different folder in each project.
         None if Path::new(word).is_absolute() => PathBuf::from(word),
         None => return Ok(None),
     };
@@ -286,7 +286,7 @@ pub(super) fn require_consent(config: &Config, consent: &Consent, ui: &Terminal)
     let question = question + ui.bold(asks) + " [y/N] ";
     match ui.agreement(question) {
         Some(true) => consent.allow(config)?,
-        // They have just read what it is.
+        // The question has just listed them.
         Some(false) => {
             return Err(Error::usage(format!(
                 "nothing was done without your consent. Change {}, or consent: answer `y`, or run `deaddrop config allow`",
@@ -331,10 +331,10 @@ fn deny(project: &Path, ui: &Terminal) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Counts what the person has just set (`keys`) as consent. Warns if something else in the file needs consent.
+/// Records consent to the settings that the person has just set (`keys`). Warns if others in the file need consent.
 ///
 /// # Errors
-/// It cannot be recorded.
+/// The consent cannot be recorded.
 pub(super) fn follow_consent(
     before: &Consent,
     now: &Consent,

@@ -1,4 +1,5 @@
-//! `show`: prints an outbox or a part of it, copies it, opens it, or names its file; and what is told of the clipboard.
+//! `show`: prints an outbox or a part of it, copies it, opens it, or prints the path of its file. Also words messages about
+//! the clipboard.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -113,13 +114,13 @@ pub(super) fn show(context: &Context, arguments: &Show) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The part of an outbox that is asked for.
+/// The part of an outbox with this number.
 fn cut(context: &Context, outbox: &str, asked: PartNumber) -> Result<OutboxPart> {
     parts::part(outbox, asked, context.config.part_characters)
         .map_err(|e| Error::usage(format!("--part: {e}")))
 }
 
-/// What is done with the clipboard while sessions are served.
+/// How the clipboard is used while sessions are served.
 #[derive(Debug, Clone, Copy, Args)]
 pub(super) struct Clips {
     /// Copy each new outbox to the clipboard
@@ -137,13 +138,13 @@ impl From<Clips> for Clip {
 }
 
 impl Clips {
-    /// The flags of a command line that say the same.
+    /// The same as command line flags.
     pub(super) fn flags(self) -> Vec<&'static str> {
         let flags = [("--copy", self.copy), ("--clipboard", self.clipboard)];
         flags.into_iter().filter(|(_, is_given)| *is_given).map(|(flag, _)| flag).collect()
     }
 
-    /// Copies the outbox of a session that is not served any longer, if that is wished.
+    /// If wanted, copies the outbox of a session that this process does not serve.
     pub(super) fn copy_once(self, context: &Context, session: &Session) -> Result<()> {
         if Clip::from(self).copies && session.awaits_reply() {
             put(context, session, session.sequence, &Put::Whole)?;
@@ -152,7 +153,7 @@ impl Clips {
     }
 }
 
-/// What of an outbox is put on the clipboard.
+/// Which part or form of an outbox is copied.
 pub(super) enum Put {
     /// All of it.
     Whole,
@@ -162,10 +163,10 @@ pub(super) enum Put {
     Part(parts::PartNumber),
 }
 
-/// Puts an outbox of a session on the clipboard, or a part of it, and says what is next.
+/// Copies an outbox or a part of it to the clipboard, and says what to do next.
 ///
-/// It takes the first way there is: the desktop's clipboard (Wayland, X11), the terminal's clipboard (OSC 52, also
-/// over SSH); returns whether there is one.
+/// Uses the first backend that works: the desktop's clipboard (Wayland, X11), then the terminal's (OSC 52, also over SSH).
+/// Returns whether one worked.
 pub(super) fn put(context: &Context, session: &Session, sequence: u32, how: &Put) -> Result<bool> {
     let id = &session.id;
     let path = context.config.outbox.join(outbox_name(id, sequence));
@@ -223,7 +224,7 @@ pub(super) fn put(context: &Context, session: &Session, sequence: u32, how: &Put
             context.ui.say(format!("Send it, then part {} of {of}: {next}", part + 1));
         }
         None => {
-            // A terminal gives nothing back: there the reply is pasted.
+            // A terminal's clipboard cannot be read, so the reply must be pasted.
             let reads = done.as_ref().is_ok_and(|way| !way.is_unconfirmed());
             let from = if reads { "" } else { " -" };
             context.ui.say(format!(
@@ -234,7 +235,7 @@ pub(super) fn put(context: &Context, session: &Session, sequence: u32, how: &Put
     Ok(done.is_ok())
 }
 
-/// That an outbox is on the clipboard, this way, or is not, for these reasons.
+/// The JSON event that an outbox was copied, or why not.
 pub(super) fn copied_json(
     context: &Context,
     path: &Path,
@@ -253,7 +254,7 @@ pub(super) fn copied_json(
     })
 }
 
-/// Which form it is of the two, and how many tokens each has.
+/// The form of an outbox, and the number of tokens of both forms.
 fn weighed(form: &OutboxForm) -> String {
     let tokens = tokens::told(form.tokens);
     let Some(other) = form.other.map(tokens::told) else { return format!(" ({tokens})") };
@@ -273,15 +274,14 @@ fn not_copied(why: &str) -> String {
     format!("no clipboard accepts it ({why})")
 }
 
-/// What is said of news of the clipboard while sessions are served; as an error what the person should
-/// look at.
+/// The message about an event of the clipboard while sessions are served. An error is a warning for the person.
 pub(super) fn told(
     context: &Context,
     news: &ClipboardNews<'_>,
 ) -> std::result::Result<String, String> {
     match news {
         ClipboardNews::Copied(path, form, way) => {
-            // Of the only form, the number of tokens was told already.
+            // With a single form, the number of tokens was reported already.
             let weighed = form.other.map(|_| weighed(form)).unwrap_or_default();
             Ok(on_clipboard(&format!("{}{weighed}", context.display(path)), *way))
         }

@@ -1,4 +1,4 @@
-//! How a reader takes an outcome, the end of what commands wrote, and what a turn changed.
+//! Summaries for a reader: marks of outcomes, ends of command outputs, and changes of a turn.
 
 use serde::Serialize;
 
@@ -10,10 +10,10 @@ use crate::session::{Back, Changed, FileChange, Ignored, Several};
 use crate::settings::Secrets;
 use crate::text::{count, indented, named, visible_line};
 
-/// So many lines of the last command's output are shown at the end of a session.
+/// How many lines of the last command's output are shown at the end of a session.
 const LAST_LINES: usize = 10;
 
-/// How a reader takes an outcome. `--json` has these words, which stay what they are.
+/// The verdict on an outcome, for a reader. `--json` prints these words, so they must not change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Mark {
@@ -21,7 +21,7 @@ pub(super) enum Mark {
     Done,
     /// It was tried and failed, or could not be understood.
     Failed,
-    /// A policy, a person or deaddrop itself did not let it be done.
+    /// A policy, a person or deaddrop itself prevented it.
     Refused,
 }
 
@@ -39,7 +39,7 @@ impl Mark {
     }
 }
 
-/// The last line that a command wrote, on standard error if anything stands there.
+/// The last line that a command wrote: on standard error, or otherwise on standard output.
 pub(super) fn last_of(outcome: &Outcome) -> Option<String> {
     let Detail::Ran(Execution { output, .. }) = &outcome.detail else { return None };
     let mut captures = output.captures().into_iter().rev();
@@ -49,9 +49,8 @@ pub(super) fn last_of(outcome: &Outcome) -> Option<String> {
     })
 }
 
-/// The end of what the last command wrote, in at most [`LAST_LINES`] lines, below a line that names the command; None if
-/// it wrote nothing. Secrets that are known by their form are withheld. It is for the person alone: what their `.env`
-/// contains is shown.
+/// The end of the last command's output, at most [`LAST_LINES`] lines, below a line that names the command. None if it
+/// wrote nothing. Secrets with a known form are withheld. Values from `.env` are not, because only the person sees this.
 pub(super) fn last_output(outcomes: &[Outcome], secrets: &Secrets) -> Option<String> {
     let ran = outcomes.iter().rev().find_map(|outcome| match &outcome.detail {
         Detail::Ran(execution) => Some(execution),
@@ -73,11 +72,11 @@ pub(super) fn last_output(outcomes: &[Outcome], secrets: &Secrets) -> Option<Str
     Some(format!("This is {of} of {name}:\n{}", indented(&end.join("\n"))))
 }
 
-/// So many files are named.
+/// How many files are named.
 const NAMED: usize = 8;
 
-/// `2 files changed: src/a.py (+3 −1), new tests/b.py (+20)`, and folders and what cannot be undone where
-/// there is such; None where nothing was.
+/// `2 files changed: src/a.py (+3 −1), new tests/b.py (+20)`, followed by changed folders and by what cannot be undone.
+/// None if nothing changed.
 pub(super) fn line(changed: &Changed) -> Option<String> {
     let named: Vec<String> =
         changed.named.iter().take(NAMED).map(FileChange::describe_with_lines).collect();
@@ -98,7 +97,7 @@ fn several(of: &Several) -> Option<String> {
     list(of.count, &of.named[..of.named.len().min(NAMED)])
 }
 
-/// These names of so many; None of none.
+/// Some names of `all`; None if `all` is zero.
 fn list(all: usize, named: &[String]) -> Option<String> {
     let more = match all - named.len() {
         0 => String::new(),
@@ -107,15 +106,15 @@ fn list(all: usize, named: &[String]) -> Option<String> {
     (all > 0).then(|| format!("{}{more}", named.join(", ")))
 }
 
-/// What cannot be taken back: what is not kept, and what is lost of what rules leave out.
+/// What cannot be undone: files that are not kept, and lost ignored files.
 fn lost(unrestorable: &Several, ignored: Option<&Ignored>) -> Option<String> {
     let ignored = ignored.into_iter().flat_map(Ignored::describe_lost);
     let told: Vec<String> = several(unrestorable).into_iter().chain(ignored).collect();
     (!told.is_empty()).then(|| format!("cannot be undone: {}", told.join(", ")))
 }
 
-/// What a turn of the log did beside what is kept, in lines: what cannot be taken back of it; or where it took
-/// `back` others, what it left as it is.
+/// Lines about what a turn of the log did to files that are not kept: what cannot be undone and, if the turn is an undo,
+/// the ignored files (`left`) that it did not touch.
 pub(super) fn beside(entry: &LogEntry, back: Option<&Ignored>) -> Vec<String> {
     let none = Several::default();
     let lost = lost(&none, entry.ignored.as_ref());
@@ -123,7 +122,7 @@ pub(super) fn beside(entry: &LogEntry, back: Option<&Ignored>) -> Vec<String> {
     lost.into_iter().chain(left).collect()
 }
 
-/// The same in a line each, without what cannot be undone.
+/// The changes of a turn, one per line, without what cannot be undone.
 pub(super) fn lines(changed: &Changed) -> Vec<String> {
     let mut lines: Vec<String> =
         changed.named.iter().map(FileChange::describe_with_lines).collect();

@@ -1,4 +1,4 @@
-//! `diff`, `undo` and `redo`: what turns changed, and turns taken back.
+//! `diff`, `undo` and `redo`: show and undo the changes of turns.
 
 use std::process::ExitCode;
 
@@ -29,10 +29,10 @@ pub(super) struct Diff {
     stat: bool,
 }
 
-/// Reads `4`, `3..7`, `3..`, `..7` or `..`.
+/// Parses `4`, `3..7`, `3..`, `..7` or `..`.
 fn turns(text: &str) -> std::result::Result<Which, String> {
     let number = |text: &str| {
-        text.parse::<u32>().map_err(|_| format!("'{text}' is no turn; `deaddrop log` lists them"))
+        text.parse::<u32>().map_err(|_| format!("'{text}' is not the number of a turn; `deaddrop log` lists them"))
     };
     let Some((first, last)) = text.split_once("..") else { return number(text).map(Which::One) };
     let first = if first.is_empty() { 0 } else { number(first)? };
@@ -56,7 +56,7 @@ pub(super) fn diff(context: &Context, arguments: &Diff) -> Result<ExitCode> {
             continue;
         }
         let (patch, sizes) = match unkept(change) {
-            // A patch has no word for it.
+            // A patch cannot express it.
             Some(why) => (format!("# {}: {why}\n", change.shown()).into_bytes(), String::new()),
             None => {
                 let side = |what: Option<&TreeEntry>| -> Result<Option<Side>> {
@@ -114,7 +114,7 @@ pub(super) fn diff(context: &Context, arguments: &Diff) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Why nothing can be shown of it, if that is so.
+/// Why the change cannot be shown, if so.
 fn unkept(change: &Change) -> Option<String> {
     [&change.before, &change.after].into_iter().flatten().find_map(|what| match what {
         TreeEntry::Unkept { why, .. } => Some(format!("changed, and not kept: {}", why.in_words())),
@@ -122,11 +122,11 @@ fn unkept(change: &Change) -> Option<String> {
     })
 }
 
-/// What a diff of lines cannot tell, a line each: which file, and what it is.
+/// Comment lines with what a patch cannot express: kinds and modes of entries.
 fn beside(change: &Change) -> String {
     let path = change.shown();
     let mixed = if change.mixed {
-        format!("# {path} was changed by others in between, too\n")
+        format!("# {path} was also changed by others in between\n")
     } else {
         String::new()
     };
@@ -147,7 +147,7 @@ fn beside(change: &Change) -> String {
     mixed + &beside
 }
 
-/// What stood or stands somewhere, as JSON.
+/// An entry as JSON.
 fn as_json(what: Option<&TreeEntry>) -> serde_json::Value {
     match what {
         None => serde_json::Value::Null,
