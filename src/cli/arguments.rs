@@ -31,7 +31,7 @@ pub(crate) struct Cli {
     #[command(flatten)]
     pub(super) global: Global,
     #[command(subcommand)]
-    pub(super) command: super::Command,
+    pub(super) command: super::CliCommand,
 }
 
 /// Options of every command, before or after its name.
@@ -61,7 +61,7 @@ pub(super) struct Global {
     )]
     pub(super) color: ColorChoice,
     #[arg(skip)]
-    pub(super) settings: Settings,
+    pub(super) settings: SettingFlags,
     /// The time to write into sessions instead of the clock's
     #[arg(long, value_name = "TIME", hide = true, global = true)]
     pub(super) now: Option<Timestamp>,
@@ -69,11 +69,11 @@ pub(super) struct Global {
 
 /// Settings that were given as flags, with their names.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Settings(Vec<(&'static str, String)>);
+pub(super) struct SettingFlags(Vec<(&'static str, String)>);
 
 /// Help texts and setting flags of commands: data/commands.toml.
 #[derive(Deserialize)]
-struct Table {
+struct CommandTable {
     /// Groups of settings.
     groups: BTreeMap<String, Vec<String>>,
     /// Help of the folder settings in `init`.
@@ -81,7 +81,7 @@ struct Table {
     /// Present names of commands that older versions called differently.
     former: BTreeMap<String, String>,
     /// Commands by full name, as in `deaddrop config set`.
-commands: BTreeMap<String, CommandEntry>,
+    commands: BTreeMap<String, CommandEntry>,
 }
 
 /// The table's entry for one command.
@@ -94,8 +94,9 @@ struct CommandEntry {
     help: Option<String>,
 }
 
-static TABLE: LazyLock<Table> =
-    LazyLock::new(|| toml::from_str(include_str!("data/commands.toml")).expect("the table is valid"));
+static TABLE: LazyLock<CommandTable> = LazyLock::new(|| {
+    toml::from_str(include_str!("data/commands.toml")).expect("the table is valid")
+});
 
 impl Cli {
     /// The complete command line, with the table's entries of all commands.
@@ -114,15 +115,15 @@ impl Cli {
         mut all: Command,
         arguments: impl IntoIterator<Item = T>,
     ) -> Result<Self, clap::Error> {
-        let matches = all.try_get_matches_from_mut(arguments).map_err(renamed)?;
+        let matches = all.try_get_matches_from_mut(arguments).map_err(present_name)?;
         let mut cli = Self::from_arg_matches(&matches).map_err(|e| e.format(&mut all))?;
-        cli.global.settings = Settings::given_in(&matches);
+        cli.global.settings = SettingFlags::from_matches(&matches);
         Ok(cli)
     }
 }
 
 /// Replaces an error about a former name of a command by one that gives its present name.
-fn renamed(error: clap::Error) -> clap::Error {
+fn present_name(error: clap::Error) -> clap::Error {
     let Some(ContextValue::String(former)) = error.get(ContextKind::InvalidSubcommand) else {
         return error;
     };
@@ -169,8 +170,8 @@ fn flag(name: &'static str, is_init: bool) -> Arg {
         .help_heading("Settings (as in deaddrop.toml and DEADDROP_*)")
 }
 
-impl Settings {
-    fn given_in(matches: &ArgMatches) -> Self {
+impl SettingFlags {
+    fn from_matches(matches: &ArgMatches) -> Self {
         let mut matches = matches;
         while let Some((_, inner)) = matches.subcommand() {
             matches = inner;

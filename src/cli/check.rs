@@ -9,7 +9,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::patch::{self, coloured, diff};
-use super::{Context, SessionFlag, output, replies};
+use super::{CommandContext, SessionFlag, output, replies};
 use crate::admission::{self, Admission, Given, Refusal};
 use crate::engine;
 use crate::error::{Error, Result};
@@ -34,11 +34,11 @@ pub(super) struct Check {
     #[command(flatten)]
     session: SessionFlag,
     /// As if this step were left out, by its place in the list (repeatable)
-    #[arg(long, value_name = "N[=REASON]", value_parser = replies::left_out)]
+    #[arg(long, value_name = "N[=REASON]", value_parser = replies::parse_left_out)]
     leave_out: Vec<(usize, String)>,
 }
 
-pub(super) fn check(context: &Context, arguments: &Check) -> Result<ExitCode> {
+pub(super) fn check(context: &CommandContext, arguments: &Check) -> Result<ExitCode> {
     let files = &arguments.files;
     if files.iter().filter(|file| *file == Path::new("-")).count() > 1 {
         return Err(Error::usage("standard input can be read only once; give `-` only once"));
@@ -56,7 +56,9 @@ pub(super) fn check(context: &Context, arguments: &Check) -> Result<ExitCode> {
             Ok((text, _)) => surroundings.look_at(&text, &named, &arguments.leave_out)?,
             Err(e) => {
                 if context.json {
-                    Context::print_json(&json!({ "file": named, "unreadable": e.to_string() }));
+                    CommandContext::print_json(
+                        &json!({ "file": named, "unreadable": e.to_string() }),
+                    );
                 }
                 context.ui.error(&e.to_string());
                 false
@@ -72,7 +74,7 @@ pub(super) fn check(context: &Context, arguments: &Check) -> Result<ExitCode> {
 
 /// The session and the workspace in which replies are previewed. Nothing in them is changed.
 struct Surroundings<'a> {
-    context: &'a Context,
+    context: &'a CommandContext,
     store: Store,
     /// The session named by --session.
     named: Option<Session>,
@@ -83,7 +85,7 @@ struct Surroundings<'a> {
 
 impl<'a> Surroundings<'a> {
     /// The same ones that `apply` would use.
-    fn new(context: &'a Context, session: Option<&str>) -> Result<Self> {
+    fn new(context: &'a CommandContext, session: Option<&str>) -> Result<Self> {
         let config = &context.config;
         let store = Store::new(&config.sessions);
         let named = session.map(|id| store.choose(Some(id))).transpose()?;
@@ -156,14 +158,14 @@ impl<'a> Surroundings<'a> {
                 }
                 value
             });
-            Context::print_json(&json!({
+            CommandContext::print_json(&json!({
                 "file": file,
                 "session": session.map(|session| session.id),
                 "held": held.as_ref().map(Error::to_string),
                 "heldCode": held.as_ref().map(Error::code),
                 "dialect": reply.dialect,
                 "state": state,
-                "blocks": tally(blocks.map(|kind| output::name(kind, in_operations).to_owned())),
+                "blocks": tally(blocks.map(|kind| output::operation_name(kind, in_operations).to_owned())),
                 "errors": errors,
                 "errorsByKind": tally(outcomes.iter().filter(|o| o.failed()).filter_map(Outcome::code)),
                 "warnings": warnings.len(),

@@ -18,7 +18,7 @@ use crate::settings::{self, Config, Policy, Setting};
 const VARIABLE: &str = "_DEADDROP_COMPLETE";
 
 /// Offers options only after a `-`. Only `-o filenames` quotes file names with blanks.
-const OF_BASH: &str = include_str!("data/completion.bash");
+const BASH_WRAPPER: &str = include_str!("data/completion.bash");
 
 /// Answers a shell that asks for completions, and exits; otherwise returns. Call it before anything is written.
 pub fn answer_shell() {
@@ -35,7 +35,7 @@ pub(super) fn script(shell: Shell) -> Vec<u8> {
             completer.write_registration(VARIABLE, "deaddrop", "deaddrop", "deaddrop", &mut script);
     }
     let more = match shell {
-        Shell::Bash => OF_BASH,
+        Shell::Bash => BASH_WRAPPER,
         // If the first completion loads the script, the script must answer that one, too.
         Shell::Zsh => {
             "[[ $funcstack[1] != _deaddrop ]] || _clap_dynamic_completer_deaddrop \"$@\"\n"

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::json;
 
-use super::{Context, SessionFlag, question};
+use super::{CommandContext, SessionFlag, question};
 use crate::error::{Error, Result};
 use crate::session::store::Store;
 use crate::session::{ApprovalDecision, Question, Session};
@@ -15,7 +15,7 @@ use crate::watch::Stop;
 #[derive(Debug, Args)]
 pub(super) struct Approve {
     #[command(flatten)]
-    which: Which,
+    flags: OperationFlags,
     /// Never ask about this very command again: the same line, folder and variables
     #[arg(long, conflicts_with = "all")]
     always: bool,
@@ -24,7 +24,7 @@ pub(super) struct Approve {
 #[derive(Debug, Args)]
 pub(super) struct Deny {
     #[command(flatten)]
-    which: Which,
+    flags: OperationFlags,
     /// Why: the model is told
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
@@ -35,7 +35,7 @@ pub(super) struct Deny {
 
 /// Flags that select operations.
 #[derive(Debug, Args)]
-struct Which {
+struct OperationFlags {
     /// The operation's id [default: the only one that waits]
     operation: Option<String>,
     #[command(flatten)]
@@ -48,9 +48,9 @@ struct Which {
     all: bool,
 }
 
-pub(super) fn approve(context: &Context, arguments: &Approve) -> Result<ExitCode> {
-    let Approve { which, always: further } = arguments;
-    decide(context, which, |question| ApprovalDecision {
+pub(super) fn approve(context: &CommandContext, arguments: &Approve) -> Result<ExitCode> {
+    let Approve { flags, always: further } = arguments;
+    decide(context, flags, |question| ApprovalDecision {
         question,
         approved: true,
         further: *further,
@@ -58,10 +58,10 @@ pub(super) fn approve(context: &Context, arguments: &Approve) -> Result<ExitCode
     })
 }
 
-pub(super) fn deny(context: &Context, arguments: &Deny) -> Result<ExitCode> {
-    let Deny { which, reason, rest: further } = arguments;
+pub(super) fn deny(context: &CommandContext, arguments: &Deny) -> Result<ExitCode> {
+    let Deny { flags, reason, rest: further } = arguments;
     let reason = reason.as_deref().map(str::trim).filter(|reason| !reason.is_empty());
-    decide(context, which, |question| ApprovalDecision {
+    decide(context, flags, |question| ApprovalDecision {
         question,
         approved: false,
         further: *further,
@@ -70,19 +70,19 @@ pub(super) fn deny(context: &Context, arguments: &Deny) -> Result<ExitCode> {
 }
 
 fn decide(
-    context: &Context,
-    which: &Which,
+    context: &CommandContext,
+    flags: &OperationFlags,
     decision: impl Fn(Question) -> ApprovalDecision,
 ) -> Result<ExitCode> {
     let stop = Stop::on_signals()?;
     let (mut code, mut failed) = (ExitCode::SUCCESS, None);
-    for session in choose(context, which)? {
+    for session in choose(context, flags)? {
         let Some(question) = session.question().cloned() else { continue };
-        match one(context, &session, decision(question), !which.all, &stop) {
+        match decide_one(context, &session, decision(question), !flags.all, &stop) {
             Ok(done) if done == ExitCode::SUCCESS => {}
             Ok(waits) => code = waits,
             // If somebody else was faster with one, still decide the others.
-            Err(e) if which.all && e.is_nothing_pending() => failed = Some(e),
+            Err(e) if flags.all && e.is_nothing_pending() => failed = Some(e),
             Err(e) => return Err(e),
         }
     }
@@ -90,23 +90,23 @@ fn decide(
 }
 
 /// The sessions and runs whose questions the flags select.
-fn choose(context: &Context, which: &Which) -> Result<Vec<Session>> {
+fn choose(context: &CommandContext, flags: &OperationFlags) -> Result<Vec<Session>> {
     let store = Store::new(&context.config.sessions);
-    let named = context.session_id(&which.session)?;
+    let named = context.session_id(&flags.session)?;
     // A session that does not exist is a different error from one that does not wait.
     named.as_ref().map(|stem| store.load_stem(stem)).transpose()?;
-    let about = which.operation.as_deref();
+    let about = flags.operation.as_deref();
     let mut pending = store.pending()?;
     pending.retain(|session| {
         session.question().is_some_and(|asked| {
             named.as_ref().is_none_or(|stem| session.stem() == *stem)
-                && which.question.as_ref().is_none_or(|digest| asked.digest.as_str() == digest)
+                && flags.question.as_ref().is_none_or(|digest| asked.digest.as_str() == digest)
                 && about.is_none_or(|id| asked.id == id)
         })
     });
     match pending.len() {
         0 => Err(Error::nothing_pending(about.or(named.as_deref()).unwrap_or_default())),
-        more if more == 1 || which.all => Ok(pending),
+        more if more == 1 || flags.all => Ok(pending),
         _ => {
             let list = pending.iter().map(|session| format!("\n  {}", question::summary(session)));
             Err(Error::usage(format!(
@@ -117,11 +117,11 @@ fn choose(context: &Context, which: &Which) -> Result<Vec<Session>> {
     }
 }
 
-fn one(
-    context: &Context,
+fn decide_one(
+    context: &CommandContext,
     session: &Session,
     decision: ApprovalDecision,
-    asks_on: bool,
+    asks: bool,
     stop: &Stop,
 ) -> Result<ExitCode> {
     let (approved, operation) = (decision.approved, decision.question.id.clone());
@@ -131,7 +131,7 @@ fn one(
     if turn.session.run.is_some() {
         let stem = turn.session.stem();
         if context.json {
-            Context::print_json(&json!({
+            CommandContext::print_json(&json!({
                 "session": stem, "operation": operation, "approved": approved, "recorded": true,
             }));
         }
@@ -139,5 +139,5 @@ fn one(
         return Ok(ExitCode::SUCCESS);
     }
     ui.say(format!("{verb} {} of session {}.", visible_line(&operation), session.id));
-    context.conclude(turn, asks_on, stop)
+    context.conclude(turn, asks, stop)
 }

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::output::{self, Terminal};
-use super::{WAITS, rows};
+use super::{EXIT_WAITS, rows};
 use crate::error::{Error, Result};
 use crate::program;
 use crate::terminal::{Stream, Styled};
@@ -68,7 +68,7 @@ pub(super) fn demo(arguments: &Demo, ui: &Terminal, json: bool) -> Result<ExitCo
     drop(folder);
     if arguments.keep {
         let kept = json!({ "kept": path.display().to_string() });
-        output::told(json, kept, || format!("\nIts files are in {}", path.display()));
+        output::print(json, kept, || format!("\nIts files are in {}", path.display()));
     } else {
         stage.tell("\nIts files are removed. To work on your own project, run `deaddrop init`, then `deaddrop new \"your task\"`.");
     }
@@ -124,7 +124,7 @@ impl Stage<'_> {
 
     /// Shows a reply or the output of a command.
     fn show(&self, text: &str) {
-        for row in output::rows_of(text.trim_end(), BAR).as_str().lines() {
+        for row in output::wrapped_behind(text.trim_end(), BAR).as_str().lines() {
             self.tell(format!("{BAR}{row}"));
         }
     }
@@ -142,7 +142,7 @@ impl Stage<'_> {
         command.env_remove("NOTIFY_SOCKET").env("XDG_CONFIG_HOME", self.path.join("settings"));
         command.env("XDG_STATE_HOME", self.path.join("state"));
         // Its output is shown behind the bar.
-        let width = rows::own_width().saturating_sub(BAR.chars().count());
+        let width = rows::terminal_width().saturating_sub(BAR.chars().count());
         command.env("COLUMNS", width.to_string()).args(words);
         command.current_dir(self.path.join("project")).stdin(Stdio::null());
         if self.json {
@@ -164,7 +164,7 @@ impl Stage<'_> {
             return Err(Error::interrupted());
         }
         match ended.code() {
-            Some(code) if code == 0 || code == i32::from(WAITS) => Ok(()),
+            Some(code) if code == 0 || code == i32::from(EXIT_WAITS) => Ok(()),
             _ => Err(Error::failed(format!("`deaddrop {}` failed: {said}", words.join(" ")))),
         }
     }

@@ -6,8 +6,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::progress::NO_ANSWER;
-use super::prompt::{Prompt, Said};
-use super::{Context, Opened, ProgressReporter, WAITS, live, output, question};
+use super::prompt::{Prompt, PromptAnswer};
+use super::{CommandContext, EXIT_WAITS, Opened, ProgressReporter, live, output, question};
 use crate::engine::{self, Turn};
 use crate::error::{Error, Result};
 use crate::event::{Event, Observer, QuestionPreview};
@@ -21,7 +21,7 @@ use crate::workspace::Workspace;
 /// How long to wait for a process that executes a single reply.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-impl Context {
+impl CommandContext {
     /// Whether deaddrop has worked here, or there are sessions or runs. Also true if that cannot be read.
     pub(super) fn has_begun(&self) -> bool {
         let store = Store::new(&self.config.sessions);
@@ -32,17 +32,17 @@ impl Context {
     /// Opens the project, or hands `request` to the process that serves it and returns the result.
     pub(super) fn open_or_hand_over(&self, request: &Request, stop: &Stop) -> Result<Opened> {
         let begun = Instant::now();
-        live::heed(stop);
+        live::stop_drawing_on(stop);
         loop {
             match self.open(stop.clone()) {
-                Ok(engine) => return Ok(Opened::Here(Box::new(engine))),
+                Ok(engine) => return Ok(Opened::Local(Box::new(engine))),
                 Err(e) if e.is_locked() && Lock::holder_serves(&self.config) => {
-                    live::running("", "the running deaddrop does it", &Arc::default());
+                    live::show_running("", "the running deaddrop does it", &Arc::default());
                     // None: it ended without handling the request.
                     let done = ipc::hand_over(&self.config, request, stop);
-                    live::nothing();
+                    live::clear();
                     if let Some(done) = done? {
-                        return Ok(Opened::Elsewhere(Box::new(done)));
+                        return Ok(Opened::HandedOver(Box::new(done)));
                     }
                 }
                 // A process that executes one reply will soon be done.
@@ -55,7 +55,7 @@ impl Context {
     }
 
     /// Handles a request here, or through the process that serves the project. The first `known` outcomes of the turn are
-/// not reported again.
+    /// not reported again.
     pub(super) fn request(&self, request: Request, stop: &Stop, known: usize) -> Result<Turn> {
         let mut reporter = ProgressReporter::new(self);
         let mut warn = |event: Event<'_>| {
@@ -68,7 +68,7 @@ impl Context {
         let observer: &mut dyn Observer =
             if is_run && !self.ui.verbose { &mut warn } else { &mut reporter };
         match self.open_or_hand_over(&request, stop)? {
-            Opened::Here(mut engine) => {
+            Opened::Local(mut engine) => {
                 let says = matches!(request, Request::Say { .. });
                 let turn = ipc::handle(&mut engine, request, observer)?;
                 match engine.shut_down() {
@@ -80,7 +80,7 @@ impl Context {
                 }
                 Ok(turn)
             }
-            Opened::Elsewhere(done) => {
+            Opened::HandedOver(done) => {
                 report(&request, &done, known, observer);
                 Ok(done.turn)
             }
@@ -88,7 +88,7 @@ impl Context {
     }
 
     /// Reports how a turn ended. If it waits for a decision, shows the question and, with `asks`, asks at the terminal and
-/// continues with the answer.
+    /// continues with the answer.
     pub(super) fn conclude(&self, mut turn: Turn, asks: bool, stop: &Stop) -> Result<ExitCode> {
         let mut reporter = ProgressReporter::new(self);
         loop {
@@ -103,28 +103,28 @@ impl Context {
             let next = if asks { self.ask(&turn.session, stop)? } else { None };
             match next {
                 Some(next) => turn = next,
-                None => return Ok(ExitCode::from(WAITS)),
+                None => return Ok(ExitCode::from(EXIT_WAITS)),
             }
         }
     }
 
     /// Asks at the terminal for the decision that a session waits for. Returns the turn that follows from the answer, or
-/// from a decision made elsewhere; None without an answer.
+    /// from a decision made elsewhere; None without an answer.
     pub(super) fn ask(&self, session: &Session, stop: &Stop) -> Result<Option<Turn>> {
         let Some(question) = session.question().filter(|_| !self.json) else { return Ok(None) };
-        let Some(prompt) = Prompt::put(&self.ui, question::line(session, false)) else {
+        let Some(prompt) = Prompt::show(&self.ui, question::line(session, false)) else {
             return Ok(None);
         };
         let store = Store::new(&self.config.sessions);
         loop {
             match prompt.wait(Duration::from_millis(100)) {
-                Some(Said::Nothing) => {
+                Some(PromptAnswer::EndOfInput) => {
                     self.ui.say(NO_ANSWER);
                     return Ok(None);
                 }
-                Some(said) => {
+                Some(answer) => {
                     drop(prompt);
-                    return self.decide(session, said.about(question), stop).map(Some);
+                    return self.decide(session, answer.decision_on(question), stop).map(Some);
                 }
                 None if stop.is_asked() => return Err(Error::interrupted()),
                 None => {}

@@ -9,9 +9,9 @@ use std::{fs, io};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::Context;
+use super::CommandContext;
 use super::arguments::Global;
-use super::locate::{By, Location};
+use super::locate::{Location, ProjectSource};
 use super::output::{self, Terminal};
 use crate::atomic;
 use crate::atomic::read_regular;
@@ -31,87 +31,91 @@ use crate::settings::{self, Config, Consent, FILE, FOLDER, ask_git, state_home};
 use crate::text::{count, shell_word, size, visible_line};
 
 /// Warn if less is free on a disk or in memory, in bytes.
-const LITTLE_ROOM: u64 = 256 << 20;
+const LOW_SPACE: u64 = 256 << 20;
 /// Warn below this number of watches: editors and browsers soon use them up.
 const FEW_WATCHES: u64 = 8_192;
 
 /// The result of one check.
-struct Finding {
-    well: bool,
+struct Diagnosis {
+    is_ok: bool,
     /// Whether deaddrop works without it: then a problem is reported, but is not a fault.
-    spare: bool,
-    what: &'static str,
+    optional: bool,
+    name: &'static str,
     /// The result, and what to do about a problem.
-    told: String,
+    message: String,
 }
 
-fn finding(what: &'static str, told: Result<String, String>) -> Finding {
-    let well = told.is_ok();
-    Finding { well, spare: false, what, told: told.unwrap_or_else(|told| told) }
+fn diagnosis(name: &'static str, result: Result<String, String>) -> Diagnosis {
+    let is_ok = result.is_ok();
+    let message = result.unwrap_or_else(|problem| problem);
+    Diagnosis { is_ok, optional: false, name, message }
 }
 
 /// A check whose problem is not a fault.
-fn spare(what: &'static str, told: Result<String, String>) -> Finding {
-    Finding { spare: true, ..finding(what, told) }
+fn optional(name: &'static str, result: Result<String, String>) -> Diagnosis {
+    Diagnosis { optional: true, ..diagnosis(name, result) }
 }
 
 /// Also checks projects that every other command refuses. The refusal is then one of the rows, and no program that the
 /// settings name is run.
 pub(super) fn doctor(global: &Global, ui: Terminal) -> crate::error::Result<ExitCode> {
-    let mut findings = Vec::new();
+    let mut diagnoses = Vec::new();
     let location = match Location::find(global.project.clone()) {
         Ok(location) => location,
         Err(e) => {
-            let here = std::env::current_dir().ok();
-            let Some(project) = here.as_deref().and_then(settings::marked) else { return Err(e) };
-            findings.push(finding("project", Err(e.to_string())));
-            Location { project, here, by: By::Search }
+            let current_dir = std::env::current_dir().ok();
+            let Some(project) = current_dir.as_deref().and_then(settings::marked) else {
+                return Err(e);
+            };
+            diagnoses.push(diagnosis("project", Err(e.to_string())));
+            Location { project, current_dir, source: ProjectSource::Ancestor }
         }
     };
-    let Location { project, here, by } = location;
+    let Location { project, current_dir, source } = location;
     let (config, consent) = match Config::load(&project, global.settings.raw()?) {
         Ok((config, consent)) => (config, Some(consent)),
         Err(e) => {
             let without = Config::load_without_file(&project, global.settings.raw()?);
             let Ok((config, _)) = without else { return Err(e) };
-            let told = format!(
+            let message = format!(
                 "{e}; the rest of this report assumes defaults, and may be wrong about folders"
             );
-            findings.push(finding(FILE, Err(told)));
+            diagnoses.push(diagnosis(FILE, Err(message)));
             (config, None)
         }
     };
     // Not for a refused project: somebody else may have made the folders.
-    if let (true, Err(e)) = (findings.is_empty(), config.has_its_settings()) {
-        findings.push(finding("project", Err(e.to_string())));
+    if let (true, Err(e)) = (diagnoses.is_empty(), config.has_its_settings()) {
+        diagnoses.push(diagnosis("project", Err(e.to_string())));
     }
-    let is_refused = !findings.is_empty();
-    if by == By::Nothing {
-        let told = "none here or above; `deaddrop init` sets up this folder";
-        findings.push(spare("project", Err(told.to_owned())));
+    let is_refused = !diagnoses.is_empty();
+    if source == ProjectSource::Missing {
+        let message = "none here or above; `deaddrop init` sets up this folder";
+        diagnoses.push(optional("project", Err(message.to_owned())));
     }
-    let context = Context::new(config, global, ui, here, by);
-    look(&context, consent.as_ref(), is_refused, &mut findings);
-    for Finding { well, spare, what, told } in &findings {
-        let row = json!({ "what": what, "well": well, "fault": !well && !spare, "told": told });
-        output::told(global.json, row, || {
-            let mark = match (well, spare) {
+    let context = CommandContext::new(config, global, ui, current_dir, source);
+    diagnose(&context, consent.as_ref(), is_refused, &mut diagnoses);
+    for Diagnosis { is_ok, optional, name, message } in &diagnoses {
+        let row =
+            json!({ "what": name, "well": is_ok, "fault": !is_ok && !optional, "told": message });
+        output::print(global.json, row, || {
+            let mark = match (is_ok, optional) {
                 (true, _) => "ok",
                 (false, true) => "--",
                 (false, false) => "NO",
             };
-            format!("{mark}  {what:<15}  {}", visible_line(told))
+            format!("{mark}  {name:<15}  {}", visible_line(message))
         });
     }
-    let well = findings.iter().all(|finding| finding.well || finding.spare);
-    Ok(if well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let no_faults = diagnoses.iter().all(|row| row.is_ok || row.optional);
+    Ok(if no_faults { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn look(
-    context: &Context,
+fn diagnose(
+    context: &CommandContext,
     consent: Option<&Consent>,
     is_refused: bool,
-    findings: &mut Vec<Finding>,
+    diagnoses: &mut Vec<Diagnosis>,
 ) {
     let config = &context.config;
     for (what, folder) in [
@@ -122,30 +126,30 @@ fn look(
         ("sessions", &config.sessions),
         ("approvals", &config.approvals),
     ] {
-        let told = rights(folder).and_then(|told| {
+        let message = check_writable(folder).and_then(|message| {
             if what == "workspace" {
                 config.holds_no_others().map_err(|e| e.to_string())?;
             }
-            let owner = owner(folder, what != "workspace", is_refused)?;
-            Ok(format!("{} {told}{owner}", context.display(folder)))
+            let owner = check_owner(folder, what != "workspace", is_refused)?;
+            Ok(format!("{} {message}{owner}", context.display(folder)))
         });
-        findings.push(finding(what, told));
+        diagnoses.push(diagnosis(what, message));
     }
     // A person who can write to the parent folder can replace deaddrop's own folders.
     for what in [FILE, FOLDER] {
-        let told = open_to_all(&config.project.join(what));
-        findings.extend(told.map(|told| finding(what, Err(told))));
+        let message = open_to_all(&config.project.join(what));
+        diagnoses.extend(message.map(|message| diagnosis(what, Err(message))));
     }
     let unread = "unknown, because deaddrop.toml cannot be read (see above)";
-    findings.push(match consent {
-        Some(consent) => finding("settings", opened(consent)),
-        None => spare("settings", Err(unread.to_owned())),
+    diagnoses.push(match consent {
+        Some(consent) => diagnosis("settings", consent_state(consent)),
+        None => optional("settings", Err(unread.to_owned())),
     });
-    findings.push(spare("notes", notes()));
-    findings.push(finding("session files", sessions(context)));
-    findings.push(finding("journal", journal(&config.sessions.join("journal"))));
-    findings.push(finding("lock", Ok(lock(context))));
-    findings.push(decisions(context));
+    diagnoses.push(optional("notes", user_state()));
+    diagnoses.push(diagnosis("session files", sessions(context)));
+    diagnoses.push(diagnosis("journal", journal(&config.sessions.join("journal"))));
+    diagnoses.push(diagnosis("lock", Ok(lock(context))));
+    diagnoses.push(decisions(context));
     match &config.guest {
         // With a guest, no command runs on this machine.
         Some(guest) if is_refused || consent.is_some_and(|it| !it.lacks().is_empty()) => {
@@ -154,31 +158,31 @@ fn look(
             } else {
                 ": it needs your consent"
             };
-            findings.push(spare("guest", Err(format!("{} was not asked{why}", guest.label()))));
+            diagnoses.push(optional("guest", Err(format!("{} was not asked{why}", guest.label()))));
         }
-        Some(guest) => findings.extend(asked(guest, Programs::of(config))),
-        None => findings.extend(walls(context)),
+        Some(guest) => diagnoses.extend(ask_guest(guest, Programs::of(config))),
+        None => diagnoses.extend(sandbox(context)),
     }
-    findings.extend(clipboard(config));
-    findings.push(git(config));
-    findings.push(finding("watching", watching(&config.inbox)));
-    findings.push(spare("checkpoints", checkpoints(config)));
-    findings.push(finding("disk", disk(config)));
-    findings.push(spare("memory", memory()));
+    diagnoses.extend(clipboard(config));
+    diagnoses.push(git(config));
+    diagnoses.push(diagnosis("watching", check_watching(&config.inbox)));
+    diagnoses.push(optional("checkpoints", checkpoints(config)));
+    diagnoses.push(diagnosis("disk", disk(config)));
+    diagnoses.push(optional("memory", memory()));
 }
 
 /// Asks the guest about itself.
-fn asked(guest: &settings::Guest, programs: Programs) -> Vec<Finding> {
+fn ask_guest(guest: &settings::Guest, programs: Programs) -> Vec<Diagnosis> {
     let about = match Guest::new(guest.clone(), programs).about() {
         Ok(about) => about,
-        Err(e) => return vec![finding("guest", Err(e.to_string()))],
+        Err(e) => return vec![diagnosis("guest", Err(e.to_string()))],
     };
     let About { program, system, sandbox, root, .. } = &*about;
-    let told = format!("{}: {program} on {system}, in {root}", guest.label());
-    vec![finding("guest", Ok(told)), finding("  commands there", Ok(sandbox.clone()))]
+    let message = format!("{}: {program} on {system}, in {root}", guest.label());
+    vec![diagnosis("guest", Ok(message)), diagnosis("  commands there", Ok(sandbox.clone()))]
 }
 
-fn rights(folder: &Path) -> Result<String, String> {
+fn check_writable(folder: &Path) -> Result<String, String> {
     match fs::metadata(folder) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => {
             return Ok("does not exist yet; it is created when needed".to_owned());
@@ -196,7 +200,7 @@ fn rights(folder: &Path) -> Result<String, String> {
     }
 }
 
-fn sessions(context: &Context) -> Result<String, String> {
+fn sessions(context: &CommandContext) -> Result<String, String> {
     let (sessions, damaged) =
         Store::new(&context.config.sessions).list().map_err(|e| e.to_string())?;
     let open = sessions.iter().filter(|session| !session.is_complete).count();
@@ -228,7 +232,7 @@ fn journal(path: &Path) -> Result<String, String> {
     Ok(format!("{} in {} bytes{left}", count(payloads.len(), "record"), end))
 }
 
-fn lock(context: &Context) -> String {
+fn lock(context: &CommandContext) -> String {
     match (Lock::is_held(&context.config), Lock::holder_serves(&context.config)) {
         (false, _) if Lock::is_borrowed(&context.config) => {
             "held by a `deaddrop rpc` of another project, which serves this workspace".to_owned()
@@ -240,23 +244,23 @@ fn lock(context: &Context) -> String {
 }
 
 /// Sessions that wait for a decision. That is not a fault, but the person should know.
-fn decisions(context: &Context) -> Finding {
+fn decisions(context: &CommandContext) -> Diagnosis {
     let pending = Store::new(&context.config.sessions).pending().unwrap_or_default();
     let asked: Vec<_> =
         pending.iter().filter(|session| session.question().is_some()).map(Session::stem).collect();
     if asked.is_empty() {
-        return finding("decisions", Ok("nothing waits for a decision".to_owned()));
+        return diagnosis("decisions", Ok("nothing waits for a decision".to_owned()));
     }
-    let told = format!(
+    let message = format!(
         "{} for your decision ({}): `deaddrop status ID` shows the question, `deaddrop approve` and `deaddrop deny` answer it",
         if asked.len() == 1 { "1 waits".to_owned() } else { format!("{} wait", asked.len()) },
         asked.join(", ")
     );
-    spare("decisions", Err(told))
+    optional("decisions", Err(message))
 }
 
 /// Whether the system reports changes of folders, and how many folders a user may watch.
-fn watching(inbox: &Path) -> Result<String, String> {
+fn check_watching(inbox: &Path) -> Result<String, String> {
     let limit = |name: &str| -> Option<u64> {
         fs::read_to_string(format!("/proc/sys/fs/inotify/{name}")).ok()?.trim().parse().ok()
     };
@@ -280,11 +284,11 @@ fn watching(inbox: &Path) -> Result<String, String> {
 
 /// The free space where deaddrop and commands write, as the file system reports it, whatever the kind of mount.
 fn disk(config: &Config) -> Result<String, String> {
-    let mut told = None;
+    let mut message = None;
     for folder in [&config.sessions, &config.outbox, &config.inbox, &config.workspace] {
         let there = folder.ancestors().find(|folder| folder.exists());
         let Some(Ok(room)) = there.map(space::room) else { continue };
-        if room.bytes < LITTLE_ROOM {
+        if room.bytes < LOW_SPACE {
             let left = room.bytes >> 20;
             return Err(format!("{} has only {left} MiB free; make room", folder.display()));
         }
@@ -296,11 +300,11 @@ fn disk(config: &Config) -> Result<String, String> {
             ));
         }
         let files = room.files.map(|files| format!(", and {}", more_files(files.left)));
-        told.get_or_insert_with(|| {
+        message.get_or_insert_with(|| {
             format!("{} MiB are free{}", room.bytes >> 20, files.unwrap_or_default())
         });
     }
-    Ok(told.unwrap_or_else(|| "could not be asked".to_owned()))
+    Ok(message.unwrap_or_else(|| "could not be asked".to_owned()))
 }
 
 /// The free memory. Commands may use all of it unless `sandbox.max_memory_bytes` is set.
@@ -309,7 +313,7 @@ fn memory() -> Result<String, String> {
     system.refresh_memory();
     match (system.available_memory(), system.total_memory()) {
         (_, 0) => Ok("could not be asked".to_owned()),
-        (free, _) if free < LITTLE_ROOM => Err(format!(
+        (free, _) if free < LOW_SPACE => Err(format!(
             "only {} MiB are free, so the system may kill commands or other programs; close some, or set sandbox.max_memory_bytes",
             free >> 20
         )),
@@ -319,10 +323,10 @@ fn memory() -> Result<String, String> {
 
 /// The owner of a folder, if it is not the person. For deaddrop's own folders (`is_own`), fails if others can write to
 /// them, or if the project is refused and another user owns them.
-fn owner(folder: &Path, is_own: bool, is_refused: bool) -> Result<String, String> {
+fn check_owner(folder: &Path, is_own: bool, is_refused: bool) -> Result<String, String> {
     use std::os::unix::fs::MetadataExt;
-    if let Some(told) = is_own.then(|| open_to_all(folder)).flatten() {
-        return Err(told);
+    if let Some(message) = is_own.then(|| open_to_all(folder)).flatten() {
+        return Err(message);
     }
     let Ok(found) = fs::metadata(folder) else { return Ok(String::new()) };
     let me = rustix::process::geteuid().as_raw();
@@ -344,16 +348,16 @@ fn checkpoints(config: &Config) -> Result<String, String> {
         return Ok("off (`checkpoints = false`): no turn can be undone".to_owned());
     }
     let (all, bytes) = kept_turns(config).map_err(|e| e.to_string())?;
-    let told = format!("{} of {} are kept", size(bytes), size(config.checkpoint_max_bytes));
-    let Some(newest) = all.last() else { return Ok(told) };
+    let message = format!("{} of {} are kept", size(bytes), size(config.checkpoint_max_bytes));
+    let Some(newest) = all.last() else { return Ok(message) };
     let which = format!("turn {} of session {}, the newest,", newest.sequence, newest.session);
     if !newest.is_whole {
-        return Err(format!("{told}; the checkpoint of {which} is gone: it cannot be undone"));
+        return Err(format!("{message}; the checkpoint of {which} is gone: it cannot be undone"));
     }
     match newest.without_room {
-        0 => Ok(told),
+        0 => Ok(message),
         n => Err(format!(
-            "{told}; of {which} {} cannot be undone, for lack of room: raise checkpoint_max_bytes, or ignore files that need not be kept (.gitignore)",
+            "{message}; of {which} {} cannot be undone, for lack of room: raise checkpoint_max_bytes, or ignore files that need not be kept (.gitignore)",
             count(n, "file")
         )),
     }
@@ -376,7 +380,7 @@ fn open_to_all(path: &Path) -> Option<String> {
 }
 
 /// Which settings weaken the defaults, and whether the person has consented to them.
-fn opened(consent: &Consent) -> Result<String, String> {
+fn consent_state(consent: &Consent) -> Result<String, String> {
     let names: Vec<&str> = consent.openings().iter().map(|opening| &*opening.name).collect();
     let lacks: Vec<&str> = consent.lacks().iter().map(|opening| &*opening.name).collect();
     if !lacks.is_empty() {
@@ -396,41 +400,41 @@ fn opened(consent: &Consent) -> Result<String, String> {
 }
 
 /// Whether deaddrop can record consents and the list of projects.
-fn notes() -> Result<String, String> {
+fn user_state() -> Result<String, String> {
     let home = state_home().ok_or(
         "without HOME, deaddrop cannot keep your consents and its list of projects; set HOME or XDG_STATE_HOME",
     )?;
-    Ok(format!("{} {}", home.display(), rights(&home)?))
+    Ok(format!("{} {}", home.display(), check_writable(&home)?))
 }
 
 /// The clipboard backends, in the order in which copying tries them.
-fn clipboard(config: &Config) -> Vec<Finding> {
+fn clipboard(config: &Config) -> Vec<Diagnosis> {
     let environment = ClipboardEnvironment::current(Programs::of(config));
-    let ways: Vec<String> = environment.backends().iter().map(ToString::to_string).collect();
-    let told = match ways.as_slice() {
+    let backends: Vec<String> = environment.backends().iter().map(ToString::to_string).collect();
+    let message = match backends.as_slice() {
         [] => Err(format!(
             "{NO_DISPLAY}: `deaddrop show --copy` asks the terminal (below), or prints the file's path; over SSH, `ssh -X` forwards a display"
         )),
-        ways => Ok(format!("{}; tried in this order", ways.join(", then "))),
+        backends => Ok(format!("{}; tried in this order", backends.join(", then "))),
     };
     let terminal = match environment.terminal() {
-        Ok(way) => Ok(format!(
-            "{way}: the last resort; terminals do not confirm it, so try `deaddrop show --copy` and paste"
+        Ok(backend) => Ok(format!(
+            "{backend}: the last resort; terminals do not confirm it, so try `deaddrop show --copy` and paste"
         )),
         Err(why) => Err(format!("{why}; without another way, paste from the outbox's file")),
     };
-    let all = [("clipboard", told), ("  terminal", terminal)].into_iter();
-    all.map(|(what, told)| spare(what, told)).collect()
+    let all = [("clipboard", message), ("  terminal", terminal)].into_iter();
+    all.map(|(what, message)| optional(what, message)).collect()
 }
 
 /// The version of git, whether the workspace is a repository, and whether it ignores deaddrop's own files.
-fn git(config: &Config) -> Finding {
+fn git(config: &Config) -> Diagnosis {
     // Not in the workspace: its git settings may name programs.
     let version = match ask_git(&Programs::of(config), Path::new("/"), ["--version"]) {
-        Ok(Some(told)) => String::from_utf8_lossy(&told).trim().replace("git version ", "git "),
-        Err(why) => return spare("git", Err(format!("git does not answer: {why}"))),
+        Ok(Some(output)) => String::from_utf8_lossy(&output).trim().replace("git version ", "git "),
+        Err(why) => return optional("git", Err(format!("git does not answer: {why}"))),
         Ok(None) => {
-            return spare(
+            return optional(
                 "git",
                 Err("git is not installed; deaddrop does not need it, but commands in replies may"
                     .to_owned()),
@@ -440,7 +444,7 @@ fn git(config: &Config) -> Finding {
     let workspace = config.workspace.canonicalize().unwrap_or_else(|_| config.workspace.clone());
     let top = workspace.ancestors().find(|folder| folder.join(".git").exists());
     let Some(top) = top else {
-        return spare("git", Ok(format!("{version}; the workspace is not in a repository")));
+        return optional("git", Ok(format!("{version}; the workspace is not in a repository")));
     };
     let place = if top == workspace {
         "the workspace is a repository".to_owned()
@@ -448,8 +452,8 @@ fn git(config: &Config) -> Finding {
         format!("the workspace is in the repository {}", top.display())
     };
     match unignored(config, top) {
-        None => finding("git", Ok(format!("{version}; {place}"))),
-        Some(ignore) => spare(
+        None => diagnosis("git", Ok(format!("{version}; {place}"))),
+        Some(ignore) => optional(
             "git",
             Err(format!(
                 "{version}; {place}, and git does not ignore {FOLDER}/: outboxes and sessions could be committed; `echo '*' > {}`",
@@ -472,55 +476,55 @@ fn unignored(config: &Config, repository: &Path) -> Option<PathBuf> {
 }
 
 /// Checks the sandbox: one row for the tier, then one for each mechanism.
-fn walls(context: &Context) -> Vec<Finding> {
+fn sandbox(context: &CommandContext) -> Vec<Diagnosis> {
     let confinement = match context.confinement() {
         Ok(confinement) => confinement,
-        Err(told) => return vec![finding("commands", Err(told))],
+        Err(message) => return vec![diagnosis("commands", Err(message))],
     };
-    let mut told = confinement.line();
+    let mut message = confinement.line();
     for reason in confinement.why() {
-        told.push_str(&format!("\n                     not {reason}"));
+        message.push_str(&format!("\n                     not {reason}"));
     }
     // Nothing else would help.
     let is_whole = context.config.workspace.canonicalize().is_ok_and(|at| at.parent().is_none());
     if confinement.tier == Tier::None && is_whole {
-        told.push_str("\n                     the workspace is /, to which nothing can be confined: use `deaddrop config set workspace_dir FOLDER`; in a virtual machine or container of its own, `--sandbox off` runs commands unconfined");
-        return vec![finding("commands", Err(told))];
+        message.push_str("\n                     the workspace is /, to which nothing can be confined: use `deaddrop config set workspace_dir FOLDER`; in a virtual machine or container of its own, `--sandbox off` runs commands unconfined");
+        return vec![diagnosis("commands", Err(message))];
     }
     if confinement.tier == Tier::None {
-        told.push_str(
+        message.push_str(
             "\n                     `--sandbox off` (or sandbox = \"off\" in deaddrop.toml) runs commands unconfined",
         );
     }
-    let well = confinement.tier != Tier::None;
-    let mut findings = vec![Finding { well, spare: false, what: "commands", told }];
+    let is_ok = confinement.tier != Tier::None;
+    let mut diagnoses = vec![Diagnosis { is_ok, optional: false, name: "commands", message }];
     if confinement.tier == Tier::None {
-        findings.extend(ways_out(&confinement));
+        diagnoses.extend(remedies(&confinement));
     } else {
-        let asked = Mechanism::ALL.into_iter().filter(|m| concerns(*m, &confinement));
-        findings.extend(asked.map(|mechanism| of(mechanism, &confinement)));
+        let asked = Mechanism::ALL.into_iter().filter(|m| uses(*m, &confinement));
+        diagnoses.extend(asked.map(|mechanism| mechanism_row(mechanism, &confinement)));
     }
-    findings
+    diagnoses
 }
 
 /// Without a sandbox: the requirements of each tier that was tried. The reasons for the tier say which one is missing;
 /// single requirements were not probed.
-fn ways_out(confinement: &Confinement) -> Vec<Finding> {
+fn remedies(confinement: &Confinement) -> Vec<Diagnosis> {
     let tried = |tier: Tier| confinement.missing.iter().any(|(missing, _)| *missing == tier);
     let mut found = Vec::new();
     if tried(Tier::Full) || tried(Tier::FullBwrap) {
-        found.push(spare("  for full", Err(MECHANISMS.namespaces.clone())));
+        found.push(optional("  for full", Err(MECHANISMS.namespaces.clone())));
     }
     if tried(Tier::Partial) {
         let remedies = [Mechanism::Landlock, Mechanism::Seccomp, Mechanism::Hidden];
         let remedies = remedies.map(|mechanism| remedy(mechanism, Tier::Partial));
-        found.push(spare("  for partial", Err(remedies.join("; and: "))));
+        found.push(optional("  for partial", Err(remedies.join("; and: "))));
     }
     found
 }
 
 /// Whether this tier uses a mechanism.
-fn concerns(mechanism: Mechanism, confinement: &Confinement) -> bool {
+fn uses(mechanism: Mechanism, confinement: &Confinement) -> bool {
     match (confinement.tier, mechanism) {
         (_, Mechanism::Subreaper) => !confinement.facts.has(Mechanism::PidNamespace),
         (Tier::Off, mechanism) => {
@@ -531,40 +535,40 @@ fn concerns(mechanism: Mechanism, confinement: &Confinement) -> bool {
     }
 }
 
-fn of(mechanism: Mechanism, confinement: &Confinement) -> Finding {
-    let Row { what, guarantee, .. } = row(mechanism);
-    let well = confinement.facts.has(mechanism);
+fn mechanism_row(mechanism: Mechanism, confinement: &Confinement) -> Diagnosis {
+    let MechanismTexts { what, guarantee, .. } = mechanism_texts(mechanism);
+    let is_ok = confinement.facts.has(mechanism);
     let no = || format!("no: {}", remedy(mechanism, confinement.tier));
-    spare(what, if well { Ok(format!("yes: {guarantee}")) } else { Err(no()) })
+    optional(what, if is_ok { Ok(format!("yes: {guarantee}")) } else { Err(no()) })
 }
 
 /// What to do if a mechanism of this tier is missing.
 fn remedy(mechanism: Mechanism, tier: Tier) -> &'static str {
     // Without confinement, only a namespace can hide deaddrop's own files.
     let is_unconfined = tier == Tier::Off && mechanism == Mechanism::Hidden;
-    let own = row(mechanism).remedy.as_deref().filter(|_| !is_unconfined);
+    let own = mechanism_texts(mechanism).remedy.as_deref().filter(|_| !is_unconfined);
     own.unwrap_or(&MECHANISMS.namespaces)
 }
 
 /// Texts about mechanisms: data/mechanisms.toml.
 #[derive(Deserialize)]
-struct Mechanisms {
+struct MechanismTable {
     namespaces: String,
-    mechanisms: BTreeMap<String, Row>,
+    mechanisms: BTreeMap<String, MechanismTexts>,
 }
 
 #[derive(Deserialize)]
-struct Row {
+struct MechanismTexts {
     what: String,
     guarantee: String,
     remedy: Option<String>,
 }
 
-static MECHANISMS: LazyLock<Mechanisms> = LazyLock::new(|| {
+static MECHANISMS: LazyLock<MechanismTable> = LazyLock::new(|| {
     toml::from_str(include_str!("data/mechanisms.toml")).expect("the table is valid")
 });
 
-fn row(mechanism: Mechanism) -> &'static Row {
+fn mechanism_texts(mechanism: Mechanism) -> &'static MechanismTexts {
     &MECHANISMS.mechanisms[&format!("{mechanism:?}")]
 }
 
@@ -575,7 +579,7 @@ mod tests {
 
     #[test]
     fn each_mechanism_has_a_row() {
-        assert_eq!(Mechanism::ALL.map(row).len(), MECHANISMS.mechanisms.len());
+        assert_eq!(Mechanism::ALL.map(mechanism_texts).len(), MECHANISMS.mechanisms.len());
     }
 
     #[test]
@@ -586,14 +590,14 @@ mod tests {
             missing: missing.iter().map(|tier| (*tier, String::new())).collect(),
             network: false,
         };
-        let told = |missing: &[Tier]| -> Vec<String> {
-            ways_out(&none(missing)).into_iter().map(|found| found.told).collect()
+        let message = |missing: &[Tier]| -> Vec<String> {
+            remedies(&none(missing)).into_iter().map(|row| row.message).collect()
         };
-        let all = told(&[Tier::Full, Tier::FullBwrap, Tier::Partial]);
+        let all = message(&[Tier::Full, Tier::FullBwrap, Tier::Partial]);
         assert_eq!(all.len(), 2);
         assert!(all[0].contains("kernel.apparmor_restrict_unprivileged_userns=0"), "{all:?}");
         assert!(all[1].contains("lsm=") && !all[1].contains("userns"), "{all:?}");
-        assert_eq!(told(&[Tier::FullBwrap]), all[..1]);
-        assert_eq!(told(&[Tier::Partial]), all[1..]);
+        assert_eq!(message(&[Tier::FullBwrap]), all[..1]);
+        assert_eq!(message(&[Tier::Partial]), all[1..]);
     }
 }

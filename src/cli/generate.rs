@@ -11,8 +11,8 @@ use clap_mangen::Man;
 use serde_json::json;
 
 use super::arguments::Cli;
-use super::show::Clips;
-use super::{Context, completion, output};
+use super::show::ClipboardFlags;
+use super::{CommandContext, completion, output};
 use crate::error::{Error, Result};
 use crate::program::Programs;
 use crate::text::visible_line;
@@ -30,7 +30,7 @@ pub(super) enum Generate {
     /// Print a systemd unit that runs `deaddrop watch` while you are logged in
     SystemdUnit {
         #[command(flatten)]
-        clips: Clips,
+        clipboard_flags: ClipboardFlags,
     },
 }
 
@@ -77,7 +77,10 @@ pub(super) fn manual(Manual { command, dir }: &Manual, json: bool) -> Result<Exi
 
 /// # Errors
 /// The program is in a folder that replies can write to, or a path cannot be written in a unit.
-pub(super) fn systemd_unit(context: &Context, clips: Clips) -> Result<ExitCode> {
+pub(super) fn systemd_unit(
+    context: &CommandContext,
+    clipboard_flags: ClipboardFlags,
+) -> Result<ExitCode> {
     let program = std::env::current_exe()
         .map_err(|e| Error::io("find", "deaddrop's own program".as_ref(), e))?;
     Programs::of(&context.config)
@@ -85,18 +88,18 @@ pub(super) fn systemd_unit(context: &Context, clips: Clips) -> Result<ExitCode> 
         .map_err(|e| Error::usage(format!("no unit is written for {}: {e}", program.display())))?;
     let variables = ["PATH", "XDG_STATE_HOME"].map(|name| (name, std::env::var_os(name)));
     let project = &context.config.project;
-    let text = unit(&program, project, &variables, &clips.flags())
+    let text = unit(&program, project, &variables, &clipboard_flags.flags())
         .map_err(|why| Error::usage(format!("no unit can be written: {why}")))?;
-    let name = name(project);
+    let name = unit_name(project);
     print(text.as_bytes(), context.json.then_some(("unit", name, "text")));
     Ok(ExitCode::SUCCESS)
 }
 
 /// Prints a text. `as_json` is the name's field, the name and the text's field, for `--json`.
 fn print(text: &[u8], as_json: Option<(&str, String, &str)>) {
-    if let Some((what, name, itself)) = as_json {
+    if let Some((name_field, name, text_field)) = as_json {
         let text = String::from_utf8_lossy(text);
-        return Context::print_json(&json!({ what: name, itself: text }));
+        return CommandContext::print_json(&json!({ name_field: name, text_field: text }));
     }
     output::data(text);
 }
@@ -107,7 +110,7 @@ const LOGIN: &str = "default.target";
 const DESKTOP: &str = "graphical-session.target";
 
 /// The unit name of a project: readable and unique.
-fn name(project: &Path) -> String {
+fn unit_name(project: &Path) -> String {
     let folder = project.file_name().unwrap_or_default().to_string_lossy();
     let words = folder.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
@@ -125,8 +128,8 @@ fn unit(
     variables: &[(&str, Option<OsString>)],
     flags: &[&str],
 ) -> Result<String, String> {
-    let unit = name(project);
-    let program = text(program.as_os_str())?;
+    let unit = unit_name(project);
+    let program = utf8(program.as_os_str())?;
     // systemd does not accept these in the path of a program, even if escaped.
     if program.contains(|c: char| c.is_control() || "\"'\\".contains(c)) {
         return Err(format!(
@@ -134,10 +137,10 @@ fn unit(
             visible_line(program)
         ));
     }
-    let project = text(project.as_os_str())?;
+    let project = utf8(project.as_os_str())?;
     // If a value is not UTF-8, systemd's own value is used.
     let variable = |(name, value): &(&str, Option<OsString>)| {
-        let value = value.as_deref().and_then(|value| text(value).ok())?;
+        let value = value.as_deref().and_then(|value| utf8(value).ok())?;
         Some(format!("Environment={}\n", quoted(&format!("{name}={value}"))))
     };
     let variables: String = variables.iter().filter_map(variable).collect();
@@ -161,7 +164,7 @@ fn unit(
     ))
 }
 
-fn text(value: &OsStr) -> Result<&str, String> {
+fn utf8(value: &OsStr) -> Result<&str, String> {
     value
         .to_str()
         .ok_or_else(|| format!("{} is not valid UTF-8", visible_line(&value.to_string_lossy())))
@@ -193,11 +196,11 @@ mod tests {
 
     #[test]
     fn a_unit_has_a_name_of_its_own() {
-        let one = name(Path::new("/home/me/My Project (1)"));
+        let one = unit_name(Path::new("/home/me/My Project (1)"));
         assert!(one.starts_with("deaddrop-My-Project-1-") && one.ends_with(".service"), "{one}");
-        assert_ne!(one, name(Path::new("/home/you/My Project (1)")));
-        assert_eq!(one, name(Path::new("/home/me/My Project (1)")));
-        let all = [Path::new("/"), Path::new("/ä%"), Path::new("/a/-")].map(name);
+        assert_ne!(one, unit_name(Path::new("/home/you/My Project (1)")));
+        assert_eq!(one, unit_name(Path::new("/home/me/My Project (1)")));
+        let all = [Path::new("/"), Path::new("/ä%"), Path::new("/a/-")].map(unit_name);
         let plain =
             |name: &String| name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._".contains(&b));
         assert!(all.iter().all(plain), "{all:?}");

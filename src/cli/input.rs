@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rustix::termios::OptionalActions;
 
-use super::keyboard::{CTRL_C, CTRL_D, Key, Keyboard, KeyboardEvent};
+use super::keyboard::{CTRL_C, CTRL_D, KeyInput, Keyboard, KeyboardEvent};
 use super::output::Terminal;
 use crate::error::{Error, Result};
 use crate::inbox;
@@ -15,17 +15,17 @@ use crate::terminal::{Stream, Styled};
 use crate::text::visible_line;
 
 /// How to end typed input.
-const END: &str = "Ctrl-D on a line of its own ends it.";
+const HOW_TO_END: &str = "Ctrl-D on a line of its own ends it.";
 
 /// A text that was read.
-pub(super) struct Input {
+pub(super) struct TextInput {
     /// Its name in messages.
     pub(super) name: String,
     /// The text, or why it is not one.
     pub(super) text: Result<String, String>,
 }
 
-impl Input {
+impl TextInput {
     /// Reads a file, or standard input if `file` is `-`. `doing` is part of the error message: "read the reply from".
     pub(super) fn read(file: &Path, doing: &'static str) -> Result<Self> {
         let is_file = file != Path::new("-");
@@ -36,7 +36,7 @@ impl Input {
             File::open(path).and_then(|file| file.take(limit).read_to_end(&mut bytes))
         } else {
             if can_paste() {
-                let announced = format!("Waiting to {doing} the keyboard.\n{END}");
+                let announced = format!("Waiting to {doing} the keyboard.\n{HOW_TO_END}");
                 let _ = Stream::Err.line(&Styled::from(announced));
             }
             io::stdin().take(limit).read_to_end(&mut bytes)
@@ -58,7 +58,7 @@ fn text(bytes: Vec<u8>) -> Result<String, String> {
 /// Arguments that another deaddrop passes in the first line of standard input. The rest of standard input belongs to the
 /// command.
 #[cfg(feature = "serve")]
-pub(super) fn arguments() -> Vec<std::ffi::OsString> {
+pub(super) fn passed_arguments() -> Vec<std::ffi::OsString> {
     let mut line = String::new();
     let _ = io::stdin().read_line(&mut line);
     let arguments: Vec<String> = serde_json::from_str(&line).unwrap_or_default();
@@ -81,7 +81,7 @@ pub(super) fn read_paste(ui: &Terminal) -> Result<Result<String, String>> {
     let fail = |e: io::Error| Error::io("read the reply from", "the terminal".as_ref(), e);
     let mut keyboard = Keyboard::open(OptionalActions::Now).map_err(fail)?;
     ui.say("Paste the reply here (then press Ctrl-D, if nothing happens):");
-    let bytes = until_its_end(&mut keyboard);
+    let bytes = read_until_end(&mut keyboard);
     drop(keyboard);
     match bytes.map_err(fail)? {
         None => Err(Error::interrupted()),
@@ -91,7 +91,7 @@ pub(super) fn read_paste(ui: &Terminal) -> Result<Result<String, String>> {
 
 /// Reads up to the end of a marked paste, or up to a Ctrl-D that nothing follows, and discards the rest. None if Ctrl-C, a
 /// signal or the end of the terminal comes first.
-fn until_its_end(keyboard: &mut Keyboard) -> io::Result<Option<Vec<u8>>> {
+fn read_until_end(keyboard: &mut Keyboard) -> io::Result<Option<Vec<u8>>> {
     let (mut typed, mut pasted) = (Vec::new(), Vec::new());
     let add = |bytes: &mut Vec<u8>, byte| {
         // Read even what exceeds the limit: otherwise the shell would get it.
@@ -116,9 +116,9 @@ fn until_its_end(keyboard: &mut Keyboard) -> io::Result<Option<Vec<u8>>> {
             KeyboardEvent::Keys(keys) => {
                 for key in keys {
                     match key {
-                        Key::Typed(byte) => add(&mut typed, byte),
-                        Key::Pasted(byte) => add(&mut pasted, byte),
-                        Key::PasteEnds => {
+                        KeyInput::Typed(byte) => add(&mut typed, byte),
+                        KeyInput::Pasted(byte) => add(&mut pasted, byte),
+                        KeyInput::PasteEnds => {
                             keyboard.drain()?;
                             return Ok(Some(pasted));
                         }

@@ -23,7 +23,7 @@ use crate::terminal::Stream;
 /// If nothing arrives for this long, a paste is over: it arrives at once.
 pub(super) const QUIET: Duration = Duration::from_millis(100);
 /// How long a signal waits for the end of a paste.
-const LATE: Duration = Duration::from_secs(1);
+const SIGNAL_PATIENCE: Duration = Duration::from_secs(1);
 pub(super) const CTRL_C: u8 = 3;
 pub(super) const CTRL_D: u8 = 4;
 
@@ -48,11 +48,11 @@ const SIGNALS: [i32; 11] = [
 /// The signal that has arrived but not taken effect, or 0.
 static SIGNAL: AtomicI32 = AtomicI32::new(0);
 /// The terminal's mode before, for [`restore`].
-static BEFORE: AtomicPtr<Termios> = AtomicPtr::new(std::ptr::null_mut());
+static ORIGINAL_MODE: AtomicPtr<Termios> = AtomicPtr::new(std::ptr::null_mut());
 
 /// One byte of input, or the end of a paste.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Key {
+pub(super) enum KeyInput {
     Typed(u8),
     Pasted(u8),
     /// The mark at the end of a paste.
@@ -61,9 +61,9 @@ pub(super) enum Key {
 
 /// The result of reading for a while.
 pub(super) enum KeyboardEvent {
-    Keys(Vec<Key>),
+    Keys(Vec<KeyInput>),
     /// Nothing arrived.
-Quiet,
+    Quiet,
     /// A signal, which takes effect when the keyboard is dropped.
     Signal,
     /// The terminal is gone.
@@ -72,8 +72,8 @@ Quiet,
 
 pub(super) struct Keyboard {
     /// None while another process has the terminal.
-    raw: Option<Raw>,
-    marks: Marks,
+    raw: Option<RawMode>,
+    pastes: PasteDecoder,
     /// [`OptionalActions::Flush`] discards what was typed before.
     before: OptionalActions,
     /// When input last arrived.
@@ -82,8 +82,8 @@ pub(super) struct Keyboard {
 
 impl Keyboard {
     pub(super) fn open(before: OptionalActions) -> io::Result<Self> {
-        let raw = Some(Raw::set(before)?);
-        Ok(Self { raw, marks: Marks::default(), before, last: Instant::now() })
+        let raw = Some(RawMode::set(before)?);
+        Ok(Self { raw, pastes: PasteDecoder::default(), before, last: Instant::now() })
     }
 
     /// Reads the input that arrives within this time.
@@ -96,7 +96,7 @@ impl Keyboard {
                 return Ok(self.quiet());
             }
             if self.raw.is_none() {
-                self.raw = Some(Raw::set(self.before)?);
+                self.raw = Some(RawMode::set(self.before)?);
             }
             match poll(&mut [PollFd::new(&stdin, PollFlags::IN)], patience.as_ref()) {
                 Ok(0) => return Ok(self.quiet()),
@@ -109,7 +109,7 @@ impl Keyboard {
                 Ok(0) => return Ok(KeyboardEvent::Gone),
                 Ok(n) => {
                     self.last = Instant::now();
-                    return Ok(KeyboardEvent::Keys(self.marks.keys(&bytes[..n])));
+                    return Ok(KeyboardEvent::Keys(self.pastes.decode(&bytes[..n])));
                 }
                 Err(Errno::INTR | Errno::AGAIN) => {}
                 Err(e) => return Err(e.into()),
@@ -125,13 +125,15 @@ impl Keyboard {
 
     fn quiet(&mut self) -> KeyboardEvent {
         // A mark arrives at once: a single ESC is a key.
-        if !self.marks.within && self.marks.held.len() == 1 {
-            self.marks.held.clear();
+        if !self.pastes.in_paste && self.pastes.pending.len() == 1 {
+            self.pastes.pending.clear();
         }
         match SIGNAL.load(Ordering::SeqCst) {
             0 => KeyboardEvent::Quiet,
             // The shell would get the rest of a paste.
-            _ if self.marks.within && self.last.elapsed() < LATE => KeyboardEvent::Quiet,
+            _ if self.pastes.in_paste && self.last.elapsed() < SIGNAL_PATIENCE => {
+                KeyboardEvent::Quiet
+            }
             libc::SIGTSTP => {
                 self.raw = None;
                 KeyboardEvent::Quiet
@@ -164,31 +166,31 @@ pub(super) fn typed_line() -> Option<String> {
 
 /// Separates the marks of pastes from other input. A mark can arrive in several pieces.
 #[derive(Debug, Default)]
-struct Marks {
+struct PasteDecoder {
     /// Whether the input is within a paste.
-    within: bool,
+    in_paste: bool,
     /// Bytes that may be the beginning of a mark.
-    held: Vec<u8>,
+    pending: Vec<u8>,
 }
 
-impl Marks {
-    fn keys(&mut self, bytes: &[u8]) -> Vec<Key> {
+impl PasteDecoder {
+    fn decode(&mut self, bytes: &[u8]) -> Vec<KeyInput> {
         let mut keys = Vec::with_capacity(bytes.len());
         for byte in bytes {
-            self.held.push(*byte);
+            self.pending.push(*byte);
             while !self.may_be_mark() {
-                let first = self.held.remove(0);
+                let first = self.pending.remove(0);
                 keys.push(self.key(first));
             }
-            if self.held.len() < MARK_LENGTH {
+            if self.pending.len() < MARK_LENGTH {
                 continue;
             }
-            let mark = std::mem::take(&mut self.held);
-            match (mark[MARK.len()], self.within) {
-                (b'0', false) => self.within = true,
+            let mark = std::mem::take(&mut self.pending);
+            match (mark[MARK.len()], self.in_paste) {
+                (b'0', false) => self.in_paste = true,
                 (b'1', true) => {
-                    self.within = false;
-                    keys.push(Key::PasteEnds);
+                    self.in_paste = false;
+                    keys.push(KeyInput::PasteEnds);
                 }
                 // A begin mark within a paste is content, and so is an end mark outside one.
                 _ => keys.extend(mark.into_iter().map(|byte| self.key(byte))),
@@ -197,23 +199,23 @@ impl Marks {
         keys
     }
 
-    fn key(&self, byte: u8) -> Key {
-        if self.within { Key::Pasted(byte) } else { Key::Typed(byte) }
+    fn key(&self, byte: u8) -> KeyInput {
+        if self.in_paste { KeyInput::Pasted(byte) } else { KeyInput::Typed(byte) }
     }
 
     fn may_be_mark(&self) -> bool {
-        let (begin, end) = self.held.split_at(self.held.len().min(MARK.len()));
+        let (begin, end) = self.pending.split_at(self.pending.len().min(MARK.len()));
         MARK.starts_with(begin) && matches!(end, [] | [b'0' | b'1'] | [b'0' | b'1', b'~'])
     }
 }
 
 /// The terminal in raw mode until this is dropped: it delivers each byte at once, without echo and without acting on it.
-struct Raw {
+struct RawMode {
     before: Termios,
     actions: Vec<(i32, libc::sigaction)>,
 }
 
-impl Raw {
+impl RawMode {
     fn set(typed_before: OptionalActions) -> io::Result<Self> {
         let before = tcgetattr(io::stdin())?;
         let mut raw = before.clone();
@@ -223,23 +225,23 @@ impl Raw {
         raw.special_codes[SpecialCodeIndex::VMIN] = 1;
         raw.special_codes[SpecialCodeIndex::VTIME] = 0;
         // A signal handler may read it at any time, so it is never freed.
-        BEFORE.store(Box::leak(Box::new(before.clone())), Ordering::SeqCst);
+        ORIGINAL_MODE.store(Box::leak(Box::new(before.clone())), Ordering::SeqCst);
         // Dropping it undoes what is done from here on.
-        let set = Self { before, actions: catch_signals() };
+        let set = Self { before, actions: delay_signals() };
         tcsetattr(io::stdin(), typed_before, &raw)?;
         Stream::Err.mark_pastes(true);
         Ok(set)
     }
 }
 
-impl Drop for Raw {
+impl Drop for RawMode {
     fn drop(&mut self) {
         if is_in_front(io::stdin()) {
             Stream::Err.mark_pastes(false);
             // Discard what was typed after the end.
             let _ = tcsetattr(io::stdin(), OptionalActions::Flush, &self.before);
         }
-        BEFORE.store(std::ptr::null_mut(), Ordering::SeqCst);
+        ORIGINAL_MODE.store(std::ptr::null_mut(), Ordering::SeqCst);
         for (signal, action) in &self.actions {
             // SAFETY: a system call on a value that another such call has written.
             unsafe { libc::sigaction(*signal, action, std::ptr::null_mut()) };
@@ -252,13 +254,13 @@ impl Drop for Raw {
     }
 }
 
-/// Delays signals until [`Raw`] is dropped, except ignored ones. Returns their previous actions.
-fn catch_signals() -> Vec<(i32, libc::sigaction)> {
+/// Delays signals until [`RawMode`] is dropped, except ignored ones. Returns their previous actions.
+fn delay_signals() -> Vec<(i32, libc::sigaction)> {
     SIGNALS
         .into_iter()
         .filter_map(|signal| {
             // SAFETY: all fields may be zero; the calls read and write only these two values, and
-// `note` is async-signal-safe.
+            // `record_signal` is async-signal-safe.
             unsafe {
                 let mut before: libc::sigaction = std::mem::zeroed();
                 libc::sigaction(signal, std::ptr::null(), &raw mut before);
@@ -266,8 +268,8 @@ fn catch_signals() -> Vec<(i32, libc::sigaction)> {
                     return None;
                 }
                 let mut action: libc::sigaction = std::mem::zeroed();
-                let note: extern "C" fn(libc::c_int) = note;
-                action.sa_sigaction = note as usize;
+                let record_signal: extern "C" fn(libc::c_int) = record_signal;
+                action.sa_sigaction = record_signal as usize;
                 action.sa_flags = libc::SA_RESTART;
                 libc::sigaction(signal, &raw const action, std::ptr::null_mut());
                 Some((signal, before))
@@ -277,7 +279,7 @@ fn catch_signals() -> Vec<(i32, libc::sigaction)> {
 }
 
 /// Records a signal. The second one restores the terminal and ends the program at once.
-extern "C" fn note(signal: libc::c_int) {
+extern "C" fn record_signal(signal: libc::c_int) {
     if SIGNAL.swap(signal, Ordering::SeqCst) == 0 {
         return;
     }
@@ -293,7 +295,7 @@ extern "C" fn note(signal: libc::c_int) {
 /// call it. A panic calls it, too, because it may run no destructors.
 pub(super) fn restore() {
     // SAFETY: the value is never freed.
-    if let Some(before) = unsafe { BEFORE.load(Ordering::SeqCst).as_ref() } {
+    if let Some(before) = unsafe { ORIGINAL_MODE.load(Ordering::SeqCst).as_ref() } {
         let _ = rustix::io::write(rustix::stdio::stderr(), Stream::PASTES_UNMARKED);
         let _ = tcsetattr(rustix::stdio::stdin(), OptionalActions::Flush, before);
     }
@@ -305,12 +307,12 @@ mod tests {
 
     /// Typed text as it is, pasted text in `<>`.
     fn told(pieces: &[&str]) -> String {
-        let (mut marks, mut told, mut within) = (Marks::default(), String::new(), false);
-        for key in pieces.iter().flat_map(|piece| marks.keys(piece.as_bytes())) {
+        let (mut pastes, mut told, mut within) = (PasteDecoder::default(), String::new(), false);
+        for key in pieces.iter().flat_map(|piece| pastes.decode(piece.as_bytes())) {
             let (byte, is_pasted) = match key {
-                Key::Typed(byte) => (Some(byte), false),
-                Key::Pasted(byte) => (Some(byte), true),
-                Key::PasteEnds => (None, false),
+                KeyInput::Typed(byte) => (Some(byte), false),
+                KeyInput::Pasted(byte) => (Some(byte), true),
+                KeyInput::PasteEnds => (None, false),
             };
             if is_pasted != within {
                 told.push(if is_pasted { '<' } else { '>' });

@@ -19,19 +19,19 @@ use crate::watch::Stop;
 /// How often the line is redrawn while something runs.
 const TICK: Duration = Duration::from_millis(100);
 /// Operations that end sooner are not shown.
-const SHOWN_AFTER: Duration = Duration::from_millis(100);
+const SHOW_AFTER: Duration = Duration::from_millis(100);
 /// After this time the line has a spinner, the elapsed time and the last line of output.
-const SPINS_AFTER: Duration = Duration::from_secs(1);
+const SPIN_AFTER: Duration = Duration::from_secs(1);
 
 static SCREEN: Mutex<Screen> = Mutex::new(Screen {
     on: false,
     color: false,
-    held: false,
+    is_prompting: false,
     line: None,
     drawn: None,
     stop: None,
-    ticks: false,
-    follows: false,
+    has_spinner: false,
+    follows_size: false,
 });
 static CHANGED: Condvar = Condvar::new();
 
@@ -40,18 +40,18 @@ struct Screen {
     on: bool,
     color: bool,
     /// Whether a question is shown that waits for an answer.
-    held: bool,
-    line: Option<Line>,
+    is_prompting: bool,
+    line: Option<StatusLine>,
     /// The drawn text, and the terminal's width at that time.
     drawn: Option<(String, usize)>,
     stop: Option<Stop>,
     /// Whether the threads run that redraw while something runs, and when the terminal's size changes.
-    ticks: bool,
-    follows: bool,
+    has_spinner: bool,
+    follows_size: bool,
 }
 
-enum Line {
-    Still(String),
+enum StatusLine {
+    Waiting(String),
     /// Something that takes a while. `name` may be empty; `seen` shows its output.
     Running {
         name: String,
@@ -70,20 +70,20 @@ pub(super) fn begin(color: bool) {
 /// Whether lines are drawn in place: not while a question is shown.
 pub(super) fn is_on() -> bool {
     let screen = lock();
-    screen.on && !screen.held
+    screen.on && !screen.is_prompting
 }
 
 /// Draws nothing after `stop` is asked for: a second Ctrl-C ends the program at once.
-pub(super) fn heed(stop: &Stop) {
+pub(super) fn stop_drawing_on(stop: &Stop) {
     lock().stop = Some(stop.clone());
 }
 
 /// Writes other output above the line.
-pub(super) fn above(write: impl FnOnce()) {
+pub(super) fn print_above(write: impl FnOnce()) {
     let mut screen = lock();
     screen.wipe();
     write();
-    if matches!(screen.line, Some(Line::Still(_))) {
+    if matches!(screen.line, Some(StatusLine::Waiting(_))) {
         screen.draw();
     }
 }
@@ -92,52 +92,52 @@ pub(super) fn above(write: impl FnOnce()) {
 pub(super) fn hold(write: impl FnOnce() -> bool) -> bool {
     let mut screen = lock();
     screen.wipe();
-    screen.held = write();
-    screen.held
+    screen.is_prompting = write();
+    screen.is_prompting
 }
 
 /// Ends the question.
 pub(super) fn release() {
-    lock().held = false;
+    lock().is_prompting = false;
 }
 
 /// Shows a text in the line, cut to the terminal's width.
-pub(super) fn still(text: String) {
+pub(super) fn show_waiting(text: String) {
     let mut screen = lock();
     if !screen.on {
         return;
     }
-    screen.line = Some(Line::Still(text));
+    screen.line = Some(StatusLine::Waiting(text));
     // Start the thread first: a person who sees the line may press Ctrl-Z, and then nothing would redraw it.
-    if !screen.follows {
-        screen.follows = true;
-        follow();
+    if !screen.follows_size {
+        screen.follows_size = true;
+        follow_size();
     }
     screen.draw();
 }
 
 /// Shows that something runs from now on, if it takes long enough. `seen` shows its output.
-pub(super) fn running(name: &str, what: &str, seen: &Arc<Glimpse>) {
+pub(super) fn show_running(name: &str, what: &str, seen: &Arc<Glimpse>) {
     let mut screen = lock();
     if !screen.on {
         return;
     }
     screen.wipe();
-    screen.line = Some(Line::Running {
+    screen.line = Some(StatusLine::Running {
         name: name.to_owned(),
         what: what.to_owned(),
         since: Instant::now(),
         seen: Arc::clone(seen),
     });
-    if !screen.ticks {
+    if !screen.has_spinner {
         // Without the thread the line is not updated; that does no harm.
-        screen.ticks = thread::Builder::new().name("spinner".into()).spawn(tick).is_ok();
+        screen.has_spinner = thread::Builder::new().name("spinner".into()).spawn(tick).is_ok();
     }
     CHANGED.notify_one();
 }
 
 /// Removes the line.
-pub(super) fn nothing() {
+pub(super) fn clear() {
     let mut screen = lock();
     screen.wipe();
     screen.line = None;
@@ -147,7 +147,7 @@ pub(super) fn nothing() {
 pub(super) fn ring() {
     let mut screen = lock();
     if screen.on {
-        screen.note(&Stream::Err.ring());
+        screen.stop_on_error(&Stream::Err.ring());
     }
 }
 
@@ -159,7 +159,7 @@ fn lock() -> MutexGuard<'static, Screen> {
 fn tick() {
     let mut screen = lock();
     loop {
-        let waited = if matches!(screen.line, Some(Line::Running { .. })) {
+        let waited = if matches!(screen.line, Some(StatusLine::Running { .. })) {
             screen.draw();
             CHANGED.wait_timeout(screen, TICK).map(|(screen, _)| screen).ok()
         } else {
@@ -173,11 +173,11 @@ fn tick() {
 }
 
 /// Redraws the line when the terminal's size changes, and when the process continues after a Ctrl-Z.
-fn follow() {
+fn follow_size() {
     use signal_hook::consts::{SIGCONT, SIGWINCH};
 
     let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGWINCH, SIGCONT]) else { return };
-    let heard = move || {
+    let redraw = move || {
         for signal in signals.forever() {
             let mut screen = lock();
             if signal == SIGCONT {
@@ -187,24 +187,24 @@ fn follow() {
             screen.draw();
         }
     };
-    drop(thread::Builder::new().name("size".into()).spawn(heard));
+    drop(thread::Builder::new().name("size".into()).spawn(redraw));
 }
 
 impl Screen {
     fn draw(&mut self) {
         let stopping = self.stop.as_ref().is_some_and(Stop::is_asked);
-        if !self.on || self.held || stopping || !is_in_front() {
+        if !self.on || self.is_prompting || stopping || !is_in_front() {
             return self.wipe();
         }
-        let width = rows::own_width();
+        let width = rows::terminal_width();
         // The last column stays free: some terminals start the next row after it.
         let room = width.saturating_sub(1);
         let text = match &self.line {
             None => return,
-            Some(Line::Still(text)) => rows::begin(text, room),
-            Some(Line::Running { name, what, since, seen }) => match since.elapsed() {
-                elapsed if elapsed < SHOWN_AFTER => return,
-                elapsed => spinning(name, what, elapsed, seen.last_line().as_ref(), room),
+            Some(StatusLine::Waiting(text)) => rows::cut_end(text, room),
+            Some(StatusLine::Running { name, what, since, seen }) => match since.elapsed() {
+                elapsed if elapsed < SHOW_AFTER => return,
+                elapsed => running_line(name, what, elapsed, seen.last_line().as_ref(), room),
             },
         };
         if self.drawn.as_ref().is_some_and(|(drawn, at)| *drawn == text && *at == width) {
@@ -215,25 +215,25 @@ impl Screen {
         } else {
             Styled::from(&text)
         };
-        self.note(&Stream::Err.draw(&line));
+        self.stop_on_error(&Stream::Err.draw(&line));
         self.drawn = Some((text, width));
     }
 
     /// Removes the drawn line, unless another process has the terminal.
     fn wipe(&mut self) {
         if self.drawn.take().is_some() && is_in_front() {
-            self.note(&Stream::Err.wipe());
+            self.stop_on_error(&Stream::Err.wipe());
         }
     }
 
     /// Stops drawing if writing to the terminal fails.
-    fn note(&mut self, written: &io::Result<()>) {
+    fn stop_on_error(&mut self, written: &io::Result<()>) {
         self.on &= written.is_ok();
     }
 }
 
 /// The line for something that runs, in at most `room` columns.
-fn spinning(
+fn running_line(
     name: &str,
     what: &str,
     elapsed: Duration,
@@ -241,25 +241,28 @@ fn spinning(
     room: usize,
 ) -> String {
     let what = if name.is_empty() { what.to_owned() } else { format!("{name:<11}  {what}") };
-    if elapsed < SPINS_AFTER {
-        return rows::begin(&format!("   ..   {what}"), room);
+    if elapsed < SPIN_AFTER {
+        return rows::cut_end(&format!("   ..   {what}"), room);
     }
     let sign = ['|', '/', '-', '\\'][(elapsed.as_millis() / TICK.as_millis() % 4) as usize];
-    let lead = format!("  {sign} {:>4} ", told(elapsed));
-    let left = room.saturating_sub(rows::wide(&lead));
-    let Some(last) = last else { return rows::begin(&format!("{lead}{what}"), room) };
+    let lead = format!("  {sign} {:>4} ", format_elapsed(elapsed));
+    let left = room.saturating_sub(rows::display_width(&lead));
+    let Some(last) = last else { return rows::cut_end(&format!("{lead}{what}"), room) };
     const GAP: &str = " · ";
-    let wanted = rows::wide(&crate::text::visible_line(&last.text));
+    let wanted = rows::display_width(&crate::text::visible_line(&last.text));
     let half = (left / 2).max(left.saturating_sub(wanted + GAP.chars().count()));
-    let what = rows::begin(&what, half);
-    let left = left.saturating_sub(rows::wide(&what) + GAP.chars().count());
-    let last =
-        if last.is_cut { rows::end(&last.text, left) } else { rows::begin(&last.text, left) };
-    rows::begin(&format!("{lead}{what}{GAP}{last}"), room)
+    let what = rows::cut_end(&what, half);
+    let left = left.saturating_sub(rows::display_width(&what) + GAP.chars().count());
+    let last = if last.is_cut {
+        rows::cut_start(&last.text, left)
+    } else {
+        rows::cut_end(&last.text, left)
+    };
+    rows::cut_end(&format!("{lead}{what}{GAP}{last}"), room)
 }
 
 /// An elapsed time: `12 s`, `3 min 05 s`, `2 h 07 min`.
-fn told(time: Duration) -> String {
+fn format_elapsed(time: Duration) -> String {
     match time.as_secs() {
         seconds @ ..60 => format!("{seconds} s"),
         seconds @ 60..3600 => format!("{} min {:02} s", seconds / 60, seconds % 60),
@@ -278,7 +281,7 @@ mod tests {
 
     fn after(seconds: f64, last: Option<&str>, room: usize) -> String {
         let last = last.map(|text| LastLine { text: text.to_owned(), is_cut: false });
-        spinning("RUN_COMMAND", "'make'", Duration::from_secs_f64(seconds), last.as_ref(), room)
+        running_line("RUN_COMMAND", "'make'", Duration::from_secs_f64(seconds), last.as_ref(), room)
     }
 
     #[test]
@@ -297,8 +300,8 @@ mod tests {
                 for is_cut in [false, true] {
                     let last = LastLine { text: line.to_owned(), is_cut };
                     let time = Duration::from_secs(3700);
-                    let text = spinning("SEARCH", "宽宽宽", time, Some(&last), room);
-                    assert!(rows::wide(&text) <= room, "{text:?} in {room}");
+                    let text = running_line("SEARCH", "宽宽宽", time, Some(&last), room);
+                    assert!(rows::display_width(&text) <= room, "{text:?} in {room}");
                     assert!(!text.contains(['\u{1b}', '\u{7}', '\n', '\r']), "{text:?}");
                 }
             }
@@ -308,7 +311,7 @@ mod tests {
     #[test]
     fn of_a_line_without_end_the_newest_is_shown() {
         let last = LastLine { text: "x".repeat(500) + "99 %", is_cut: true };
-        let text = spinning("", "work", Duration::from_secs(2), Some(&last), 60);
+        let text = running_line("", "work", Duration::from_secs(2), Some(&last), 60);
         assert!(text.ends_with("x99 %") && text.contains("work · …x"), "{text}");
     }
 }

@@ -5,28 +5,28 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::output::Terminal;
-use super::prompt::{Prompt, Said};
+use super::prompt::{Prompt, PromptAnswer};
 use crate::error::{Error, Result};
 use crate::settings;
 use crate::settings::{Config, FILE};
 
 /// How the project was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum By {
+pub(super) enum ProjectSource {
     /// It is named by `-C`, or is the current folder.
-    Here,
+    Direct,
     /// It is a parent of the current folder.
-    Search,
+    Ancestor,
     /// There is none. The current folder would become one.
-    Nothing,
+    Missing,
 }
 
 /// The current folder and the project.
 pub(super) struct Location {
     pub(super) project: PathBuf,
     /// The current folder, if it is known.
-    pub(super) here: Option<PathBuf>,
-    pub(super) by: By,
+    pub(super) current_dir: Option<PathBuf>,
+    pub(super) source: ProjectSource,
 }
 
 impl Location {
@@ -35,18 +35,29 @@ impl Location {
     /// # Errors
     /// The project may be somebody else's: see [`settings::find`].
     pub(super) fn find(named: Option<PathBuf>) -> Result<Self> {
-        let here = std::env::current_dir();
+        let current_dir = std::env::current_dir();
         if let Some(project) = named {
-            return Ok(Self { project, here: here.ok(), by: By::Here });
+            return Ok(Self {
+                project,
+                current_dir: current_dir.ok(),
+                source: ProjectSource::Direct,
+            });
         }
-        let here = here.map_err(|e| Error::io("tell where you are, in", ".".as_ref(), e))?;
-        let found = settings::find(&here)?;
-        let by = match &found {
-            Some(project) if here.canonicalize().is_ok_and(|here| here == *project) => By::Here,
-            Some(_) => By::Search,
-            None => By::Nothing,
+        let current_dir =
+            current_dir.map_err(|e| Error::io("tell where you are, in", ".".as_ref(), e))?;
+        let found = settings::find(&current_dir)?;
+        let source = match &found {
+            Some(project) if current_dir.canonicalize().is_ok_and(|here| here == *project) => {
+                ProjectSource::Direct
+            }
+            Some(_) => ProjectSource::Ancestor,
+            None => ProjectSource::Missing,
         };
-        Ok(Self { project: found.unwrap_or_else(|| here.clone()), here: Some(here), by })
+        Ok(Self {
+            project: found.unwrap_or_else(|| current_dir.clone()),
+            current_dir: Some(current_dir),
+            source,
+        })
     }
 }
 
@@ -61,9 +72,9 @@ const SEVERAL: usize = 2;
 /// The person declines, or there is no terminal.
 pub(super) fn is_to_be_set_up(config: &Config, ui: &Terminal) -> Result<bool> {
     let Some((what, kind)) = contents(config) else { return Ok(false) };
-    let prompt = Prompt::put(ui, format!("Work on this {kind}? [Y/n] "));
+    let prompt = Prompt::show(ui, format!("Work on this {kind}? [Y/n] "));
     match prompt.map(Prompt::answer) {
-        Some(Said::Yes | Said::Blank) => Ok(true),
+        Some(PromptAnswer::Yes | PromptAnswer::Blank) => Ok(true),
         Some(_) => Err(Error::usage(
             "nothing was created; run this in an empty folder, or name a project with -C",
         )),

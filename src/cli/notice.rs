@@ -10,7 +10,7 @@ use std::time::Duration;
 use wait_timeout::ChildExt;
 
 use super::output::Terminal;
-use super::{Context, live};
+use super::{CommandContext, live};
 use crate::engine::Turn;
 use crate::program::Programs;
 use crate::session::Session;
@@ -26,16 +26,16 @@ const PATIENCE: Duration = Duration::from_secs(10);
 static WARNED: AtomicBool = AtomicBool::new(false);
 
 /// Notifies that a turn is done.
-pub(super) fn turned(context: &Context, turn: &Turn) {
+pub(super) fn turn_ended(context: &CommandContext, turn: &Turn) {
     let Turn { session, outbox } = turn;
     match outbox {
         Some(path) => {
             let failed = session.last_results.iter().filter(|outcome| !outcome.success()).count();
             let failed = if failed == 0 { String::new() } else { format!("{failed} failed. ") };
-            tell(context, &format!("{failed}The next outbox is {}", context.display(path)));
+            notify(context, &format!("{failed}The next outbox is {}", context.display(path)));
         }
         None if session.is_complete => {
-            tell(context, &format!("Session {} is complete", session.id));
+            notify(context, &format!("Session {} is complete", session.id));
         }
         // `asks` notifies about the question.
         None => {}
@@ -43,24 +43,24 @@ pub(super) fn turned(context: &Context, turn: &Turn) {
 }
 
 /// Notifies that a session waits for the person.
-pub(super) fn asks(context: &Context, session: &Session) {
+pub(super) fn decision_needed(context: &CommandContext, session: &Session) {
     let Some(question) = session.question() else { return };
-    tell(context, &format!("{} waits for your decision about {}", session.stem(), question.id));
+    notify(context, &format!("{} waits for your decision about {}", session.stem(), question.id));
 }
 
-fn tell(context: &Context, text: &str) {
+fn notify(context: &CommandContext, text: &str) {
     match context.config.notify {
         Notify::Off => {}
         Notify::Bell => live::ring(),
-        Notify::Desktop => show(context, text),
+        Notify::Desktop => show_on_desktop(context, text),
     }
 }
 
 /// Shows a desktop message, without waiting for it.
-fn show(context: &Context, text: &str) {
+fn show_on_desktop(context: &CommandContext, text: &str) {
     let ui = &context.ui;
     let child = Programs::of(&context.config).command(PROGRAM).and_then(|mut command| {
-        command.args(["--app-name=deaddrop", "--", "deaddrop", &plain(text)]);
+        command.args(["--app-name=deaddrop", "--", "deaddrop", &escape(text)]);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()
     });
     let mut child = match child {
@@ -93,7 +93,7 @@ fn warn(ui: &Terminal, why: &str) {
 }
 
 /// Makes control characters visible, and escapes the markup of desktop messages.
-fn plain(text: &str) -> String {
+fn escape(text: &str) -> String {
     visible_line(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
@@ -103,6 +103,6 @@ mod tests {
 
     #[test]
     fn a_message_holds_nothing_that_acts() {
-        assert_eq!(plain("a\u{1b}[2J\n<b>&\u{202e}"), "a␛[2J␊&lt;b&gt;&amp;&lt;U+202E&gt;");
+        assert_eq!(escape("a\u{1b}[2J\n<b>&\u{202e}"), "a␛[2J␊&lt;b&gt;&amp;&lt;U+202E&gt;");
     }
 }

@@ -9,9 +9,9 @@ use clap::{Args, Subcommand};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::input::Input;
+use super::input::TextInput;
 use super::output::{self, Terminal};
-use super::{Context, ProgressReporter, WAITS};
+use super::{CommandContext, EXIT_WAITS, ProgressReporter};
 use crate::error::{Error, Result};
 use crate::ipc::Request;
 use crate::protocol::operations::{
@@ -45,7 +45,7 @@ pub(super) enum Ops {
 
 /// The kind of message that a text is meant to be. It counts as events only if that is obvious, so that the errors for
 /// any other text describe operations.
-fn meant_by(text: &str) -> &'static str {
+fn message_kind(text: &str) -> &'static str {
     // Values are not parsed, so their depth and number do not matter.
     let keys = serde_json::from_str::<BTreeMap<String, &RawValue>>(text).unwrap_or_default();
     let is_of_events = keys.contains_key("events") && !keys.contains_key("operations");
@@ -53,8 +53,8 @@ fn meant_by(text: &str) -> &'static str {
 }
 
 pub(super) fn validate(file: &Path, ui: &Terminal, json: bool) -> Result<ExitCode> {
-    let input = Input::read(file, "read the message from")?;
-    let kind = input.text.as_ref().map_or("operations", |text| meant_by(text));
+    let input = TextInput::read(file, "read the message from")?;
+    let kind = input.text.as_ref().map_or("operations", |text| message_kind(text));
     let (entries, faults, more) = match &input.text {
         Err(why) => {
             let form = format!("a message as UTF-8 text, of at most {} bytes", inbox::SIZE_LIMIT);
@@ -130,7 +130,7 @@ impl RunOnce {
     }
 }
 
-pub(super) fn run(context: &Context, arguments: &RunOnce) -> Result<ExitCode> {
+pub(super) fn run(context: &CommandContext, arguments: &RunOnce) -> Result<ExitCode> {
     let mut request = match &arguments.resume {
         Some(stem) if run_id(stem).is_none() => {
             return Err(Error::usage(format!(
@@ -147,7 +147,7 @@ pub(super) fn run(context: &Context, arguments: &RunOnce) -> Result<ExitCode> {
             let policy = context.config.policy.as_deref().unwrap_or(RUN_POLICY);
             let policy = Box::new(context.config.policy(policy)?);
             // Before the lock and the signal handlers: a person may take their time.
-            let input = Input::read(&arguments.file, "read the message from")?;
+            let input = TextInput::read(&arguments.file, "read the message from")?;
             let steps = match input.text {
                 Ok(text) => read_run(&text).steps,
                 Err(why) => vec![unreadable(&input.name, &why)],
@@ -158,7 +158,7 @@ pub(super) fn run(context: &Context, arguments: &RunOnce) -> Result<ExitCode> {
     let stop = Stop::on_signals()?;
     loop {
         let run = context.request(request, &stop, 0)?.session;
-        let code = tell(context, &run);
+        let code = print_events(context, &run);
         if stop.is_asked() {
             return Err(Error::interrupted());
         }
@@ -176,7 +176,7 @@ pub(super) fn run(context: &Context, arguments: &RunOnce) -> Result<ExitCode> {
     }
 }
 
-fn tell(context: &Context, run: &Session) -> ExitCode {
+fn print_events(context: &CommandContext, run: &Session) -> ExitCode {
     let events = space::told(run);
     // Not through a `Value`, which would reorder the fields.
     let text = if context.json {
@@ -187,7 +187,7 @@ fn tell(context: &Context, run: &Session) -> ExitCode {
     output::json(&text.expect("texts and numbers become JSON"));
     match events.status {
         Status::Completed => ExitCode::SUCCESS,
-        Status::AwaitingApproval => ExitCode::from(WAITS),
+        Status::AwaitingApproval => ExitCode::from(EXIT_WAITS),
         Status::Error => ExitCode::FAILURE,
     }
 }

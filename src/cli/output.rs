@@ -5,10 +5,10 @@ use anstyle::{AnsiColor, Style};
 use clap::ColorChoice;
 
 use super::arguments::Global;
-use super::prompt::{Prompt, Said};
-use super::rows::cut;
-use super::summary::{Mark, last_of, last_output};
-use super::{Context, live, question, rows};
+use super::prompt::{Prompt, PromptAnswer};
+use super::rows::cut_squeezed;
+use super::summary::{OutcomeMark, last_output, last_output_line};
+use super::{CommandContext, live, question, rows};
 use crate::engine::Turn;
 use crate::error::Error;
 use crate::protocol::operations::OPERATION_TYPES;
@@ -19,7 +19,7 @@ use crate::terminal::{Stream, Styled};
 use crate::text::{count, indented, visible_line};
 
 /// How many characters of the last line of an output are shown.
-const LAST_LINE: usize = 160;
+const MAX_LAST_LINE: usize = 160;
 
 /// How messages for the person are printed.
 #[derive(Debug, Clone)]
@@ -34,39 +34,39 @@ pub(super) struct Terminal {
 /// Prints a result. Errors are ignored: a reader that closed the pipe has seen enough.
 pub(super) fn result(text: impl Into<Styled>) {
     let text = text.into();
-    live::above(|| drop(Stream::Out.line(&text)));
+    live::print_above(|| drop(Stream::Out.line(&text)));
 }
 
 /// Prints a result that is prose, wrapped between words on a terminal.
 pub(super) fn prose(text: impl Into<Styled>) {
-    result(in_rows(text.into(), Stream::Out, 0));
+    result(wrapped(text.into(), Stream::Out, 0));
 }
 
 /// Wraps a text that is printed as a result, each row behind `bar`.
-pub(super) fn rows_of(text: &str, bar: &str) -> Styled {
-    in_rows(text.into(), Stream::Out, bar.chars().count())
+pub(super) fn wrapped_behind(text: &str, bar: &str) -> Styled {
+    wrapped(text.into(), Stream::Out, bar.chars().count())
 }
 
 /// Wraps a text to the width of the terminal, less `indent` columns, if `to` is a terminal that reports its width.
-fn in_rows(text: Styled, to: Stream, less: usize) -> Styled {
-    let Some(width) = to.is_terminal().then(rows::terminal).flatten() else { return text };
-    let rows = rows::flowed(text.as_str(), width.saturating_sub(less));
+fn wrapped(text: Styled, to: Stream, indent: usize) -> Styled {
+    let Some(width) = to.is_terminal().then(rows::reported_width).flatten() else { return text };
+    let rows = rows::wrap(text.as_str(), width.saturating_sub(indent));
     text.in_rows(rows)
 }
 
 /// Prints a result for a program: byte for byte unless it goes to a terminal, and without adding a line feed.
 pub(super) fn data(bytes: &[u8]) {
-    live::above(|| drop(Stream::Out.data(bytes)));
+    live::print_above(|| drop(Stream::Out.data(bytes)));
 }
 
 /// Prints a result as JSON.
 pub(super) fn json(text: &str) {
-    live::above(|| drop(Stream::Out.json(text)));
+    live::print_above(|| drop(Stream::Out.json(text)));
 }
 
 /// Prints a result: as JSON if `is_json`, otherwise as prose.
 #[expect(clippy::needless_pass_by_value, reason = "callers build the value in place")]
-pub(super) fn told<T: Into<Styled>>(
+pub(super) fn print<T: Into<Styled>>(
     is_json: bool,
     value: serde_json::Value,
     text: impl FnOnce() -> T,
@@ -82,7 +82,7 @@ pub(super) fn told<T: Into<Styled>>(
 pub(super) fn json_error(error: &Error) {
     let value =
         serde_json::json!({ "error": { "code": error.code(), "message": error.to_string() } });
-    live::above(|| drop(Stream::Err.json(&value.to_string())));
+    live::print_above(|| drop(Stream::Err.json(&value.to_string())));
 }
 
 /// Prints the help, or an error in the command line. The error may quote arguments, so its own styles are not kept.
@@ -132,36 +132,36 @@ impl Terminal {
     /// Prints a message that `--quiet` silences.
     pub(super) fn say(&self, text: impl Into<Styled>) {
         if !self.quiet {
-            Self::put(text);
+            Self::print(text);
         }
     }
 
     /// Prints an error.
     pub(super) fn error(&self, text: &str) {
-        Self::put(self.red("error:") + " " + text);
+        Self::print(self.red("error:") + " " + text);
     }
 
     /// Asks a yes/no question; None without a terminal.
-    pub(super) fn agreement(&self, question: impl Into<Styled>) -> Option<bool> {
-        Prompt::put(self, question).map(|prompt| prompt.answer() == Said::Yes)
+    pub(super) fn confirm(&self, question: impl Into<Styled>) -> Option<bool> {
+        Prompt::show(self, question).map(|prompt| prompt.answer() == PromptAnswer::Yes)
     }
 
     /// Writes a question, and leaves the cursor behind it: nothing is drawn in place until [`live::release`]. Returns whether
-/// it was written.
+    /// it was written.
     pub(super) fn prompt(&self, question: impl Into<Styled>) -> bool {
         // Leave room for the answer.
-        let question = in_rows(question.into(), Stream::Err, 2);
+        let question = wrapped(question.into(), Stream::Err, 2);
         !self.quiet && live::hold(|| Stream::Err.text(&question).is_ok())
     }
 
     /// Prints a warning.
     pub(super) fn warning(&self, text: &str) {
-        Self::put(self.yellow("warning:") + " " + text);
+        Self::print(self.yellow("warning:") + " " + text);
     }
 
-    pub(super) fn put(text: impl Into<Styled>) {
-        let text = in_rows(text.into(), Stream::Err, 0);
-        live::above(|| drop(Stream::Err.line(&text)));
+    pub(super) fn print(text: impl Into<Styled>) {
+        let text = wrapped(text.into(), Stream::Err, 0);
+        live::print_above(|| drop(Stream::Err.line(&text)));
     }
 
     pub(super) fn red(&self, text: &str) -> Styled {
@@ -186,39 +186,39 @@ impl Terminal {
 
     /// An outcome as one line, with its last output line and warnings below.
     pub(super) fn outcome(&self, outcome: &Outcome) -> Styled {
-        self.line(outcome, "  ok  ", &tags::summary(outcome))
+        self.outcome_line(outcome, "  ok  ", &tags::summary(outcome))
     }
 
     /// The same for an operation that is only previewed.
-pub(super) fn preview(&self, outcome: &Outcome) -> Styled {
-        self.line(outcome, "would ", &preview(outcome))
+    pub(super) fn preview(&self, outcome: &Outcome) -> Styled {
+        self.outcome_line(outcome, "would ", &preview(outcome))
     }
 
     /// An outcome as one line, with `done` as the mark of success.
-    fn line(&self, outcome: &Outcome, done: &str, summary: &str) -> Styled {
+    fn outcome_line(&self, outcome: &Outcome, done: &str, summary: &str) -> Styled {
         let mark = match &outcome.detail {
             Detail::Unknown { .. } => "  ?     ".into(),
             Detail::Ineffective { .. } => self.yellow("  --  ") + "  ",
-            _ => match Mark::of(outcome) {
-                Mark::Done => self.green(&format!("{done}  ")),
-                Mark::Failed => self.red("FAILED") + "  ",
-                Mark::Refused => self.red("REFUSED") + " ",
+            _ => match OutcomeMark::of(outcome) {
+                OutcomeMark::Done => self.green(&format!("{done}  ")),
+                OutcomeMark::Failed => self.red("FAILED") + "  ",
+                OutcomeMark::Refused => self.red("REFUSED") + " ",
             },
         };
-        let name = name(outcome.kind, outcome.asked.is_some());
-        let told = match &outcome.detail {
-            Detail::Shown { text } => below(text),
+        let name = operation_name(outcome.kind, outcome.asked.is_some());
+        let text_after = match &outcome.detail {
+            Detail::Shown { text } => indented_below(text),
             _ => format!("  {summary}"),
         };
-        let mut text = if told.starts_with(' ') {
-            mark + format!("{name:<11}{told}")
+        let mut text = if text_after.starts_with(' ') {
+            mark + format!("{name:<11}{text_after}")
         } else {
-            mark + name + told
+            mark + name + text_after
         };
         // With --verbose, the whole output is shown elsewhere.
         let failed = !outcome.success() && !self.verbose;
-        if let Some(last) = failed.then(|| last_of(outcome)).flatten() {
-            text.push(format!("\n          {}", cut(&visible_line(&last), LAST_LINE)));
+        if let Some(last) = failed.then(|| last_output_line(outcome)).flatten() {
+            text.push(format!("\n          {}", cut_squeezed(&visible_line(&last), MAX_LAST_LINE)));
         }
         for warning in &outcome.warnings {
             text.push("\n        ");
@@ -228,7 +228,7 @@ pub(super) fn preview(&self, outcome: &Outcome) -> Styled {
     }
 
     /// Reports a complete session: the end of the last output, the summary, and the number of failed commands.
-    pub(super) fn completed(&self, session: &Session, secrets: &Secrets) {
+    pub(super) fn report_completed(&self, session: &Session, secrets: &Secrets) {
         if let Some(output) = last_output(&session.last_results, secrets) {
             self.say(output.trim_end());
         }
@@ -256,7 +256,7 @@ fn colors_are_refused() -> bool {
 }
 
 /// The name of an operation in the dialect of its session.
-pub(super) fn name(kind: Kind, in_operations: bool) -> &'static str {
+pub(super) fn operation_name(kind: Kind, in_operations: bool) -> &'static str {
     let mut types = OPERATION_TYPES.into_iter().filter(|_| in_operations);
     types.find(|(_, known)| *known == kind).map_or_else(|| tags::name(kind), |(name, _)| name)
 }
@@ -284,7 +284,7 @@ fn preview(outcome: &Outcome) -> String {
 }
 
 /// A text indented below its line. Begins with a line feed.
-pub(super) fn below(text: &str) -> String {
+pub(super) fn indented_below(text: &str) -> String {
     text.trim_end().lines().fold(String::new(), |all, line| {
         format!("{all}\n          {line}").trim_end_matches(' ').to_owned()
     })
@@ -296,7 +296,7 @@ pub(super) fn outcomes(session: &Session) -> &[Outcome] {
 }
 
 /// A turn as `--json` prints it. docs/scripting.md lists the fields: they may be added, but never renamed or removed.
-pub(super) fn turn_json(context: &Context, turn: &Turn) -> serde_json::Value {
+pub(super) fn turn_json(context: &CommandContext, turn: &Turn) -> serde_json::Value {
     let session = &turn.session;
     serde_json::json!({
         "session": session.stem(),

@@ -11,7 +11,7 @@ use std::time::Duration;
 use rustix::process::{Signal, kill_current_process_group};
 use rustix::termios::OptionalActions;
 
-use super::keyboard::{CTRL_C, CTRL_D, Key, Keyboard, KeyboardEvent, QUIET, is_in_front};
+use super::keyboard::{CTRL_C, CTRL_D, KeyInput, Keyboard, KeyboardEvent, QUIET, is_in_front};
 use super::output::Terminal;
 use super::{live, rows};
 use crate::session::{ApprovalDecision, Question};
@@ -21,11 +21,11 @@ const CTRL_U: u8 = 0x15;
 const CTRL_Z: u8 = 0x1a;
 const CTRL_BACKSLASH: u8 = 0x1c;
 /// If input does not pause within this many reads, the question is not asked.
-const MOST_BEFORE: usize = 100;
+const MAX_READS_BEFORE: usize = 100;
 
 /// The person's answer to a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Said {
+pub(super) enum PromptAnswer {
     /// Yes.
     Yes,
     /// Yes, now and whenever the same is asked again.
@@ -35,28 +35,28 @@ pub(super) enum Said {
     /// No, or any other text.
     No,
     /// No, also to all further questions of the same reply.
-    Rest,
+    NoToRest,
     /// The terminal's input ended without an answer.
-    Nothing,
+    EndOfInput,
 }
 
 /// A question that is shown and not answered yet.
 pub(super) struct Prompt {
-    answers: Receiver<Said>,
-    over: Arc<AtomicBool>,
+    answers: Receiver<PromptAnswer>,
+    withdrawn: Arc<AtomicBool>,
     listener: Option<JoinHandle<()>>,
 }
 
 impl Prompt {
     /// Shows a question; None without a person at a terminal.
-    pub(super) fn put(ui: &Terminal, question: impl Into<Styled>) -> Option<Self> {
+    pub(super) fn show(ui: &Terminal, question: impl Into<Styled>) -> Option<Self> {
         let is_terminal = io::stdin().is_terminal() && Stream::Err.is_terminal();
         if ui.quiet || !is_terminal || !is_in_front(io::stdin()) {
             return None;
         }
         // Keys typed before the question, and the rest of a paste, are not meant for it.
         let mut keyboard = Keyboard::open(OptionalActions::Flush).ok()?;
-        let is_quiet = (0..MOST_BEFORE).find_map(|_| match keyboard.read(QUIET / 2) {
+        let is_quiet = (0..MAX_READS_BEFORE).find_map(|_| match keyboard.read(QUIET / 2) {
             Ok(KeyboardEvent::Keys(_)) => None,
             event => Some(matches!(event, Ok(KeyboardEvent::Quiet))),
         });
@@ -64,37 +64,37 @@ impl Prompt {
             return None;
         }
         let (sender, answers) = mpsc::channel();
-        let over = Arc::new(AtomicBool::new(false));
-        let told = Arc::clone(&over);
+        let withdrawn = Arc::new(AtomicBool::new(false));
+        let is_withdrawn = Arc::clone(&withdrawn);
         let listen = move || {
-            let said = listen(&mut keyboard, &told);
+            let answer = listen(&mut keyboard, &is_withdrawn);
             // A signal that came takes effect now.
             drop(keyboard);
             // Nobody receives it if the question was withdrawn.
-            let _ = said.map(|said| sender.send(said));
+            let _ = answer.map(|answer| sender.send(answer));
         };
         let Ok(listener) = thread::Builder::new().name("answer".into()).spawn(listen) else {
             live::release();
             return None;
         };
-        Some(Self { answers, over, listener: Some(listener) })
+        Some(Self { answers, withdrawn, listener: Some(listener) })
     }
 
     /// Waits this long for an answer.
-    pub(super) fn wait(&self, time: Duration) -> Option<Said> {
+    pub(super) fn wait(&self, time: Duration) -> Option<PromptAnswer> {
         self.answers.recv_timeout(time).ok()
     }
 
     /// Waits for the answer. A signal counts as the end of input.
-    pub(super) fn answer(self) -> Said {
-        self.answers.recv().unwrap_or(Said::Nothing)
+    pub(super) fn answer(self) -> PromptAnswer {
+        self.answers.recv().unwrap_or(PromptAnswer::EndOfInput)
     }
 }
 
 impl Drop for Prompt {
     /// Waits for the listener, which would otherwise take the answer to the next question.
     fn drop(&mut self) {
-        self.over.store(true, Ordering::Relaxed);
+        self.withdrawn.store(true, Ordering::Relaxed);
         if let Some(listener) = self.listener.take() {
             let _ = listener.join();
         }
@@ -102,52 +102,52 @@ impl Drop for Prompt {
     }
 }
 
-impl Said {
+impl PromptAnswer {
     /// The decision that this answer makes about `question`. An answer that the question does not offer is a no.
-    pub(super) fn about(self, question: &Question) -> ApprovalDecision {
+    pub(super) fn decision_on(self, question: &Question) -> ApprovalDecision {
         let (approved, further) = match self {
             Self::Yes => (true, false),
             Self::Always if question.ask.always => (true, true),
-            Self::Rest => (false, true),
-            Self::Always | Self::Blank | Self::No | Self::Nothing => (false, false),
+            Self::NoToRest => (false, true),
+            Self::Always | Self::Blank | Self::No | Self::EndOfInput => (false, false),
         };
         ApprovalDecision { question: question.clone(), approved, further, reason: None }
     }
 }
 
 /// Parses a line as an answer.
-fn meaning(line: &str) -> Said {
+fn parse_answer(line: &str) -> PromptAnswer {
     match line.trim().to_ascii_lowercase().as_str() {
-        "y" | "yes" => Said::Yes,
-        "a" | "always" => Said::Always,
-        "r" | "rest" => Said::Rest,
-        "" => Said::Blank,
-        _ => Said::No,
+        "y" | "yes" => PromptAnswer::Yes,
+        "a" | "always" => PromptAnswer::Always,
+        "r" | "rest" => PromptAnswer::NoToRest,
+        "" => PromptAnswer::Blank,
+        _ => PromptAnswer::No,
     }
 }
 
 /// Listens for a typed line; None if the question is withdrawn or a signal comes.
-fn listen(keyboard: &mut Keyboard, over: &AtomicBool) -> Option<Said> {
+fn listen(keyboard: &mut Keyboard, withdrawn: &AtomicBool) -> Option<PromptAnswer> {
     let (mut line, mut keys) = (String::new(), Vec::new());
-    while !over.load(Ordering::Relaxed) {
+    while !withdrawn.load(Ordering::Relaxed) {
         match keyboard.read(QUIET) {
             Ok(KeyboardEvent::Keys(event)) => {
                 for key in event {
                     match key {
-                        Key::Typed(byte) => keys.push(byte),
-                        Key::Pasted(_) => {}
+                        KeyInput::Typed(byte) => keys.push(byte),
+                        KeyInput::Pasted(_) => {}
                         // Keys in the same burst as a paste were not typed by hand.
-                        Key::PasteEnds => keys.clear(),
+                        KeyInput::PasteEnds => keys.clear(),
                     }
                 }
             }
             Ok(KeyboardEvent::Quiet) => {
-                if let Some(said) = typed(&std::mem::take(&mut keys), &mut line) {
-                    return Some(said);
+                if let Some(answer) = take_burst(&std::mem::take(&mut keys), &mut line) {
+                    return Some(answer);
                 }
             }
             Ok(KeyboardEvent::Signal) => return None,
-            Ok(KeyboardEvent::Gone) | Err(_) => return Some(Said::Nothing),
+            Ok(KeyboardEvent::Gone) | Err(_) => return Some(PromptAnswer::EndOfInput),
         }
     }
     None
@@ -155,7 +155,7 @@ fn listen(keyboard: &mut Keyboard, over: &AtomicBool) -> Option<Said> {
 
 /// Adds a burst of keys (without pauses between them) to the line, and returns the answer when the line ends. A burst
 /// with several lines, or with a control character among others, was not typed by hand and is ignored.
-fn typed(keys: &[u8], line: &mut String) -> Option<Said> {
+fn take_burst(keys: &[u8], line: &mut String) -> Option<PromptAnswer> {
     let is_end = |byte: &u8| matches!(byte, b'\n' | b'\r');
     if let [key, same @ ..] = keys
         && same.iter().all(|other| other == key)
@@ -164,7 +164,7 @@ fn typed(keys: &[u8], line: &mut String) -> Option<Said> {
             CTRL_C => Some(Signal::INT),
             CTRL_BACKSLASH => Some(Signal::QUIT),
             CTRL_Z => Some(Signal::TSTP),
-            CTRL_D if line.is_empty() => return Some(Said::Nothing),
+            CTRL_D if line.is_empty() => return Some(PromptAnswer::EndOfInput),
             _ => None,
         };
         if let Some(signal) = signal {
@@ -190,13 +190,13 @@ fn typed(keys: &[u8], line: &mut String) -> Option<Said> {
                 continue;
             }
         };
-        Stream::Err.erase(rows::wide(&erased));
+        Stream::Err.erase(rows::display_width(&erased));
     }
     if !ends {
         return None;
     }
     let _ = Stream::Err.line(&Styled::default());
-    Some(meaning(line))
+    Some(parse_answer(line))
 }
 
 #[cfg(test)]
@@ -206,25 +206,25 @@ mod tests {
     #[test]
     fn only_a_yes_is_one() {
         for line in ["y", "Y", " yes\r", "YES"] {
-            assert_eq!(meaning(line), Said::Yes, "{line}");
+            assert_eq!(parse_answer(line), PromptAnswer::Yes, "{line}");
         }
-        assert_eq!(meaning("A\r"), Said::Always);
-        assert_eq!(meaning(" rest"), Said::Rest);
-        assert_eq!(meaning(" \r"), Said::Blank);
+        assert_eq!(parse_answer("A\r"), PromptAnswer::Always);
+        assert_eq!(parse_answer(" rest"), PromptAnswer::NoToRest);
+        assert_eq!(parse_answer(" \r"), PromptAnswer::Blank);
         for line in ["n", "no", "yy", "ye", "y n", "yes!", "approved", "да"] {
-            assert_eq!(meaning(line), Said::No, "{line}");
+            assert_eq!(parse_answer(line), PromptAnswer::No, "{line}");
         }
     }
 
     #[test]
     fn only_what_is_typed_by_hand_is_an_answer() {
-        for (bursts, said) in [
-            (&["y\n"][..], Some(Said::Yes)),
-            (&["y", "e", "s", "\r"], Some(Said::Yes)),
-            (&["n", "\u{7f}", "y", "\n"], Some(Said::Yes)),
-            (&["no\u{15}yes\n"], Some(Said::Yes)),
-            (&["\n"], Some(Said::Blank)),
-            (&["\u{4}"], Some(Said::Nothing)),
+        for (bursts, answer) in [
+            (&["y\n"][..], Some(PromptAnswer::Yes)),
+            (&["y", "e", "s", "\r"], Some(PromptAnswer::Yes)),
+            (&["n", "\u{7f}", "y", "\n"], Some(PromptAnswer::Yes)),
+            (&["no\u{15}yes\n"], Some(PromptAnswer::Yes)),
+            (&["\n"], Some(PromptAnswer::Blank)),
+            (&["\u{4}"], Some(PromptAnswer::EndOfInput)),
             (&["y"], None),
             (&["y\ny\n"], None),
             (&["text\ny\n"], None),
@@ -233,8 +233,8 @@ mod tests {
             (&["x", "\u{4}"], None),
         ] {
             let mut line = String::new();
-            let event = bursts.iter().find_map(|burst| typed(burst.as_bytes(), &mut line));
-            assert_eq!(event, said, "{bursts:?}");
+            let event = bursts.iter().find_map(|burst| take_burst(burst.as_bytes(), &mut line));
+            assert_eq!(event, answer, "{bursts:?}");
         }
     }
 }

@@ -6,9 +6,9 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::input::Input;
-use super::show::{Put, put};
-use super::{Context, SessionFlag, input};
+use super::input::TextInput;
+use super::show::{CopyScope, copy_outbox};
+use super::{CommandContext, SessionFlag, input};
 use crate::clipboard::{self, ClipboardBackend, ClipboardEnvironment};
 use crate::engine::Selection;
 use crate::error::{Error, Result};
@@ -23,7 +23,7 @@ use crate::text::visible_line;
 use crate::watch::Stop;
 
 #[derive(Debug, Args)]
-pub(super) struct Apply {
+pub(super) struct ApplyReply {
     /// The reply [default: standard input]
     #[arg(default_value = "-", hide_default_value = true)]
     file: PathBuf,
@@ -31,7 +31,7 @@ pub(super) struct Apply {
     #[arg(long, conflicts_with = "file")]
     clipboard: bool,
     #[command(flatten)]
-    how: How,
+    flags: ReplyFlags,
 }
 
 #[derive(Debug, Args)]
@@ -40,12 +40,12 @@ pub(super) struct Next {
     #[arg(value_name = "-", value_parser = ["-"], hide_possible_values = true)]
     from: Option<String>,
     #[command(flatten)]
-    how: How,
+    flags: ReplyFlags,
 }
 
 /// Flags for a reply that the person gives by hand.
 #[derive(Debug, Args)]
-struct How {
+struct ReplyFlags {
     #[command(flatten)]
     session: SessionFlag,
     /// Execute it even if it has the same text as the reply before
@@ -55,7 +55,7 @@ struct How {
     #[arg(long)]
     force: bool,
     /// Leave out a step, by its place in the list of `check` (repeatable); the model reads the reason
-    #[arg(long, value_name = "N[=REASON]", value_parser = left_out)]
+    #[arg(long, value_name = "N[=REASON]", value_parser = parse_left_out)]
     leave_out: Vec<(usize, String)>,
     /// Only if the reply and the files are as `check --json` saw them (its `state`)
     #[arg(long, value_name = "STATE")]
@@ -63,7 +63,7 @@ struct How {
 }
 
 /// Parses a step to leave out, with its reason.
-pub(super) fn left_out(given: &str) -> Result<(usize, String), String> {
+pub(super) fn parse_left_out(given: &str) -> Result<(usize, String), String> {
     let (n, reason) = given.split_once('=').unwrap_or((given, ""));
     match n.parse() {
         Ok(n) if n > 0 => Ok((n, reason.trim().to_owned())),
@@ -71,24 +71,24 @@ pub(super) fn left_out(given: &str) -> Result<(usize, String), String> {
     }
 }
 
-pub(super) fn next(context: &Context, arguments: &Next) -> Result<ExitCode> {
+pub(super) fn next(context: &CommandContext, arguments: &Next) -> Result<ExitCode> {
     let (text, name) = match &arguments.from {
         Some(from) => read(context, Path::new(from))?,
         None => from_clipboard(context)?,
     };
-    let (code, id) = carry_out(context, &arguments.how, GivenReply::Text(text), name, true)?;
+    let (code, id) = execute(context, &arguments.flags, GivenReply::Text(text), name, true)?;
     let session = Store::new(&context.config.sessions).load(&id)?;
     // A session that is complete or waits for a decision has no outbox to copy.
     if session.awaits_reply() {
-        put(context, &session, session.sequence, &Put::Whole)?;
+        copy_outbox(context, &session, session.sequence, &CopyScope::Whole)?;
     }
     Ok(code)
 }
 
-pub(super) fn apply(context: &Context, arguments: &Apply) -> Result<ExitCode> {
-    let Apply { file, clipboard: is_copied, how } = arguments;
+pub(super) fn apply(context: &CommandContext, arguments: &ApplyReply) -> Result<ExitCode> {
+    let ApplyReply { file, clipboard: is_copied, flags } = arguments;
     // A reply in the inbox must be taken out, or it would be executed again. One that is held there must be taken out, or it
-// would keep waiting for the person.
+    // would keep waiting for the person.
     let in_inbox = in_inbox(file, &context.config.inbox);
     // Before the lock and the signal handlers: a person may take their time, or press Ctrl-C.
     let (reply, name) = match in_inbox {
@@ -104,26 +104,26 @@ pub(super) fn apply(context: &Context, arguments: &Apply) -> Result<ExitCode> {
             (GivenReply::Text(text), name)
         }
     };
-    carry_out(context, how, reply, name, *is_copied).map(|(code, _)| code)
+    execute(context, flags, reply, name, *is_copied).map(|(code, _)| code)
 }
 
 /// Executes a reply and what the person decides about it. Also returns the ID of its session. A text from the clipboard
 /// (`is_copied`) is refused if it does not look like a reply.
-fn carry_out(
-    context: &Context,
-    how: &How,
+fn execute(
+    context: &CommandContext,
+    flags: &ReplyFlags,
     reply: GivenReply,
     name: String,
     is_copied: bool,
 ) -> Result<(ExitCode, String)> {
-    if let (GivenReply::Text(text), true) = (&reply, is_copied && !how.force)
-        && let Some(why) = no_reply(text)
+    if let (GivenReply::Text(text), true) = (&reply, is_copied && !flags.force)
+        && let Some(why) = why_no_reply(text)
     {
         return Err(Error::no_reply(Path::new(&name), why));
     }
-    let session = context.session_id(&how.session)?;
-    let (again, force, state) = (how.again, how.force, how.as_checked.clone());
-    let selection = Selection { state, left_out: how.leave_out.iter().cloned().collect() };
+    let session = context.session_id(&flags.session)?;
+    let (again, force, state) = (flags.again, flags.force, flags.as_checked.clone());
+    let selection = Selection { state, left_out: flags.leave_out.iter().cloned().collect() };
     let request = Request::Apply { reply, name, session, again, force, selection };
     let stop = Stop::on_signals()?;
     let turn = context.request(request, &stop, 0)?;
@@ -132,13 +132,13 @@ fn carry_out(
 }
 
 /// Reads a reply from a file, standard input or a terminal. Returns its text and its name in messages.
-pub(super) fn read(context: &Context, file: &Path) -> Result<(String, String)> {
+pub(super) fn read(context: &CommandContext, file: &Path) -> Result<(String, String)> {
     if file == Path::new("-") && input::can_paste() {
         let name = "the terminal";
         let text = input::read_paste(&context.ui)?;
         return Ok((text.map_err(|why| Error::no_reply(Path::new(name), why))?, name.to_owned()));
     }
-    let Input { name, text } = Input::read(file, "read the reply from")?;
+    let TextInput { name, text } = TextInput::read(file, "read the reply from")?;
     let text = text.map_err(|why| Error::no_reply(Path::new(&name), why))?;
     Ok((text, name))
 }
@@ -156,19 +156,19 @@ fn in_inbox(file: &Path, inbox: &Path) -> Option<PathBuf> {
 }
 
 /// How to execute a text that does not look like a reply.
-const FORCED: &str = "--force executes it anyway";
+const FORCE_HINT: &str = "--force executes it anyway";
 
-fn from_clipboard(context: &Context) -> Result<(String, String)> {
+fn from_clipboard(context: &CommandContext) -> Result<(String, String)> {
     let fail = |name: &str, why: String| Err(Error::no_reply(Path::new(name), why));
-    let waits = |way: ClipboardBackend| {
+    let waits = |backend: ClipboardBackend| {
         if Stream::Err.is_terminal() {
-            context.ui.say(format!("Waiting for the clipboard ({}) …", way.name()));
+            context.ui.say(format!("Waiting for the clipboard ({}) …", backend.name()));
         }
     };
     match clipboard::read(&ClipboardEnvironment::current(Programs::of(&context.config)), &waits) {
-        Ok((way, Some(text))) => Ok((text, format!("the clipboard ({})", way.name()))),
-        Ok((way, None)) => fail(
-            &format!("the clipboard ({})", way.name()),
+        Ok((backend, Some(text))) => Ok((text, format!("the clipboard ({})", backend.name()))),
+        Ok((backend, None)) => fail(
+            &format!("the clipboard ({})", backend.name()),
             "it is empty, or contains no text; copy the reply in the chat window first".to_owned(),
         ),
         Err(why) => fail(
@@ -181,18 +181,18 @@ fn from_clipboard(context: &Context) -> Result<(String, String)> {
 }
 
 /// Why a text on the clipboard is most likely not a reply.
-fn no_reply(text: &str) -> Option<String> {
+fn why_no_reply(text: &str) -> Option<String> {
     if text.trim().is_empty() {
         return Some("it is empty; copy the reply in the chat window, and try again".to_owned());
     }
     if holds_outbox(text) {
         return Some(format!(
-            "this is (or contains) one of deaddrop's outboxes, not a reply; copy only the reply in the chat window ({FORCED})"
+            "this is (or contains) one of deaddrop's outboxes, not a reply; copy only the reply in the chat window ({FORCE_HINT})"
         ));
     }
     // Either dialect is recognised, whatever the session's is.
     let holds_none = protocol::read(text, Dialect::Tags).dialect.is_none();
     holds_none.then(|| {
-        format!("it contains no commands, so it is not a reply; copy the whole reply in the chat window ({FORCED}, and the model is told)")
+        format!("it contains no commands, so it is not a reply; copy the whole reply in the chat window ({FORCE_HINT}, and the model is told)")
     })
 }

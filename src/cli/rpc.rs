@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::Context;
+use super::CommandContext;
 use crate::error::{Error, Result};
 use crate::lock::Lock;
 use crate::program;
@@ -22,7 +22,7 @@ use crate::workspace::Workspace;
 #[derive(Debug, Args)]
 pub(super) struct Rpc {
     #[command(flatten)]
-    place: Place,
+    endpoint: Endpoint,
     /// Serve this folder instead of the workspace
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
@@ -39,7 +39,7 @@ pub(super) struct Rpc {
 /// Where clients come from.
 #[derive(Debug, Args)]
 #[group(multiple = false)]
-struct Place {
+struct Endpoint {
     /// Serve standard input and output (the default)
     #[arg(long)]
     stdio: bool,
@@ -52,7 +52,7 @@ struct Place {
     vsock: Option<u32>,
 }
 
-impl Place {
+impl Endpoint {
     fn at(self) -> At {
         #[cfg(target_os = "linux")]
         if let Some(port) = self.vsock {
@@ -63,7 +63,11 @@ impl Place {
 }
 
 /// `has_policy_flag`: whether --policy was given. A policy from the settings does not apply.
-pub(super) fn rpc(context: &Context, arguments: Rpc, has_policy_flag: bool) -> Result<ExitCode> {
+pub(super) fn rpc(
+    context: &CommandContext,
+    arguments: Rpc,
+    has_policy_flag: bool,
+) -> Result<ExitCode> {
     let config = &context.config;
     let root = Root::of(config, arguments.root.as_deref())?;
     let policy = match &config.policy {
@@ -71,7 +75,7 @@ pub(super) fn rpc(context: &Context, arguments: Rpc, has_policy_flag: bool) -> R
         _ => None,
     };
     let timeout = Duration::from_secs(arguments.command_timeout);
-    let at = arguments.place.at();
+    let at = arguments.endpoint.at();
     let is_stdio = at == At::Stdio;
     let helper =
         program::own().map_err(|e| Error::io("find", Path::new("deaddrop's own program"), e))?;
@@ -81,15 +85,15 @@ pub(super) fn rpc(context: &Context, arguments: Rpc, has_policy_flag: bool) -> R
     let stop = Stop::on_signals()?;
     // Before anything is created, because it may fail.
     let listening = Listening::open(at)?;
-    if root.asked.is_none()
+    if root.requested.is_none()
         && let Err(e) = config.claim_dirs([&config.sessions, &config.inbox])
     {
         context.ui.warning(&format!("{e}. The next start asks whose the folders here are"));
     }
-    let _lock = root.asked.is_none().then(|| Lock::take(config)).transpose()?;
+    let _lock = root.requested.is_none().then(|| Lock::take(config)).transpose()?;
     let borrowed: Result<Vec<_>> = projects.around.iter().map(Lock::borrow).collect();
     let _borrowed = borrowed?;
-    projects.told.iter().for_each(|told| context.ui.warning(told));
+    projects.told.iter().for_each(|message| context.ui.warning(message));
     sandbox::close_to_commands();
     root.make()?;
     let hidden = root.hidden(config, projects.state)?;
@@ -104,7 +108,7 @@ pub(super) fn rpc(context: &Context, arguments: Rpc, has_policy_flag: bool) -> R
     runner.shown = None;
     // Commands run in parallel, and none is continued after a stop.
     runner.lock = PathBuf::new();
-    let told = format!("Serving {} at {listening}", context.display(workspace.path()));
+    let message = format!("Serving {} at {listening}", context.display(workspace.path()));
 
     let scratch_dir = ScratchDir::make(&root.state)?;
     let state = root.state;
@@ -118,7 +122,7 @@ pub(super) fn rpc(context: &Context, arguments: Rpc, has_policy_flag: bool) -> R
         stop: stop.clone(),
     })?;
     if !is_stdio {
-        context.ui.say(&told);
+        context.ui.say(&message);
     }
     let ended = listening.serve(served, &stop);
     drop(scratch_dir);
@@ -130,22 +134,25 @@ pub(super) fn rpc(context: &Context, arguments: Rpc, has_policy_flag: bool) -> R
 struct Root {
     path: PathBuf,
     /// The value of --root; None for the project's own workspace.
-    asked: Option<PathBuf>,
+    requested: Option<PathBuf>,
     /// deaddrop's own folder for it.
     state: PathBuf,
 }
 
 impl Root {
-    fn of(config: &Config, asked: Option<&Path>) -> Result<Self> {
-        let workspace =
-            Self { path: config.workspace.clone(), asked: None, state: config.sessions.clone() };
-        let Some(asked) = asked else { return Ok(workspace) };
-        let path = asked.canonicalize().map_err(|e| Error::io("open --root", asked, e))?;
+    fn of(config: &Config, requested: Option<&Path>) -> Result<Self> {
+        let workspace = Self {
+            path: config.workspace.clone(),
+            requested: None,
+            state: config.sessions.clone(),
+        };
+        let Some(requested) = requested else { return Ok(workspace) };
+        let path = requested.canonicalize().map_err(|e| Error::io("open --root", requested, e))?;
         if !path.is_dir() {
-            return Err(Error::usage(format!("--root '{}' is not a folder", asked.display())));
+            return Err(Error::usage(format!("--root '{}' is not a folder", requested.display())));
         }
         if let Some(why) = no_place_in_git(&path) {
-            return Err(Error::usage(format!("--root '{}': {why}", asked.display())));
+            return Err(Error::usage(format!("--root '{}': {why}", requested.display())));
         }
         if path.parent().is_none() && config.sandbox.mode != Mode::Off {
             return Err(Error::usage(
@@ -160,12 +167,12 @@ impl Root {
         })?;
         let name = blake3::hash(path.as_os_str().as_encoded_bytes()).to_hex()[..16].to_owned();
         let state = home.join("rpc").join(name);
-        Ok(Self { path, asked: Some(asked.to_owned()), state })
+        Ok(Self { path, requested: Some(requested.to_owned()), state })
     }
 
     /// Creates missing folders.
     fn make(&self) -> Result<()> {
-        if self.asked.is_none() {
+        if self.requested.is_none() {
             return fs::create_dir_all(&self.path)
                 .map_err(|e| Error::io("make the folder", &self.path, e));
         }
@@ -175,14 +182,14 @@ impl Root {
 
     /// The other projects around and in the root.
     fn projects(&self, config: &Config) -> Result<Projects> {
-        match &self.asked {
-            Some(asked) => Projects::of(&self.path, asked, config),
+        match &self.requested {
+            Some(requested) => Projects::of(&self.path, requested, config),
             None => Ok(Projects::default()),
         }
     }
 
     /// What neither paths nor commands can access: this project's state, the state of other roots within this one, and the
-/// state of `others`.
+    /// state of `others`.
     fn hidden(&self, config: &Config, others: Vec<PathBuf>) -> Result<Vec<PathBuf>> {
         let own = config.state().into_iter().chain(known_within(&self.path)?);
         Ok(own.chain(others).collect())

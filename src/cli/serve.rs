@@ -8,8 +8,8 @@ use std::sync::Arc;
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use super::arguments::Settings;
-use super::{Context, ProgressReporter, live, opening, output};
+use super::arguments::SettingFlags;
+use super::{CommandContext, ProgressReporter, editor, live, output};
 use crate::clock::Timestamp;
 use crate::daemon::{self, Clip, Serve};
 use crate::error::{Error, Result};
@@ -39,13 +39,13 @@ pub(super) struct ServePage {
     #[arg(long)]
     open: bool,
     #[command(subcommand)]
-    what: Option<What>,
+    command: Option<ServeCommand>,
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
+enum ServeCommand {
     /// Manage the keys of the REST API
-    Keys(KeysOf),
+    Keys(KeysArguments),
 }
 
 #[derive(Debug, Args)]
@@ -57,13 +57,13 @@ Examples:
   deaddrop serve keys add laptop
   deaddrop serve keys list --json
   deaddrop serve keys revoke laptop")]
-struct KeysOf {
+struct KeysArguments {
     #[command(subcommand)]
-    what: OfKeys,
+    command: KeysCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum OfKeys {
+enum KeysCommand {
     /// Add a key, and print it once
     #[command(after_help = "\
 Examples:
@@ -89,17 +89,19 @@ Examples:
 
 impl ServePage {
     /// Whether it sets up the project if needed. Listing and revoking keys does not.
-    pub(super) fn begins(&self) -> bool {
+    pub(super) fn sets_up_project(&self) -> bool {
         !matches!(
-            &self.what,
-            Some(What::Keys(KeysOf { what: OfKeys::List | OfKeys::Revoke { .. } }))
+            &self.command,
+            Some(ServeCommand::Keys(KeysArguments {
+                command: KeysCommand::List | KeysCommand::Revoke { .. }
+            }))
         )
     }
 }
 
 /// Changes or lists keys.
-fn keys(context: &Context, what: &OfKeys) -> Result<ExitCode> {
-    if let OfKeys::Add { name } = what {
+fn keys(context: &CommandContext, command: &KeysCommand) -> Result<ExitCode> {
+    if let KeysCommand::Add { name } = command {
         Keys::check_name(name)?;
         // As `serve` does when it starts.
         let Config { sessions, inbox, outbox, approvals, .. } = &context.config;
@@ -107,27 +109,27 @@ fn keys(context: &Context, what: &OfKeys) -> Result<ExitCode> {
         lock::make_private(&context.config)?;
     }
     let keys = Keys::new(&context.config.sessions);
-    match what {
-        OfKeys::Add { name } => {
+    match command {
+        KeysCommand::Add { name } => {
             let key = keys.add(name, Timestamp::now())?;
             if context.json {
-                Context::print_json(&json!({ "name": name, "key": key }));
+                CommandContext::print_json(&json!({ "name": name, "key": key }));
             } else {
                 context.ui.say("This is the only time that the key is shown:");
                 output::result(&key);
             }
         }
-        OfKeys::List => {
+        KeysCommand::List => {
             for key in keys.list()? {
                 if context.json {
                     let Key { name, created_at, .. } = key;
-                    Context::print_json(&json!({ "name": name, "createdAt": created_at }));
+                    CommandContext::print_json(&json!({ "name": name, "createdAt": created_at }));
                 } else {
                     output::result(format!("{}  {}", key.created_at, key.name));
                 }
             }
         }
-        OfKeys::Revoke { name } => {
+        KeysCommand::Revoke { name } => {
             keys.revoke(name)?;
             context.ui.say(format!("The key '{name}' is no longer valid."));
         }
@@ -136,12 +138,12 @@ fn keys(context: &Context, what: &OfKeys) -> Result<ExitCode> {
 }
 
 pub(super) fn serve(
-    context: &Context,
+    context: &CommandContext,
     arguments: &ServePage,
-    settings: &Settings,
+    settings: &SettingFlags,
 ) -> Result<ExitCode> {
-    if let Some(What::Keys(KeysOf { what })) = &arguments.what {
-        return keys(context, what);
+    if let Some(ServeCommand::Keys(KeysArguments { command })) = &arguments.command {
+        return keys(context, command);
     }
     let stop = Stop::on_signals()?;
     let mut engine = context.open_with(stop.clone(), Some(Arc::clone(&context.glimpse)))?;
@@ -162,12 +164,12 @@ pub(super) fn serve(
         context.ui.warning("other machines can reach this address, and the connection is not encrypted: anyone who intercepts it can do what you can; use `ssh -L` instead");
     }
     if context.json {
-        Context::print_json(&json!({ "url": server.url(), "token": server.token }));
+        CommandContext::print_json(&json!({ "url": server.url(), "token": server.token }));
     } else {
         context.ui.say("Serving the page; open it in your browser (Ctrl-C stops):");
         output::result(server.url());
     }
-    let opened = arguments.open.then(|| opening::browse(context, &server.url()));
+    let opened = arguments.open.then(|| editor::open_browser(context, &server.url()));
     if let Some(Err(e)) = &opened {
         context.ui.warning(&e.to_string());
     }
@@ -179,9 +181,9 @@ pub(super) fn serve(
         }
     }
     let mut reporter =
-        ProgressReporter::that_serves(context).for_page(Box::new(move |event| events.send(event)));
-    live::heed(&stop);
-    reporter.repeat(&engine);
+        ProgressReporter::serving(context).for_page(Box::new(move |event| events.send(event)));
+    live::stop_drawing_on(&stop);
+    reporter.report_opening(&engine);
     let ended = loop {
         let round = daemon::serve(&mut engine, &Serve::All, Clip::default(), &stop, &mut reporter);
         // The page stopped a turn, not the server.

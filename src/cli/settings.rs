@@ -8,8 +8,8 @@ use clap::Subcommand;
 use serde_json::{Value, json};
 
 use super::arguments::Global;
-use super::init::can_be_used;
-use super::locate::{By, Location, is_broad};
+use super::init::check_writable;
+use super::locate::{Location, ProjectSource, is_broad};
 use super::output::{self, Terminal};
 use crate::error::{Error, Result};
 use crate::lock::Lock;
@@ -21,7 +21,7 @@ use crate::terminal::Styled;
 use crate::text::visible_line;
 
 #[derive(Debug, Subcommand)]
-pub(super) enum Asked {
+pub(super) enum ConfigCommand {
     /// List all settings, their values and where they come from
     Show {
         /// List only settings that differ from their defaults
@@ -67,12 +67,12 @@ pub(super) enum Asked {
     },
 }
 
-pub(super) fn settings(asked: Asked, global: &Global, ui: &Terminal) -> Result<ExitCode> {
+pub(super) fn settings(command: ConfigCommand, global: &Global, ui: &Terminal) -> Result<ExitCode> {
     let (named, json) = (global.project.clone(), global.json);
-    match asked {
-        Asked::Show { changed } => {
-            let place = found(named)?;
-            if place.by == By::Nothing {
+    match command {
+        ConfigCommand::Show { changed } => {
+            let place = find_project(named)?;
+            if place.source == ProjectSource::Missing {
                 ui.say("There is no project here or above; in a new one here it would be:");
             }
             let mut settings = in_force(&place.project)?;
@@ -82,19 +82,19 @@ pub(super) fn settings(asked: Asked, global: &Global, ui: &Terminal) -> Result<E
                 ui.warning("settings marked `needs consent` are not in force; `deaddrop config allow` records your consent");
             }
         }
-        Asked::Get { key } => {
+        ConfigCommand::Get { key } => {
             settings::check_name(&key, &format!("config get {key}"))?;
-            let place = found(named)?;
+            let place = find_project(named)?;
             let name = settings::canonical(&key);
             let settings = in_force(&place.project)?;
             let Some(found) = settings.iter().find(|setting| setting.name == name) else {
                 ui.say(format!("{key} is not set"));
                 return Ok(ExitCode::FAILURE);
             };
-            output::told(json, to_json(found), || bare(&found.value).join("\n"));
+            output::print(json, to_json(found), || plain_values(&found.value).join("\n"));
         }
-        Asked::Path { own } => {
-            let file = match project(own, named)? {
+        ConfigCommand::Path { own } => {
+            let file = match settings_project(own, named)? {
                 Some(project) => Some(project.join(settings::FILE)),
                 None => settings::own_file(),
             };
@@ -102,22 +102,22 @@ pub(super) fn settings(asked: Asked, global: &Global, ui: &Terminal) -> Result<E
                 Error::usage("without HOME there is no file of your own settings")
             })?;
             let path = file.display().to_string();
-            output::told(json, json!({ "path": path, "exists": file.exists() }), || &*path);
+            output::print(json, json!({ "path": path, "exists": file.exists() }), || &*path);
             if !file.exists() {
                 ui.say("It does not exist yet; `deaddrop config set` creates it.");
             }
         }
-        Asked::Allow => return allow(&whole_project(named)?, ui, json),
-        Asked::Deny => return deny(&whole_project(named)?, ui),
-        Asked::Set { key, value, force, own } => {
-            let project = project(own, named)?;
+        ConfigCommand::Allow => return allow(&canonical_project(named)?, ui, json),
+        ConfigCommand::Deny => return deny(&canonical_project(named)?, ui),
+        ConfigCommand::Set { key, value, force, own } => {
+            let project = settings_project(own, named)?;
             let missing = check_folder(project.as_deref(), &key, &value, force)?;
             let set = |project: Option<&Path>| settings::set(project, &key, &value).map(Some);
             change(project.as_deref(), &key, ui, json, set)?;
-            missing.iter().for_each(|told| ui.warning(told));
+            missing.iter().for_each(|warning| ui.warning(warning));
         }
-        Asked::Unset { key, own } => {
-            let project = project(own, named)?;
+        ConfigCommand::Unset { key, own } => {
+            let project = settings_project(own, named)?;
             let unset = |project: Option<&Path>| settings::unset(project, &key);
             change(project.as_deref(), &key, ui, json, unset)?;
         }
@@ -126,7 +126,7 @@ pub(super) fn settings(asked: Asked, global: &Global, ui: &Terminal) -> Result<E
 }
 
 /// Finds the project. Fails if its settings file is gone: a command would create another one in its place.
-fn found(named: Option<PathBuf>) -> Result<Location> {
+fn find_project(named: Option<PathBuf>) -> Result<Location> {
     let place = Location::find(named)?;
     // Invalid settings exist, and are reported when they are used.
     if let Ok(config) = Config::load_untrusted(&place.project) {
@@ -136,21 +136,21 @@ fn found(named: Option<PathBuf>) -> Result<Location> {
 }
 
 /// The project whose settings file is meant; None for the person's own file.
-fn project(own: bool, named: Option<PathBuf>) -> Result<Option<PathBuf>> {
-    if own { Ok(None) } else { whole_project(named).map(Some) }
+fn settings_project(own: bool, named: Option<PathBuf>) -> Result<Option<PathBuf>> {
+    if own { Ok(None) } else { canonical_project(named).map(Some) }
 }
 
 /// The canonical path of the project.
-fn whole_project(named: Option<PathBuf>) -> Result<PathBuf> {
-    let Location { project, by, .. } = found(named)?;
-    if by == By::Nothing {
+fn canonical_project(named: Option<PathBuf>) -> Result<PathBuf> {
+    let Location { project, source, .. } = find_project(named)?;
+    if source == ProjectSource::Missing {
         return Err(Error::no_base(&project));
     }
     project.canonicalize().map_err(|e| Error::io("open the project", &project, e))
 }
 
 /// The consent to the project's settings; None if they cannot be read.
-fn agreed(project: Option<&Path>) -> Option<Consent> {
+fn current_consent(project: Option<&Path>) -> Option<Consent> {
     Config::load(project?, settings::Raw::default()).ok().map(|(_, consent)| consent)
 }
 
@@ -162,7 +162,7 @@ fn change(
     json: bool,
     write: impl FnOnce(Option<&Path>) -> Result<Option<PathBuf>>,
 ) -> Result<()> {
-    let before = agreed(project);
+    let before = current_consent(project);
     let Some(file) = write(project)? else {
         ui.say(format!("{key} is not set there; nothing changed."));
         return Ok(());
@@ -175,7 +175,7 @@ fn change(
     if Config::load_untrusted(project).is_ok_and(|config| Lock::is_held(&config)) {
         ui.warning("a running deaddrop uses this after its next start");
     }
-    let Some(now) = agreed(Some(project)) else { return Ok(()) };
+    let Some(now) = current_consent(Some(project)) else { return Ok(()) };
     // If the settings could not be read before, the earlier consent is unknown.
     follow_consent(before.as_ref().unwrap_or(&now), &now, &[key], ui)
 }
@@ -211,10 +211,10 @@ fn to_json(setting: &InForce) -> Value {
 }
 
 /// A value for a script: one line, or one per item.
-fn bare(value: &Value) -> Vec<String> {
+fn plain_values(value: &Value) -> Vec<String> {
     match value {
         Value::String(text) => vec![text.clone()],
-        Value::Array(items) => items.iter().flat_map(bare).collect(),
+        Value::Array(items) => items.iter().flat_map(plain_values).collect(),
         other => vec![other.to_string()],
     }
 }
@@ -259,11 +259,11 @@ fn check_folder(
     if word.trim().is_empty() || folder.is_dir() {
         return Ok(None);
     }
-    can_be_used(&folder)
+    check_writable(&folder)
         .map_err(|e| Error::config(format!("config set {key}"), format!("{e}; nothing changed")))?;
     let shown = visible_line(&folder.display().to_string()).into_owned();
-    let told = format!("{shown} does not exist; it is created, empty, at the next start");
-    Ok(Some(told).filter(|_| key == WORKSPACE))
+    let warning = format!("{shown} does not exist; it is created, empty, at the next start");
+    Ok(Some(warning).filter(|_| key == WORKSPACE))
 }
 
 /// Asks at a terminal whether the person consents, and refuses settings without consent.
@@ -284,7 +284,7 @@ pub(super) fn require_consent(config: &Config, consent: &Consent, ui: &Terminal)
     };
     let question = Styled::from(format!("{} {what}:\n{lines}", consent.whose()));
     let question = question + ui.bold(asks) + " [y/N] ";
-    match ui.agreement(question) {
+    match ui.confirm(question) {
         Some(true) => consent.allow(config)?,
         // The question has just listed them.
         Some(false) => {
@@ -296,7 +296,7 @@ pub(super) fn require_consent(config: &Config, consent: &Consent, ui: &Terminal)
         }
         None => return consent.require(),
     }
-    ui.say("You will not be asked again; `deaddrop config deny` withdraws your consent.");
+    ui.say("You will not be command again; `deaddrop config deny` withdraws your consent.");
     Ok(())
 }
 
@@ -306,7 +306,7 @@ fn allow(project: &Path, ui: &Terminal, json: bool) -> Result<ExitCode> {
     for opening in consent.openings().iter().chain(consent.found()) {
         let Opening { name, value, origin, does, .. } = opening;
         let value = json!({ "name": name, "value": value, "origin": origin, "does": does });
-        output::told(json, value, || opening.line());
+        output::print(json, value, || opening.line());
     }
     if consent.openings().is_empty() && consent.found().is_none() {
         ui.say("Nothing here needs your consent.");

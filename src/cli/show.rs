@@ -8,7 +8,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::sessions::named_or_newest;
-use super::{Context, SessionFlag, opening, output, question};
+use super::{CommandContext, SessionFlag, editor, output, question};
 use crate::clipboard::{self, ClipboardBackend, ClipboardEnvironment};
 use crate::daemon::Clip;
 use crate::engine::pasted_outbox;
@@ -42,7 +42,7 @@ pub(super) struct Show {
     path: bool,
 }
 
-pub(super) fn show(context: &Context, arguments: &Show) -> Result<ExitCode> {
+pub(super) fn show(context: &CommandContext, arguments: &Show) -> Result<ExitCode> {
     let session = named_or_newest(context, &arguments.session)?;
     if session.run.is_some() {
         return Err(Error::usage(format!(
@@ -56,18 +56,18 @@ pub(super) fn show(context: &Context, arguments: &Show) -> Result<ExitCode> {
         path.metadata().map_err(|e| Error::io("find the outbox", &path, e))?;
     }
     if arguments.open {
-        return opening::open(context, &path);
+        return editor::open(context, &path);
     }
     if arguments.path {
         let path = context.display(&path);
         let value = json!({ "session": session.id, "sequence": sequence, "path": path });
-        output::told(context.json, value, || &*path);
+        output::print(context.json, value, || &*path);
         return Ok(ExitCode::SUCCESS);
     }
     let is_answered = sequence == session.sequence && !session.awaits_reply();
     if arguments.copy {
-        let how = arguments.part.map_or(Put::Whole, Put::Part);
-        if !put(context, &session, sequence, &how)? && !context.json {
+        let scope = arguments.part.map_or(CopyScope::Whole, CopyScope::Part);
+        if !copy_outbox(context, &session, sequence, &scope)? && !context.json {
             output::result(context.display(&path));
         }
         if is_answered {
@@ -83,13 +83,16 @@ pub(super) fn show(context: &Context, arguments: &Show) -> Result<ExitCode> {
     if is_answered && !session.is_complete {
         let how = match session.question() {
             Some(_) => {
-                format!("the next one follows your decision: {}", question::how(context, &session))
+                format!(
+                    "the next one follows your decision: {}",
+                    question::how_to_decide(context, &session)
+                )
             }
             None => "the next one follows when its turn is done".to_owned(),
         };
         context.ui.say(format!("Outbox {sequence} has been answered, and its turn waits; {how}."));
     }
-    let cut = arguments.part.map(|asked| cut(context, &text, asked)).transpose()?;
+    let cut = arguments.part.map(|asked| select_part(context, &text, asked)).transpose()?;
     if let Some(OutboxPart { text, part, of }) = &cut {
         let characters = count(parts::length(text), "character");
         context.ui.say(match of {
@@ -99,7 +102,7 @@ pub(super) fn show(context: &Context, arguments: &Show) -> Result<ExitCode> {
     }
     let shown = cut.as_ref().map_or(&text, |cut| &cut.text);
     if context.json {
-        Context::print_json(&json!({
+        CommandContext::print_json(&json!({
             "session": session.id,
             "sequence": sequence,
             "path": context.display(&path),
@@ -115,14 +118,14 @@ pub(super) fn show(context: &Context, arguments: &Show) -> Result<ExitCode> {
 }
 
 /// The part of an outbox with this number.
-fn cut(context: &Context, outbox: &str, asked: PartNumber) -> Result<OutboxPart> {
+fn select_part(context: &CommandContext, outbox: &str, asked: PartNumber) -> Result<OutboxPart> {
     parts::part(outbox, asked, context.config.part_characters)
         .map_err(|e| Error::usage(format!("--part: {e}")))
 }
 
 /// How the clipboard is used while sessions are served.
 #[derive(Debug, Clone, Copy, Args)]
-pub(super) struct Clips {
+pub(super) struct ClipboardFlags {
     /// Copy each new outbox to the clipboard
     #[arg(long)]
     copy: bool,
@@ -131,13 +134,13 @@ pub(super) struct Clips {
     clipboard: bool,
 }
 
-impl From<Clips> for Clip {
-    fn from(clips: Clips) -> Self {
+impl From<ClipboardFlags> for Clip {
+    fn from(clips: ClipboardFlags) -> Self {
         Self { copies: clips.copy || clips.clipboard, takes: clips.clipboard }
     }
 }
 
-impl Clips {
+impl ClipboardFlags {
     /// The same as command line flags.
     pub(super) fn flags(self) -> Vec<&'static str> {
         let flags = [("--copy", self.copy), ("--clipboard", self.clipboard)];
@@ -145,16 +148,16 @@ impl Clips {
     }
 
     /// If wanted, copies the outbox of a session that this process does not serve.
-    pub(super) fn copy_once(self, context: &Context, session: &Session) -> Result<()> {
+    pub(super) fn copy_once(self, context: &CommandContext, session: &Session) -> Result<()> {
         if Clip::from(self).copies && session.awaits_reply() {
-            put(context, session, session.sequence, &Put::Whole)?;
+            copy_outbox(context, session, session.sequence, &CopyScope::Whole)?;
         }
         Ok(())
     }
 }
 
 /// Which part or form of an outbox is copied.
-pub(super) enum Put {
+pub(super) enum CopyScope {
     /// All of it.
     Whole,
     /// Its brief form, while sessions are served.
@@ -167,19 +170,24 @@ pub(super) enum Put {
 ///
 /// Uses the first backend that works: the desktop's clipboard (Wayland, X11), then the terminal's (OSC 52, also over SSH).
 /// Returns whether one worked.
-pub(super) fn put(context: &Context, session: &Session, sequence: u32, how: &Put) -> Result<bool> {
+pub(super) fn copy_outbox(
+    context: &CommandContext,
+    session: &Session,
+    sequence: u32,
+    scope: &CopyScope,
+) -> Result<bool> {
     let id = &session.id;
     let path = context.config.outbox.join(outbox_name(id, sequence));
-    let (asked, is_served) = match how {
-        Put::Whole => (None, false),
-        Put::Brief => (None, true),
-        Put::Part(asked) => (Some(*asked), false),
+    let (asked, is_served) = match scope {
+        CopyScope::Whole => (None, false),
+        CopyScope::Brief => (None, true),
+        CopyScope::Part(asked) => (Some(*asked), false),
     };
     let wants_brief = context.config.brief || is_served;
     let (text, form) = pasted_outbox(&context.config, session, sequence, wants_brief)?;
     let OutboxPart { text, part, of } = match asked {
         None => OutboxPart { text, part: 1, of: 1 },
-        Some(asked) => cut(context, &text, asked)?,
+        Some(asked) => select_part(context, &text, asked)?,
     };
     let done =
         clipboard::copy(&text, &ClipboardEnvironment::current(Programs::of(&context.config)));
@@ -190,7 +198,7 @@ pub(super) fn put(context: &Context, session: &Session, sequence: u32, how: &Put
         format!("deaddrop show {sequence} --session {id} --copy{brief} --part {}{of}", part + 1)
     });
     if context.json {
-        let copied = done.as_ref().map(|way| (&form, *way)).map_err(String::as_str);
+        let copied = done.as_ref().map(|backend| (&form, *backend)).map_err(String::as_str);
         let mut value = copied_json(context, &path, copied);
         value["event"] = "copied".into();
         value["brief"] = form.is_brief.into();
@@ -198,17 +206,17 @@ pub(super) fn put(context: &Context, session: &Session, sequence: u32, how: &Put
         value["part"] = part.into();
         value["of"] = of.into();
         value["next"] = json!(next);
-        Context::print_json(&value);
+        CommandContext::print_json(&value);
     }
     let what = match of {
-        1 => format!("Outbox {sequence} of session {id}{}", weighed(&form)),
+        1 => format!("Outbox {sequence} of session {id}{}", form_note(&form)),
         _ => format!(
             "Part {part} of {of} of outbox {sequence} of session {id} ({})",
             tokens::told(tokens)
         ),
     };
     match &done {
-        Ok(way) => context.ui.say(on_clipboard(&what, *way)),
+        Ok(backend) => context.ui.say(on_clipboard(&what, *backend)),
         Err(why) => {
             context.ui.warning(&not_copied(why));
             let part = if of > 1 { format!(" --part {part}/{of}") } else { String::new() };
@@ -225,7 +233,7 @@ pub(super) fn put(context: &Context, session: &Session, sequence: u32, how: &Put
         }
         None => {
             // A terminal's clipboard cannot be read, so the reply must be pasted.
-            let reads = done.as_ref().is_ok_and(|way| !way.is_unconfirmed());
+            let reads = done.as_ref().is_ok_and(|backend| !backend.is_unconfirmed());
             let from = if reads { "" } else { " -" };
             context.ui.say(format!(
                 "Paste it into the chat, copy the reply, then run: deaddrop next{from}"
@@ -237,7 +245,7 @@ pub(super) fn put(context: &Context, session: &Session, sequence: u32, how: &Put
 
 /// The JSON event that an outbox was copied, or why not.
 pub(super) fn copied_json(
-    context: &Context,
+    context: &CommandContext,
     path: &Path,
     done: std::result::Result<(&OutboxForm, ClipboardBackend), &str>,
 ) -> Value {
@@ -255,18 +263,18 @@ pub(super) fn copied_json(
 }
 
 /// The form of an outbox, and the number of tokens of both forms.
-fn weighed(form: &OutboxForm) -> String {
+fn form_note(form: &OutboxForm) -> String {
     let tokens = tokens::told(form.tokens);
     let Some(other) = form.other.map(tokens::told) else { return format!(" ({tokens})") };
     let [this, that] = if form.is_brief { ["brief", "complete"] } else { ["complete", "brief"] };
     format!(" ({this}: {tokens}; {that}: {other})")
 }
 
-fn on_clipboard(what: &str, way: ClipboardBackend) -> String {
-    if way.is_unconfirmed() {
-        format!("{what} was sent to {way}; terminals do not confirm it.")
+fn on_clipboard(what: &str, backend: ClipboardBackend) -> String {
+    if backend.is_unconfirmed() {
+        format!("{what} was sent to {backend}; terminals do not confirm it.")
     } else {
-        format!("{what} is on {way}.")
+        format!("{what} is on {backend}.")
     }
 }
 
@@ -275,21 +283,21 @@ fn not_copied(why: &str) -> String {
 }
 
 /// The message about an event of the clipboard while sessions are served. An error is a warning for the person.
-pub(super) fn told(
-    context: &Context,
+pub(super) fn clipboard_message(
+    context: &CommandContext,
     news: &ClipboardNews<'_>,
 ) -> std::result::Result<String, String> {
     match news {
-        ClipboardNews::Copied(path, form, way) => {
+        ClipboardNews::Copied(path, form, backend) => {
             // With a single form, the number of tokens was reported already.
-            let weighed = form.other.map(|_| weighed(form)).unwrap_or_default();
-            Ok(on_clipboard(&format!("{}{weighed}", context.display(path)), *way))
+            let form_note = form.other.map(|_| form_note(form)).unwrap_or_default();
+            Ok(on_clipboard(&format!("{}{form_note}", context.display(path)), *backend))
         }
         ClipboardNews::NotCopied(path, why) => {
             Err(format!("{}: {}", context.display(path), not_copied(why)))
         }
-        ClipboardNews::Watched(way) => {
-            Ok(format!("Replies with the newest outbox's key are also taken from {way}."))
+        ClipboardNews::Watched(backend) => {
+            Ok(format!("Replies with the newest outbox's key are also taken from {backend}."))
         }
         ClipboardNews::NotTaken(why) => {
             Err(format!("a reply on the clipboard was not taken: {why}"))

@@ -16,7 +16,7 @@ const LAST_LINES: usize = 10;
 /// The verdict on an outcome, for a reader. `--json` prints these words, so they must not change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Mark {
+pub(super) enum OutcomeMark {
     /// It was done.
     Done,
     /// It was tried and failed, or could not be understood.
@@ -25,7 +25,7 @@ pub(super) enum Mark {
     Refused,
 }
 
-impl Mark {
+impl OutcomeMark {
     pub(super) fn of(outcome: &Outcome) -> Self {
         match &outcome.detail {
             Detail::Failed(failure)
@@ -40,7 +40,7 @@ impl Mark {
 }
 
 /// The last line that a command wrote: on standard error, or otherwise on standard output.
-pub(super) fn last_of(outcome: &Outcome) -> Option<String> {
+pub(super) fn last_output_line(outcome: &Outcome) -> Option<String> {
     let Detail::Ran(Execution { output, .. }) = &outcome.detail else { return None };
     let mut captures = output.captures().into_iter().rev();
     captures.find_map(|capture| {
@@ -73,28 +73,28 @@ pub(super) fn last_output(outcomes: &[Outcome], secrets: &Secrets) -> Option<Str
 }
 
 /// How many files are named.
-const NAMED: usize = 8;
+const MAX_NAMES: usize = 8;
 
 /// `2 files changed: src/a.py (+3 −1), new tests/b.py (+20)`, followed by changed folders and by what cannot be undone.
 /// None if nothing changed.
-pub(super) fn line(changed: &Changed) -> Option<String> {
+pub(super) fn changes_line(changed: &Changed) -> Option<String> {
     let named: Vec<String> =
-        changed.named.iter().take(NAMED).map(FileChange::describe_with_lines).collect();
+        changed.named.iter().take(MAX_NAMES).map(FileChange::describe_with_lines).collect();
     let files = list(changed.files, &named)
         .map(|named| format!("{} changed: {named}", count(changed.files, "file")));
-    let folders = several(&changed.folders)
+    let folders = list_several(&changed.folders)
         .map(|named| format!("{} changed: {named}", count(changed.folders.count, "folder")));
     let unrestorable = match changed.back {
-        None => lost(&changed.unrestorable, changed.ignored.as_ref()),
+        None => describe_lost(&changed.unrestorable, changed.ignored.as_ref()),
         Some(_) => None,
     };
-    let back = changed.back.as_deref().map(back_told);
+    let back = changed.back.as_deref().map(describe_undo);
     let all: Vec<String> = [back, files, folders, unrestorable].into_iter().flatten().collect();
     (!all.is_empty()).then(|| all.join("; "))
 }
 
-fn several(of: &Several) -> Option<String> {
-    list(of.count, &of.named[..of.named.len().min(NAMED)])
+fn list_several(of: &Several) -> Option<String> {
+    list(of.count, &of.named[..of.named.len().min(MAX_NAMES)])
 }
 
 /// Some names of `all`; None if `all` is zero.
@@ -107,23 +107,23 @@ fn list(all: usize, named: &[String]) -> Option<String> {
 }
 
 /// What cannot be undone: files that are not kept, and lost ignored files.
-fn lost(unrestorable: &Several, ignored: Option<&Ignored>) -> Option<String> {
+fn describe_lost(unrestorable: &Several, ignored: Option<&Ignored>) -> Option<String> {
     let ignored = ignored.into_iter().flat_map(Ignored::describe_lost);
-    let told: Vec<String> = several(unrestorable).into_iter().chain(ignored).collect();
-    (!told.is_empty()).then(|| format!("cannot be undone: {}", told.join(", ")))
+    let parts: Vec<String> = list_several(unrestorable).into_iter().chain(ignored).collect();
+    (!parts.is_empty()).then(|| format!("cannot be undone: {}", parts.join(", ")))
 }
 
 /// Lines about what a turn of the log did to files that are not kept: what cannot be undone and, if the turn is an undo,
 /// the ignored files (`left`) that it did not touch.
-pub(super) fn beside(entry: &LogEntry, back: Option<&Ignored>) -> Vec<String> {
+pub(super) fn unkept_lines(entry: &LogEntry, left: Option<&Ignored>) -> Vec<String> {
     let none = Several::default();
-    let lost = lost(&none, entry.ignored.as_ref());
-    let left = back.map(|ignored| format!("not taken back (ignored): {}", ignored.describe()));
+    let lost = describe_lost(&none, entry.ignored.as_ref());
+    let left = left.map(|ignored| format!("not taken back (ignored): {}", ignored.describe()));
     lost.into_iter().chain(left).collect()
 }
 
 /// The changes of a turn, one per line, without what cannot be undone.
-pub(super) fn lines(changed: &Changed) -> Vec<String> {
+pub(super) fn change_lines(changed: &Changed) -> Vec<String> {
     let mut lines: Vec<String> =
         changed.named.iter().map(FileChange::describe_with_lines).collect();
     let more = |all: usize, named: usize, one: &str| match all - named {
@@ -136,7 +136,7 @@ pub(super) fn lines(changed: &Changed) -> Vec<String> {
     lines
 }
 
-fn back_told(back: &Back) -> String {
+fn describe_undo(back: &Back) -> String {
     let turns: Vec<String> = back.turns.iter().map(u32::to_string).collect();
     let which = if turns.len() == 1 { "Turn" } else { "Turns" };
     let what = if back.redid.is_some() { "put back" } else { "undone" };

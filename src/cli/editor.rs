@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::json;
 use wait_timeout::ChildExt;
 
-use super::{Context, output};
+use super::{CommandContext, output};
 use crate::error::{Error, Result};
 use crate::program::Programs;
 use crate::terminal::Stream;
@@ -20,22 +20,23 @@ const DESKTOP: &str = if cfg!(target_os = "macos") { "open" } else { "xdg-open" 
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Opens an outbox, and prints its path.
-pub(super) fn open(context: &Context, path: &Path) -> Result<ExitCode> {
+pub(super) fn open(context: &CommandContext, path: &Path) -> Result<ExitCode> {
     let editor = editor();
-    let with = editor.as_deref().unwrap_or(DESKTOP);
+    let program = editor.as_deref().unwrap_or(DESKTOP);
     let shown = context.display(path);
-    context.ui.say(format!("Opening {shown} with {with}"));
+    context.ui.say(format!("Opening {shown} with {program}"));
     start(context, editor.as_deref(), path)?;
-    output::told(context.json, json!({ "opened": shown, "with": with }), || &*shown);
+    output::print(context.json, json!({ "opened": shown, "with": program }), || &*shown);
     Ok(ExitCode::SUCCESS)
 }
 
 /// Opens a page in the browser, through a file that only the person can read: every user of the machine can see the
 /// arguments of programs. Dropping the result removes the file.
 #[cfg(feature = "serve")]
-pub(super) fn browse(context: &Context, url: &str) -> Result<tempfile::NamedTempFile> {
-    let leads = format!("<!doctype html><meta http-equiv=\"refresh\" content=\"0;url={url}\">\n");
-    let file = temporary(".html", &leads)?;
+pub(super) fn open_browser(context: &CommandContext, url: &str) -> Result<tempfile::NamedTempFile> {
+    let redirect =
+        format!("<!doctype html><meta http-equiv=\"refresh\" content=\"0;url={url}\">\n");
+    let file = temporary(".html", &redirect)?;
     start(context, None, file.path())?;
     Ok(file)
 }
@@ -49,23 +50,23 @@ fn temporary(ending: &str, text: &str) -> Result<tempfile::NamedTempFile> {
 }
 
 /// The line below the text that a person writes in their editor.
-const BELOW: &str = "----- Write above this line; everything from here on is ignored. -----";
+const END_LINE: &str = "----- Write above this line; everything from here on is ignored. -----";
 
 /// Lets the person write a text in their editor. `what` is part of the error message: "the task".
 ///
 /// # Errors
 /// There is no editor or no terminal, or the editor fails.
-pub(super) fn written(context: &Context, what: &str) -> Result<String> {
+pub(super) fn write_text(context: &CommandContext, what: &str) -> Result<String> {
     let Some(editor) = editor() else {
         return Err(Error::usage(format!(
             "{what} is missing; give it in quotes or with --task-file FILE, or set EDITOR to write it in your editor"
         )));
     };
-    let file = temporary(".md", &format!("\n\n{BELOW}\n"))?;
+    let file = temporary(".md", &format!("\n\n{END_LINE}\n"))?;
     let path = file.path();
     start(context, Some(&editor), path)?;
     let text = fs::read_to_string(path).map_err(|e| Error::io("read", path, e))?;
-    Ok(text.split(BELOW).next().unwrap_or_default().trim().to_owned())
+    Ok(text.split(END_LINE).next().unwrap_or_default().trim().to_owned())
 }
 
 /// The command line of the person's editor; None without a terminal or an editor.
@@ -78,7 +79,7 @@ fn editor() -> Option<String> {
 }
 
 /// Opens a file, and waits until the editor has ended or the desktop has accepted the file.
-fn start(context: &Context, editor: Option<&str>, path: &Path) -> Result<()> {
+fn start(context: &CommandContext, editor: Option<&str>, path: &Path) -> Result<()> {
     let programs = Programs::of(&context.config);
     let ended = match editor {
         Some(line) => command(&programs, line)
@@ -94,13 +95,13 @@ fn start(context: &Context, editor: Option<&str>, path: &Path) -> Result<()> {
         Ok(_) => return Ok(()),
         Err(e) => e.to_string(),
     };
-    let otherwise = if editor.is_some() {
+    let advice = if editor.is_some() {
         "check $VISUAL and $EDITOR, or open it yourself"
     } else {
         "set EDITOR to open it in a terminal, or open it yourself (over SSH there is no desktop)"
     };
     let name = editor.unwrap_or(DESKTOP);
-    Err(Error::failed(format!("{name} could not open {}: {why}; {otherwise}", path.display())))
+    Err(Error::failed(format!("{name} could not open {}: {why}; {advice}", path.display())))
 }
 
 /// An editor's command line. A shell parses the arguments, as with git, but does not choose the program.
