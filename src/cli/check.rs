@@ -9,7 +9,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::patch::{self, coloured, diff};
-use super::{CommandContext, SessionFlag, output, replies};
+use super::{CliContext, SessionFlag, output, replies};
 use crate::admission::{self, Admission, Given, Refusal};
 use crate::engine;
 use crate::error::{Error, Result};
@@ -38,7 +38,7 @@ pub(super) struct Check {
     leave_out: Vec<(usize, String)>,
 }
 
-pub(super) fn check(context: &CommandContext, arguments: &Check) -> Result<ExitCode> {
+pub(super) fn check(context: &CliContext, arguments: &Check) -> Result<ExitCode> {
     let files = &arguments.files;
     if files.iter().filter(|file| *file == Path::new("-")).count() > 1 {
         return Err(Error::usage("standard input can be read only once; give `-` only once"));
@@ -56,9 +56,7 @@ pub(super) fn check(context: &CommandContext, arguments: &Check) -> Result<ExitC
             Ok((text, _)) => surroundings.look_at(&text, &named, &arguments.leave_out)?,
             Err(e) => {
                 if context.json {
-                    CommandContext::print_json(
-                        &json!({ "file": named, "unreadable": e.to_string() }),
-                    );
+                    output::json(&json!({ "file": named, "unreadable": e.to_string() }));
                 }
                 context.ui.error(&e.to_string());
                 false
@@ -74,7 +72,7 @@ pub(super) fn check(context: &CommandContext, arguments: &Check) -> Result<ExitC
 
 /// The session and the workspace in which replies are previewed. Nothing in them is changed.
 struct Surroundings<'a> {
-    context: &'a CommandContext,
+    context: &'a CliContext,
     store: Store,
     /// The session named by --session.
     named: Option<Session>,
@@ -85,7 +83,7 @@ struct Surroundings<'a> {
 
 impl<'a> Surroundings<'a> {
     /// The same ones that `apply` would use.
-    fn new(context: &'a CommandContext, session: Option<&str>) -> Result<Self> {
+    fn new(context: &'a CliContext, session: Option<&str>) -> Result<Self> {
         let config = &context.config;
         let store = Store::new(&config.sessions);
         let named = session.map(|id| store.choose(Some(id))).transpose()?;
@@ -158,7 +156,7 @@ impl<'a> Surroundings<'a> {
                 }
                 value
             });
-            CommandContext::print_json(&json!({
+            output::json(&json!({
                 "file": file,
                 "session": session.map(|session| session.id),
                 "held": held.as_ref().map(Error::to_string),

@@ -5,10 +5,10 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::json;
 
-use super::{CommandContext, SessionFlag, question};
+use super::{CliContext, SessionFlag, output, question};
 use crate::error::{Error, Result};
 use crate::session::store::Store;
-use crate::session::{ApprovalDecision, Question, Session};
+use crate::session::{ApprovalDecision, Session};
 use crate::text::visible_line;
 use crate::watch::Stop;
 
@@ -48,37 +48,31 @@ struct OperationFlags {
     all: bool,
 }
 
-pub(super) fn approve(context: &CommandContext, arguments: &Approve) -> Result<ExitCode> {
+pub(super) fn approve(context: &CliContext, arguments: &Approve) -> Result<ExitCode> {
     let Approve { flags, always: further } = arguments;
-    decide(context, flags, |question| ApprovalDecision {
-        question,
-        approved: true,
-        further: *further,
-        reason: None,
-    })
+    decide(context, flags, true, *further, None)
 }
 
-pub(super) fn deny(context: &CommandContext, arguments: &Deny) -> Result<ExitCode> {
+pub(super) fn deny(context: &CliContext, arguments: &Deny) -> Result<ExitCode> {
     let Deny { flags, reason, rest: further } = arguments;
     let reason = reason.as_deref().map(str::trim).filter(|reason| !reason.is_empty());
-    decide(context, flags, |question| ApprovalDecision {
-        question,
-        approved: false,
-        further: *further,
-        reason: reason.map(str::to_owned),
-    })
+    decide(context, flags, false, *further, reason)
 }
 
 fn decide(
-    context: &CommandContext,
+    context: &CliContext,
     flags: &OperationFlags,
-    decision: impl Fn(Question) -> ApprovalDecision,
+    approved: bool,
+    further: bool,
+    reason: Option<&str>,
 ) -> Result<ExitCode> {
     let stop = Stop::on_signals()?;
     let (mut code, mut failed) = (ExitCode::SUCCESS, None);
     for session in choose(context, flags)? {
         let Some(question) = session.question().cloned() else { continue };
-        match decide_one(context, &session, decision(question), !flags.all, &stop) {
+        let reason = reason.map(str::to_owned);
+        let decision = ApprovalDecision { question, approved, further, reason };
+        match decide_one(context, &session, decision, !flags.all, &stop) {
             Ok(done) if done == ExitCode::SUCCESS => {}
             Ok(waits) => code = waits,
             // If somebody else was faster with one, still decide the others.
@@ -90,7 +84,7 @@ fn decide(
 }
 
 /// The sessions and runs whose questions the flags select.
-fn choose(context: &CommandContext, flags: &OperationFlags) -> Result<Vec<Session>> {
+fn choose(context: &CliContext, flags: &OperationFlags) -> Result<Vec<Session>> {
     let store = Store::new(&context.config.sessions);
     let named = context.session_id(&flags.session)?;
     // A session that does not exist is a different error from one that does not wait.
@@ -118,7 +112,7 @@ fn choose(context: &CommandContext, flags: &OperationFlags) -> Result<Vec<Sessio
 }
 
 fn decide_one(
-    context: &CommandContext,
+    context: &CliContext,
     session: &Session,
     decision: ApprovalDecision,
     asks: bool,
@@ -131,7 +125,7 @@ fn decide_one(
     if turn.session.run.is_some() {
         let stem = turn.session.stem();
         if context.json {
-            CommandContext::print_json(&json!({
+            output::json(&json!({
                 "session": stem, "operation": operation, "approved": approved, "recorded": true,
             }));
         }

@@ -156,7 +156,7 @@ impl Stage<'_> {
         let mut said = String::new();
         reader.read_to_string(&mut said).map_err(fail)?;
         if self.json {
-            said.lines().for_each(output::json);
+            said.lines().for_each(output::json_text);
         }
         self.show(&said);
         let ended = child.wait().map_err(fail)?;

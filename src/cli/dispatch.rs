@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::progress::NO_ANSWER;
 use super::prompt::{Prompt, PromptAnswer};
-use super::{CommandContext, EXIT_WAITS, Opened, ProgressReporter, live, output, question};
+use super::{CliContext, EXIT_WAITS, Opened, ProgressReporter, live, output, question};
 use crate::engine::{self, Turn};
 use crate::error::{Error, Result};
 use crate::event::{Event, Observer, QuestionPreview};
@@ -21,7 +21,7 @@ use crate::workspace::Workspace;
 /// How long to wait for a process that executes a single reply.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-impl CommandContext {
+impl CliContext {
     /// Whether deaddrop has worked here, or there are sessions or runs. Also true if that cannot be read.
     pub(super) fn has_begun(&self) -> bool {
         let store = Store::new(&self.config.sessions);

@@ -9,12 +9,11 @@ use std::{fs, io};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::CommandContext;
+use super::CliContext;
 use super::arguments::Global;
 use super::locate::{Location, ProjectSource};
 use super::output::{self, Terminal};
-use crate::atomic;
-use crate::atomic::read_regular;
+use crate::atomic::{self, read_regular};
 use crate::clipboard::{ClipboardEnvironment, NO_DISPLAY};
 use crate::engine::kept_turns;
 use crate::error::advice;
@@ -93,7 +92,7 @@ pub(super) fn doctor(global: &Global, ui: Terminal) -> crate::error::Result<Exit
         let message = "none here or above; `deaddrop init` sets up this folder";
         diagnoses.push(optional("project", Err(message.to_owned())));
     }
-    let context = CommandContext::new(config, global, ui, current_dir, source);
+    let context = CliContext::new(config, global, ui, current_dir, source);
     diagnose(&context, consent.as_ref(), is_refused, &mut diagnoses);
     for Diagnosis { is_ok, optional, name, message } in &diagnoses {
         let row =
@@ -112,7 +111,7 @@ pub(super) fn doctor(global: &Global, ui: Terminal) -> crate::error::Result<Exit
 }
 
 fn diagnose(
-    context: &CommandContext,
+    context: &CliContext,
     consent: Option<&Consent>,
     is_refused: bool,
     diagnoses: &mut Vec<Diagnosis>,
@@ -200,7 +199,7 @@ fn check_writable(folder: &Path) -> Result<String, String> {
     }
 }
 
-fn sessions(context: &CommandContext) -> Result<String, String> {
+fn sessions(context: &CliContext) -> Result<String, String> {
     let (sessions, damaged) =
         Store::new(&context.config.sessions).list().map_err(|e| e.to_string())?;
     let open = sessions.iter().filter(|session| !session.is_complete).count();
@@ -232,7 +231,7 @@ fn journal(path: &Path) -> Result<String, String> {
     Ok(format!("{} in {} bytes{left}", count(payloads.len(), "record"), end))
 }
 
-fn lock(context: &CommandContext) -> String {
+fn lock(context: &CliContext) -> String {
     match (Lock::is_held(&context.config), Lock::holder_serves(&context.config)) {
         (false, _) if Lock::is_borrowed(&context.config) => {
             "held by a `deaddrop rpc` of another project, which serves this workspace".to_owned()
@@ -244,7 +243,7 @@ fn lock(context: &CommandContext) -> String {
 }
 
 /// Sessions that wait for a decision. That is not a fault, but the person should know.
-fn decisions(context: &CommandContext) -> Diagnosis {
+fn decisions(context: &CliContext) -> Diagnosis {
     let pending = Store::new(&context.config.sessions).pending().unwrap_or_default();
     let asked: Vec<_> =
         pending.iter().filter(|session| session.question().is_some()).map(Session::stem).collect();
@@ -476,7 +475,7 @@ fn unignored(config: &Config, repository: &Path) -> Option<PathBuf> {
 }
 
 /// Checks the sandbox: one row for the tier, then one for each mechanism.
-fn sandbox(context: &CommandContext) -> Vec<Diagnosis> {
+fn sandbox(context: &CliContext) -> Vec<Diagnosis> {
     let confinement = match context.confinement() {
         Ok(confinement) => confinement,
         Err(message) => return vec![diagnosis("commands", Err(message))],

@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::json;
 use wait_timeout::ChildExt;
 
-use super::{CommandContext, output};
+use super::{CliContext, output};
 use crate::error::{Error, Result};
 use crate::program::Programs;
 use crate::terminal::Stream;
@@ -20,7 +20,7 @@ const DESKTOP: &str = if cfg!(target_os = "macos") { "open" } else { "xdg-open" 
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Opens an outbox, and prints its path.
-pub(super) fn open(context: &CommandContext, path: &Path) -> Result<ExitCode> {
+pub(super) fn open(context: &CliContext, path: &Path) -> Result<ExitCode> {
     let editor = editor();
     let program = editor.as_deref().unwrap_or(DESKTOP);
     let shown = context.display(path);
@@ -33,7 +33,7 @@ pub(super) fn open(context: &CommandContext, path: &Path) -> Result<ExitCode> {
 /// Opens a page in the browser, through a file that only the person can read: every user of the machine can see the
 /// arguments of programs. Dropping the result removes the file.
 #[cfg(feature = "serve")]
-pub(super) fn open_browser(context: &CommandContext, url: &str) -> Result<tempfile::NamedTempFile> {
+pub(super) fn open_browser(context: &CliContext, url: &str) -> Result<tempfile::NamedTempFile> {
     let redirect =
         format!("<!doctype html><meta http-equiv=\"refresh\" content=\"0;url={url}\">\n");
     let file = temporary(".html", &redirect)?;
@@ -56,7 +56,7 @@ const END_LINE: &str = "----- Write above this line; everything from here on is 
 ///
 /// # Errors
 /// There is no editor or no terminal, or the editor fails.
-pub(super) fn write_text(context: &CommandContext, what: &str) -> Result<String> {
+pub(super) fn write_text(context: &CliContext, what: &str) -> Result<String> {
     let Some(editor) = editor() else {
         return Err(Error::usage(format!(
             "{what} is missing; give it in quotes or with --task-file FILE, or set EDITOR to write it in your editor"
@@ -79,7 +79,7 @@ fn editor() -> Option<String> {
 }
 
 /// Opens a file, and waits until the editor has ended or the desktop has accepted the file.
-fn start(context: &CommandContext, editor: Option<&str>, path: &Path) -> Result<()> {
+fn start(context: &CliContext, editor: Option<&str>, path: &Path) -> Result<()> {
     let programs = Programs::of(&context.config);
     let ended = match editor {
         Some(line) => command(&programs, line)

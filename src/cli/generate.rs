@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::arguments::Cli;
 use super::show::ClipboardFlags;
-use super::{CommandContext, completion, output};
+use super::{CliContext, completion, output};
 use crate::error::{Error, Result};
 use crate::program::Programs;
 use crate::text::visible_line;
@@ -78,7 +78,7 @@ pub(super) fn manual(Manual { command, dir }: &Manual, json: bool) -> Result<Exi
 /// # Errors
 /// The program is in a folder that replies can write to, or a path cannot be written in a unit.
 pub(super) fn systemd_unit(
-    context: &CommandContext,
+    context: &CliContext,
     clipboard_flags: ClipboardFlags,
 ) -> Result<ExitCode> {
     let program = std::env::current_exe()
@@ -99,7 +99,7 @@ pub(super) fn systemd_unit(
 fn print(text: &[u8], as_json: Option<(&str, String, &str)>) {
     if let Some((name_field, name, text_field)) = as_json {
         let text = String::from_utf8_lossy(text);
-        return CommandContext::print_json(&json!({ name_field: name, text_field: text }));
+        return output::json(&json!({ name_field: name, text_field: text }));
     }
     output::data(text);
 }

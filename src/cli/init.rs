@@ -9,13 +9,12 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::json;
 
-use super::CommandContext;
+use super::CliContext;
 use super::arguments::Global;
 use super::locate::{self, ProjectSource};
 use super::output::{self, Terminal};
 use super::settings::follow_consent;
-use crate::atomic;
-use crate::atomic::read_regular;
+use crate::atomic::{self, read_regular};
 use crate::error::{Error, Result};
 use crate::program::Programs;
 use crate::runner::sandbox::{Confinement, Tier};
@@ -57,13 +56,8 @@ pub(super) fn init(arguments: &Init, global: &Global, ui: Terminal) -> Result<Ex
         current_dir.map_err(|e| Error::io("tell where you are, in", ".".as_ref(), e))?;
     let folder = settings::real(&current_dir.join(folder));
     let made = set_up_folder(&folder, arguments.force, global.settings.given(), &ui)?;
-    let context = CommandContext::new(
-        made.config.clone(),
-        global,
-        ui,
-        Some(current_dir),
-        ProjectSource::Direct,
-    );
+    let context =
+        CliContext::new(made.config.clone(), global, ui, Some(current_dir), ProjectSource::Direct);
     report(&context, &made);
     Ok(ExitCode::SUCCESS)
 }
@@ -281,9 +275,9 @@ fn make_own_folder(folder: &Path) -> Result<()> {
 }
 
 /// Reports what was set up, what replies can access, and what to do next.
-fn report(context: &CommandContext, made: &SetUp) {
+fn report(context: &CliContext, made: &SetUp) {
     let SetUp { is_new, ref in_git, .. } = *made;
-    let CommandContext { config, ui, .. } = context;
+    let CliContext { config, ui, .. } = context;
     let file = config.project.join(FILE);
     let confinement = context.confinement();
     let is_here = settings::find(&config.project).is_ok();
@@ -296,7 +290,7 @@ fn report(context: &CommandContext, made: &SetUp) {
     };
     let next = format!("deaddrop {named}new \"what is to be done\"");
     if context.json {
-        CommandContext::print_json(&json!({
+        output::json(&json!({
             "project": config.project.display().to_string(),
             "settings": file.display().to_string(),
             "workspace": config.workspace.display().to_string(),

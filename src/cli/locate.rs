@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 use super::output::Terminal;
 use super::prompt::{Prompt, PromptAnswer};
 use crate::error::{Error, Result};
-use crate::settings;
-use crate::settings::{Config, FILE};
+use crate::settings::{self, Config, FILE};
 
 /// How the project was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -165,7 +165,7 @@ impl SessionOperand {
 }
 
 /// What every command gets in addition to its own arguments.
-struct CommandContext {
+struct CliContext {
     config: Config,
     clock: Clock,
     ui: Terminal,
@@ -186,7 +186,7 @@ enum Opened {
     HandedOver(Box<Done>),
 }
 
-impl CommandContext {
+impl CliContext {
     fn new(
         config: Config,
         global: &Global,
@@ -263,11 +263,6 @@ impl CommandContext {
             ));
         }
         format!(" ({})", tokens::told(tokens))
-    }
-
-    /// Prints a result as one line of JSON.
-    fn print_json(value: &serde_json::Value) {
-        output::json(&value.to_string());
     }
 }
 
@@ -365,7 +360,7 @@ fn run_command(Cli { global, command }: Cli, ui: Terminal) -> Result<ExitCode> {
 }
 
 /// Finds the project, reads its settings, and checks the requirements of a command.
-fn open(global: &Global, ui: Terminal, need: Need) -> Result<CommandContext> {
+fn open(global: &Global, ui: Terminal, need: Need) -> Result<CliContext> {
     let Location { project, current_dir, source } = Location::find(global.project.clone())?;
     let (mut config, mut consent) = Config::load(&project, global.settings.raw()?)?;
     config.has_its_settings()?;
@@ -386,7 +381,7 @@ fn open(global: &Global, ui: Terminal, need: Need) -> Result<CommandContext> {
     if source == ProjectSource::Ancestor && need == Need::Begin {
         ui.say(format!("In the project {}:", config.project.display()));
     }
-    let context = CommandContext::new(config, global, ui, current_dir, source);
+    let context = CliContext::new(config, global, ui, current_dir, source);
     if need == Need::Session && !context.has_begun() {
         return Err(Error::no_open_session(&context.config.sessions, None));
     }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use wait_timeout::ChildExt;
 
 use super::output::Terminal;
-use super::{CommandContext, live};
+use super::{CliContext, live};
 use crate::engine::Turn;
 use crate::program::Programs;
 use crate::session::Session;
@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 static WARNED: AtomicBool = AtomicBool::new(false);
 
 /// Notifies that a turn is done.
-pub(super) fn turn_ended(context: &CommandContext, turn: &Turn) {
+pub(super) fn turn_ended(context: &CliContext, turn: &Turn) {
     let Turn { session, outbox } = turn;
     match outbox {
         Some(path) => {
@@ -43,12 +43,12 @@ pub(super) fn turn_ended(context: &CommandContext, turn: &Turn) {
 }
 
 /// Notifies that a session waits for the person.
-pub(super) fn decision_needed(context: &CommandContext, session: &Session) {
+pub(super) fn decision_needed(context: &CliContext, session: &Session) {
     let Some(question) = session.question() else { return };
     notify(context, &format!("{} waits for your decision about {}", session.stem(), question.id));
 }
 
-fn notify(context: &CommandContext, text: &str) {
+fn notify(context: &CliContext, text: &str) {
     match context.config.notify {
         Notify::Off => {}
         Notify::Bell => live::ring(),
@@ -57,7 +57,7 @@ fn notify(context: &CommandContext, text: &str) {
 }
 
 /// Shows a desktop message, without waiting for it.
-fn show_on_desktop(context: &CommandContext, text: &str) {
+fn show_on_desktop(context: &CliContext, text: &str) {
     let ui = &context.ui;
     let child = Programs::of(&context.config).command(PROGRAM).and_then(|mut command| {
         command.args(["--app-name=deaddrop", "--", "deaddrop", &escape(text)]);

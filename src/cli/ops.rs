@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::input::TextInput;
 use super::output::{self, Terminal};
-use super::{CommandContext, EXIT_WAITS, ProgressReporter};
+use super::{CliContext, EXIT_WAITS, ProgressReporter};
 use crate::error::{Error, Result};
 use crate::ipc::Request;
 use crate::protocol::operations::{
@@ -85,7 +85,7 @@ pub(super) fn validate(file: &Path, ui: &Terminal, json: bool) -> Result<ExitCod
         if more > 0 {
             value["more"] = more.into();
         }
-        output::json(&value.to_string());
+        output::json(&value);
     } else {
         faults.iter().for_each(|fault| output::prose(fault.to_string()));
     }
@@ -107,7 +107,7 @@ pub(super) fn schema(message: &str, json: bool) -> ExitCode {
     let text = if is_of_events { EVENTS_SCHEMA } else { OPERATIONS_SCHEMA };
     // The schema is JSON anyway; with --json it is on one line, as all results are.
     match serde_json::from_str::<Value>(text) {
-        Ok(schema) if json => output::json(&schema.to_string()),
+        Ok(schema) if json => output::json(&schema),
         _ => output::result(text.trim_end()),
     }
     ExitCode::SUCCESS
@@ -130,7 +130,7 @@ impl RunOnce {
     }
 }
 
-pub(super) fn run(context: &CommandContext, arguments: &RunOnce) -> Result<ExitCode> {
+pub(super) fn run(context: &CliContext, arguments: &RunOnce) -> Result<ExitCode> {
     let mut request = match &arguments.resume {
         Some(stem) if run_id(stem).is_none() => {
             return Err(Error::usage(format!(
@@ -176,7 +176,7 @@ pub(super) fn run(context: &CommandContext, arguments: &RunOnce) -> Result<ExitC
     }
 }
 
-fn print_events(context: &CommandContext, run: &Session) -> ExitCode {
+fn print_events(context: &CliContext, run: &Session) -> ExitCode {
     let events = space::told(run);
     // Not through a `Value`, which would reorder the fields.
     let text = if context.json {
@@ -184,7 +184,7 @@ fn print_events(context: &CommandContext, run: &Session) -> ExitCode {
     } else {
         serde_json::to_string_pretty(&events)
     };
-    output::json(&text.expect("texts and numbers become JSON"));
+    output::json_text(&text.expect("texts and numbers become JSON"));
     match events.status {
         Status::Completed => ExitCode::SUCCESS,
         Status::AwaitingApproval => ExitCode::from(EXIT_WAITS),

@@ -8,7 +8,7 @@ use super::arguments::Global;
 use super::prompt::{Prompt, PromptAnswer};
 use super::rows::cut_squeezed;
 use super::summary::{OutcomeMark, last_output, last_output_line};
-use super::{CommandContext, live, question, rows};
+use super::{CliContext, live, question, rows};
 use crate::engine::Turn;
 use crate::error::Error;
 use crate::protocol::operations::OPERATION_TYPES;
@@ -59,8 +59,13 @@ pub(super) fn data(bytes: &[u8]) {
     live::print_above(|| drop(Stream::Out.data(bytes)));
 }
 
-/// Prints a result as JSON.
-pub(super) fn json(text: &str) {
+/// Prints a result as one line of JSON.
+pub(super) fn json(value: &serde_json::Value) {
+    json_text(&value.to_string());
+}
+
+/// Prints a result that is already JSON.
+pub(super) fn json_text(text: &str) {
     live::print_above(|| drop(Stream::Out.json(text)));
 }
 
@@ -72,7 +77,7 @@ pub(super) fn print<T: Into<Styled>>(
     text: impl FnOnce() -> T,
 ) {
     if is_json {
-        json(&value.to_string());
+        json(&value);
     } else {
         prose(text());
     }
@@ -296,7 +301,7 @@ pub(super) fn outcomes(session: &Session) -> &[Outcome] {
 }
 
 /// A turn as `--json` prints it. docs/scripting.md lists the fields: they may be added, but never renamed or removed.
-pub(super) fn turn_json(context: &CommandContext, turn: &Turn) -> serde_json::Value {
+pub(super) fn turn_json(context: &CliContext, turn: &Turn) -> serde_json::Value {
     let session = &turn.session;
     serde_json::json!({
         "session": session.stem(),

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Subcommand;
 use serde_json::json;
 
-use super::{CommandContext, EXIT_WAITS, output};
+use super::{CliContext, EXIT_WAITS, output};
 use crate::engine::{ApprovedCommand, ApprovedCommands};
 use crate::error::{Error, Result};
 use crate::policy::{self, Decision};
@@ -40,14 +40,14 @@ pub(super) enum PolicyCommand {
     },
 }
 
-pub(super) fn policy(context: &CommandContext, arguments: &PolicyCommand) -> Result<ExitCode> {
+pub(super) fn policy(context: &CliContext, arguments: &PolicyCommand) -> Result<ExitCode> {
     let in_force = context.config.policy.as_deref().unwrap_or(SESSION_POLICY);
     match arguments {
         PolicyCommand::Check { command } => return check(context, in_force, command),
         PolicyCommand::Show { name } => {
             let policy = context.config.policy(name.as_deref().unwrap_or(in_force))?;
             if context.json {
-                CommandContext::print_json(&json!(policy));
+                output::json(&json!(policy));
             } else {
                 output::data((policy.to_toml().trim_end().to_owned() + "\n").as_bytes());
             }
@@ -68,7 +68,7 @@ pub(super) fn policy(context: &CommandContext, arguments: &PolicyCommand) -> Res
     Ok(ExitCode::SUCCESS)
 }
 
-fn approved(context: &CommandContext) {
+fn approved(context: &CliContext) {
     for (n, approved) in ApprovedCommands::of(&context.config).list().iter().enumerate() {
         let ApprovedCommand { command, cwd, env, place, guarded } = approved;
         output::print(context.json, json!(approved), || {
@@ -82,7 +82,7 @@ fn approved(context: &CommandContext) {
     }
 }
 
-fn forget(context: &CommandContext, number: Option<usize>) -> Result<()> {
+fn forget(context: &CliContext, number: Option<usize>) -> Result<()> {
     let commands = ApprovedCommands::of(&context.config);
     let all = commands.list();
     let chosen = match number {
@@ -102,7 +102,7 @@ fn forget(context: &CommandContext, number: Option<usize>) -> Result<()> {
     Ok(())
 }
 
-fn check(context: &CommandContext, in_force: &str, command: &str) -> Result<ExitCode> {
+fn check(context: &CliContext, in_force: &str, command: &str) -> Result<ExitCode> {
     let policy = context.config.policy(in_force)?;
     // As in the sandbox. Without a sandbox, git can write to its repository.
     let guarded = context.config.sandbox.mode != crate::settings::Mode::Off;
@@ -118,7 +118,7 @@ fn check(context: &CommandContext, in_force: &str, command: &str) -> Result<Exit
         whole["policyName"] = json!(policy.name);
         whole["commands"] = json!(commands);
         whole["unreadable"] = json!(explained.unreadable);
-        CommandContext::print_json(&whole);
+        output::json(&whole);
     } else {
         let told = context.ui.bold(verb(decision));
         output::result(told + format!(" under '{}'{}", policy.name, why(decision)));

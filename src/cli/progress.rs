@@ -13,7 +13,7 @@ use super::prompt::{Prompt, PromptAnswer};
 use super::sessions::words_message;
 use super::show::CopyScope;
 use super::summary::OutcomeMark;
-use super::{CommandContext, keyboard, live, notice, question, show, summary};
+use super::{CliContext, keyboard, live, notice, output, question, show, summary};
 use crate::daemon::{Answer, Person};
 use crate::engine::{Engine, Turn};
 use crate::event::{ClipboardNews, Event, Observer, QuestionPreview, Waiting};
@@ -31,7 +31,7 @@ pub(super) const BRIEF_KEY: &str = "b";
 
 /// Reports turns as they happen.
 pub(super) struct ProgressReporter<'a> {
-    context: &'a CommandContext,
+    context: &'a CliContext,
     /// Whether questions are asked at the terminal while turns continue.
     asks: bool,
     /// Whether sessions are served: then events are printed with `--json`, and the person is notified of ends of turns.
@@ -58,13 +58,13 @@ struct OpenQuestion {
 
 impl<'a> ProgressReporter<'a> {
     /// Reports turns, but asks nothing and prints no events.
-    pub(super) fn new(context: &'a CommandContext) -> Self {
+    pub(super) fn new(context: &'a CliContext) -> Self {
         let open = VecDeque::new();
         Self { context, asks: false, serves: false, turn: None, open, prompt: None, page: None }
     }
 
     /// For serving: also asks questions if there is a terminal, and prints events with `--json`.
-    pub(super) fn serving(context: &'a CommandContext) -> Self {
+    pub(super) fn serving(context: &'a CliContext) -> Self {
         let mut reporter = Self::serving_once(context);
         reporter.asks = !context.json;
         reporter
@@ -78,7 +78,7 @@ impl<'a> ProgressReporter<'a> {
     }
 
     /// The same without questions.
-    pub(super) fn serving_once(context: &'a CommandContext) -> Self {
+    pub(super) fn serving_once(context: &'a CliContext) -> Self {
         let mut reporter = Self::new(context);
         reporter.serves = true;
         reporter
@@ -118,7 +118,7 @@ impl<'a> ProgressReporter<'a> {
         }
         value["event"] = event.into();
         if self.context.json {
-            CommandContext::print_json(&value);
+            output::json(&value);
         }
         if let Some(page) = &self.page {
             page(&value);
@@ -331,7 +331,7 @@ impl ProgressReporter<'_> {
             self.emit("end", || turn_json(context, turn));
             notice::turn_ended(context, turn);
         } else if context.json {
-            CommandContext::print_json(&turn_json(context, turn));
+            output::json(&turn_json(context, turn));
         }
         if let Some(line) = turn.session.changed.as_deref().and_then(summary::changes_line) {
             context.ui.say(line);
@@ -421,7 +421,7 @@ fn show_at_work() {
 }
 
 /// What the process waits for, as one line.
-fn waiting_for(context: &CommandContext, Waiting { sessions, unfinished }: &Waiting) -> String {
+fn waiting_for(context: &CliContext, Waiting { sessions, unfinished }: &Waiting) -> String {
     let inbox = context.display(&context.config.inbox);
     let asking = sessions.iter().filter(|session| session.question().is_some()).count();
     let open = sessions.len() - asking;

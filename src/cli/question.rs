@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::CommandContext;
+use super::CliContext;
 use super::output::{Terminal, operation_name, preview_json};
 use super::patch::{self, diff, diff_rows};
 use super::rows::{behind_bar, cut_squeezed, field, squeeze_blanks, text_width};
@@ -16,7 +16,7 @@ use crate::text::{count, named, shell_word, visible, visible_line};
 
 /// Everything that the person should know before the decision: the operation, the reason, and how to decide.
 pub(super) fn describe(
-    context: &CommandContext,
+    context: &CliContext,
     ui: &Terminal,
     session: &Session,
     preview: &QuestionPreview,
@@ -175,7 +175,7 @@ fn command_rows(run: &ShellCommand, width: usize) -> Styled {
 }
 
 /// How to decide by a command. It names the question if others wait, too.
-pub(super) fn how_to_decide(context: &CommandContext, session: &Session) -> String {
+pub(super) fn how_to_decide(context: &CliContext, session: &Session) -> String {
     let Some(question) = session.question() else { return String::new() };
     let stem = session.stem();
     // Errors in reading the others are reported when the person decides.
@@ -206,7 +206,7 @@ pub(super) fn summary(session: &Session) -> String {
 }
 
 /// The question, as `--json` prints it; null if there is none.
-pub(super) fn to_json(context: &CommandContext, session: &Session) -> Value {
+pub(super) fn to_json(context: &CliContext, session: &Session) -> Value {
     let Some(Question { id, kind: asked, ask, digest, .. }) = session.question() else {
         return Value::Null;
     };

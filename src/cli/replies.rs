@@ -8,7 +8,7 @@ use clap::Args;
 
 use super::input::TextInput;
 use super::show::{CopyScope, copy_outbox};
-use super::{CommandContext, SessionFlag, input};
+use super::{CliContext, SessionFlag, input};
 use crate::clipboard::{self, ClipboardBackend, ClipboardEnvironment};
 use crate::engine::Selection;
 use crate::error::{Error, Result};
@@ -71,7 +71,7 @@ pub(super) fn parse_left_out(given: &str) -> Result<(usize, String), String> {
     }
 }
 
-pub(super) fn next(context: &CommandContext, arguments: &Next) -> Result<ExitCode> {
+pub(super) fn next(context: &CliContext, arguments: &Next) -> Result<ExitCode> {
     let (text, name) = match &arguments.from {
         Some(from) => read(context, Path::new(from))?,
         None => from_clipboard(context)?,
@@ -85,7 +85,7 @@ pub(super) fn next(context: &CommandContext, arguments: &Next) -> Result<ExitCod
     Ok(code)
 }
 
-pub(super) fn apply(context: &CommandContext, arguments: &ApplyReply) -> Result<ExitCode> {
+pub(super) fn apply(context: &CliContext, arguments: &ApplyReply) -> Result<ExitCode> {
     let ApplyReply { file, clipboard: is_copied, flags } = arguments;
     // A reply in the inbox must be taken out, or it would be executed again. One that is held there must be taken out, or it
     // would keep waiting for the person.
@@ -110,7 +110,7 @@ pub(super) fn apply(context: &CommandContext, arguments: &ApplyReply) -> Result<
 /// Executes a reply and what the person decides about it. Also returns the ID of its session. A text from the clipboard
 /// (`is_copied`) is refused if it does not look like a reply.
 fn execute(
-    context: &CommandContext,
+    context: &CliContext,
     flags: &ReplyFlags,
     reply: GivenReply,
     name: String,
@@ -132,7 +132,7 @@ fn execute(
 }
 
 /// Reads a reply from a file, standard input or a terminal. Returns its text and its name in messages.
-pub(super) fn read(context: &CommandContext, file: &Path) -> Result<(String, String)> {
+pub(super) fn read(context: &CliContext, file: &Path) -> Result<(String, String)> {
     if file == Path::new("-") && input::can_paste() {
         let name = "the terminal";
         let text = input::read_paste(&context.ui)?;
@@ -158,7 +158,7 @@ fn in_inbox(file: &Path, inbox: &Path) -> Option<PathBuf> {
 /// How to execute a text that does not look like a reply.
 const FORCE_HINT: &str = "--force executes it anyway";
 
-fn from_clipboard(context: &CommandContext) -> Result<(String, String)> {
+fn from_clipboard(context: &CliContext) -> Result<(String, String)> {
     let fail = |name: &str, why: String| Err(Error::no_reply(Path::new(name), why));
     let waits = |backend: ClipboardBackend| {
         if Stream::Err.is_terminal() {

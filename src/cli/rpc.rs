@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::CommandContext;
+use super::CliContext;
 use crate::error::{Error, Result};
 use crate::lock::Lock;
 use crate::program;
@@ -63,11 +63,7 @@ impl Endpoint {
 }
 
 /// `has_policy_flag`: whether --policy was given. A policy from the settings does not apply.
-pub(super) fn rpc(
-    context: &CommandContext,
-    arguments: Rpc,
-    has_policy_flag: bool,
-) -> Result<ExitCode> {
+pub(super) fn rpc(context: &CliContext, arguments: Rpc, has_policy_flag: bool) -> Result<ExitCode> {
     let config = &context.config;
     let root = Root::of(config, arguments.root.as_deref())?;
     let policy = match &config.policy {

@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::arguments::SettingFlags;
-use super::{CommandContext, ProgressReporter, editor, live, output};
+use super::{CliContext, ProgressReporter, editor, live, output};
 use crate::clock::Timestamp;
 use crate::daemon::{self, Clip, Serve};
 use crate::error::{Error, Result};
@@ -20,17 +20,7 @@ use crate::settings::Config;
 use crate::watch::Stop;
 
 #[derive(Debug, Args)]
-#[command(
-    args_conflicts_with_subcommands = true,
-    after_help = "\
-Prints the address of the page. Anyone who knows the complete address can do everything that you can do here, so \
-keep it secret; the next start has another one. Replies in the inbox are executed as with `watch`.
-
-Examples:
-  deaddrop serve
-  deaddrop serve --open
-  deaddrop serve --listen 127.0.0.1:0 --json"
-)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(super) struct ServePage {
     /// Listen on this address; port 0 takes a free one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7373")]
@@ -45,42 +35,20 @@ pub(super) struct ServePage {
 #[derive(Debug, Subcommand)]
 enum ServeCommand {
     /// Manage the keys of the REST API
-    Keys(KeysArguments),
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "\
-A program with a key can create spaces and run commands in their sandboxes. Changes take effect at once, also \
-while `deaddrop serve` runs.
-
-Examples:
-  deaddrop serve keys add laptop
-  deaddrop serve keys list --json
-  deaddrop serve keys revoke laptop")]
-struct KeysArguments {
     #[command(subcommand)]
-    command: KeysCommand,
+    Keys(KeysCommand),
 }
 
 #[derive(Debug, Subcommand)]
 enum KeysCommand {
     /// Add a key, and print it once
-    #[command(after_help = "\
-Examples:
-  deaddrop serve keys add laptop")]
     Add {
         /// A name of your choice
         name: String,
     },
     /// List the keys
-    #[command(after_help = "\
-Examples:
-  deaddrop serve keys list --json")]
     List,
     /// Remove a key
-    #[command(after_help = "\
-Examples:
-  deaddrop serve keys revoke laptop")]
     Revoke {
         /// The name of the key
         name: String,
@@ -92,15 +60,13 @@ impl ServePage {
     pub(super) fn sets_up_project(&self) -> bool {
         !matches!(
             &self.command,
-            Some(ServeCommand::Keys(KeysArguments {
-                command: KeysCommand::List | KeysCommand::Revoke { .. }
-            }))
+            Some(ServeCommand::Keys(KeysCommand::List | KeysCommand::Revoke { .. }))
         )
     }
 }
 
 /// Changes or lists keys.
-fn keys(context: &CommandContext, command: &KeysCommand) -> Result<ExitCode> {
+fn keys(context: &CliContext, command: &KeysCommand) -> Result<ExitCode> {
     if let KeysCommand::Add { name } = command {
         Keys::check_name(name)?;
         // As `serve` does when it starts.
@@ -113,7 +79,7 @@ fn keys(context: &CommandContext, command: &KeysCommand) -> Result<ExitCode> {
         KeysCommand::Add { name } => {
             let key = keys.add(name, Timestamp::now())?;
             if context.json {
-                CommandContext::print_json(&json!({ "name": name, "key": key }));
+                output::json(&json!({ "name": name, "key": key }));
             } else {
                 context.ui.say("This is the only time that the key is shown:");
                 output::result(&key);
@@ -123,7 +89,7 @@ fn keys(context: &CommandContext, command: &KeysCommand) -> Result<ExitCode> {
             for key in keys.list()? {
                 if context.json {
                     let Key { name, created_at, .. } = key;
-                    CommandContext::print_json(&json!({ "name": name, "createdAt": created_at }));
+                    output::json(&json!({ "name": name, "createdAt": created_at }));
                 } else {
                     output::result(format!("{}  {}", key.created_at, key.name));
                 }
@@ -138,11 +104,11 @@ fn keys(context: &CommandContext, command: &KeysCommand) -> Result<ExitCode> {
 }
 
 pub(super) fn serve(
-    context: &CommandContext,
+    context: &CliContext,
     arguments: &ServePage,
     settings: &SettingFlags,
 ) -> Result<ExitCode> {
-    if let Some(ServeCommand::Keys(KeysArguments { command })) = &arguments.command {
+    if let Some(ServeCommand::Keys(command)) = &arguments.command {
         return keys(context, command);
     }
     let stop = Stop::on_signals()?;
@@ -164,7 +130,7 @@ pub(super) fn serve(
         context.ui.warning("other machines can reach this address, and the connection is not encrypted: anyone who intercepts it can do what you can; use `ssh -L` instead");
     }
     if context.json {
-        CommandContext::print_json(&json!({ "url": server.url(), "token": server.token }));
+        output::json(&json!({ "url": server.url(), "token": server.token }));
     } else {
         context.ui.say("Serving the page; open it in your browser (Ctrl-C stops):");
         output::result(server.url());

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::input::TextInput;
 use super::show::ClipboardFlags;
 use super::{
-    CommandContext, EXIT_WAITS, Opened, ProgressReporter, SessionOperand, editor, live, output,
+    CliContext, EXIT_WAITS, Opened, ProgressReporter, SessionOperand, editor, live, output,
 };
 use crate::atomic;
 use crate::context::check_pattern;
@@ -84,7 +84,7 @@ pub(super) struct WatchAll {
     clipboard_flags: ClipboardFlags,
 }
 
-pub(super) fn new(context: &CommandContext, arguments: &New) -> Result<ExitCode> {
+pub(super) fn new(context: &CliContext, arguments: &New) -> Result<ExitCode> {
     if let Some(id) = &arguments.id
         && (!is_id(id) || context.config.sessions.join(format!("{id}.json")).exists())
     {
@@ -126,7 +126,7 @@ pub(super) fn new(context: &CommandContext, arguments: &New) -> Result<ExitCode>
 
 /// Opens the project for a request; None if the process that serves it has handled the request, which is reported.
 fn open_or_hand_over(
-    context: &CommandContext,
+    context: &CliContext,
     request: &Request,
     verb: &str,
     clipboard_flags: ClipboardFlags,
@@ -143,14 +143,14 @@ fn open_or_hand_over(
 }
 
 /// Shows the first outbox that the session would have.
-fn preview(context: &CommandContext, new: NewSession, stop: &Stop) -> Result<ExitCode> {
+fn preview(context: &CliContext, new: NewSession, stop: &Stop) -> Result<ExitCode> {
     let turn = context.request(Request::Preview(new), stop, 0)?;
     let path = turn.outbox.unwrap_or_default();
     let text = atomic::read_own_text(&path).map_err(|e| Error::io("read", &path, e))?;
     fs::remove_file(&path).map_err(|e| Error::io("remove", &path, e))?;
     if context.json {
         let [shown, outlined] = outbox::files_of_first(&text);
-        CommandContext::print_json(&json!({
+        output::json(&json!({
             "tokens": turn.session.tokens, "shown": shown, "outlined": outlined, "text": text,
         }));
     } else {
@@ -159,7 +159,7 @@ fn preview(context: &CommandContext, new: NewSession, stop: &Stop) -> Result<Exi
     Ok(ExitCode::SUCCESS)
 }
 
-pub(super) fn resume(context: &CommandContext, arguments: &Resume) -> Result<ExitCode> {
+pub(super) fn resume(context: &CliContext, arguments: &Resume) -> Result<ExitCode> {
     let stop = Stop::on_signals()?;
     let named = context.session_id(&arguments.session.flag())?;
     let mut engine = match &arguments.reopen {
@@ -238,7 +238,7 @@ pub(super) fn resume(context: &CommandContext, arguments: &Resume) -> Result<Exi
     serve(context, &mut engine, &Serve::One(id), arguments.clipboard_flags, &stop)
 }
 
-pub(super) fn watch(context: &CommandContext, arguments: &WatchAll) -> Result<ExitCode> {
+pub(super) fn watch(context: &CliContext, arguments: &WatchAll) -> Result<ExitCode> {
     let stop = Stop::on_signals()?;
     let mut engine = context.open(stop.clone())?;
     for session in engine.store.open_sessions()? {
@@ -258,7 +258,7 @@ pub(super) fn watch(context: &CommandContext, arguments: &WatchAll) -> Result<Ex
 }
 
 fn serve(
-    context: &CommandContext,
+    context: &CliContext,
     engine: &mut Engine,
     whom: &Serve,
     clipboard_flags: ClipboardFlags,
@@ -293,7 +293,7 @@ const MOVED_NOTE: &str = "The session continues in another folder than before. L
 const MAX_NAMES: usize = 6;
 
 /// Reports which files the first outbox shows and outlines, and how to add more.
-fn report_contents(context: &CommandContext, outbox: &Path) {
+fn report_contents(context: &CliContext, outbox: &Path) {
     let text = fs::read_to_string(outbox).unwrap_or_default();
     let [shown, outlined] = outbox::files_of_first(&text);
     let named = [("shows", &shown), ("outlines", &outlined)];
@@ -307,18 +307,18 @@ fn report_contents(context: &CommandContext, outbox: &Path) {
 }
 
 /// Prints the path of the outbox. With --json, prints an event that the session is served from now on.
-fn print_outbox(context: &CommandContext, turn: &Turn) {
+fn print_outbox(context: &CliContext, turn: &Turn) {
     if context.json {
         let mut value = output::turn_json(context, turn);
         value["event"] = "session".into();
-        CommandContext::print_json(&value);
+        output::json(&value);
     } else if let Some(path) = &turn.outbox {
         output::result(context.display(path));
     }
 }
 
 /// Reports a session, and what to do with its outbox.
-fn announce(context: &CommandContext, turn: &Turn, verb: &str) -> Result<()> {
+fn announce(context: &CliContext, turn: &Turn, verb: &str) -> Result<()> {
     let id = &turn.session.id;
     let task = first_line(&turn.session.task);
     context.ui.say(context.ui.bold(&format!("Session {id} {verb}: {task}")));
@@ -343,7 +343,7 @@ fn announce(context: &CommandContext, turn: &Turn, verb: &str) -> Result<()> {
 }
 
 /// Without a sandbox, asks whether commands may run unconfined. Without a terminal or an answer, they may not.
-fn may_run_unconfined(context: &CommandContext, engine: &Engine) -> bool {
+fn may_run_unconfined(context: &CliContext, engine: &Engine) -> bool {
     // The guest's owner decides about its commands.
     if engine.guest_label().is_some() {
         return false;
@@ -368,7 +368,7 @@ fn may_run_unconfined(context: &CommandContext, engine: &Engine) -> bool {
     yes
 }
 
-fn newest_open(context: &CommandContext, engine: &Engine) -> Result<Session> {
+fn newest_open(context: &CliContext, engine: &Engine) -> Result<Session> {
     if let Some(newest) = engine.store.open_sessions()?.into_iter().next() {
         return Ok(newest);
     }
@@ -377,7 +377,7 @@ fn newest_open(context: &CommandContext, engine: &Engine) -> Result<Session> {
     Err(Error::no_open_session(&context.config.sessions, complete))
 }
 
-fn read_task(context: &CommandContext, arguments: &New) -> Result<String> {
+fn read_task(context: &CliContext, arguments: &New) -> Result<String> {
     let text = match (&arguments.task_file, arguments.task.as_slice()) {
         (Some(path), _) => {
             fs::read_to_string(path).map_err(|e| Error::io("read the task from", path, e))?
@@ -398,7 +398,7 @@ fn read_task(context: &CommandContext, arguments: &New) -> Result<String> {
 }
 
 /// The files that the first outbox should show; None if it should show none.
-fn offer(context: &CommandContext, arguments: &New) -> Result<Option<Offer>> {
+fn offer(context: &CliContext, arguments: &New) -> Result<Option<Offer>> {
     for (flag, patterns) in [("include", &arguments.include), ("exclude", &arguments.exclude)] {
         for pattern in patterns {
             check_pattern(pattern).map_err(|why| {

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::locate::ProjectSource;
 use super::serving::first_line;
-use super::{CommandContext, SessionFlag, SessionOperand, output, question, summary};
+use super::{CliContext, SessionFlag, SessionOperand, output, question, summary};
 
 use crate::atomic;
 use crate::engine::{Turn, TurnDiffs, Which};
@@ -63,7 +63,7 @@ pub(super) struct Say {
     session: SessionFlag,
 }
 
-fn list(context: &CommandContext) -> Result<ExitCode> {
+fn list(context: &CliContext) -> Result<ExitCode> {
     let store = Store::new(&context.config.sessions);
     let (sessions, damaged) = store.list()?;
     // Only runs that wait for somebody.
@@ -71,7 +71,7 @@ fn list(context: &CommandContext) -> Result<ExitCode> {
         store.pending()?.into_iter().filter(|session| session.run.is_some()).collect();
     for session in runs.iter().chain(&sessions) {
         if context.json {
-            CommandContext::print_json(&to_json(context, session));
+            output::json(&to_json(context, session));
             continue;
         }
         let Session { id, sequence, updated_at, task, .. } = session;
@@ -98,7 +98,7 @@ fn list(context: &CommandContext) -> Result<ExitCode> {
     Ok(if damaged.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-pub(super) fn status(context: &CommandContext, arguments: &ShowStatus) -> Result<ExitCode> {
+pub(super) fn status(context: &CliContext, arguments: &ShowStatus) -> Result<ExitCode> {
     let flag = arguments.session.flag();
     if flag.id.is_none() {
         return list(context);
@@ -113,7 +113,7 @@ pub(super) fn status(context: &CommandContext, arguments: &ShowStatus) -> Result
         value["toSay"] = session.words_to_say().cloned().collect::<Vec<_>>().into();
         value["added"] = session.words_added().into();
         value["held"] = inbox::held(&context.config.inbox).into();
-        CommandContext::print_json(&value);
+        output::json(&value);
         return Ok(ExitCode::SUCCESS);
     }
     let row = |label: &str, text: &str| {
@@ -161,7 +161,7 @@ pub(super) fn status(context: &CommandContext, arguments: &ShowStatus) -> Result
 }
 
 /// A line about the replies that are held, for any session; None if there are none.
-fn held_replies(context: &CommandContext) -> Option<String> {
+fn held_replies(context: &CliContext) -> Option<String> {
     let replies = match inbox::held(&context.config.inbox).len() {
         0 => return None,
         1 => "1 reply".to_owned(),
@@ -174,7 +174,7 @@ fn held_replies(context: &CommandContext) -> Option<String> {
 }
 
 /// Whether a turn of the session was begun but not finished, and no process is working on it.
-fn is_interrupted(context: &CommandContext, session: &Session) -> bool {
+fn is_interrupted(context: &CliContext, session: &Session) -> bool {
     let Config { sessions, .. } = &context.config;
     // The process that holds the lock may be working on it.
     if Lock::is_held(&context.config) {
@@ -200,7 +200,7 @@ fn state(session: &Session) -> &'static str {
 }
 
 /// The confinement of a session's commands, in one line.
-fn describe_sandbox(context: &CommandContext, session: &Session) -> String {
+fn describe_sandbox(context: &CliContext, session: &Session) -> String {
     if let Some(guest) = &context.config.guest {
         return format!("the sandbox of the guest '{}'; `deaddrop doctor` asks it", guest.label());
     }
@@ -214,7 +214,7 @@ fn describe_sandbox(context: &CommandContext, session: &Session) -> String {
     }
 }
 
-pub(super) fn log(context: &CommandContext, arguments: &Log) -> Result<ExitCode> {
+pub(super) fn log(context: &CliContext, arguments: &Log) -> Result<ExitCode> {
     let session = named_or_newest(context, &arguments.session)?;
     let entries = log::read(&context.config.sessions, &session.id)?;
     let undone = log::undone(&entries);
@@ -240,7 +240,7 @@ pub(super) fn log(context: &CommandContext, arguments: &Log) -> Result<ExitCode>
             if waits {
                 value["waiting"] = question::to_json(context, &session);
             }
-            CommandContext::print_json(&value);
+            output::json(&value);
             continue;
         }
         let what = entry.back().unwrap_or_else(|| entry.work());
@@ -296,7 +296,7 @@ fn waiting_entry(session: &Session) -> Option<LogEntry> {
     })
 }
 
-pub(super) fn say(context: &CommandContext, arguments: &Say) -> Result<ExitCode> {
+pub(super) fn say(context: &CliContext, arguments: &Say) -> Result<ExitCode> {
     let request = Request::Say {
         text: arguments.text.join(" "),
         session: context.session_id(&arguments.session)?,
@@ -305,7 +305,7 @@ pub(super) fn say(context: &CommandContext, arguments: &Say) -> Result<ExitCode>
     if context.json {
         let mut value = to_json(context, &turn.session);
         value["saysIt"] = turn.outbox.is_some().into();
-        CommandContext::print_json(&value);
+        output::json(&value);
     }
     context.ui.say(words_message(context, &turn));
     if let (Some(path), false) = (&turn.outbox, context.json) {
@@ -314,7 +314,7 @@ pub(super) fn say(context: &CommandContext, arguments: &Say) -> Result<ExitCode>
     Ok(ExitCode::SUCCESS)
 }
 
-pub(super) fn close(context: &CommandContext, arguments: &Close) -> Result<ExitCode> {
+pub(super) fn close(context: &CliContext, arguments: &Close) -> Result<ExitCode> {
     let id = context.session_id(&arguments.session.flag())?.ok_or_else(|| {
         Error::usage("name the session, as in `deaddrop close ID`; `deaddrop status` lists them")
     })?;
@@ -326,7 +326,7 @@ pub(super) fn close(context: &CommandContext, arguments: &Close) -> Result<ExitC
     let request = Request::Close { session: id.clone(), delete: arguments.delete };
     let turn = context.request(request, &Stop::on_signals()?, 0)?;
     if context.json {
-        CommandContext::print_json(&to_json(context, &turn.session));
+        output::json(&to_json(context, &turn.session));
     }
     let done = if arguments.delete { "is removed" } else { "is closed" };
     context.ui.say(format!("Session {id} {done}."));
@@ -334,7 +334,7 @@ pub(super) fn close(context: &CommandContext, arguments: &Close) -> Result<ExitC
 }
 
 /// Says which outbox contains the person's words, and what the person has to do.
-pub(super) fn words_message(context: &CommandContext, Turn { session, outbox }: &Turn) -> String {
+pub(super) fn words_message(context: &CliContext, Turn { session, outbox }: &Turn) -> String {
     match outbox {
         Some(_) => format!(
             "Your words are now at the end of the newest outbox{}. If you have already pasted it, copy it again (a reply to the older text still counts; the next outbox then repeats your words):",
@@ -353,7 +353,7 @@ pub(super) fn words_message(context: &CommandContext, Turn { session, outbox }: 
 }
 
 /// The named session, or the newest open one, or the newest. Says which it is if several are open.
-pub(super) fn named_or_newest(context: &CommandContext, flag: &SessionFlag) -> Result<Session> {
+pub(super) fn named_or_newest(context: &CliContext, flag: &SessionFlag) -> Result<Session> {
     let store = Store::new(&context.config.sessions);
     if let Some(id) = context.session_id(flag)? {
         return store.load_stem(&id);
@@ -377,7 +377,7 @@ pub(super) fn named_or_newest(context: &CommandContext, flag: &SessionFlag) -> R
     }
 }
 
-fn to_json(context: &CommandContext, session: &Session) -> serde_json::Value {
+fn to_json(context: &CliContext, session: &Session) -> serde_json::Value {
     let outbox = context.config.outbox.join(session.outbox_name());
     json!({
         "session": session.stem(),

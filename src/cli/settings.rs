@@ -168,7 +168,7 @@ fn change(
         return Ok(());
     };
     if json {
-        output::json(&json!({ "name": key, "path": file.display().to_string() }).to_string());
+        output::json(&json!({ "name": key, "path": file.display().to_string() }));
     }
     ui.say(format!("{} is changed.", file.display()));
     let Some(project) = project else { return Ok(()) };
@@ -184,7 +184,7 @@ fn show(settings: &[InForce], ui: &Terminal, json: bool) {
     let width = settings.iter().map(|setting| setting.name.len()).max().unwrap_or_default();
     for setting in settings {
         if json {
-            output::json(&to_json(setting).to_string());
+            output::json(&to_json(setting));
             continue;
         }
         let InForce { name, origin, about, source, allowed, .. } = setting;

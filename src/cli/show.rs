@@ -8,7 +8,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::sessions::named_or_newest;
-use super::{CommandContext, SessionFlag, editor, output, question};
+use super::{CliContext, SessionFlag, editor, output, question};
 use crate::clipboard::{self, ClipboardBackend, ClipboardEnvironment};
 use crate::daemon::Clip;
 use crate::engine::pasted_outbox;
@@ -42,7 +42,7 @@ pub(super) struct Show {
     path: bool,
 }
 
-pub(super) fn show(context: &CommandContext, arguments: &Show) -> Result<ExitCode> {
+pub(super) fn show(context: &CliContext, arguments: &Show) -> Result<ExitCode> {
     let session = named_or_newest(context, &arguments.session)?;
     if session.run.is_some() {
         return Err(Error::usage(format!(
@@ -102,7 +102,7 @@ pub(super) fn show(context: &CommandContext, arguments: &Show) -> Result<ExitCod
     }
     let shown = cut.as_ref().map_or(&text, |cut| &cut.text);
     if context.json {
-        CommandContext::print_json(&json!({
+        output::json(&json!({
             "session": session.id,
             "sequence": sequence,
             "path": context.display(&path),
@@ -118,7 +118,7 @@ pub(super) fn show(context: &CommandContext, arguments: &Show) -> Result<ExitCod
 }
 
 /// The part of an outbox with this number.
-fn select_part(context: &CommandContext, outbox: &str, asked: PartNumber) -> Result<OutboxPart> {
+fn select_part(context: &CliContext, outbox: &str, asked: PartNumber) -> Result<OutboxPart> {
     parts::part(outbox, asked, context.config.part_characters)
         .map_err(|e| Error::usage(format!("--part: {e}")))
 }
@@ -148,7 +148,7 @@ impl ClipboardFlags {
     }
 
     /// If wanted, copies the outbox of a session that this process does not serve.
-    pub(super) fn copy_once(self, context: &CommandContext, session: &Session) -> Result<()> {
+    pub(super) fn copy_once(self, context: &CliContext, session: &Session) -> Result<()> {
         if Clip::from(self).copies && session.awaits_reply() {
             copy_outbox(context, session, session.sequence, &CopyScope::Whole)?;
         }
@@ -171,7 +171,7 @@ pub(super) enum CopyScope {
 /// Uses the first backend that works: the desktop's clipboard (Wayland, X11), then the terminal's (OSC 52, also over SSH).
 /// Returns whether one worked.
 pub(super) fn copy_outbox(
-    context: &CommandContext,
+    context: &CliContext,
     session: &Session,
     sequence: u32,
     scope: &CopyScope,
@@ -206,7 +206,7 @@ pub(super) fn copy_outbox(
         value["part"] = part.into();
         value["of"] = of.into();
         value["next"] = json!(next);
-        CommandContext::print_json(&value);
+        output::json(&value);
     }
     let what = match of {
         1 => format!("Outbox {sequence} of session {id}{}", form_note(&form)),
@@ -245,7 +245,7 @@ pub(super) fn copy_outbox(
 
 /// The JSON event that an outbox was copied, or why not.
 pub(super) fn copied_json(
-    context: &CommandContext,
+    context: &CliContext,
     path: &Path,
     done: std::result::Result<(&OutboxForm, ClipboardBackend), &str>,
 ) -> Value {
@@ -284,7 +284,7 @@ fn not_copied(why: &str) -> String {
 
 /// The message about an event of the clipboard while sessions are served. An error is a warning for the person.
 pub(super) fn clipboard_message(
-    context: &CommandContext,
+    context: &CliContext,
     news: &ClipboardNews<'_>,
 ) -> std::result::Result<String, String> {
     match news {

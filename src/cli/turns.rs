@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::patch::{Side, coloured, patch, readable, sizes};
-use super::{CommandContext, SessionFlag, output, sessions, summary};
+use super::{CliContext, SessionFlag, output, sessions, summary};
 use crate::engine::{TurnDiffs, UndoRequest, Which};
 use crate::error::Result;
 use crate::ipc::Request;
@@ -44,7 +44,7 @@ fn parse_turns(text: &str) -> std::result::Result<Which, String> {
     Ok(Which::From(first, last))
 }
 
-pub(super) fn diff(context: &CommandContext, arguments: &Diff) -> Result<ExitCode> {
+pub(super) fn diff(context: &CliContext, arguments: &Diff) -> Result<ExitCode> {
     let session = sessions::named_or_newest(context, &arguments.session)?;
     let which = if arguments.all { Some(Which::From(0, u32::MAX)) } else { arguments.turns };
     let turns = TurnDiffs::read(&context.config, &session)?;
@@ -72,7 +72,7 @@ pub(super) fn diff(context: &CommandContext, arguments: &Diff) -> Result<ExitCod
             }
         };
         if context.json {
-            CommandContext::print_json(&json!({
+            output::json(&json!({
                 "sequence": shown.last,
                 "first": shown.first,
                 "path": change.shown(),
@@ -191,12 +191,12 @@ struct UndoFlags {
     reason: Option<String>,
 }
 
-pub(super) fn undo(context: &CommandContext, arguments: &Undo) -> Result<ExitCode> {
+pub(super) fn undo(context: &CliContext, arguments: &Undo) -> Result<ExitCode> {
     let turns = usize::try_from(arguments.last).unwrap_or(usize::MAX);
     run_request(context, UndoRequest::Turns(turns), &arguments.flags)
 }
 
-pub(super) fn redo(context: &CommandContext, arguments: &Redo) -> Result<ExitCode> {
+pub(super) fn redo(context: &CliContext, arguments: &Redo) -> Result<ExitCode> {
     run_request(
         context,
         arguments.sequence.map_or(UndoRequest::LastUndo, UndoRequest::Step),
@@ -204,7 +204,7 @@ pub(super) fn redo(context: &CommandContext, arguments: &Redo) -> Result<ExitCod
     )
 }
 
-fn run_request(context: &CommandContext, undo: UndoRequest, flags: &UndoFlags) -> Result<ExitCode> {
+fn run_request(context: &CliContext, undo: UndoRequest, flags: &UndoFlags) -> Result<ExitCode> {
     let (session, reason) = (context.session_id(&flags.session)?, flags.reason.clone());
     let reason = reason.filter(|reason| !reason.trim().is_empty());
     let request = Request::Undo { undo, session, force: flags.force, reason };

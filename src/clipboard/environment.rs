@@ -1,4 +1,4 @@
-//! Which ways to a clipboard this process has.
+//! The clipboard backends that this process can use.
 
 use std::ffi::OsString;
 
@@ -6,51 +6,51 @@ use super::{ClipboardBackend, terminal};
 use crate::program::Programs;
 use crate::terminal::Stream;
 
-/// The variables that lead to a display. Helpers get no others: commands of a reply may be able to look at a
+/// The variables that are needed to reach a display. Helpers get no others: commands of a reply may be able to inspect a
 /// helper, and the environment may contain secrets.
 const VARIABLES: [&str; 5] =
     ["HOME", "DISPLAY", "XAUTHORITY", "WAYLAND_DISPLAY", "XDG_RUNTIME_DIR"];
 
-/// The environment of this process as far as it matters here.
+/// What determines the backends of this process.
 #[derive(Debug, Clone)]
 pub struct ClipboardEnvironment {
     variables: Vec<(&'static str, OsString)>,
     terminal: Result<ClipboardBackend, String>,
-    /// Where tmux may be taken from.
+    /// Finds tmux.
     pub(super) programs: Programs,
 }
 
 impl ClipboardEnvironment {
-    /// That of this process.
+    /// Reads the environment of this process.
     pub fn current(programs: Programs) -> Self {
         let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         let is_terminal = Stream::Out.is_terminal() || Stream::Err.is_terminal();
         let variables = VARIABLES.into_iter().filter_map(|name| {
             let value = variable(name)?;
-            // A helper changes its folder.
+            // Make it absolute: a helper changes its working directory.
             let is_relative = name == "XAUTHORITY";
             let absolute = is_relative.then(|| std::path::absolute(&value).ok()).flatten();
             Some((name, absolute.map_or(value, OsString::from)))
         });
         Self {
             variables: variables.collect(),
-            terminal: terminal::way(is_terminal, variable),
+            terminal: terminal::backend(is_terminal, variable),
             programs,
         }
     }
 
-    /// The ways through a helper, in the order in which they are tried.
+    /// The backends that need a helper, in the order in which they are tried.
     pub fn backends(&self) -> Vec<ClipboardBackend> {
         if cfg!(target_os = "macos") {
             return vec![ClipboardBackend::System];
         }
         let is_set = |name| self.variables.iter().any(|(known, _)| *known == name);
-        let ways =
+        let backends =
             [(ClipboardBackend::Wayland, "WAYLAND_DISPLAY"), (ClipboardBackend::X11, "DISPLAY")];
-        ways.into_iter().filter(|(_, name)| is_set(*name)).map(|(way, _)| way).collect()
+        backends.into_iter().filter(|(_, name)| is_set(*name)).map(|(backend, _)| backend).collect()
     }
 
-    /// How a text is sent to the terminal where no helper takes it.
+    /// The terminal's backend, which is tried if no helper can copy a text.
     ///
     /// # Errors
     /// There is no terminal, or it has no clipboard.
@@ -58,12 +58,13 @@ impl ClipboardEnvironment {
         self.terminal.as_ref().copied().map_err(|why| &**why)
     }
 
-    /// What a helper gets that goes this way: of two displays only the one that it is to use.
+    /// The variables for a helper of this backend: of two displays, only the one that it should use.
     pub(super) fn variables(
         &self,
-        way: ClipboardBackend,
+        backend: ClipboardBackend,
     ) -> impl Iterator<Item = (&'static str, &OsString)> {
-        let other = if way == ClipboardBackend::Wayland { "DISPLAY" } else { "WAYLAND_DISPLAY" };
+        let other =
+            if backend == ClipboardBackend::Wayland { "DISPLAY" } else { "WAYLAND_DISPLAY" };
         let variables = self.variables.iter().filter(move |(name, _)| *name != other);
         variables.map(|(name, value)| (*name, value))
     }
@@ -85,7 +86,7 @@ mod tests {
         assert_eq!(with(&["DISPLAY"]).backends(), [ClipboardBackend::X11]);
         assert_eq!(with(&["WAYLAND_DISPLAY"]).backends(), [ClipboardBackend::Wayland]);
         assert_eq!(with(&["HOME"]).backends(), []);
-        let seen = |way| both.variables(way).map(|(name, _)| name).collect::<Vec<_>>();
+        let seen = |backend| both.variables(backend).map(|(name, _)| name).collect::<Vec<_>>();
         assert_eq!(seen(ClipboardBackend::X11), ["HOME", "DISPLAY"]);
         assert_eq!(seen(ClipboardBackend::Wayland), ["HOME", "WAYLAND_DISPLAY"]);
     }

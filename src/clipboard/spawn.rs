@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use super::report::{Failure, Report, Reports};
+use super::report::{ClipboardError, HelperReport, Reports};
 use super::{ClipboardBackend, ClipboardEnvironment, helper};
 use crate::program;
 use crate::runner::sandbox::Started;
@@ -14,59 +14,59 @@ use crate::runner::sandbox::Started;
 const HOLDING: Duration = Duration::from_secs(6);
 /// How long reading may take. The program that holds the clipboard may be busy.
 pub(super) const READING: Duration = Duration::from_secs(8);
-/// After that the caller is told that it waits.
+/// The caller is notified if a report takes longer.
 const SLOW: Duration = Duration::from_secs(1);
 
-/// A helper, killed when this is dropped.
-pub(super) struct Helper {
+/// A helper. Dropping this kills it.
+pub(super) struct ClipboardHelper {
     child: Child,
     pub(super) reports: Reports,
-    /// Until the helper has been waited for.
+    /// Kept until the helper has been waited for.
     _started: Started,
 }
 
-impl Helper {
-    /// Starts a helper. `verb` is what it does.
+impl ClipboardHelper {
+    /// Starts a helper with this verb.
     pub(super) fn start(
         verb: &str,
-        way: ClipboardBackend,
+        backend: ClipboardBackend,
         environment: &ClipboardEnvironment,
     ) -> io::Result<Self> {
         let (reports, output) = io::pipe()?;
         let reports = Reports::of(reports)?;
         let mut command = Command::new(program::own()?);
-        command.args([helper::MARK, verb]).env_clear().envs(environment.variables(way));
+        command.args([helper::MARK, verb]).env_clear().envs(environment.variables(backend));
         command.stdin(Stdio::piped()).stdout(output).stderr(Stdio::null());
-        // It must not be taken for a process that a command of a reply has left behind.
+        // Register it, so that it does not count as a process that a command of a reply left behind.
         let (child, started) = Started::by(|| command.spawn())?;
         Ok(Self { child, reports, _started: started })
     }
 
     /// Waits for a report, and calls `waits` if that takes long.
-    fn report(&self, patience: Duration, waits: impl FnOnce()) -> Report {
+    fn report(&self, patience: Duration, waits: impl FnOnce()) -> HelperReport {
         if let Some(report) = self.reports.next(SLOW) {
             return report;
         }
         waits();
         let left = patience.saturating_sub(SLOW);
-        self.reports.next(left).unwrap_or(Err(Failure::NoAnswer(patience)))
+        self.reports.next(left).unwrap_or(Err(ClipboardError::NoAnswer(patience)))
     }
 }
 
-impl Drop for Helper {
+impl Drop for ClipboardHelper {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Puts a text on the clipboard this way, and leaves a helper behind that holds it.
+/// Copies a text with this backend, and leaves a helper running that provides it.
 pub(super) fn hold(
-    way: ClipboardBackend,
+    backend: ClipboardBackend,
     text: &str,
     environment: &ClipboardEnvironment,
-) -> Result<(), Failure> {
-    let mut helper = Helper::start("hold", way, environment)?;
+) -> Result<(), ClipboardError> {
+    let mut helper = ClipboardHelper::start("hold", backend, environment)?;
     program::feed(&mut helper.child, text)?;
     helper.report(HOLDING, || {})?;
     thread::Builder::new().name("clipboard".into()).spawn(move || {
@@ -76,11 +76,11 @@ pub(super) fn hold(
     Ok(())
 }
 
-/// Reads the clipboard this way.
+/// Reads the clipboard with this backend.
 pub(super) fn read(
-    way: ClipboardBackend,
+    backend: ClipboardBackend,
     environment: &ClipboardEnvironment,
     waits: impl FnOnce(),
-) -> Report {
-    Helper::start("read", way, environment)?.report(READING, waits)
+) -> HelperReport {
+    ClipboardHelper::start("read", backend, environment)?.report(READING, waits)
 }
