@@ -14,7 +14,7 @@ use super::arguments::Global;
 use super::locate::{Location, ProjectSource};
 use super::output::{self, Terminal};
 use crate::atomic::{self, read_regular};
-use crate::clipboard::{ClipboardEnvironment, NO_DISPLAY};
+use crate::clipboard::{ClipboardSetup, NO_DISPLAY};
 use crate::engine::kept_turns;
 use crate::error::advice;
 use crate::executor::Guest;
@@ -408,7 +408,7 @@ fn user_state() -> Result<String, String> {
 
 /// The clipboard backends, in the order in which copying tries them.
 fn clipboard(config: &Config) -> Vec<Diagnosis> {
-    let environment = ClipboardEnvironment::current(Programs::of(config));
+    let environment = ClipboardSetup::current(Programs::of(config));
     let backends: Vec<String> = environment.backends().iter().map(ToString::to_string).collect();
     let message = match backends.as_slice() {
         [] => Err(format!(

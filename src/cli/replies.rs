@@ -9,7 +9,7 @@ use clap::Args;
 use super::input::TextInput;
 use super::show::{CopyScope, copy_outbox};
 use super::{CliContext, SessionFlag, input};
-use crate::clipboard::{self, ClipboardBackend, ClipboardEnvironment};
+use crate::clipboard::{self, ClipboardBackend, ClipboardSetup};
 use crate::engine::Selection;
 use crate::error::{Error, Result};
 use crate::inbox::HELD;
@@ -165,7 +165,7 @@ fn from_clipboard(context: &CliContext) -> Result<(String, String)> {
             context.ui.say(format!("Waiting for the clipboard ({}) …", backend.name()));
         }
     };
-    match clipboard::read(&ClipboardEnvironment::current(Programs::of(&context.config)), &waits) {
+    match clipboard::read(&ClipboardSetup::current(Programs::of(&context.config)), &waits) {
         Ok((backend, Some(text))) => Ok((text, format!("the clipboard ({})", backend.name()))),
         Ok((backend, None)) => fail(
             &format!("the clipboard ({})", backend.name()),

@@ -15,7 +15,7 @@ use crate::daemon::{self, Clip, Serve};
 use crate::error::{Error, Result};
 use crate::lock;
 use crate::program;
-use crate::serve::{Events, Key, Keys, Project, Server};
+use crate::serve::{ApiKey, ApiKeys, Events, PageServer, ServedProject};
 use crate::settings::Config;
 use crate::watch::Stop;
 
@@ -36,7 +36,7 @@ pub(super) struct ServePage {
 enum ServeCommand {
     /// Manage the keys of the REST API
     #[command(subcommand)]
-    Keys(KeysCommand),
+    ApiKeys(KeysCommand),
 }
 
 #[derive(Debug, Subcommand)]
@@ -60,7 +60,7 @@ impl ServePage {
     pub(super) fn sets_up_project(&self) -> bool {
         !matches!(
             &self.command,
-            Some(ServeCommand::Keys(KeysCommand::List | KeysCommand::Revoke { .. }))
+            Some(ServeCommand::ApiKeys(KeysCommand::List | KeysCommand::Revoke { .. }))
         )
     }
 }
@@ -68,13 +68,13 @@ impl ServePage {
 /// Changes or lists keys.
 fn keys(context: &CliContext, command: &KeysCommand) -> Result<ExitCode> {
     if let KeysCommand::Add { name } = command {
-        Keys::check_name(name)?;
+        ApiKeys::check_name(name)?;
         // As `serve` does when it starts.
         let Config { sessions, inbox, outbox, approvals, .. } = &context.config;
         context.config.claim_dirs([sessions, inbox, outbox, approvals])?;
         lock::make_private(&context.config)?;
     }
-    let keys = Keys::new(&context.config.sessions);
+    let keys = ApiKeys::new(&context.config.sessions);
     match command {
         KeysCommand::Add { name } => {
             let key = keys.add(name, Timestamp::now())?;
@@ -88,7 +88,7 @@ fn keys(context: &CliContext, command: &KeysCommand) -> Result<ExitCode> {
         KeysCommand::List => {
             for key in keys.list()? {
                 if context.json {
-                    let Key { name, created_at, .. } = key;
+                    let ApiKey { name, created_at, .. } = key;
                     output::json(&json!({ "name": name, "createdAt": created_at }));
                 } else {
                     output::result(format!("{}  {}", key.created_at, key.name));
@@ -108,7 +108,7 @@ pub(super) fn serve(
     arguments: &ServePage,
     settings: &SettingFlags,
 ) -> Result<ExitCode> {
-    if let Some(ServeCommand::Keys(command)) = &arguments.command {
+    if let Some(ServeCommand::ApiKeys(command)) = &arguments.command {
         return keys(context, command);
     }
     let stop = Stop::on_signals()?;
@@ -116,7 +116,7 @@ pub(super) fn serve(
     let events = Events::default();
     let helper = program::own().map_err(|e| Error::failed(format!("cannot find itself: {e}")))?;
     let turn = stop.clone();
-    let project = Project {
+    let project = ServedProject {
         config: context.config.clone(),
         taken_up: engine.taken_up.as_ref().map(|turn| turn.session.clone()),
         command: (helper, vec![OsString::from("-C"), context.config.project.clone().into()]),
@@ -125,7 +125,7 @@ pub(super) fn serve(
         glimpse: Arc::clone(&context.glimpse),
         stop_turn: Box::new(move || turn.pause()),
     };
-    let server = Server::start(arguments.listen, project)?;
+    let server = PageServer::start(arguments.listen, project)?;
     if !server.address.ip().is_loopback() {
         context.ui.warning("other machines can reach this address, and the connection is not encrypted: anyone who intercepts it can do what you can; use `ssh -L` instead");
     }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::sessions::named_or_newest;
 use super::{CliContext, SessionFlag, editor, output, question};
-use crate::clipboard::{self, ClipboardBackend, ClipboardEnvironment};
+use crate::clipboard::{self, ClipboardBackend, ClipboardSetup};
 use crate::daemon::Clip;
 use crate::engine::pasted_outbox;
 use crate::error::{Error, Result};
@@ -189,8 +189,7 @@ pub(super) fn copy_outbox(
         None => OutboxPart { text, part: 1, of: 1 },
         Some(asked) => select_part(context, &text, asked)?,
     };
-    let done =
-        clipboard::copy(&text, &ClipboardEnvironment::current(Programs::of(&context.config)));
+    let done = clipboard::copy(&text, &ClipboardSetup::current(Programs::of(&context.config)));
     let tokens = tokens::about(&text, context.config.max_tokens);
     let brief = if form.is_brief { " --brief" } else { "" };
     let next = asked.filter(|_| part < of).map(|asked| {

@@ -5,7 +5,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{ClipboardBackend, ClipboardEnvironment};
+use super::{ClipboardBackend, ClipboardSetup};
 use crate::program::Programs;
 
 /// A text to copy, or why there is none.
@@ -26,7 +26,7 @@ impl<T: Send + 'static> Copier<T> {
         let (requests, received) = mpsc::channel::<(PathBuf, CopyRequest<T>)>();
         let (sender, results) = mpsc::channel();
         let work = move || {
-            let environment = ClipboardEnvironment::current(programs);
+            let environment = ClipboardSetup::current(programs);
             for (path, text) in received {
                 let done = text.and_then(|(text, it)| Ok((it, super::copy(&text, &environment)?)));
                 if sender.send((path, done)).is_err() {

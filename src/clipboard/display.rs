@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use arboard::{Clipboard, Error};
 
 use super::LIMIT;
-use super::report::{ClipboardError, HelperReport};
+use super::report::{HelperError, HelperReport};
 
 const UNREACHED: &str =
     "its display cannot be reached, or does not let programs without a window use the clipboard";
@@ -28,16 +28,16 @@ pub(super) struct Display(Clipboard);
 
 impl Display {
     /// Connects to it.
-    pub(super) fn open() -> Result<Self, ClipboardError> {
+    pub(super) fn open() -> Result<Self, HelperError> {
         // Whatever the reason, arboard reports that no X server answers, because it tries that last.
-        Clipboard::new().map(Self).map_err(|_| ClipboardError::Other(UNREACHED.to_owned()))
+        Clipboard::new().map(Self).map_err(|_| HelperError::Other(UNREACHED.to_owned()))
     }
 
     /// Reads it.
     pub(super) fn read(&mut self) -> HelperReport {
         let whole = (1..READS).find_map(|_| self.unless_given_up());
         match whole.unwrap_or_else(|| self.0.get_text()) {
-            Ok(text) if text.len() > LIMIT => Err(ClipboardError::TooLong),
+            Ok(text) if text.len() > LIMIT => Err(HelperError::TooLong),
             Ok(text) => Ok(Some(text).filter(|text| !text.is_empty())),
             Err(Error::ContentNotAvailable) => Ok(None),
             Err(e) => Err(e.into()),
@@ -58,7 +58,7 @@ impl Display {
         mut self,
         text: &str,
         ready: impl FnOnce() -> io::Result<()>,
-    ) -> Result<(), ClipboardError> {
+    ) -> Result<(), HelperError> {
         let (sender, ended) = mpsc::channel();
         let held = text.to_owned();
         thread::Builder::new().spawn(move || drop(sender.send(stay(held))))?;
@@ -69,9 +69,7 @@ impl Display {
                 return Ok(ready()?);
             }
             if begun.elapsed() > SETTLES {
-                return Err(ClipboardError::Other(
-                    "the copied text did not arrive there".to_owned(),
-                ));
+                return Err(HelperError::Other("the copied text did not arrive there".to_owned()));
             }
             thread::sleep(Duration::from_millis(5));
         }
@@ -103,7 +101,7 @@ fn stay(text: String) -> Result<(), Error> {
     Clipboard::new()?.set_text(text)
 }
 
-impl From<Error> for ClipboardError {
+impl From<Error> for HelperError {
     fn from(error: Error) -> Self {
         match error {
             Error::ConversionFailure => Self::NotUtf8,

@@ -13,14 +13,14 @@ const VARIABLES: [&str; 5] =
 
 /// What determines the backends of this process.
 #[derive(Debug, Clone)]
-pub struct ClipboardEnvironment {
+pub struct ClipboardSetup {
     variables: Vec<(&'static str, OsString)>,
     terminal: Result<ClipboardBackend, String>,
     /// Finds tmux.
     pub(super) programs: Programs,
 }
 
-impl ClipboardEnvironment {
+impl ClipboardSetup {
     /// Reads the environment of this process.
     pub fn current(programs: Programs) -> Self {
         let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn ways_are_tried_in_their_order_and_each_sees_its_own_display_only() {
-        let with = |names: &[&'static str]| ClipboardEnvironment {
+        let with = |names: &[&'static str]| ClipboardSetup {
             variables: names.iter().map(|name| (*name, "7".into())).collect(),
             terminal: Ok(ClipboardBackend::Terminal),
             programs: Programs::default(),

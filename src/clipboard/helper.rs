@@ -17,7 +17,7 @@ use rustix::process::{Resource, Rlimit, chdir, setrlimit, setsid};
 
 use super::LIMIT;
 use super::display::Display;
-use super::report::{self, ClipboardError};
+use super::report::{self, HelperError};
 use crate::protocol::ParsedReply;
 
 /// The first argument of a helper; not the name of any command.
@@ -36,7 +36,7 @@ pub fn dispatch() {
         return;
     }
     let verb = arguments.next().unwrap_or_default();
-    let done = isolate().map_err(ClipboardError::from).and_then(|()| match verb.to_str() {
+    let done = isolate().map_err(HelperError::from).and_then(|()| match verb.to_str() {
         Some("hold") => hold(),
         Some("read") => read(),
         Some("watch") => watch(),
@@ -84,7 +84,7 @@ fn end_with_parent() -> io::Result<()> {
     Ok(())
 }
 
-fn hold() -> Result<(), ClipboardError> {
+fn hold() -> Result<(), HelperError> {
     let text = io::read_to_string(io::stdin().take(LIMIT as u64))?;
     // If the report fails, the parent counts the text as not copied.
     Display::open()?.hold(&text, || {
@@ -95,21 +95,21 @@ fn hold() -> Result<(), ClipboardError> {
     })
 }
 
-fn read() -> Result<(), ClipboardError> {
+fn read() -> Result<(), HelperError> {
     end_with_parent()?;
     Ok(report::send(&Display::open()?.read())?)
 }
 
 /// Reports after each reading, with the text if it is new and names the outbox that it answers. Other texts are
 /// discarded.
-fn watch() -> Result<(), ClipboardError> {
+fn watch() -> Result<(), HelperError> {
     end_with_parent()?;
     let mut display = Display::open()?;
     let mut last = None;
     loop {
         let text = match display.read() {
             // It is not a reply.
-            Err(ClipboardError::TooLong | ClipboardError::NotUtf8) => None,
+            Err(HelperError::TooLong | HelperError::NotUtf8) => None,
             found => found?,
         };
         let digest = text.as_ref().map(|text| blake3::hash(text.as_bytes()));

@@ -24,11 +24,11 @@ mod watcher;
 use std::fmt;
 
 pub use copier::{Copier, CopyResult};
-pub use environment::ClipboardEnvironment;
+pub use environment::ClipboardSetup;
 pub use helper::dispatch;
 pub use watcher::{ClipboardEvent, ClipboardWatcher};
 
-use report::ClipboardError;
+use report::HelperError;
 
 /// The longest text that is copied or read, in bytes.
 pub const LIMIT: usize = 8 << 20;
@@ -89,7 +89,7 @@ impl fmt::Display for ClipboardBackend {
 ///
 /// # Errors
 /// No backend accepts it. The error gives the reason of each.
-pub fn copy(text: &str, environment: &ClipboardEnvironment) -> Result<ClipboardBackend, String> {
+pub fn copy(text: &str, environment: &ClipboardSetup) -> Result<ClipboardBackend, String> {
     if text.len() > LIMIT {
         return Err(format!("it is {} bytes long, and at most {LIMIT} can be copied", text.len()));
     }
@@ -106,7 +106,7 @@ pub fn copy(text: &str, environment: &ClipboardEnvironment) -> Result<ClipboardB
 /// # Errors
 /// No backend can be read. The error gives the reason of each.
 pub fn read(
-    environment: &ClipboardEnvironment,
+    environment: &ClipboardSetup,
     waits: &dyn Fn(ClipboardBackend),
 ) -> Result<(ClipboardBackend, Option<String>), String> {
     try_backends(&environment.backends(), |backend| {
@@ -117,7 +117,7 @@ pub fn read(
 /// Tries backends until one succeeds.
 fn try_backends<T>(
     backends: &[ClipboardBackend],
-    mut attempt: impl FnMut(ClipboardBackend) -> Result<T, ClipboardError>,
+    mut attempt: impl FnMut(ClipboardBackend) -> Result<T, HelperError>,
 ) -> Result<(ClipboardBackend, T), String> {
     let mut failed = Vec::new();
     for backend in backends {

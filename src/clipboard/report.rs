@@ -14,11 +14,11 @@ use crate::text::visible_line;
 const LONGEST: u64 = 6 * LIMIT as u64 + 100;
 
 /// The text of the clipboard, if there is one.
-pub(super) type HelperReport = Result<Option<String>, ClipboardError>;
+pub(super) type HelperReport = Result<Option<String>, HelperError>;
 
 /// Why a backend failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
-pub(super) enum ClipboardError {
+pub(super) enum HelperError {
     #[error("it contains more than {LIMIT} bytes")]
     TooLong,
     #[error("its content is not UTF-8 text")]
@@ -29,7 +29,7 @@ pub(super) enum ClipboardError {
     Other(String),
 }
 
-impl ClipboardError {
+impl HelperError {
     /// Whether trying other backends is useless, because they lead to the same text of the same program.
     pub(super) fn is_final(&self) -> bool {
         match self {
@@ -39,7 +39,7 @@ impl ClipboardError {
     }
 }
 
-impl From<io::Error> for ClipboardError {
+impl From<io::Error> for HelperError {
     fn from(e: io::Error) -> Self {
         Self::Other(e.to_string())
     }
@@ -76,7 +76,7 @@ impl Reports {
         match self.0.recv_timeout(wait) {
             Ok(report) => Some(report),
             Err(RecvTimeoutError::Timeout) => None,
-            Err(RecvTimeoutError::Disconnected) => Some(Err(ClipboardError::Other(
+            Err(RecvTimeoutError::Disconnected) => Some(Err(HelperError::Other(
                 "its helper ended; its display may be gone".to_owned(),
             ))),
         }
@@ -88,14 +88,14 @@ fn decode(output: &mut impl BufRead) -> Option<HelperReport> {
     let mut line = Vec::new();
     let length = output.take(LONGEST).read_until(b'\n', &mut line).ok()?;
     if length as u64 == LONGEST {
-        return Some(Err(ClipboardError::TooLong));
+        return Some(Err(HelperError::TooLong));
     }
     line.ends_with(b"\n").then(|| match serde_json::from_slice(&line) {
-        Ok(Err(ClipboardError::Other(why))) => {
-            Err(ClipboardError::Other(visible_line(&why).into_owned()))
+        Ok(Err(HelperError::Other(why))) => {
+            Err(HelperError::Other(visible_line(&why).into_owned()))
         }
         Ok(report) => report,
-        Err(_) => Err(ClipboardError::Other("its helper sent an invalid report".to_owned())),
+        Err(_) => Err(HelperError::Other("its helper sent an invalid report".to_owned())),
     })
 }
 
@@ -110,9 +110,9 @@ mod tests {
         let all = [
             Ok(None),
             Ok(Some("Zeile ☂\n".to_owned())),
-            Err(ClipboardError::TooLong),
-            Err(ClipboardError::NotUtf8),
-            Err(ClipboardError::Other("no seat".to_owned())),
+            Err(HelperError::TooLong),
+            Err(HelperError::NotUtf8),
+            Err(HelperError::Other("no seat".to_owned())),
         ];
         let bytes: Vec<u8> = all.iter().flat_map(|report| encode(report).unwrap()).collect();
         let (output, mut input) = io::pipe().unwrap();
@@ -125,7 +125,7 @@ mod tests {
         }
         assert_eq!(reports.next(Duration::ZERO), None);
         drop(input);
-        assert!(matches!(reports.next(WAIT), Some(Err(ClipboardError::Other(_)))));
+        assert!(matches!(reports.next(WAIT), Some(Err(HelperError::Other(_)))));
     }
 
     #[test]
@@ -135,12 +135,12 @@ mod tests {
             thread::spawn(move || drop(input.write_all(&bytes)));
             Reports::of(output).unwrap().next(WAIT).unwrap().unwrap_err()
         };
-        assert_eq!(read(vec![b'x'; 6 * LIMIT + 101]), ClipboardError::TooLong);
-        let unknown = ClipboardError::Other("its helper sent an invalid report".to_owned());
+        assert_eq!(read(vec![b'x'; 6 * LIMIT + 101]), HelperError::TooLong);
+        let unknown = HelperError::Other("its helper sent an invalid report".to_owned());
         for bytes in [&b"x\n"[..], b"{\"Ok\":\"\xff\"}\n", b"{\"Err\":\"Unknown\"}\n"] {
             assert_eq!(read(bytes.to_vec()), unknown);
         }
-        let hidden = encode(&Err(ClipboardError::Other("\x1b[2J".to_owned()))).unwrap();
+        let hidden = encode(&Err(HelperError::Other("\x1b[2J".to_owned()))).unwrap();
         assert_eq!(read(hidden).to_string(), "␛[2J");
     }
 }

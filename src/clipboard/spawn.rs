@@ -5,8 +5,8 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use super::report::{ClipboardError, HelperReport, Reports};
-use super::{ClipboardBackend, ClipboardEnvironment, helper};
+use super::report::{HelperError, HelperReport, Reports};
+use super::{ClipboardBackend, ClipboardSetup, helper};
 use crate::program;
 use crate::runner::sandbox::Started;
 
@@ -18,19 +18,19 @@ pub(super) const READING: Duration = Duration::from_secs(8);
 const SLOW: Duration = Duration::from_secs(1);
 
 /// A helper. Dropping this kills it.
-pub(super) struct ClipboardHelper {
+pub(super) struct HelperProcess {
     child: Child,
     pub(super) reports: Reports,
     /// Kept until the helper has been waited for.
     _started: Started,
 }
 
-impl ClipboardHelper {
+impl HelperProcess {
     /// Starts a helper with this verb.
     pub(super) fn start(
         verb: &str,
         backend: ClipboardBackend,
-        environment: &ClipboardEnvironment,
+        environment: &ClipboardSetup,
     ) -> io::Result<Self> {
         let (reports, output) = io::pipe()?;
         let reports = Reports::of(reports)?;
@@ -49,11 +49,11 @@ impl ClipboardHelper {
         }
         waits();
         let left = patience.saturating_sub(SLOW);
-        self.reports.next(left).unwrap_or(Err(ClipboardError::NoAnswer(patience)))
+        self.reports.next(left).unwrap_or(Err(HelperError::NoAnswer(patience)))
     }
 }
 
-impl Drop for ClipboardHelper {
+impl Drop for HelperProcess {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -64,9 +64,9 @@ impl Drop for ClipboardHelper {
 pub(super) fn hold(
     backend: ClipboardBackend,
     text: &str,
-    environment: &ClipboardEnvironment,
-) -> Result<(), ClipboardError> {
-    let mut helper = ClipboardHelper::start("hold", backend, environment)?;
+    environment: &ClipboardSetup,
+) -> Result<(), HelperError> {
+    let mut helper = HelperProcess::start("hold", backend, environment)?;
     program::feed(&mut helper.child, text)?;
     helper.report(HOLDING, || {})?;
     thread::Builder::new().name("clipboard".into()).spawn(move || {
@@ -79,8 +79,8 @@ pub(super) fn hold(
 /// Reads the clipboard with this backend.
 pub(super) fn read(
     backend: ClipboardBackend,
-    environment: &ClipboardEnvironment,
+    environment: &ClipboardSetup,
     waits: impl FnOnce(),
 ) -> HelperReport {
-    ClipboardHelper::start("read", backend, environment)?.report(READING, waits)
+    HelperProcess::start("read", backend, environment)?.report(READING, waits)
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use super::{ClipboardBackend, ClipboardEnvironment};
+use super::{ClipboardBackend, ClipboardSetup};
 use crate::program;
 use crate::terminal::{self, TERMINAL};
 
@@ -21,10 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 ///
 /// # Errors
 /// There is no terminal, it has no clipboard, or the text is too long for it.
-pub(super) fn copy(
-    text: &str,
-    environment: &ClipboardEnvironment,
-) -> Result<ClipboardBackend, String> {
+pub(super) fn copy(text: &str, environment: &ClipboardSetup) -> Result<ClipboardBackend, String> {
     let backend = environment.terminal()?;
     if text.len() > LIMIT {
         return Err(format!(

@@ -4,9 +4,9 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::report::ClipboardError;
-use super::spawn::{ClipboardHelper, READING};
-use super::{ClipboardBackend, ClipboardEnvironment};
+use super::report::HelperError;
+use super::spawn::{HelperProcess, READING};
+use super::{ClipboardBackend, ClipboardSetup};
 
 /// How long to wait before starting another helper. Doubled after each failure.
 const RETRY: Duration = Duration::from_secs(5);
@@ -37,10 +37,7 @@ pub struct ClipboardWatcher {
 
 impl ClipboardWatcher {
     /// Starts the thread, which calls `wake` after each event. None if there can be no thread.
-    pub fn start(
-        environment: ClipboardEnvironment,
-        wake: impl Fn() + Send + 'static,
-    ) -> Option<Self> {
+    pub fn start(environment: ClipboardSetup, wake: impl Fn() + Send + 'static) -> Option<Self> {
         let (sender, event) = mpsc::channel();
         let (running, stopped) = mpsc::channel();
         let on_event = move |event| {
@@ -72,7 +69,7 @@ struct Listener<OnEvent> {
 }
 
 impl<OnEvent: Fn(ClipboardEvent)> Listener<OnEvent> {
-    fn run(mut self, environment: &ClipboardEnvironment) {
+    fn run(mut self, environment: &ClipboardSetup) {
         let backends = environment.backends();
         while let Err(why) =
             super::try_backends(&backends, |backend| self.listen(backend, environment))
@@ -91,9 +88,9 @@ impl<OnEvent: Fn(ClipboardEvent)> Listener<OnEvent> {
     fn listen(
         &mut self,
         backend: ClipboardBackend,
-        environment: &ClipboardEnvironment,
-    ) -> Result<(), ClipboardError> {
-        let helper = ClipboardHelper::start("watch", backend, environment)?;
+        environment: &ClipboardSetup,
+    ) -> Result<(), HelperError> {
+        let helper = HelperProcess::start("watch", backend, environment)?;
         let mut last = Instant::now();
         while !self.is_over(Duration::ZERO) {
             match helper.reports.next(TICK) {
@@ -101,7 +98,7 @@ impl<OnEvent: Fn(ClipboardEvent)> Listener<OnEvent> {
                     self.handle_report(backend, report?);
                     last = Instant::now();
                 }
-                None if last.elapsed() > READING => return Err(ClipboardError::NoAnswer(READING)),
+                None if last.elapsed() > READING => return Err(HelperError::NoAnswer(READING)),
                 None => {}
             }
         }

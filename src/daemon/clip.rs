@@ -9,9 +9,7 @@ use super::Serve;
 use super::sessions::Sessions;
 use crate::admission::{self, Admission, Given};
 use crate::atomic;
-use crate::clipboard::{
-    ClipboardEnvironment, ClipboardEvent, ClipboardWatcher, Copier, CopyResult,
-};
+use crate::clipboard::{ClipboardEvent, ClipboardSetup, ClipboardWatcher, Copier, CopyResult};
 use crate::engine::{Engine, pasted_outbox};
 use crate::error::Result;
 use crate::event::{ClipboardNews, Event, Observer};
@@ -71,7 +69,7 @@ impl ClipboardSync {
             sync.first = id.and_then(|id| Some((id.clone(), *sync.copied.get(&id)?)));
         }
         if clip.takes {
-            sync.watcher = ClipboardWatcher::start(ClipboardEnvironment::current(programs), wake);
+            sync.watcher = ClipboardWatcher::start(ClipboardSetup::current(programs), wake);
         }
         if sync.watcher.is_none() {
             sync.copy_first(engine, sessions);
