@@ -26,9 +26,9 @@ impl<T: Send + 'static> Copier<T> {
         let (requests, received) = mpsc::channel::<(PathBuf, CopyRequest<T>)>();
         let (sender, results) = mpsc::channel();
         let work = move || {
-            let environment = ClipboardSetup::current(programs);
+            let setup = ClipboardSetup::current(programs);
             for (path, text) in received {
-                let done = text.and_then(|(text, it)| Ok((it, super::copy(&text, &environment)?)));
+                let done = text.and_then(|(text, it)| Ok((it, super::copy(&text, &setup)?)));
                 if sender.send((path, done)).is_err() {
                     return;
                 }

@@ -29,6 +29,7 @@ pub use helper::dispatch;
 pub use watcher::{ClipboardEvent, ClipboardWatcher};
 
 use report::HelperError;
+use spawn::{HelperProcess, READING};
 
 /// The longest text that is copied or read, in bytes.
 pub const LIMIT: usize = 8 << 20;
@@ -89,13 +90,13 @@ impl fmt::Display for ClipboardBackend {
 ///
 /// # Errors
 /// No backend accepts it. The error gives the reason of each.
-pub fn copy(text: &str, environment: &ClipboardSetup) -> Result<ClipboardBackend, String> {
+pub fn copy(text: &str, setup: &ClipboardSetup) -> Result<ClipboardBackend, String> {
     if text.len() > LIMIT {
         return Err(format!("it is {} bytes long, and at most {LIMIT} can be copied", text.len()));
     }
-    match try_backends(&environment.backends(), |backend| spawn::hold(backend, text, environment)) {
+    match try_backends(&setup.backends(), |backend| spawn::hold(backend, text, setup)) {
         Ok((backend, ())) => Ok(backend),
-        Err(failed) => terminal::copy(text, environment)
+        Err(failed) => terminal::copy(text, setup)
             .map_err(|why| format!("{failed}; {}: {why}", ClipboardBackend::Terminal.name())),
     }
 }
@@ -106,11 +107,11 @@ pub fn copy(text: &str, environment: &ClipboardSetup) -> Result<ClipboardBackend
 /// # Errors
 /// No backend can be read. The error gives the reason of each.
 pub fn read(
-    environment: &ClipboardSetup,
+    setup: &ClipboardSetup,
     waits: &dyn Fn(ClipboardBackend),
 ) -> Result<(ClipboardBackend, Option<String>), String> {
-    try_backends(&environment.backends(), |backend| {
-        spawn::read(backend, environment, || waits(backend))
+    try_backends(&setup.backends(), |backend| {
+        HelperProcess::start("read", backend, setup)?.report(READING, || waits(backend))
     })
 }
 

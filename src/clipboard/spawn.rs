@@ -30,12 +30,12 @@ impl HelperProcess {
     pub(super) fn start(
         verb: &str,
         backend: ClipboardBackend,
-        environment: &ClipboardSetup,
+        setup: &ClipboardSetup,
     ) -> io::Result<Self> {
         let (reports, output) = io::pipe()?;
         let reports = Reports::of(reports)?;
         let mut command = Command::new(program::own()?);
-        command.args([helper::MARK, verb]).env_clear().envs(environment.variables(backend));
+        command.args([helper::MARK, verb]).env_clear().envs(setup.variables(backend));
         command.stdin(Stdio::piped()).stdout(output).stderr(Stdio::null());
         // Register it, so that it does not count as a process that a command of a reply left behind.
         let (child, started) = Started::by(|| command.spawn())?;
@@ -43,7 +43,7 @@ impl HelperProcess {
     }
 
     /// Waits for a report, and calls `waits` if that takes long.
-    fn report(&self, patience: Duration, waits: impl FnOnce()) -> HelperReport {
+    pub(super) fn report(&self, patience: Duration, waits: impl FnOnce()) -> HelperReport {
         if let Some(report) = self.reports.next(SLOW) {
             return report;
         }
@@ -64,9 +64,9 @@ impl Drop for HelperProcess {
 pub(super) fn hold(
     backend: ClipboardBackend,
     text: &str,
-    environment: &ClipboardSetup,
+    setup: &ClipboardSetup,
 ) -> Result<(), HelperError> {
-    let mut helper = HelperProcess::start("hold", backend, environment)?;
+    let mut helper = HelperProcess::start("hold", backend, setup)?;
     program::feed(&mut helper.child, text)?;
     helper.report(HOLDING, || {})?;
     thread::Builder::new().name("clipboard".into()).spawn(move || {
@@ -74,13 +74,4 @@ pub(super) fn hold(
         helper.child.wait()
     })?;
     Ok(())
-}
-
-/// Reads the clipboard with this backend.
-pub(super) fn read(
-    backend: ClipboardBackend,
-    environment: &ClipboardSetup,
-    waits: impl FnOnce(),
-) -> HelperReport {
-    HelperProcess::start("read", backend, environment)?.report(READING, waits)
 }

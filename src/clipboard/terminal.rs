@@ -21,8 +21,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 ///
 /// # Errors
 /// There is no terminal, it has no clipboard, or the text is too long for it.
-pub(super) fn copy(text: &str, environment: &ClipboardSetup) -> Result<ClipboardBackend, String> {
-    let backend = environment.terminal()?;
+pub(super) fn copy(text: &str, setup: &ClipboardSetup) -> Result<ClipboardBackend, String> {
+    let backend = setup.terminal()?;
     if text.len() > LIMIT {
         return Err(format!(
             "the text is {} bytes long, and terminals accept at most {LIMIT} at once; copy it in parts, beginning with `deaddrop show --copy --part 1`",
@@ -31,7 +31,7 @@ pub(super) fn copy(text: &str, environment: &ClipboardSetup) -> Result<Clipboard
     }
     if backend == ClipboardBackend::Tmux {
         // tmux keeps it as a buffer, and passes it to its terminal.
-        let loaded = environment.programs.command("tmux").and_then(|mut tmux| {
+        let loaded = setup.programs.command("tmux").and_then(|mut tmux| {
             tmux.args(["load-buffer", "-w", "-"]);
             program::output(tmux, text, PATIENCE)
         });

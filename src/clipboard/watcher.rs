@@ -25,7 +25,7 @@ pub enum ClipboardEvent {
     /// The clipboard cannot be read, for this reason. Sent once; reading is tried again unless there is no backend.
     Unreadable(String),
     /// The clipboard can be read again.
-    Readable,
+    Fixed,
 }
 
 /// Watches the clipboard until it is dropped.
@@ -37,7 +37,7 @@ pub struct ClipboardWatcher {
 
 impl ClipboardWatcher {
     /// Starts the thread, which calls `wake` after each event. None if there can be no thread.
-    pub fn start(environment: ClipboardSetup, wake: impl Fn() + Send + 'static) -> Option<Self> {
+    pub fn start(setup: ClipboardSetup, wake: impl Fn() + Send + 'static) -> Option<Self> {
         let (sender, event) = mpsc::channel();
         let (running, stopped) = mpsc::channel();
         let on_event = move |event| {
@@ -47,7 +47,7 @@ impl ClipboardWatcher {
         let listener =
             Listener { on_event, stopped, backend: None, is_failing: false, wait: RETRY };
         // The system ends a helper with the thread that started it.
-        let run = move || listener.run(&environment);
+        let run = move || listener.run(&setup);
         thread::Builder::new().name("clipboard".into()).spawn(run).ok()?;
         Some(Self { event, _running: running })
     }
@@ -69,11 +69,9 @@ struct Listener<OnEvent> {
 }
 
 impl<OnEvent: Fn(ClipboardEvent)> Listener<OnEvent> {
-    fn run(mut self, environment: &ClipboardSetup) {
-        let backends = environment.backends();
-        while let Err(why) =
-            super::try_backends(&backends, |backend| self.listen(backend, environment))
-        {
+    fn run(mut self, setup: &ClipboardSetup) {
+        let backends = setup.backends();
+        while let Err(why) = super::try_backends(&backends, |backend| self.listen(backend, setup)) {
             if !std::mem::replace(&mut self.is_failing, true) {
                 (self.on_event)(ClipboardEvent::Unreadable(why));
             }
@@ -88,9 +86,9 @@ impl<OnEvent: Fn(ClipboardEvent)> Listener<OnEvent> {
     fn listen(
         &mut self,
         backend: ClipboardBackend,
-        environment: &ClipboardSetup,
+        setup: &ClipboardSetup,
     ) -> Result<(), HelperError> {
-        let helper = HelperProcess::start("watch", backend, environment)?;
+        let helper = HelperProcess::start("watch", backend, setup)?;
         let mut last = Instant::now();
         while !self.is_over(Duration::ZERO) {
             match helper.reports.next(TICK) {
@@ -112,7 +110,7 @@ impl<OnEvent: Fn(ClipboardEvent)> Listener<OnEvent> {
             return (self.on_event)(ClipboardEvent::Started(backend, text));
         }
         if was_failing {
-            (self.on_event)(ClipboardEvent::Readable);
+            (self.on_event)(ClipboardEvent::Fixed);
         }
         if let Some(text) = text {
             (self.on_event)(ClipboardEvent::Text(text));

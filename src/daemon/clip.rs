@@ -112,9 +112,7 @@ impl ClipboardSync {
                     observer.event(Event::Clipboard(&ClipboardNews::Unreadable(&why)));
                     self.copy_first(engine, sessions);
                 }
-                ClipboardEvent::Readable => {
-                    observer.event(Event::Clipboard(&ClipboardNews::Readable));
-                }
+                ClipboardEvent::Fixed => observer.event(Event::Clipboard(&ClipboardNews::Readable)),
             }
         }
         Ok(())
